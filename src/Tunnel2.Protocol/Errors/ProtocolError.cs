@@ -1,0 +1,80 @@
+namespace Tunnel2.Protocol.Errors;
+
+/// <summary>
+/// What is wrong with bytes that a peer sent. Every value ends the session (see <see cref="SessionEndReason.ProtocolError"/>): after any
+/// of them the two ends no longer agree about the state of the uplink.
+/// </summary>
+public enum ProtocolError
+{
+    /// <summary>Nothing is wrong.</summary>
+    None = 0,
+
+    /// <summary>The header announces more bytes than the frame's type may have.</summary>
+    FrameTooLong,
+
+    /// <summary>The payload is shorter than the frame's type needs.</summary>
+    FrameTooShort,
+
+    /// <summary>The frame's type is 0.</summary>
+    ReservedFrameType,
+
+    /// <summary>The frame's type is unknown and flagged critical.</summary>
+    UnknownCriticalFrame,
+
+    /// <summary>A stream frame names the uplink, an uplink frame names a stream, or a generation is 0.</summary>
+    InvalidStreamId,
+
+    /// <summary>A WINDOW increment is 0 or above 2^31 − 1.</summary>
+    InvalidWindowIncrement,
+
+    /// <summary>A GOAWAY has an unknown phase.</summary>
+    InvalidGoAway,
+
+    /// <summary>The header block is longer than the limit or than its frame.</summary>
+    HeaderBlockTooLong,
+
+    /// <summary>The header block has more fields than the limit.</summary>
+    TooManyHeaderFields,
+
+    /// <summary>A length inside a header block points beyond its end, or bytes are left over.</summary>
+    MalformedHeaderBlock,
+
+    /// <summary>The header block's kind is unknown, or not the one that may stand here.</summary>
+    UnexpectedHeaderBlock,
+
+    /// <summary>More first body bytes stand behind a block than the limit.</summary>
+    HeadersBodyTooLong,
+
+    /// <summary>The first frame is neither HELLO nor JOIN (at ProxyEntry), or not their answer (at the agent).</summary>
+    HandshakeExpected,
+
+    /// <summary>A handshake frame came after the handshake.</summary>
+    UnexpectedHandshake,
+
+    /// <summary>A handshake message's magic is wrong: something else than Tunnel2 speaks.</summary>
+    WrongMagic,
+
+    /// <summary>A length inside a handshake message points beyond its end, or a value is out of range.</summary>
+    MalformedHandshake,
+
+    /// <summary>A frame came for a generation that was never opened.</summary>
+    UnknownStream,
+
+    /// <summary>The agent tried to open a stream, or ProxyEntry opened one in a slot that is not free.</summary>
+    StreamNotAllowed,
+
+    /// <summary>A frame came on a direction that has ended, or a body before its head.</summary>
+    FrameAfterEnd,
+
+    /// <summary>More bytes came than the stream's credit allowed.</summary>
+    StreamCreditOverrun,
+
+    /// <summary>More bytes came than the uplink's credit allowed.</summary>
+    UplinkCreditOverrun,
+
+    /// <summary>A WINDOW would lift the credit above 2^31 − 1.</summary>
+    CreditOverflow,
+
+    /// <summary>More streams were opened than the handshake allowed.</summary>
+    TooManyStreams,
+}

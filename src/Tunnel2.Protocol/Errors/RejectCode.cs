@@ -1,0 +1,35 @@
+namespace Tunnel2.Protocol.Errors;
+
+/// <summary>Why a HELLO or JOIN was refused (16 bits in REJECT).</summary>
+public enum RejectCode : ushort
+{
+    /// <summary>Not a refusal.</summary>
+    None = 0,
+
+    /// <summary>The version ranges do not meet.</summary>
+    VersionNotSupported = 1,
+
+    /// <summary>The wanted name breaks the rules for names.</summary>
+    InvalidName = 2,
+
+    /// <summary>Another identity holds the name.</summary>
+    NameTaken = 3,
+
+    /// <summary>The token is missing, unknown, wrong or revoked: one answer for all four.</summary>
+    Unauthorized = 4,
+
+    /// <summary>The token may not claim this name.</summary>
+    NameNotAllowed = 5,
+
+    /// <summary>The message breaks the protocol.</summary>
+    Malformed = 6,
+
+    /// <summary>ProxyEntry has as many sessions or uplinks as it takes; try later.</summary>
+    Overloaded = 7,
+
+    /// <summary>ProxyEntry is going away; try later or elsewhere.</summary>
+    GoingAway = 8,
+
+    /// <summary>JOIN: the session is unknown or its proof is wrong.</summary>
+    UnknownSession = 9,
+}

@@ -1,0 +1,50 @@
+namespace Tunnel2.Protocol.Errors;
+
+/// <summary>More about a <see cref="StreamResetReason"/>, for the person who reads the error (16 bits on the wire).</summary>
+public enum StreamResetDetail : ushort
+{
+    /// <summary>Nothing more to say.</summary>
+    None = 0,
+
+    /// <summary>The backend's port refused the connection.</summary>
+    ConnectionRefused = 1,
+
+    /// <summary>The backend's name did not resolve.</summary>
+    NameNotResolved = 2,
+
+    /// <summary>Connecting to the backend took longer than the limit.</summary>
+    ConnectTimeout = 3,
+
+    /// <summary>The network or host of the backend is unreachable.</summary>
+    Unreachable = 4,
+
+    /// <summary>The backend's TLS handshake failed.</summary>
+    TlsFailed = 5,
+
+    /// <summary>The backend closed the connection before it answered.</summary>
+    ClosedBeforeResponse = 6,
+
+    /// <summary>The backend closed the connection in the middle of its body.</summary>
+    ClosedInBody = 7,
+
+    /// <summary>The backend's response head is not HTTP.</summary>
+    MalformedHead = 8,
+
+    /// <summary>The backend's response head exceeds the limits.</summary>
+    HeadTooLarge = 9,
+
+    /// <summary>The backend's chunked body is malformed.</summary>
+    MalformedBody = 10,
+
+    /// <summary>The backend switched protocols without being asked.</summary>
+    UnexpectedUpgrade = 11,
+
+    /// <summary>No byte of the body moved for the idle limit.</summary>
+    BodyIdle = 12,
+
+    /// <summary>The agent has as many streams as it takes.</summary>
+    TooManyStreams = 13,
+
+    /// <summary>The agent is going away.</summary>
+    GoingAway = 14,
+}

@@ -1,0 +1,74 @@
+using System.Diagnostics;
+
+namespace Tunnel2.Protocol.FlowControl;
+
+/// <summary>
+/// The receiver's side of a credit window. Bytes move through three states: granted (the peer may send them), held (they arrived and
+/// nobody has consumed them), returnable (consumed, and not yet granted again). Their sum is the window's size at all times.
+/// A mutable struct; the caller holds whatever lock guards it.
+/// </summary>
+public struct ReceiveWindow
+{
+    private readonly int _size;
+    private int _granted;
+    private int _returnable;
+
+    /// <summary>Starts with everything granted.</summary>
+    /// <param name="size">Bytes, <see cref="ProtocolLimits.MinWindow"/>…<see cref="ProtocolLimits.MaxCredit"/>.</param>
+    public ReceiveWindow(int size)
+    {
+        _size = size;
+        _granted = size;
+    }
+
+    /// <summary>The window's size in bytes.</summary>
+    public readonly int Size => _size;
+
+    /// <summary>Bytes that the peer may still send.</summary>
+    public readonly int Granted => _granted;
+
+    /// <summary>Bytes that arrived and were not consumed yet.</summary>
+    public readonly int Held => _size - _granted - _returnable;
+
+    /// <summary>Bytes consumed for which no WINDOW was sent yet.</summary>
+    public readonly int Returnable => _returnable;
+
+    /// <summary>Counts bytes that arrived.</summary>
+    /// <param name="count">Bytes, ≥ 0.</param>
+    /// <returns>False when the peer sent more than it may: the session ends.</returns>
+    public bool TryReceive(int count)
+    {
+        if (count > _granted)
+        {
+            return false;
+        }
+
+        _granted -= count;
+        return true;
+    }
+
+    /// <summary>
+    /// Counts bytes that were consumed (written to the visitor's or the backend's socket, or thrown away with their stream).
+    /// </summary>
+    /// <param name="count">Bytes, 0…<see cref="Held"/>.</param>
+    /// <returns>
+    /// The increment to send in a WINDOW now, or 0: credit is returned in portions of a quarter of the window, so that a peer is
+    /// never left waiting and WINDOW frames stay rare.
+    /// </returns>
+    public int Consume(int count)
+    {
+        Debug.Assert(count >= 0 && count <= Held, "Only bytes that arrived can be consumed.");
+        _returnable += count;
+        return _returnable >= _size / 4 ? TakeReturnable() : 0;
+    }
+
+    /// <summary>Grants all that is returnable.</summary>
+    /// <returns>The increment to send, or 0.</returns>
+    public int TakeReturnable()
+    {
+        var increment = _returnable;
+        _returnable = 0;
+        _granted += increment;
+        return increment;
+    }
+}

@@ -1,0 +1,116 @@
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Frames;
+
+namespace Tunnel2.Protocol.Handshake;
+
+/// <summary>
+/// HELLO: the agent's first frame on a session's first uplink. Immutable. Fields that a later version appends are ignored by this one.
+/// </summary>
+public sealed record HelloMessage
+{
+    /// <summary>The first four payload bytes of HELLO and JOIN: "TNL2".</summary>
+    public static ReadOnlySpan<byte> Magic => "TNL2"u8;
+
+    /// <summary>The lowest version the agent speaks.</summary>
+    public byte LowestVersion { get; init; } = ProtocolVersion.Lowest;
+
+    /// <summary>The highest version the agent speaks.</summary>
+    public byte HighestVersion { get; init; } = ProtocolVersion.Highest;
+
+    /// <summary>What the agent can do.</summary>
+    public HandshakeCapabilities Capabilities { get; init; }
+
+    /// <summary>The credit that the agent grants each new stream, in bytes.</summary>
+    public int StreamWindow { get; init; } = ProtocolLimits.DefaultStreamWindow;
+
+    /// <summary>The credit that the agent grants the uplink, in bytes.</summary>
+    public int UplinkWindow { get; init; } = ProtocolLimits.DefaultUplinkWindow;
+
+    /// <summary>The most streams the agent takes at once on an uplink, 1…65536.</summary>
+    public int MaxStreams { get; init; } = ProtocolLimits.MaxSlots;
+
+    /// <summary>The agent program's name, for people ("tunnel2").</summary>
+    public required string AgentName { get; init; }
+
+    /// <summary>The agent program's version, for people.</summary>
+    public required string AgentVersion { get; init; }
+
+    /// <summary>A random key of the running agent, 16…64 bytes: the identity that owns a name where there are no tokens.</summary>
+    public required ReadOnlyMemory<byte> InstanceKey { get; init; }
+
+    /// <summary>The public name the agent wants; empty: ProxyEntry chooses.</summary>
+    public string WantedName { get; init; } = "";
+
+    /// <summary>The agent id that the token belongs to; empty without a token.</summary>
+    public string AgentId { get; init; } = "";
+
+    /// <summary>How the agent proves who it is.</summary>
+    public TokenProofKind ProofKind { get; init; }
+
+    /// <summary>The proof; empty for <see cref="TokenProofKind.None"/>. A secret: never logged.</summary>
+    public ReadOnlyMemory<byte> Proof { get; init; }
+
+    /// <summary>Encodes the whole frame.</summary>
+    /// <exception cref="ArgumentException">A field is longer than its length prefix or the message than its limit.</exception>
+    public byte[] ToFrame()
+    {
+        var buffer = new byte[FrameHeader.Size + ProtocolLimits.MaxHelloLength];
+        var writer = new HandshakeWriter(buffer.AsSpan(FrameHeader.Size));
+        writer.Raw(Magic);
+        writer.Byte(LowestVersion);
+        writer.Byte(HighestVersion);
+        writer.UInt32((uint)Capabilities);
+        writer.UInt32((uint)StreamWindow);
+        writer.UInt32((uint)UplinkWindow);
+        writer.UInt32((uint)MaxStreams);
+        writer.Short(AgentName);
+        writer.Short(AgentVersion);
+        writer.Short(InstanceKey.Span);
+        writer.Short(WantedName);
+        writer.Short(AgentId);
+        writer.Byte((byte)ProofKind);
+        writer.Long(Proof.Span);
+        return HandshakeFrame.Complete(buffer, writer.Length, FrameType.Hello);
+    }
+
+    /// <summary>Reads a HELLO payload.</summary>
+    /// <param name="payload">The payload.</param>
+    /// <param name="message">The message, or null.</param>
+    public static ProtocolError TryRead(ReadOnlySpan<byte> payload, out HelloMessage? message)
+    {
+        message = null;
+        var reader = new HandshakeReader(payload);
+        if (!reader.Raw(Magic.Length).SequenceEqual(Magic))
+        {
+            return ProtocolError.WrongMagic;
+        }
+
+        var read = new HelloMessage
+        {
+            LowestVersion = reader.Byte(),
+            HighestVersion = reader.Byte(),
+            Capabilities = (HandshakeCapabilities)reader.UInt32(),
+            StreamWindow = (int)Math.Min(reader.UInt32(), int.MaxValue),
+            UplinkWindow = (int)Math.Min(reader.UInt32(), int.MaxValue),
+            MaxStreams = (int)Math.Min(reader.UInt32(), int.MaxValue),
+            AgentName = reader.ShortText(),
+            AgentVersion = reader.ShortText(),
+            InstanceKey = reader.Short().ToArray(),
+            WantedName = reader.ShortText(),
+            AgentId = reader.ShortText(),
+            ProofKind = (TokenProofKind)reader.Byte(),
+            Proof = reader.Long().ToArray(),
+        };
+        if (reader.Failed || read.InstanceKey.Length is < 16 or > 64 || read.StreamWindow < ProtocolLimits.MinWindow
+            || read.UplinkWindow < read.StreamWindow || read.MaxStreams is < 1 or > ProtocolLimits.MaxSlots)
+        {
+            return ProtocolError.MalformedHandshake;
+        }
+
+        message = read;
+        return ProtocolError.None;
+    }
+
+    /// <summary>Names the agent and what it wants, and none of its secrets.</summary>
+    public override string ToString() => $"HELLO {AgentName}/{AgentVersion} name={WantedName} agent={AgentId} proof={ProofKind}";
+}

@@ -1,0 +1,41 @@
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Frames;
+
+namespace Tunnel2.Protocol.Handshake;
+
+/// <summary>REJECT: ProxyEntry's answer that refuses a HELLO or a JOIN; it closes the connection behind it. Immutable.</summary>
+/// <param name="Code">Why; may be a value that this version does not know.</param>
+/// <param name="RetryAfter">How long to wait before another try; zero where waiting does not help. Whole milliseconds, at most 49 days.</param>
+/// <param name="Text">Words for a person, untrusted, at most 1,000 characters.</param>
+public sealed record RejectMessage(RejectCode Code, TimeSpan RetryAfter, string Text)
+{
+    private const int MaxTextLength = 1000;
+
+    /// <summary>Whether trying again later may succeed.</summary>
+    public bool IsRetryable => RetryAfter > TimeSpan.Zero;
+
+    /// <summary>Encodes the whole frame; a longer text is cut.</summary>
+    public byte[] ToFrame()
+    {
+        var buffer = new byte[FrameHeader.Size + ProtocolLimits.MaxRejectLength];
+        var writer = new HandshakeWriter(buffer.AsSpan(FrameHeader.Size));
+        writer.UInt16((ushort)Code);
+        writer.UInt32((uint)Math.Clamp(RetryAfter.TotalMilliseconds, 0, uint.MaxValue));
+        var text = System.Text.Encoding.UTF8.GetBytes(Text);
+        writer.Long(text.AsSpan(0, Math.Min(text.Length, MaxTextLength)));
+        return HandshakeFrame.Complete(buffer, writer.Length, FrameType.Reject);
+    }
+
+    /// <summary>Reads a REJECT payload.</summary>
+    /// <param name="payload">The payload.</param>
+    /// <param name="message">The message, or null.</param>
+    public static ProtocolError TryRead(ReadOnlySpan<byte> payload, out RejectMessage? message)
+    {
+        var reader = new HandshakeReader(payload);
+        var code = (RejectCode)reader.UInt16();
+        var retryAfter = TimeSpan.FromMilliseconds(reader.UInt32());
+        var text = reader.LongText();
+        message = reader.Failed ? null : new RejectMessage(code, retryAfter, text);
+        return reader.Failed ? ProtocolError.MalformedHandshake : ProtocolError.None;
+    }
+}

@@ -1,0 +1,15 @@
+namespace Tunnel2.Protocol.Headers;
+
+/// <summary>The flags of a header block: its second byte. Unknown bits are sent as 0 and ignored.</summary>
+[Flags]
+public enum HeaderBlockFlags : byte
+{
+    /// <summary>No flag.</summary>
+    None = 0,
+
+    /// <summary>
+    /// Request: the visitor asked to switch protocols; the block has an <c>Upgrade</c> field, and the agent adds <c>Connection: upgrade</c>,
+    /// which as a hop-by-hop field never crosses the uplink. Response: the backend switched (101): raw bytes follow both ways.
+    /// </summary>
+    Upgrade = 0x01,
+}

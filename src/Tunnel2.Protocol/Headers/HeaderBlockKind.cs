@@ -1,0 +1,17 @@
+namespace Tunnel2.Protocol.Headers;
+
+/// <summary>What a header block is: its first byte.</summary>
+public enum HeaderBlockKind : byte
+{
+    /// <summary>Never sent.</summary>
+    None = 0,
+
+    /// <summary>A request: flags, method, scheme, authority, target, fields.</summary>
+    Request = 1,
+
+    /// <summary>A response, interim (1xx) or final: flags, status, reason phrase, fields.</summary>
+    Response = 2,
+
+    /// <summary>Trailers of either direction: flags, fields.</summary>
+    Trailers = 3,
+}
