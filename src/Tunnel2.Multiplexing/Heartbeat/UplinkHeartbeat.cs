@@ -1,0 +1,35 @@
+using System.Collections.Concurrent;
+using Tunnel2.Multiplexing.Uplinks;
+
+namespace Tunnel2.Multiplexing.Heartbeat;
+
+/// <summary>
+/// One timer for all uplinks of a process: it asks each once a second whether its peer is silent, dead or stalled. Thread-safe.
+/// </summary>
+internal sealed class UplinkHeartbeat : IDisposable
+{
+    private static readonly TimeSpan _period = TimeSpan.FromSeconds(1);
+
+    private readonly ConcurrentDictionary<UplinkConnection, byte> _uplinks = new();
+    private readonly ITimer _timer;
+
+    public UplinkHeartbeat(TimeProvider timeProvider) =>
+        _timer = timeProvider.CreateTimer(static self => ((UplinkHeartbeat)self!).Beat(), this, _period, _period);
+
+    /// <summary>Uplinks watched.</summary>
+    public int Count => _uplinks.Count;
+
+    public void Add(UplinkConnection uplink) => _uplinks.TryAdd(uplink, 0);
+
+    public void Remove(UplinkConnection uplink) => _uplinks.TryRemove(uplink, out _);
+
+    public void Dispose() => _timer.Dispose();
+
+    private void Beat()
+    {
+        foreach (var (uplink, _) in _uplinks)
+        {
+            uplink.OnHeartbeat();
+        }
+    }
+}

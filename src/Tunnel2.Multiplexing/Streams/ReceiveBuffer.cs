@@ -1,0 +1,126 @@
+using System.Diagnostics;
+using Tunnel2.Multiplexing.Buffers;
+
+namespace Tunnel2.Multiplexing.Streams;
+
+/// <summary>
+/// What arrived for a stream and was not consumed yet: a ring of pooled segments. Small frames are gathered in the last segment, so that
+/// a peer that sends its window byte by byte costs no more memory than one that sends it whole. The stream's lock guards it.
+/// </summary>
+internal struct ReceiveBuffer
+{
+    private const int SmallSegment = 4 * 1024;
+    private const int LargeSegment = 16 * 1024;
+
+    private Segment[]? _ring;
+    private int _first;
+    private int _count;
+
+    public readonly bool IsEmpty => _count == 0;
+
+    /// <summary>Whether one segment is all there is.</summary>
+    public readonly bool HasOne => _count == 1;
+
+    /// <summary>Body bytes held; header blocks have no credit and do not count.</summary>
+    public int DataLength { get; private set; }
+
+    public readonly bool FirstIsHead => _ring![_first].IsHead;
+
+    public readonly ReadOnlyMemory<byte> First => _ring![_first].Memory;
+
+    public void AppendHead(ReadOnlySpan<byte> block, BufferPool pool) => Append(block, isHead: true, block.Length, pool);
+
+    public void AppendData(ReadOnlySpan<byte> payload, BufferPool pool)
+    {
+        DataLength += payload.Length;
+        if (_count > 0)
+        {
+            ref var last = ref _ring![(_first + _count - 1) & (_ring.Length - 1)];
+            var room = last.IsHead ? 0 : last.Array.Length - last.End;
+            if (room >= payload.Length)
+            {
+                payload.CopyTo(last.Array.AsSpan(last.End));
+                last.End += payload.Length;
+                return;
+            }
+        }
+
+        Append(payload, isHead: false, payload.Length > SmallSegment / 2 || _count > 0 ? LargeSegment : SmallSegment, pool);
+    }
+
+    public void ConsumeHead(BufferPool pool)
+    {
+        Debug.Assert(FirstIsHead, "A block is consumed whole, where it is next.");
+        Pop(pool);
+    }
+
+    public void ConsumeData(int count, BufferPool pool)
+    {
+        ref var first = ref _ring![_first];
+        Debug.Assert(!first.IsHead && count <= first.End - first.Start, "Only bytes that were shown can be consumed.");
+        first.Start += count;
+        DataLength -= count;
+        if (first.Start == first.End)
+        {
+            Pop(pool);
+        }
+    }
+
+    /// <summary>Gives everything back to the pool.</summary>
+    /// <returns>Body bytes that were held.</returns>
+    public int Clear(BufferPool pool)
+    {
+        var held = DataLength;
+        while (_count > 0)
+        {
+            Pop(pool);
+        }
+
+        DataLength = 0;
+        return held;
+    }
+
+    private void Append(ReadOnlySpan<byte> bytes, bool isHead, int capacity, BufferPool pool)
+    {
+        _ring ??= new Segment[2];
+        if (_count == _ring.Length)
+        {
+            Grow();
+        }
+
+        var array = pool.Rent(Math.Max(capacity, bytes.Length));
+        bytes.CopyTo(array);
+        _ring[(_first + _count) & (_ring.Length - 1)] = new Segment { Array = array, End = bytes.Length, IsHead = isHead };
+        _count++;
+    }
+
+    private void Pop(BufferPool pool)
+    {
+        pool.Return(_ring![_first].Array);
+        _ring[_first] = default;
+        _first = (_first + 1) & (_ring.Length - 1);
+        _count--;
+    }
+
+    private void Grow()
+    {
+        var larger = new Segment[_ring!.Length * 2];
+        for (var i = 0; i < _count; i++)
+        {
+            larger[i] = _ring[(_first + i) & (_ring.Length - 1)];
+        }
+
+        _ring = larger;
+        _first = 0;
+    }
+
+    private struct Segment
+    {
+        public byte[] Array;
+        public int Start;
+        public int End;
+        public bool IsHead;
+
+        public readonly ReadOnlyMemory<byte> Memory => Array.AsMemory(Start, End - Start);
+    }
+}

@@ -1,0 +1,277 @@
+using System.Threading.Tasks.Sources;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.FlowControl;
+using Tunnel2.Protocol.Frames;
+using Tunnel2.Protocol.Headers;
+
+namespace Tunnel2.Multiplexing.Streams;
+
+/// <content>The receiving direction: the half that the uplink's reader calls, and the consumer's half.</content>
+internal sealed partial class TunnelStream : IValueTaskSource<bool>
+{
+    /// <summary>
+    /// Header blocks have no credit, so their number is bounded: the most that may wait unread. An agent forwards fewer interim responses
+    /// than this in all.
+    /// </summary>
+    public const int MaxUnreadHeads = 20;
+
+    private ManualResetValueTaskSourceCore<bool> _readSource;
+    private ReceiveBuffer _received;
+    private ReceiveWindow _receiveWindow;
+    private int _unreadHeads;
+    private bool _readWaiting;
+    private bool _expectHead;
+    private bool _endReceived;
+    private bool _resetReceived;
+
+    /// <summary>
+    /// Completes when <see cref="TryRead"/> has something to give: a head, bytes, the end or the failure. One wait at a time.
+    /// </summary>
+    public ValueTask<bool> WaitToReadAsync()
+    {
+        lock (_lock)
+        {
+            if (IsReadableUnsynchronized)
+            {
+                return new ValueTask<bool>(true);
+            }
+
+            _readSource.Reset();
+            _readWaiting = true;
+            return new ValueTask<bool>(this, _readSource.Version);
+        }
+    }
+
+    /// <summary>Gives the next thing to read, if there is one, without consuming it.</summary>
+    /// <param name="item">A view, valid until <see cref="ConsumeHead"/>, <see cref="ConsumeData"/> or <see cref="Release"/>.</param>
+    public bool TryRead(out StreamItem item)
+    {
+        lock (_lock)
+        {
+            if (!_received.IsEmpty && _failure.Kind != StreamFailureKind.LocalReset)
+            {
+                var kind = _received.FirstIsHead ? StreamItemKind.Head : StreamItemKind.Data;
+                item = new StreamItem(kind, _received.First, _endReceived && _received.HasOne);
+                return true;
+            }
+
+            item = new StreamItem(_endReceived && _failure.Kind != StreamFailureKind.LocalReset ? StreamItemKind.End : StreamItemKind.Failed, default, IsLast: true);
+            return IsReadableUnsynchronized;
+        }
+    }
+
+    /// <summary>The head that <see cref="TryRead"/> showed is done with; its memory is gone.</summary>
+    public void ConsumeHead()
+    {
+        lock (_lock)
+        {
+            if (_released || _received.IsEmpty)
+            {
+                return;
+            }
+
+            _received.ConsumeHead(_uplink.Settings.Buffers);
+            _unreadHeads--;
+        }
+    }
+
+    /// <summary>Bytes that <see cref="TryRead"/> showed were consumed: written to the socket they are meant for. Their credit returns.</summary>
+    /// <param name="count">Bytes from the start of what was shown.</param>
+    public void ConsumeData(int count)
+    {
+        var schedule = false;
+        lock (_lock)
+        {
+            if (_released || count == 0)
+            {
+                return;
+            }
+
+            _received.ConsumeData(count, _uplink.Settings.Buffers);
+            var increment = _receiveWindow.Consume(count);
+            if (increment > 0 && !_endReceived && !_resetReceived && !_closed)
+            {
+                _windowPending += increment;
+                schedule = TryMarkControlUnsynchronized();
+            }
+        }
+
+        _uplink.ReturnCredit(count);
+        if (schedule)
+        {
+            _writer.ScheduleControl(this);
+        }
+    }
+
+    bool IValueTaskSource<bool>.GetResult(short token) => _readSource.GetResult(token);
+
+    ValueTaskSourceStatus IValueTaskSource<bool>.GetStatus(short token) => _readSource.GetStatus(token);
+
+    void IValueTaskSource<bool>.OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+        _readSource.OnCompleted(continuation, state, token, flags);
+
+    /// <summary>A HEADERS frame came; its block was found well-formed.</summary>
+    internal ProtocolError OnHeaders(ReadOnlySpan<byte> blockBytes, scoped in HeaderBlock block, ReadOnlySpan<byte> body, bool end)
+    {
+        bool wake, closed;
+        int dropped;
+        lock (_lock)
+        {
+            if (_endReceived || _resetReceived)
+            {
+                return _resetReceived ? ProtocolError.None : ProtocolError.FrameAfterEnd;
+            }
+
+            if (block.Kind == HeaderBlockKind.Trailers)
+            {
+                if (_expectHead || !end || !body.IsEmpty)
+                {
+                    return ProtocolError.UnexpectedHeaderBlock;
+                }
+            }
+            else if (!_expectHead || (block.IsInterim && (end || !body.IsEmpty)))
+            {
+                return ProtocolError.UnexpectedHeaderBlock;
+            }
+
+            if (!_receiveWindow.TryReceive(body.Length))
+            {
+                return ProtocolError.StreamCreditOverrun;
+            }
+
+            _expectHead &= block.IsInterim;
+            _endReceived = end;
+            dropped = 0;
+            if (IsDroppingUnsynchronized)
+            {
+                dropped = body.Length;
+            }
+            else
+            {
+                if (++_unreadHeads > MaxUnreadHeads)
+                {
+                    return ProtocolError.UnexpectedHeaderBlock;
+                }
+
+                _received.AppendHead(blockBytes, _uplink.Settings.Buffers);
+                if (!body.IsEmpty)
+                {
+                    _received.AppendData(body, _uplink.Settings.Buffers);
+                }
+            }
+
+            wake = TakeReadWaiterUnsynchronized();
+            closed = TryCloseUnsynchronized();
+        }
+
+        FinishReceive(dropped, wake, closed);
+        return ProtocolError.None;
+    }
+
+    /// <summary>A DATA frame came.</summary>
+    internal ProtocolError OnData(ReadOnlySpan<byte> payload, bool end)
+    {
+        bool wake, closed;
+        int dropped;
+        lock (_lock)
+        {
+            if (_resetReceived || _endReceived || _expectHead)
+            {
+                return ProtocolError.FrameAfterEnd;
+            }
+
+            if (!_receiveWindow.TryReceive(payload.Length))
+            {
+                return ProtocolError.StreamCreditOverrun;
+            }
+
+            _endReceived = end;
+            dropped = 0;
+            if (IsDroppingUnsynchronized)
+            {
+                dropped = payload.Length;
+            }
+            else if (!payload.IsEmpty)
+            {
+                _received.AppendData(payload, _uplink.Settings.Buffers);
+            }
+
+            wake = (end || !payload.IsEmpty) && TakeReadWaiterUnsynchronized();
+            closed = TryCloseUnsynchronized();
+        }
+
+        FinishReceive(dropped, wake, closed);
+        return ProtocolError.None;
+    }
+
+    /// <summary>A RST frame came.</summary>
+    internal void OnRst(StreamId id, StreamResetReason reason, StreamResetDetail detail)
+    {
+        Completions completions;
+        bool recycle;
+        lock (_lock)
+        {
+            if (_closed || Id != id || _resetReceived)
+            {
+                return;
+            }
+
+            _resetReceived = true;
+            if (!_endReceived && _failure.IsNone)
+            {
+                _failure = new StreamFailure(StreamFailureKind.PeerReset, reason, detail);
+            }
+
+            completions = TakeCompletionsUnsynchronized(StreamSendStatus.PeerReset);
+            if (!_sendOver)
+            {
+                // Every RST is answered, unless this direction has said its last word: so both ends know when the slot is free.
+                DropQueuedSendsUnsynchronized();
+                if (!_resetPending)
+                {
+                    _resetPending = true;
+                    completions.ControlQueued = TryMarkControlUnsynchronized();
+                }
+            }
+
+            TryCloseUnsynchronized();
+            recycle = TryTakeForRecyclingUnsynchronized();
+        }
+
+        Run(completions);
+        if (recycle)
+        {
+            _uplink.Recycle(this);
+        }
+    }
+
+    private bool IsReadableUnsynchronized => !_received.IsEmpty || _endReceived || _resetReceived || !_failure.IsNone;
+
+    /// <summary>Whether nobody will read what still arrives.</summary>
+    private bool IsDroppingUnsynchronized => _released || _failure.Kind == StreamFailureKind.LocalReset;
+
+    private bool TakeReadWaiterUnsynchronized()
+    {
+        var waiting = _readWaiting;
+        _readWaiting = false;
+        return waiting;
+    }
+
+    private void FinishReceive(int dropped, bool wake, bool closed)
+    {
+        if (dropped > 0)
+        {
+            _uplink.ReturnCredit(dropped);
+        }
+
+        if (wake)
+        {
+            _readSource.SetResult(true);
+        }
+
+        if (closed)
+        {
+            RecycleIfDone();
+        }
+    }
+}

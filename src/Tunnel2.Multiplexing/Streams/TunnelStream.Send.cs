@@ -1,0 +1,434 @@
+using System.Diagnostics;
+using System.Threading.Tasks.Sources;
+using Tunnel2.Protocol;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.FlowControl;
+using Tunnel2.Protocol.Frames;
+using Tunnel2.Protocol.Headers;
+
+namespace Tunnel2.Multiplexing.Streams;
+
+/// <content>The sending direction: the producer's half, and the half that the uplink's write loop calls.</content>
+internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
+{
+    private ManualResetValueTaskSourceCore<StreamSendStatus> _writeSource;
+    private SendCredit _sendCredit;
+
+    // The head frames that wait for their turn, encoded whole, and the one that is being encoded. They are the stream's own, so that
+    // sending a head never waits; body bytes stay in the producer's memory until the loop has copied them.
+    private byte[]? _head;
+    private int _headLength;
+    private byte[]? _building;
+    private bool _headQueued;
+    private bool _headEnds;
+
+    private ReadOnlyMemory<byte> _pending;
+    private bool _pendingEnd;
+    private bool _writeWaiting;
+
+    private bool _ready;
+    private bool _parked;
+    private bool _controlReady;
+    private bool _endQueued;
+    private bool _sendOver;
+    private bool _resetPending;
+    private int _windowPending;
+    private long _bytesSent;
+
+    /// <summary>Whether the stream has sent little so far and goes before those that have sent much. The write loop's to ask.</summary>
+    internal bool IsYoung => Volatile.Read(ref _bytesSent) < YoungLimit;
+
+    /// <summary>Begins a header block: gives room to write it with a <see cref="HeaderBlockWriter"/>.</summary>
+    /// <param name="size">Room for the block in bytes; when it overflows, begin again with more.</param>
+    /// <param name="bodyHint">Body bytes that <see cref="EndHead"/> will be given with the block.</param>
+    public Span<byte> BeginHead(int size, int bodyHint = 0)
+    {
+        const int Before = FrameHeader.Size + ProtocolLimits.HeaderBlockPrefixLength;
+        var needed = Before + size + Math.Min(bodyHint, ProtocolLimits.MaxDataLength);
+        if (_building is null || _building.Length < needed)
+        {
+            if (_building is not null)
+            {
+                _uplink.Settings.Buffers.Return(_building);
+            }
+
+            _building = _uplink.Settings.Buffers.Rent(needed);
+        }
+
+        return _building.AsSpan(Before, size);
+    }
+
+    /// <summary>Ends a header block and queues it, with as many first body bytes as credit and frame allow.</summary>
+    /// <param name="blockLength">Bytes of the block, as its writer completed it.</param>
+    /// <param name="body">The first body bytes; they are copied.</param>
+    /// <param name="end">Whether this direction ends behind <paramref name="body"/>.</param>
+    /// <param name="bodyTaken">How many of them were taken; the rest is for <see cref="WriteAsync"/>. END is only sent when all were.</param>
+    public StreamSendStatus EndHead(int blockLength, ReadOnlySpan<byte> body, bool end, out int bodyTaken)
+    {
+        const int Before = FrameHeader.Size + ProtocolLimits.HeaderBlockPrefixLength;
+        var pool = _uplink.Settings.Buffers;
+        var building = _building!;
+        _building = null;
+        bool schedule;
+        lock (_lock)
+        {
+            bodyTaken = 0;
+            if (IsSendStoppedUnsynchronized)
+            {
+                pool.Return(building);
+                return SendStatusUnsynchronized();
+            }
+
+            Debug.Assert(!_writeWaiting && !_endQueued, "One producer, and nothing behind the end.");
+
+            bodyTaken = TakeCreditUnsynchronized(Math.Min(body.Length, ProtocolLimits.MaxDataLength), parkForUplink: false);
+            end &= bodyTaken == body.Length;
+            var length = Before + blockLength + bodyTaken;
+            if (building.Length < length)
+            {
+                var larger = pool.Rent(length);
+                building.AsSpan(0, Before + blockLength).CopyTo(larger);
+                pool.Return(building);
+                building = larger;
+            }
+
+            new FrameHeader(length - FrameHeader.Size, FrameType.Headers, end ? FrameFlags.End : FrameFlags.None, Id).Write(building);
+            HeaderBlock.WritePrefix(building.AsSpan(FrameHeader.Size), blockLength);
+            body[..bodyTaken].CopyTo(building.AsSpan(Before + blockLength));
+            _bytesSent += bodyTaken;
+            AppendHeadUnsynchronized(building, length);
+            _headEnds = end;
+            _endQueued = end;
+            schedule = TryMarkReadyUnsynchronized();
+        }
+
+        if (schedule)
+        {
+            _writer.Schedule(this);
+        }
+
+        return StreamSendStatus.Sent;
+    }
+
+    /// <summary>
+    /// Sends body bytes. Completes when they were copied, not when they were received; the memory is borrowed until then. One at a time.
+    /// </summary>
+    /// <param name="data">The bytes, any number.</param>
+    /// <param name="end">Whether this direction ends behind them.</param>
+    public ValueTask<StreamSendStatus> WriteAsync(ReadOnlyMemory<byte> data, bool end)
+    {
+        bool schedule;
+        ValueTask<StreamSendStatus> result;
+        lock (_lock)
+        {
+            if (IsSendStoppedUnsynchronized)
+            {
+                return new ValueTask<StreamSendStatus>(SendStatusUnsynchronized());
+            }
+
+            Debug.Assert(!_writeWaiting && !_endQueued, "One producer, one write at a time, and nothing behind the end.");
+
+            if (data.IsEmpty && !end)
+            {
+                return new ValueTask<StreamSendStatus>(StreamSendStatus.Sent);
+            }
+
+            _pending = data;
+            _pendingEnd = end;
+            _endQueued = end;
+            if (data.IsEmpty)
+            {
+                // A bare END borrows nothing, so there is nothing to wait for.
+                result = new ValueTask<StreamSendStatus>(StreamSendStatus.Sent);
+            }
+            else
+            {
+                _writeSource.Reset();
+                _writeWaiting = true;
+                result = new ValueTask<StreamSendStatus>(this, _writeSource.Version);
+            }
+
+            schedule = TryMarkReadyUnsynchronized();
+        }
+
+        if (schedule)
+        {
+            _writer.Schedule(this);
+        }
+
+        return result;
+    }
+
+    StreamSendStatus IValueTaskSource<StreamSendStatus>.GetResult(short token) => _writeSource.GetResult(token);
+
+    ValueTaskSourceStatus IValueTaskSource<StreamSendStatus>.GetStatus(short token) => _writeSource.GetStatus(token);
+
+    void IValueTaskSource<StreamSendStatus>.OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+        _writeSource.OnCompleted(continuation, state, token, flags);
+
+    /// <summary>The write loop's turn for this stream: copies one frame.</summary>
+    /// <param name="room">Where to; at least a full DATA frame.</param>
+    /// <param name="written">Bytes copied.</param>
+    internal StreamTurn TakeTurn(Span<byte> room, out int written)
+    {
+        written = 0;
+        var completed = false;
+        bool recycle;
+        var turn = StreamTurn.Done;
+        lock (_lock)
+        {
+            if (_headQueued)
+            {
+                if (_headLength > room.Length)
+                {
+                    return StreamTurn.NoRoom;
+                }
+
+                _head.AsSpan(0, _headLength).CopyTo(room);
+                written = _headLength;
+                _uplink.Settings.Buffers.Return(_head!);
+                _head = null;
+                _headQueued = false;
+                _sendOver |= _headEnds;
+            }
+            else if (HasPendingUnsynchronized)
+            {
+                written = CopyDataUnsynchronized(room);
+                completed = written > 0 && _pending.IsEmpty && _writeWaiting;
+                if (completed)
+                {
+                    _writeWaiting = false;
+                }
+            }
+
+            _ready = false;
+            if (TryMarkReadyUnsynchronized())
+            {
+                turn = StreamTurn.Again;
+            }
+
+            TryCloseUnsynchronized();
+            recycle = TryTakeForRecyclingUnsynchronized();
+        }
+
+        if (completed)
+        {
+            _writeSource.SetResult(StreamSendStatus.Sent);
+        }
+
+        if (recycle)
+        {
+            _uplink.Recycle(this);
+        }
+
+        return turn;
+    }
+
+    /// <summary>The write loop's turn for this stream's control frames: WINDOW, RST.</summary>
+    /// <param name="room">Where to; at least one of each.</param>
+    internal int TakeControlTurn(Span<byte> room)
+    {
+        var written = 0;
+        bool recycle;
+        lock (_lock)
+        {
+            _controlReady = false;
+            if (_windowPending > 0 && !_closed && !_resetPending && !_endReceived && !_resetReceived)
+            {
+                written += ControlFrames.WriteWindow(room, Id, _windowPending);
+            }
+
+            _windowPending = 0;
+            if (_resetPending && !_closed)
+            {
+                written += ControlFrames.WriteRst(room[written..], Id, _failure.Reason, _failure.Detail);
+                _resetPending = false;
+                _sendOver = true;
+            }
+
+            TryCloseUnsynchronized();
+            recycle = TryTakeForRecyclingUnsynchronized();
+        }
+
+        if (recycle)
+        {
+            _uplink.Recycle(this);
+        }
+
+        return written;
+    }
+
+    /// <summary>The peer granted credit.</summary>
+    internal ProtocolError OnWindow(StreamId id, int increment)
+    {
+        bool schedule;
+        lock (_lock)
+        {
+            if (_closed || Id != id)
+            {
+                return ProtocolError.None;
+            }
+
+            if (!_sendCredit.TryAdd(increment))
+            {
+                return ProtocolError.CreditOverflow;
+            }
+
+            schedule = TryMarkReadyUnsynchronized();
+        }
+
+        if (schedule)
+        {
+            _writer.Schedule(this);
+        }
+
+        return ProtocolError.None;
+    }
+
+    /// <summary>The uplink has credit again.</summary>
+    internal void OnUplinkCredit()
+    {
+        bool schedule;
+        lock (_lock)
+        {
+            _parked = false;
+            schedule = TryMarkReadyUnsynchronized();
+        }
+
+        if (schedule)
+        {
+            _writer.Schedule(this);
+        }
+    }
+
+    private bool IsSendStoppedUnsynchronized => !_failure.IsNone || _sendOver || _resetPending;
+
+    private bool HasPendingUnsynchronized => _writeWaiting || _pendingEnd;
+
+    private bool CanSendPendingUnsynchronized => HasPendingUnsynchronized && (_pending.IsEmpty || (_sendCredit.Available > 0 && !_parked));
+
+    private StreamSendStatus SendStatusUnsynchronized() => _failure.IsNone ? StreamSendStatus.PeerReset : _failure.ToSendStatus();
+
+    /// <summary>Whether there is something to send that credit allows and nobody queued the stream for it yet; marks it queued.</summary>
+    private bool TryMarkReadyUnsynchronized()
+    {
+        if (_ready || _sendOver || _resetPending || !(_headQueued || CanSendPendingUnsynchronized))
+        {
+            return false;
+        }
+
+        _ready = true;
+        return true;
+    }
+
+    private bool TryMarkControlUnsynchronized()
+    {
+        if (_controlReady)
+        {
+            return false;
+        }
+
+        _controlReady = true;
+        return true;
+    }
+
+    private void AppendHeadUnsynchronized(byte[] frame, int length)
+    {
+        if (!_headQueued)
+        {
+            _head = frame;
+            _headLength = length;
+            _headQueued = true;
+            return;
+        }
+
+        // An interim head (1xx) still waits: both leave in one turn.
+        var pool = _uplink.Settings.Buffers;
+        if (_head!.Length < _headLength + length)
+        {
+            var larger = pool.Rent(_headLength + length);
+            _head.AsSpan(0, _headLength).CopyTo(larger);
+            pool.Return(_head);
+            _head = larger;
+        }
+
+        frame.AsSpan(0, length).CopyTo(_head.AsSpan(_headLength));
+        _headLength += length;
+        pool.Return(frame);
+    }
+
+    private int CopyDataUnsynchronized(Span<byte> room)
+    {
+        var count = Math.Min(_pending.Length, Math.Min(ProtocolLimits.MaxDataLength, room.Length - FrameHeader.Size));
+        if (count > 0)
+        {
+            count = TakeCreditUnsynchronized(count, parkForUplink: true);
+            if (count == 0)
+            {
+                return 0;
+            }
+        }
+
+        var end = _pendingEnd && count == _pending.Length;
+        new FrameHeader(count, FrameType.Data, end ? FrameFlags.End : FrameFlags.None, Id).Write(room);
+        _pending.Span[..count].CopyTo(room[FrameHeader.Size..]);
+        _pending = _pending[count..];
+        _bytesSent += count;
+        if (end)
+        {
+            _pendingEnd = false;
+            _sendOver = true;
+        }
+
+        return FrameHeader.Size + count;
+    }
+
+    private int TakeCreditUnsynchronized(int wanted, bool parkForUplink)
+    {
+        if (wanted == 0)
+        {
+            return 0;
+        }
+
+        var taken = _sendCredit.Take(wanted);
+        if (taken == 0)
+        {
+            return 0;
+        }
+
+        var granted = _writer.TakeUplinkCredit(taken, parkForUplink ? this : null);
+        if (granted < taken)
+        {
+            _sendCredit.TryAdd(taken - granted);
+            _parked = parkForUplink && granted == 0;
+        }
+
+        return granted;
+    }
+
+    private void DropQueuedSendsUnsynchronized()
+    {
+        if (_headQueued)
+        {
+            _uplink.Settings.Buffers.Return(_head!);
+            _head = null;
+            _headQueued = false;
+        }
+
+        _pending = default;
+        _pendingEnd = false;
+    }
+}
+
+/// <summary>How a stream's turn in the write loop ended.</summary>
+internal enum StreamTurn
+{
+    /// <summary>Nothing more to send for now.</summary>
+    Done,
+
+    /// <summary>There is more: back to the end of the queue.</summary>
+    Again,
+
+    /// <summary>The frame did not fit into what is left of the batch: the same stream comes first in the next one.</summary>
+    NoRoom,
+}

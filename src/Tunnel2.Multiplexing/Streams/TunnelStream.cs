@@ -1,0 +1,253 @@
+using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.FlowControl;
+using Tunnel2.Protocol.Frames;
+
+namespace Tunnel2.Multiplexing.Streams;
+
+/// <summary>
+/// One exchange on an uplink: two directions that end independently. One producer sends (<see cref="BeginHead"/>, <see cref="EndHead"/>,
+/// <see cref="WriteAsync"/>), one consumer receives (<see cref="WaitToReadAsync"/>, <see cref="TryRead"/>), and they may be two threads;
+/// <see cref="Reset"/> may come from anywhere. Whoever was given the stream calls <see cref="Release"/> exactly once, when neither of the
+/// two is at work any more, and never touches it again: the object is used for a later stream.
+/// </summary>
+/// <remarks>
+/// Lock order: a stream's lock, then its uplink's gate. Continuations of waiters run outside both.
+/// A side of a stream is over when it has sent END or RST and has received END or RST (docs/protocol.md, "Life of a stream").
+/// </remarks>
+internal sealed partial class TunnelStream
+{
+    /// <summary>Up to this many sent bytes a stream counts as young and goes before older ones.</summary>
+    public const int YoungLimit = 64 * 1024;
+
+    private readonly Lock _lock = new();
+    private readonly UplinkConnection _uplink;
+    private readonly UplinkWriter _writer;
+    private StreamFailure _failure;
+    private bool _released;
+    private bool _closed = true;
+    private bool _recycled = true;
+
+    internal TunnelStream(UplinkConnection uplink)
+    {
+        _uplink = uplink;
+        _writer = uplink.Writer;
+        _readSource.RunContinuationsAsynchronously = !uplink.Settings.InlineContinuations;
+        _writeSource.RunContinuationsAsynchronously = !uplink.Settings.InlineContinuations;
+    }
+
+    /// <summary>The stream's id on its uplink.</summary>
+    public StreamId Id { get; private set; }
+
+    /// <summary>The uplink that carries the stream.</summary>
+    public UplinkConnection Uplink => _uplink;
+
+    /// <summary>Why the stream was cut short, or none.</summary>
+    public StreamFailure Failure
+    {
+        get
+        {
+            lock (_lock)
+            {
+                return _failure;
+            }
+        }
+    }
+
+    /// <summary>Makes the object a new stream. Nobody else knows it yet.</summary>
+    internal void Open(StreamId id)
+    {
+        Id = id;
+        _failure = default;
+        _released = false;
+        _closed = false;
+        _recycled = false;
+        _sendCredit = new SendCredit(_uplink.Settings.SendStreamWindow);
+        _receiveWindow = new ReceiveWindow(_uplink.Settings.ReceiveStreamWindow);
+        _expectHead = true;
+        _endReceived = false;
+        _resetReceived = false;
+        _unreadHeads = 0;
+        _headEnds = false;
+        _endQueued = false;
+        _sendOver = false;
+        _resetPending = false;
+        _windowPending = 0;
+        _pendingEnd = false;
+        _parked = false;
+        _bytesSent = 0;
+    }
+
+    /// <summary>
+    /// Cuts the stream short: RST with a reason, both directions over, every wait completed. Does nothing when it is over already.
+    /// </summary>
+    /// <param name="reason">The reason for the peer.</param>
+    /// <param name="detail">More about it.</param>
+    public void Reset(StreamResetReason reason, StreamResetDetail detail = StreamResetDetail.None)
+    {
+        Completions completions;
+        lock (_lock)
+        {
+            completions = ResetUnsynchronized(new StreamFailure(StreamFailureKind.LocalReset, reason, detail));
+        }
+
+        Run(completions);
+    }
+
+    /// <summary>
+    /// Gives the stream back. What it has left to say in order is still said; a direction that has not ended in order is ended by RST.
+    /// </summary>
+    public void Release()
+    {
+        Completions completions = default;
+        bool recycle;
+        int unread;
+        lock (_lock)
+        {
+            if (_released)
+            {
+                return;
+            }
+
+            _released = true;
+            var sendUnfinished = !_sendOver && !_endQueued && !_resetPending;
+            var receiveUnfinished = !_endReceived && !_resetReceived;
+            if (!_closed && _failure.IsNone && (sendUnfinished || receiveUnfinished))
+            {
+                // A complete response with a request body still coming is no failure: the peer only has to stop.
+                var reason = sendUnfinished ? StreamResetReason.Cancel : StreamResetReason.None;
+                completions = ResetUnsynchronized(new StreamFailure(StreamFailureKind.LocalReset, reason));
+            }
+
+            if (_building is not null)
+            {
+                _uplink.Settings.Buffers.Return(_building);
+                _building = null;
+            }
+
+            unread = _received.Clear(_uplink.Settings.Buffers);
+            recycle = TryTakeForRecyclingUnsynchronized();
+        }
+
+        _uplink.ReturnCredit(unread);
+        Run(completions);
+        if (recycle)
+        {
+            _uplink.Recycle(this);
+        }
+    }
+
+    /// <summary>The uplink is gone: everything ends here, and nothing can be said any more.</summary>
+    internal void OnUplinkLost(SessionEndReason reason)
+    {
+        Completions completions;
+        lock (_lock)
+        {
+            if (_failure.IsNone && !(_endReceived && (_sendOver || _endQueued)))
+            {
+                _failure = new StreamFailure(StreamFailureKind.UplinkLost, UplinkReason: reason);
+            }
+
+            _sendOver = true;
+            _resetReceived |= !_endReceived;
+            _closed = true;
+            DropQueuedSendsUnsynchronized();
+            completions = TakeCompletionsUnsynchronized(StreamSendStatus.UplinkLost);
+        }
+
+        Run(completions);
+    }
+
+    private Completions ResetUnsynchronized(StreamFailure failure)
+    {
+        if (_closed || _resetPending || !_failure.IsNone)
+        {
+            return default;
+        }
+
+        _failure = failure;
+        _resetPending = true;
+        DropQueuedSendsUnsynchronized();
+        var completions = TakeCompletionsUnsynchronized(failure.ToSendStatus());
+        completions.ControlQueued = TryMarkControlUnsynchronized();
+        return completions;
+    }
+
+    /// <summary>Both directions over: the slot is free for the next generation.</summary>
+    private bool TryCloseUnsynchronized()
+    {
+        if (_closed || !_sendOver || (!_endReceived && !_resetReceived))
+        {
+            return false;
+        }
+
+        _closed = true;
+        _uplink.FreeSlot(Id);
+        return true;
+    }
+
+    /// <summary>
+    /// Whether this call is the one that may give the object to the pool: the stream is over, its owner has released it and no queue
+    /// holds it. True once for each use of the object.
+    /// </summary>
+    private bool TryTakeForRecyclingUnsynchronized()
+    {
+        if (!_released || !_closed || _ready || _controlReady || _recycled)
+        {
+            return false;
+        }
+
+        _recycled = true;
+        return true;
+    }
+
+    private void RecycleIfDone()
+    {
+        bool recycle;
+        lock (_lock)
+        {
+            recycle = TryTakeForRecyclingUnsynchronized();
+        }
+
+        if (recycle)
+        {
+            _uplink.Recycle(this);
+        }
+    }
+
+    /// <summary>Wakes whom a change concerns. Never under a lock.</summary>
+    private void Run(Completions completions)
+    {
+        if (completions.ControlQueued)
+        {
+            _writer.ScheduleControl(this);
+        }
+
+        if (completions.Reader)
+        {
+            _readSource.SetResult(true);
+        }
+
+        if (completions.Writer)
+        {
+            _writeSource.SetResult(completions.WriteStatus);
+        }
+    }
+
+    private Completions TakeCompletionsUnsynchronized(StreamSendStatus status)
+    {
+        var completions = new Completions { Reader = _readWaiting, Writer = _writeWaiting, WriteStatus = status };
+        _readWaiting = false;
+        _writeWaiting = false;
+        return completions;
+    }
+
+    /// <summary>What is to be done once the lock is released.</summary>
+    private struct Completions
+    {
+        public bool Reader;
+        public bool Writer;
+        public bool ControlQueued;
+        public StreamSendStatus WriteStatus;
+    }
+}

@@ -1,0 +1,318 @@
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.FlowControl;
+using Tunnel2.Protocol.Frames;
+using Tunnel2.Protocol.Headers;
+
+namespace Tunnel2.Multiplexing.Uplinks;
+
+/// <summary>
+/// One connection of a session behind its handshake: a reader, a writer, the streams they serve, and the one reason for which they end.
+/// Thread-safe.
+/// </summary>
+internal sealed class UplinkConnection
+{
+    /// <summary>Stream objects kept for the next streams.</summary>
+    private const int MaxPooledStreams = 1024;
+
+    /// <summary>How long the last words (a GOAWAY) and the peer's leaving may take.</summary>
+    private static readonly TimeSpan _farewell = TimeSpan.FromSeconds(1);
+
+    private readonly IUplinkTransport _transport;
+    private readonly UplinkReader _reader;
+    private readonly Action<TunnelStream>? _onStream;
+    private readonly Action<UplinkConnection, GoAwayPhase>? _onGoAway;
+    private readonly Lock _poolGate = new();
+    private readonly Stack<TunnelStream> _pool = new();
+    private readonly Lock _creditGate = new();
+    private ReceiveWindow _receiveWindow;
+    private UplinkEnd? _end;
+    private long _endedAt;
+    private volatile bool _refusing;
+    private volatile bool _peerDraining;
+
+    /// <summary>Makes an uplink; <see cref="RunAsync"/> starts it.</summary>
+    /// <param name="transport">The connection, behind its handshake. The uplink disposes of it.</param>
+    /// <param name="settings">What the handshake settled.</param>
+    /// <param name="onStream">
+    /// The agent: called by the reader with each new stream, whose request head can be read at once. It must not block; with inline
+    /// continuations it runs on the reader's thread, and an exception it throws is contained and resets the stream.
+    /// </param>
+    /// <param name="onGoAway">Called when the peer says GOAWAY.</param>
+    public UplinkConnection(
+        IUplinkTransport transport, UplinkSettings settings, Action<TunnelStream>? onStream = null, Action<UplinkConnection, GoAwayPhase>? onGoAway = null)
+    {
+        _transport = transport;
+        Settings = settings;
+        _onStream = onStream;
+        _onGoAway = onGoAway;
+        Streams = new StreamTable(settings.MaxStreams);
+        _receiveWindow = new ReceiveWindow(settings.ReceiveUplinkWindow);
+        Writer = new UplinkWriter(this, transport);
+        _reader = new UplinkReader(this, transport);
+    }
+
+    public UplinkSettings Settings { get; }
+
+    public UplinkWriter Writer { get; }
+
+    public StreamTable Streams { get; }
+
+    public UplinkStatistics Statistics { get; } = new();
+
+    /// <summary>The peer's address, for people.</summary>
+    public string RemoteName => _transport.RemoteName;
+
+    /// <summary>Why it ended, or null while it lives.</summary>
+    public UplinkEnd? End => Volatile.Read(ref _end);
+
+    /// <summary>Whether new streams may be opened here.</summary>
+    public bool IsOpenForStreams => End is null && !_peerDraining && !_refusing;
+
+    public int OpenStreams => Streams.Count;
+
+    /// <summary>Bytes granted to the peer that are neither held here nor granted now: for tests of conservation.</summary>
+    internal (int Granted, int Held, int Returnable, int Size) ReceiveCredit
+    {
+        get
+        {
+            lock (_creditGate)
+            {
+                return (_receiveWindow.Granted, _receiveWindow.Held, _receiveWindow.Returnable, _receiveWindow.Size);
+            }
+        }
+    }
+
+    /// <summary>Runs reader and writer until the uplink ends, and disposes of the transport.</summary>
+    /// <param name="initial">Bytes that arrived behind the handshake.</param>
+    /// <returns>The first cause of the end.</returns>
+    public async Task<UplinkEnd> RunAsync(ReadOnlyMemory<byte> initial = default)
+    {
+        var writer = Writer.RunAsync();
+        await _reader.RunAsync(initial).ConfigureAwait(false);
+        TryEnd(new UplinkEnd(SessionEndReason.Internal));
+        if (!writer.IsCompleted)
+        {
+            // The last words may still be on their way; a peer that does not read them does not hold us up.
+            await Task.WhenAny(writer, Task.Delay(_farewell, Settings.TimeProvider)).ConfigureAwait(false);
+        }
+
+        _transport.Abort();
+        await writer.ConfigureAwait(false);
+        await _transport.DisposeAsync().ConfigureAwait(false);
+        return End!;
+    }
+
+    /// <summary>
+    /// Ends the uplink; the first cause wins. A cause that the peer cannot know is said to it in a last GOAWAY. Every stream fails.
+    /// </summary>
+    /// <returns>Whether this was the first cause.</returns>
+    public bool TryEnd(UplinkEnd end)
+    {
+        if (Interlocked.CompareExchange(ref _end, end, null) is not null)
+        {
+            return false;
+        }
+
+        Volatile.Write(ref _endedAt, Settings.TimeProvider.GetTimestamp());
+        if (end.Reason is SessionEndReason.PeerClosed or SessionEndReason.TransportFailed or SessionEndReason.PeerSilent or SessionEndReason.WriteStalled
+            || end.ByPeer)
+        {
+            Writer.Complete();
+            _transport.Abort();
+        }
+        else
+        {
+            var text = end.Text.Length > 0 || end.Error == ProtocolError.None ? end.Text : end.Error.ToString();
+            Writer.ScheduleGoAway(GoAwayPhase.Final, end.Reason, text);
+            Writer.CloseBehindControl();
+        }
+
+        foreach (var stream in Streams.Snapshot())
+        {
+            stream.OnUplinkLost(end.Reason);
+        }
+
+        return true;
+    }
+
+    /// <summary>ProxyEntry: opens a stream. Its head is to be sent next.</summary>
+    /// <returns>Null when the uplink takes no more streams.</returns>
+    public TunnelStream? TryOpenStream()
+    {
+        if (!IsOpenForStreams)
+        {
+            return null;
+        }
+
+        var stream = RentStream();
+        if (!Streams.TryOpen(stream))
+        {
+            ReturnStream(stream);
+            return null;
+        }
+
+        Statistics.StreamsOpened++;
+        if (End is { } end)
+        {
+            // The uplink ended between the look and the opening: nobody else would tell this stream.
+            stream.OnUplinkLost(end.Reason);
+            stream.Release();
+            return null;
+        }
+
+        return stream;
+    }
+
+    /// <summary>The first step of a drain: asks the peer to open no more, or to expect no more.</summary>
+    public void SendGoAwayNotice(SessionEndReason reason, string text) => Writer.ScheduleGoAway(GoAwayPhase.Notice, reason, text);
+
+    /// <summary>The second step of a drain: from now on new streams are refused.</summary>
+    public void RefuseNewStreams() => _refusing = true;
+
+    /// <summary>Called about once a second: pings a silent peer, gives up a dead one.</summary>
+    public void OnHeartbeat()
+    {
+        var time = Settings.TimeProvider;
+        var now = time.GetTimestamp();
+        if (End is not null)
+        {
+            if (time.GetElapsedTime(Volatile.Read(ref _endedAt), now) > _farewell)
+            {
+                _transport.Abort();
+            }
+
+            return;
+        }
+
+        var silence = time.GetElapsedTime(_reader.LastInbound, now);
+        if (silence > Settings.DeadAfter)
+        {
+            TryEnd(new UplinkEnd(SessionEndReason.PeerSilent));
+        }
+        else if (Writer.IsStalled(now, Settings.SendStallLimit))
+        {
+            TryEnd(new UplinkEnd(SessionEndReason.WriteStalled));
+        }
+        else if (silence > Settings.PingAfter)
+        {
+            _reader.SendPing();
+        }
+    }
+
+    internal bool TryReceive(int count)
+    {
+        if (count == 0)
+        {
+            return true;
+        }
+
+        lock (_creditGate)
+        {
+            return _receiveWindow.TryReceive(count);
+        }
+    }
+
+    /// <summary>Bytes of some stream were consumed, or thrown away: the uplink's credit returns.</summary>
+    internal void ReturnCredit(int count)
+    {
+        if (count == 0)
+        {
+            return;
+        }
+
+        int increment;
+        lock (_creditGate)
+        {
+            increment = _receiveWindow.Consume(count);
+        }
+
+        if (increment > 0)
+        {
+            Writer.ScheduleUplinkCredit(increment);
+        }
+    }
+
+    internal void FreeSlot(StreamId id) => Streams.Free(id);
+
+    internal void Recycle(TunnelStream stream) => ReturnStream(stream);
+
+    /// <summary>The agent's reader: ProxyEntry opened a stream.</summary>
+    internal ProtocolError Accept(StreamId id, ReadOnlySpan<byte> blockBytes, scoped in HeaderBlock block, ReadOnlySpan<byte> body, bool end)
+    {
+        var stream = RentStream();
+        Streams.Accept(id, stream);
+        Statistics.StreamsOpened++;
+        var error = stream.OnHeaders(blockBytes, block, body, end);
+        if (error != ProtocolError.None)
+        {
+            return error;
+        }
+
+        if (_refusing || _onStream is null)
+        {
+            stream.Reset(StreamResetReason.Refused, StreamResetDetail.GoingAway);
+            stream.Release();
+            return ProtocolError.None;
+        }
+
+        if (Settings.InlineContinuations)
+        {
+            Start(stream);
+        }
+        else
+        {
+            ThreadPool.UnsafeQueueUserWorkItem(static work => work.Uplink.Start(work), stream, preferLocal: false);
+        }
+
+        return ProtocolError.None;
+    }
+
+    internal void OnGoAway(GoAwayPhase phase, SessionEndReason reason, string text)
+    {
+        _peerDraining = true;
+        if (phase == GoAwayPhase.Final && reason != SessionEndReason.Shutdown)
+        {
+            TryEnd(new UplinkEnd(reason, ByPeer: true, Text: text));
+        }
+
+        _onGoAway?.Invoke(this, phase);
+    }
+
+    private void Start(TunnelStream stream)
+    {
+        try
+        {
+            _onStream!(stream);
+        }
+        catch (Exception)
+        {
+            stream.Reset(StreamResetReason.Internal);
+            stream.Release();
+        }
+    }
+
+    private TunnelStream RentStream()
+    {
+        lock (_poolGate)
+        {
+            if (_pool.TryPop(out var pooled))
+            {
+                return pooled;
+            }
+        }
+
+        return new TunnelStream(this);
+    }
+
+    private void ReturnStream(TunnelStream stream)
+    {
+        lock (_poolGate)
+        {
+            if (_pool.Count < MaxPooledStreams)
+            {
+                _pool.Push(stream);
+            }
+        }
+    }
+}

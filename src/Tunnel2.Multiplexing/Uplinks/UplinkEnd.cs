@@ -1,0 +1,15 @@
+using Tunnel2.Protocol.Errors;
+
+namespace Tunnel2.Multiplexing.Uplinks;
+
+/// <summary>Why an uplink ended: the first cause, whatever followed from it.</summary>
+/// <param name="Reason">The cause.</param>
+/// <param name="Error">How the peer broke the protocol, where it did.</param>
+/// <param name="ByPeer">Whether the peer told us (GOAWAY) rather than we them.</param>
+/// <param name="Text">Words for a log line; from the peer, untrusted, where <paramref name="ByPeer"/>.</param>
+internal sealed record UplinkEnd(SessionEndReason Reason, ProtocolError Error = ProtocolError.None, bool ByPeer = false, string Text = "")
+{
+    /// <inheritdoc/>
+    public override string ToString() =>
+        (Error == ProtocolError.None ? Reason.ToString() : $"{Reason} ({Error})") + (ByPeer ? ", said by the peer" : "") + (Text.Length == 0 ? "" : $": {Text}");
+}

@@ -1,0 +1,334 @@
+using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Frames;
+using Tunnel2.Protocol.Headers;
+
+namespace Tunnel2.Multiplexing.Uplinks;
+
+/// <summary>
+/// The reader of an uplink. It awaits nothing but the transport: payloads are copied to their streams, which credit guarantees room for,
+/// and answers are left to the writer. So no stream, backend or slow visitor can ever hold up another.
+/// </summary>
+internal sealed class UplinkReader
+{
+    /// <summary>What an idle uplink holds.</summary>
+    private const int SmallBuffer = 16 * 1024;
+
+    /// <summary>What a busy one grows to: parsed in place, so that a full buffer costs one receive.</summary>
+    private const int LargeBuffer = 1024 * 1024;
+
+    /// <summary>After this many small receives in a row a large buffer is given back.</summary>
+    private const int ShrinkAfter = 64;
+
+    /// <summary>After this many receives that completed at once, others on the same engine thread get their turn.</summary>
+    private const int YieldAfter = 16;
+
+    private readonly UplinkConnection _uplink;
+    private readonly IUplinkTransport _transport;
+    private readonly BufferPool _buffers;
+    private readonly TimeProvider _time;
+    private long _lastInbound;
+    private ulong _pingSent;
+    private int _skip;
+
+    public UplinkReader(UplinkConnection uplink, IUplinkTransport transport)
+    {
+        _uplink = uplink;
+        _transport = transport;
+        _buffers = uplink.Settings.Buffers;
+        _time = uplink.Settings.TimeProvider;
+        _lastInbound = _time.GetTimestamp();
+    }
+
+    /// <summary>When anything arrived last, a timestamp of the settings' time provider.</summary>
+    public long LastInbound => Volatile.Read(ref _lastInbound);
+
+    /// <summary>Sends a PING whose answer gives the round trip.</summary>
+    public void SendPing()
+    {
+        _pingSent = (ulong)_time.GetTimestamp();
+        _uplink.Writer.SchedulePing(_pingSent);
+    }
+
+    /// <summary>The loop. Returns when the uplink ended, and has then told it why.</summary>
+    /// <param name="initial">Bytes that arrived behind the handshake.</param>
+    public async Task RunAsync(ReadOnlyMemory<byte> initial)
+    {
+        var buffer = _buffers.Rent(Math.Max(SmallBuffer, initial.Length));
+        try
+        {
+            initial.CopyTo(buffer);
+            var filled = initial.Length;
+            var smallReceives = 0;
+            var immediate = 0;
+            var statistics = _uplink.Statistics;
+            while (true)
+            {
+                if (filled > 0)
+                {
+                    var error = ProcessFrames(buffer.AsSpan(0, filled), out var consumed, out var needed);
+                    if (error != ProtocolError.None)
+                    {
+                        _uplink.TryEnd(new UplinkEnd(SessionEndReason.ProtocolError, error));
+                        return;
+                    }
+
+                    filled -= consumed;
+                    buffer.AsSpan(consumed, filled).CopyTo(buffer);
+                    if (filled == 0 && smallReceives > ShrinkAfter && buffer.Length > SmallBuffer * 2)
+                    {
+                        _buffers.Return(buffer);
+                        buffer = _buffers.Rent(SmallBuffer);
+                        smallReceives = 0;
+                    }
+                    else if (needed > buffer.Length)
+                    {
+                        buffer = Grow(buffer, filled, needed);
+                    }
+                }
+
+                var receive = _transport.ReceiveAsync(buffer.AsMemory(filled));
+                if (!receive.IsCompleted)
+                {
+                    immediate = 0;
+                }
+                else if (++immediate == YieldAfter)
+                {
+                    immediate = 0;
+                    await new SchedulerYield(_uplink.Settings.WriterScheduler);
+                }
+
+                var received = await receive.ConfigureAwait(false);
+                if (received == 0)
+                {
+                    _uplink.TryEnd(new UplinkEnd(SessionEndReason.PeerClosed));
+                    return;
+                }
+
+                Volatile.Write(ref _lastInbound, _time.GetTimestamp());
+                statistics.BytesReceived += received;
+                statistics.Receives++;
+                filled += received;
+                smallReceives = received < SmallBuffer / 2 ? smallReceives + 1 : 0;
+                if (filled == buffer.Length && buffer.Length < LargeBuffer)
+                {
+                    buffer = Grow(buffer, filled, Math.Min(LargeBuffer, buffer.Length * 4));
+                }
+            }
+        }
+        catch (Exception exception)
+        {
+            _uplink.TryEnd(new UplinkEnd(SessionEndReason.TransportFailed, Text: exception.Message));
+        }
+        finally
+        {
+            _buffers.Return(buffer);
+        }
+    }
+
+    private byte[] Grow(byte[] buffer, int filled, int size)
+    {
+        var larger = _buffers.Rent(size);
+        buffer.AsSpan(0, filled).CopyTo(larger);
+        _buffers.Return(buffer);
+        return larger;
+    }
+
+    /// <summary>Handles every whole frame in the buffer.</summary>
+    /// <param name="bytes">What has arrived.</param>
+    /// <param name="consumed">Bytes handled.</param>
+    /// <param name="needed">Bytes that the next frame needs in all, as far as its header is there.</param>
+    private ProtocolError ProcessFrames(ReadOnlySpan<byte> bytes, out int consumed, out int needed)
+    {
+        consumed = 0;
+        needed = FrameHeader.Size;
+        while (true)
+        {
+            var rest = bytes[consumed..];
+            if (_skip > 0)
+            {
+                // An unknown frame is thrown away as it comes.
+                var skipped = Math.Min(_skip, rest.Length);
+                _skip -= skipped;
+                consumed += skipped;
+                rest = rest[skipped..];
+            }
+
+            if (rest.Length < FrameHeader.Size)
+            {
+                return ProtocolError.None;
+            }
+
+            var error = FrameHeader.TryRead(rest, out var header);
+            if (error != ProtocolError.None)
+            {
+                return error;
+            }
+
+            if (!header.IsKnown)
+            {
+                consumed += FrameHeader.Size;
+                _skip = header.Length;
+                continue;
+            }
+
+            if (rest.Length < FrameHeader.Size + header.Length)
+            {
+                needed = FrameHeader.Size + header.Length;
+                return ProtocolError.None;
+            }
+
+            _uplink.Statistics.FramesReceived++;
+            error = Dispatch(header, rest.Slice(FrameHeader.Size, header.Length));
+            if (error != ProtocolError.None)
+            {
+                return error;
+            }
+
+            consumed += FrameHeader.Size + header.Length;
+            needed = FrameHeader.Size;
+        }
+    }
+
+    private ProtocolError Dispatch(FrameHeader header, ReadOnlySpan<byte> payload)
+    {
+        switch (header.Type)
+        {
+            case FrameType.Data:
+                return OnData(header, payload);
+            case FrameType.Headers:
+                return OnHeaders(header, payload);
+            case FrameType.Window:
+                return OnWindow(header, payload);
+            case FrameType.Rst:
+                return OnRst(header, payload);
+            case FrameType.Ping:
+                return OnPing(header, payload);
+            case FrameType.GoAway:
+                var error = ControlFrames.TryReadGoAway(payload, out var phase, out var reason, out var text);
+                if (error == ProtocolError.None)
+                {
+                    _uplink.OnGoAway(phase, reason, text);
+                }
+
+                return error;
+            default:
+                return ProtocolError.UnexpectedHandshake;
+        }
+    }
+
+    private ProtocolError OnData(FrameHeader header, ReadOnlySpan<byte> payload)
+    {
+        if (!_uplink.TryReceive(payload.Length))
+        {
+            return ProtocolError.UplinkCreditOverrun;
+        }
+
+        var lookup = _uplink.Streams.Find(header.Stream, out var stream);
+        if (lookup == StreamLookup.Over)
+        {
+            _uplink.ReturnCredit(payload.Length);
+            return ProtocolError.None;
+        }
+
+        return lookup == StreamLookup.Open ? stream!.OnData(payload, header.EndsDirection) : ProtocolError.UnknownStream;
+    }
+
+    private ProtocolError OnHeaders(FrameHeader header, ReadOnlySpan<byte> payload)
+    {
+        var error = HeaderBlock.TrySplit(payload, out var blockBytes, out var body);
+        if (error != ProtocolError.None)
+        {
+            return error;
+        }
+
+        error = HeaderBlock.TryRead(blockBytes, out var block);
+        if (error != ProtocolError.None)
+        {
+            return error;
+        }
+
+        if (!_uplink.TryReceive(body.Length))
+        {
+            return ProtocolError.UplinkCreditOverrun;
+        }
+
+        var isRequest = block.Kind == HeaderBlockKind.Request;
+        if (isRequest && _uplink.Settings.Role == UplinkRole.Entry)
+        {
+            return ProtocolError.StreamNotAllowed;
+        }
+
+        switch (_uplink.Streams.Find(header.Stream, out var stream))
+        {
+            case StreamLookup.Open:
+                return isRequest ? ProtocolError.StreamNotAllowed
+                    : _uplink.Settings.Role == UplinkRole.Agent && block.Kind == HeaderBlockKind.Response ? ProtocolError.UnexpectedHeaderBlock
+                    : stream!.OnHeaders(blockBytes, block, body, header.EndsDirection);
+            case StreamLookup.Over:
+                _uplink.ReturnCredit(body.Length);
+                return ProtocolError.None;
+            case StreamLookup.Next when isRequest:
+                return _uplink.Accept(header.Stream, blockBytes, block, body, header.EndsDirection);
+            case StreamLookup.OutOfRange:
+                return ProtocolError.TooManyStreams;
+            default:
+                return ProtocolError.UnknownStream;
+        }
+    }
+
+    private ProtocolError OnWindow(FrameHeader header, ReadOnlySpan<byte> payload)
+    {
+        var error = ControlFrames.TryReadWindow(payload, out var increment);
+        if (error != ProtocolError.None)
+        {
+            return error;
+        }
+
+        if (header.Stream.IsUplink)
+        {
+            return _uplink.Writer.OnUplinkWindow(increment);
+        }
+
+        return _uplink.Streams.Find(header.Stream, out var stream) switch
+        {
+            StreamLookup.Open => stream!.OnWindow(header.Stream, increment),
+            StreamLookup.Over => ProtocolError.None,
+            _ => ProtocolError.UnknownStream,
+        };
+    }
+
+    private ProtocolError OnRst(FrameHeader header, ReadOnlySpan<byte> payload)
+    {
+        var reason = ControlFrames.ReadRst(payload, out var detail);
+        switch (_uplink.Streams.Find(header.Stream, out var stream))
+        {
+            case StreamLookup.Open:
+                stream!.OnRst(header.Stream, reason, detail);
+                return ProtocolError.None;
+            case StreamLookup.Over:
+                return ProtocolError.None;
+            default:
+                return ProtocolError.UnknownStream;
+        }
+    }
+
+    private ProtocolError OnPing(FrameHeader header, ReadOnlySpan<byte> payload)
+    {
+        var opaque = ControlFrames.ReadPing(payload);
+        if ((header.Flags & FrameFlags.Ack) == 0)
+        {
+            if (!_uplink.Writer.TryScheduleAnswer(opaque))
+            {
+                _uplink.TryEnd(new UplinkEnd(SessionEndReason.ControlQueueOverflow));
+            }
+        }
+        else if (opaque != 0 && opaque == _pingSent)
+        {
+            _uplink.Statistics.RoundTripMicroseconds = (long)_time.GetElapsedTime((long)opaque).TotalMicroseconds;
+        }
+
+        return ProtocolError.None;
+    }
+}

@@ -1,0 +1,54 @@
+using System.IO.Pipelines;
+using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Protocol;
+
+namespace Tunnel2.Multiplexing.Uplinks;
+
+/// <summary>What an uplink needs to know, settled by the handshake and the host. Immutable.</summary>
+internal sealed record UplinkSettings
+{
+    public required UplinkRole Role { get; init; }
+
+    /// <summary>The credit granted to the peer for each new stream, in bytes.</summary>
+    public int ReceiveStreamWindow { get; init; } = ProtocolLimits.DefaultStreamWindow;
+
+    /// <summary>The credit granted to the peer for the uplink, in bytes.</summary>
+    public int ReceiveUplinkWindow { get; init; } = ProtocolLimits.DefaultUplinkWindow;
+
+    /// <summary>The credit that the peer grants for each new stream, in bytes.</summary>
+    public int SendStreamWindow { get; init; } = ProtocolLimits.DefaultStreamWindow;
+
+    /// <summary>The credit that the peer grants for the uplink, in bytes.</summary>
+    public int SendUplinkWindow { get; init; } = ProtocolLimits.DefaultUplinkWindow;
+
+    /// <summary>The most streams at once, and so the number of slots.</summary>
+    public int MaxStreams { get; init; } = ProtocolLimits.MaxSlots;
+
+    /// <summary>Where the write loop continues when it is woken and more than <see cref="QuietStreams"/> streams are open.</summary>
+    public PipeScheduler WriterScheduler { get; init; } = PipeScheduler.ThreadPool;
+
+    /// <summary>
+    /// Up to this many open streams the write loop runs on the thread that woke it: with nobody to share a batch with, waiting for
+    /// company only costs time. Negative: never.
+    /// </summary>
+    public int QuietStreams { get; init; } = -1;
+
+    /// <summary>
+    /// Whether whoever waits on a stream continues on the thread that completed the wait (the reader's or the write loop's). Only where
+    /// nothing blocks: the event-loop engine.
+    /// </summary>
+    public bool InlineContinuations { get; init; }
+
+    /// <summary>A PING is sent after this much inbound silence.</summary>
+    public TimeSpan PingAfter { get; init; } = TimeSpan.FromSeconds(5);
+
+    /// <summary>The peer counts as dead after this much inbound silence.</summary>
+    public TimeSpan DeadAfter { get; init; } = TimeSpan.FromSeconds(15);
+
+    /// <summary>One send that makes no end for this long ends the uplink: what it cut in half can never be resumed.</summary>
+    public TimeSpan SendStallLimit { get; init; } = TimeSpan.FromSeconds(60);
+
+    public TimeProvider TimeProvider { get; init; } = TimeProvider.System;
+
+    public BufferPool Buffers { get; init; } = BufferPool.Shared;
+}

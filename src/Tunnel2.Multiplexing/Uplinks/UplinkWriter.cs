@@ -1,0 +1,263 @@
+using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Protocol;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.FlowControl;
+using Tunnel2.Protocol.Frames;
+
+namespace Tunnel2.Multiplexing.Uplinks;
+
+/// <summary>
+/// The single writer of an uplink. One loop owns the transport's sending side: it takes control frames first, then one frame from each
+/// ready stream in turn, copies them into one buffer and sends it when the queue is empty or the batch is full. There is no timer: what
+/// makes batches is that the next ones gather while the loop waits for its turn or for the last send.
+/// </summary>
+internal sealed class UplinkWriter
+{
+    /// <summary>A batch's size. Larger ones gain nothing on loopback and hold up the frames behind them on slow links.</summary>
+    public const int BatchSize = 256 * 1024;
+
+    private const int MinimumTurnRoom = FrameHeader.Size + ProtocolLimits.MaxDataLength;
+
+    private readonly UplinkConnection _uplink;
+    private readonly IUplinkTransport _transport;
+    private readonly ReadyStreamChannel _ready;
+    private readonly ControlQueue _control = new();
+    private readonly BufferPool _buffers;
+    private readonly Lock _creditGate = new();
+    private readonly List<TunnelStream> _parked = [];
+    private readonly int _initialCredit;
+    private SendCredit _credit;
+    private TunnelStream? _first;
+    private long _sendStarted;
+    private volatile bool _closing;
+
+    public UplinkWriter(UplinkConnection uplink, IUplinkTransport transport)
+    {
+        _uplink = uplink;
+        _transport = transport;
+        _buffers = uplink.Settings.Buffers;
+        _initialCredit = uplink.Settings.SendUplinkWindow;
+        _credit = new SendCredit(_initialCredit);
+        _ready = new ReadyStreamChannel(uplink.Settings.WriterScheduler, () => uplink.OpenStreams <= uplink.Settings.QuietStreams);
+    }
+
+    /// <summary>Bytes sent that the peer has not consumed yet, as far as its credit says.</summary>
+    public long OutstandingBytes
+    {
+        get
+        {
+            lock (_creditGate)
+            {
+                return _initialCredit - _credit.Available;
+            }
+        }
+    }
+
+    /// <summary>Queues a stream that has marked itself ready. Never under a lock: the loop may run on this thread.</summary>
+    public void Schedule(TunnelStream stream) => _ready.Writer.TryWrite(stream);
+
+    /// <summary>Queues a stream whose control frames wait.</summary>
+    public void ScheduleControl(TunnelStream stream)
+    {
+        _control.AddStream(stream);
+        _ready.Signal();
+    }
+
+    public void ScheduleUplinkCredit(int increment)
+    {
+        _control.AddUplinkCredit(increment);
+        _ready.Signal();
+    }
+
+    public void SchedulePing(ulong opaque)
+    {
+        _control.AddPing(opaque);
+        _ready.Signal();
+    }
+
+    /// <summary>Queues the answer to a PING.</summary>
+    /// <returns>False when too many wait: the session ends.</returns>
+    public bool TryScheduleAnswer(ulong opaque)
+    {
+        if (!_control.TryAddAnswer(opaque))
+        {
+            return false;
+        }
+
+        _ready.Signal();
+        return true;
+    }
+
+    public void ScheduleGoAway(GoAwayPhase phase, SessionEndReason reason, string text)
+    {
+        _control.AddGoAway(phase, reason, text);
+        _ready.Signal();
+    }
+
+    /// <summary>Lets the loop send the control frames that wait (a last GOAWAY) and end the connection behind them.</summary>
+    public void CloseBehindControl()
+    {
+        _closing = true;
+        _ready.Signal();
+    }
+
+    /// <summary>Ends the loop: it takes nothing more. What was queued is dropped; the streams are told by the uplink.</summary>
+    public void Complete() => _ready.Writer.TryComplete();
+
+    /// <summary>Takes credit of the uplink for a stream.</summary>
+    /// <param name="wanted">Bytes, ≥ 1.</param>
+    /// <param name="park">A stream to call back (<see cref="TunnelStream.OnUplinkCredit"/>) when none was left, or null.</param>
+    public int TakeUplinkCredit(int wanted, TunnelStream? park)
+    {
+        lock (_creditGate)
+        {
+            var granted = _credit.Take(wanted);
+            if (granted == 0 && park is not null)
+            {
+                _parked.Add(park);
+            }
+
+            return granted;
+        }
+    }
+
+    /// <summary>The peer granted credit for the uplink.</summary>
+    public ProtocolError OnUplinkWindow(int increment)
+    {
+        TunnelStream[] woken;
+        lock (_creditGate)
+        {
+            if (!_credit.TryAdd(increment))
+            {
+                return ProtocolError.CreditOverflow;
+            }
+
+            if (_parked.Count == 0)
+            {
+                return ProtocolError.None;
+            }
+
+            woken = [.. _parked];
+            _parked.Clear();
+        }
+
+        foreach (var stream in woken)
+        {
+            stream.OnUplinkCredit();
+        }
+
+        return ProtocolError.None;
+    }
+
+    /// <summary>Whether one send has been under way for longer than the limit.</summary>
+    public bool IsStalled(long now, TimeSpan limit)
+    {
+        var started = Volatile.Read(ref _sendStarted);
+        return started != 0 && _uplink.Settings.TimeProvider.GetElapsedTime(started, now) > limit;
+    }
+
+    /// <summary>The loop. Returns when the uplink ended; the reason is the uplink's.</summary>
+    public async Task RunAsync()
+    {
+        byte[]? batch = null;
+        try
+        {
+            while (await _ready.Reader.WaitToReadAsync().ConfigureAwait(false))
+            {
+                batch ??= _buffers.Rent(BatchSize);
+                var length = FillBatch(batch.AsSpan(0, BatchSize));
+                if (length > 0)
+                {
+                    await SendAsync(batch.AsMemory(0, length)).ConfigureAwait(false);
+                }
+
+                if (_closing)
+                {
+                    break;
+                }
+
+                if (_first is null && _ready.Count == 0 && !_control.HasStreams)
+                {
+                    // Nothing to send: an idle uplink holds no buffer.
+                    _buffers.Return(batch);
+                    batch = null;
+                }
+                else if (_first is not null || _control.HasStreams)
+                {
+                    _ready.Signal();
+                }
+            }
+
+            _transport.ShutdownSend();
+        }
+        catch (Exception exception)
+        {
+            _uplink.TryEnd(new UplinkEnd(SessionEndReason.TransportFailed, Text: exception.Message));
+        }
+        finally
+        {
+            // A dead loop poisons its queue: whoever waits learns of the end, and nobody can queue any more.
+            Complete();
+            if (batch is not null)
+            {
+                _buffers.Return(batch);
+            }
+        }
+    }
+
+    private int FillBatch(Span<byte> batch)
+    {
+        var statistics = _uplink.Statistics;
+        var length = _control.CopyTo(batch, out var frames);
+        if (!_closing)
+        {
+            while (batch.Length - length >= MinimumTurnRoom)
+            {
+                var stream = _first;
+                if (stream is null && !_ready.Reader.TryRead(out stream))
+                {
+                    break;
+                }
+
+                _first = null;
+                var turn = stream.TakeTurn(batch[length..], out var written);
+                length += written;
+                frames += written > 0 ? 1 : 0;
+                if (turn == StreamTurn.Again)
+                {
+                    _ready.Writer.TryWrite(stream);
+                }
+                else if (turn == StreamTurn.NoRoom)
+                {
+                    _first = stream;
+                    break;
+                }
+            }
+        }
+
+        statistics.FramesSent += frames;
+        return length;
+    }
+
+    private ValueTask SendAsync(ReadOnlyMemory<byte> bytes)
+    {
+        _uplink.Statistics.BytesSent += bytes.Length;
+        _uplink.Statistics.Flushes++;
+        Volatile.Write(ref _sendStarted, Math.Max(1, _uplink.Settings.TimeProvider.GetTimestamp()));
+        var send = _transport.SendAsync(bytes);
+        if (send.IsCompletedSuccessfully)
+        {
+            Volatile.Write(ref _sendStarted, 0);
+            return send;
+        }
+
+        return AwaitSendAsync(send);
+    }
+
+    private async ValueTask AwaitSendAsync(ValueTask send)
+    {
+        await send.ConfigureAwait(false);
+        Volatile.Write(ref _sendStarted, 0);
+    }
+}

@@ -1,0 +1,137 @@
+using System.IO.Pipelines;
+using System.Net.Sockets;
+
+namespace Tunnel2.Transport.Engine;
+
+/// <summary>
+/// Runs work in the socket engine's next round: a byte on a socket pair whose other end has a receive pending on the same engine. What is
+/// scheduled until then shares that byte. Work may be scheduled from any thread and always runs on the engine's.
+/// </summary>
+internal sealed class NextRoundScheduler : PipeScheduler, IDisposable
+{
+    private static readonly byte[] _wakeByte = [1];
+
+    private readonly Lock _gate = new();
+    private readonly Socket _sender;
+    private readonly Socket _receiver;
+    private readonly SocketAsyncEventArgs _receive;
+    private List<Work> _work = new(64);
+    private List<Work> _running = new(64);
+    private bool _woken;
+    private bool _disposed;
+
+    public NextRoundScheduler()
+    {
+        (_sender, _receiver) = CreatePair();
+        _receive = new SocketAsyncEventArgs(unsafeSuppressExecutionContext: true);
+        _receive.SetBuffer(new byte[64], 0, 64);
+        _receive.Completed += (_, _) => ReceiveAll();
+        ReceiveAll(first: true);
+    }
+
+    /// <inheritdoc/>
+    public override void Schedule(Action<object?> action, object? state)
+    {
+        bool wake;
+        lock (_gate)
+        {
+            if (_disposed)
+            {
+                ThreadPool.UnsafeQueueUserWorkItem(action, state, preferLocal: false);
+                return;
+            }
+
+            _work.Add(new Work(action, state));
+            wake = !_woken;
+            _woken = true;
+        }
+
+        if (wake)
+        {
+            try
+            {
+                _sender.Send(_wakeByte);
+            }
+            catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
+            {
+                // The process is going down; what was scheduled still has to run somewhere.
+                ThreadPool.UnsafeQueueUserWorkItem(static self => self.RunAll(), this, preferLocal: false);
+            }
+        }
+    }
+
+    public void Dispose()
+    {
+        lock (_gate)
+        {
+            _disposed = true;
+        }
+
+        _sender.Dispose();
+        _receiver.Dispose();
+    }
+
+    private void ReceiveAll(bool first = false)
+    {
+        try
+        {
+            do
+            {
+                if (!first)
+                {
+                    if (_receive.SocketError != SocketError.Success || _receive.BytesTransferred == 0)
+                    {
+                        RunAll();
+                        return;
+                    }
+
+                    RunAll();
+                }
+
+                first = false;
+            }
+            while (!_receiver.ReceiveAsync(_receive));
+        }
+        catch (ObjectDisposedException)
+        {
+            RunAll();
+        }
+    }
+
+    private void RunAll()
+    {
+        lock (_gate)
+        {
+            _woken = false;
+            (_work, _running) = (_running, _work);
+        }
+
+        foreach (var work in _running)
+        {
+            work.Action(work.State);
+        }
+
+        _running.Clear();
+    }
+
+    /// <summary>A pair of connected Unix sockets: cheaper than TCP, and no port.</summary>
+    private static (Socket Sender, Socket Receiver) CreatePair()
+    {
+        var path = Path.Combine(Path.GetTempPath(), $"tunnel2-{Guid.NewGuid():N}.sock");
+        using var listener = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
+        try
+        {
+            listener.Bind(new UnixDomainSocketEndPoint(path));
+            listener.Listen(1);
+            var sender = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
+            sender.Connect(new UnixDomainSocketEndPoint(path));
+            return (sender, listener.Accept());
+        }
+        finally
+        {
+            File.Delete(path);
+        }
+    }
+
+    private readonly record struct Work(Action<object?> Action, object? State);
+}

@@ -1,0 +1,26 @@
+using System.IO.Pipelines;
+using Tunnel2.Multiplexing.Uplinks;
+
+namespace Tunnel2.Transport.Engine;
+
+/// <summary>.NET's own way: completions on the thread pool, on any number of cores.</summary>
+internal sealed class PortableEngine : IEngine
+{
+    /// <inheritdoc/>
+    public EngineMode Mode => EngineMode.Portable;
+
+    /// <inheritdoc/>
+    public bool IsInline => false;
+
+    /// <inheritdoc/>
+    public PipeScheduler WriterScheduler => PipeScheduler.ThreadPool;
+
+    /// <inheritdoc/>
+    public UplinkSettings Apply(UplinkSettings settings) =>
+        settings with { WriterScheduler = PipeScheduler.ThreadPool, InlineContinuations = false, QuietStreams = -1 };
+
+    /// <inheritdoc/>
+    public void Dispose()
+    {
+    }
+}

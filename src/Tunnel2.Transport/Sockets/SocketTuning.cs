@@ -1,0 +1,44 @@
+using System.Net.Sockets;
+
+namespace Tunnel2.Transport.Sockets;
+
+/// <summary>The socket options of an uplink, and why each is set.</summary>
+internal static class SocketTuning
+{
+    private const int LinuxIpProtoTcp = 6;
+    private const int LinuxTcpNotSentLowAt = 25;
+    private const int LinuxTcpUserTimeout = 18;
+
+    /// <summary>
+    /// What the kernel may hold unsent. More only means that frames have left the fair scheduler's hands too early.
+    /// </summary>
+    private const int NotSentLowWater = 128 * 1024;
+
+    /// <summary>Sent bytes that nobody acknowledges for this long end the connection, even where PINGs cannot be written any more.</summary>
+    private const int UserTimeoutMilliseconds = 20_000;
+
+    public static void ApplyToUplink(Socket socket)
+    {
+        // The writer makes its own batches; waiting for more is its decision.
+        socket.NoDelay = true;
+        if (OperatingSystem.IsLinux() && socket.AddressFamily is AddressFamily.InterNetwork or AddressFamily.InterNetworkV6)
+        {
+            TrySet(socket, LinuxTcpNotSentLowAt, NotSentLowWater);
+            TrySet(socket, LinuxTcpUserTimeout, UserTimeoutMilliseconds);
+        }
+    }
+
+    private static void TrySet(Socket socket, int option, int value)
+    {
+        try
+        {
+            Span<byte> bytes = stackalloc byte[sizeof(int)];
+            BitConverter.TryWriteBytes(bytes, value);
+            socket.SetRawSocketOption(LinuxIpProtoTcp, option, bytes);
+        }
+        catch (SocketException)
+        {
+            // An option that a kernel lacks costs fairness or speed, not correctness.
+        }
+    }
+}

@@ -1,0 +1,121 @@
+using System.Net.Sockets;
+using Tunnel2.Multiplexing.Uplinks;
+
+namespace Tunnel2.Transport.Sockets;
+
+/// <summary>
+/// An uplink's bytes over a TCP socket, without a pipe between: the reader receives into its own large buffer and the writer sends its
+/// own batch. One reusable operation each way, so that nothing is allocated while it runs.
+/// </summary>
+internal sealed class SocketUplinkTransport : IUplinkTransport
+{
+    private readonly Socket _socket;
+    private readonly SocketOperation _receive = new();
+    private readonly SocketOperation _send = new();
+    private int _aborted;
+
+    /// <summary>Takes over a connected socket and tunes it.</summary>
+    public SocketUplinkTransport(Socket socket)
+    {
+        _socket = socket;
+        RemoteName = SafeRemoteName(socket);
+        SocketTuning.ApplyToUplink(socket);
+    }
+
+    /// <inheritdoc/>
+    public string RemoteName { get; }
+
+    /// <inheritdoc/>
+    public ValueTask<int> ReceiveAsync(Memory<byte> buffer)
+    {
+        _receive.SetBuffer(buffer);
+        try
+        {
+            return _socket.ReceiveAsync(_receive) ? _receive.Pending() : _receive.CompletedNow();
+        }
+        catch (ObjectDisposedException exception)
+        {
+            return ValueTask.FromException<int>(new IOException("The connection was aborted.", exception));
+        }
+    }
+
+    /// <inheritdoc/>
+    public ValueTask SendAsync(ReadOnlyMemory<byte> buffer)
+    {
+        ValueTask<int> sent;
+        try
+        {
+            sent = SendOnce(buffer);
+        }
+        catch (ObjectDisposedException exception)
+        {
+            return ValueTask.FromException(new IOException("The connection was aborted.", exception));
+        }
+
+        // A stream socket's send of System.Net.Sockets completes when everything was taken; the loop is for the contract's sake.
+        if (sent.IsCompletedSuccessfully && sent.Result == buffer.Length)
+        {
+            return default;
+        }
+
+        return sent.IsCompletedSuccessfully ? SendRestAsync(buffer, new ValueTask<int>(0)) : SendRestAsync(buffer, sent);
+    }
+
+    /// <inheritdoc/>
+    public void ShutdownSend()
+    {
+        try
+        {
+            _socket.Shutdown(SocketShutdown.Send);
+        }
+        catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
+        {
+            // The connection is gone already, which is what was wanted.
+        }
+    }
+
+    /// <inheritdoc/>
+    public void Abort()
+    {
+        if (Interlocked.Exchange(ref _aborted, 1) == 0)
+        {
+            _socket.Dispose();
+        }
+    }
+
+    /// <inheritdoc/>
+    public ValueTask DisposeAsync()
+    {
+        Abort();
+        _receive.Dispose();
+        _send.Dispose();
+        return default;
+    }
+
+    private ValueTask<int> SendOnce(ReadOnlyMemory<byte> buffer)
+    {
+        _send.SetBuffer(System.Runtime.InteropServices.MemoryMarshal.AsMemory(buffer));
+        return _socket.SendAsync(_send) ? _send.Pending() : _send.CompletedNow();
+    }
+
+    private async ValueTask SendRestAsync(ReadOnlyMemory<byte> buffer, ValueTask<int> first)
+    {
+        var sent = await first.ConfigureAwait(false);
+        while (sent < buffer.Length)
+        {
+            sent += await SendOnce(buffer[sent..]).ConfigureAwait(false);
+        }
+    }
+
+    private static string SafeRemoteName(Socket socket)
+    {
+        try
+        {
+            return socket.RemoteEndPoint?.ToString() ?? "unknown";
+        }
+        catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
+        {
+            return "unknown";
+        }
+    }
+}
