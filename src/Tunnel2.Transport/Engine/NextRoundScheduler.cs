@@ -16,7 +16,7 @@ internal sealed class NextRoundScheduler : PipeScheduler, IDisposable
     private readonly Socket _receiver;
     private readonly SocketAsyncEventArgs _receive;
     private List<Work> _work = new(64);
-    private List<Work> _running = new(64);
+    private List<Work>? _spare;
     private bool _woken;
     private bool _disposed;
 
@@ -25,8 +25,8 @@ internal sealed class NextRoundScheduler : PipeScheduler, IDisposable
         (_sender, _receiver) = CreatePair();
         _receive = new SocketAsyncEventArgs(unsafeSuppressExecutionContext: true);
         _receive.SetBuffer(new byte[64], 0, 64);
-        _receive.Completed += (_, _) => ReceiveAll();
-        ReceiveAll(first: true);
+        _receive.Completed += (_, _) => OnReceived();
+        Arm();
     }
 
     /// <inheritdoc/>
@@ -71,47 +71,55 @@ internal sealed class NextRoundScheduler : PipeScheduler, IDisposable
         _receiver.Dispose();
     }
 
-    private void ReceiveAll(bool first = false)
+    /// <summary>
+    /// Arms the receive before the work is run: with the receive pending, what the work schedules arrives as an event of the next round;
+    /// the other way round it would complete at once, and the rounds would never end.
+    /// </summary>
+    private void OnReceived()
+    {
+        Arm();
+        RunAll();
+    }
+
+    private void Arm()
     {
         try
         {
-            do
+            while (!_receiver.ReceiveAsync(_receive))
             {
-                if (!first)
+                if (_receive.SocketError != SocketError.Success || _receive.BytesTransferred == 0)
                 {
-                    if (_receive.SocketError != SocketError.Success || _receive.BytesTransferred == 0)
-                    {
-                        RunAll();
-                        return;
-                    }
-
-                    RunAll();
+                    return;
                 }
-
-                first = false;
             }
-            while (!_receiver.ReceiveAsync(_receive));
         }
         catch (ObjectDisposedException)
         {
-            RunAll();
+            // The process is going down.
         }
     }
 
     private void RunAll()
     {
+        List<Work> running;
         lock (_gate)
         {
             _woken = false;
-            (_work, _running) = (_running, _work);
+            running = _work;
+            _work = _spare ?? new List<Work>(64);
+            _spare = null;
         }
 
-        foreach (var work in _running)
+        foreach (var work in running)
         {
             work.Action(work.State);
         }
 
-        _running.Clear();
+        running.Clear();
+        lock (_gate)
+        {
+            _spare = running;
+        }
     }
 
     /// <summary>A pair of connected Unix sockets: cheaper than TCP, and no port.</summary>
