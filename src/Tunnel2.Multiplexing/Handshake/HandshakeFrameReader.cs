@@ -1,5 +1,4 @@
 using Tunnel2.Multiplexing.Uplinks;
-using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 
