@@ -1,0 +1,290 @@
+using Tunnel2.Http1.Syntax;
+
+namespace Tunnel2.Http1;
+
+/// <summary>
+/// Reads an optional start line and then field lines up to the empty line (RFC 9112 sections 2 and 5), strictly: every line ends with CR LF,
+/// no line is folded, no whitespace stands before a colon. Order, case and duplicates are kept. What has been scanned is not scanned again
+/// when a call resumes. Reusable, not thread-safe; allocates only when a message has more fields than any before it.
+/// </summary>
+internal abstract class FieldSectionParser
+{
+    private const byte Cr = (byte)'\r';
+    private const byte Lf = (byte)'\n';
+
+    private FieldRange[] _fields = new FieldRange[32];
+    private int _fieldCount;
+    private Phase _phase;
+
+    // Where the next byte to look at is; while a line is read, where it began and where its colon was.
+    private int _position;
+    private int _nameStart;
+    private int _nameEnd;
+
+    /// <summary>Starts with the limits that all messages will be held to.</summary>
+    protected FieldSectionParser(Http1Limits limits)
+    {
+        ArgumentNullException.ThrowIfNull(limits);
+        Limits = limits;
+    }
+
+    private enum Phase : byte
+    {
+        StartLine,
+        LineStart,
+        FieldName,
+        FieldValue,
+        Done,
+        Invalid,
+    }
+
+    /// <summary>Why <see cref="Parse"/> returned <see cref="ParseStatus.Invalid"/>.</summary>
+    public Http1Error Error { get; private set; }
+
+    /// <summary>Index of the byte at which the rule was broken, for messages to people; zero while nothing is wrong.</summary>
+    public int ErrorOffset { get; private set; }
+
+    /// <summary>Number of field lines so far.</summary>
+    public int FieldCount => _fieldCount;
+
+    /// <summary>The field lines so far, in the order they came. Valid until the next <c>Reset</c>.</summary>
+    public ReadOnlySpan<FieldRange> Fields => _fields.AsSpan(0, _fieldCount);
+
+    /// <summary>The limits in force.</summary>
+    protected Http1Limits Limits { get; }
+
+    /// <summary>
+    /// Reads on. <paramref name="buffer"/> starts at the section's first byte in every call and holds all bytes there are so far; it may
+    /// move in memory between calls and may have bytes of the body behind the section.
+    /// </summary>
+    /// <param name="buffer">All bytes so far.</param>
+    /// <param name="consumed">With <see cref="ParseStatus.Done"/> the section's length, else 0.</param>
+    /// <returns>The same again, once it is Done or Invalid, until the parser is reset.</returns>
+    /// <exception cref="ArgumentException">The buffer is shorter than what was scanned before.</exception>
+    public ParseStatus Parse(ReadOnlySpan<byte> buffer, out int consumed)
+    {
+        consumed = 0;
+        if (buffer.Length < _position)
+        {
+            throw new ArgumentException("The buffer must hold all bytes that were passed before.", nameof(buffer));
+        }
+
+        // Cutting the view at the limit keeps every check of it out of the loops below.
+        ReadOnlySpan<byte> view = buffer.Length > Limits.MaxHeadBytes ? buffer[..Limits.MaxHeadBytes] : buffer;
+        ParseStatus status = _phase switch
+        {
+            Phase.Done => ParseStatus.Done,
+            Phase.Invalid => ParseStatus.Invalid,
+            Phase.StartLine => ParseFromStartLine(view),
+            _ => ParseFields(view),
+        };
+
+        if (status == ParseStatus.NeedMore && view.Length == Limits.MaxHeadBytes)
+        {
+            status = Fail(Http1Error.HeadTooLarge, view.Length);
+        }
+
+        consumed = status == ParseStatus.Done ? _position : 0;
+        return status;
+    }
+
+    /// <summary>Forgets the message, so that the next one can be read.</summary>
+    protected void ResetSection(bool hasStartLine)
+    {
+        _phase = hasStartLine ? Phase.StartLine : Phase.LineStart;
+        _position = 0;
+        _fieldCount = 0;
+        Error = Http1Error.None;
+        ErrorOffset = 0;
+    }
+
+    /// <summary>
+    /// Reads the start line from <paramref name="position"/> on and moves it; returns Done when its CR LF has been read. Only called for
+    /// sections that were reset to have one.
+    /// </summary>
+    protected abstract ParseStatus ParseStartLine(ReadOnlySpan<byte> buffer, ref int position);
+
+    /// <summary>Evaluates a field that has just become the last of <see cref="Fields"/>; called for <see cref="KnownFields.IsEvaluated"/> only.</summary>
+    protected abstract Http1Error OnField(ReadOnlySpan<byte> buffer, in FieldRange field);
+
+    /// <summary>Evaluates the section as a whole when its empty line has been read.</summary>
+    protected abstract Http1Error OnEnd(ReadOnlySpan<byte> buffer);
+
+    /// <summary>Drops the last field, whose value has been merged into one before it.</summary>
+    protected void RemoveLastField() => _fieldCount--;
+
+    /// <summary>Shortens the last field's value to its first <paramref name="valueLength"/> bytes.</summary>
+    protected void ShortenLastField(int valueLength)
+    {
+        ref FieldRange field = ref _fields[_fieldCount - 1];
+        field = new FieldRange(field.NameOffset, field.NameLength, field.ValueOffset, valueLength, field.Known);
+    }
+
+    /// <summary>Moves all ranges, for a buffer that has <paramref name="delta"/> more bytes in front.</summary>
+    protected void ShiftFields(int delta)
+    {
+        for (int i = 0; i < _fieldCount; i++)
+        {
+            _fields[i] = _fields[i].Shift(delta);
+        }
+    }
+
+    /// <summary>Ends the message with an error.</summary>
+    protected ParseStatus Fail(Http1Error error, int offset)
+    {
+        _phase = Phase.Invalid;
+        Error = error;
+        ErrorOffset = offset;
+        return ParseStatus.Invalid;
+    }
+
+    private ParseStatus ParseFromStartLine(ReadOnlySpan<byte> buffer)
+    {
+        ParseStatus status = ParseStartLine(buffer, ref _position);
+        if (status != ParseStatus.Done)
+        {
+            return status;
+        }
+
+        _phase = Phase.LineStart;
+        return ParseFields(buffer);
+    }
+
+    private ParseStatus ParseFields(ReadOnlySpan<byte> buffer)
+    {
+        int position = _position;
+        Phase phase = _phase;
+        while (true)
+        {
+            if (phase == Phase.LineStart)
+            {
+                if (position >= buffer.Length)
+                {
+                    return Suspend(phase, position);
+                }
+
+                if (buffer[position] == Cr)
+                {
+                    return EndSection(buffer, position);
+                }
+
+                _nameStart = position;
+                phase = Phase.FieldName;
+            }
+
+            if (phase == Phase.FieldName)
+            {
+                position = ByteScanner.EndOfToken(buffer, position);
+                if (position >= buffer.Length)
+                {
+                    return Suspend(phase, position);
+                }
+
+                if (buffer[position] != (byte)':' || position == _nameStart)
+                {
+                    return Fail(ErrorInName(buffer[position], position == _nameStart), position);
+                }
+
+                _nameEnd = position++;
+                phase = Phase.FieldValue;
+            }
+
+            position = ByteScanner.EndOfFieldValue(buffer, position);
+            if (position + 1 >= buffer.Length && (position >= buffer.Length || buffer[position] == Cr))
+            {
+                return Suspend(phase, position);
+            }
+
+            if (buffer[position] != Cr || buffer[position + 1] != Lf)
+            {
+                return Fail(ErrorOfControl(buffer[position]), position);
+            }
+
+            Http1Error error = AddField(buffer, position);
+            if (error != Http1Error.None)
+            {
+                return Fail(error, _nameStart);
+            }
+
+            position += 2;
+            phase = Phase.LineStart;
+        }
+    }
+
+    private ParseStatus Suspend(Phase phase, int position)
+    {
+        _phase = phase;
+        _position = position;
+        return ParseStatus.NeedMore;
+    }
+
+    private ParseStatus EndSection(ReadOnlySpan<byte> buffer, int position)
+    {
+        if (position + 1 >= buffer.Length)
+        {
+            return Suspend(Phase.LineStart, position);
+        }
+
+        if (buffer[position + 1] != Lf)
+        {
+            return Fail(Http1Error.BareCarriageReturn, position);
+        }
+
+        Http1Error error = OnEnd(buffer);
+        if (error != Http1Error.None)
+        {
+            return Fail(error, position);
+        }
+
+        _phase = Phase.Done;
+        _position = position + 2;
+        return ParseStatus.Done;
+    }
+
+    private Http1Error AddField(ReadOnlySpan<byte> buffer, int lineEnd)
+    {
+        int start = _nameEnd + 1;
+        while (start < lineEnd && buffer[start] is (byte)' ' or (byte)'\t')
+        {
+            start++;
+        }
+
+        int end = lineEnd;
+        while (end > start && buffer[end - 1] is (byte)' ' or (byte)'\t')
+        {
+            end--;
+        }
+
+        if (_fieldCount == Limits.MaxFields)
+        {
+            return Http1Error.TooManyFields;
+        }
+
+        if (_fieldCount == _fields.Length)
+        {
+            Array.Resize(ref _fields, _fields.Length * 2);
+        }
+
+        int nameLength = _nameEnd - _nameStart;
+        KnownField known = KnownFields.Classify(buffer.Slice(_nameStart, nameLength));
+        ref FieldRange field = ref _fields[_fieldCount++];
+        field = new FieldRange(_nameStart, nameLength, start, end - start, known);
+        return KnownFields.IsEvaluated(known) ? OnField(buffer, in field) : Http1Error.None;
+    }
+
+    private static Http1Error ErrorInName(byte found, bool isFirst) => found switch
+    {
+        (byte)' ' or (byte)'\t' => isFirst ? Http1Error.ObsoleteFolding : Http1Error.WhitespaceBeforeColon,
+        Cr => Http1Error.MissingColon,
+        Lf => Http1Error.BareLineFeed,
+        _ => Http1Error.InvalidFieldName,
+    };
+
+    /// <summary>The error for a control character found where text and then CR LF is expected.</summary>
+    protected static Http1Error ErrorOfControl(byte found) => found switch
+    {
+        Cr => Http1Error.BareCarriageReturn,
+        Lf => Http1Error.BareLineFeed,
+        _ => Http1Error.ControlCharacter,
+    };
+}

@@ -1,0 +1,203 @@
+using Tunnel2.Http1.Syntax;
+
+namespace Tunnel2.Http1;
+
+/// <summary>What heads of requests and responses have in common: framing, connection options, persistence.</summary>
+internal abstract class MessageHeadParser : FieldSectionParser
+{
+    // A message names a handful of options; asking whether a field is listed costs time for each, so hundreds of them are an attack.
+    private const int MaxConnectionOptions = 32;
+
+    private int _otherOptions;
+    private ByteRange _upgrade;
+
+    /// <summary>Starts with the limits that all messages will be held to.</summary>
+    protected MessageHeadParser(Http1Limits limits)
+        : base(limits)
+    {
+    }
+
+    /// <summary>The version of the message.</summary>
+    public Http1Version Version { get; protected set; }
+
+    /// <summary>The value of Content-Length in bytes; null where there is none.</summary>
+    public long? ContentLength { get; protected set; }
+
+    /// <summary>Whether Transfer-Encoding is chunked.</summary>
+    public bool IsChunked { get; private set; }
+
+    /// <summary>How the body is delimited. Valid when the head is done.</summary>
+    public BodyKind BodyKind { get; protected set; }
+
+    /// <summary>The options of all Connection fields.</summary>
+    public ConnectionOptions Connection { get; private set; }
+
+    /// <summary>Whether there is an Upgrade field.</summary>
+    public bool HasUpgrade { get; private set; }
+
+    /// <summary>The value of the last Upgrade field.</summary>
+    public ByteRange Upgrade => _upgrade;
+
+    /// <summary>
+    /// Whether the message asks for (or, as a 101, confirms) another protocol: HTTP/1.1 with an Upgrade field that Connection names
+    /// (RFC 9110 section 7.8).
+    /// </summary>
+    public bool IsUpgrade => HasUpgrade && Version == Http1Version.Http11 && (Connection & ConnectionOptions.Upgrade) != 0;
+
+    /// <summary>
+    /// Whether the connection may carry another message after this one (RFC 9112 section 9.3), as far as this message says. Valid when the
+    /// head is done.
+    /// </summary>
+    public bool KeepAlive { get; protected set; }
+
+    /// <summary>Whether a Connection field lists <paramref name="name"/>, so that the field of that name must not be forwarded.</summary>
+    /// <param name="buffer">The buffer that was parsed.</param>
+    /// <param name="name">A field name; compared case-insensitively.</param>
+    public bool IsListedInConnection(ReadOnlySpan<byte> buffer, ReadOnlySpan<byte> name)
+    {
+        if (Connection == ConnectionOptions.None)
+        {
+            return false;
+        }
+
+        if ((Connection & ConnectionOptions.Other) == 0)
+        {
+            ConnectionOptions option = OptionOf(name);
+            return option != ConnectionOptions.Other && (Connection & option) != 0;
+        }
+
+        foreach (ref readonly FieldRange field in Fields)
+        {
+            if (field.Known != KnownField.Connection)
+            {
+                continue;
+            }
+
+            var list = new ListReader(field.Value(buffer));
+            while (list.TryRead(out ReadOnlySpan<byte> option))
+            {
+                if (System.Text.Ascii.EqualsIgnoreCase(option, name))
+                {
+                    return true;
+                }
+            }
+        }
+
+        return false;
+    }
+
+    /// <summary>
+    /// Whether a proxy must not forward <paramref name="field"/>: it is hop-by-hop by definition or because Connection lists it. Fields that
+    /// frame or route the message (Host, Content-Length, Expect) cannot be made hop-by-hop: a sender who lists them wants them lost.
+    /// </summary>
+    public bool IsHopByHop(ReadOnlySpan<byte> buffer, in FieldRange field) => KnownFields.IsHopByHop(field.Known)
+        || ((Connection & ConnectionOptions.Other) != 0
+            && !KnownFields.IsEvaluated(field.Known)
+            && IsListedInConnection(buffer, field.Name(buffer)));
+
+    /// <summary>Forgets the message.</summary>
+    protected void ResetHead()
+    {
+        ResetSection(hasStartLine: true);
+        Version = Http1Version.None;
+        ContentLength = null;
+        IsChunked = false;
+        BodyKind = BodyKind.None;
+        Connection = ConnectionOptions.None;
+        HasUpgrade = false;
+        _upgrade = default;
+        KeepAlive = false;
+        _otherOptions = 0;
+    }
+
+    /// <inheritdoc/>
+    protected override Http1Error OnField(ReadOnlySpan<byte> buffer, in FieldRange field)
+    {
+        switch (field.Known)
+        {
+            case KnownField.ContentLength:
+                return IsChunked ? Http1Error.ContentLengthWithTransferEncoding : OnContentLength(field.Value(buffer));
+            case KnownField.TransferEncoding:
+                return OnTransferEncoding(field.Value(buffer));
+            case KnownField.Connection:
+                return OnConnection(field.Value(buffer));
+            case KnownField.Upgrade:
+                HasUpgrade = true;
+                _upgrade = new ByteRange(field.ValueOffset, field.ValueLength);
+                return Http1Error.None;
+            default:
+                return Http1Error.None;
+        }
+    }
+
+    /// <summary>Evaluates a Content-Length; requests and responses differ in what they tolerate.</summary>
+    protected abstract Http1Error OnContentLength(ReadOnlySpan<byte> value);
+
+    /// <summary>The error for a Connection option that is no token; None where it is to be ignored.</summary>
+    protected abstract Http1Error OnMalformedConnection { get; }
+
+    /// <summary>RFC 9112 section 9.3, before what the body says about it.</summary>
+    protected bool IsPersistent => (Connection & ConnectionOptions.Close) == 0
+        && (Version == Http1Version.Http11 || (Connection & ConnectionOptions.KeepAlive) != 0);
+
+    private Http1Error OnTransferEncoding(ReadOnlySpan<byte> value)
+    {
+        if (Version == Http1Version.Http10)
+        {
+            return Http1Error.TransferEncodingInHttp10;
+        }
+
+        if (ContentLength is not null)
+        {
+            return Http1Error.ContentLengthWithTransferEncoding;
+        }
+
+        // A second field continues the first one's list, in which chunked is the end.
+        Http1Error error = IsChunked ? Http1Error.InvalidTransferEncoding : TransferEncodingSyntax.Check(value);
+        IsChunked = true;
+        return error;
+    }
+
+    private Http1Error OnConnection(ReadOnlySpan<byte> value)
+    {
+        // One option without a comma is nearly always all there is.
+        ConnectionOptions single = OptionOf(value);
+        if (single != ConnectionOptions.Other)
+        {
+            Connection |= single;
+            return Http1Error.None;
+        }
+
+        var list = new ListReader(value);
+        while (list.TryRead(out ReadOnlySpan<byte> element))
+        {
+            if (element.IsEmpty)
+            {
+                continue;
+            }
+
+            ConnectionOptions option = OptionOf(element);
+            Connection |= option;
+            if (option == ConnectionOptions.Other)
+            {
+                Http1Error error = ++_otherOptions > MaxConnectionOptions ? Http1Error.InvalidConnection
+                    : FieldSyntax.IsToken(element) ? Http1Error.None
+                    : OnMalformedConnection;
+                if (error != Http1Error.None)
+                {
+                    return error;
+                }
+            }
+        }
+
+        return Http1Error.None;
+    }
+
+    private static ConnectionOptions OptionOf(ReadOnlySpan<byte> option) => option.Length switch
+    {
+        5 when AsciiCase.EqualsLower(option, "close"u8) => ConnectionOptions.Close,
+        7 when AsciiCase.EqualsLower(option, "upgrade"u8) => ConnectionOptions.Upgrade,
+        10 when AsciiCase.EqualsLower(option, "keep-alive"u8) => ConnectionOptions.KeepAlive,
+        _ => ConnectionOptions.Other,
+    };
+}

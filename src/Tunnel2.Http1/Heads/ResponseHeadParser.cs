@@ -1,0 +1,208 @@
+using Tunnel2.Http1.Syntax;
+
+namespace Tunnel2.Http1;
+
+/// <summary>
+/// Reads the head of a response. Strict wherever two readers could see different messages, lenient where real servers are sloppy and
+/// nothing is at risk; see the README. A 1xx response other than 101 is a message of its own: reset and read on behind it.
+/// Reusable after <see cref="Reset"/>, not thread-safe.
+/// </summary>
+internal sealed class ResponseHeadParser : MessageHeadParser
+{
+    private const byte Cr = (byte)'\r';
+    private const byte Lf = (byte)'\n';
+
+    // HTTP/1.1 200
+    private const int StatusPartBytes = 12;
+
+    private KnownMethod _requestMethod;
+    private bool _inReason;
+
+    /// <summary>Makes a parser with <see cref="Http1Limits.Default"/>. Call <see cref="Reset"/> before the first response.</summary>
+    public ResponseHeadParser()
+        : this(Http1Limits.Default)
+    {
+    }
+
+    /// <summary>Makes a parser that holds all messages to <paramref name="limits"/>.</summary>
+    public ResponseHeadParser(Http1Limits limits)
+        : base(limits)
+    {
+    }
+
+    /// <summary>The status code, 100 to 999.</summary>
+    public int StatusCode { get; private set; }
+
+    /// <summary>Where the reason phrase is; may be empty.</summary>
+    public ByteRange Reason { get; private set; }
+
+    /// <summary>Whether this is an interim response, behind which another one follows (1xx other than 101).</summary>
+    public bool IsInterim => StatusCode is >= 100 and < 200 and not 101;
+
+    /// <inheritdoc/>
+    protected override Http1Error OnMalformedConnection => Http1Error.None;
+
+    /// <summary>Forgets the message, so that the next one can be read.</summary>
+    /// <param name="requestMethod">The method of the request that is answered: HEAD and CONNECT decide whether there is a body.</param>
+    public void Reset(KnownMethod requestMethod)
+    {
+        ResetHead();
+        _requestMethod = requestMethod;
+        _inReason = false;
+        StatusCode = 0;
+        Reason = default;
+    }
+
+    /// <inheritdoc/>
+    protected override ParseStatus ParseStartLine(ReadOnlySpan<byte> buffer, ref int position)
+    {
+        if (!_inReason)
+        {
+            ParseStatus status = ParseStatusPart(buffer, ref position);
+            if (status != ParseStatus.Done)
+            {
+                return status;
+            }
+        }
+
+        position = ByteScanner.EndOfFieldValue(buffer, position);
+        if (position + 1 >= buffer.Length && (position >= buffer.Length || buffer[position] == Cr))
+        {
+            return ParseStatus.NeedMore;
+        }
+
+        if (buffer[position] != Cr || buffer[position + 1] != Lf)
+        {
+            return Fail(ErrorOfControl(buffer[position]), position);
+        }
+
+        int reasonStart = Math.Min(StatusPartBytes + 1, position);
+        Reason = new ByteRange(reasonStart, position - reasonStart);
+        position += 2;
+        return ParseStatus.Done;
+    }
+
+    /// <inheritdoc/>
+    protected override Http1Error OnContentLength(ReadOnlySpan<byte> value)
+    {
+        // A list of equal values is what a careless joining of equal fields left behind (RFC 9112 section 6.3): one value is kept.
+        var list = new ListReader(value);
+        bool isRepetition = ContentLength is not null;
+        while (list.TryRead(out ReadOnlySpan<byte> element))
+        {
+            if (!ContentLengthSyntax.TryParse(element, out long length))
+            {
+                return Http1Error.InvalidContentLength;
+            }
+
+            if (ContentLength is not null && ContentLength != length)
+            {
+                return Http1Error.ConflictingContentLength;
+            }
+
+            ContentLength = length;
+            if (element.Length != value.Length && !isRepetition)
+            {
+                ShortenLastField(element.Length);
+                isRepetition = true;
+                value = element;
+            }
+        }
+
+        return Http1Error.None;
+    }
+
+    /// <inheritdoc/>
+    protected override Http1Error OnField(ReadOnlySpan<byte> buffer, in FieldRange field)
+    {
+        bool isRepetition = field.Known == KnownField.ContentLength && ContentLength is not null;
+        Http1Error error = base.OnField(buffer, in field);
+        if (isRepetition && error == Http1Error.None)
+        {
+            RemoveLastField();
+        }
+
+        return error;
+    }
+
+    /// <inheritdoc/>
+    protected override Http1Error OnEnd(ReadOnlySpan<byte> buffer)
+    {
+        bool announcesBody = IsChunked || ContentLength > 0;
+        if (StatusCode < 200 && announcesBody)
+        {
+            return Http1Error.BodyOfInformationalResponse;
+        }
+
+        KeepAlive = IsPersistent && StatusCode != 101;
+        if (_requestMethod == KnownMethod.Connect && StatusCode is >= 200 and < 300)
+        {
+            KeepAlive = false;
+        }
+        else if (_requestMethod == KnownMethod.Head || StatusCode is < 200 or 304)
+        {
+            // No body follows, whatever is announced.
+        }
+        else if (StatusCode == 204)
+        {
+            // No body follows either, but a server that announces one may send it: the bytes would be taken for the next response.
+            KeepAlive &= !announcesBody;
+        }
+        else if (IsChunked)
+        {
+            BodyKind = BodyKind.Chunked;
+        }
+        else if (ContentLength is null)
+        {
+            BodyKind = BodyKind.UntilClose;
+            KeepAlive = false;
+        }
+        else if (ContentLength > 0)
+        {
+            BodyKind = BodyKind.Length;
+        }
+
+        return Http1Error.None;
+    }
+
+    private ParseStatus ParseStatusPart(ReadOnlySpan<byte> buffer, ref int position)
+    {
+        ReadOnlySpan<byte> pattern = "HTTP/0.0 000"u8;
+        int known = Math.Min(buffer.Length, pattern.Length);
+        for (int i = 0; i < known; i++)
+        {
+            bool fits = pattern[i] == (byte)'0' ? char.IsAsciiDigit((char)buffer[i]) : buffer[i] == pattern[i];
+            if (!fits)
+            {
+                return Fail(i >= 9 ? Http1Error.InvalidStatusCode : Http1Error.InvalidStatusLine, i);
+            }
+        }
+
+        if (buffer.Length <= pattern.Length)
+        {
+            return ParseStatus.NeedMore;
+        }
+
+        if (buffer[5] != (byte)'1' || buffer[7] > (byte)'1')
+        {
+            return Fail(Http1Error.UnsupportedVersion, 5);
+        }
+
+        Version = buffer[7] == (byte)'1' ? Http1Version.Http11 : Http1Version.Http10;
+        StatusCode = ((buffer[9] - '0') * 100) + ((buffer[10] - '0') * 10) + (buffer[11] - '0');
+        if (StatusCode < 100)
+        {
+            return Fail(Http1Error.InvalidStatusCode, 9);
+        }
+
+        // A space and a reason, or (wrong, but common) the end of the line at once.
+        if (buffer[StatusPartBytes] is not ((byte)' ' or Cr))
+        {
+            return Fail(char.IsAsciiDigit((char)buffer[StatusPartBytes]) ? Http1Error.InvalidStatusCode : Http1Error.InvalidStatusLine, StatusPartBytes);
+        }
+
+        position = StatusPartBytes;
+        _inReason = true;
+        return ParseStatus.Done;
+    }
+}

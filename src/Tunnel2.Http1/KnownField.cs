@@ -1,0 +1,125 @@
+namespace Tunnel2.Http1;
+
+/// <summary>
+/// The fields that a proxy treats specially. Those up to <see cref="Upgrade"/> decide how the message is framed or routed and are
+/// evaluated while a head is parsed; the rest only saves callers from comparing names.
+/// </summary>
+internal enum KnownField : byte
+{
+    /// <summary>Any other field.</summary>
+    None,
+
+    /// <summary>Host.</summary>
+    Host,
+
+    /// <summary>Content-Length.</summary>
+    ContentLength,
+
+    /// <summary>Transfer-Encoding (hop-by-hop).</summary>
+    TransferEncoding,
+
+    /// <summary>Connection (hop-by-hop).</summary>
+    Connection,
+
+    /// <summary>Expect.</summary>
+    Expect,
+
+    /// <summary>Upgrade (hop-by-hop).</summary>
+    Upgrade,
+
+    /// <summary>Keep-Alive (hop-by-hop).</summary>
+    KeepAlive,
+
+    /// <summary>Proxy-Connection (hop-by-hop).</summary>
+    ProxyConnection,
+
+    /// <summary>Proxy-Authenticate (hop-by-hop).</summary>
+    ProxyAuthenticate,
+
+    /// <summary>Proxy-Authorization (hop-by-hop).</summary>
+    ProxyAuthorization,
+
+    /// <summary>TE (hop-by-hop; a proxy may send its own <c>trailers</c>).</summary>
+    Te,
+
+    /// <summary>HTTP2-Settings (hop-by-hop, RFC 7540 section 3.2.1).</summary>
+    Http2Settings,
+
+    /// <summary>Trailer.</summary>
+    Trailer,
+
+    /// <summary>Forwarded (RFC 7239).</summary>
+    Forwarded,
+
+    /// <summary>X-Forwarded-For.</summary>
+    XForwardedFor,
+
+    /// <summary>X-Forwarded-Host.</summary>
+    XForwardedHost,
+
+    /// <summary>X-Forwarded-Proto.</summary>
+    XForwardedProto,
+
+    /// <summary>X-Forwarded-Port.</summary>
+    XForwardedPort,
+
+    /// <summary>X-Real-IP.</summary>
+    XRealIp,
+
+    /// <summary>Via.</summary>
+    Via,
+
+    /// <summary>Date.</summary>
+    Date,
+
+    /// <summary>Server.</summary>
+    Server,
+
+    /// <summary>Proxy-Status (RFC 9209).</summary>
+    ProxyStatus,
+
+    /// <summary>Content-Type.</summary>
+    ContentType,
+
+    /// <summary>Content-Encoding.</summary>
+    ContentEncoding,
+
+    /// <summary>Accept.</summary>
+    Accept,
+
+    /// <summary>Authorization.</summary>
+    Authorization,
+
+    /// <summary>Cookie.</summary>
+    Cookie,
+
+    /// <summary>Set-Cookie.</summary>
+    SetCookie,
+
+    /// <summary>Origin.</summary>
+    Origin,
+
+    /// <summary>User-Agent.</summary>
+    UserAgent,
+
+    /// <summary>Traceparent (W3C Trace Context).</summary>
+    TraceParent,
+
+    /// <summary>Sec-WebSocket-Key.</summary>
+    SecWebSocketKey,
+
+    /// <summary>Sec-WebSocket-Accept.</summary>
+    SecWebSocketAccept,
+
+    /// <summary>Sec-WebSocket-Version.</summary>
+    SecWebSocketVersion,
+
+    /// <summary>Sec-WebSocket-Protocol.</summary>
+    SecWebSocketProtocol,
+
+    /// <summary>Sec-WebSocket-Extensions.</summary>
+    SecWebSocketExtensions,
+
+    /// <summary>Any name that begins with <c>Tunnel2-</c>, which only Tunnel2 itself may send.</summary>
+    Tunnel2,
+}

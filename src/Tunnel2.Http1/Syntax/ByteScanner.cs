@@ -1,0 +1,166 @@
+using System.Buffers;
+using System.Numerics;
+using System.Runtime.CompilerServices;
+using System.Runtime.Intrinsics;
+
+namespace Tunnel2.Http1.Syntax;
+
+/// <summary>
+/// Finds where a token, target or field value ends. Each scan looks at 32 bytes at a time where the processor has 256-bit vectors (elsewhere
+/// it leaves the work to <see cref="SearchValues{T}"/>); the last load overlaps the one before, so that nothing outside the span is read and
+/// no byte is looked at alone. All return the span's length where no such byte is found.
+/// </summary>
+internal static class ByteScanner
+{
+    private const int Step = 32;
+
+    private static readonly SearchValues<byte> _token =
+        SearchValues.Create("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"u8);
+
+    private static readonly SearchValues<byte> _control = SearchValues.Create(AllWhere(b => (b < 0x20 && b != (byte)'\t') || b == 0x7F));
+
+    private static readonly SearchValues<byte> _notTarget = SearchValues.Create(AllWhere(b => b is <= 0x20 or >= 0x7F or (byte)'#'));
+
+    /// <summary>Index of the first byte from <paramref name="start"/> on that is not a token character (RFC 9110 section 5.6.2).</summary>
+    public static int EndOfToken(ReadOnlySpan<byte> bytes, int start)
+    {
+        if (!Vector256.IsHardwareAccelerated || bytes.Length < Step)
+        {
+            int found = bytes[start..].IndexOfAnyExcept(_token);
+            return found < 0 ? bytes.Length : start + found;
+        }
+
+        // The vectors know letters, digits and '-' only; at one of the rarer token characters the scan goes on behind it.
+        int position = start;
+        while (true)
+        {
+            position = EndOfAlphanumeric(bytes, position);
+            if (position == bytes.Length || !_token.Contains(bytes[position]))
+            {
+                return position;
+            }
+
+            position++;
+        }
+    }
+
+    /// <summary>Index of the first control character other than HTAB from <paramref name="start"/> on (RFC 9110 section 5.5).</summary>
+    public static int EndOfFieldValue(ReadOnlySpan<byte> bytes, int start)
+    {
+        if (!Vector256.IsHardwareAccelerated || bytes.Length < Step)
+        {
+            int found = bytes[start..].IndexOfAny(_control);
+            return found < 0 ? bytes.Length : start + found;
+        }
+
+        int last = bytes.Length - Step;
+        for (; start <= last; start += Step)
+        {
+            uint hits = Control(Load(bytes, start)).ExtractMostSignificantBits();
+            if (hits != 0)
+            {
+                return start + BitOperations.TrailingZeroCount(hits);
+            }
+        }
+
+        return start == bytes.Length ? start : InTail(Control(Load(bytes, last)), start, last);
+    }
+
+    /// <summary>
+    /// Index of the first byte from <paramref name="start"/> on that a request target cannot have: anything but visible ASCII, and <c>#</c>.
+    /// </summary>
+    public static int EndOfTarget(ReadOnlySpan<byte> bytes, int start)
+    {
+        if (!Vector256.IsHardwareAccelerated || bytes.Length < Step)
+        {
+            int found = bytes[start..].IndexOfAny(_notTarget);
+            return found < 0 ? bytes.Length : start + found;
+        }
+
+        int last = bytes.Length - Step;
+        for (; start <= last; start += Step)
+        {
+            uint hits = NotTarget(Load(bytes, start)).ExtractMostSignificantBits();
+            if (hits != 0)
+            {
+                return start + BitOperations.TrailingZeroCount(hits);
+            }
+        }
+
+        return start == bytes.Length ? start : InTail(NotTarget(Load(bytes, last)), start, last);
+    }
+
+    /// <summary>Whether <paramref name="b"/> may be in a token.</summary>
+    public static bool IsTokenByte(byte b) => _token.Contains(b);
+
+    /// <summary>Whether <paramref name="b"/> is a control character other than HTAB.</summary>
+    public static bool IsControlByte(byte b) => _control.Contains(b);
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static int EndOfAlphanumeric(ReadOnlySpan<byte> bytes, int start)
+    {
+        int last = bytes.Length - Step;
+        for (; start <= last; start += Step)
+        {
+            uint hits = ~Alphanumeric(Load(bytes, start)).ExtractMostSignificantBits();
+            if (hits != 0)
+            {
+                return start + BitOperations.TrailingZeroCount(hits);
+            }
+        }
+
+        return start == bytes.Length ? start : InTail(~Alphanumeric(Load(bytes, last)), start, last);
+    }
+
+    // The vector was loaded at 'last'; the bytes before 'start' (1 to 31 of them) have been looked at already.
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static int InTail(Vector256<byte> hits, int start, int last)
+    {
+        uint unseen = hits.ExtractMostSignificantBits() >> (start - last);
+        return unseen == 0 ? last + Step : start + BitOperations.TrailingZeroCount(unseen);
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static Vector256<byte> Load(ReadOnlySpan<byte> bytes, int start) => Vector256.Create(bytes.Slice(start, Step));
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static Vector256<byte> Control(Vector256<byte> bytes)
+    {
+        Vector256<byte> low = AtMost(bytes, 0x1F) & ~Vector256.Equals(bytes, Vector256.Create((byte)'\t'));
+        return low | Vector256.Equals(bytes, Vector256.Create((byte)0x7F));
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static Vector256<byte> NotTarget(Vector256<byte> bytes)
+    {
+        Vector256<byte> visible = AtMost(bytes - Vector256.Create((byte)0x21), 0x7E - 0x21);
+        return ~visible | Vector256.Equals(bytes, Vector256.Create((byte)'#'));
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static Vector256<byte> Alphanumeric(Vector256<byte> bytes)
+    {
+        Vector256<byte> letters = AtMost((bytes | Vector256.Create((byte)0x20)) - Vector256.Create((byte)'a'), 25);
+        Vector256<byte> digits = AtMost(bytes - Vector256.Create((byte)'0'), 9);
+        return letters | digits | Vector256.Equals(bytes, Vector256.Create((byte)'-'));
+    }
+
+    // An unsigned comparison out of two instructions that AVX2 has.
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static Vector256<byte> AtMost(Vector256<byte> bytes, byte limit) =>
+        Vector256.Equals(Vector256.Min(bytes, Vector256.Create(limit)), bytes);
+
+    private static byte[] AllWhere(Func<byte, bool> condition)
+    {
+        var bytes = new List<byte>(256);
+        for (int b = 0; b < 256; b++)
+        {
+            if (condition((byte)b))
+            {
+                bytes.Add((byte)b);
+            }
+        }
+
+        return [.. bytes];
+    }
+}

@@ -1,0 +1,56 @@
+namespace Tunnel2.Http1;
+
+/// <summary>The usual reason phrases (RFC 9110 section 15), for responses that come without one.</summary>
+internal static class ReasonPhrases
+{
+    /// <summary>The phrase for <paramref name="statusCode"/>; empty where there is none, which is legal.</summary>
+    public static ReadOnlySpan<byte> Of(int statusCode) => statusCode switch
+    {
+        100 => "Continue"u8,
+        101 => "Switching Protocols"u8,
+        103 => "Early Hints"u8,
+        200 => "OK"u8,
+        201 => "Created"u8,
+        202 => "Accepted"u8,
+        203 => "Non-Authoritative Information"u8,
+        204 => "No Content"u8,
+        205 => "Reset Content"u8,
+        206 => "Partial Content"u8,
+        300 => "Multiple Choices"u8,
+        301 => "Moved Permanently"u8,
+        302 => "Found"u8,
+        303 => "See Other"u8,
+        304 => "Not Modified"u8,
+        307 => "Temporary Redirect"u8,
+        308 => "Permanent Redirect"u8,
+        400 => "Bad Request"u8,
+        401 => "Unauthorized"u8,
+        403 => "Forbidden"u8,
+        404 => "Not Found"u8,
+        405 => "Method Not Allowed"u8,
+        406 => "Not Acceptable"u8,
+        408 => "Request Timeout"u8,
+        409 => "Conflict"u8,
+        410 => "Gone"u8,
+        411 => "Length Required"u8,
+        412 => "Precondition Failed"u8,
+        413 => "Content Too Large"u8,
+        414 => "URI Too Long"u8,
+        415 => "Unsupported Media Type"u8,
+        416 => "Range Not Satisfiable"u8,
+        417 => "Expectation Failed"u8,
+        421 => "Misdirected Request"u8,
+        422 => "Unprocessable Content"u8,
+        426 => "Upgrade Required"u8,
+        428 => "Precondition Required"u8,
+        429 => "Too Many Requests"u8,
+        431 => "Request Header Fields Too Large"u8,
+        500 => "Internal Server Error"u8,
+        501 => "Not Implemented"u8,
+        502 => "Bad Gateway"u8,
+        503 => "Service Unavailable"u8,
+        504 => "Gateway Timeout"u8,
+        505 => "HTTP Version Not Supported"u8,
+        _ => default,
+    };
+}
