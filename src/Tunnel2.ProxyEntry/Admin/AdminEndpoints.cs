@@ -1,3 +1,4 @@
+using System.Text;
 using Microsoft.Net.Http.Headers;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
@@ -86,7 +87,7 @@ internal sealed class AdminEndpoints
     }
 
     private static Task WriteTextAsync(HttpContext context, int status, string text) =>
-        WriteAsync(context, status, "text/plain; charset=utf-8", System.Text.Encoding.UTF8.GetBytes(text));
+        WriteAsync(context, status, "text/plain; charset=utf-8", Encoding.UTF8.GetBytes(text));
 
     private static Task WriteAsync(HttpContext context, int status, string contentType, byte[] body)
     {

@@ -79,7 +79,7 @@ internal sealed class ProxyEntryMetrics
         if (_errors.Enabled)
         {
             var info = ProxyErrorCatalog.Get(error);
-            _errors.Add(1, new("error.type", info.Code), new("leg", ProblemJson.GetLegName(info.Leg)));
+            _errors.Add(1, new("error.type", info.Code), new("leg", info.LegName));
         }
     }
 

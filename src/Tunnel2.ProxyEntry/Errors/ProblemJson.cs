@@ -20,7 +20,7 @@ internal static class ProblemJson
             json.WriteNumber("status", info.Status);
             json.WriteString("detail", info.Detail);
             json.WriteString("code", info.Code);
-            json.WriteString("leg", GetLegName(info.Leg));
+            json.WriteString("leg", info.LegName);
             if (details.Address is not null)
             {
                 json.WriteString("address", ErrorResponses.Cut(details.Address));
@@ -37,14 +37,4 @@ internal static class ProblemJson
         buffer.Write("\n"u8);
         return buffer.WrittenSpan.ToArray();
     }
-
-    /// <summary>A leg as it appears in JSON, logs and metrics.</summary>
-    public static string GetLegName(ProxyErrorLeg leg) => leg switch
-    {
-        ProxyErrorLeg.Visitor => "visitor",
-        ProxyErrorLeg.Entry => "entry",
-        ProxyErrorLeg.Uplink => "uplink",
-        ProxyErrorLeg.Backend => "backend",
-        _ => throw new ArgumentOutOfRangeException(nameof(leg), leg, null),
-    };
 }

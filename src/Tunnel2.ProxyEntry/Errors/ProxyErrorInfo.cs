@@ -15,6 +15,15 @@ internal sealed record ProxyErrorInfo
     /// <summary>Which part of the way failed.</summary>
     public required ProxyErrorLeg Leg { get; init; }
 
+    /// <summary>The leg as it appears in JSON, logs and metrics.</summary>
+    public string LegName => Leg switch
+    {
+        ProxyErrorLeg.Visitor => "visitor",
+        ProxyErrorLeg.Entry => "entry",
+        ProxyErrorLeg.Uplink => "uplink",
+        _ => "backend",
+    };
+
     /// <summary>The error type registered by RFC 9209 section 2.3.</summary>
     public required string ProxyStatusType { get; init; }
 

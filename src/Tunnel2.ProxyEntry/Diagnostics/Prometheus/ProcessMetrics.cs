@@ -14,7 +14,8 @@ internal sealed class ProcessMetrics
 
     public ProcessMetrics(TimeProvider time)
     {
-        var uptime = DateTime.UtcNow - Process.GetCurrentProcess().StartTime.ToUniversalTime();
+        using var process = Process.GetCurrentProcess();
+        var uptime = DateTime.UtcNow - process.StartTime.ToUniversalTime();
         _startTime = (time.GetUtcNow() - uptime).ToUnixTimeMilliseconds() / 1000.0;
         var version = typeof(ProcessMetrics).Assembly.GetCustomAttribute<AssemblyInformationalVersionAttribute>()?.InformationalVersion;
         _buildLabels = PrometheusText.RenderLabels(
