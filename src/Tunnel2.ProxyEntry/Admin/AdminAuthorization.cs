@@ -1,0 +1,42 @@
+using System.Net;
+using System.Text;
+using Microsoft.Net.Http.Headers;
+using Tunnel2.ProxyEntry.Configuration;
+
+namespace Tunnel2.ProxyEntry.Admin;
+
+/// <summary>
+/// Guards the admin listener: by bearer token (RFC 6750 section 2.1) where one is configured, otherwise against DNS rebinding, by which a
+/// web page could reach a listener on loopback under a name of its own. Immutable, so safe for any number of threads.
+/// </summary>
+internal sealed class AdminAuthorization
+{
+    private const string Scheme = "Bearer ";
+    private const int MaxTokenLength = 4096;
+
+    private readonly TokenHash? _token;
+
+    /// <param name="token">The token asked for, or null for none.</param>
+    public AdminAuthorization(TokenHash? token) => _token = token;
+
+    /// <summary>Whether a request may go on. The token is compared in constant time.</summary>
+    public AdminAccess Check(HttpRequest request)
+    {
+        if (_token is null)
+        {
+            return IsLocalName(request.Host.Host) ? AdminAccess.Allowed : AdminAccess.WrongHost;
+        }
+
+        string? header = request.Headers[HeaderNames.Authorization];
+        return header is { Length: <= MaxTokenLength }
+            && header.StartsWith(Scheme, StringComparison.OrdinalIgnoreCase)
+            && _token.Matches(Encoding.UTF8.GetBytes(header[Scheme.Length..].Trim()))
+            ? AdminAccess.Allowed
+            : AdminAccess.WrongToken;
+    }
+
+    private static bool IsLocalName(string host) =>
+        host.Equals("localhost", StringComparison.OrdinalIgnoreCase)
+        || host.EndsWith(".localhost", StringComparison.OrdinalIgnoreCase)
+        || IPAddress.TryParse(host, out _);
+}

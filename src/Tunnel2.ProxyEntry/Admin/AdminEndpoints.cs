@@ -1,0 +1,103 @@
+using System.Text;
+using Microsoft.Net.Http.Headers;
+using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
+
+namespace Tunnel2.ProxyEntry.Admin;
+
+/// <summary>
+/// Serves the admin listener: <c>/health/live</c>, <c>/health/ready</c> and <c>/metrics</c>. A switch, since three paths need no routing.
+/// Health is open to all who reach the listener, for probes carry no token and it tells nothing; everything else is guarded. Thread-safe.
+/// </summary>
+internal sealed class AdminEndpoints
+{
+    private readonly Readiness _readiness;
+    private readonly PrometheusCollector _collector;
+    private readonly AdminAuthorization _authorization;
+    private readonly ILogger _logger;
+
+    public AdminEndpoints(
+        Readiness readiness, PrometheusCollector collector, AdminAuthorization authorization, ILogger<AdminEndpoints> logger)
+    {
+        _readiness = readiness;
+        _collector = collector;
+        _authorization = authorization;
+        _logger = logger;
+    }
+
+    /// <summary>As the end of a pipeline: what is not served here is 404.</summary>
+    public Task HandleAsync(HttpContext context) => HandleAsync(context, static other =>
+        WriteTextAsync(other, StatusCodes.Status404NotFound, "not found; there are /health/live, /health/ready and /metrics\n"));
+
+    /// <summary>As a step of a pipeline: what is not served here goes on, but only if it is authorised.</summary>
+    public Task HandleAsync(HttpContext context, RequestDelegate next)
+    {
+        switch (context.Request.Path.Value)
+        {
+            case "/health/live":
+                return IfReading(context, static (_, c) => WriteTextAsync(c, StatusCodes.Status200OK, "live\n"));
+            case "/health/ready":
+                return IfReading(context, static (self, c) => self.WriteReadinessAsync(c));
+        }
+
+        var access = _authorization.Check(context.Request);
+        if (access != AdminAccess.Allowed)
+        {
+            return RefuseAsync(context, access);
+        }
+
+        return context.Request.Path.Value == "/metrics"
+            ? IfReading(context, static (self, c) => self.WriteMetricsAsync(c))
+            : next(context);
+    }
+
+    private Task IfReading(HttpContext context, Func<AdminEndpoints, HttpContext, Task> write)
+    {
+        if (HttpMethods.IsGet(context.Request.Method) || HttpMethods.IsHead(context.Request.Method))
+        {
+            return write(this, context);
+        }
+
+        context.Response.Headers[HeaderNames.Allow] = "GET, HEAD";
+        return WriteTextAsync(context, StatusCodes.Status405MethodNotAllowed, "only GET and HEAD\n");
+    }
+
+    private Task WriteReadinessAsync(HttpContext context) => _readiness.Phase == ReadinessPhase.Ready
+        ? WriteTextAsync(context, StatusCodes.Status200OK, "ready\n")
+        : WriteTextAsync(context, StatusCodes.Status503ServiceUnavailable, _readiness.Reason + "\n");
+
+    private Task WriteMetricsAsync(HttpContext context)
+    {
+        var body = _collector.Collect();
+        return WriteAsync(context, StatusCodes.Status200OK, PrometheusText.ContentType, body);
+    }
+
+    private Task RefuseAsync(HttpContext context, AdminAccess access)
+    {
+        if (access == AdminAccess.WrongHost)
+        {
+            ProxyEntryLog.AdminRefused(_logger, context.Connection.RemoteIpAddress, "the Host is not this machine and no token is set");
+            return WriteTextAsync(
+                context, StatusCodes.Status403Forbidden, "use an IP address or localhost as host, or set Tunnel2:Admin:Token\n");
+        }
+
+        ProxyEntryLog.AdminRefused(_logger, context.Connection.RemoteIpAddress, "the bearer token is missing or wrong");
+        context.Response.Headers[HeaderNames.WWWAuthenticate] = "Bearer realm=\"tunnel2\"";
+        return WriteTextAsync(context, StatusCodes.Status401Unauthorized, "a bearer token is needed (Tunnel2:Admin:Token)\n");
+    }
+
+    private static Task WriteTextAsync(HttpContext context, int status, string text) =>
+        WriteAsync(context, status, "text/plain; charset=utf-8", Encoding.UTF8.GetBytes(text));
+
+    private static Task WriteAsync(HttpContext context, int status, string contentType, byte[] body)
+    {
+        var response = context.Response;
+        response.StatusCode = status;
+        response.ContentType = contentType;
+        response.ContentLength = body.Length;
+        response.Headers[HeaderNames.CacheControl] = "no-store";
+        return HttpMethods.IsHead(context.Request.Method)
+            ? Task.CompletedTask
+            : response.Body.WriteAsync(body, context.RequestAborted).AsTask();
+    }
+}

@@ -1,0 +1,20 @@
+namespace Tunnel2.ProxyEntry.Configuration;
+
+/// <summary>One agent that holds a token: keys <c>Tunnel2:Agents:&lt;id&gt;:*</c>.</summary>
+public sealed class AgentOptions
+{
+    /// <summary>
+    /// SHA-256 of the token as <c>sha256:</c> and 64 hexadecimal digits; <c>tunnel2-entry token create</c> prints it. Required. A wrong hash
+    /// means that the agent is rejected.
+    /// </summary>
+    public string? TokenHash { get; set; }
+
+    /// <summary>
+    /// The names the token may claim, <c>*</c> standing for any characters (<c>web</c>, <c>team-*</c>), as an array or as one
+    /// comma-separated value. Default none: any name that no other agent lists. Listed names are kept from all others.
+    /// </summary>
+    public IList<string> Names { get; } = [];
+
+    /// <summary>The name of the set of limits that applies, 1–32 characters of <c>[a-z0-9-]</c>. Default none: unlimited.</summary>
+    public string? Tier { get; set; }
+}

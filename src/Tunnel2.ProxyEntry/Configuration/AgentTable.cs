@@ -1,0 +1,96 @@
+using System.Collections.Frozen;
+using System.Security.Cryptography;
+
+namespace Tunnel2.ProxyEntry.Configuration;
+
+/// <summary>All configured agents, and who may claim which name. Immutable, so safe for any number of threads.</summary>
+internal sealed class AgentTable
+{
+    private readonly AgentSettings[] _agents;
+    private readonly FrozenDictionary<string, AgentSettings> _byId;
+    private readonly FrozenSet<string> _literalNames;
+    private readonly FrozenSet<string>.AlternateLookup<ReadOnlySpan<char>> _literalNamesBySpan;
+
+    public AgentTable(IEnumerable<AgentSettings> agents)
+    {
+        _agents = [.. agents];
+        _byId = _agents.ToFrozenDictionary(agent => agent.Id, StringComparer.OrdinalIgnoreCase);
+        _literalNames = _agents
+            .SelectMany(agent => agent.Names)
+            .Where(pattern => pattern.IsLiteral)
+            .Select(pattern => pattern.ToString())
+            .ToFrozenSet(StringComparer.Ordinal);
+        _literalNamesBySpan = _literalNames.GetAlternateLookup<ReadOnlySpan<char>>();
+    }
+
+    /// <summary>How many agents are configured.</summary>
+    public int Count => _agents.Length;
+
+    /// <summary>The agent with an id (in any case), or null.</summary>
+    public AgentSettings? Find(string id) => _byId.GetValueOrDefault(id);
+
+    /// <summary>The agent whose token this is (UTF-8), or null. Looks at every agent, so that the time tells nothing.</summary>
+    public AgentSettings? FindByToken(ReadOnlySpan<byte> token)
+    {
+        Span<byte> hash = stackalloc byte[SHA256.HashSizeInBytes];
+        SHA256.HashData(token, hash);
+        AgentSettings? found = null;
+        foreach (var agent in _agents)
+        {
+            if (agent.TokenHash.MatchesHash(hash))
+            {
+                found = agent;
+            }
+        }
+
+        return found;
+    }
+
+    /// <summary>Whether a name (lower case) is written out in some agent's list: such a name is known even if its agent was never seen.</summary>
+    public bool IsConfiguredName(ReadOnlySpan<char> name) => _literalNamesBySpan.Contains(name);
+
+    /// <summary>Whether an agent may claim a name (lower case); null stands for an agent without a token.</summary>
+    public bool MayClaim(AgentSettings? agent, ReadOnlySpan<char> name)
+    {
+        if (agent is { Names.IsEmpty: false })
+        {
+            return Covers(agent, name);
+        }
+
+        foreach (var other in _agents)
+        {
+            if (other != agent && Reserves(other, name))
+            {
+                return false;
+            }
+        }
+
+        return true;
+    }
+
+    private static bool Covers(AgentSettings agent, ReadOnlySpan<char> name)
+    {
+        foreach (var pattern in agent.Names)
+        {
+            if (pattern.Matches(name))
+            {
+                return true;
+            }
+        }
+
+        return false;
+    }
+
+    private static bool Reserves(AgentSettings agent, ReadOnlySpan<char> name)
+    {
+        foreach (var pattern in agent.Names)
+        {
+            if (!pattern.IsEverything && pattern.Matches(name))
+            {
+                return true;
+            }
+        }
+
+        return false;
+    }
+}

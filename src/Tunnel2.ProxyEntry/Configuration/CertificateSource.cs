@@ -1,0 +1,93 @@
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
+
+namespace Tunnel2.ProxyEntry.Configuration;
+
+/// <summary>Where a server certificate and its private key are. Can be loaded again when the files were renewed. Immutable.</summary>
+internal sealed class CertificateSource
+{
+    private readonly string? _keyPath;
+    private readonly string? _password;
+
+    public CertificateSource(string path, string? keyPath, string? password)
+    {
+        Path = path;
+        _keyPath = keyPath;
+        _password = password;
+    }
+
+    /// <summary>The file with the certificate.</summary>
+    public string Path { get; }
+
+    /// <summary>Loads the certificate with its private key; the caller disposes it.</summary>
+    /// <param name="intermediates">Receives the further certificates of the file, which TLS sends along.</param>
+    /// <exception cref="CryptographicException">The file is no certificate, has no private key, or the password is wrong.</exception>
+    /// <exception cref="IOException">The file cannot be read.</exception>
+    /// <exception cref="UnauthorizedAccessException">The process may not read the file.</exception>
+    public X509Certificate2 Load(X509Certificate2Collection intermediates)
+    {
+        var certificate = IsPkcs12 ? LoadPkcs12(intermediates) : LoadPem(intermediates);
+        if (!certificate.HasPrivateKey)
+        {
+            certificate.Dispose();
+            throw new CryptographicException("The file has no private key.");
+        }
+
+        return certificate;
+    }
+
+    /// <summary>The path only: a password must not end in a log.</summary>
+    public override string ToString() => Path;
+
+    private bool IsPkcs12 =>
+        Path.EndsWith(".pfx", StringComparison.OrdinalIgnoreCase) || Path.EndsWith(".p12", StringComparison.OrdinalIgnoreCase);
+
+    private X509Certificate2 LoadPkcs12(X509Certificate2Collection intermediates)
+    {
+        X509Certificate2? leaf = null;
+        foreach (var certificate in X509CertificateLoader.LoadPkcs12CollectionFromFile(Path, _password))
+        {
+            if (leaf is null && certificate.HasPrivateKey)
+            {
+                leaf = certificate;
+            }
+            else
+            {
+                intermediates.Add(certificate);
+            }
+        }
+
+        return leaf ?? throw new CryptographicException("The file has no private key.");
+    }
+
+    private X509Certificate2 LoadPem(X509Certificate2Collection intermediates)
+    {
+        var leaf = _password is null
+            ? X509Certificate2.CreateFromPemFile(Path, _keyPath)
+            : X509Certificate2.CreateFromEncryptedPemFile(Path, _password, _keyPath);
+        var all = new X509Certificate2Collection();
+        all.ImportFromPemFile(Path);
+        foreach (var certificate in all)
+        {
+            if (certificate.RawDataMemory.Span.SequenceEqual(leaf.RawDataMemory.Span))
+            {
+                certificate.Dispose();
+            }
+            else
+            {
+                intermediates.Add(certificate);
+            }
+        }
+
+        if (!OperatingSystem.IsWindows())
+        {
+            return leaf;
+        }
+
+        // Windows' TLS cannot use a key that lives in memory only.
+        using (leaf)
+        {
+            return X509CertificateLoader.LoadPkcs12(leaf.Export(X509ContentType.Pkcs12), null);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+namespace Tunnel2.ProxyEntry.Configuration;
+
+/// <summary>
+/// The settings of ProxyEntry as they are written: section <c>Tunnel2</c> of appsettings.json, environment variables
+/// (<c>Tunnel2__Domain</c>) or the command line (<c>--Tunnel2:Domain=…</c>; the last of the three wins).
+/// </summary>
+/// <remarks>
+/// Filled by <see cref="SettingsLoader"/>, or by hand when ProxyEntry is hosted inside another program. Not thread-safe: fill it, turn it
+/// into <see cref="ProxyEntrySettings"/>, forget it.
+/// </remarks>
+public sealed class ProxyEntryOptions
+{
+    /// <summary>The configuration section all keys live in.</summary>
+    public const string SectionName = "Tunnel2";
+
+    /// <summary>The listeners that visitors call.</summary>
+    public PublicOptions Public { get; } = new();
+
+    /// <summary>The listener that agents dial.</summary>
+    public UplinkOptions Uplink { get; } = new();
+
+    /// <summary>The listener for health checks, metrics, dashboard and API.</summary>
+    public AdminOptions Admin { get; } = new();
+
+    /// <summary>
+    /// The DNS name under which public names appear: <c>{name}.{Domain}</c>. Default <c>localhost</c>. It must not carry a port. If it is
+    /// wrong, every visitor gets 404, since no Host matches, and agents are told URLs that lead elsewhere.
+    /// </summary>
+    public string Domain { get; set; } = "localhost";
+
+    /// <summary>
+    /// This node's id, the suffix in <c>{name}-{EntryId}.{Domain}</c>: 1–12 characters of <c>[a-z0-9-]</c>. Default <c>e1</c>. Two nodes
+    /// with the same id make the address of one lead to the other.
+    /// </summary>
+    public string EntryId { get; set; } = "e1";
+
+    /// <summary>
+    /// Also serve <c>/session/{name}/rest</c> and accept chosen session ids from anyone. Default false. For trials and tests: on a public
+    /// server anyone could take a session id, and all tunnels would share one browser origin.
+    /// </summary>
+    public bool TestMode { get; set; }
+
+    /// <summary>
+    /// How sockets and continuations are scheduled: <c>auto</c> (default), <c>event-loop</c> or <c>portable</c>. With
+    /// <see cref="EngineMode.EventLoop"/>, anything that blocks an engine thread stalls every connection on it.
+    /// </summary>
+    public EngineMode Engine { get; set; } = EngineMode.Auto;
+
+    /// <summary>
+    /// Whether agents may connect without a token. Not set (default): yes while <c>Uplink:Listen</c> is loopback, no otherwise. Set to true
+    /// off loopback, whoever reaches the uplink port can publish a service under your domain.
+    /// </summary>
+    public bool? AllowAnonymousAgents { get; set; }
+
+    /// <summary>The agents that hold a token, by agent id (1–64 characters of <c>[A-Za-z0-9._-]</c>). Default none.</summary>
+    public IDictionary<string, AgentOptions> Agents { get; } = new Dictionary<string, AgentOptions>(StringComparer.OrdinalIgnoreCase);
+
+    /// <summary>
+    /// Addresses and networks (CIDR) of proxies in front of ProxyEntry whose <c>Forwarded</c> and <c>X-Forwarded-*</c> are believed, as an
+    /// array or as one comma-separated value. Default none. Too wide a network lets visitors forge their address.
+    /// </summary>
+    public IList<string> TrustedProxies { get; } = [];
+
+    /// <summary>Limits on how long ProxyEntry and agents wait.</summary>
+    public TimeoutOptions Timeouts { get; } = new();
+}

@@ -1,0 +1,356 @@
+using System.Buffers;
+using System.Collections.Immutable;
+using System.Globalization;
+using System.Net;
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
+
+namespace Tunnel2.ProxyEntry.Configuration;
+
+/// <summary>Checks options, one by one and against each other, and makes the settings of them. One use per instance.</summary>
+internal sealed class SettingsBuilder
+{
+    private const int MaxEntryIdLength = 12;
+    private static readonly SearchValues<char> _nameCharacters = SearchValues.Create("abcdefghijklmnopqrstuvwxyz0123456789-");
+    private static readonly TimeSpan _shortestTimeout = TimeSpan.FromMilliseconds(10);
+    private static readonly TimeSpan _longestConnect = TimeSpan.FromMinutes(10);
+    private static readonly TimeSpan _longestTimeout = TimeSpan.FromDays(1);
+
+    private readonly ProxyEntryOptions _options;
+    private readonly List<SettingsError> _errors;
+
+    public SettingsBuilder(ProxyEntryOptions options, List<SettingsError> errors)
+    {
+        _options = options;
+        _errors = errors;
+    }
+
+    /// <summary>Makes the settings; they mean nothing when mistakes were added to the list.</summary>
+    public ProxyEntrySettings? Build()
+    {
+        var http = ParseListenOrOff(SettingKeys.HttpListen, _options.Public.HttpListen);
+        var https = ParseListenOrOff(SettingKeys.HttpsListen, _options.Public.HttpsListen);
+        var uplink = ParseListen(SettingKeys.UplinkListen, _options.Uplink.Listen);
+        var admin = ParseListen(SettingKeys.AdminListen, _options.Admin.Listen);
+        CheckListenersDiffer(http, https, uplink, admin);
+
+        var domain = CheckDomain();
+        var entryId = CheckEntryId();
+        var uplinkCertificate = CheckCertificate(
+            SettingKeys.UplinkCertificate, _options.Uplink.Certificate, _options.Uplink.CertificateKey, _options.Uplink.CertificatePassword);
+        var publicCertificate = CheckCertificate(
+            SettingKeys.PublicCertificate, _options.Public.Certificate, _options.Public.CertificateKey, _options.Public.CertificatePassword);
+        var agents = CheckAgents();
+        var anonymous = _options.AllowAnonymousAgents ?? (uplink is not null && IPAddress.IsLoopback(uplink.Address));
+
+        CheckPublicListeners(http, https);
+        CheckUplinkIsSafe(uplink, anonymous);
+        CheckAdminIsSafe(admin);
+        CheckRange(SettingKeys.BackendConnect, _options.Timeouts.BackendConnect, _longestConnect, mayBeOff: false);
+        CheckRange(SettingKeys.BackendHeaders, _options.Timeouts.BackendHeaders, _longestTimeout, mayBeOff: true);
+        CheckRange(SettingKeys.BodyIdle, _options.Timeouts.BodyIdle, _longestTimeout, mayBeOff: true);
+        var trustedProxies = CheckTrustedProxies();
+
+        if (_errors.Count > 0 || uplink is null || admin is null)
+        {
+            return null;
+        }
+
+        return new ProxyEntrySettings
+        {
+            HttpListen = http,
+            HttpsListen = https,
+            HttpsCertificate = publicCertificate ?? uplinkCertificate,
+            UplinkListen = uplink,
+            UplinkCertificate = uplinkCertificate,
+            AdminListen = admin,
+            AdminToken = _options.Admin.Token is { } token ? TokenHash.FromToken(token) : null,
+            Domain = domain,
+            EntryId = entryId,
+            TestMode = _options.TestMode,
+            Engine = _options.Engine,
+            AnonymousAgentsAllowed = anonymous,
+            Agents = new AgentTable(agents),
+            TrustedProxies = new TrustedProxySet(trustedProxies),
+            BackendConnectTimeout = _options.Timeouts.BackendConnect,
+            BackendHeadersTimeout = _options.Timeouts.BackendHeaders,
+            BodyIdleTimeout = _options.Timeouts.BodyIdle,
+        };
+    }
+
+    private IPEndPoint? ParseListenOrOff(string key, string value) =>
+        value.Trim().Equals("off", StringComparison.OrdinalIgnoreCase) ? null : ParseListen(key, value);
+
+    private IPEndPoint? ParseListen(string key, string value)
+    {
+        if (SettingValues.TryParseListenAddress(value, out var endPoint, out var reason))
+        {
+            return endPoint;
+        }
+
+        Report(key, $"{SettingsErrorFormatter.Quote(value)} {reason}");
+        return null;
+    }
+
+    private void CheckListenersDiffer(IPEndPoint? http, IPEndPoint? https, IPEndPoint? uplink, IPEndPoint? admin)
+    {
+        var listeners = new (string Key, IPEndPoint? EndPoint)[]
+        {
+            (SettingKeys.HttpListen, http), (SettingKeys.HttpsListen, https), (SettingKeys.UplinkListen, uplink), (SettingKeys.AdminListen, admin),
+        };
+        for (var i = 0; i < listeners.Length; i++)
+        {
+            for (var j = 0; j < i; j++)
+            {
+                if (listeners[i].EndPoint is { Port: not 0 } endPoint && endPoint.Equals(listeners[j].EndPoint))
+                {
+                    Report(listeners[i].Key, $"{endPoint} is already used by {ProxyEntryOptions.SectionName}:{listeners[j].Key}.");
+                }
+            }
+        }
+    }
+
+    private void CheckPublicListeners(IPEndPoint? http, IPEndPoint? https)
+    {
+        if (http is null && https is null && !HasError(SettingKeys.HttpListen) && !HasError(SettingKeys.HttpsListen))
+        {
+            Report(SettingKeys.HttpListen, "is off, and so is Tunnel2:Public:HttpsListen: no visitor could call.");
+        }
+
+        if (https is not null && _options.Public.Certificate is null && _options.Uplink.Certificate is null)
+        {
+            Report(SettingKeys.HttpsListen, "HTTPS needs Tunnel2:Public:Certificate (or Tunnel2:Uplink:Certificate, when one serves both).");
+        }
+    }
+
+    private void CheckUplinkIsSafe(IPEndPoint? uplink, bool anonymous)
+    {
+        if (uplink is null)
+        {
+            return;
+        }
+
+        var isLoopback = IPAddress.IsLoopback(uplink.Address);
+        if (!anonymous && _options.Agents.Count == 0)
+        {
+            if (isLoopback)
+            {
+                Report(
+                    SettingKeys.AllowAnonymousAgents,
+                    "is false and no agent has a token (Tunnel2:Agents:<id>:TokenHash): no agent could connect.");
+            }
+            else
+            {
+                Report(
+                    SettingKeys.UplinkListen,
+                    $"{uplink} can be reached from other machines and no agent has a token: anybody could publish a service here. "
+                    + "Add Tunnel2:Agents:<id>:TokenHash (tunnel2-entry token create prints one) or set Tunnel2:AllowAnonymousAgents=true.");
+            }
+        }
+
+        if (!isLoopback && _options.Uplink.Certificate is null && !_options.Uplink.AllowPlaintext)
+        {
+            Report(
+                SettingKeys.UplinkListen,
+                $"{uplink} can be reached from other machines without TLS: tokens and traffic could be read on the way. "
+                + "Set Tunnel2:Uplink:Certificate, or Tunnel2:Uplink:AllowPlaintext=true where the network is safe.");
+        }
+    }
+
+    private void CheckAdminIsSafe(IPEndPoint? admin)
+    {
+        if (_options.Admin.Token is { } token && token.AsSpan().IndexOfAnyExceptInRange('!', '~') >= 0)
+        {
+            Report(SettingKeys.AdminToken, "may have visible ASCII characters only, since it travels in a header.");
+        }
+
+        if (admin is not null && !IPAddress.IsLoopback(admin.Address)
+            && string.IsNullOrEmpty(_options.Admin.Token) && !HasError(SettingKeys.AdminToken))
+        {
+            Report(
+                SettingKeys.AdminListen,
+                $"{admin} can be reached from other machines without a token: anybody could read metrics and use the API. "
+                + "Set Tunnel2:Admin:Token or listen on 127.0.0.1.");
+        }
+    }
+
+    private string CheckDomain()
+    {
+        var domain = _options.Domain.Trim().ToLowerInvariant();
+        if (domain.EndsWith('.'))
+        {
+            domain = domain[..^1];
+        }
+
+        // A name and an entry id are put in front: 63 characters and a dot of the 253 that DNS allows.
+        if (domain.Length is 0 or > 189)
+        {
+            Report(SettingKeys.Domain, $"{SettingsErrorFormatter.Quote(_options.Domain)} is not a domain of 1 to 189 characters.");
+            return domain;
+        }
+
+        var labels = domain.Split('.');
+        if (domain.Contains(':') || labels[^1].AsSpan().IndexOfAnyExceptInRange('0', '9') < 0)
+        {
+            Report(
+                SettingKeys.Domain,
+                $"{SettingsErrorFormatter.Quote(_options.Domain)} has a port or is an IP address; a plain domain is needed, since names go in front of it.");
+        }
+        else if (labels.Any(label => !IsLabel(label, 63)))
+        {
+            Report(
+                SettingKeys.Domain,
+                $"{SettingsErrorFormatter.Quote(_options.Domain)} is not a domain: each part has 1 to 63 of [a-z0-9-], no hyphen at its ends (xn-- for others).");
+        }
+
+        return domain;
+    }
+
+    private string CheckEntryId()
+    {
+        var entryId = _options.EntryId.Trim().ToLowerInvariant();
+        if (!IsLabel(entryId, MaxEntryIdLength))
+        {
+            Report(
+                SettingKeys.EntryId,
+                $"{SettingsErrorFormatter.Quote(_options.EntryId)} is not 1 to {MaxEntryIdLength} characters of [a-z0-9-] without a hyphen at its ends.");
+        }
+
+        return entryId;
+    }
+
+    private CertificateSource? CheckCertificate(string key, string? path, string? keyPath, string? password)
+    {
+        if (path is null)
+        {
+            if (keyPath is not null || password is not null)
+            {
+                Report(key, "is missing, but a key or a password for it is set.");
+            }
+
+            return null;
+        }
+
+        var source = new CertificateSource(path, keyPath, password);
+        var intermediates = new X509Certificate2Collection();
+        try
+        {
+            using var certificate = source.Load(intermediates);
+            return source;
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException)
+        {
+            Report(key, $"{SettingsErrorFormatter.Quote(path)} cannot be used: {e.Message.ReplaceLineEndings(" ")}");
+            return null;
+        }
+        finally
+        {
+            foreach (var certificate in intermediates)
+            {
+                certificate.Dispose();
+            }
+        }
+    }
+
+    private List<AgentSettings> CheckAgents()
+    {
+        var result = new List<AgentSettings>();
+        var hashes = new Dictionary<string, string>(StringComparer.Ordinal);
+        foreach (var (id, agent) in _options.Agents)
+        {
+            var path = $"{SettingKeys.Agents}:{id}";
+            if (!IsAgentId(id))
+            {
+                Report(path, "has an id that is not 1 to 64 characters of [A-Za-z0-9._-].");
+            }
+
+            var tokenKey = $"{path}:{SettingKeys.AgentTokenHash}";
+            if (!TokenHash.TryParse(agent.TokenHash, out var hash) || hash is null)
+            {
+                Report(tokenKey, agent.TokenHash is null
+                    ? "is missing; tunnel2-entry token create prints it."
+                    : "is not sha256: and 64 hexadecimal digits; it must be the hash of the token, never the token itself.");
+            }
+            else if (!hashes.TryAdd(hash.ToSetting(), id))
+            {
+                Report(tokenKey, $"is also the hash of agent {hashes[hash.ToSetting()]}; every agent needs its own token.");
+            }
+
+            var tier = agent.Tier?.Trim();
+            if (tier is not null && !IsLabel(tier, 32))
+            {
+                Report($"{path}:{SettingKeys.AgentTier}", $"{SettingsErrorFormatter.Quote(tier)} is not 1 to 32 characters of [a-z0-9-].");
+            }
+
+            var names = CheckNames($"{path}:{SettingKeys.AgentNames}", agent.Names);
+            if (hash is not null)
+            {
+                result.Add(new AgentSettings(id, hash, names, tier));
+            }
+        }
+
+        return result;
+    }
+
+    private ImmutableArray<NamePattern> CheckNames(string key, IList<string> values)
+    {
+        var names = ImmutableArray.CreateBuilder<NamePattern>(values.Count);
+        foreach (var value in values)
+        {
+            if (NamePattern.TryParse(value, out var pattern) && pattern is not null)
+            {
+                names.Add(pattern);
+            }
+            else
+            {
+                Report(key, $"{SettingsErrorFormatter.Quote(value)} is not a name or a pattern of [a-z0-9-] and *.");
+            }
+        }
+
+        return names.ToImmutable();
+    }
+
+    private ImmutableArray<IPNetwork> CheckTrustedProxies()
+    {
+        var networks = ImmutableArray.CreateBuilder<IPNetwork>(_options.TrustedProxies.Count);
+        foreach (var value in _options.TrustedProxies)
+        {
+            if (SettingValues.TryParseNetwork(value, out var network, out var reason))
+            {
+                networks.Add(network);
+            }
+            else
+            {
+                Report(SettingKeys.TrustedProxies, $"{SettingsErrorFormatter.Quote(value)} {reason}");
+            }
+        }
+
+        return networks.ToImmutable();
+    }
+
+    private void CheckRange(string key, TimeSpan value, TimeSpan longest, bool mayBeOff)
+    {
+        if (value == Timeout.InfiniteTimeSpan)
+        {
+            if (!mayBeOff)
+            {
+                Report(key, "cannot be off.");
+            }
+        }
+        else if (value < _shortestTimeout || value > longest)
+        {
+            Report(key, string.Create(CultureInfo.InvariantCulture, $"{value} is not between 10ms and {longest.TotalMinutes:0}m{(mayBeOff ? " (or off)" : "")}."));
+        }
+    }
+
+    private static bool IsLabel(string text, int maxLength) =>
+        text.Length > 0 && text.Length <= maxLength && text[0] != '-' && text[^1] != '-'
+        && !text.AsSpan().ContainsAnyExcept(_nameCharacters);
+
+    private static bool IsAgentId(string id) =>
+        id.Length is > 0 and <= 64 && id.All(c => char.IsAsciiLetterOrDigit(c) || c is '.' or '_' or '-');
+
+    private bool HasError(string key) => _errors.Exists(error => error.Key == $"{ProxyEntryOptions.SectionName}:{key}");
+
+    private void Report(string key, string message) => _errors.Add(new SettingsError($"{ProxyEntryOptions.SectionName}:{key}", message));
+}

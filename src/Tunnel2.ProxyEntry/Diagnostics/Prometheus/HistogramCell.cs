@@ -1,0 +1,41 @@
+namespace Tunnel2.ProxyEntry.Diagnostics.Prometheus;
+
+/// <summary>The observations of one tag set of a histogram. Recording is lock-free and allocates nothing.</summary>
+internal sealed class HistogramCell : MetricCell
+{
+    private readonly double[] _bounds;
+    private readonly long[] _counts;
+    private double _sum;
+
+    /// <param name="bounds">The upper bounds in rising order, without infinity; shared by all cells of an instrument.</param>
+    public HistogramCell(double[] bounds)
+    {
+        _bounds = bounds;
+        _counts = new long[bounds.Length + 1];
+    }
+
+    /// <summary>The sum of all observations.</summary>
+    public double Sum => Volatile.Read(ref _sum);
+
+    /// <summary>Records an observation; NaN is dropped, since it would spoil the sum for ever.</summary>
+    public void Observe(double value)
+    {
+        if (double.IsNaN(value))
+        {
+            return;
+        }
+
+        // Bounds are inclusive: an exact hit belongs to its own bucket. There are a dozen, so counting up beats a binary search.
+        var bucket = 0;
+        while (bucket < _bounds.Length && value > _bounds[bucket])
+        {
+            bucket++;
+        }
+
+        Interlocked.Increment(ref _counts[bucket]);
+        Add(ref _sum, value);
+    }
+
+    /// <summary>How many observations fell into a bucket; the last is everything above the highest bound.</summary>
+    public long GetCount(int bucket) => Volatile.Read(ref _counts[bucket]);
+}

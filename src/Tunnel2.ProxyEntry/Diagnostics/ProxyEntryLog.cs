@@ -1,0 +1,73 @@
+using System.Net;
+
+namespace Tunnel2.ProxyEntry.Diagnostics;
+
+/// <summary>
+/// The events of ProxyEntry: 2000–2099 routing and agents, 2100–2199 forwarding, 2200–2299 admin and process. Ids are fixed for ever.
+/// A visitor's fault is Debug, ours is Warning. No secret, header or body is ever logged.
+/// </summary>
+internal static partial class ProxyEntryLog
+{
+    [LoggerMessage(2000, LogLevel.Information, "Agent {AgentId} connected from {RemoteEndPoint}: {PublicName} is public (session {SessionId}, agent {AgentVersion})")]
+    public static partial void AgentConnected(ILogger logger, string agentId, EndPoint? remoteEndPoint, string publicName, string sessionId, string agentVersion);
+
+    [LoggerMessage(2001, LogLevel.Information, "Agent {AgentId} disconnected: {PublicName} is offline after {Duration} ({Reason}, session {SessionId})")]
+    public static partial void AgentDisconnected(ILogger logger, string agentId, string publicName, TimeSpan duration, string reason, string sessionId);
+
+    [LoggerMessage(2002, LogLevel.Warning, "Agent from {RemoteEndPoint} rejected: {Reason} ({Detail})")]
+    public static partial void AgentRejected(ILogger logger, EndPoint? remoteEndPoint, string reason, string detail);
+
+    [LoggerMessage(2003, LogLevel.Information, "Session {OldSessionId} of {PublicName} superseded by session {NewSessionId} of the same agent")]
+    public static partial void SessionSuperseded(ILogger logger, string publicName, string oldSessionId, string newSessionId);
+
+    [LoggerMessage(2004, LogLevel.Debug, "Uplink {UplinkIndex} of session {SessionId} joined from {RemoteEndPoint}")]
+    public static partial void UplinkJoined(ILogger logger, int uplinkIndex, string sessionId, EndPoint? remoteEndPoint);
+
+    [LoggerMessage(2005, LogLevel.Debug, "Uplink connection from {RemoteEndPoint} ended before its handshake: {Reason}")]
+    public static partial void HandshakeFailed(ILogger logger, EndPoint? remoteEndPoint, string reason);
+
+    [LoggerMessage(2006, LogLevel.Debug, "No route for {Host}: {ErrorCode}")]
+    public static partial void NotRouted(ILogger logger, string host, string errorCode);
+
+    [LoggerMessage(2100, LogLevel.Warning, "Request {RequestId} for {PublicName} failed at the {Leg}: {ErrorCode}")]
+    public static partial void RequestFailed(ILogger logger, string requestId, string publicName, string leg, string errorCode, Exception? exception);
+
+    [LoggerMessage(2101, LogLevel.Debug, "Request {RequestId} for {PublicName} refused: {ErrorCode}")]
+    public static partial void RequestRefused(ILogger logger, string requestId, string publicName, string errorCode);
+
+    [LoggerMessage(2102, LogLevel.Debug, "Visitor left request {RequestId} for {PublicName}")]
+    public static partial void VisitorAborted(ILogger logger, string requestId, string publicName);
+
+    [LoggerMessage(2103, LogLevel.Warning, "Response of request {RequestId} for {PublicName} aborted at the {Leg} after {BytesSent} bytes: {ErrorCode}")]
+    public static partial void ResponseAborted(ILogger logger, string requestId, string publicName, string leg, long bytesSent, string errorCode);
+
+    [LoggerMessage(2104, LogLevel.Error, "Request {RequestId} failed by a fault of ProxyEntry")]
+    public static partial void ForwarderFault(ILogger logger, string requestId, Exception exception);
+
+    [LoggerMessage(2200, LogLevel.Information, "Listening for visitors on {EndPoint}")]
+    public static partial void ListeningForVisitors(ILogger logger, string endPoint);
+
+    [LoggerMessage(2201, LogLevel.Information, "Listening for agents on {EndPoint} ({Security})")]
+    public static partial void ListeningForAgents(ILogger logger, EndPoint endPoint, string security);
+
+    [LoggerMessage(2202, LogLevel.Information, "Listening for administration on {EndPoint}")]
+    public static partial void ListeningForAdmin(ILogger logger, EndPoint endPoint);
+
+    [LoggerMessage(2203, LogLevel.Information, "Ready: tunnels appear as {Example}")]
+    public static partial void Ready(ILogger logger, string example);
+
+    [LoggerMessage(2204, LogLevel.Information, "Draining: {Sessions} sessions and {Streams} streams are left")]
+    public static partial void Draining(ILogger logger, int sessions, long streams);
+
+    [LoggerMessage(2205, LogLevel.Information, "Stopped")]
+    public static partial void Stopped(ILogger logger);
+
+    [LoggerMessage(2206, LogLevel.Warning, "Cannot listen on {EndPoint}: {Reason}")]
+    public static partial void CannotListen(ILogger logger, EndPoint endPoint, string reason);
+
+    [LoggerMessage(2207, LogLevel.Warning, "Admin request from {RemoteAddress} refused: {Reason}")]
+    public static partial void AdminRefused(ILogger logger, IPAddress? remoteAddress, string reason);
+
+    [LoggerMessage(2208, LogLevel.Warning, "Test mode is on: anyone may choose a session id, and all of them share one origin")]
+    public static partial void TestModeIsOn(ILogger logger);
+}

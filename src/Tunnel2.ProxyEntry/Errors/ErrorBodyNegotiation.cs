@@ -1,0 +1,69 @@
+using System.Globalization;
+using System.Text;
+
+namespace Tunnel2.ProxyEntry.Errors;
+
+/// <summary>Chooses the form of an error's body by <c>Accept</c> (RFC 9110 section 12.5.1). Never throws, never allocates.</summary>
+internal static class ErrorBodyNegotiation
+{
+    // More than any browser sends; what follows does not count.
+    private const int MaxAcceptLength = 512;
+
+    /// <summary>
+    /// HTML if the client names it and likes no JSON better; problem+json otherwise. A wildcard is not a wish for HTML: <c>*/*</c> is what
+    /// curl and most libraries send.
+    /// </summary>
+    public static ErrorBodyFormat Choose(ReadOnlySpan<char> accept)
+    {
+        double html = 0;
+        double json = 0;
+        foreach (var range in accept.Split(','))
+        {
+            var item = accept[range];
+            var semicolon = item.IndexOf(';');
+            var type = (semicolon < 0 ? item : item[..semicolon]).Trim();
+            if (type.Equals("text/html", StringComparison.OrdinalIgnoreCase)
+                || type.Equals("application/xhtml+xml", StringComparison.OrdinalIgnoreCase))
+            {
+                html = Math.Max(html, GetQuality(item, semicolon));
+            }
+            else if (type.Equals("application/json", StringComparison.OrdinalIgnoreCase)
+                || type.Equals("application/problem+json", StringComparison.OrdinalIgnoreCase))
+            {
+                json = Math.Max(json, GetQuality(item, semicolon));
+            }
+        }
+
+        return html > 0 && html >= json ? ErrorBodyFormat.Html : ErrorBodyFormat.ProblemJson;
+    }
+
+    /// <summary>As above, for a value that is still bytes.</summary>
+    public static ErrorBodyFormat Choose(ReadOnlySpan<byte> accept)
+    {
+        Span<char> characters = stackalloc char[MaxAcceptLength];
+        var length = Encoding.Latin1.GetChars(accept[..Math.Min(accept.Length, MaxAcceptLength)], characters);
+        return Choose(characters[..length]);
+    }
+
+    private static double GetQuality(ReadOnlySpan<char> item, int semicolon)
+    {
+        if (semicolon < 0)
+        {
+            return 1;
+        }
+
+        var parameters = item[(semicolon + 1)..];
+        foreach (var range in parameters.Split(';'))
+        {
+            var parameter = parameters[range].Trim();
+            if (parameter.StartsWith("q=", StringComparison.OrdinalIgnoreCase))
+            {
+                return double.TryParse(parameter[2..], NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out var quality)
+                    ? quality
+                    : 0;
+            }
+        }
+
+        return 1;
+    }
+}

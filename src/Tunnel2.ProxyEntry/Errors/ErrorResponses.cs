@@ -1,0 +1,62 @@
+using System.Globalization;
+
+namespace Tunnel2.ProxyEntry.Errors;
+
+/// <summary>Renders errors. Safe for any number of threads.</summary>
+internal static class ErrorResponses
+{
+    private const int FormatCount = 2;
+
+    // Filled on first use: a few dozen small bodies at most, and most processes never need any.
+    private static readonly ErrorResponse?[] _constant = new ErrorResponse?[ProxyErrorCatalog.All.Count * FormatCount];
+
+    /// <summary>The constant answer to an error: rendered once, then shared.</summary>
+    public static ErrorResponse Get(ProxyError error, ErrorBodyFormat format)
+    {
+        ref var slot = ref _constant[((int)error * FormatCount) + (int)format];
+        return Volatile.Read(ref slot) ?? Publish(ref slot, error, format);
+    }
+
+    /// <summary>The answer to an error with what is particular to one request; the constant one where that is nothing.</summary>
+    public static ErrorResponse Get(ProxyError error, ErrorBodyFormat format, in ErrorDetails details) =>
+        details.IsEmpty ? Get(error, format) : Render(ProxyErrorCatalog.Get(error), format, details);
+
+    private static ErrorResponse Publish(ref ErrorResponse? slot, ProxyError error, ErrorBodyFormat format)
+    {
+        var rendered = Render(ProxyErrorCatalog.Get(error), format, default);
+        return Interlocked.CompareExchange(ref slot, rendered, null) ?? rendered;
+    }
+
+    private static ErrorResponse Render(ProxyErrorInfo info, ErrorBodyFormat format, in ErrorDetails details)
+    {
+        var headers = new List<KeyValuePair<string, string>>(8)
+        {
+            new("Content-Type", format == ErrorBodyFormat.Html ? "text/html; charset=utf-8" : "application/problem+json"),
+            new("Cache-Control", "no-store"),
+            new("Tunnel2-Error", info.Code),
+            new("Proxy-Status", info.ProxyStatus),
+            new("X-Content-Type-Options", "nosniff"),
+        };
+        if (format == ErrorBodyFormat.Html)
+        {
+            headers.Add(new("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'"));
+        }
+
+        if ((details.RetryAfterSeconds ?? info.RetryAfterSeconds) is { } seconds)
+        {
+            headers.Add(new("Retry-After", Math.Max(0, seconds).ToString(CultureInfo.InvariantCulture)));
+        }
+
+        if (info.Status == 405)
+        {
+            // RFC 9110 section 15.5.6 asks for it; the methods of the service are not known here.
+            headers.Add(new("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
+        }
+
+        var body = format == ErrorBodyFormat.Html ? ErrorPage.Render(info, details) : ProblemJson.Render(info, details);
+        return new ErrorResponse(info.Status, headers.ToArray(), body);
+    }
+
+    /// <summary>The first 200 characters of a value that somebody else chose.</summary>
+    internal static string Cut(string value) => value.Length <= 200 ? value : value[..200];
+}

@@ -1,0 +1,108 @@
+namespace Tunnel2.ProxyEntry.Errors;
+
+/// <summary>The table of all errors. Safe for any number of threads.</summary>
+internal static class ProxyErrorCatalog
+{
+    // Titles and details stay within plain ASCII without quotes, < > & and backslashes: they stand in HTML, JSON and a quoted header value.
+    private static readonly ProxyErrorInfo[] _errors = CreateTable(
+    [
+        Visitor(ProxyError.BadRequest, 400, "bad-request", "Bad request",
+            "The request is not valid HTTP, so it was not forwarded. Check the client that sent it."),
+        Visitor(ProxyError.InvalidHost, 400, "invalid-host", "Invalid host",
+            "The request needs exactly one valid Host header, and it was not forwarded. Check the address and the client."),
+        Visitor(ProxyError.RequestTargetTooLong, 414, "request-target-too-long", "Address too long",
+            "The path and query of the request are longer than this server accepts. Shorten the address or send the data as a body."),
+        Visitor(ProxyError.RequestHeadTooLarge, 431, "request-head-too-large", "Request headers too large",
+            "The headers of the request are larger than this server accepts. Deleting the cookies of this site often helps."),
+        Visitor(ProxyError.RequestBodyTooLarge, 413, "request-body-too-large", "Request body too large",
+            "The body of the request is larger than this tunnel accepts. Send it in smaller parts."),
+        Visitor(ProxyError.RequestTimeout, 408, "request-timeout", "Request took too long",
+            "The request did not arrive completely in time. Check the connection and try again."),
+        Visitor(ProxyError.MethodNotSupported, 405, "method-not-supported", "Method not supported",
+            "This server does not forward requests with this method. Use another method, or reach the service without the tunnel."),
+        Entry(ProxyError.UnknownHost, 404, "unknown-host", "destination_not_found", "No tunnel at this address",
+            "This server has no tunnel for the host that was asked for. Check the address; the agent prints the right one when it connects."),
+        Entry(ProxyError.UnknownName, 404, "unknown-name", "destination_not_found", "No tunnel with this name",
+            "No agent has registered this name. Check the address for a typing mistake, or start the agent under this name."),
+        Uplink(ProxyError.AgentOffline, 503, "agent-offline", "destination_unavailable", "The agent is offline",
+            "This tunnel exists, but its agent is not connected right now. Try again in a moment; if it is your service, check that the agent is running.",
+            retryAfter: 5),
+        Uplink(ProxyError.AgentRefused, 503, "agent-refused", "destination_unavailable", "The agent takes no more requests",
+            "The agent is busy or going away, and did not begin with the request. It is safe to try again.",
+            retryAfter: 1),
+        Uplink(ProxyError.UplinkLost, 502, "uplink-lost", "connection_terminated", "The connection to the agent broke",
+            "The agent lost its connection before the response began. The service may have done its work: think before repeating an order or a payment."),
+        Uplink(ProxyError.AgentFailed, 502, "agent-failed", "proxy_internal_error", "The agent failed",
+            "The agent could not forward the request because of a fault of its own. Its log says more."),
+        Backend(ProxyError.BackendRefused, 502, "backend-refused", "connection_refused", "The service refused the connection",
+            "The agent is connected, but nothing accepts connections at the address it forwards to. Check that the service is running and that the port is right."),
+        Backend(ProxyError.BackendUnreachable, 502, "backend-unreachable", "destination_ip_unroutable", "The service is unreachable",
+            "The agent is connected, but has no route to the host of the service. Check the host and the network of the agent."),
+        Backend(ProxyError.BackendNameNotResolved, 502, "backend-name-not-resolved", "dns_error", "The host of the service was not found",
+            "The agent is connected, but the host name it forwards to does not resolve. Check the name in the settings of the agent."),
+        Backend(ProxyError.BackendConnectTimeout, 504, "backend-connect-timeout", "connection_timeout", "Connecting to the service took too long",
+            "The agent is connected, but the service did not accept a connection in time. Check that it is running and not overloaded, and that no firewall drops the connection."),
+        Backend(ProxyError.BackendTlsFailed, 502, "backend-tls-failed", "tls_protocol_error", "No TLS connection to the service",
+            "The agent reached the service, but the TLS handshake failed. Check whether the service speaks https on this port and whether its certificate is trusted."),
+        Backend(ProxyError.BackendClosed, 502, "backend-closed", "connection_terminated", "The service closed the connection",
+            "The service took the request and closed the connection without an answer. It may have crashed: its log says more."),
+        Backend(ProxyError.BackendProtocol, 502, "backend-protocol", "http_protocol_error", "The service broke HTTP",
+            "The answer of the service is not valid HTTP. Check that the port belongs to an HTTP service, and whether it expects https."),
+        Backend(ProxyError.BackendHeadTooLarge, 502, "backend-head-too-large", "http_response_header_section_size", "The response headers are too large",
+            "The service answered with more headers than a tunnel carries. Look for cookies or headers that grow."),
+        Backend(ProxyError.BackendTimeout, 504, "backend-timeout", "http_response_timeout", "The service took too long to answer",
+            "The service took the request, but did not begin its answer within the configured limit. It may still be working on it."),
+        Backend(ProxyError.BodyIdleTimeout, 504, "body-idle-timeout", "connection_read_timeout", "The transfer stood still",
+            "No byte of the body moved for longer than the configured limit, so the exchange was ended."),
+        Entry(ProxyError.StreamLimit, 503, "stream-limit", "connection_limit_reached", "Too many requests at once",
+            "This tunnel has as many requests open as it may have. Try again in a moment.", retryAfter: 1),
+        Entry(ProxyError.RateLimit, 429, "rate-limit", "http_request_denied", "Too many requests",
+            "This tunnel received more requests than its limit allows. Slow down and try again in a moment.", retryAfter: 1),
+        Entry(ProxyError.Draining, 503, "draining", "destination_unavailable", "The server is shutting down",
+            "This server takes no new requests because it is being stopped or updated. Try again in a moment.", retryAfter: 2),
+        Entry(ProxyError.LoopDetected, 502, "loop-detected", "proxy_loop_detected", "The tunnel leads back to itself",
+            "The request came through this tunnel before, so it would go round for ever. Point the agent at the service, not at the public address."),
+        Entry(ProxyError.Internal, 500, "internal-error", "proxy_internal_error", "Something went wrong in the tunnel server",
+            "This is a fault of the tunnel server, not of the request or the service. Its log says more."),
+    ]);
+
+    /// <summary>All errors, in the order of the enum.</summary>
+    public static IReadOnlyList<ProxyErrorInfo> All => _errors;
+
+    /// <summary>What there is to know about an error.</summary>
+    public static ProxyErrorInfo Get(ProxyError error) => _errors[(int)error];
+
+    private static ProxyErrorInfo[] CreateTable(ProxyErrorInfo[] rows)
+    {
+        // The enum and this table are kept in step by a test.
+        Array.Sort(rows, static (a, b) => a.Error.CompareTo(b.Error));
+        return rows;
+    }
+
+    private static ProxyErrorInfo Visitor(ProxyError error, int status, string code, string title, string detail) =>
+        Create(error, status, code, ProxyErrorLeg.Visitor, "http_request_error", title, detail, null);
+
+    private static ProxyErrorInfo Entry(
+        ProxyError error, int status, string code, string type, string title, string detail, int? retryAfter = null) =>
+        Create(error, status, code, ProxyErrorLeg.Entry, type, title, detail, retryAfter);
+
+    private static ProxyErrorInfo Uplink(
+        ProxyError error, int status, string code, string type, string title, string detail, int? retryAfter = null) =>
+        Create(error, status, code, ProxyErrorLeg.Uplink, type, title, detail, retryAfter);
+
+    private static ProxyErrorInfo Backend(ProxyError error, int status, string code, string type, string title, string detail) =>
+        Create(error, status, code, ProxyErrorLeg.Backend, type, title, detail, null);
+
+    private static ProxyErrorInfo Create(
+        ProxyError error, int status, string code, ProxyErrorLeg leg, string type, string title, string detail, int? retryAfter) => new()
+        {
+            Error = error,
+            Status = status,
+            Code = code,
+            Leg = leg,
+            ProxyStatusType = type,
+            Title = title,
+            Detail = detail,
+            RetryAfterSeconds = retryAfter,
+        };
+}

@@ -1,0 +1,23 @@
+namespace Tunnel2.ProxyEntry.Routing;
+
+/// <summary>Why a text cannot be a public name.</summary>
+internal enum PublicNameProblem
+{
+    /// <summary>It can.</summary>
+    None,
+
+    /// <summary>Fewer than <see cref="PublicName.MinLength"/> characters.</summary>
+    TooShort,
+
+    /// <summary>More than <see cref="PublicName.MaxLength"/> characters.</summary>
+    TooLong,
+
+    /// <summary>A character outside <c>[a-z0-9-]</c>, upper case included.</summary>
+    BadCharacter,
+
+    /// <summary>A hyphen at the beginning or the end.</summary>
+    HyphenAtEnd,
+
+    /// <summary>The name ends like the second form of every address, <c>-{EntryId}</c>, and could not be told from it.</summary>
+    EndsInEntryId,
+}
