@@ -1,0 +1,23 @@
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Reconnect;
+
+namespace Tunnel2.Client.Core.Console;
+
+/// <summary>One thing to be written; <paramref name="Time"/> is when it happened, not when it is written.</summary>
+internal abstract record AgentEvent(DateTimeOffset Time);
+
+internal sealed record ConnectingEvent(DateTimeOffset Time, ServerEndpoint Server) : AgentEvent(Time);
+
+internal sealed record ReadyEvent(DateTimeOffset Time, IReadOnlyList<string> PublicUrls, BackendTarget Upstream) : AgentEvent(Time);
+
+internal sealed record ConnectionEndedEvent(DateTimeOffset Time, ConnectionEnd End) : AgentEvent(Time);
+
+internal sealed record ReconnectingEvent(DateTimeOffset Time, TimeSpan Delay) : AgentEvent(Time);
+
+internal sealed record DrainingEvent(DateTimeOffset Time) : AgentEvent(Time);
+
+internal sealed record StoppedEvent(DateTimeOffset Time) : AgentEvent(Time);
+
+internal sealed record RequestCompletedEvent(DateTimeOffset Time, RequestSummary Request) : AgentEvent(Time);
+
+internal sealed record LinesDroppedEvent(DateTimeOffset Time, long Count) : AgentEvent(Time);

@@ -1,0 +1,151 @@
+using System.Threading.Channels;
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Reconnect;
+
+namespace Tunnel2.Client.Core.Console;
+
+/// <summary>
+/// Takes events from any thread without ever waiting and writes them from one task of its own. When the output is slower than the events,
+/// request lines are dropped first; what was dropped is counted and said in a line of its own. Thread-safe.
+/// </summary>
+internal sealed class AgentEventWriter : IAgentEvents, IAsyncDisposable
+{
+    /// <summary>How many events can wait.</summary>
+    public const int Capacity = 1024;
+
+    /// <summary>Places that request lines leave free, so that a flood of them cannot push out a change of state.</summary>
+    public const int ReservedForState = 64;
+
+    /// <summary>How long <see cref="DisposeAsync"/> waits for an output that does not take lines.</summary>
+    public static readonly TimeSpan DrainLimit = TimeSpan.FromSeconds(1);
+
+    private readonly Channel<AgentEvent> _queue = Channel.CreateBounded<AgentEvent>(new BoundedChannelOptions(Capacity)
+    {
+        SingleReader = true,
+        FullMode = BoundedChannelFullMode.Wait,
+    });
+
+    private readonly IAgentEventFormatter _formatter;
+    private readonly TextWriter _output;
+    private readonly TimeProvider _time;
+    private readonly CancellationTokenSource _giveUp = new();
+    private readonly Task _loop;
+    private long _dropped;
+
+    public AgentEventWriter(IAgentEventFormatter formatter, TextWriter output, TimeProvider time, bool wantsRequests)
+    {
+        _formatter = formatter;
+        _output = output;
+        _time = time;
+        WantsRequests = wantsRequests;
+
+        // On the pool, whoever makes the writer: output blocks, and a socket engine's thread must not.
+        _loop = Task.Run(WriteLoopAsync);
+    }
+
+    /// <inheritdoc/>
+    public bool WantsRequests { get; }
+
+    /// <summary>How many events were dropped so far because the output was too slow or is gone.</summary>
+    public long Dropped => Interlocked.Read(ref _dropped);
+
+    public void Connecting(ServerEndpoint server) => Enqueue(new ConnectingEvent(Now, server));
+
+    public void Ready(IReadOnlyList<string> publicUrls, BackendTarget upstream) => Enqueue(new ReadyEvent(Now, publicUrls, upstream));
+
+    public void ConnectionEnded(ConnectionEnd end) => Enqueue(new ConnectionEndedEvent(Now, end));
+
+    public void Reconnecting(TimeSpan delay) => Enqueue(new ReconnectingEvent(Now, delay));
+
+    public void Draining() => Enqueue(new DrainingEvent(Now));
+
+    public void Stopped() => Enqueue(new StoppedEvent(Now));
+
+    public void RequestCompleted(RequestSummary request)
+    {
+        if (!WantsRequests)
+        {
+            return;
+        }
+
+        if (_queue.Reader.Count >= Capacity - ReservedForState)
+        {
+            Interlocked.Increment(ref _dropped);
+            return;
+        }
+
+        Enqueue(new RequestCompletedEvent(Now, request));
+    }
+
+    /// <summary>Writes what waits, for at most <see cref="DrainLimit"/>. Events that come later are dropped.</summary>
+    public async ValueTask DisposeAsync()
+    {
+        _queue.Writer.TryComplete();
+        try
+        {
+            await _loop.WaitAsync(DrainLimit, _time).ConfigureAwait(false);
+        }
+        catch (TimeoutException)
+        {
+            await _giveUp.CancelAsync().ConfigureAwait(false);
+        }
+
+        if (_loop.IsCompleted)
+        {
+            _giveUp.Dispose();
+        }
+    }
+
+    private DateTimeOffset Now => _time.GetUtcNow();
+
+    private void Enqueue(AgentEvent agentEvent)
+    {
+        if (!_queue.Writer.TryWrite(agentEvent))
+        {
+            Interlocked.Increment(ref _dropped);
+        }
+    }
+
+    private async Task WriteLoopAsync()
+    {
+        ChannelReader<AgentEvent> reader = _queue.Reader;
+        long reported = 0;
+        bool isOutputGone = false;
+        while (await reader.WaitToReadAsync().ConfigureAwait(false))
+        {
+            while (reader.TryRead(out AgentEvent? agentEvent))
+            {
+                if (isOutputGone)
+                {
+                    Interlocked.Increment(ref _dropped);
+                    continue;
+                }
+
+                try
+                {
+                    await _formatter.WriteAsync(agentEvent, _output, _giveUp.Token).ConfigureAwait(false);
+                    if (reader.Count > 0)
+                    {
+                        continue;
+                    }
+
+                    long dropped = Dropped;
+                    if (dropped > reported)
+                    {
+                        var note = new LinesDroppedEvent(Now, dropped - reported);
+                        await _formatter.WriteAsync(note, _output, _giveUp.Token).ConfigureAwait(false);
+                        reported = dropped;
+                    }
+
+                    await _output.FlushAsync(_giveUp.Token).ConfigureAwait(false);
+                }
+                catch (Exception exception) when (exception is IOException or ObjectDisposedException or OperationCanceledException)
+                {
+                    // Whoever read the lines has left (a closed pipe); the tunnel goes on without them.
+                    isOutputGone = true;
+                    Interlocked.Increment(ref _dropped);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+using System.Globalization;
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Reconnect;
+
+namespace Tunnel2.Client.Core.Console;
+
+/// <summary>
+/// Lines for people: one per change of state. An outage is told once, with its reason; further attempts that fail for the same reason are
+/// shown only with <c>--verbose</c>.
+/// </summary>
+internal sealed class HumanEventFormatter : IAgentEventFormatter
+{
+    private readonly ServerEndpoint _server;
+    private readonly bool _verbose;
+    private readonly Func<string, CancellationToken, Task<bool>> _resolves;
+    private string? _lastTrouble;
+    private bool _saidConnecting;
+    private bool _saidReconnecting;
+
+    /// <summary>Makes a formatter.</summary>
+    /// <param name="server">Where curl should connect when a public name has no address.</param>
+    /// <param name="verbose">Whether every attempt is shown.</param>
+    /// <param name="resolves">Whether a host name has an address; <see cref="NameResolution.ResolvesAsync"/> unless a test says otherwise.</param>
+    public HumanEventFormatter(ServerEndpoint server, bool verbose, Func<string, CancellationToken, Task<bool>>? resolves = null)
+    {
+        _server = server;
+        _verbose = verbose;
+        _resolves = resolves ?? NameResolution.ResolvesAsync;
+    }
+
+    public async ValueTask WriteAsync(AgentEvent agentEvent, TextWriter output, CancellationToken cancellationToken)
+    {
+        if (agentEvent is ReadyEvent ready)
+        {
+            await WriteReadyAsync(ready, output, cancellationToken).ConfigureAwait(false);
+        }
+        else if (LineFor(agentEvent) is { } line)
+        {
+            await output.WriteLineAsync(PlainText.Clean(line).AsMemory(), cancellationToken).ConfigureAwait(false);
+        }
+    }
+
+    private async Task WriteReadyAsync(ReadyEvent ready, TextWriter output, CancellationToken cancellationToken)
+    {
+        _lastTrouble = null;
+        _saidReconnecting = false;
+        foreach (string url in ready.PublicUrls)
+        {
+            string line = PlainText.Clean($"Forwarding {url.TrimEnd('/')} -> {ready.Upstream}");
+            await output.WriteLineAsync(line.AsMemory(), cancellationToken).ConfigureAwait(false);
+        }
+
+        // Out at once: the lookup below may take a moment, and scripts wait for the line above.
+        await output.FlushAsync(cancellationToken).ConfigureAwait(false);
+        if (ready.PublicUrls.Count > 0
+            && Uri.TryCreate(ready.PublicUrls[0], UriKind.Absolute, out Uri? main)
+            && CurlHint.For(ready.PublicUrls[0], _server) is { } hint
+            && !await _resolves(main.Host, cancellationToken).ConfigureAwait(false))
+        {
+            await output.WriteLineAsync(PlainText.Clean($"Try: {hint}").AsMemory(), cancellationToken).ConfigureAwait(false);
+        }
+    }
+
+    private string? LineFor(AgentEvent agentEvent)
+    {
+        switch (agentEvent)
+        {
+            case ConnectingEvent connecting:
+                bool isFirst = !_saidConnecting;
+                _saidConnecting = true;
+                return isFirst || _verbose ? $"Connecting to {connecting.Server}" : null;
+            case ConnectionEndedEvent ended:
+                return LineFor(ended.End);
+            case ReconnectingEvent reconnecting when _verbose:
+                return string.Create(CultureInfo.InvariantCulture, $"Trying again in {reconnecting.Delay.TotalSeconds:0.0} s");
+            case ReconnectingEvent:
+                bool isFirstWait = !_saidReconnecting;
+                _saidReconnecting = true;
+                return isFirstWait ? "Trying again until the server takes the session" : null;
+            case DrainingEvent:
+                return "Draining: finishing the requests under way";
+            case StoppedEvent:
+                return "Stopped";
+            case RequestCompletedEvent completed:
+                return LineFor(completed);
+            case LinesDroppedEvent dropped:
+                return string.Create(CultureInfo.InvariantCulture, $"({dropped.Count} lines dropped: the output was too slow)");
+            default:
+                return null;
+        }
+    }
+
+    private string? LineFor(ConnectionEnd end)
+    {
+        if (end.Reason is ConnectionEndReason.Lost or ConnectionEndReason.GoingAway or ConnectionEndReason.Superseded)
+        {
+            _lastTrouble = null;
+            return end.Reason == ConnectionEndReason.Lost
+                ? $"Connection to the server lost after {FormatSpan(end.UpTime)}: {end.Message}"
+                : end.Message;
+        }
+
+        // An attempt failed. The same words again and again would be noise, not a change of state.
+        bool isNews = end.Message != _lastTrouble;
+        _lastTrouble = end.Message;
+        return isNews || _verbose ? end.Message : null;
+    }
+
+    private static string LineFor(RequestCompletedEvent completed)
+    {
+        RequestSummary request = completed.Request;
+        string status = request.StatusCode == 0 ? "-" : request.StatusCode.ToString(CultureInfo.InvariantCulture);
+        string line = string.Create(
+            CultureInfo.InvariantCulture,
+            $"{completed.Time:HH:mm:ss.fff} {request.Method} {PlainText.WithoutQuery(request.Target)} {status} {request.Duration.TotalMilliseconds:0.0} ms, {request.RequestBytes} B in, {request.ResponseBytes} B out");
+        return request.Error is null ? line : $"{line}: {request.Error}";
+    }
+
+    private static string FormatSpan(TimeSpan span) => span.TotalMinutes < 1
+        ? string.Create(CultureInfo.InvariantCulture, $"{span.TotalSeconds:0.0} s")
+        : string.Create(CultureInfo.InvariantCulture, $"{(int)span.TotalHours}:{span.Minutes:00}:{span.Seconds:00}");
+}

@@ -1,0 +1,37 @@
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Reconnect;
+
+namespace Tunnel2.Client.Core.Console;
+
+/// <summary>
+/// What an agent tells whoever runs it. Implementations are thread-safe, return at once and never throw: the callers are the reconnect loop
+/// and, for <see cref="RequestCompleted"/>, the threads of the data plane.
+/// </summary>
+public interface IAgentEvents
+{
+    /// <summary>Whether <see cref="RequestCompleted"/> is of interest. Constant; ask before building a summary.</summary>
+    bool WantsRequests { get; }
+
+    /// <summary>An attempt to connect begins.</summary>
+    void Connecting(ServerEndpoint server);
+
+    /// <summary>The session stands: a request to any of <paramref name="publicUrls"/> would reach the backend.</summary>
+    /// <param name="publicUrls">As the server gave them, such as <c>http://web.localhost:12000</c>; the first one is the main one.</param>
+    /// <param name="upstream">Where requests go.</param>
+    void Ready(IReadOnlyList<string> publicUrls, BackendTarget upstream);
+
+    /// <summary>One life of the session ended, or an attempt failed; the reason says which (unreachable, rejected, lost, superseded …).</summary>
+    void ConnectionEnded(ConnectionEnd end);
+
+    /// <summary>The next attempt begins after <paramref name="delay"/>.</summary>
+    void Reconnecting(TimeSpan delay);
+
+    /// <summary>No new requests are taken, those under way are finished: the agent or the server is about to stop.</summary>
+    void Draining();
+
+    /// <summary>The agent was asked to stop, and has.</summary>
+    void Stopped();
+
+    /// <summary>One request came to its end. Only called when <see cref="WantsRequests"/> is true.</summary>
+    void RequestCompleted(RequestSummary request);
+}

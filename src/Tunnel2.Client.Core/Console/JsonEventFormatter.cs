@@ -1,0 +1,104 @@
+using System.Text.Encodings.Web;
+using System.Text.Json;
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Client.Core.Reconnect;
+
+namespace Tunnel2.Client.Core.Console;
+
+/// <summary>One JSON object per line and event, for programs. Field names are a contract: additions only.</summary>
+internal sealed class JsonEventFormatter : IAgentEventFormatter
+{
+    // The default encoder also escapes what is only dangerous inside HTML ('+', '<', quotes in the curl command).
+    private static readonly JsonEventContext _context = new(new JsonSerializerOptions(JsonEventContext.Default.Options)
+    {
+        Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping,
+    });
+
+    private readonly ServerEndpoint _server;
+
+    public JsonEventFormatter(ServerEndpoint server)
+    {
+        _server = server;
+    }
+
+    public async ValueTask WriteAsync(AgentEvent agentEvent, TextWriter output, CancellationToken cancellationToken)
+    {
+        string json = JsonSerializer.Serialize(LineFor(agentEvent), _context.JsonEventLine);
+        await output.WriteLineAsync(json.AsMemory(), cancellationToken).ConfigureAwait(false);
+    }
+
+    private JsonEventLine LineFor(AgentEvent agentEvent) => agentEvent switch
+    {
+        ConnectingEvent connecting => Line(agentEvent, "connecting") with { Server = connecting.Server.ToString() },
+        ReadyEvent ready => Line(agentEvent, "ready") with
+        {
+            Server = _server.ToString(),
+            Urls = ready.PublicUrls,
+            Upstream = ready.Upstream.ToString(),
+            Try = ready.PublicUrls.Count > 0 ? CurlHint.For(ready.PublicUrls[0], _server) : null,
+        },
+        ConnectionEndedEvent ended => LineFor(ended),
+        ReconnectingEvent reconnecting => Line(agentEvent, "reconnecting") with { DelaySeconds = Seconds(reconnecting.Delay) },
+        DrainingEvent => Line(agentEvent, "draining"),
+        StoppedEvent => Line(agentEvent, "stopped"),
+        RequestCompletedEvent { Request: var request } => Line(agentEvent, "request") with
+        {
+            Method = request.Method,
+            Path = PlainText.WithoutQuery(request.Target),
+            Status = request.StatusCode,
+            DurationMs = Math.Round(request.Duration.TotalMilliseconds, 3),
+            RequestBytes = request.RequestBytes,
+            ResponseBytes = request.ResponseBytes,
+            Error = request.Error,
+        },
+        LinesDroppedEvent dropped => Line(agentEvent, "lines_dropped") with { Count = dropped.Count },
+        _ => throw new InvalidOperationException($"No JSON form for {agentEvent.GetType().Name}."),
+    };
+
+    private static JsonEventLine LineFor(ConnectionEndedEvent ended)
+    {
+        ConnectionEnd end = ended.End;
+        JsonEventLine line = Line(ended, NameOf(end.Reason)) with
+        {
+            Message = end.Message,
+            RetryAfterSeconds = end.RetryAfter is { } retryAfter ? Seconds(retryAfter) : null,
+        };
+        return end.Reason switch
+        {
+            ConnectionEndReason.ServerUnreachable => line with { Code = end.Failure is { } failure ? NameOf(failure.Reason) : null },
+            ConnectionEndReason.RejectedPermanently or ConnectionEndReason.RejectedForNow => line with
+            {
+                Code = end.Rejection?.Code,
+                Permanent = end.Reason == ConnectionEndReason.RejectedPermanently,
+            },
+            _ => line with { UpSeconds = Seconds(end.UpTime) },
+        };
+    }
+
+    private static JsonEventLine Line(AgentEvent agentEvent, string name) => new() { Event = name, Time = agentEvent.Time };
+
+    private static double Seconds(TimeSpan span) => Math.Round(span.TotalSeconds, 3);
+
+    private static string NameOf(ConnectionEndReason reason) => reason switch
+    {
+        ConnectionEndReason.ServerUnreachable => "unreachable",
+        ConnectionEndReason.RejectedPermanently or ConnectionEndReason.RejectedForNow => "rejected",
+        ConnectionEndReason.Superseded => "superseded",
+        ConnectionEndReason.GoingAway => "going_away",
+        ConnectionEndReason.Stopped => "stopped",
+        _ => "lost",
+    };
+
+    private static string NameOf(ConnectFailureReason reason) => reason switch
+    {
+        ConnectFailureReason.Refused => "refused",
+        ConnectFailureReason.TimedOut => "timed_out",
+        ConnectFailureReason.NameNotResolved => "name_not_resolved",
+        ConnectFailureReason.NoRoute => "no_route",
+        ConnectFailureReason.ClosedEarly => "closed_early",
+        ConnectFailureReason.NotTunnel2 => "not_tunnel2",
+        ConnectFailureReason.TlsFailed => "tls_failed",
+        _ => "other",
+    };
+}

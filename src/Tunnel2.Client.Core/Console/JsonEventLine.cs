@@ -1,0 +1,60 @@
+using System.Text.Json.Serialization;
+
+namespace Tunnel2.Client.Core.Console;
+
+/// <summary>One line of <c>--json</c>. Members that do not belong to an event are left out.</summary>
+internal sealed record JsonEventLine
+{
+    /// <summary>connecting, ready, unreachable, rejected, lost, superseded, going_away, reconnecting, draining, stopped, request or lines_dropped.</summary>
+    public required string Event { get; init; }
+
+    /// <summary>When it happened, UTC.</summary>
+    public required DateTimeOffset Time { get; init; }
+
+    public string? Server { get; init; }
+
+    public IReadOnlyList<string>? Urls { get; init; }
+
+    public string? Upstream { get; init; }
+
+    /// <summary>A curl command that reaches the first URL even where its name has no address.</summary>
+    public string? Try { get; init; }
+
+    /// <summary>Why, as a stable word: a connect failure (<c>refused</c>) or a rejection's code.</summary>
+    public string? Code { get; init; }
+
+    public string? Message { get; init; }
+
+    /// <summary>Whether the agent ends because of it.</summary>
+    public bool? Permanent { get; init; }
+
+    public double? UpSeconds { get; init; }
+
+    public double? RetryAfterSeconds { get; init; }
+
+    public double? DelaySeconds { get; init; }
+
+    public string? Method { get; init; }
+
+    public string? Path { get; init; }
+
+    public int? Status { get; init; }
+
+    public double? DurationMs { get; init; }
+
+    public long? RequestBytes { get; init; }
+
+    public long? ResponseBytes { get; init; }
+
+    public string? Error { get; init; }
+
+    public long? Count { get; init; }
+}
+
+/// <summary>Generated at build time, because reflection-based serialisation does not survive ahead-of-time compilation.</summary>
+[JsonSourceGenerationOptions(
+    PropertyNamingPolicy = JsonKnownNamingPolicy.SnakeCaseLower,
+    DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingNull,
+    GenerationMode = JsonSourceGenerationMode.Metadata)]
+[JsonSerializable(typeof(JsonEventLine))]
+internal sealed partial class JsonEventContext : JsonSerializerContext;

@@ -1,0 +1,31 @@
+using System.Net;
+using System.Net.Sockets;
+
+namespace Tunnel2.Client.Core.Console;
+
+/// <summary>Tells whether a host name has an address on this machine.</summary>
+internal static class NameResolution
+{
+    /// <summary>How long an answer is waited for; a name that takes longer counts as one that resolves, since nothing speaks against it.</summary>
+    public static readonly TimeSpan Limit = TimeSpan.FromMilliseconds(300);
+
+    /// <summary>Asks the system's resolver for <paramref name="host"/>, for at most <see cref="Limit"/>.</summary>
+    public static async Task<bool> ResolvesAsync(string host, CancellationToken cancellationToken)
+    {
+        try
+        {
+            // WaitAsync and not only a token: on several systems a lookup under way cannot be cancelled.
+            IPAddress[] addresses = await Dns.GetHostAddressesAsync(host, cancellationToken).WaitAsync(Limit, cancellationToken)
+                .ConfigureAwait(false);
+            return addresses.Length > 0;
+        }
+        catch (Exception exception) when (exception is SocketException or ArgumentException)
+        {
+            return false;
+        }
+        catch (TimeoutException)
+        {
+            return true;
+        }
+    }
+}

@@ -1,0 +1,49 @@
+namespace Tunnel2.Client.Core.Diagnostics;
+
+/// <summary>What the server objects to, as far as the agent has words of its own for it.</summary>
+public enum RejectionReason
+{
+    /// <summary>Something the agent has no words for; the server's text says what.</summary>
+    Other = 0,
+
+    /// <summary>The token is unknown, revoked, or missing.</summary>
+    Unauthorized,
+
+    /// <summary>The name belongs to somebody else.</summary>
+    NameTaken,
+
+    /// <summary>The token may not claim that name, or the server does not accept it as a name.</summary>
+    NameNotAllowed,
+
+    /// <summary>Agent and server have no protocol version in common.</summary>
+    VersionUnsupported,
+
+    /// <summary>The server is full or sheds load; worth trying again.</summary>
+    Busy,
+}
+
+/// <summary>A server's refusal of a session.</summary>
+/// <param name="Reason">What it is about.</param>
+/// <param name="Code">The stable code of the wire, for logs and scripts, such as <c>name_taken</c>.</param>
+/// <param name="Text">The server's own words; may be empty. Shown with control characters removed.</param>
+public sealed record Rejection(RejectionReason Reason, string Code, string Text)
+{
+    /// <summary>One line for the user: what is wrong and what to do, then the server's words.</summary>
+    public string Message
+    {
+        get
+        {
+            string words = Reason switch
+            {
+                RejectionReason.Unauthorized => "The server does not accept the token. Check --token or TUNNEL2_TOKEN",
+                RejectionReason.NameTaken => "The name is taken by another agent. Choose another with --name",
+                RejectionReason.NameNotAllowed => "The server does not allow this name. Choose another with --name",
+                RejectionReason.VersionUnsupported =>
+                    "This tunnel2 and the server have no protocol version in common. Update the older of the two",
+                RejectionReason.Busy => "The server takes no more sessions at the moment",
+                _ => "The server rejected the session",
+            };
+            return Text.Length == 0 ? $"{words} [{Code}]." : $"{words} [{Code}: {Text}].";
+        }
+    }
+}

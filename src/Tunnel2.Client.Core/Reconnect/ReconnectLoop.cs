@@ -1,0 +1,108 @@
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Console;
+using Tunnel2.Client.Core.Diagnostics;
+
+namespace Tunnel2.Client.Core.Reconnect;
+
+/// <summary>
+/// Holds a session for as long as the agent runs: connects, waits for the end, decides by its reason whether to try again, and when.
+/// Reports Connecting, ConnectionEnded, Reconnecting and Stopped; the session itself reports the rest.
+/// </summary>
+/// <remarks>
+/// | reason | what follows |
+/// |---|---|
+/// | ServerUnreachable | exit code 4 with <c>--exit-on-failure</c>, else a delay and another attempt |
+/// | RejectedForNow, GoingAway | the server's retry-after and a delay, then another attempt |
+/// | Lost | a delay and another attempt |
+/// | RejectedPermanently, Superseded | exit code 3 |
+/// | Stopped | exit code 0 |
+/// How long one attempt may take is for the delegate to bound; the delays count from its end.
+/// </remarks>
+internal sealed class ReconnectLoop
+{
+    private readonly AgentOptions _options;
+    private readonly Func<CancellationToken, Task<ConnectionEnd>> _connect;
+    private readonly IAgentEvents _events;
+    private readonly FullJitterBackoff _backoff;
+    private readonly TimeProvider _time;
+
+    /// <summary>Makes a loop that has not started.</summary>
+    /// <param name="options">Read for the server and <see cref="AgentOptions.ExitOnFailure"/>.</param>
+    /// <param name="connect">
+    /// One life of a session: connects, serves and returns why it ended. Its token is the loop's: when it is cancelled the delegate drains
+    /// gracefully and returns. Ordinary failures are values; an exception counts as a lost connection, because an agent that runs unattended
+    /// must outlive a fault in one session.
+    /// </param>
+    /// <param name="events">Told of every change.</param>
+    /// <param name="backoff">Chooses the delays.</param>
+    /// <param name="time">The clock the delays are measured with.</param>
+    public ReconnectLoop(
+        AgentOptions options,
+        Func<CancellationToken, Task<ConnectionEnd>> connect,
+        IAgentEvents events,
+        FullJitterBackoff backoff,
+        TimeProvider time)
+    {
+        _options = options;
+        _connect = connect;
+        _events = events;
+        _backoff = backoff;
+        _time = time;
+    }
+
+    /// <summary>Runs until <paramref name="stop"/> is cancelled or an end says that there is no use in trying again.</summary>
+    /// <returns>One of <see cref="AgentExitCode"/>.</returns>
+    public async Task<int> RunAsync(CancellationToken stop)
+    {
+        while (!stop.IsCancellationRequested)
+        {
+            _events.Connecting(_options.Server);
+            long start = _time.GetTimestamp();
+            ConnectionEnd end;
+            try
+            {
+                end = await _connect(stop).ConfigureAwait(false);
+            }
+            catch (OperationCanceledException) when (stop.IsCancellationRequested)
+            {
+                break;
+            }
+            catch (Exception exception)
+            {
+                end = ConnectionEnd.Lost($"Internal error: {exception.GetType().Name}: {exception.Message}", _time.GetElapsedTime(start));
+            }
+
+            if (end.Reason == ConnectionEndReason.Stopped || stop.IsCancellationRequested)
+            {
+                break;
+            }
+
+            _events.ConnectionEnded(end);
+            if (ExitCodeFor(end.Reason) is { } exitCode)
+            {
+                return exitCode;
+            }
+
+            TimeSpan delay = _backoff.NextDelay(end.UpTime, end.RetryAfter);
+            _events.Reconnecting(delay);
+            try
+            {
+                await Task.Delay(delay, _time, stop).ConfigureAwait(false);
+            }
+            catch (OperationCanceledException)
+            {
+                break;
+            }
+        }
+
+        _events.Stopped();
+        return AgentExitCode.Stopped;
+    }
+
+    private int? ExitCodeFor(ConnectionEndReason reason) => reason switch
+    {
+        ConnectionEndReason.RejectedPermanently or ConnectionEndReason.Superseded => AgentExitCode.Rejected,
+        ConnectionEndReason.ServerUnreachable when _options.ExitOnFailure => AgentExitCode.ServerUnreachable,
+        _ => null,
+    };
+}

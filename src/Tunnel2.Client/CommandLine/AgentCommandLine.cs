@@ -1,0 +1,184 @@
+using System.CommandLine;
+using Tunnel2.Client.Core.Configuration;
+
+namespace Tunnel2.Client.CommandLine;
+
+/// <summary>
+/// The grammar of <c>tunnel2</c>. System.CommandLine splits the words; what the values mean is judged by
+/// <see cref="AgentOptionsParser"/>, and help, version and mistakes are this program's own text.
+/// </summary>
+internal sealed class AgentCommandLine
+{
+    private readonly Option<bool> _help = Switch("--help", "-h", "-?");
+    private readonly Option<bool> _version = Switch("--version");
+    private readonly Option<string?> _server = Value("--server");
+    private readonly Option<string?> _name = Value("--name", "--subdomain");
+    private readonly Option<string?> _publicUrl = Value("--url");
+    private readonly Option<string?> _token = Value("--token", "--authtoken");
+    private readonly Option<string?> _uplinks = Value("--uplinks");
+    private readonly Option<string?> _hostHeader = Value("--host-header");
+    private readonly Option<bool> _exitOnFailure = Switch("--exit-on-failure");
+    private readonly Option<bool> _verbose = Switch("--verbose");
+    private readonly Option<bool> _json = Switch("--json");
+
+    private readonly Option<string?> _sessionId = Value("--dev-session-id");
+    private readonly Option<string?> _backendHost = Value("--backend-host");
+    private readonly Option<string?> _backendPort = Value("--backend-port");
+    private readonly Option<string?> _tunnelHost = Value("--tunnel-host");
+    private readonly Option<string?> _tunnelPort = Value("--tunnel-port");
+
+    private readonly Argument<string?> _upstream = new("upstream") { Arity = ArgumentArity.ZeroOrOne };
+    private readonly Command _http = new("http");
+    private readonly Command _root = new("tunnel2");
+
+    // No response files (@file) and no bundling (-vj): neither is documented, and a value may start with @.
+    private readonly ParserConfiguration _configuration = new() { EnablePosixBundling = false, ResponseFileTokenReplacer = null };
+
+    public AgentCommandLine()
+    {
+        // All on the root and recursive, so that flags may stand before and after "http".
+        foreach (Option option in AllOptions)
+        {
+            option.Recursive = true;
+            _root.Add(option);
+        }
+
+        _http.Add(_upstream);
+        _root.Add(_http);
+
+        // Never invoked; a command without an action counts as one that lacks a subcommand.
+        _http.SetAction(static _ => { });
+        _root.SetAction(static _ => { });
+
+        // Unknown words are reported by this class, which does not repeat what may be a secret.
+        _http.TreatUnmatchedTokensAsErrors = false;
+        _root.TreatUnmatchedTokensAsErrors = false;
+    }
+
+    /// <summary>Every option, for the test that the help text names them all.</summary>
+    internal IEnumerable<Option> AllOptions =>
+    [
+        _help, _version, _server, _name, _publicUrl, _token, _uplinks, _hostHeader, _exitOnFailure, _verbose, _json,
+        .. OlderFormOptions,
+    ];
+
+    private IEnumerable<Option<string?>> OlderFormOptions => [_sessionId, _backendHost, _backendPort, _tunnelHost, _tunnelPort];
+
+    /// <summary>Judges a command line.</summary>
+    /// <param name="args">The words after the program's name.</param>
+    /// <param name="environment">Gives the value of an environment variable, or null.</param>
+    public CommandLineResult Parse(IReadOnlyList<string> args, Func<string, string?> environment)
+    {
+        ParseResult parsed = _root.Parse(args, _configuration);
+        if (IsGiven(parsed, _help))
+        {
+            return CommandLineResult.Help;
+        }
+
+        if (IsGiven(parsed, _version))
+        {
+            return CommandLineResult.Version;
+        }
+
+        List<string> mistakes = FindGrammarMistakes(parsed);
+        if (mistakes.Count > 0)
+        {
+            return Mistaken(mistakes);
+        }
+
+        AgentOptionsParseResult result = AgentOptionsParser.Parse(ReadInput(parsed, environment));
+        return result.Options is null
+            ? Mistaken(result.Mistakes.Select(static mistake => mistake.ToString()))
+            : new CommandLineResult { Request = CommandLineRequest.Run, Options = result.Options };
+    }
+
+    private List<string> FindGrammarMistakes(ParseResult parsed)
+    {
+        var mistakes = new List<string>();
+        bool isHttp = parsed.CommandResult.Command == _http;
+        bool isOlderForm = OlderFormOptions.Any(option => IsGiven(parsed, option));
+        foreach (Option option in AllOptions)
+        {
+            if (parsed.GetResult(option) is not { Implicit: false } result)
+            {
+                continue;
+            }
+
+            if (result.IdentifierTokenCount > 1)
+            {
+                mistakes.Add($"{option.Name}: is given more than once");
+            }
+            else if (option is Option<string?> && result.Tokens.Count == 0)
+            {
+                mistakes.Add($"{option.Name}: lacks its value");
+            }
+        }
+
+        if (isHttp && isOlderForm)
+        {
+            string olderFlag = OlderFormOptions.First(option => IsGiven(parsed, option)).Name;
+            mistakes.Add($"{olderFlag}: belongs to the older form and cannot go with 'http'");
+        }
+
+        // A value after a misspelt flag is an unknown word too, and may be a token: only the flag itself is named.
+        string[] unknown = [.. parsed.UnmatchedTokens];
+        string[] unknownFlags = [.. unknown.Where(static word => word.StartsWith('-')).Select(static word => word.Split('=', ':')[0])];
+        mistakes.AddRange(unknownFlags.Select(static flag => $"{flag}: unknown flag"));
+        if (unknownFlags.Length == 0 && unknown.Length > 0)
+        {
+            mistakes.Add(isHttp
+                ? "<upstream>: only one port, host:port or URL can be given"
+                : $"'{unknown[0]}' is not a command; the command is 'http', as in 'tunnel2 http 3000'");
+        }
+
+        if (mistakes.Count == 0 && !isHttp && !isOlderForm)
+        {
+            mistakes.Add("say what to forward, as in 'tunnel2 http 3000'");
+        }
+
+        // What is left is a mistake the lines above have no words for.
+        if (mistakes.Count == 0)
+        {
+            mistakes.AddRange(parsed.Errors.Select(static error => error.Message));
+        }
+
+        return mistakes;
+    }
+
+    private AgentOptionsInput ReadInput(ParseResult parsed, Func<string, string?> environment) => new()
+    {
+        Upstream = parsed.CommandResult.Command == _http ? parsed.GetValue(_upstream) : null,
+        Server = parsed.GetValue(_server),
+        EnvironmentServer = environment("TUNNEL2_SERVER"),
+        Name = parsed.GetValue(_name),
+        PublicUrl = parsed.GetValue(_publicUrl),
+        Token = parsed.GetValue(_token),
+        EnvironmentToken = environment("TUNNEL2_TOKEN"),
+        Uplinks = parsed.GetValue(_uplinks),
+        HostHeader = parsed.GetValue(_hostHeader),
+        ExitOnFailure = IsGiven(parsed, _exitOnFailure),
+        Verbose = IsGiven(parsed, _verbose),
+        Json = IsGiven(parsed, _json),
+        OlderForm = OlderFormOptions.Any(option => IsGiven(parsed, option))
+            ? new OlderFormInput(
+                parsed.GetValue(_sessionId),
+                parsed.GetValue(_backendHost),
+                parsed.GetValue(_backendPort),
+                parsed.GetValue(_tunnelHost),
+                parsed.GetValue(_tunnelPort))
+            : null,
+    };
+
+    private static CommandLineResult Mistaken(IEnumerable<string> mistakes) => new()
+    {
+        Request = CommandLineRequest.Mistake,
+        Mistake = string.Join("; ", mistakes),
+    };
+
+    private static bool IsGiven(ParseResult parsed, Option option) => parsed.GetResult(option) is { Implicit: false };
+
+    private static Option<bool> Switch(string name, params string[] aliases) => new(name, aliases) { Arity = ArgumentArity.Zero };
+
+    // Arity "zero or one" although a value is needed: the message for a missing one is this class's own.
+    private static Option<string?> Value(string name, params string[] aliases) => new(name, aliases) { Arity = ArgumentArity.ZeroOrOne };
+}

@@ -1,0 +1,35 @@
+using Tunnel2.Client.Core.Configuration;
+
+namespace Tunnel2.Client.CommandLine;
+
+/// <summary>What a command line asks for.</summary>
+internal enum CommandLineRequest
+{
+    /// <summary>Run an agent with the options.</summary>
+    Run = 0,
+
+    /// <summary>Print the help text.</summary>
+    Help,
+
+    /// <summary>Print the version.</summary>
+    Version,
+
+    /// <summary>Nothing: it is wrong.</summary>
+    Mistake,
+}
+
+/// <summary>A command line, judged.</summary>
+internal sealed record CommandLineResult
+{
+    public static CommandLineResult Help { get; } = new() { Request = CommandLineRequest.Help };
+
+    public static CommandLineResult Version { get; } = new() { Request = CommandLineRequest.Version };
+
+    public required CommandLineRequest Request { get; init; }
+
+    /// <summary>Only with <see cref="CommandLineRequest.Run"/>.</summary>
+    public AgentOptions? Options { get; init; }
+
+    /// <summary>All that is wrong, in one line; only with <see cref="CommandLineRequest.Mistake"/>.</summary>
+    public string? Mistake { get; init; }
+}
