@@ -1,0 +1,18 @@
+namespace Tunnel2.TestUtilities;
+
+/// <summary>The directions of a relayed connection.</summary>
+[Flags]
+public enum RelayDirection
+{
+    /// <summary>Neither.</summary>
+    None = 0,
+
+    /// <summary>From whoever connected to the proxy to the target.</summary>
+    ToTarget = 1,
+
+    /// <summary>From the target to whoever connected to the proxy.</summary>
+    ToClient = 2,
+
+    /// <summary>Both.</summary>
+    Both = ToTarget | ToClient,
+}

@@ -1,0 +1,32 @@
+using System.Net;
+using System.Net.Sockets;
+
+namespace Tunnel2.TestUtilities;
+
+/// <summary>
+/// Finds loopback ports that nobody uses. Another process may take one before the test does, so let servers listen on port 0 where they
+/// can tell their port. Thread-safe; a process never gets the same port twice.
+/// </summary>
+public static class FreePort
+{
+    private static readonly Lock _lock = new();
+    private static readonly HashSet<int> _given = [];
+
+    /// <summary>A TCP port on 127.0.0.1 that is free now.</summary>
+    public static int Next()
+    {
+        while (true)
+        {
+            using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+            socket.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+            var port = ((IPEndPoint)socket.LocalEndPoint!).Port;
+            lock (_lock)
+            {
+                if (_given.Add(port))
+                {
+                    return port;
+                }
+            }
+        }
+    }
+}
