@@ -18,9 +18,20 @@ internal ref struct HandshakeWriter(Span<byte> buffer)
 
     public void UInt64(ulong value) => BinaryPrimitives.WriteUInt64BigEndian(Take(8), value);
 
-    public void Raw(ReadOnlySpan<byte> bytes) => bytes.CopyTo(Take(bytes.Length));
+    public void Raw(scoped ReadOnlySpan<byte> bytes) => bytes.CopyTo(Take(bytes.Length));
 
-    public void Short(ReadOnlySpan<byte> bytes)
+    /// <summary>Writes a field that has no length prefix because every reader knows its length.</summary>
+    public void Fixed(scoped ReadOnlySpan<byte> bytes, int length)
+    {
+        if (bytes.Length != length)
+        {
+            throw new ArgumentException($"A field of fixed length has {length} bytes, not {bytes.Length}.");
+        }
+
+        Raw(bytes);
+    }
+
+    public void Short(scoped ReadOnlySpan<byte> bytes)
     {
         if (bytes.Length > byte.MaxValue)
         {
@@ -33,7 +44,7 @@ internal ref struct HandshakeWriter(Span<byte> buffer)
 
     public void Short(string text) => Short(Encoding.UTF8.GetBytes(text));
 
-    public void Long(ReadOnlySpan<byte> bytes)
+    public void Long(scoped ReadOnlySpan<byte> bytes)
     {
         if (bytes.Length > ushort.MaxValue)
         {

@@ -38,15 +38,16 @@ public sealed record JoinMessage
         CryptographicOperations.FixedTimeEquals(Proof.Span, ComputeProof(SessionId.Span, joinSecret, Counter));
 
     /// <summary>Encodes the whole frame.</summary>
+    /// <exception cref="ArgumentException">The session id or the proof is not of its fixed length.</exception>
     public byte[] ToFrame()
     {
         var buffer = new byte[FrameHeader.Size + ProtocolLimits.MaxJoinLength];
         var writer = new HandshakeWriter(buffer.AsSpan(FrameHeader.Size));
         writer.Raw(HelloMessage.Magic);
         writer.Byte(Version);
-        writer.Raw(SessionId.Span);
+        writer.Fixed(SessionId.Span, WelcomeMessage.SessionIdLength);
         writer.UInt64(Counter);
-        writer.Raw(Proof.Span);
+        writer.Fixed(Proof.Span, ProofLength);
         return HandshakeFrame.Complete(buffer, writer.Length, FrameType.Join);
     }
 

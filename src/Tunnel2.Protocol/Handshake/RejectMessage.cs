@@ -1,3 +1,4 @@
+using System.Text;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 
@@ -5,24 +6,28 @@ namespace Tunnel2.Protocol.Handshake;
 
 /// <summary>REJECT: ProxyEntry's answer that refuses a HELLO or a JOIN; it closes the connection behind it. Immutable.</summary>
 /// <param name="Code">Why; may be a value that this version does not know.</param>
-/// <param name="RetryAfter">How long to wait before another try; zero where waiting does not help. Whole milliseconds, at most 49 days.</param>
-/// <param name="Text">Words for a person, untrusted, at most 1,000 characters.</param>
+/// <param name="RetryAfter">
+/// How long to wait before another try; zero where waiting does not help. Sent in whole milliseconds, rounded up, at most 49 days.
+/// </param>
+/// <param name="Text">Words for a person, untrusted; at most 1,000 bytes of UTF-8 are sent.</param>
 public sealed record RejectMessage(RejectCode Code, TimeSpan RetryAfter, string Text)
 {
-    private const int MaxTextLength = 1000;
+    private const int MaxTextLength = 1000; // bytes
 
     /// <summary>Whether trying again later may succeed.</summary>
     public bool IsRetryable => RetryAfter > TimeSpan.Zero;
 
-    /// <summary>Encodes the whole frame; a longer text is cut.</summary>
+    /// <summary>Encodes the whole frame; a longer text is cut at a character.</summary>
     public byte[] ToFrame()
     {
         var buffer = new byte[FrameHeader.Size + ProtocolLimits.MaxRejectLength];
         var writer = new HandshakeWriter(buffer.AsSpan(FrameHeader.Size));
         writer.UInt16((ushort)Code);
-        writer.UInt32((uint)Math.Clamp(RetryAfter.TotalMilliseconds, 0, uint.MaxValue));
-        var text = System.Text.Encoding.UTF8.GetBytes(Text);
-        writer.Long(text.AsSpan(0, Math.Min(text.Length, MaxTextLength)));
+        // Rounded up: a wait that became 0 would tell the agent that waiting does not help.
+        writer.UInt32((uint)Math.Clamp(Math.Ceiling(RetryAfter.TotalMilliseconds), 0, uint.MaxValue));
+        Span<byte> text = stackalloc byte[MaxTextLength];
+        Encoding.UTF8.GetEncoder().Convert(Text, text, flush: true, out _, out var textLength, out _);
+        writer.Long(text[..textLength]);
         return HandshakeFrame.Complete(buffer, writer.Length, FrameType.Reject);
     }
 

@@ -46,22 +46,27 @@ public sealed record WelcomeMessage
     public required IReadOnlyList<string> PublicUrls { get; init; }
 
     /// <summary>Encodes the whole frame.</summary>
-    /// <exception cref="ArgumentException">A field is longer than its length prefix or the message than its limit.</exception>
+    /// <exception cref="ArgumentException">A field is longer than its length prefix, not of its fixed length, or the message too long.</exception>
     public byte[] ToFrame()
     {
         var buffer = new byte[FrameHeader.Size + ProtocolLimits.MaxWelcomeLength];
         var writer = new HandshakeWriter(buffer.AsSpan(FrameHeader.Size));
         writer.Byte(Version);
         writer.UInt32((uint)Capabilities);
-        writer.Raw(SessionId.Span);
-        writer.Raw(JoinSecret.Span);
+        writer.Fixed(SessionId.Span, SessionIdLength);
+        writer.Fixed(JoinSecret.Span, JoinSecretLength);
         writer.UInt64(Epoch);
         writer.UInt32((uint)StreamWindow);
         writer.UInt32((uint)UplinkWindow);
         writer.UInt32((uint)MaxStreams);
         writer.Byte(MaxUplinks);
         writer.Short(Name);
-        writer.Byte(checked((byte)PublicUrls.Count));
+        if (PublicUrls.Count > byte.MaxValue)
+        {
+            throw new ArgumentException("A session has at most 255 public URLs.");
+        }
+
+        writer.Byte((byte)PublicUrls.Count);
         foreach (var url in PublicUrls)
         {
             writer.Long(url);

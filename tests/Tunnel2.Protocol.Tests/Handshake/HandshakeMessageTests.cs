@@ -1,0 +1,227 @@
+using FsCheck;
+using FsCheck.Fluent;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Frames;
+using Tunnel2.Protocol.Handshake;
+
+namespace Tunnel2.Protocol.Tests.Handshake;
+
+public sealed class HandshakeMessageTests
+{
+    private static Gen<byte[]> AnyFrame => Gen.OneOf(
+        HandshakeSamples.Hello.Select(message => message.ToFrame()),
+        HandshakeSamples.Welcome.Select(message => message.ToFrame()),
+        HandshakeSamples.Reject.Select(message => message.ToFrame()),
+        HandshakeSamples.Join.Select(message => message.ToFrame()));
+
+    [Fact]
+    public void Any_hello_survives_a_round_trip() => Property.Holds(HandshakeSamples.Hello, message =>
+    {
+        Assert.Equal(ProtocolError.None, HelloMessage.TryRead(Payload(message.ToFrame(), FrameType.Hello), out var read));
+        AssertBytes(message.InstanceKey, read!.InstanceKey);
+        AssertBytes(message.Proof, read.Proof);
+        Assert.Equal(message, read with { InstanceKey = message.InstanceKey, Proof = message.Proof });
+    });
+
+    [Fact]
+    public void Any_welcome_survives_a_round_trip() => Property.Holds(HandshakeSamples.Welcome, message =>
+    {
+        Assert.Equal(ProtocolError.None, WelcomeMessage.TryRead(Payload(message.ToFrame(), FrameType.Welcome), out var read));
+        AssertBytes(message.SessionId, read!.SessionId);
+        AssertBytes(message.JoinSecret, read.JoinSecret);
+        Assert.Equal(message.PublicUrls, read.PublicUrls);
+        Assert.Equal(message, read with { SessionId = message.SessionId, JoinSecret = message.JoinSecret, PublicUrls = message.PublicUrls });
+    });
+
+    [Fact]
+    public void Any_reject_survives_a_round_trip() => Property.Holds(HandshakeSamples.Reject, message =>
+    {
+        Assert.Equal(ProtocolError.None, RejectMessage.TryRead(Payload(message.ToFrame(), FrameType.Reject), out var read));
+        Assert.Equal(message, read);
+    });
+
+    [Fact]
+    public void Any_join_survives_a_round_trip() => Property.Holds(HandshakeSamples.Join, message =>
+    {
+        Assert.Equal(ProtocolError.None, JoinMessage.TryRead(Payload(message.ToFrame(), FrameType.Join), out var read));
+        AssertBytes(message.SessionId, read!.SessionId);
+        AssertBytes(message.Proof, read.Proof);
+        Assert.Equal(message.Counter, read.Counter);
+        Assert.Equal(message.Version, read.Version);
+    });
+
+    [Fact]
+    public void A_message_cut_anywhere_is_refused() => Property.Holds(AnyFrame, frame =>
+    {
+        FrameHeader.TryRead(frame, out var header);
+        for (var length = 0; length < header.Length; length++)
+        {
+            var error = Read(header.Type, frame.AsSpan(FrameHeader.Size, length));
+            var hasMagic = header.Type is FrameType.Hello or FrameType.Join;
+            Assert.Equal(hasMagic && length < 4 ? ProtocolError.WrongMagic : ProtocolError.MalformedHandshake, error);
+        }
+    }, count: 60);
+
+    [Fact]
+    public void Fields_of_a_later_version_are_ignored() => Property.Holds(AnyFrame, frame =>
+    {
+        FrameHeader.TryRead(frame, out var header);
+        Assert.Equal(ProtocolError.None, Read(header.Type, [.. frame[FrameHeader.Size..], 1, 2, 3]));
+    });
+
+    [Fact]
+    public void Random_and_changed_messages_never_throw() => Property.Holds(
+        from frame in Gen.OneOf(AnyFrame, Property.Bytes(8, 200))
+        from flips in Property.UInt32.ArrayOf(3)
+        select (frame, flips),
+        sample =>
+        {
+            foreach (var flip in sample.flips)
+            {
+                sample.frame[(flip >> 8) % sample.frame.Length] ^= (byte)flip;
+            }
+
+            foreach (var type in (FrameType[])[FrameType.Hello, FrameType.Welcome, FrameType.Reject, FrameType.Join])
+            {
+                Read(type, sample.frame.AsSpan(FrameHeader.Size));
+            }
+        }, count: 1_000);
+
+    [Theory]
+    [InlineData(15, false)]
+    [InlineData(16, true)]
+    [InlineData(64, true)]
+    [InlineData(65, false)]
+    public void An_instance_key_has_16_to_64_bytes(int length, bool accepted) =>
+        AssertHello(accepted, Hello() with { InstanceKey = new byte[length] });
+
+    [Theory]
+    [InlineData(16_383, 16_384, false)]
+    [InlineData(16_384, 16_384, true)]
+    [InlineData(16_384, 16_383, false)]
+    [InlineData(65_536, 65_535, false)]
+    [InlineData(int.MaxValue, int.MaxValue, true)]
+    public void Windows_hold_at_least_a_data_frame_and_the_uplink_a_stream(int stream, int uplink, bool accepted)
+    {
+        AssertHello(accepted, Hello() with { StreamWindow = stream, UplinkWindow = uplink });
+        AssertWelcome(accepted, Welcome() with { StreamWindow = stream, UplinkWindow = uplink });
+    }
+
+    [Theory]
+    [InlineData(0, false)]
+    [InlineData(1, true)]
+    [InlineData(65_536, true)]
+    [InlineData(65_537, false)]
+    [InlineData(-1, false)]
+    public void The_number_of_streams_fits_the_slots(int streams, bool accepted)
+    {
+        AssertHello(accepted, Hello() with { MaxStreams = streams });
+        AssertWelcome(accepted, Welcome() with { MaxStreams = streams });
+    }
+
+    [Fact]
+    public void A_window_above_the_largest_credit_counts_as_the_largest()
+    {
+        var payload = Hello().ToFrame()[FrameHeader.Size..];
+        payload.AsSpan(10, 8).Fill(0xFF);
+        Assert.Equal(ProtocolError.None, HelloMessage.TryRead(payload, out var read));
+        Assert.Equal((int.MaxValue, int.MaxValue), (read!.StreamWindow, read.UplinkWindow));
+    }
+
+    [Theory]
+    [InlineData(0, false)]
+    [InlineData(1, true)]
+    [InlineData(2, false)]
+    public void A_welcome_names_a_version_that_this_side_speaks(byte version, bool accepted) =>
+        AssertWelcome(accepted, Welcome() with { Version = version });
+
+    [Fact]
+    public void A_welcome_allows_at_least_one_uplink() => AssertWelcome(false, Welcome() with { MaxUplinks = 0 });
+
+    [Fact]
+    public void A_hello_at_its_limit_is_encoded_and_one_byte_more_refused()
+    {
+        var spare = ProtocolLimits.MaxHelloLength - (Hello().ToFrame().Length - FrameHeader.Size);
+        Assert.Equal(FrameHeader.Size + ProtocolLimits.MaxHelloLength, (Hello() with { Proof = new byte[spare] }).ToFrame().Length);
+        Assert.Throws<ArgumentException>(() => (Hello() with { Proof = new byte[spare + 1] }).ToFrame());
+        Assert.Throws<ArgumentException>(() => (Hello() with { Proof = new byte[70_000] }).ToFrame());
+        Assert.Throws<ArgumentException>(() => (Hello() with { AgentName = new string('n', 256) }).ToFrame());
+    }
+
+    [Fact]
+    public void A_welcome_that_cannot_be_encoded_is_refused_with_an_argument_exception()
+    {
+        Assert.Throws<ArgumentException>(() => (Welcome() with { PublicUrls = [.. Enumerable.Repeat("", 256)] }).ToFrame());
+        Assert.Throws<ArgumentException>(() => (Welcome() with { PublicUrls = [new string('u', 70_000)] }).ToFrame());
+        Assert.Throws<ArgumentException>(() => (Welcome() with { PublicUrls = [new string('u', 16_384)] }).ToFrame());
+        Assert.Throws<ArgumentException>(() => (Welcome() with { SessionId = new byte[15] }).ToFrame());
+        Assert.Throws<ArgumentException>(() => (Welcome() with { SessionId = new byte[17] }).ToFrame());
+        Assert.Throws<ArgumentException>(() => (Welcome() with { JoinSecret = new byte[31] }).ToFrame());
+    }
+
+    [Fact]
+    public void A_join_with_a_session_id_or_proof_of_another_length_is_refused_with_an_argument_exception()
+    {
+        var join = JoinMessage.Create(new byte[16], new byte[32], 1);
+        Assert.Throws<ArgumentException>(() => (join with { SessionId = new byte[15] }).ToFrame());
+        Assert.Throws<ArgumentException>(() => (join with { Proof = new byte[33] }).ToFrame());
+    }
+
+    [Theory]
+    [InlineData("a")]
+    [InlineData("é")]
+    [InlineData("漢")]
+    [InlineData("😀")]
+    public void A_reject_text_that_does_not_fit_is_cut_at_a_character(string character)
+    {
+        for (var lead = 0; lead < 4; lead++)
+        {
+            var text = new string('x', lead) + string.Concat(Enumerable.Repeat(character, 1_200));
+            var frame = new RejectMessage(RejectCode.Overloaded, TimeSpan.Zero, text).ToFrame();
+            Assert.Equal(ProtocolError.None, RejectMessage.TryRead(Payload(frame, FrameType.Reject), out var read));
+            Assert.StartsWith(read!.Text, text, StringComparison.Ordinal);
+            Assert.InRange(System.Text.Encoding.UTF8.GetByteCount(read.Text), 997, 1_000);
+        }
+    }
+
+    [Theory]
+    [InlineData(0, 0)]
+    [InlineData(-5, 0)]
+    [InlineData(0.25, 1)]
+    [InlineData(1.5, 2)]
+    [InlineData(1e12, uint.MaxValue)]
+    public void A_wait_before_a_retry_is_rounded_up_so_that_it_stays_one(double milliseconds, long expected)
+    {
+        var frame = new RejectMessage(RejectCode.Overloaded, TimeSpan.FromMilliseconds(milliseconds), "").ToFrame();
+        Assert.Equal(ProtocolError.None, RejectMessage.TryRead(Payload(frame, FrameType.Reject), out var read));
+        Assert.Equal(expected, (long)read!.RetryAfter.TotalMilliseconds);
+        Assert.Equal(expected > 0, read.IsRetryable);
+    }
+
+    private static HelloMessage Hello() => new() { AgentName = "tunnel2", AgentVersion = "0", InstanceKey = new byte[16] };
+
+    private static WelcomeMessage Welcome() => new() { SessionId = new byte[16], JoinSecret = new byte[32], Name = "web", PublicUrls = ["http://web.localhost"] };
+
+    private static void AssertHello(bool accepted, HelloMessage message) => Assert.Equal(
+        accepted ? ProtocolError.None : ProtocolError.MalformedHandshake, HelloMessage.TryRead(Payload(message.ToFrame(), FrameType.Hello), out _));
+
+    private static void AssertWelcome(bool accepted, WelcomeMessage message) => Assert.Equal(
+        accepted ? ProtocolError.None : ProtocolError.MalformedHandshake, WelcomeMessage.TryRead(Payload(message.ToFrame(), FrameType.Welcome), out _));
+
+    private static void AssertBytes(ReadOnlyMemory<byte> expected, ReadOnlyMemory<byte> actual) => Assert.Equal(expected.ToArray(), actual.ToArray());
+
+    private static byte[] Payload(byte[] frame, FrameType type)
+    {
+        Assert.Equal(ProtocolError.None, FrameHeader.TryRead(frame, out var header));
+        Assert.Equal(new FrameHeader(frame.Length - FrameHeader.Size, type, FrameFlags.None, StreamId.Uplink), header);
+        return frame[FrameHeader.Size..];
+    }
+
+    private static ProtocolError Read(FrameType type, ReadOnlySpan<byte> payload) => type switch
+    {
+        FrameType.Hello => HelloMessage.TryRead(payload, out _),
+        FrameType.Welcome => WelcomeMessage.TryRead(payload, out _),
+        FrameType.Reject => RejectMessage.TryRead(payload, out _),
+        _ => JoinMessage.TryRead(payload, out _),
+    };
+}

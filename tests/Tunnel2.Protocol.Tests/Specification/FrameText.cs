@@ -1,0 +1,168 @@
+using System.Globalization;
+using System.Text;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Frames;
+using Tunnel2.Protocol.Handshake;
+using Tunnel2.Protocol.Headers;
+
+namespace Tunnel2.Protocol.Tests.Specification;
+
+/// <summary>Decodes a frame into the key: value lines of the specification.</summary>
+internal static class FrameText
+{
+    public static List<string> Decode(byte[] frame)
+    {
+        Assert.Equal(ProtocolError.None, FrameHeader.TryRead(frame, out var header));
+        Assert.Equal(frame.Length, FrameHeader.Size + header.Length);
+        var payload = frame.AsSpan(FrameHeader.Size);
+        var lines = new List<string>();
+        void Add(string key, object? value) => lines.Add(Line(key, value));
+        Add("type", header.IsKnown ? header.Type.ToString().ToUpperInvariant() : "unknown");
+        if (!header.IsKnown)
+        {
+            Add("code", (int)header.Type);
+        }
+
+        Add("flags", FlagNames(header.Flags));
+        Add("stream", header.Stream);
+        switch (header.Type)
+        {
+            case FrameType.Data:
+                Add("body", Escape(payload));
+                break;
+            case FrameType.Headers:
+                DecodeHeaders(payload, Add);
+                break;
+            case FrameType.Rst:
+                Add("reason", ControlFrames.ReadRst(payload, out var detail));
+                Add("detail", detail);
+                break;
+            case FrameType.Window:
+                Assert.Equal(ProtocolError.None, ControlFrames.TryReadWindow(payload, out var increment));
+                Add("increment", increment);
+                break;
+            case FrameType.Ping:
+                Add("opaque", ControlFrames.ReadPing(payload).ToString("x16", CultureInfo.InvariantCulture));
+                break;
+            case FrameType.GoAway:
+                Assert.Equal(ProtocolError.None, ControlFrames.TryReadGoAway(payload, out var phase, out var reason, out var text));
+                Add("phase", phase);
+                Add("reason", reason);
+                Add("text", text);
+                break;
+            default:
+                DecodeHandshake(header.Type, payload, Add);
+                break;
+        }
+
+        return lines;
+    }
+
+    public static string Line(string key, object? value) => FormattableString.Invariant($"{key}: {value}").TrimEnd();
+
+    public static string Escape(ReadOnlySpan<byte> bytes)
+    {
+        var text = new StringBuilder();
+        foreach (var value in bytes)
+        {
+            _ = value is >= 0x20 and < 0x7F and not (byte)'\\' ? text.Append((char)value) : text.Append(CultureInfo.InvariantCulture, $"\\x{value:x2}");
+        }
+
+        return text.ToString();
+    }
+
+    private static string FlagNames(FrameFlags flags)
+    {
+        var names = new List<string>();
+        foreach (var flag in (FrameFlags[])[FrameFlags.Critical, FrameFlags.End, FrameFlags.Ack])
+        {
+            if ((flags & flag) != 0)
+            {
+                names.Add(flag.ToString().ToUpperInvariant());
+            }
+        }
+
+        return names.Count == 0 ? "none" : string.Join(' ', names);
+    }
+
+    private static void DecodeHeaders(ReadOnlySpan<byte> payload, Action<string, object?> add)
+    {
+        Assert.Equal(ProtocolError.None, HeaderBlock.TrySplit(payload, out var bytes, out var body));
+        Assert.Equal(ProtocolError.None, HeaderBlock.TryRead(bytes, out var block));
+        add("block", block.Kind);
+        add("block-flags", block.Flags == HeaderBlockFlags.None ? "none" : block.Flags);
+        if (block.Kind == HeaderBlockKind.Request)
+        {
+            add("method", Escape(block.Method));
+            add("scheme", Escape(block.Scheme));
+            add("authority", Escape(block.Authority));
+            add("target", Escape(block.Target));
+        }
+        else if (block.Kind == HeaderBlockKind.Response)
+        {
+            add("status", block.Status);
+            add("reason-phrase", Escape(block.ReasonPhrase));
+        }
+
+        foreach (var field in block.Fields)
+        {
+            add("field", $"{Escape(field.Name)} = {Escape(field.Value)}".TrimEnd());
+        }
+
+        add("body", Escape(body));
+    }
+
+    private static void DecodeHandshake(FrameType type, ReadOnlySpan<byte> payload, Action<string, object?> add)
+    {
+        switch (type)
+        {
+            case FrameType.Hello:
+                Assert.Equal(ProtocolError.None, HelloMessage.TryRead(payload, out var hello));
+                add("lowest-version", hello!.LowestVersion);
+                add("highest-version", hello.HighestVersion);
+                add("capabilities", (uint)hello.Capabilities);
+                add("stream-window", hello.StreamWindow);
+                add("uplink-window", hello.UplinkWindow);
+                add("max-streams", hello.MaxStreams);
+                add("agent-name", hello.AgentName);
+                add("agent-version", hello.AgentVersion);
+                add("instance-key", Convert.ToHexStringLower(hello.InstanceKey.Span));
+                add("wanted-name", hello.WantedName);
+                add("agent-id", hello.AgentId);
+                add("proof-kind", hello.ProofKind);
+                add("proof", Convert.ToHexStringLower(hello.Proof.Span));
+                break;
+            case FrameType.Welcome:
+                Assert.Equal(ProtocolError.None, WelcomeMessage.TryRead(payload, out var welcome));
+                add("version", welcome!.Version);
+                add("capabilities", (uint)welcome.Capabilities);
+                add("session-id", Convert.ToHexStringLower(welcome.SessionId.Span));
+                add("join-secret", Convert.ToHexStringLower(welcome.JoinSecret.Span));
+                add("epoch", welcome.Epoch);
+                add("stream-window", welcome.StreamWindow);
+                add("uplink-window", welcome.UplinkWindow);
+                add("max-streams", welcome.MaxStreams);
+                add("max-uplinks", welcome.MaxUplinks);
+                add("served-name", welcome.Name);
+                foreach (var url in welcome.PublicUrls)
+                {
+                    add("url", url);
+                }
+
+                break;
+            case FrameType.Reject:
+                Assert.Equal(ProtocolError.None, RejectMessage.TryRead(payload, out var reject));
+                add("code", reject!.Code);
+                add("retry-after-ms", (long)reject.RetryAfter.TotalMilliseconds);
+                add("text", reject.Text);
+                break;
+            case FrameType.Join:
+                Assert.Equal(ProtocolError.None, JoinMessage.TryRead(payload, out var join));
+                add("version", join!.Version);
+                add("session-id", Convert.ToHexStringLower(join.SessionId.Span));
+                add("counter", join.Counter);
+                add("proof", Convert.ToHexStringLower(join.Proof.Span));
+                break;
+        }
+    }
+}
