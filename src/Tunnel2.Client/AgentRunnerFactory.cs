@@ -1,9 +1,18 @@
 using Tunnel2.Client.Core.Console;
+using Tunnel2.Client.Core.Session;
+using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.Client;
 
 /// <summary>The one place that names the implementation behind <see cref="IAgentRunner"/>.</summary>
 internal static class AgentRunnerFactory
 {
-    public static IAgentRunner Create() => throw new NotSupportedException("This build of tunnel2 has no session layer.");
+    /// <summary>Chooses the engine for the process. The first lines of Main: the runtime reads its switches when the first socket is made.</summary>
+    public static EngineMode PrepareEngine()
+    {
+        EngineSetup.TryParse(Environment.GetEnvironmentVariable("TUNNEL2_ENGINE"), out var mode);
+        return EngineSetup.Prepare(mode);
+    }
+
+    public static IAgentRunner Create() => new TunnelAgent(EngineSetup.Start(PrepareEngine()), TimeProvider.System);
 }

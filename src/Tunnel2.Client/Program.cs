@@ -1,3 +1,4 @@
 using Tunnel2.Client;
 
+AgentRunnerFactory.PrepareEngine();
 return await AgentCli.RunAsync(args);

@@ -119,7 +119,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
         {
             if (_endReceived || _resetReceived)
             {
-                return _resetReceived ? ProtocolError.None : ProtocolError.FrameAfterEnd;
+                return ProtocolError.FrameAfterEnd;
             }
 
             if (block.Kind == HeaderBlockKind.Trailers)
@@ -223,6 +223,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
             }
 
             completions = TakeCompletionsUnsynchronized(StreamSendStatus.PeerReset);
+            TakeResetHandlerUnsynchronized(ref completions);
             if (!_sendOver)
             {
                 // Every RST is answered, unless this direction has said its last word: so both ends know when the slot is free.

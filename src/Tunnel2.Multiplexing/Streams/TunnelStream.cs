@@ -24,6 +24,8 @@ internal sealed partial class TunnelStream
     private readonly UplinkConnection _uplink;
     private readonly UplinkWriter _writer;
     private StreamFailure _failure;
+    private Action<object?, StreamId>? _onReset;
+    private object? _onResetState;
     private bool _released;
     private bool _closed = true;
     private bool _recycled = true;
@@ -52,6 +54,29 @@ internal sealed partial class TunnelStream
                 return _failure;
             }
         }
+    }
+
+    /// <summary>
+    /// Asks to be called once, from the uplink's threads, when the peer resets the stream or the uplink is lost: for an owner that waits
+    /// for something else than the stream. It may come while the owner calls <see cref="Release"/>, so it is given the id to compare.
+    /// </summary>
+    /// <param name="onReset">Must not block or throw. Called at once when it has happened already.</param>
+    /// <param name="state">Given to it.</param>
+    public void NotifyReset(Action<object?, StreamId> onReset, object? state)
+    {
+        StreamId id;
+        lock (_lock)
+        {
+            id = Id;
+            if (!_resetReceived)
+            {
+                _onReset = onReset;
+                _onResetState = state;
+                return;
+            }
+        }
+
+        onReset(state, id);
     }
 
     /// <summary>Makes the object a new stream. Nobody else knows it yet.</summary>
@@ -110,6 +135,8 @@ internal sealed partial class TunnelStream
             }
 
             _released = true;
+            _onReset = null;
+            _onResetState = null;
             var sendUnfinished = !_sendOver && !_endQueued && !_resetPending;
             var receiveUnfinished = !_endReceived && !_resetReceived;
             if (!_closed && _failure.IsNone && (sendUnfinished || receiveUnfinished))
@@ -149,10 +176,11 @@ internal sealed partial class TunnelStream
             }
 
             _sendOver = true;
-            _resetReceived |= !_endReceived;
+            _resetReceived = true;
             _closed = true;
             DropQueuedSendsUnsynchronized();
             completions = TakeCompletionsUnsynchronized(StreamSendStatus.UplinkLost);
+            TakeResetHandlerUnsynchronized(ref completions);
         }
 
         Run(completions);
@@ -223,6 +251,7 @@ internal sealed partial class TunnelStream
             _writer.ScheduleControl(this);
         }
 
+        completions.OnReset?.Invoke(completions.OnResetState, completions.Id);
         if (completions.Reader)
         {
             _readSource.SetResult(true);
@@ -242,6 +271,15 @@ internal sealed partial class TunnelStream
         return completions;
     }
 
+    private void TakeResetHandlerUnsynchronized(ref Completions completions)
+    {
+        completions.OnReset = _onReset;
+        completions.OnResetState = _onResetState;
+        completions.Id = Id;
+        _onReset = null;
+        _onResetState = null;
+    }
+
     /// <summary>What is to be done once the lock is released.</summary>
     private struct Completions
     {
@@ -249,5 +287,8 @@ internal sealed partial class TunnelStream
         public bool Writer;
         public bool ControlQueued;
         public StreamSendStatus WriteStatus;
+        public StreamId Id;
+        public Action<object?, StreamId>? OnReset;
+        public object? OnResetState;
     }
 }

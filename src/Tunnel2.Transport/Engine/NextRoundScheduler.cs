@@ -23,7 +23,7 @@ internal sealed class NextRoundScheduler : PipeScheduler, IDisposable
     public NextRoundScheduler()
     {
         (_sender, _receiver) = CreatePair();
-        _receive = new SocketAsyncEventArgs(unsafeSuppressExecutionContext: true);
+        _receive = new SocketAsyncEventArgs(true);
         _receive.SetBuffer(new byte[64], 0, 64);
         _receive.Completed += (_, _) => OnReceived();
         Arm();
@@ -37,7 +37,7 @@ internal sealed class NextRoundScheduler : PipeScheduler, IDisposable
         {
             if (_disposed)
             {
-                ThreadPool.UnsafeQueueUserWorkItem(action, state, preferLocal: false);
+                System.Threading.ThreadPool.UnsafeQueueUserWorkItem(action, state, preferLocal: false);
                 return;
             }
 
@@ -55,7 +55,7 @@ internal sealed class NextRoundScheduler : PipeScheduler, IDisposable
             catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
             {
                 // The process is going down; what was scheduled still has to run somewhere.
-                ThreadPool.UnsafeQueueUserWorkItem(static self => self.RunAll(), this, preferLocal: false);
+                System.Threading.ThreadPool.UnsafeQueueUserWorkItem(static self => self.RunAll(), this, preferLocal: false);
             }
         }
     }

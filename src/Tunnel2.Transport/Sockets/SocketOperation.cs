@@ -12,7 +12,7 @@ internal sealed class SocketOperation : SocketAsyncEventArgs, IValueTaskSource<i
     private ManualResetValueTaskSourceCore<int> _source;
 
     public SocketOperation()
-        : base(unsafeSuppressExecutionContext: true)
+        : base(true)
     {
     }
 

@@ -14,16 +14,21 @@ internal sealed class SocketUplinkTransport : IUplinkTransport
     private readonly SocketOperation _send = new();
     private int _aborted;
 
-    /// <summary>Takes over a connected socket and tunes it.</summary>
-    public SocketUplinkTransport(Socket socket)
+    /// <summary>Takes over a connected socket.</summary>
+    /// <param name="socket">The socket.</param>
+    /// <param name="isUplink">Whether to set what an uplink wants of its socket.</param>
+    public SocketUplinkTransport(Socket socket, bool isUplink = true)
     {
         _socket = socket;
-        RemoteName = SafeRemoteName(socket);
-        SocketTuning.ApplyToUplink(socket);
+        if (isUplink)
+        {
+            RemoteName = SafeRemoteName(socket);
+            SocketTuning.ApplyToUplink(socket);
+        }
     }
 
     /// <inheritdoc/>
-    public string RemoteName { get; }
+    public string RemoteName { get; } = "";
 
     /// <inheritdoc/>
     public ValueTask<int> ReceiveAsync(Memory<byte> buffer)
@@ -52,13 +57,14 @@ internal sealed class SocketUplinkTransport : IUplinkTransport
             return ValueTask.FromException(new IOException("The connection was aborted.", exception));
         }
 
-        // A stream socket's send of System.Net.Sockets completes when everything was taken; the loop is for the contract's sake.
-        if (sent.IsCompletedSuccessfully && sent.Result == buffer.Length)
+        if (!sent.IsCompletedSuccessfully)
         {
-            return default;
+            return SendRestAsync(buffer, sent);
         }
 
-        return sent.IsCompletedSuccessfully ? SendRestAsync(buffer, new ValueTask<int>(0)) : SendRestAsync(buffer, sent);
+        // A stream socket's send of System.Net.Sockets completes when everything was taken; the rest is for the contract's sake.
+        var count = sent.Result;
+        return count == buffer.Length ? default : SendRestAsync(buffer[count..], new ValueTask<int>(0));
     }
 
     /// <inheritdoc/>

@@ -1,0 +1,130 @@
+using System.Net;
+using System.Net.Security;
+using System.Net.Sockets;
+using System.Security.Authentication;
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Protocol.Errors;
+
+namespace Tunnel2.Client.Core.Backend;
+
+/// <summary>Opens connections to the one backend that the agent was told; nothing from the wire ever chooses where to. Thread-safe.</summary>
+internal sealed class BackendConnector
+{
+    private readonly BackendTarget _target;
+    private readonly TimeSpan _timeout;
+    private readonly BufferPool _buffers;
+    private readonly IPAddress? _literal;
+    private IPEndPoint? _lastGood;
+
+    public BackendConnector(BackendTarget target, TimeSpan timeout, BufferPool buffers)
+    {
+        _target = target;
+        _timeout = timeout;
+        _buffers = buffers;
+        _literal = IPAddress.TryParse(target.Host, out var address) ? address : null;
+    }
+
+    /// <summary>Connects.</summary>
+    /// <returns>A connection, or why there is none.</returns>
+    public async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> ConnectAsync(CancellationToken cancellationToken)
+    {
+        using var deadline = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        deadline.CancelAfter(_timeout);
+        Socket? socket = null;
+        try
+        {
+            (socket, var error) = await ConnectSocketAsync(deadline.Token).ConfigureAwait(false);
+            if (socket is null)
+            {
+                return (null, BackendFailure.FromConnect(error));
+            }
+
+            if (!_target.IsHttps)
+            {
+                return (new BackendConnection(new SocketBackendTransport(socket), _buffers), BackendFailure.None);
+            }
+
+            var tls = new SslStream(new NetworkStream(socket, ownsSocket: true));
+            var options = new SslClientAuthenticationOptions { TargetHost = _target.Host };
+            if (IsThisMachine(socket))
+            {
+                // Development servers make their own certificates, and nobody stands between a machine and itself.
+                options.RemoteCertificateValidationCallback = static (_, _, _, _) => true;
+            }
+
+            await tls.AuthenticateAsClientAsync(options, deadline.Token).ConfigureAwait(false);
+            return (new BackendConnection(new TlsBackendTransport(socket, tls), _buffers), BackendFailure.None);
+        }
+        catch (OperationCanceledException)
+        {
+            socket?.Dispose();
+            return (null, BackendFailure.Connect(StreamResetDetail.ConnectTimeout));
+        }
+        catch (SocketException exception)
+        {
+            socket?.Dispose();
+            return (null, BackendFailure.FromConnect(exception.SocketErrorCode));
+        }
+        catch (Exception exception) when (exception is AuthenticationException or IOException)
+        {
+            socket?.Dispose();
+            return (null, BackendFailure.Connect(StreamResetDetail.TlsFailed));
+        }
+    }
+
+    private async ValueTask<(Socket? Socket, SocketError Error)> ConnectSocketAsync(CancellationToken cancellationToken)
+    {
+        if (_literal is not null)
+        {
+            return await TryConnectAsync(new IPEndPoint(_literal, _target.Port), cancellationToken).ConfigureAwait(false);
+        }
+
+        if (_lastGood is { } lastGood)
+        {
+            var (socket, _) = await TryConnectAsync(lastGood, cancellationToken).ConfigureAwait(false);
+            if (socket is not null)
+            {
+                return (socket, SocketError.Success);
+            }
+        }
+
+        // "localhost" may mean ::1, 127.0.0.1 or both, and a development server often listens on one only: each address gets its try.
+        var error = SocketError.HostNotFound;
+        foreach (var address in await Dns.GetHostAddressesAsync(_target.Host, cancellationToken).ConfigureAwait(false))
+        {
+            var endPoint = new IPEndPoint(address, _target.Port);
+            (var socket, error) = await TryConnectAsync(endPoint, cancellationToken).ConfigureAwait(false);
+            if (socket is not null)
+            {
+                _lastGood = endPoint;
+                return (socket, SocketError.Success);
+            }
+        }
+
+        return (null, error);
+    }
+
+    private static async ValueTask<(Socket? Socket, SocketError Error)> TryConnectAsync(IPEndPoint endPoint, CancellationToken cancellationToken)
+    {
+        var socket = new Socket(endPoint.AddressFamily, SocketType.Stream, ProtocolType.Tcp);
+        try
+        {
+            socket.NoDelay = true;
+            await socket.ConnectAsync(endPoint, cancellationToken).ConfigureAwait(false);
+            return (socket, SocketError.Success);
+        }
+        catch (SocketException exception)
+        {
+            socket.Dispose();
+            return (null, exception.SocketErrorCode);
+        }
+        catch
+        {
+            socket.Dispose();
+            throw;
+        }
+    }
+
+    private static bool IsThisMachine(Socket socket) => socket.RemoteEndPoint is IPEndPoint { Address: var address } && IPAddress.IsLoopback(address);
+}

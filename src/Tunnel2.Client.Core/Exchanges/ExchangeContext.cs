@@ -1,0 +1,61 @@
+using System.Collections.Concurrent;
+using Tunnel2.Client.Core.Backend;
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Console;
+using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Multiplexing.Streams;
+
+namespace Tunnel2.Client.Core.Exchanges;
+
+/// <summary>What all exchanges of an agent share, and the pool of their objects. Thread-safe.</summary>
+internal sealed class ExchangeContext : IDisposable
+{
+    private const int MaxPooled = 1024;
+
+    private readonly ConcurrentStack<BackendExchange> _pool = new();
+    private int _active;
+
+    public ExchangeContext(AgentOptions options, IAgentEvents events, TimeProvider timeProvider, TimeSpan connectTimeout)
+    {
+        Events = events;
+        TimeProvider = timeProvider;
+        Backends = new BackendPool(new BackendConnector(options.Upstream, connectTimeout, Buffers), timeProvider);
+        RequestHeads = new RequestHeadEncoder(options.Upstream, options.HostHeader);
+    }
+
+    public IAgentEvents Events { get; }
+
+    public TimeProvider TimeProvider { get; }
+
+    public BackendPool Backends { get; }
+
+    public RequestHeadEncoder RequestHeads { get; }
+
+    public BufferPool Buffers { get; } = BufferPool.Shared;
+
+    /// <summary>Exchanges under way.</summary>
+    public int Active => Volatile.Read(ref _active);
+
+    /// <summary>Serves a stream that ProxyEntry opened; returns at its first wait.</summary>
+    public void Serve(TunnelStream stream)
+    {
+        Interlocked.Increment(ref _active);
+        if (!_pool.TryPop(out var exchange))
+        {
+            exchange = new BackendExchange(this);
+        }
+
+        exchange.Start(stream);
+    }
+
+    public void Return(BackendExchange exchange)
+    {
+        Interlocked.Decrement(ref _active);
+        if (_pool.Count < MaxPooled)
+        {
+            _pool.Push(exchange);
+        }
+    }
+
+    public void Dispose() => Backends.Dispose();
+}

@@ -1,0 +1,116 @@
+using System.Text;
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Http1;
+using Tunnel2.Protocol.Headers;
+
+namespace Tunnel2.Client.Core.Exchanges;
+
+/// <summary>
+/// Writes the HTTP/1.1 request head that the backend gets. It is made anew from the block's parts, each of them checked, so that what a
+/// visitor or a ProxyEntry smuggled into one part cannot become another. Immutable.
+/// </summary>
+internal sealed class RequestHeadEncoder
+{
+    private readonly byte[] _pathPrefix;
+    private readonly byte[]? _host;
+
+    public RequestHeadEncoder(BackendTarget target, HostHeaderPolicy hostHeader)
+    {
+        _pathPrefix = Encoding.ASCII.GetBytes(target.PathPrefix);
+        _host = hostHeader.ValueFor(target) is { } host ? Encoding.ASCII.GetBytes(host) : null;
+    }
+
+    /// <summary>Writes the head.</summary>
+    /// <param name="block">The request block.</param>
+    /// <param name="framing">How the body will be framed.</param>
+    /// <param name="destination">Where to.</param>
+    /// <param name="written">Bytes written.</param>
+    public HeadWriteStatus Write(scoped in HeaderBlock block, RequestFraming framing, Span<byte> destination, out int written)
+    {
+        var writer = new HeadWriter(destination);
+        if (_pathPrefix.Length == 0 || block.Target.IsEmpty || block.Target[0] != (byte)'/')
+        {
+            writer.WriteRequestLine(block.Method, block.Target);
+        }
+        else
+        {
+            var target = new byte[_pathPrefix.Length + block.Target.Length];
+            _pathPrefix.CopyTo(target, 0);
+            block.Target.CopyTo(target.AsSpan(_pathPrefix.Length));
+            writer.WriteRequestLine(block.Method, target);
+        }
+
+        var hostWritten = false;
+        var lengthWritten = false;
+        if (!HasHost(block))
+        {
+            writer.WriteField("Host"u8, _host ?? block.Authority);
+            hostWritten = true;
+        }
+
+        foreach (var field in block.Fields)
+        {
+            switch (KnownFields.Classify(field.Name))
+            {
+                case KnownField.Host:
+                    if (!hostWritten)
+                    {
+                        writer.WriteField(field.Name, _host ?? field.Value);
+                        hostWritten = true;
+                    }
+
+                    break;
+                case KnownField.ContentLength:
+                    if (!lengthWritten)
+                    {
+                        writer.WriteField(field.Name, field.Value);
+                        lengthWritten = true;
+                    }
+
+                    break;
+                case KnownField.Upgrade when framing == RequestFraming.Raw:
+                    writer.WriteField(field.Name, field.Value);
+                    break;
+                case KnownField.Te:
+                case KnownField.Trailer:
+                    // Meant for us as much as for the backend: trailers cross the wire.
+                    writer.WriteField(field.Name, field.Value);
+                    break;
+                case var known when KnownFields.IsHopByHop(known):
+                    break;
+                default:
+                    writer.WriteField(field.Name, field.Value);
+                    break;
+            }
+        }
+
+        switch (framing)
+        {
+            case RequestFraming.Chunked:
+                writer.WriteCheckedLines("Transfer-Encoding: chunked\r\n"u8);
+                break;
+            case RequestFraming.Raw:
+                writer.WriteCheckedLines("Connection: Upgrade\r\n"u8);
+                break;
+            default:
+                break;
+        }
+
+        var status = writer.WriteEnd();
+        written = writer.Written;
+        return status;
+    }
+
+    private static bool HasHost(scoped in HeaderBlock block)
+    {
+        foreach (var field in block.Fields)
+        {
+            if (KnownFields.Classify(field.Name) == KnownField.Host)
+            {
+                return true;
+            }
+        }
+
+        return false;
+    }
+}

@@ -1,0 +1,79 @@
+using System.Buffers.Text;
+using Tunnel2.Http1;
+using Tunnel2.Protocol.Headers;
+
+namespace Tunnel2.Client.Core.Exchanges;
+
+/// <summary>How a request's body is framed towards the backend.</summary>
+internal enum RequestFraming
+{
+    /// <summary>There is no body.</summary>
+    None,
+
+    /// <summary>Content-Length, which the agent enforces: what differs from it never reaches the backend as a whole request.</summary>
+    Length,
+
+    /// <summary>The chunked coding.</summary>
+    Chunked,
+
+    /// <summary>Raw bytes, once the backend has switched protocols.</summary>
+    Raw,
+}
+
+/// <summary>What an exchange needs to know of its request's head beyond the bytes it sends.</summary>
+internal readonly record struct RequestPlan(KnownMethod Method, RequestFraming Framing, long ContentLength, bool IsValid)
+{
+    /// <summary>
+    /// Whether the request may be sent again when a kept connection turns out to be closed: it has no body and its method is idempotent
+    /// (RFC 9110 section 9.2.2), and as nothing of an answer had arrived, that is all it takes (RFC 9112 section 9.3.1).
+    /// </summary>
+    public bool IsReplayable => Framing == RequestFraming.None
+        && Method is KnownMethod.Get or KnownMethod.Head or KnownMethod.Options or KnownMethod.Trace or KnownMethod.Put or KnownMethod.Delete;
+
+    /// <summary>Reads the plan from a request block.</summary>
+    /// <param name="block">The block.</param>
+    /// <param name="ended">Whether the request ends with its head.</param>
+    public static RequestPlan Read(scoped in HeaderBlock block, bool ended)
+    {
+        long? contentLength = null;
+        foreach (var field in block.Fields)
+        {
+            switch (KnownFields.Classify(field.Name))
+            {
+                case KnownField.ContentLength:
+                    if (!TryReadLength(field.Value, out var length) || (contentLength is not null && contentLength != length))
+                    {
+                        return default;
+                    }
+
+                    contentLength = length;
+                    break;
+                case KnownField.TransferEncoding:
+                    // The wire has no transfer codings; a block with one comes from nobody honest.
+                    return default;
+                default:
+                    break;
+            }
+        }
+
+        var method = KnownMethods.Classify(block.Method);
+        if ((block.Flags & HeaderBlockFlags.Upgrade) != 0)
+        {
+            return new RequestPlan(method, RequestFraming.Raw, 0, contentLength is null or 0);
+        }
+
+        if (contentLength is { } declared)
+        {
+            return new RequestPlan(method, declared == 0 ? RequestFraming.None : RequestFraming.Length, declared, !ended || declared == 0);
+        }
+
+        return new RequestPlan(method, ended ? RequestFraming.None : RequestFraming.Chunked, 0, true);
+    }
+
+    private static bool TryReadLength(ReadOnlySpan<byte> value, out long length)
+    {
+        length = 0;
+        return !value.IsEmpty && value.Length <= 19 && !value.ContainsAnyExceptInRange((byte)'0', (byte)'9')
+            && Utf8Parser.TryParse(value, out length, out var consumed) && consumed == value.Length;
+    }
+}

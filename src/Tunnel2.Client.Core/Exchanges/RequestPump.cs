@@ -1,0 +1,146 @@
+using System.Runtime.CompilerServices;
+using Tunnel2.Client.Core.Backend;
+using Tunnel2.Http1;
+using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Protocol.Headers;
+
+namespace Tunnel2.Client.Core.Exchanges;
+
+/// <summary>How a request's body got to the backend.</summary>
+internal enum RequestPumpEnd
+{
+    /// <summary>Whole.</summary>
+    Complete,
+
+    /// <summary>The visitor's side cut it short, or broke its framing: the backend must never take it for whole.</summary>
+    VisitorFailed,
+
+    /// <summary>The backend stopped reading; it may still answer.</summary>
+    BackendClosed,
+}
+
+/// <summary>Moves a request's body from its stream to the backend. Credit returns to the visitor when the bytes were sent.</summary>
+internal static class RequestPump
+{
+    /// <summary>Room in front of a chunk's bytes and behind them.</summary>
+    private const int ChunkBuffer = 16 * 1024;
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    public static async ValueTask<RequestPumpEnd> RunAsync(
+        TunnelStream stream, BackendTransport backend, RequestFraming framing, long remaining, BufferPool buffers, ExchangeCounters counters)
+    {
+        byte[]? chunk = null;
+        try
+        {
+            while (true)
+            {
+                await stream.WaitToReadAsync().ConfigureAwait(false);
+                stream.TryRead(out var item);
+                switch (item.Kind)
+                {
+                    case StreamItemKind.Data when framing == RequestFraming.Chunked:
+                        chunk ??= buffers.Rent(ChunkBuffer);
+                        var taken = WriteChunk(chunk, item.Memory.Span, out var start, out var length);
+                        await backend.SendAsync(chunk.AsMemory(start, length)).ConfigureAwait(false);
+                        counters.RequestBytes += taken;
+                        stream.ConsumeData(taken);
+                        break;
+                    case StreamItemKind.Data:
+                        remaining -= item.Memory.Length;
+                        if (framing == RequestFraming.Length && remaining < 0)
+                        {
+                            return RequestPumpEnd.VisitorFailed;
+                        }
+
+                        await backend.SendAsync(item.Memory).ConfigureAwait(false);
+                        counters.RequestBytes += item.Memory.Length;
+                        stream.ConsumeData(item.Memory.Length);
+                        break;
+                    case StreamItemKind.Head:
+                        chunk ??= buffers.Rent(ChunkBuffer);
+                        if (framing == RequestFraming.Chunked)
+                        {
+                            var trailers = WriteTrailers(item.Memory.Span, ref chunk, buffers);
+                            await backend.SendAsync(chunk.AsMemory(0, trailers)).ConfigureAwait(false);
+                            stream.ConsumeHead();
+                            return RequestPumpEnd.Complete;
+                        }
+
+                        // A request whose length was declared has no place for trailers in HTTP/1.1.
+                        stream.ConsumeHead();
+                        break;
+                    case StreamItemKind.End:
+                        if (framing == RequestFraming.Length && remaining != 0)
+                        {
+                            return RequestPumpEnd.VisitorFailed;
+                        }
+
+                        if (framing == RequestFraming.Chunked)
+                        {
+                            chunk ??= buffers.Rent(ChunkBuffer);
+                            ChunkedEncoder.LastChunk.CopyTo(chunk);
+                            await backend.SendAsync(chunk.AsMemory(0, ChunkedEncoder.LastChunk.Length)).ConfigureAwait(false);
+                        }
+                        else if (framing == RequestFraming.Raw)
+                        {
+                            backend.ShutdownSend();
+                        }
+
+                        return RequestPumpEnd.Complete;
+                    default:
+                        return RequestPumpEnd.VisitorFailed;
+                }
+            }
+        }
+        catch (IOException)
+        {
+            return stream.Failure.IsNone ? RequestPumpEnd.BackendClosed : RequestPumpEnd.VisitorFailed;
+        }
+        finally
+        {
+            if (chunk is not null)
+            {
+                buffers.Return(chunk);
+            }
+        }
+    }
+
+    private static int WriteChunk(byte[] buffer, ReadOnlySpan<byte> data, out int start, out int length)
+    {
+        var taken = Math.Min(data.Length, ChunkBuffer - ChunkedEncoder.MaxHeaderBytes - ChunkedEncoder.TrailingBytes);
+        data[..taken].CopyTo(buffer.AsSpan(ChunkedEncoder.MaxHeaderBytes));
+        var header = ChunkedEncoder.WriteHeaderBefore(buffer.AsSpan(0, ChunkedEncoder.MaxHeaderBytes), taken);
+        ChunkedEncoder.DataEnd.CopyTo(buffer.AsSpan(ChunkedEncoder.MaxHeaderBytes + taken));
+        start = ChunkedEncoder.MaxHeaderBytes - header;
+        length = header + taken + ChunkedEncoder.TrailingBytes;
+        return taken;
+    }
+
+    /// <summary>Writes the last chunk and the trailers; trailers that cannot be written are left out, the body stays whole.</summary>
+    private static int WriteTrailers(ReadOnlySpan<byte> blockBytes, ref byte[] buffer, BufferPool buffers)
+    {
+        HeaderBlock.TryRead(blockBytes, out var block);
+        var needed = ChunkedEncoder.LastChunk.Length + blockBytes.Length + (block.Fields.Count * 4);
+        if (buffer.Length < needed)
+        {
+            buffers.Return(buffer);
+            buffer = buffers.Rent(needed);
+        }
+
+        var writer = new HeadWriter(buffer);
+        writer.WriteCheckedLines(ChunkedEncoder.LastChunkBeforeTrailers);
+        foreach (var field in block.Fields)
+        {
+            writer.WriteField(field.Name, field.Value);
+        }
+
+        if (writer.WriteEnd() == HeadWriteStatus.Ok)
+        {
+            return writer.Written;
+        }
+
+        ChunkedEncoder.LastChunk.CopyTo(buffer);
+        return ChunkedEncoder.LastChunk.Length;
+    }
+}
