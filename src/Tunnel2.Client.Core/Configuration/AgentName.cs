@@ -29,7 +29,10 @@ internal static class AgentName
         return isValid ? null : $"'{text}' is not a name: {MinLength} to {MaxLength} characters of a-z, 0-9 and -, no - at either end";
     }
 
-    /// <summary>Takes the name out of a public URL or host: <c>web</c> from <c>https://web.example.com:8443/</c>, <c>web.example.com</c> or <c>web</c>.</summary>
+    /// <summary>
+    /// Takes the name out of a public URL or host: <c>web</c> from <c>https://web.example.com:8443/</c>, <c>web.example.com</c> or
+    /// <c>web</c>.
+    /// </summary>
     /// <returns>Null and a <paramref name="name"/>, or what is wrong.</returns>
     public static string? TryParseUrl(string text, out string name)
     {
@@ -38,7 +41,8 @@ internal static class AgentName
         int scheme = text.IndexOf("://", StringComparison.Ordinal);
         if (scheme >= 0)
         {
-            if (!text.StartsWith("http://", StringComparison.OrdinalIgnoreCase) && !text.StartsWith("https://", StringComparison.OrdinalIgnoreCase))
+            if (!text.StartsWith("http://", StringComparison.OrdinalIgnoreCase)
+                && !text.StartsWith("https://", StringComparison.OrdinalIgnoreCase))
             {
                 return $"'{text[..(scheme + 3)]}' is not http:// or https://";
             }

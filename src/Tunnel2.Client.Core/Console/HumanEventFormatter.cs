@@ -110,9 +110,11 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
     {
         RequestSummary request = completed.Request;
         string status = request.StatusCode == 0 ? "-" : request.StatusCode.ToString(CultureInfo.InvariantCulture);
+        string path = PlainText.WithoutQuery(request.Target);
         string line = string.Create(
             CultureInfo.InvariantCulture,
-            $"{completed.Time:HH:mm:ss.fff} {request.Method} {PlainText.WithoutQuery(request.Target)} {status} {request.Duration.TotalMilliseconds:0.0} ms, {request.RequestBytes} B in, {request.ResponseBytes} B out");
+            $"{completed.Time:HH:mm:ss.fff} {request.Method} {path} {status} {request.Duration.TotalMilliseconds:0.0} ms, "
+            + $"{request.RequestBytes} B in, {request.ResponseBytes} B out");
         return request.Error is null ? line : $"{line}: {request.Error}";
     }
 

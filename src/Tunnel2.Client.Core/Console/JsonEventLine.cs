@@ -5,7 +5,9 @@ namespace Tunnel2.Client.Core.Console;
 /// <summary>One line of <c>--json</c>. Members that do not belong to an event are left out.</summary>
 internal sealed record JsonEventLine
 {
-    /// <summary>connecting, ready, unreachable, rejected, lost, superseded, going_away, reconnecting, draining, stopped, request or lines_dropped.</summary>
+    /// <summary>
+    /// connecting, ready, unreachable, rejected, lost, superseded, going_away, reconnecting, draining, stopped, request or lines_dropped.
+    /// </summary>
     public required string Event { get; init; }
 
     /// <summary>When it happened, UTC.</summary>

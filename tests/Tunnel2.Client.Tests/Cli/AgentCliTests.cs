@@ -1,0 +1,123 @@
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Console;
+
+namespace Tunnel2.Client.Tests.Cli;
+
+public sealed class AgentCliTests : IDisposable
+{
+    private readonly StringWriter _output = new() { NewLine = "\n" };
+    private readonly StringWriter _error = new() { NewLine = "\n" };
+
+    private sealed class FakeRunner(Func<AgentOptions, IAgentEvents, CancellationToken, Task<int>> run) : IAgentRunner
+    {
+        public Task<int> RunAsync(AgentOptions options, IAgentEvents events, CancellationToken stop) => run(options, events, stop);
+    }
+
+    public void Dispose()
+    {
+        _output.Dispose();
+        _error.Dispose();
+    }
+
+    private Task<int> RunAsync(
+        string line,
+        Func<AgentOptions, IAgentEvents, CancellationToken, Task<int>> run,
+        CancellationToken stop = default) =>
+        AgentCli.RunAsync(line.Split(' '), static _ => null, () => new FakeRunner(run), _output, _error, stop);
+
+    [Theory]
+    [InlineData(0)]
+    [InlineData(3)]
+    [InlineData(4)]
+    public async Task The_agent_s_exit_code_is_the_program_s(int exitCode) =>
+        Assert.Equal(exitCode, await RunAsync("http 3000", (_, _, _) => Task.FromResult(exitCode)));
+
+    [Fact]
+    public async Task The_agent_gets_the_options_and_its_events_become_lines_before_the_program_ends()
+    {
+        AgentOptions? seen = null;
+        await RunAsync("http 3000 --name web", (options, events, _) =>
+        {
+            seen = options;
+            events.Ready(["http://127.0.0.1:12000"], options.Upstream);
+            events.Stopped();
+            return Task.FromResult(0);
+        });
+
+        Assert.Equal("web", seen?.Name);
+        Assert.Equal("Forwarding http://127.0.0.1:12000 -> http://127.0.0.1:3000\nStopped\n", _output.ToString());
+        Assert.Empty(_error.ToString());
+    }
+
+    [Fact]
+    public async Task With_json_every_line_is_an_object()
+    {
+        await RunAsync("http 3000 --json --verbose", (options, events, _) =>
+        {
+            Assert.True(events.WantsRequests);
+            events.Ready(["http://127.0.0.1:12000"], options.Upstream);
+            events.RequestCompleted(new RequestSummary("GET", "/", 200, TimeSpan.Zero, 0, 0));
+            events.Stopped();
+            return Task.FromResult(0);
+        });
+
+        string[] lines = _output.ToString().Split('\n', StringSplitOptions.RemoveEmptyEntries);
+        Assert.Equal(
+            ["ready", "request", "stopped"],
+            lines.Select(static line => System.Text.Json.JsonDocument.Parse(line).RootElement.GetProperty("event").GetString()));
+    }
+
+    [Fact]
+    public async Task A_mistake_is_one_line_then_usage_on_the_error_output_and_2()
+    {
+        int exitCode = await RunAsync("http 3000 --uplinks 99", static (_, _, _) => throw new InvalidOperationException("must not run"));
+
+        Assert.Equal(2, exitCode);
+        Assert.Empty(_output.ToString());
+        string[] lines = _error.ToString().Split('\n');
+        Assert.Equal("tunnel2: --uplinks: '99' is not auto or a number from 1 to 16", lines[0]);
+        Assert.StartsWith("Usage: tunnel2 http ", lines[1], StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_fault_of_the_agent_gives_1_and_says_so()
+    {
+        int exitCode = await RunAsync("http 3000", static (_, _, _) => throw new InvalidOperationException("broken"));
+
+        Assert.Equal(1, exitCode);
+        Assert.Contains("internal error", _error.ToString(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Stopping_an_agent_that_throws_for_it_gives_0()
+    {
+        using var stop = new CancellationTokenSource();
+        int exitCode = await RunAsync(
+            "http 3000",
+            async (_, _, token) =>
+            {
+                await stop.CancelAsync();
+                token.ThrowIfCancellationRequested();
+                return 1;
+            },
+            stop.Token);
+
+        Assert.Equal(0, exitCode);
+    }
+
+    [Fact]
+    public async Task The_first_signal_asks_to_stop_and_the_second_ends_the_process()
+    {
+        var exits = new List<int>();
+        using var signals = new StopSignals(exits.Add);
+        var stopped = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        using CancellationTokenRegistration registration = signals.Token.Register(stopped.SetResult);
+
+        signals.OnSignal(2);
+        await stopped.Task.WaitAsync(TimeSpan.FromSeconds(10));
+        Assert.Empty(exits);
+
+        signals.OnSignal(15);
+        Assert.Equal([143], exits);
+    }
+}

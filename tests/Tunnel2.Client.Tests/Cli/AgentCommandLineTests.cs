@@ -1,0 +1,204 @@
+using System.CommandLine;
+using Tunnel2.Client.CommandLine;
+using Tunnel2.Client.Core.Configuration;
+
+namespace Tunnel2.Client.Tests.Cli;
+
+public sealed class AgentCommandLineTests
+{
+    private const string Guid = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
+
+    private static CommandLineResult Parse(string line, Func<string, string?>? environment = null) =>
+        new AgentCommandLine().Parse(line.Split(' ', StringSplitOptions.RemoveEmptyEntries), environment ?? (static _ => null));
+
+    private static AgentOptions Accepted(string line, Func<string, string?>? environment = null)
+    {
+        CommandLineResult result = Parse(line, environment);
+        Assert.Null(result.Mistake);
+        return Assert.IsType<AgentOptions>(result.Options);
+    }
+
+    [Theory]
+    [InlineData("http 3000", "http://127.0.0.1:3000")]
+    [InlineData("http :3000", "http://127.0.0.1:3000")]
+    [InlineData("http host:3000", "http://host:3000")]
+    [InlineData("http [::1]:3000", "http://[::1]:3000")]
+    [InlineData("http http://host:3000/base", "http://host:3000/base")]
+    [InlineData("http https://host", "https://host")]
+    [InlineData("--json http 3000", "http://127.0.0.1:3000")]
+    [InlineData("http --json 3000", "http://127.0.0.1:3000")]
+    [InlineData("http --name web 3000", "http://127.0.0.1:3000")]
+    [InlineData("--name web http 3000", "http://127.0.0.1:3000")]
+    public void The_upstream_may_stand_anywhere_after_http(string line, string upstream) =>
+        Assert.Equal(upstream, Accepted(line).Upstream.ToString());
+
+    [Theory]
+    [InlineData("--server h:1", "h:1")]
+    [InlineData("--server=h:1", "h:1")]
+    [InlineData("--server [::1]:1", "[::1]:1")]
+    [InlineData("", "127.0.0.1:12001")]
+    public void Flag_server(string flags, string server) => Assert.Equal(server, Accepted($"http 3000 {flags}").Server.ToString());
+
+    [Theory]
+    [InlineData("--name web")]
+    [InlineData("--subdomain web")]
+    [InlineData("--subdomain=web")]
+    [InlineData("--url https://web.example.com")]
+    [InlineData("--url web.example.com")]
+    public void Flag_name_and_its_aliases(string flags) => Assert.Equal("web", Accepted($"http 3000 {flags}").Name);
+
+    [Theory]
+    [InlineData("--token t0k:e=n", "t0k:e=n")]
+    [InlineData("--token=t0k:e=n", "t0k:e=n")]
+    [InlineData("--authtoken t0k", "t0k")]
+    [InlineData("--token -dash", "-dash")]
+    [InlineData("--token @at", "@at")]
+    public void Flag_token_and_its_alias(string flags, string token) => Assert.Equal(token, Accepted($"http 3000 {flags}").Token);
+
+    [Theory]
+    [InlineData("--uplinks auto", 0)]
+    [InlineData("--uplinks 4", 4)]
+    public void Flag_uplinks(string flags, int count) => Assert.Equal(count, Accepted($"http 3000 {flags}").Uplinks.Count);
+
+    [Theory]
+    [InlineData("--host-header KEEP", HostHeaderMode.Keep, null)]
+    [InlineData("--host-header rewrite", HostHeaderMode.Rewrite, null)]
+    [InlineData("--host-header app.local:8080", HostHeaderMode.Fixed, "app.local:8080")]
+    public void Flag_host_header(string flags, HostHeaderMode mode, string? value)
+    {
+        HostHeaderPolicy policy = Accepted($"http 3000 {flags}").HostHeader;
+        Assert.Equal((mode, value), (policy.Mode, policy.Value));
+    }
+
+    [Fact]
+    public void Switches_are_off_unless_given()
+    {
+        AgentOptions off = Accepted("http 3000");
+        Assert.Equal((false, false, false), (off.ExitOnFailure, off.Verbose, off.Json));
+        Assert.True(Accepted("http 3000 --exit-on-failure").ExitOnFailure);
+        Assert.True(Accepted("http 3000 --verbose").Verbose);
+        Assert.True(Accepted("http 3000 --json").Json);
+    }
+
+    [Fact]
+    public void The_environment_gives_the_server_and_the_token()
+    {
+        AgentOptions options = Accepted("http 3000", static name => name switch
+        {
+            "TUNNEL2_SERVER" => "env:7",
+            "TUNNEL2_TOKEN" => "env-token",
+            _ => null,
+        });
+
+        Assert.Equal(("env:7", "env-token"), (options.Server.ToString(), options.Token));
+    }
+
+    [Fact]
+    public void The_older_form_works_with_the_flags_that_have_no_older_name()
+    {
+        AgentOptions options = Accepted(
+            $"--dev-session-id {Guid} --backend-host 10.0.0.1 --backend-port 3000 --tunnel-host h --tunnel-port 7 --token t --verbose");
+
+        Assert.Equal(Guid, options.Name);
+        Assert.Equal("http://10.0.0.1:3000", options.Upstream.ToString());
+        Assert.Equal("h:7", options.Server.ToString());
+        Assert.Equal("t", options.Token);
+        Assert.True(options.Verbose);
+    }
+
+    [Theory]
+    [InlineData("", "say what to forward")]
+    [InlineData("--json", "say what to forward")]
+    [InlineData("http", "<upstream>: say what to forward")]
+    [InlineData("http 3000 4000", "<upstream>: only one")]
+    [InlineData("http 70000", "<upstream>: '70000' is not a port")]
+    [InlineData("http localhost", "<upstream>: 'localhost' lacks a port")]
+    [InlineData("http ftp://h", "<upstream>: 'ftp://' is not http:// or https://")]
+    [InlineData("https 3000", "'https' is not a command")]
+    [InlineData("3000", "'3000' is not a command")]
+    [InlineData("http 3000 --server a:b:c", "--server: ")]
+    [InlineData("http 3000 --server", "--server: lacks its value")]
+    [InlineData("http 3000 --name x", "--name: 'x' is not a name")]
+    [InlineData("http 3000 --name --json", "--name: lacks its value")]
+    [InlineData("http 3000 --subdomain", "--name: lacks its value")]
+    [InlineData("http 3000 --name web --subdomain api", "--name: is given more than once")]
+    [InlineData("http 3000 --name web --name web", "--name: is given more than once")]
+    [InlineData("http 3000 --url ftp://x", "--url: ")]
+    [InlineData("http 3000 --name web --url api.example.com", "--url: asks for another name")]
+    [InlineData("http 3000 --token", "--token: lacks its value")]
+    [InlineData("http 3000 --token a --authtoken b", "--token: is given more than once")]
+    [InlineData("http 3000 --uplinks 0", "--uplinks: '0' is not auto or a number from 1 to 16")]
+    [InlineData("http 3000 --uplinks 17", "--uplinks: ")]
+    [InlineData("http 3000 --host-header a/b", "--host-header: ")]
+    [InlineData("http 3000 --nmae web", "--nmae: unknown flag")]
+    [InlineData("http 3000 -v", "-v: unknown flag")]
+    [InlineData("http 3000 --dev-session-id x", "--dev-session-id: belongs to the older form")]
+    [InlineData("--dev-session-id x --backend-port 1", "--dev-session-id: 'x' is not a GUID")]
+    [InlineData("--dev-session-id " + Guid, "--backend-port: is missing")]
+    [InlineData("--backend-port 3000", "--dev-session-id: is missing")]
+    [InlineData("--dev-session-id " + Guid + " --backend-port 0", "--backend-port: '0' is not a port")]
+    [InlineData("--dev-session-id " + Guid + " --backend-port 1 --tunnel-port x", "--tunnel-port: 'x' is not a port")]
+    [InlineData("--dev-session-id " + Guid + " --backend-port 1 --tunnel-host h --server h", "--server: cannot go with --tunnel-host")]
+    [InlineData("--dev-session-id " + Guid + " --backend-port 1 --name web", "--name: cannot go with --dev-session-id")]
+    public void A_mistake_is_one_line_that_names_the_flag(string line, string start)
+    {
+        CommandLineResult result = Parse(line);
+
+        Assert.Equal(CommandLineRequest.Mistake, result.Request);
+        Assert.NotNull(result.Mistake);
+        Assert.StartsWith(start, result.Mistake, StringComparison.Ordinal);
+        Assert.DoesNotContain('\n', result.Mistake);
+    }
+
+    [Fact]
+    public void Several_mistakes_are_told_together()
+    {
+        string? mistake = Parse("http 70000 --uplinks 99 --name x").Mistake;
+
+        Assert.NotNull(mistake);
+        Assert.Contains("<upstream>: ", mistake, StringComparison.Ordinal);
+        Assert.Contains("; --name: ", mistake, StringComparison.Ordinal);
+        Assert.Contains("; --uplinks: ", mistake, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("http 3000 --tokne s3cret")]
+    [InlineData("http 3000 --tokne=s3cret")]
+    [InlineData("http 3000 --tokne:s3cret")]
+    [InlineData("http 3000 --token s3cret --token s3cret")]
+    [InlineData("http 3000 --token s3cret\u00e9")]
+    [InlineData("http 3000 --token s3cret s3cret")]
+    public void A_mistake_around_a_token_does_not_show_it(string line)
+    {
+        CommandLineResult result = Parse(line);
+
+        Assert.Equal(CommandLineRequest.Mistake, result.Request);
+        Assert.DoesNotContain("s3cret", result.Mistake, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("--help")]
+    [InlineData("-h")]
+    [InlineData("-?")]
+    [InlineData("http --help")]
+    [InlineData("http 3000 --nonsense --help")]
+    public void Help_wins_over_everything(string line) => Assert.Equal(CommandLineRequest.Help, Parse(line).Request);
+
+    [Theory]
+    [InlineData("--version")]
+    [InlineData("http 3000 --version")]
+    public void Version_is_asked_for(string line) => Assert.Equal(CommandLineRequest.Version, Parse(line).Request);
+
+    [Fact]
+    public void The_help_text_names_every_flag_alias_variable_and_exit_code()
+    {
+        foreach (Option option in new AgentCommandLine().AllOptions)
+        {
+            Assert.Contains($"  {option.Name} ", HelpText.Help.Replace("-h, -?, ", "", StringComparison.Ordinal), StringComparison.Ordinal);
+            Assert.All(option.Aliases, static alias => Assert.Contains($" {alias}", HelpText.Help, StringComparison.Ordinal));
+        }
+
+        Assert.All(["TUNNEL2_SERVER", "TUNNEL2_TOKEN", "  0  ", "  1  ", "  2  ", "  3  ", "  4  "], static part =>
+            Assert.Contains(part, HelpText.Help, StringComparison.Ordinal));
+    }
+}

@@ -1,0 +1,258 @@
+using Tunnel2.Client.Core.Configuration;
+
+namespace Tunnel2.Client.Tests.Configuration;
+
+public sealed class AgentOptionsParserTests
+{
+    private static readonly AgentOptionsInput _minimal = new() { Upstream = "3000" };
+
+    [Fact]
+    public void A_port_alone_is_enough()
+    {
+        AgentOptions options = Accepted(_minimal);
+
+        Assert.Equal(new ServerEndpoint("127.0.0.1", 12001), options.Server);
+        Assert.Equal(new BackendTarget(false, "127.0.0.1", 3000), options.Upstream);
+        Assert.Null(options.Token);
+        Assert.True(options.Uplinks.IsAuto);
+        Assert.Equal(HostHeaderPolicy.Keep, options.HostHeader);
+        Assert.False(options.ExitOnFailure || options.Verbose || options.Json);
+    }
+
+    [Theory]
+    [InlineData("tunnel.example.com", "tunnel.example.com", 12001)]
+    [InlineData("tunnel.example.com:443", "tunnel.example.com", 443)]
+    [InlineData("10.1.2.3:1", "10.1.2.3", 1)]
+    [InlineData("[::1]:65535", "::1", 65535)]
+    [InlineData("[fe80::1]", "fe80::1", 12001)]
+    [InlineData("::1", "::1", 12001)]
+    [InlineData("my_host-2", "my_host-2", 12001)]
+    public void A_server_is_a_host_with_or_without_a_port(string text, string host, int port)
+    {
+        Assert.Equal(new ServerEndpoint(host, port), Accepted(_minimal with { Server = text }).Server);
+        Assert.Equal(new ServerEndpoint(host, port), Accepted(_minimal with { EnvironmentServer = text }).Server);
+    }
+
+    [Theory]
+    [InlineData("")]
+    [InlineData(":12001")]
+    [InlineData("12001")]
+    [InlineData("host:")]
+    [InlineData("host:0")]
+    [InlineData("host:65536")]
+    [InlineData("host:+80")]
+    [InlineData("host: 80")]
+    [InlineData("a:b:80")]
+    [InlineData("[::1")]
+    [InlineData("[::1]x")]
+    [InlineData("[host]:80")]
+    [InlineData("1.2.3.256")]
+    [InlineData("-a")]
+    [InlineData("a..b")]
+    [InlineData("a b")]
+    [InlineData("http://host:12001")]
+    public void What_is_no_server_is_refused_by_the_flag_s_name(string text)
+    {
+        Assert.Equal("--server", Assert.Single(Refused(_minimal with { Server = text })).Flag);
+    }
+
+    [Fact]
+    public void A_mistake_in_the_environment_names_the_variable()
+    {
+        Assert.Equal("TUNNEL2_SERVER", Assert.Single(Refused(_minimal with { EnvironmentServer = "a:b:c" })).Flag);
+        Assert.Equal("TUNNEL2_TOKEN", Assert.Single(Refused(_minimal with { EnvironmentToken = "two words" })).Flag);
+    }
+
+    [Fact]
+    public void Flags_win_over_the_environment_and_an_empty_variable_counts_as_none()
+    {
+        AgentOptions flags = Accepted(_minimal with { Server = "flag", EnvironmentServer = "env", Token = "tf", EnvironmentToken = "te" });
+        Assert.Equal(("flag", "tf"), (flags.Server.Host, flags.Token));
+
+        AgentOptions environment = Accepted(_minimal with { EnvironmentServer = "env", EnvironmentToken = "te" });
+        Assert.Equal(("env", "te"), (environment.Server.Host, environment.Token));
+
+        AgentOptions empty = Accepted(_minimal with { EnvironmentServer = "", EnvironmentToken = "" });
+        Assert.Equal(("127.0.0.1", null), (empty.Server.Host, empty.Token));
+    }
+
+    [Fact]
+    public void Without_a_name_ten_random_characters_are_drawn_once()
+    {
+        AgentOptions first = Accepted(_minimal);
+        AgentOptions second = Accepted(_minimal);
+
+        Assert.Matches("^[a-z0-9]{10}$", first.Name);
+        Assert.NotEqual(first.Name, second.Name);
+        Assert.Equal(first.Name, (first with { Verbose = true }).Name);
+    }
+
+    [Fact]
+    public void Every_agent_has_a_key_of_its_own()
+    {
+        AgentOptions first = Accepted(_minimal);
+
+        Assert.Equal(16, first.InstanceKey.Length);
+        Assert.False(first.InstanceKey.Span.SequenceEqual(Accepted(_minimal).InstanceKey.Span));
+    }
+
+    [Theory]
+    [InlineData("abc")]
+    [InlineData("a-1")]
+    [InlineData("00000000-1111-2222-3333-444444444444")]
+    [InlineData("abcdefghijabcdefghijabcdefghijabcdefghijabcdefghij")]
+    public void A_name_has_3_to_50_letters_digits_and_hyphens(string name) => Assert.Equal(name, Accepted(_minimal with { Name = name }).Name);
+
+    [Theory]
+    [InlineData("")]
+    [InlineData("ab")]
+    [InlineData("-ab")]
+    [InlineData("ab-")]
+    [InlineData("a_b")]
+    [InlineData("a.b")]
+    [InlineData("bücher")]
+    [InlineData("abcdefghijabcdefghijabcdefghijabcdefghijabcdefghijk")]
+    public void What_is_no_name_is_refused(string name) => Assert.Equal("--name", Assert.Single(Refused(_minimal with { Name = name })).Flag);
+
+    [Fact]
+    public void A_name_in_capitals_is_lowered_because_hosts_have_no_case() => Assert.Equal("web", Accepted(_minimal with { Name = "WEB" }).Name);
+
+    [Theory]
+    [InlineData("https://web.example.com")]
+    [InlineData("HTTP://Web.example.com:12000/")]
+    [InlineData("web.localhost:12000")]
+    [InlineData("web.localhost")]
+    [InlineData("web")]
+    public void A_public_url_holds_the_name(string url) => Assert.Equal("web", Accepted(_minimal with { PublicUrl = url }).Name);
+
+    [Theory]
+    [InlineData("")]
+    [InlineData("ftp://web.example.com")]
+    [InlineData("https://web.example.com/path")]
+    [InlineData("https://1.2.3.4")]
+    [InlineData("[::1]:80")]
+    [InlineData("https://a.example.com")]
+    [InlineData("https://user@web.example.com")]
+    public void What_is_no_public_url_is_refused(string url) => Assert.Equal("--url", Assert.Single(Refused(_minimal with { PublicUrl = url })).Flag);
+
+    [Fact]
+    public void A_name_and_a_url_must_agree()
+    {
+        Assert.Equal("web", Accepted(_minimal with { Name = "web", PublicUrl = "web.example.com" }).Name);
+        Assert.Equal("--url", Assert.Single(Refused(_minimal with { Name = "web", PublicUrl = "api.example.com" })).Flag);
+    }
+
+    [Theory]
+    [InlineData("auto", 0)]
+    [InlineData("AUTO", 0)]
+    [InlineData("1", 1)]
+    [InlineData("16", 16)]
+    public void Uplinks_are_auto_or_a_number(string text, int count) => Assert.Equal(count, Accepted(_minimal with { Uplinks = text }).Uplinks.Count);
+
+    [Theory]
+    [InlineData("")]
+    [InlineData("0")]
+    [InlineData("17")]
+    [InlineData("-1")]
+    [InlineData("+1")]
+    [InlineData("two")]
+    public void Other_uplinks_are_refused(string text) => Assert.Equal("--uplinks", Assert.Single(Refused(_minimal with { Uplinks = text })).Flag);
+
+    [Fact]
+    public void All_mistakes_are_told_at_once()
+    {
+        IReadOnlyList<OptionMistake> mistakes = Refused(new AgentOptionsInput
+        {
+            Upstream = "70000",
+            Server = "a:b:c",
+            Name = "x",
+            Token = "",
+            Uplinks = "99",
+            HostHeader = "a b",
+        });
+
+        Assert.Equal(["<upstream>", "--server", "--name", "--token", "--uplinks", "--host-header"], mistakes.Select(static mistake => mistake.Flag));
+        Assert.All(mistakes, static mistake => Assert.DoesNotContain('\n', mistake.Message));
+    }
+
+    [Fact]
+    public void A_token_is_in_no_message_and_no_printed_options()
+    {
+        Assert.All(Refused(_minimal with { Token = "s3cret s3cret" }), static mistake => Assert.DoesNotContain("s3cret", mistake.ToString(), StringComparison.Ordinal));
+
+        AgentOptionsInput input = _minimal with { Token = "s3cret", EnvironmentToken = "s3cret" };
+        string printed = Accepted(input).ToString();
+        Assert.DoesNotContain("s3cret", input.ToString(), StringComparison.Ordinal);
+        Assert.DoesNotContain("s3cret", printed, StringComparison.Ordinal);
+        Assert.DoesNotContain("InstanceKey", printed, StringComparison.Ordinal);
+        Assert.Contains("Server = 127.0.0.1:12001", printed, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void The_older_form_gives_the_same_options()
+    {
+        AgentOptions options = Accepted(new AgentOptionsInput
+        {
+            OlderForm = new OlderFormInput("6F9619FF-8B86-D011-B42D-00C04FC964FF", "::1", "3000", "tunnel.example.com", "443"),
+            Token = "t",
+        });
+
+        Assert.Equal("6f9619ff-8b86-d011-b42d-00c04fc964ff", options.Name);
+        Assert.Equal("http://[::1]:3000", options.Upstream.ToString());
+        Assert.Equal(new ServerEndpoint("tunnel.example.com", 443), options.Server);
+        Assert.Equal("t", options.Token);
+    }
+
+    [Fact]
+    public void The_older_form_has_defaults_for_the_hosts_and_the_tunnel_port()
+    {
+        AgentOptions options = Accepted(new AgentOptionsInput { OlderForm = new OlderFormInput(Guid.NewGuid().ToString(), null, "3000", null, null) });
+
+        Assert.Equal("http://127.0.0.1:3000", options.Upstream.ToString());
+        Assert.Equal(ServerEndpoint.Default, options.Server);
+    }
+
+    [Fact]
+    public void The_older_form_names_its_own_flags_in_mistakes()
+    {
+        IReadOnlyList<OptionMistake> mistakes = Refused(new AgentOptionsInput
+        {
+            OlderForm = new OlderFormInput("not-a-guid", "a b", null, "x:y", "0"),
+        });
+
+        Assert.Equal(
+            ["--backend-host", "--backend-port", "--tunnel-host", "--tunnel-port", "--dev-session-id"],
+            mistakes.Select(static mistake => mistake.Flag));
+    }
+
+    [Theory]
+    [InlineData("web", null, null, "--name")]
+    [InlineData(null, "web.example.com", null, "--url")]
+    [InlineData(null, null, "host", "--server")]
+    public void The_older_form_does_not_mix_with_the_new_flags_of_the_same_meaning(string? name, string? url, string? server, string flag)
+    {
+        IReadOnlyList<OptionMistake> mistakes = Refused(new AgentOptionsInput
+        {
+            OlderForm = new OlderFormInput(Guid.NewGuid().ToString(), null, "3000", "127.0.0.1", null),
+            Name = name,
+            PublicUrl = url,
+            Server = server,
+        });
+
+        Assert.Equal(flag, Assert.Single(mistakes).Flag);
+    }
+
+    private static AgentOptions Accepted(AgentOptionsInput input)
+    {
+        AgentOptionsParseResult result = AgentOptionsParser.Parse(input);
+        Assert.Empty(result.Mistakes);
+        return Assert.IsType<AgentOptions>(result.Options);
+    }
+
+    private static IReadOnlyList<OptionMistake> Refused(AgentOptionsInput input)
+    {
+        AgentOptionsParseResult result = AgentOptionsParser.Parse(input);
+        Assert.Null(result.Options);
+        return result.Mistakes;
+    }
+}

@@ -1,0 +1,162 @@
+using System.Text;
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Console;
+
+namespace Tunnel2.Client.Tests.Console;
+
+public sealed class AgentEventWriterTests
+{
+    private static readonly RequestSummary _request = new("GET", "/", 200, TimeSpan.FromMilliseconds(1), 0, 0);
+
+    /// <summary>An output whose reader does not read until the test lets it.</summary>
+    private sealed class StuckWriter : StringWriter
+    {
+        private readonly ManualResetEventSlim _gate = new();
+        private readonly TaskCompletionSource _reached = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+        public Task Reached => _reached.Task;
+
+        public void Open() => _gate.Set();
+
+        public override Task WriteLineAsync(ReadOnlyMemory<char> buffer, CancellationToken cancellationToken = default)
+        {
+            _reached.TrySetResult();
+            _gate.Wait(TimeSpan.FromSeconds(30), CancellationToken.None);
+            WriteLine(buffer.Span);
+            return Task.CompletedTask;
+        }
+
+        protected override void Dispose(bool disposing)
+        {
+            _gate.Dispose();
+            base.Dispose(disposing);
+        }
+    }
+
+    /// <summary>An output whose reader has left.</summary>
+    private sealed class ClosedWriter : TextWriter
+    {
+        public int Attempts { get; private set; }
+
+        public override Encoding Encoding => Encoding.UTF8;
+
+        public override Task WriteLineAsync(ReadOnlyMemory<char> buffer, CancellationToken cancellationToken = default)
+        {
+            Attempts++;
+            throw new IOException("Broken pipe");
+        }
+    }
+
+    private static AgentEventWriter Start(TextWriter output, bool verbose = true) =>
+        new(new HumanEventFormatter(ServerEndpoint.Default, verbose, static (_, _) => Task.FromResult(true)), output, TimeProvider.System, verbose);
+
+    private static string[] LinesOf(StringWriter output) =>
+        output.ToString().Split(output.NewLine, StringSplitOptions.RemoveEmptyEntries);
+
+    [Fact]
+    public async Task Lines_come_out_in_the_order_of_the_events()
+    {
+        using var output = new StringWriter();
+        await using (AgentEventWriter events = Start(output))
+        {
+            events.Connecting(ServerEndpoint.Default);
+            events.Ready(["http://web.localhost:12000"], new BackendTarget(false, "127.0.0.1", 3000));
+            events.Draining();
+            events.Stopped();
+        }
+
+        Assert.Equal(
+            [
+                "Connecting to 127.0.0.1:12001",
+                "Forwarding http://web.localhost:12000 -> http://127.0.0.1:3000",
+                "Draining: finishing the requests under way",
+                "Stopped",
+            ],
+            LinesOf(output));
+    }
+
+    [Fact]
+    public async Task A_stuck_output_holds_up_no_caller_and_what_is_dropped_is_counted_and_told()
+    {
+        using var output = new StuckWriter();
+        AgentEventWriter events = Start(output);
+        events.Connecting(ServerEndpoint.Default);
+        await output.Reached.WaitAsync(TimeSpan.FromSeconds(10));
+
+        const int Requests = AgentEventWriter.Capacity * 2;
+        for (int i = 0; i < Requests; i++)
+        {
+            events.RequestCompleted(_request);
+        }
+
+        const int Kept = AgentEventWriter.Capacity - AgentEventWriter.ReservedForState;
+        Assert.Equal(Requests - Kept, events.Dropped);
+
+        events.Draining();
+        events.Stopped();
+        output.Open();
+        await events.DisposeAsync();
+
+        string[] lines = LinesOf(output);
+        Assert.Equal(1 + Kept + 3, lines.Length);
+        Assert.Equal("Draining: finishing the requests under way", lines[^3]);
+        Assert.Equal("Stopped", lines[^2]);
+        Assert.Equal($"({Requests - Kept} lines dropped: the output was too slow)", lines[^1]);
+    }
+
+    [Fact]
+    public async Task A_stuck_output_does_not_hold_up_the_end()
+    {
+        using var output = new StuckWriter();
+        AgentEventWriter events = Start(output);
+        events.Stopped();
+        await output.Reached.WaitAsync(TimeSpan.FromSeconds(10));
+
+        await events.DisposeAsync().AsTask().WaitAsync(TimeSpan.FromSeconds(10));
+
+        Assert.Empty(LinesOf(output));
+        output.Open();
+    }
+
+    [Fact]
+    public async Task A_closed_output_is_given_up_and_the_rest_counts_as_dropped()
+    {
+        using var output = new ClosedWriter();
+        AgentEventWriter events = Start(output);
+        for (int i = 0; i < 5; i++)
+        {
+            events.RequestCompleted(_request);
+        }
+
+        await events.DisposeAsync();
+
+        Assert.Equal(1, output.Attempts);
+        Assert.Equal(5, events.Dropped);
+    }
+
+    [Fact]
+    public async Task Requests_are_of_no_interest_unless_verbose()
+    {
+        using var output = new StringWriter();
+        AgentEventWriter events = Start(output, verbose: false);
+        Assert.False(events.WantsRequests);
+        events.RequestCompleted(_request);
+        await events.DisposeAsync();
+
+        Assert.Empty(LinesOf(output));
+        Assert.Equal(0, events.Dropped);
+    }
+
+    [Fact]
+    public async Task Events_after_the_end_are_dropped_without_an_error()
+    {
+        using var output = new StringWriter();
+        AgentEventWriter events = Start(output);
+        await events.DisposeAsync();
+
+        events.Stopped();
+
+        Assert.Equal(1, events.Dropped);
+        Assert.Empty(LinesOf(output));
+    }
+}

@@ -1,0 +1,176 @@
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Console;
+using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Client.Core.Reconnect;
+
+namespace Tunnel2.Client.Tests.Console;
+
+public sealed class HumanEventFormatterTests
+{
+    private static readonly DateTimeOffset _time = new(2026, 11, 21, 10, 11, 12, 345, TimeSpan.Zero);
+    private static readonly BackendTarget _upstream = new(false, "127.0.0.1", 3000);
+
+    private static readonly ConnectionEnd _refused =
+        ConnectionEnd.Unreachable(ConnectFailure.Create(ServerEndpoint.Default, ConnectFailureReason.Refused));
+
+    private static async Task<string[]> LinesOf(bool verbose, bool resolves, params AgentEvent[] events)
+    {
+        var formatter = new HumanEventFormatter(ServerEndpoint.Default, verbose, (_, _) => Task.FromResult(resolves));
+        using var output = new StringWriter { NewLine = "\n" };
+        foreach (AgentEvent agentEvent in events)
+        {
+            await formatter.WriteAsync(agentEvent, output, TestContext.Current.CancellationToken);
+        }
+
+        return output.ToString().Split('\n', StringSplitOptions.RemoveEmptyEntries);
+    }
+
+    private static ReadyEvent Ready(params string[] urls) => new(_time, urls, _upstream);
+
+    [Fact]
+    public async Task Ready_is_one_line_where_the_name_resolves() =>
+        Assert.Equal(
+            ["Forwarding http://web.localhost:12000 -> http://127.0.0.1:3000"],
+            await LinesOf(false, resolves: true, Ready("http://web.localhost:12000")));
+
+    [Fact]
+    public async Task Ready_shows_how_to_try_it_where_the_name_does_not_resolve() =>
+        Assert.Equal(
+            [
+                "Forwarding http://web.localhost:12000 -> http://127.0.0.1:3000",
+                "Try: curl -H 'Host: web.localhost' http://127.0.0.1:12000/",
+            ],
+            await LinesOf(false, resolves: false, Ready("http://web.localhost:12000")));
+
+    [Fact]
+    public async Task Ready_shows_every_public_url_and_one_hint() =>
+        Assert.Equal(
+            [
+                "Forwarding https://web.localhost:12443 -> http://127.0.0.1:3000",
+                "Forwarding http://web.localhost:12000 -> http://127.0.0.1:3000",
+                "Try: curl --connect-to web.localhost:12443:127.0.0.1:12443 https://web.localhost:12443/",
+            ],
+            await LinesOf(false, resolves: false, Ready("https://web.localhost:12443/", "http://web.localhost:12000/")));
+
+    [Fact]
+    public async Task An_outage_is_told_once_however_many_attempts_fail()
+    {
+        var connecting = new ConnectingEvent(_time, ServerEndpoint.Default);
+        var ended = new ConnectionEndedEvent(_time, _refused);
+        var waiting = new ReconnectingEvent(_time, TimeSpan.FromSeconds(0.25));
+
+        Assert.Equal(
+            [
+                "Connecting to 127.0.0.1:12001",
+                _refused.Message,
+                "Trying again until the server takes the session",
+                "Forwarding http://a.localhost -> http://127.0.0.1:3000",
+                "Connection to the server lost after 1:02:03: reset by peer",
+                "Trying again until the server takes the session",
+                _refused.Message,
+            ],
+            await LinesOf(
+                false,
+                resolves: true,
+                connecting, ended, waiting, connecting, ended, waiting, connecting, ended, waiting,
+                Ready("http://a.localhost"),
+                new ConnectionEndedEvent(_time, ConnectionEnd.Lost("reset by peer", new TimeSpan(1, 2, 3))),
+                waiting, connecting, ended, waiting, connecting, ended));
+    }
+
+    [Fact]
+    public async Task Another_reason_within_an_outage_is_told()
+    {
+        ConnectionEnd busy = ConnectionEnd.RejectedForNow(new Rejection(RejectionReason.Busy, "busy", "full"));
+
+        Assert.Equal(
+            [_refused.Message, busy.Message, _refused.Message],
+            await LinesOf(
+                false,
+                resolves: true,
+                new ConnectionEndedEvent(_time, _refused),
+                new ConnectionEndedEvent(_time, busy),
+                new ConnectionEndedEvent(_time, _refused)));
+    }
+
+    [Fact]
+    public async Task Verbose_tells_every_attempt_and_its_delay()
+    {
+        AgentEvent[] attempt =
+        [
+            new ConnectingEvent(_time, ServerEndpoint.Default),
+            new ConnectionEndedEvent(_time, _refused),
+            new ReconnectingEvent(_time, TimeSpan.FromSeconds(1.26)),
+        ];
+        string[] lines = ["Connecting to 127.0.0.1:12001", _refused.Message, "Trying again in 1.3 s"];
+
+        string[] written = await LinesOf(true, resolves: true, [.. attempt, .. attempt]);
+
+        Assert.Equal([.. lines, .. lines], written);
+    }
+
+    [Fact]
+    public async Task Other_changes_of_state_have_a_line_each() =>
+        Assert.Equal(
+            [
+                "The server is going away.",
+                "Another agent with the same identity took the name over.",
+                "Draining: finishing the requests under way",
+                "Stopped",
+                "(3 lines dropped: the output was too slow)",
+            ],
+            await LinesOf(
+                false,
+                resolves: true,
+                new ConnectionEndedEvent(_time, ConnectionEnd.GoingAway(TimeSpan.Zero)),
+                new ConnectionEndedEvent(_time, ConnectionEnd.Superseded(TimeSpan.Zero)),
+                new DrainingEvent(_time),
+                new StoppedEvent(_time),
+                new LinesDroppedEvent(_time, 3)));
+
+    [Fact]
+    public async Task A_request_is_one_line_without_its_query() =>
+        Assert.Equal(
+            [
+                "10:11:12.345 GET /a 200 1.3 ms, 0 B in, 1024 B out",
+                "10:11:12.345 POST /b - 20.0 ms, 7 B in, 0 B out: connection refused",
+            ],
+            await LinesOf(
+                true,
+                resolves: true,
+                new RequestCompletedEvent(_time, new RequestSummary("GET", "/a?token=s3cret", 200, TimeSpan.FromMilliseconds(1.26), 0, 1024)),
+                new RequestCompletedEvent(
+                    _time,
+                    new RequestSummary("POST", "/b", 0, TimeSpan.FromMilliseconds(20), 7, 0, "connection refused"))));
+
+    [Fact]
+    public async Task Text_from_the_network_cannot_steer_the_terminal()
+    {
+        var rejection = new Rejection(RejectionReason.Other, "odd", "\u001b[2J\r\nForwarding http://evil");
+
+        string line = Assert.Single(await LinesOf(
+            false,
+            resolves: true,
+            new ConnectionEndedEvent(_time, ConnectionEnd.RejectedPermanently(rejection))));
+
+        Assert.DoesNotContain(line, char.IsControl);
+        Assert.Contains("?[2J??Forwarding", line, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("http://web.localhost:12000", "127.0.0.1", "curl -H 'Host: web.localhost' http://127.0.0.1:12000/")]
+    [InlineData("http://web.example.com", "203.0.113.5", "curl -H 'Host: web.example.com' http://203.0.113.5/")]
+    [InlineData("http://web.localhost:12000", "::1", "curl -H 'Host: web.localhost' http://[::1]:12000/")]
+    [InlineData("https://web.example.com", "entry", "curl --connect-to web.example.com:443:entry:443 https://web.example.com/")]
+    [InlineData("tcp://web.example.com:1", "entry", null)]
+    [InlineData("nonsense", "entry", null)]
+    public void The_hint_goes_to_the_server_s_host(string url, string serverHost, string? hint) =>
+        Assert.Equal(hint, CurlHint.For(url, new ServerEndpoint(serverHost, 12001)));
+
+    [Fact]
+    public async Task An_address_resolves_and_a_name_that_cannot_exist_does_not()
+    {
+        Assert.True(await NameResolution.ResolvesAsync("127.0.0.1", TestContext.Current.CancellationToken));
+        Assert.False(await NameResolution.ResolvesAsync(new string('a', 300), TestContext.Current.CancellationToken));
+    }
+}

@@ -1,0 +1,127 @@
+using System.Text.Json;
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Console;
+using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Client.Core.Reconnect;
+
+namespace Tunnel2.Client.Tests.Console;
+
+public sealed class JsonEventFormatterTests
+{
+    private static readonly DateTimeOffset _time = new(2026, 11, 21, 10, 11, 12, 345, TimeSpan.Zero);
+
+    private static async Task<string> LineOf(AgentEvent agentEvent)
+    {
+        using var output = new StringWriter { NewLine = "\n" };
+        await new JsonEventFormatter(ServerEndpoint.Default).WriteAsync(agentEvent, output, TestContext.Current.CancellationToken);
+        string text = output.ToString();
+        Assert.EndsWith("}\n", text, StringComparison.Ordinal);
+        Assert.Equal(1, text.AsSpan().Count('\n'));
+        return text.TrimEnd('\n');
+    }
+
+    [Fact]
+    public async Task Ready_names_the_urls_the_upstream_and_a_command_to_try() =>
+        Assert.Equal(
+            """{"event":"ready","time":"2026-11-21T10:11:12.345+00:00","server":"127.0.0.1:12001","urls":["http://web.localhost:12000"],"upstream":"http://127.0.0.1:3000","try":"curl -H 'Host: web.localhost' http://127.0.0.1:12000/"}""",
+            await LineOf(new ReadyEvent(_time, ["http://web.localhost:12000"], new BackendTarget(false, "127.0.0.1", 3000))));
+
+    public static TheoryData<string, string> Ends => new()
+    {
+        { "unreachable", "refused" },
+        { "rejected", "name_taken" },
+        { "lost", "" },
+        { "superseded", "" },
+        { "going_away", "" },
+    };
+
+    [Theory]
+    [MemberData(nameof(Ends))]
+    public async Task The_end_of_a_session_has_the_name_of_its_reason(string name, string code)
+    {
+        ConnectionEnd end = name switch
+        {
+            "unreachable" => ConnectionEnd.Unreachable(ConnectFailure.Create(ServerEndpoint.Default, ConnectFailureReason.Refused)),
+            "rejected" => ConnectionEnd.RejectedPermanently(new Rejection(RejectionReason.NameTaken, "name_taken", "by another")),
+            "superseded" => ConnectionEnd.Superseded(TimeSpan.FromSeconds(1.5)),
+            "going_away" => ConnectionEnd.GoingAway(TimeSpan.FromSeconds(1.5), TimeSpan.FromSeconds(2)),
+            _ => ConnectionEnd.Lost("reset", TimeSpan.FromSeconds(1.5)),
+        };
+
+        using JsonDocument line = JsonDocument.Parse(await LineOf(new ConnectionEndedEvent(_time, end)));
+
+        Assert.Equal(name, line.RootElement.GetProperty("event").GetString());
+        Assert.Equal(end.Message, line.RootElement.GetProperty("message").GetString());
+        if (code.Length > 0)
+        {
+            Assert.Equal(code, line.RootElement.GetProperty("code").GetString());
+        }
+        else
+        {
+            Assert.Equal(1.5, line.RootElement.GetProperty("up_seconds").GetDouble());
+        }
+    }
+
+    [Fact]
+    public async Task A_rejection_for_now_says_so_and_for_how_long()
+    {
+        ConnectionEnd end = ConnectionEnd.RejectedForNow(new Rejection(RejectionReason.Busy, "busy", ""), TimeSpan.FromSeconds(30));
+
+        using JsonDocument line = JsonDocument.Parse(await LineOf(new ConnectionEndedEvent(_time, end)));
+
+        Assert.False(line.RootElement.GetProperty("permanent").GetBoolean());
+        Assert.Equal(30, line.RootElement.GetProperty("retry_after_seconds").GetDouble());
+    }
+
+    [Fact]
+    public async Task Every_failure_to_connect_has_a_code_of_its_own()
+    {
+        var codes = new HashSet<string?>();
+        foreach (ConnectFailureReason reason in Enum.GetValues<ConnectFailureReason>())
+        {
+            ConnectionEnd end = ConnectionEnd.Unreachable(ConnectFailure.Create(ServerEndpoint.Default, reason));
+            using JsonDocument line = JsonDocument.Parse(await LineOf(new ConnectionEndedEvent(_time, end)));
+            codes.Add(line.RootElement.GetProperty("code").GetString());
+        }
+
+        Assert.Equal(Enum.GetValues<ConnectFailureReason>().Length, codes.Count);
+    }
+
+    [Fact]
+    public async Task A_request_is_an_object_without_the_query()
+    {
+        var request = new RequestSummary("GET", "/a?token=s3cret", 502, TimeSpan.FromMilliseconds(1.2345), 1, 2, "refused");
+
+        Assert.Equal(
+            """{"event":"request","time":"2026-11-21T10:11:12.345+00:00","method":"GET","path":"/a","status":502,"duration_ms":1.234,"request_bytes":1,"response_bytes":2,"error":"refused"}""",
+            await LineOf(new RequestCompletedEvent(_time, request)));
+    }
+
+    [Fact]
+    public async Task Text_from_the_network_stays_in_its_string()
+    {
+        var rejection = new Rejection(RejectionReason.Other, "odd", "\u001b[2J\r\n\"}");
+        ConnectionEnd end = ConnectionEnd.RejectedPermanently(rejection);
+
+        string line = await LineOf(new ConnectionEndedEvent(_time, end));
+
+        Assert.DoesNotContain(line, char.IsControl);
+        using JsonDocument parsed = JsonDocument.Parse(line);
+        Assert.Equal(rejection.Message, parsed.RootElement.GetProperty("message").GetString());
+    }
+
+    [Fact]
+    public async Task The_other_events_are_objects_too()
+    {
+        const string Time = "\"time\":\"2026-11-21T10:11:12.345+00:00\"";
+        Assert.Equal(
+            $$"""{"event":"connecting",{{Time}},"server":"127.0.0.1:12001"}""",
+            await LineOf(new ConnectingEvent(_time, ServerEndpoint.Default)));
+        Assert.Equal(
+            $$"""{"event":"reconnecting",{{Time}},"delay_seconds":0.25}""",
+            await LineOf(new ReconnectingEvent(_time, TimeSpan.FromSeconds(0.25))));
+        Assert.Equal($$"""{"event":"draining",{{Time}}}""", await LineOf(new DrainingEvent(_time)));
+        Assert.Equal($$"""{"event":"stopped",{{Time}}}""", await LineOf(new StoppedEvent(_time)));
+        Assert.Equal($$"""{"event":"lines_dropped",{{Time}},"count":9}""", await LineOf(new LinesDroppedEvent(_time, 9)));
+    }
+}
