@@ -140,7 +140,9 @@ public sealed class PrometheusCollectorTests : IDisposable
         Assert.InRange(result.Samples["process_start_time_seconds"], 1.6e9, DateTimeOffset.UtcNow.ToUnixTimeSeconds() + 1);
         Assert.Contains(result.Samples.Keys, key => key.StartsWith("tunnel2_build_info{", StringComparison.Ordinal));
         Assert.Contains(result.Types.Keys, key => key.StartsWith("dotnet_gc_", StringComparison.Ordinal));
-        Assert.Contains(result.Types.Keys, key => key.StartsWith("dotnet_thread_pool_", StringComparison.Ordinal));
+        Assert.Equal("gauge", result.Types["dotnet_thread_pool_thread_count"]);
+        Assert.Equal("gauge", result.Types["dotnet_thread_pool_queue_length"]);
+        Assert.Equal("counter", result.Types["dotnet_thread_pool_work_item_count_total"]);
     }
 
     [Fact]
