@@ -13,7 +13,7 @@ internal static class ErrorPage
     private const string Style = """
         :root{color-scheme:light dark;--bg:#f6f7f9;--card:#fff;--text:#1c2430;--soft:#5b6675;--line:#d9dee6;--ok:#1a7f4b;--bad:#c2332b;--badbg:#fdeceb}
         @media(prefers-color-scheme:dark){:root{--bg:#11151b;--card:#1a2029;--text:#e7ebf1;--soft:#9aa6b6;--line:#323b48;--ok:#4cc38a;--bad:#ff8078;--badbg:#3a2022}}
-        *{box-sizing:border-box}
+        *,::before,::after{box-sizing:border-box}
         body{margin:0;min-height:100vh;display:grid;place-items:center;padding:24px;background:var(--bg);color:var(--text);font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
         main{width:100%;max-width:600px;padding:32px;background:var(--card);border:1px solid var(--line);border-radius:14px}
         .status{margin:0;color:var(--soft);font-size:14px;letter-spacing:.02em}

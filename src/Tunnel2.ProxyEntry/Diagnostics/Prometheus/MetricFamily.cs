@@ -11,6 +11,9 @@ internal sealed class MetricFamily
     /// <summary>How many tag sets an instrument may have. Further ones are counted as lost instead of growing without end.</summary>
     public const int MaxTagSets = 1000;
 
+    // .NET 10 declares these two levels as counters; as a Prometheus counter every fall would look like a restart.
+    private static readonly string[] _levels = ["dotnet.thread_pool.thread.count", "dotnet.thread_pool.queue.length"];
+
     private readonly PrometheusCollector _collector;
     private readonly TagSetTable _cells;
     private readonly double[] _bounds;
@@ -142,7 +145,7 @@ internal sealed class MetricFamily
     {
         var kind = instrument.GetType().GetGenericTypeDefinition();
         return kind == typeof(Counter<>) ? (PrometheusType.Counter, Recording.Add)
-            : kind == typeof(ObservableCounter<>) ? (PrometheusType.Counter, Recording.Set)
+            : kind == typeof(ObservableCounter<>) && !_levels.Contains(instrument.Name) ? (PrometheusType.Counter, Recording.Set)
             : kind == typeof(UpDownCounter<>) ? (PrometheusType.Gauge, Recording.Add)
             : kind == typeof(Histogram<>) ? (PrometheusType.Histogram, Recording.Observe)
             : (PrometheusType.Gauge, Recording.Set);

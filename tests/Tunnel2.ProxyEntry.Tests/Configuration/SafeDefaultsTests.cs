@@ -1,0 +1,130 @@
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
+
+namespace Tunnel2.ProxyEntry.Tests.Configuration;
+
+public sealed class SafeDefaultsTests : IDisposable
+{
+    private readonly string _directory = Directory.CreateTempSubdirectory("tunnel2-settings-").FullName;
+
+    [Theory]
+    [InlineData("0.0.0.0:12001")]
+    [InlineData("*:12001")]
+    [InlineData("[::]:12001")]
+    [InlineData("192.0.2.1:12001")]
+    public void An_uplink_off_loopback_needs_tokens_and_tls_and_says_so(string listen)
+    {
+        var errors = SettingsFixture.Load("Uplink:Listen=" + listen).Errors;
+
+        Assert.Equal(2, errors.Count);
+        Assert.All(errors, error => Assert.Equal("Tunnel2:Uplink:Listen", error.Key));
+        Assert.Contains(errors, error => error.Message.Contains("Tunnel2:AllowAnonymousAgents=true", StringComparison.Ordinal));
+        Assert.Contains(errors, error => error.Message.Contains("Tunnel2:Uplink:AllowPlaintext=true", StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public void An_uplink_off_loopback_starts_with_a_token_and_a_certificate()
+    {
+        var settings = SettingsFixture.LoadValid(
+            "Uplink:Listen=*:12001",
+            "Uplink:Certificate=" + WriteCertificate("uplink.pem"),
+            "Agents:ci:TokenHash=" + SettingsFixture.HashSetting("t"));
+
+        Assert.False(settings.AnonymousAgentsAllowed);
+        using var certificate = settings.UplinkCertificate!.Load([]);
+        Assert.True(certificate.HasPrivateKey);
+    }
+
+    [Fact]
+    public void An_uplink_off_loopback_starts_when_both_dangers_are_accepted()
+    {
+        Assert.True(SettingsFixture.LoadValid(
+            "Uplink:Listen=*:12001", "AllowAnonymousAgents=true", "Uplink:AllowPlaintext=true").AnonymousAgentsAllowed);
+    }
+
+    [Fact]
+    public void An_agent_without_a_hash_does_not_open_the_server()
+    {
+        var errors = SettingsFixture.Load("Uplink:Listen=*:12001", "Uplink:AllowPlaintext=true", "Agents:ci:TokenHash=").Errors;
+
+        Assert.Equal("Tunnel2:Agents:ci:TokenHash", Assert.Single(errors).Key);
+    }
+
+    [Fact]
+    public void Admin_off_loopback_starts_with_a_token()
+    {
+        Assert.NotNull(SettingsFixture.LoadValid("Admin:Listen=*:12002", "Admin:Token=x").AdminToken);
+    }
+
+    [Fact]
+    public void An_empty_admin_token_off_loopback_is_one_mistake()
+    {
+        Assert.Equal("Tunnel2:Admin:Token", Assert.Single(SettingsFixture.Load("Admin:Listen=*:12002", "Admin:Token=").Errors).Key);
+    }
+
+    [Fact]
+    public void Https_uses_the_certificate_of_the_uplink_unless_it_has_its_own()
+    {
+        var uplink = WriteCertificate("uplink.pem");
+        var own = WriteCertificate("own.pem");
+
+        var shared = SettingsFixture.LoadValid("Public:HttpsListen=*:12443", "Uplink:Certificate=" + uplink);
+        var separate = SettingsFixture.LoadValid(
+            "Public:HttpsListen=*:12443", "Public:HttpListen=off", "Uplink:Certificate=" + uplink, "Public:Certificate=" + own);
+
+        Assert.Equal(uplink, shared.HttpsCertificate?.Path);
+        Assert.Equal(own, separate.HttpsCertificate?.Path);
+        Assert.Null(separate.HttpListen);
+    }
+
+    [Fact]
+    public void A_pkcs12_file_is_loaded_with_its_password_and_refused_with_another()
+    {
+        var path = Path.Combine(_directory, "server.pfx");
+        using (var certificate = CreateCertificate())
+        {
+            File.WriteAllBytes(path, certificate.Export(X509ContentType.Pkcs12, "right"));
+        }
+
+        SettingsFixture.LoadValid("Uplink:Certificate=" + path, "Uplink:CertificatePassword=right");
+        var error = Assert.Single(SettingsFixture.Load("Uplink:Certificate=" + path, "Uplink:CertificatePassword=wrong").Errors);
+
+        Assert.Equal("Tunnel2:Uplink:Certificate", error.Key);
+    }
+
+    [Fact]
+    public void A_certificate_without_its_key_is_a_mistake()
+    {
+        var path = Path.Combine(_directory, "public-only.pem");
+        using (var certificate = CreateCertificate())
+        {
+            File.WriteAllText(path, certificate.ExportCertificatePem());
+        }
+
+        Assert.Equal("Tunnel2:Uplink:Certificate", Assert.Single(SettingsFixture.Load("Uplink:Certificate=" + path).Errors).Key);
+    }
+
+    [Fact]
+    public void A_key_without_a_certificate_is_a_mistake()
+    {
+        Assert.Equal("Tunnel2:Uplink:Certificate", Assert.Single(SettingsFixture.Load("Uplink:CertificateKey=x.pem").Errors).Key);
+    }
+
+    public void Dispose() => Directory.Delete(_directory, recursive: true);
+
+    private static X509Certificate2 CreateCertificate()
+    {
+        using var key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
+        var request = new CertificateRequest("CN=tunnel.test", key, HashAlgorithmName.SHA256);
+        return request.CreateSelfSigned(DateTimeOffset.UnixEpoch, DateTimeOffset.UnixEpoch.AddYears(100));
+    }
+
+    private string WriteCertificate(string name)
+    {
+        var path = Path.Combine(_directory, name);
+        using var certificate = CreateCertificate();
+        using var key = certificate.GetECDsaPrivateKey()!;
+        File.WriteAllText(path, certificate.ExportCertificatePem() + "\n" + key.ExportPkcs8PrivateKeyPem());
+        return path;
+    }
+}

@@ -1,0 +1,24 @@
+using Microsoft.Extensions.Configuration;
+using Tunnel2.ProxyEntry.Configuration;
+
+namespace Tunnel2.ProxyEntry.Tests.Configuration;
+
+/// <summary>Loads settings from "Key=value" texts relative to section Tunnel2.</summary>
+internal static class SettingsFixture
+{
+    public static SettingsLoadResult Load(params string[] settings)
+    {
+        var values = settings.Select(setting => setting.Split('=', 2)).ToDictionary(
+            pair => "Tunnel2:" + pair[0], pair => (string?)pair[1], StringComparer.OrdinalIgnoreCase);
+        return SettingsLoader.Load(new ConfigurationBuilder().AddInMemoryCollection(values).Build());
+    }
+
+    public static ProxyEntrySettings LoadValid(params string[] settings)
+    {
+        var result = Load(settings);
+        Assert.True(result.IsValid, SettingsErrorFormatter.Format(result.Errors));
+        return result.Settings;
+    }
+
+    public static string HashSetting(string token) => TokenHash.FromToken(token).ToSetting();
+}

@@ -1,0 +1,221 @@
+using System.Net;
+using System.Text;
+using Microsoft.Extensions.Configuration;
+using Tunnel2.ProxyEntry.Configuration;
+
+namespace Tunnel2.ProxyEntry.Tests.Configuration;
+
+public sealed class SettingsLoaderTests
+{
+    [Fact]
+    public void No_settings_at_all_give_the_documented_defaults()
+    {
+        var settings = SettingsFixture.LoadValid();
+
+        Assert.Equal(new IPEndPoint(IPAddress.Loopback, 12000), settings.HttpListen);
+        Assert.Null(settings.HttpsListen);
+        Assert.Equal(new IPEndPoint(IPAddress.Loopback, 12001), settings.UplinkListen);
+        Assert.Equal(new IPEndPoint(IPAddress.Loopback, 12002), settings.AdminListen);
+        Assert.Null(settings.UplinkCertificate);
+        Assert.Null(settings.AdminToken);
+        Assert.Equal("localhost", settings.Domain);
+        Assert.Equal("e1", settings.EntryId);
+        Assert.False(settings.TestMode);
+        Assert.Equal(EngineMode.Auto, settings.Engine);
+        Assert.True(settings.AnonymousAgentsAllowed);
+        Assert.Equal(0, settings.Agents.Count);
+        Assert.True(settings.TrustedProxies.IsEmpty);
+        Assert.Equal(TimeSpan.FromSeconds(10), settings.BackendConnectTimeout);
+        Assert.Equal(Timeout.InfiniteTimeSpan, settings.BackendHeadersTimeout);
+        Assert.Equal(TimeSpan.FromMinutes(5), settings.BodyIdleTimeout);
+    }
+
+    [Fact]
+    public void All_settings_are_read()
+    {
+        var settings = SettingsFixture.LoadValid(
+            "Public:HttpListen=*:80",
+            "Uplink:Listen=[::1]:7001",
+            "Admin:Listen=localhost:0",
+            "Admin:Token=secret",
+            "Domain=Tunnel.Example.COM.",
+            "EntryId=EU1",
+            "TestMode=true",
+            "Engine=event-loop",
+            "AllowAnonymousAgents=false",
+            "Agents:ci:TokenHash=" + SettingsFixture.HashSetting("t1"),
+            "Agents:ci:Names=web, api-*",
+            "Agents:ci:Tier=pro",
+            "TrustedProxies=10.0.0.0/8,192.0.2.1",
+            "Timeouts:BackendConnect=500ms",
+            "Timeouts:BackendHeaders=1.5m",
+            "Timeouts:BodyIdle=off");
+
+        Assert.Equal(80, settings.HttpListen?.Port);
+        Assert.Equal(new IPEndPoint(IPAddress.IPv6Loopback, 7001), settings.UplinkListen);
+        Assert.Equal(new IPEndPoint(IPAddress.Loopback, 0), settings.AdminListen);
+        Assert.True(settings.AdminToken?.Matches("secret"u8));
+        Assert.Equal("tunnel.example.com", settings.Domain);
+        Assert.Equal("eu1", settings.EntryId);
+        Assert.True(settings.TestMode);
+        Assert.Equal(EngineMode.EventLoop, settings.Engine);
+        Assert.False(settings.AnonymousAgentsAllowed);
+        var agent = settings.Agents.Find("CI");
+        Assert.NotNull(agent);
+        Assert.Equal(["web", "api-*"], agent.Names.Select(name => name.ToString()));
+        Assert.Equal("pro", agent.Tier);
+        Assert.True(settings.TrustedProxies.Contains(IPAddress.Parse("10.1.2.3")));
+        Assert.Equal(TimeSpan.FromMilliseconds(500), settings.BackendConnectTimeout);
+        Assert.Equal(TimeSpan.FromSeconds(90), settings.BackendHeadersTimeout);
+        Assert.Equal(Timeout.InfiniteTimeSpan, settings.BodyIdleTimeout);
+    }
+
+    [Theory]
+    [InlineData("Public:HttpListen", "nonsense")]
+    [InlineData("Public:HttpListen", "off")]
+    [InlineData("Public:HttpsListen", "127.0.0.1:12443")]
+    [InlineData("Public:Certificate", "/does/not/exist.pem")]
+    [InlineData("Uplink:Listen", "nonsense")]
+    [InlineData("Uplink:Listen", "127.0.0.1:70000")]
+    [InlineData("Uplink:Listen", "::1:12001")]
+    [InlineData("Uplink:Listen", "1:12001")]
+    [InlineData("Uplink:Listen", "[127.0.0.1]:12001")]
+    [InlineData("Uplink:Listen", "example.com:12001")]
+    [InlineData("Uplink:Listen", "127.0.0.1:12000")]
+    [InlineData("Uplink:Certificate", "/does/not/exist.pem")]
+    [InlineData("Uplink:AllowPlaintext", "maybe")]
+    [InlineData("Admin:Listen", "0.0.0.0:12002")]
+    [InlineData("Admin:Listen", "off")]
+    [InlineData("Admin:Token", "")]
+    [InlineData("Admin:Token", "with space")]
+    [InlineData("Domain", "example.com:80")]
+    [InlineData("Domain", "127.0.0.1")]
+    [InlineData("Domain", "-x.example.com")]
+    [InlineData("Domain", "a..b")]
+    [InlineData("Domain", ".")]
+    [InlineData("EntryId", "thirteenchars")]
+    [InlineData("EntryId", "-e1")]
+    [InlineData("EntryId", "e.1")]
+    [InlineData("TestMode", "2")]
+    [InlineData("Engine", "warp")]
+    [InlineData("AllowAnonymousAgents", "perhaps")]
+    [InlineData("AllowAnonymousAgents", "false")]
+    [InlineData("TrustedProxies", "10.0.0.1/8")]
+    [InlineData("TrustedProxies", "10.0.0.0/33")]
+    [InlineData("TrustedProxies", "proxy.example.com")]
+    [InlineData("TrustedProxies", "10")]
+    [InlineData("Timeouts:BackendConnect", "abc")]
+    [InlineData("Timeouts:BackendConnect", "10")]
+    [InlineData("Timeouts:BackendConnect", "-1s")]
+    [InlineData("Timeouts:BackendConnect", "off")]
+    [InlineData("Timeouts:BackendConnect", "11m")]
+    [InlineData("Timeouts:BackendHeaders", "0s")]
+    [InlineData("Timeouts:BackendHeaders", "-00:00:10")]
+    [InlineData("Timeouts:BodyIdle", "99999999999999999999h")]
+    [InlineData("Timeouts:BodyIdle", "25h")]
+    [InlineData("Timeouts:BodyIdle", "1.2.3s")]
+    public void Every_invalid_value_gives_one_message_that_names_its_key(string key, string value)
+    {
+        var (settings, errors) = SettingsFixture.Load($"{key}={value}");
+
+        Assert.Null(settings);
+        var error = Assert.Single(errors);
+        Assert.Equal("Tunnel2:" + key, error.Key);
+        Assert.Matches("[.?]$", error.Message);
+    }
+
+    [Fact]
+    public void All_mistakes_are_reported_at_once()
+    {
+        var (_, errors) = SettingsFixture.Load(
+            "Timeouts:BackendConnect=abc", "Uplink:Listen=nonsense", "Domian=example.com", "EntryId=!", "Admin:Listen=0.0.0.0:1");
+
+        Assert.Equal(
+            ["Tunnel2:Admin:Listen", "Tunnel2:Domian", "Tunnel2:EntryId", "Tunnel2:Timeouts:BackendConnect", "Tunnel2:Uplink:Listen"],
+            errors.Select(error => error.Key).Order(StringComparer.Ordinal));
+    }
+
+    [Theory]
+    [InlineData("Domian", "Domain")]
+    [InlineData("HttpListen", "Public:HttpListen")]
+    [InlineData("Uplnk:Listen", "Uplink:Listen")]
+    [InlineData("Uplink:Certficate", "Uplink:Certificate")]
+    [InlineData("TrustedProxy", "TrustedProxies")]
+    [InlineData("Agents:web:Token", "Agents:web:TokenHash")]
+    [InlineData("Timeouts:BackendHeader", "Timeouts:BackendHeaders")]
+    public void A_misspelt_key_is_a_mistake_with_a_suggestion(string written, string meant)
+    {
+        var (_, errors) = SettingsFixture.Load(written + "=x");
+
+        Assert.Contains(errors, error => error.Key == "Tunnel2:" + written
+            && error.Message == $"unknown setting Tunnel2:{written}, did you mean Tunnel2:{meant}?");
+    }
+
+    [Theory]
+    [InlineData("Frobnicate=1", "Tunnel2:Frobnicate")]
+    [InlineData("Domain:Name=1", "Tunnel2:Domain:Name")]
+    [InlineData("Uplink=1", "Tunnel2:Uplink")]
+    [InlineData("Agents=1", "Tunnel2:Agents")]
+    public void Keys_at_the_wrong_place_are_mistakes(string setting, string key)
+    {
+        Assert.Equal(key, Assert.Single(SettingsFixture.Load(setting).Errors).Key);
+    }
+
+    [Fact]
+    public void Keys_are_read_in_any_case()
+    {
+        Assert.Equal("example.com", SettingsFixture.LoadValid("dOMAIN=example.com").Domain);
+    }
+
+    [Fact]
+    public void Json_arrays_and_nulls_are_read()
+    {
+        const string Json = """
+            {"Tunnel2":{"Domain":null,"TrustedProxies":["::1","10.0.0.0/8"],"Agents":{"ci":{"TokenHash":"HASH","Names":["web"]}}}}
+            """;
+        using var stream = new MemoryStream(Encoding.UTF8.GetBytes(Json.Replace("HASH", SettingsFixture.HashSetting("t"), StringComparison.Ordinal)));
+
+        var (settings, errors) = SettingsLoader.Load(new ConfigurationBuilder().AddJsonStream(stream).Build());
+
+        Assert.Empty(errors);
+        Assert.NotNull(settings);
+        Assert.Equal("localhost", settings.Domain);
+        Assert.True(settings.TrustedProxies.Contains(IPAddress.IPv6Loopback));
+        Assert.True(settings.Agents.IsConfiguredName("web"));
+    }
+
+    [Fact]
+    public void Options_filled_by_hand_are_checked_too()
+    {
+        var options = new ProxyEntryOptions { EntryId = "" };
+
+        Assert.Equal("Tunnel2:EntryId", Assert.Single(SettingsLoader.Load(options).Errors).Key);
+    }
+
+    [Fact]
+    public void The_formatted_mistakes_have_a_line_each()
+    {
+        var text = SettingsErrorFormatter.Format([new("Tunnel2:A", "is wrong."), new("Tunnel2:B", "too.")]);
+
+        Assert.Equal("tunnel2-entry cannot start: 2 settings are wrong.\n  Tunnel2:A: is wrong.\n  Tunnel2:B: too.\n", text);
+    }
+
+    [Fact]
+    public void A_value_in_a_message_is_cut_and_without_control_characters()
+    {
+        Assert.Equal("\"a?[31mb\"", SettingsErrorFormatter.Quote("a\u001b[31mb"));
+        Assert.Equal(83, SettingsErrorFormatter.Quote(new string('x', 500)).Length);
+    }
+
+    [Fact]
+    public void No_secret_appears_in_settings_or_messages()
+    {
+        var valid = SettingsFixture.LoadValid("Admin:Token=s3cr3t");
+        var invalid = SettingsFixture.Load("Admin:Token=s3cr3t pass", "Agents:a:TokenHash=s3cr3t", "Uplink:CertificatePassword=s3cr3t");
+
+        Assert.DoesNotContain("s3cr3t", valid.ToString(), StringComparison.Ordinal);
+        Assert.DoesNotContain(valid.AdminToken!.ToSetting()[7..], $"{valid} {valid.AdminToken}", StringComparison.Ordinal);
+        Assert.Equal(3, invalid.Errors.Count);
+        Assert.DoesNotContain("s3cr3t", SettingsErrorFormatter.Format(invalid.Errors), StringComparison.Ordinal);
+    }
+}
