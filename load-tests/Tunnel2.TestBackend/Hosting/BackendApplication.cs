@@ -48,18 +48,27 @@ internal sealed class BackendApplication : IHttpApplication<BackendRequest>
 
     public Task ProcessRequestAsync(BackendRequest context)
     {
-        if (_signals is not null)
-        {
-            context.BeginTracking(SignalsOf(context.Http.Request.Path.Value ?? ""));
-        }
-
-        return BackendHandler.HandleAsync(context.Http);
+        return _signals is null ? BackendHandler.HandleAsync(context.Http) : ProcessTrackedAsync(context);
     }
 
     public void DisposeContext(BackendRequest context, Exception? exception)
     {
-        context.EndTracking();
+        context.SignalCompleted();
         context.Http.Uninitialize();
         Interlocked.Increment(ref _completed);
+    }
+
+    private async Task ProcessTrackedAsync(BackendRequest context)
+    {
+        context.BeginTracking(SignalsOf(context.Http.Request.Path.Value ?? ""));
+        try
+        {
+            await BackendHandler.HandleAsync(context.Http);
+        }
+        finally
+        {
+            // Before Kestrel sends the end of the response: a caller that has it all and closes has aborted nothing.
+            context.StopWatchingForAbort();
+        }
     }
 }

@@ -25,14 +25,12 @@ internal sealed class BackendRequest
         signals.Arrived.Increment();
     }
 
-    public void EndTracking()
+    public void StopWatchingForAbort() => _abortRegistration.Dispose();
+
+    public void SignalCompleted()
     {
-        if (_signals is { } signals)
-        {
-            _abortRegistration.Dispose();
-            _signals = null;
-            signals.Completed.Increment();
-        }
+        _signals?.Completed.Increment();
+        _signals = null;
     }
 
     private void OnAborted()
