@@ -17,8 +17,11 @@ internal static class FieldSyntax
     /// </summary>
     public static bool IsFieldValue(ReadOnlySpan<byte> value) => ByteScanner.EndOfFieldValue(value, 0) == value.Length;
 
-    /// <summary>Whether <paramref name="target"/> is a non-empty run of visible ASCII without <c>#</c>; says nothing about its form.</summary>
-    public static bool IsTarget(ReadOnlySpan<byte> target) => !target.IsEmpty && ByteScanner.EndOfTarget(target, 0) == target.Length;
+    /// <summary>
+    /// Whether <paramref name="target"/> is a non-empty run of visible ASCII without <c>#</c> and without a backslash before the query; says
+    /// nothing about its form.
+    /// </summary>
+    public static bool IsTarget(ReadOnlySpan<byte> target) => !target.IsEmpty && ByteScanner.EndOfTarget(target, 0, 0) == target.Length;
 
     /// <summary>Whether <paramref name="value"/> is a host name or address with an optional port, as a Host field must have it.</summary>
     public static bool IsHost(ReadOnlySpan<byte> value) => AuthoritySyntax.IsHostAndPort(value);

@@ -15,7 +15,10 @@ internal enum Http1Error : byte
     /// <summary>CONNECT, which a reverse proxy does not serve.</summary>
     ConnectNotSupported,
 
-    /// <summary>The request target is empty, has a byte outside visible ASCII, or is of no form that fits its method (RFC 9112 section 3.2).</summary>
+    /// <summary>
+    /// The request target is empty, has a byte outside visible ASCII, has a backslash in its path, or is of no form that fits its method
+    /// (RFC 9112 section 3.2).
+    /// </summary>
     InvalidTarget,
 
     /// <summary>The request target has a fragment, which is never sent (RFC 9112 section 3.2).</summary>
@@ -56,6 +59,11 @@ internal enum Http1Error : byte
 
     /// <summary>A field name that is empty or has a byte that no token may have.</summary>
     InvalidFieldName,
+
+    /// <summary>
+    /// <c>Content_Length</c> or <c>Transfer_Encoding</c> in a request: a legal name that CGI-like backends take for the one with a hyphen.
+    /// </summary>
+    AmbiguousFieldName,
 
     /// <summary>A control character in a field value or reason phrase.</summary>
     ControlCharacter,

@@ -21,6 +21,9 @@ internal enum KnownField : byte
     /// <summary>Connection (hop-by-hop).</summary>
     Connection,
 
+    /// <summary><c>Content_Length</c> or <c>Transfer_Encoding</c>, which CGI-like backends cannot tell from the real ones.</summary>
+    FramingLookalike,
+
     /// <summary>Expect.</summary>
     Expect,
 

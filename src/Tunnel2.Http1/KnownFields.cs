@@ -25,7 +25,8 @@ internal static class KnownFields
             12 => Is(name, "content-type"u8) ? KnownField.ContentType : Is(name, "proxy-status"u8) ? KnownField.ProxyStatus : KnownField.None,
             13 => Is(name, "authorization"u8) ? KnownField.Authorization : KnownField.None,
             14 => Is(name, "content-length"u8) ? KnownField.ContentLength
-                : Is(name, "http2-settings"u8) ? KnownField.Http2Settings : KnownField.None,
+                : Is(name, "http2-settings"u8) ? KnownField.Http2Settings
+                : IsWithUnderscore(name, 7, "content"u8, "length"u8) ? KnownField.FramingLookalike : KnownField.None,
             15 => Is(name, "x-forwarded-for"u8) ? KnownField.XForwardedFor : KnownField.None,
             16 => OfSixteen(name),
             17 => OfSeventeen(name),
@@ -84,9 +85,13 @@ internal static class KnownFields
     {
         's' when Is(name, "sec-websocket-key"u8) => KnownField.SecWebSocketKey,
         't' when Is(name, "transfer-encoding"u8) => KnownField.TransferEncoding,
+        't' when IsWithUnderscore(name, 8, "transfer"u8, "encoding"u8) => KnownField.FramingLookalike,
         'x' when Is(name, "x-forwarded-proto"u8) => KnownField.XForwardedProto,
         _ => KnownField.None,
     };
+
+    private static bool IsWithUnderscore(ReadOnlySpan<byte> name, int index, ReadOnlySpan<byte> before, ReadOnlySpan<byte> after) =>
+        name[index] == (byte)'_' && Is(name[..index], before) && Is(name[(index + 1)..], after);
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static bool Is(ReadOnlySpan<byte> name, ReadOnlySpan<byte> lower) => AsciiCase.EqualsLower(name, lower);

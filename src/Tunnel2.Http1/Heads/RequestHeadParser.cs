@@ -109,7 +109,7 @@ internal sealed class RequestHeadParser : MessageHeadParser
             position = ByteScanner.EndOfToken(buffer, position);
             if (position - _lineStart > Limits.MaxMethodBytes)
             {
-                return Fail(Http1Error.MethodTooLong, position);
+                return Fail(Http1Error.MethodTooLong, _lineStart + Limits.MaxMethodBytes);
             }
 
             if (position >= buffer.Length)
@@ -130,10 +130,10 @@ internal sealed class RequestHeadParser : MessageHeadParser
 
         if (_step == Step.Target)
         {
-            position = ByteScanner.EndOfTarget(buffer, position);
+            position = ByteScanner.EndOfTarget(buffer, position, _targetStart);
             if (position - _lineStart + VersionPartBytes > Limits.MaxRequestLineBytes)
             {
-                return Fail(Http1Error.RequestLineTooLong, position);
+                return Fail(Http1Error.RequestLineTooLong, _lineStart);
             }
 
             if (position >= buffer.Length)
@@ -164,6 +164,8 @@ internal sealed class RequestHeadParser : MessageHeadParser
                 return ++HostCount > 1 ? Http1Error.DuplicateHost
                     : AuthoritySyntax.IsHostAndPort(field.Value(buffer)) ? Http1Error.None
                     : Http1Error.InvalidHost;
+            case KnownField.FramingLookalike:
+                return Http1Error.AmbiguousFieldName;
             case KnownField.Expect:
                 // HTTP/1.0 knows no 1xx responses: the expectation is ignored.
                 bool isContinue = AsciiCase.EqualsLower(field.Value(buffer), "100-continue"u8);

@@ -25,7 +25,9 @@ internal sealed class TrailerParser : FieldSectionParser
     // Connection, Upgrade and Expect are harmless here: whoever forwards drops them, as IsHopByHop says.
     /// <inheritdoc/>
     protected override Http1Error OnField(ReadOnlySpan<byte> buffer, in FieldRange field) =>
-        field.Known is KnownField.Host or KnownField.ContentLength or KnownField.TransferEncoding ? Http1Error.ForbiddenTrailer : Http1Error.None;
+        field.Known is KnownField.Host or KnownField.ContentLength or KnownField.TransferEncoding or KnownField.FramingLookalike
+            ? Http1Error.ForbiddenTrailer
+            : Http1Error.None;
 
     /// <inheritdoc/>
     protected override Http1Error OnEnd(ReadOnlySpan<byte> buffer) => Http1Error.None;

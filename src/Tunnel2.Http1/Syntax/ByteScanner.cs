@@ -21,6 +21,9 @@ internal static class ByteScanner
 
     private static readonly SearchValues<byte> _notTarget = SearchValues.Create(AllWhere(b => b is <= 0x20 or >= 0x7F or (byte)'#'));
 
+    private static readonly SearchValues<byte> _notTargetOrBackslash =
+        SearchValues.Create(AllWhere(b => b is <= 0x20 or >= 0x7F or (byte)'#' or (byte)'\\'));
+
     /// <summary>Index of the first byte from <paramref name="start"/> on that is not a token character (RFC 9110 section 5.6.2).</summary>
     public static int EndOfToken(ReadOnlySpan<byte> bytes, int start)
     {
@@ -67,13 +70,30 @@ internal static class ByteScanner
     }
 
     /// <summary>
-    /// Index of the first byte from <paramref name="start"/> on that a request target cannot have: anything but visible ASCII, and <c>#</c>.
+    /// Index of the first byte from <paramref name="start"/> on that a request target cannot have: anything but visible ASCII, <c>#</c>, and
+    /// a backslash before the query, which many take for a slash.
     /// </summary>
-    public static int EndOfTarget(ReadOnlySpan<byte> bytes, int start)
+    /// <param name="bytes">The bytes to look at.</param>
+    /// <param name="start">Where to begin.</param>
+    /// <param name="targetStart">Where the target began, if it was looked at in part before.</param>
+    public static int EndOfTarget(ReadOnlySpan<byte> bytes, int start, int targetStart)
+    {
+        int end = EndOfTargetOrBackslash(bytes, start);
+        if (end == bytes.Length || bytes[end] != (byte)'\\' || !bytes[targetStart..end].Contains((byte)'?'))
+        {
+            return end;
+        }
+
+        // Rare, and no reason to be slow twice: from here on a backslash is a byte like any other.
+        int found = bytes[end..].IndexOfAny(_notTarget);
+        return found < 0 ? bytes.Length : end + found;
+    }
+
+    private static int EndOfTargetOrBackslash(ReadOnlySpan<byte> bytes, int start)
     {
         if (!Vector256.IsHardwareAccelerated || bytes.Length < Step)
         {
-            int found = bytes[start..].IndexOfAny(_notTarget);
+            int found = bytes[start..].IndexOfAny(_notTargetOrBackslash);
             return found < 0 ? bytes.Length : start + found;
         }
 
@@ -134,7 +154,7 @@ internal static class ByteScanner
     private static Vector256<byte> NotTarget(Vector256<byte> bytes)
     {
         Vector256<byte> visible = AtMost(bytes - Vector256.Create((byte)0x21), 0x7E - 0x21);
-        return ~visible | Vector256.Equals(bytes, Vector256.Create((byte)'#'));
+        return ~visible | Vector256.Equals(bytes, Vector256.Create((byte)'#')) | Vector256.Equals(bytes, Vector256.Create((byte)'\\'));
     }
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]

@@ -29,7 +29,7 @@ internal ref struct HeadWriter
 
     /// <summary>Writes the request line of an HTTP/1.1 request.</summary>
     /// <param name="method">A token.</param>
-    /// <param name="target">Visible ASCII without <c>#</c>; its form is the caller's business.</param>
+    /// <param name="target">What <see cref="FieldSyntax.IsTarget"/> accepts; its form is the caller's business.</param>
     public void WriteRequestLine(ReadOnlySpan<byte> method, ReadOnlySpan<byte> target)
     {
         if (!FieldSyntax.IsToken(method) || !FieldSyntax.IsTarget(target))
