@@ -1,6 +1,5 @@
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.FlowControl;
-using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Headers;
 
 namespace Tunnel2.Protocol.Tests.Specification;
@@ -16,9 +15,6 @@ internal enum StreamEnd
 /// <summary>One side's view of a slot: part of <see cref="UplinkModel"/>.</summary>
 internal sealed class StreamModel
 {
-    private bool _upgradeRequested;
-    private bool _upgraded;
-
     public ushort Generation { get; private set; }
 
     public StreamEnd Sent { get; set; }
@@ -37,53 +33,23 @@ internal sealed class StreamModel
     {
         Generation = generation;
         Sent = Received = StreamEnd.None;
-        HeadReceived = _upgradeRequested = _upgraded = false;
+        HeadReceived = false;
         Window = new ReceiveWindow(window);
         Credit = new SendCredit(window);
     }
 
-    /// <summary>Remembers of this side's own blocks what the rules for the peer's need.</summary>
-    public void NoteHeads(FrameHeader header, ReadOnlySpan<byte> payload)
-    {
-        if (header.Type == FrameType.Headers)
-        {
-            Assert.Equal(ProtocolError.None, HeaderBlock.TrySplit(payload, out var bytes, out _));
-            Assert.Equal(ProtocolError.None, HeaderBlock.TryRead(bytes, out var block));
-            Note(block);
-        }
-    }
-
     /// <summary>The table of blocks in "HTTP over a stream".</summary>
-    public ProtocolError ReceiveBlock(bool isEntry, ReadOnlySpan<byte> bytes, int bodyLength, bool ends)
+    public ProtocolError ReceiveBlock(bool isEntry, HeaderBlock block, int bodyLength, bool ends)
     {
-        var error = HeaderBlock.TryRead(bytes, out var block);
-        if (error != ProtocolError.None)
-        {
-            return error;
-        }
-
         var allowed = block.Kind switch
         {
             HeaderBlockKind.Request => !isEntry && !HeadReceived,
-            HeaderBlockKind.Trailers => HeadReceived && !_upgraded && ends && bodyLength == 0,
+            HeaderBlockKind.Trailers => HeadReceived && ends && bodyLength == 0,
             _ when !isEntry || HeadReceived => false,
             _ when block.IsInterim => !ends && bodyLength == 0,
-            _ when block.Status == 101 => !ends && _upgradeRequested && block.Flags.HasFlag(HeaderBlockFlags.Upgrade),
             _ => true,
         };
-        if (!allowed)
-        {
-            return ProtocolError.UnexpectedHeaderBlock;
-        }
-
-        HeadReceived |= !block.IsInterim;
-        Note(block);
-        return ProtocolError.None;
-    }
-
-    private void Note(HeaderBlock block)
-    {
-        _upgradeRequested |= block.Kind == HeaderBlockKind.Request && block.Flags.HasFlag(HeaderBlockFlags.Upgrade);
-        _upgraded |= block.Kind == HeaderBlockKind.Response && block.Status == 101;
+        HeadReceived |= allowed && !block.IsInterim;
+        return allowed ? ProtocolError.None : ProtocolError.UnexpectedHeaderBlock;
     }
 }

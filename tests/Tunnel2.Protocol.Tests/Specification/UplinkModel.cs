@@ -54,7 +54,6 @@ internal sealed class UplinkModel
 
         Assert.False(OwesReset && header.Type != FrameType.Rst, "Who received RST and ended nothing answers with RST.");
         Assert.False(slot.Sent == StreamEnd.Rst, "Nothing is sent behind RST.");
-        slot.NoteHeads(header, frame[FrameHeader.Size..]);
         slot.Sent = header.Type == FrameType.Rst ? StreamEnd.Rst : header.EndsDirection ? StreamEnd.End : slot.Sent;
     }
 
@@ -117,14 +116,13 @@ internal sealed class UplinkModel
 
     private ProtocolError ReceiveStreamFrame(FrameHeader header, ReadOnlySpan<byte> payload)
     {
-        var block = ReadOnlySpan<byte>.Empty;
-        var body = header.Type == FrameType.Data ? payload : [];
-        if (header.Type == FrameType.Headers && HeaderBlock.TrySplit(payload, out block, out body) is not ProtocolError.None and var splitError)
+        var error = ReadBody(header.Type, payload, out var block, out var body);
+        if (error != ProtocolError.None)
         {
-            return splitError;
+            return error;
         }
 
-        var error = Find(header.Stream, header.Type, out var slot);
+        error = Find(header.Stream, header.Type, out var slot, isRequest: block.Kind == HeaderBlockKind.Request);
         if (error != ProtocolError.None)
         {
             return error;
@@ -161,19 +159,24 @@ internal sealed class UplinkModel
     }
 
     /// <summary>The table "Which stream is meant"; no error and no slot: the frame is dropped.</summary>
-    private ProtocolError Find(StreamId stream, FrameType type, out StreamModel? slot)
+    private ProtocolError Find(StreamId stream, FrameType type, out StreamModel? slot, bool isRequest = false)
     {
         slot = null;
+        if (isRequest && _isEntry)
+        {
+            return ProtocolError.StreamNotAllowed;
+        }
+
         if (stream.Slot >= _slots.Length)
         {
-            return ProtocolError.TooManyStreams;
+            return type == FrameType.Headers ? ProtocolError.TooManyStreams : ProtocolError.UnknownStream;
         }
 
         var found = _slots[stream.Slot];
         if (found.Generation != 0 && stream.Generation == found.Generation)
         {
             slot = found.IsOver ? null : found;
-            return ProtocolError.None;
+            return isRequest && !found.IsOver ? ProtocolError.StreamNotAllowed : ProtocolError.None;
         }
 
         if (found.Generation != 0 && StreamId.IsEarlierGeneration(stream.Generation, found.Generation))
@@ -181,17 +184,7 @@ internal sealed class UplinkModel
             return ProtocolError.None;
         }
 
-        if (type != FrameType.Headers)
-        {
-            return ProtocolError.UnknownStream;
-        }
-
-        if (_isEntry)
-        {
-            return ProtocolError.StreamNotAllowed;
-        }
-
-        if (stream.Generation != StreamId.NextGeneration(found.Generation))
+        if (!isRequest || stream.Generation != StreamId.NextGeneration(found.Generation))
         {
             return ProtocolError.UnknownStream;
         }
@@ -204,6 +197,19 @@ internal sealed class UplinkModel
         found.Open(stream.Generation, _streamWindow);
         slot = found;
         return ProtocolError.None;
+    }
+
+    private static ProtocolError ReadBody(FrameType type, ReadOnlySpan<byte> payload, out HeaderBlock block, out ReadOnlySpan<byte> body)
+    {
+        block = default;
+        body = type == FrameType.Data ? payload : [];
+        if (type != FrameType.Headers)
+        {
+            return ProtocolError.None;
+        }
+
+        var error = HeaderBlock.TrySplit(payload, out var bytes, out body);
+        return error != ProtocolError.None ? error : HeaderBlock.TryRead(bytes, out block);
     }
 
     private ProtocolError Drop(int bodyLength)
