@@ -1,3 +1,4 @@
+using System.Diagnostics.CodeAnalysis;
 using System.Runtime.CompilerServices;
 using System.Text;
 using Tunnel2.Client.Core.Backend;
@@ -29,21 +30,47 @@ internal sealed class BackendExchange
     private readonly Lock _gate = new();
     private readonly ResponseChunks _chunks = new();
     private readonly ExchangeCounters _counters = new();
+    private readonly Action _finish;
+    private ValueTaskAwaiter _running;
     private StreamId _id;
     private BackendConnection? _connection;
     private CancellationTokenSource? _connecting;
     private bool _aborted;
 
-    public BackendExchange(ExchangeContext context) => _context = context;
+    public BackendExchange(ExchangeContext context)
+    {
+        _context = context;
+        _finish = Finish;
+    }
 
     /// <summary>Serves a stream; returns at its first wait.</summary>
+    [SuppressMessage("Reliability", "CA2012", Justification = "Awaited by hand, and once: see the comment.")]
     public void Start(TunnelStream stream)
     {
         _counters.Reset();
         _chunks.Reset();
         _aborted = false;
-        _id = stream.Id;
-        _ = RunAsync(stream);
+        lock (_gate)
+        {
+            _id = stream.Id;
+        }
+
+        // Awaited by hand: a pooled task has to be asked for its result before it and this object may be used again.
+        _running = RunAsync(stream).GetAwaiter();
+        if (_running.IsCompleted)
+        {
+            Finish();
+        }
+        else
+        {
+            _running.UnsafeOnCompleted(_finish);
+        }
+    }
+
+    private void Finish()
+    {
+        _running.GetResult();
+        _context.Return(this);
     }
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
@@ -80,8 +107,12 @@ internal sealed class BackendExchange
             });
         }
 
+        lock (_gate)
+        {
+            _id = StreamId.Uplink;
+        }
+
         stream.Release();
-        _context.Return(this);
     }
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
