@@ -10,8 +10,8 @@ internal static class AgentRunnerFactory
     /// <summary>Chooses the engine for the process. The first lines of Main: the runtime reads its switches when the first socket is made.</summary>
     public static EngineMode PrepareEngine()
     {
-        EngineSetup.TryParse(Environment.GetEnvironmentVariable("TUNNEL2_ENGINE"), out var mode);
-        return EngineSetup.Prepare(mode);
+        // A word that is none of the modes is told by nobody here, before there is a console: it means auto.
+        return EngineSetup.Prepare(EngineSetup.TryParse(Environment.GetEnvironmentVariable("TUNNEL2_ENGINE"), out var mode) ? mode : EngineMode.Auto);
     }
 
     public static IAgentRunner Create() => new TunnelAgent(EngineSetup.Start(PrepareEngine()), TimeProvider.System);

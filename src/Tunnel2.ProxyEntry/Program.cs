@@ -1,1 +1,3 @@
-internal static class Program { private static int Main() => 0; }
+using Tunnel2.ProxyEntry.Hosting;
+
+return await ProxyEntryCommand.RunAsync(args);

@@ -9,13 +9,13 @@ namespace Tunnel2.ProxyEntry.Diagnostics;
 internal static partial class ProxyEntryLog
 {
     [LoggerMessage(2000, LogLevel.Information, "Agent {AgentId} connected from {RemoteEndPoint}: {PublicName} is public (session {SessionId}, agent {AgentVersion})")]
-    public static partial void AgentConnected(ILogger logger, string agentId, EndPoint? remoteEndPoint, string publicName, string sessionId, string agentVersion);
+    public static partial void AgentConnected(ILogger logger, string agentId, string remoteEndPoint, string publicName, string sessionId, string agentVersion);
 
     [LoggerMessage(2001, LogLevel.Information, "Agent {AgentId} disconnected: {PublicName} is offline after {Duration} ({Reason}, session {SessionId})")]
     public static partial void AgentDisconnected(ILogger logger, string agentId, string publicName, TimeSpan duration, string reason, string sessionId);
 
     [LoggerMessage(2002, LogLevel.Warning, "Agent from {RemoteEndPoint} rejected: {Reason} ({Detail})")]
-    public static partial void AgentRejected(ILogger logger, EndPoint? remoteEndPoint, string reason, string detail);
+    public static partial void AgentRejected(ILogger logger, string remoteEndPoint, string reason, string detail);
 
     [LoggerMessage(2003, LogLevel.Information, "Session {OldSessionId} of {PublicName} superseded by session {NewSessionId} of the same agent")]
     public static partial void SessionSuperseded(ILogger logger, string publicName, string oldSessionId, string newSessionId);
@@ -24,10 +24,16 @@ internal static partial class ProxyEntryLog
     public static partial void UplinkJoined(ILogger logger, int uplinkIndex, string sessionId, EndPoint? remoteEndPoint);
 
     [LoggerMessage(2005, LogLevel.Debug, "Uplink connection from {RemoteEndPoint} ended before its handshake: {Reason}")]
-    public static partial void HandshakeFailed(ILogger logger, EndPoint? remoteEndPoint, string reason);
+    public static partial void HandshakeFailed(ILogger logger, string remoteEndPoint, string reason);
 
     [LoggerMessage(2006, LogLevel.Debug, "No route for {Host}: {ErrorCode}")]
     public static partial void NotRouted(ILogger logger, string host, string errorCode);
+
+    [LoggerMessage(2007, LogLevel.Warning, "Accepting an agent's connection failed: {Reason}")]
+    public static partial void AcceptFailed(ILogger logger, string reason);
+
+    [LoggerMessage(2008, LogLevel.Error, "An agent's connection failed by a fault of ProxyEntry")]
+    public static partial void UplinkFault(ILogger logger, Exception exception);
 
     [LoggerMessage(2100, LogLevel.Warning, "Request {RequestId} for {PublicName} failed at the {Leg}: {ErrorCode}")]
     public static partial void RequestFailed(ILogger logger, string requestId, string publicName, string leg, string errorCode, Exception? exception);

@@ -1,0 +1,38 @@
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.ProxyEntry.Errors;
+
+namespace Tunnel2.ProxyEntry.Forwarding;
+
+/// <summary>Says of a stream that was cut short which leg failed, in the words that the visitor gets.</summary>
+internal static class FailureMapping
+{
+    public static ProxyError ToProxyError(this StreamFailure failure) => failure.Kind switch
+    {
+        StreamFailureKind.UplinkLost => ProxyError.UplinkLost,
+        StreamFailureKind.PeerReset => FromReset(failure.Reason, failure.Detail),
+        _ => ProxyError.Internal,
+    };
+
+    private static ProxyError FromReset(StreamResetReason reason, StreamResetDetail detail) => reason switch
+    {
+        StreamResetReason.Refused => ProxyError.AgentRefused,
+        StreamResetReason.BackendConnect => detail switch
+        {
+            StreamResetDetail.ConnectionRefused => ProxyError.BackendRefused,
+            StreamResetDetail.NameNotResolved => ProxyError.BackendNameNotResolved,
+            StreamResetDetail.ConnectTimeout => ProxyError.BackendConnectTimeout,
+            StreamResetDetail.TlsFailed => ProxyError.BackendTlsFailed,
+            _ => ProxyError.BackendUnreachable,
+        },
+        StreamResetReason.BackendTimeout => ProxyError.BackendTimeout,
+        StreamResetReason.BackendProtocol => detail switch
+        {
+            StreamResetDetail.ClosedBeforeResponse => ProxyError.BackendClosed,
+            StreamResetDetail.HeadTooLarge => ProxyError.BackendHeadTooLarge,
+            _ => ProxyError.BackendProtocol,
+        },
+        StreamResetReason.VisitorProtocol => ProxyError.BadRequest,
+        _ => ProxyError.AgentFailed,
+    };
+}

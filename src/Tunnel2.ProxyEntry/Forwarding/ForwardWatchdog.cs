@@ -1,0 +1,88 @@
+using Tunnel2.Protocol.Errors;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Errors;
+
+namespace Tunnel2.ProxyEntry.Forwarding;
+
+/// <summary>
+/// Ends requests that stand still for longer than the limits. One timer for all of them, and a linked list, so that a request costs two
+/// short locks. Limits are kept to within a second. Thread-safe.
+/// </summary>
+internal sealed class ForwardWatchdog : IDisposable
+{
+    private static readonly TimeSpan _period = TimeSpan.FromSeconds(1);
+
+    private readonly Lock _gate = new();
+    private readonly ForwardedRequest _list = new();
+    private readonly long _headLimit;
+    private readonly long _bodyLimit;
+    private readonly ITimer _timer;
+
+    public ForwardWatchdog(ProxyEntrySettings settings, TimeProvider timeProvider)
+    {
+        _headLimit = Milliseconds(settings.BackendHeadersTimeout);
+        _bodyLimit = Milliseconds(settings.BodyIdleTimeout);
+        _list.Next = _list;
+        _list.Previous = _list;
+        _timer = timeProvider.CreateTimer(static self => ((ForwardWatchdog)self!).Look(), this, _period, _period);
+    }
+
+    public void Add(ForwardedRequest request)
+    {
+        lock (_gate)
+        {
+            request.Previous = _list.Previous;
+            request.Next = _list;
+            _list.Previous!.Next = request;
+            _list.Previous = request;
+        }
+    }
+
+    public void Remove(ForwardedRequest request)
+    {
+        lock (_gate)
+        {
+            request.Previous!.Next = request.Next;
+            request.Next!.Previous = request.Previous;
+            request.Next = null;
+            request.Previous = null;
+        }
+    }
+
+    public void Dispose() => _timer.Dispose();
+
+    private void Look()
+    {
+        List<(ForwardedRequest Request, bool Head)>? late = null;
+        var now = Environment.TickCount64;
+        lock (_gate)
+        {
+            for (var request = _list.Next!; request != _list; request = request.Next!)
+            {
+                var idle = request.IdleMilliseconds(now);
+                if (request.Phase == ForwardPhase.Head && idle > _headLimit)
+                {
+                    (late ??= []).Add((request, true));
+                }
+                else if (request.Phase == ForwardPhase.Body && idle > _bodyLimit)
+                {
+                    (late ??= []).Add((request, false));
+                }
+            }
+        }
+
+        foreach (var (request, head) in late ?? [])
+        {
+            if (head)
+            {
+                request.Cut(ProxyError.BackendTimeout, StreamResetReason.BackendTimeout);
+            }
+            else
+            {
+                request.Cut(ProxyError.BodyIdleTimeout, StreamResetReason.BackendTimeout, StreamResetDetail.BodyIdle);
+            }
+        }
+    }
+
+    private static long Milliseconds(TimeSpan limit) => limit == Timeout.InfiniteTimeSpan ? long.MaxValue : (long)limit.TotalMilliseconds;
+}

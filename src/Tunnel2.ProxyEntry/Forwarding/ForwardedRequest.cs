@@ -1,0 +1,104 @@
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.ProxyEntry.Errors;
+
+namespace Tunnel2.ProxyEntry.Forwarding;
+
+/// <summary>
+/// What the forwarder keeps of one request while it is under way: its stream, how far it came, and when something last moved. Used by one
+/// request at a time and again by the next.
+/// </summary>
+internal sealed class ForwardedRequest
+{
+    private readonly Lock _gate = new();
+    private TunnelStream? _stream;
+    private ProxyError? _cutBy;
+    private long _lastProgress;
+
+    /// <summary>Neighbours in the watchdog's list; its lock guards them.</summary>
+    public ForwardedRequest? Next { get; set; }
+
+    /// <summary>Neighbours in the watchdog's list; its lock guards them.</summary>
+    public ForwardedRequest? Previous { get; set; }
+
+    /// <summary>Where the request stands: what it waits for decides which limit holds.</summary>
+    public ForwardPhase Phase { get; set; }
+
+    /// <summary>Body bytes received from the visitor.</summary>
+    public long BytesReceived { get; set; }
+
+    /// <summary>Body bytes sent to the visitor.</summary>
+    public long BytesSent { get; set; }
+
+    /// <summary>The status of the response, or 0.</summary>
+    public int Status { get; set; }
+
+    /// <summary>Whether the response has begun, which the request's pump waits for where the visitor expects a 100.</summary>
+    public TaskCompletionSource? MayReadBody { get; set; }
+
+    /// <summary>What ProxyEntry itself cut the request for, or null.</summary>
+    public ProxyError? CutBy => _cutBy;
+
+    /// <summary>Milliseconds since something moved.</summary>
+    public long IdleMilliseconds(long now) => now - Volatile.Read(ref _lastProgress);
+
+    public void Begin()
+    {
+        Phase = ForwardPhase.Idle;
+        BytesReceived = 0;
+        BytesSent = 0;
+        Status = 0;
+        MayReadBody = null;
+        _cutBy = null;
+        Touch();
+    }
+
+    /// <summary>Something moved.</summary>
+    public void Touch() => Volatile.Write(ref _lastProgress, Environment.TickCount64);
+
+    public void Attach(TunnelStream stream)
+    {
+        lock (_gate)
+        {
+            _stream = stream;
+        }
+    }
+
+    /// <summary>The stream is about to be released.</summary>
+    public void Detach()
+    {
+        lock (_gate)
+        {
+            _stream = null;
+        }
+    }
+
+    /// <summary>Cuts the request from outside: the visitor left, or a limit was reached.</summary>
+    public void Cut(ProxyError? error, StreamResetReason reason, StreamResetDetail detail = StreamResetDetail.None)
+    {
+        lock (_gate)
+        {
+            if (_stream is { } stream)
+            {
+                _cutBy ??= error;
+                stream.Reset(reason, detail);
+            }
+        }
+    }
+}
+
+/// <summary>What a forwarded request waits for.</summary>
+internal enum ForwardPhase
+{
+    /// <summary>It is not under way.</summary>
+    Idle,
+
+    /// <summary>The response's head.</summary>
+    Head,
+
+    /// <summary>Bytes of a body.</summary>
+    Body,
+
+    /// <summary>Nothing that a limit holds for: it was upgraded.</summary>
+    Upgraded,
+}

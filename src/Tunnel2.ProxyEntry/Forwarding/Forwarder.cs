@@ -1,0 +1,199 @@
+using System.Runtime.CompilerServices;
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Protocol;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Sessions;
+
+namespace Tunnel2.ProxyEntry.Forwarding;
+
+/// <summary>
+/// Takes a visitor's request through the tunnel, whatever the front it came by: finds the session, opens a stream, moves both bodies,
+/// answers for whatever fails. Thread-safe.
+/// </summary>
+internal sealed class Forwarder
+{
+    private const int RequestBlockGuess = 2 * 1024;
+    private const int RetryAfterSeconds = 5;
+
+    private readonly NameResolver _names;
+    private readonly ResponsePump _responses;
+    private readonly ForwardWatchdog _watchdog;
+    private readonly ProxyEntryMetrics _metrics;
+    private readonly TimeProvider _timeProvider;
+    private readonly ILogger _logger;
+
+    public Forwarder(NameResolver names, ResponsePump responses, ForwardWatchdog watchdog, ProxyEntryMetrics metrics, TimeProvider timeProvider, ILogger<Forwarder> logger)
+    {
+        _names = names;
+        _responses = responses;
+        _watchdog = watchdog;
+        _metrics = metrics;
+        _timeProvider = timeProvider;
+        _logger = logger;
+    }
+
+    /// <summary>Forwards one request and completes its response.</summary>
+    /// <param name="exchange">The request, from its front.</param>
+    /// <param name="request">Where its state is kept.</param>
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
+    public async ValueTask ForwardAsync(VisitorExchange exchange, ForwardedRequest request)
+    {
+        var started = _timeProvider.GetTimestamp();
+        request.Begin();
+        RequestOutcome outcome;
+        try
+        {
+            outcome = await RouteAsync(exchange, request).ConfigureAwait(false);
+        }
+        catch (Exception exception)
+        {
+            ProxyEntryLog.ForwarderFault(_logger, exchange.RequestId, exception);
+            outcome = await FailAsync(exchange, request, ProxyError.Internal, "").ConfigureAwait(false);
+        }
+
+        _metrics.BytesReceived(request.BytesReceived);
+        _metrics.BytesSent(request.BytesSent);
+        _metrics.RequestEnded(outcome, request.Status, _timeProvider.GetElapsedTime(started));
+    }
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private async ValueTask<RequestOutcome> RouteAsync(VisitorExchange exchange, ForwardedRequest request)
+    {
+        var target = exchange.Target;
+        EntrySession? session = null;
+        var error = exchange.Fault ?? _names.Resolve(exchange.Authority, ref target, out session);
+        if (error is { } refused)
+        {
+            return await FailAsync(exchange, request, refused, session?.Name ?? "").ConfigureAwait(false);
+        }
+
+        var stream = session!.Tunnel.TryOpenStream();
+        if (stream is null)
+        {
+            var full = session.Tunnel.Uplinks.Any(static uplink => uplink.IsOpenForStreams);
+            return await FailAsync(exchange, request, full ? ProxyError.StreamLimit : ProxyError.AgentOffline, session.Name).ConfigureAwait(false);
+        }
+
+        request.Attach(stream);
+        _metrics.StreamStarted();
+        _watchdog.Add(request);
+        try
+        {
+            return await ForwardAsync(exchange, request, stream, session, target).ConfigureAwait(false);
+        }
+        finally
+        {
+            _watchdog.Remove(request);
+            request.Detach();
+            stream.Release();
+            _metrics.StreamEnded();
+        }
+    }
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private async ValueTask<RequestOutcome> ForwardAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession session, string target)
+    {
+        var hasMore = exchange.HasBody || exchange.IsUpgrade;
+        if (!TrySendHead(exchange, stream, target, end: !hasMore))
+        {
+            stream.Reset(StreamResetReason.Cancel);
+            return await FailAsync(exchange, request, ProxyError.RequestHeadTooLarge, session.Name).ConfigureAwait(false);
+        }
+
+        request.Phase = ForwardPhase.Head;
+        using var left = exchange.VisitorLeft.UnsafeRegister(static state => ((ForwardedRequest)state!).Cut(null, StreamResetReason.Cancel), request);
+        ValueTask? requestPump = null;
+        if (exchange.HasBody && !exchange.IsUpgrade)
+        {
+            request.MayReadBody = exchange.ExpectsContinue ? new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously) : null;
+            requestPump = RequestBodyPump.RunAsync(exchange, request, stream, _timeProvider).Preserve();
+        }
+
+        var end = await _responses.RunAsync(exchange, request, stream).ConfigureAwait(false);
+        if (requestPump is { } pump)
+        {
+            request.MayReadBody?.TrySetResult();
+            if (!pump.IsCompleted)
+            {
+                // The answer is complete, or there will be none: the rest of the body is not wanted.
+                exchange.RequestBody.CancelPendingRead();
+                stream.Reset(StreamResetReason.None);
+            }
+
+            await pump.ConfigureAwait(false);
+        }
+
+        return end switch
+        {
+            ResponseEnd.Complete => RequestOutcome.Completed,
+            ResponseEnd.Upgraded => RequestOutcome.Upgraded,
+            ResponseEnd.VisitorLeft => VisitorLeft(exchange, session),
+            _ => await FailAsync(exchange, request, end == ResponseEnd.Malformed ? ProxyError.BackendProtocol : request.CutBy ?? stream.Failure.ToProxyError(), session.Name).ConfigureAwait(false),
+        };
+    }
+
+    private static bool TrySendHead(VisitorExchange exchange, TunnelStream stream, string target, bool end)
+    {
+        for (var size = RequestBlockGuess; ; size = Math.Min(size * 8, ProtocolLimits.MaxHeaderBlockLength))
+        {
+            var writer = new HeaderBlockWriter(stream.BeginHead(size));
+            exchange.WriteRequestBlock(ref writer, target);
+            var length = writer.Complete();
+            if (writer.HasTooManyFields || (writer.Overflowed && size == ProtocolLimits.MaxHeaderBlockLength))
+            {
+                return false;
+            }
+
+            if (!writer.Overflowed)
+            {
+                // A stream that is over already says so to whoever reads it.
+                stream.EndHead(length, default, end, out _);
+                return true;
+            }
+        }
+    }
+
+    private RequestOutcome VisitorLeft(VisitorExchange exchange, EntrySession session)
+    {
+        if (_logger.IsEnabled(LogLevel.Debug))
+        {
+            ProxyEntryLog.VisitorAborted(_logger, exchange.RequestId, session.Name);
+        }
+
+        return RequestOutcome.VisitorAborted;
+    }
+
+    private async ValueTask<RequestOutcome> FailAsync(VisitorExchange exchange, ForwardedRequest request, ProxyError error, string name)
+    {
+        var info = ProxyErrorCatalog.Get(error);
+        if (exchange.VisitorLeft.IsCancellationRequested)
+        {
+            return RequestOutcome.VisitorAborted;
+        }
+
+        if (exchange.HasResponseStarted)
+        {
+            ProxyEntryLog.ResponseAborted(_logger, exchange.RequestId, name, info.LegName, request.BytesSent, info.Code);
+            exchange.Abort();
+            _metrics.RequestFailed(error);
+            return RequestOutcome.Aborted;
+        }
+
+        if (!info.IsVisitorsFault)
+        {
+            ProxyEntryLog.RequestFailed(_logger, exchange.RequestId, name, info.LegName, info.Code, null);
+        }
+        else if (_logger.IsEnabled(LogLevel.Debug))
+        {
+            ProxyEntryLog.RequestRefused(_logger, exchange.RequestId, name, info.Code);
+        }
+
+        _metrics.RequestFailed(error);
+        request.Status = info.Status;
+        await exchange.WriteErrorAsync(error, info.Status == StatusCodes.Status503ServiceUnavailable ? info.RetryAfterSeconds ?? RetryAfterSeconds : null).ConfigureAwait(false);
+        return RequestOutcome.Error;
+    }
+}

@@ -1,0 +1,73 @@
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Routing;
+using Tunnel2.ProxyEntry.Sessions;
+
+namespace Tunnel2.ProxyEntry.Forwarding;
+
+/// <summary>Finds the session that a request is for. Thread-safe; allocates nothing for an ordinary Host.</summary>
+internal sealed class NameResolver
+{
+    /// <summary>After a start agents are still coming back: for this long every name counts as known.</summary>
+    private static readonly TimeSpan _startPhase = TimeSpan.FromSeconds(30);
+
+    private readonly ProxyEntrySettings _settings;
+    private readonly ISessionDirectory _directory;
+    private readonly HostAddressParser _hosts;
+    private readonly PathAddressParser _paths;
+    private readonly TimeProvider _timeProvider;
+    private readonly long _started;
+
+    public NameResolver(ProxyEntrySettings settings, ISessionDirectory directory, TimeProvider timeProvider)
+    {
+        _settings = settings;
+        _directory = directory;
+        _timeProvider = timeProvider;
+        _started = timeProvider.GetTimestamp();
+        _hosts = new HostAddressParser(settings.Domain, settings.EntryId);
+        _paths = new PathAddressParser(settings.EntryId);
+    }
+
+    /// <summary>Finds the session.</summary>
+    /// <param name="authority">The visitor's Host.</param>
+    /// <param name="target">The visitor's target; in test mode replaced by what is to be forwarded.</param>
+    /// <param name="session">The session, or null.</param>
+    /// <returns>Why there is none, or null.</returns>
+    public ProxyError? Resolve(string authority, ref string target, out EntrySession? session)
+    {
+        session = null;
+        Span<char> name = stackalloc char[PublicName.MaxLength];
+        switch (_hosts.Parse(authority.AsSpan(), name, out var length))
+        {
+            case HostAddressOutcome.Name:
+                return Find(name[..length], out session);
+            case HostAddressOutcome.Invalid when authority.Length > 0:
+                return ProxyError.InvalidHost;
+            default:
+                break;
+        }
+
+        if (!_settings.TestMode)
+        {
+            return ProxyError.UnknownHost;
+        }
+
+        var path = _paths.Parse(target.AsSpan(), name);
+        if (path.Outcome != PathAddressOutcome.Name)
+        {
+            return ProxyError.UnknownHost;
+        }
+
+        var error = Find(name[..path.NameLength], out session);
+        target = path.GetRest(target);
+        return error;
+    }
+
+    private ProxyError? Find(ReadOnlySpan<char> name, out EntrySession? session) => _directory.Find(name, out session) switch
+    {
+        NameState.Online => null,
+        NameState.Offline => ProxyError.AgentOffline,
+        _ when _settings.Agents.IsConfiguredName(name) || _timeProvider.GetElapsedTime(_started) < _startPhase => ProxyError.AgentOffline,
+        _ => ProxyError.UnknownName,
+    };
+}

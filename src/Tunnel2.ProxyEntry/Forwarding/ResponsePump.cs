@@ -1,0 +1,217 @@
+using System.Buffers;
+using System.Runtime.CompilerServices;
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Headers;
+
+namespace Tunnel2.ProxyEntry.Forwarding;
+
+/// <summary>How a response got to its visitor.</summary>
+internal enum ResponseEnd
+{
+    /// <summary>Whole.</summary>
+    Complete,
+
+    /// <summary>The connection was upgraded, and has ended.</summary>
+    Upgraded,
+
+    /// <summary>The visitor left.</summary>
+    VisitorLeft,
+
+    /// <summary>The stream failed; it says why.</summary>
+    StreamFailed,
+
+    /// <summary>What came cannot become a response.</summary>
+    Malformed,
+}
+
+/// <summary>Moves a response from its stream to the visitor, each piece as it comes. Stateless; thread-safe.</summary>
+internal sealed class ResponsePump
+{
+    /// <summary>As long as more is at hand, pieces are gathered up to this before they are sent.</summary>
+    private const int FlushAt = 64 * 1024;
+
+    /// <summary>Runs until the response has ended, one way or another.</summary>
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    public async ValueTask<ResponseEnd> RunAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
+    {
+        var upgraded = false;
+        while (true)
+        {
+            await stream.WaitToReadAsync().ConfigureAwait(false);
+            request.Touch();
+            if (!stream.TryRead(out var item) || item.Kind != StreamItemKind.Head)
+            {
+                return exchange.VisitorLeft.IsCancellationRequested ? ResponseEnd.VisitorLeft : ResponseEnd.StreamFailed;
+            }
+
+            var isLast = item.IsLast;
+            switch (OnHead(exchange, request, item, out upgraded))
+            {
+                case HeadOutcome.Interim:
+                    stream.ConsumeHead();
+                    continue;
+                case HeadOutcome.Malformed:
+                    stream.Reset(StreamResetReason.BackendProtocol);
+                    return ResponseEnd.Malformed;
+                default:
+                    stream.ConsumeHead();
+                    break;
+            }
+
+            if (upgraded)
+            {
+                return await UpgradedPump.RunAsync(exchange, request, stream).ConfigureAwait(false);
+            }
+
+            // The final head stands: a body that the visitor still holds back for a 100 is not wanted any more.
+            request.MayReadBody?.TrySetResult();
+            request.Phase = ForwardPhase.Body;
+            if (exchange.IsUpgrade)
+            {
+                // Asked, but not switched: the visitor's direction has nothing to say.
+                await stream.WriteAsync(default, end: true).ConfigureAwait(false);
+            }
+
+            return isLast ? ResponseEnd.Complete : await CopyBodyAsync(exchange, request, stream).ConfigureAwait(false);
+        }
+    }
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private static async ValueTask<ResponseEnd> CopyBodyAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
+    {
+        var writer = exchange.ResponseBody;
+        var unflushed = 0;
+        while (true)
+        {
+            if (!stream.TryRead(out var item))
+            {
+                if (!exchange.HasResponseStarted && unflushed == 0)
+                {
+                    // The head does not wait for a body that may take its time.
+                    await exchange.FlushHeadAsync().ConfigureAwait(false);
+                }
+                else if (unflushed > 0)
+                {
+                    unflushed = 0;
+                    var flushed = await writer.FlushAsync().ConfigureAwait(false);
+                    if (flushed.IsCompleted || flushed.IsCanceled)
+                    {
+                        stream.Reset(StreamResetReason.Cancel);
+                        return ResponseEnd.VisitorLeft;
+                    }
+                }
+
+                request.Touch();
+                await stream.WaitToReadAsync().ConfigureAwait(false);
+                request.Touch();
+                continue;
+            }
+
+            switch (item.Kind)
+            {
+                case StreamItemKind.Data:
+                    if (!exchange.ResponseMayHaveBody)
+                    {
+                        stream.Reset(StreamResetReason.BackendProtocol);
+                        return ResponseEnd.Malformed;
+                    }
+
+                    var length = item.Memory.Length;
+                    writer.Write(item.Memory.Span);
+                    unflushed += length;
+                    request.BytesSent += length;
+                    stream.ConsumeData(length);
+                    if (item.IsLast)
+                    {
+                        return await FinishAsync(exchange, unflushed).ConfigureAwait(false);
+                    }
+
+                    if (unflushed >= FlushAt)
+                    {
+                        unflushed = 0;
+                        var flushed = await writer.FlushAsync().ConfigureAwait(false);
+                        if (flushed.IsCompleted || flushed.IsCanceled)
+                        {
+                            stream.Reset(StreamResetReason.Cancel);
+                            return ResponseEnd.VisitorLeft;
+                        }
+                    }
+
+                    break;
+                case StreamItemKind.Head:
+                    OnTrailers(exchange, item);
+                    stream.ConsumeHead();
+                    return await FinishAsync(exchange, unflushed).ConfigureAwait(false);
+                case StreamItemKind.End:
+                    return await FinishAsync(exchange, unflushed).ConfigureAwait(false);
+                default:
+                    return exchange.VisitorLeft.IsCancellationRequested ? ResponseEnd.VisitorLeft : ResponseEnd.StreamFailed;
+            }
+        }
+    }
+
+    private static async ValueTask<ResponseEnd> FinishAsync(VisitorExchange exchange, int unflushed)
+    {
+        // Bytes advanced into a response that has started leave only by a flush; a response that has not started leaves whole by itself.
+        if (unflushed > 0 && exchange.HasResponseStarted)
+        {
+            var flushed = await exchange.ResponseBody.FlushAsync().ConfigureAwait(false);
+            return flushed.IsCompleted || flushed.IsCanceled ? ResponseEnd.VisitorLeft : ResponseEnd.Complete;
+        }
+
+        return ResponseEnd.Complete;
+    }
+
+    private static HeadOutcome OnHead(VisitorExchange exchange, ForwardedRequest request, StreamItem item, out bool upgraded)
+    {
+        upgraded = false;
+        if (HeaderBlock.TryRead(item.Memory.Span, out var head) != ProtocolError.None || head.Kind != HeaderBlockKind.Response)
+        {
+            return HeadOutcome.Malformed;
+        }
+
+        if (head.IsInterim)
+        {
+            if (head.Status == StatusCodes.Status100Continue && request.MayReadBody is { } mayRead)
+            {
+                mayRead.TrySetResult();
+            }
+            else
+            {
+                exchange.SendInterim(head);
+            }
+
+            return HeadOutcome.Interim;
+        }
+
+        upgraded = head.Status == StatusCodes.Status101SwitchingProtocols;
+        if (upgraded && (!exchange.IsUpgrade || item.IsLast))
+        {
+            return HeadOutcome.Malformed;
+        }
+
+        if (!exchange.TryStartResponse(head))
+        {
+            return HeadOutcome.Malformed;
+        }
+
+        request.Status = head.Status;
+        return HeadOutcome.Final;
+    }
+
+    private static void OnTrailers(VisitorExchange exchange, StreamItem item)
+    {
+        if (HeaderBlock.TryRead(item.Memory.Span, out var trailers) == ProtocolError.None)
+        {
+            exchange.SendTrailers(trailers);
+        }
+    }
+
+    private enum HeadOutcome
+    {
+        Interim,
+        Final,
+        Malformed,
+    }
+}

@@ -1,0 +1,108 @@
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Protocol.Errors;
+
+namespace Tunnel2.ProxyEntry.Forwarding;
+
+/// <summary>
+/// Moves raw bytes both ways after a 101. Each direction ends by itself; a silent connection holds no buffer of ours (empty read, then rent).
+/// </summary>
+internal static class UpgradedPump
+{
+    private const int BufferSize = 16 * 1024;
+
+    public static async ValueTask<ResponseEnd> RunAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
+    {
+        request.Phase = ForwardPhase.Upgraded;
+        var connection = await exchange.UpgradeAsync().ConfigureAwait(false);
+        var inbound = FromVisitorAsync(connection, request, stream);
+        var complete = await ToVisitorAsync(connection, request, stream).ConfigureAwait(false);
+        if (!complete)
+        {
+            // Cut short: the visitor must not take it for an orderly end.
+            stream.Reset(StreamResetReason.Cancel);
+            exchange.Abort();
+        }
+        else
+        {
+            // The backend has said its last word, and HttpContext has no way to say only that: ending the request closes both directions.
+            await connection.FlushAsync().ConfigureAwait(false);
+            stream.Reset(StreamResetReason.None);
+            exchange.RequestBody.CancelPendingRead();
+        }
+
+        if (!inbound.IsCompleted)
+        {
+            await connection.DisposeAsync().ConfigureAwait(false);
+        }
+
+        return ResponseEnd.Upgraded;
+    }
+
+    private static async Task FromVisitorAsync(Stream connection, ForwardedRequest request, TunnelStream stream)
+    {
+        var buffers = stream.Uplink.Settings.Buffers;
+        byte[]? buffer = null;
+        try
+        {
+            while (true)
+            {
+                await connection.ReadAsync(Memory<byte>.Empty).ConfigureAwait(false);
+                buffer = buffers.Rent(BufferSize);
+                var received = await connection.ReadAsync(buffer).ConfigureAwait(false);
+                request.BytesReceived += received;
+                var status = await stream.WriteAsync(buffer.AsMemory(0, received), end: received == 0).ConfigureAwait(false);
+                buffers.Return(buffer);
+                buffer = null;
+                if (received == 0 || status != StreamSendStatus.Sent)
+                {
+                    return;
+                }
+            }
+        }
+        catch (Exception)
+        {
+            // The visitor left: the backend learns it as a cut, not as an end.
+            stream.Reset(StreamResetReason.Cancel);
+        }
+        finally
+        {
+            if (buffer is not null)
+            {
+                buffers.Return(buffer);
+            }
+        }
+    }
+
+    private static async Task<bool> ToVisitorAsync(Stream connection, ForwardedRequest request, TunnelStream stream)
+    {
+        try
+        {
+            while (true)
+            {
+                await stream.WaitToReadAsync().ConfigureAwait(false);
+                if (!stream.TryRead(out var item))
+                {
+                    continue;
+                }
+
+                switch (item.Kind)
+                {
+                    case StreamItemKind.Data:
+                        await connection.WriteAsync(item.Memory).ConfigureAwait(false);
+                        await connection.FlushAsync().ConfigureAwait(false);
+                        request.BytesSent += item.Memory.Length;
+                        stream.ConsumeData(item.Memory.Length);
+                        break;
+                    case StreamItemKind.End:
+                        return true;
+                    default:
+                        return false;
+                }
+            }
+        }
+        catch (Exception)
+        {
+            return false;
+        }
+    }
+}

@@ -1,0 +1,78 @@
+using Microsoft.AspNetCore.Hosting.Server;
+using Microsoft.AspNetCore.Hosting.Server.Abstractions;
+using Microsoft.AspNetCore.Http.Features;
+using Tunnel2.ProxyEntry.Admin;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Forwarding;
+
+namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
+
+/// <summary>
+/// What Kestrel calls for each request, in place of ASP.NET Core's hosting layer, whose diagnostics and middleware a forwarded request does
+/// not need. Which listener a request came by decides where it goes.
+/// </summary>
+internal sealed class EntryApplication : IHttpApplication<EntryRequest>
+{
+    private readonly Forwarder _forwarder;
+    private readonly AdminEndpoints _admin;
+    private readonly ProxyEntrySettings _settings;
+
+    public EntryApplication(Forwarder forwarder, AdminEndpoints admin, ProxyEntrySettings settings)
+    {
+        _forwarder = forwarder;
+        _admin = admin;
+        _settings = settings;
+    }
+
+    /// <inheritdoc/>
+    public EntryRequest CreateContext(IFeatureCollection contextFeatures)
+    {
+        if (contextFeatures is not IHostContextContainer<EntryRequest> container)
+        {
+            return new EntryRequest(contextFeatures, _settings);
+        }
+
+        if (container.HostContext is { } reused)
+        {
+            reused.Http.Initialize(contextFeatures);
+            return reused;
+        }
+
+        return container.HostContext = new EntryRequest(contextFeatures, _settings);
+    }
+
+    /// <inheritdoc/>
+    public Task ProcessRequestAsync(EntryRequest context)
+    {
+        if (context.Http.Features.Get<AdminListenerFeature>() is not null)
+        {
+            return HandleAdminAsync(context.Http);
+        }
+
+        context.Exchange.Begin();
+        var forwarding = _forwarder.ForwardAsync(context.Exchange, context.State);
+        if (forwarding.IsCompletedSuccessfully)
+        {
+            forwarding.GetAwaiter().GetResult();
+            return Task.CompletedTask;
+        }
+
+        return forwarding.AsTask();
+    }
+
+    /// <inheritdoc/>
+    public void DisposeContext(EntryRequest context, Exception? exception) => context.Http.Uninitialize();
+
+    /// <summary>Nothing of the admin listener may hold an engine thread: it goes to the pool first.</summary>
+    private async Task HandleAdminAsync(HttpContext http)
+    {
+        await Task.CompletedTask.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
+        await _admin.HandleAsync(http).ConfigureAwait(false);
+    }
+}
+
+/// <summary>Marks the connections of the admin listener.</summary>
+internal sealed class AdminListenerFeature
+{
+    public static AdminListenerFeature Instance { get; } = new();
+}

@@ -1,0 +1,21 @@
+using Microsoft.AspNetCore.Http.Features;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Forwarding;
+
+namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
+
+/// <summary>One request under way and everything that is kept for it; reused for the next requests of its connection.</summary>
+internal sealed class EntryRequest
+{
+    public EntryRequest(IFeatureCollection features, ProxyEntrySettings settings)
+    {
+        Http = new DefaultHttpContext(features);
+        Exchange = new HttpContextExchange(Http, settings);
+    }
+
+    public DefaultHttpContext Http { get; }
+
+    public HttpContextExchange Exchange { get; }
+
+    public ForwardedRequest State { get; } = new();
+}

@@ -1,0 +1,209 @@
+using System.IO.Pipelines;
+using System.Net;
+using Microsoft.AspNetCore.Http.Features;
+using Tunnel2.Http1;
+using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Forwarding;
+
+namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
+
+/// <summary>A visitor's exchange through Kestrel's HttpContext.</summary>
+internal sealed class HttpContextExchange : VisitorExchange
+{
+    private readonly DefaultHttpContext _http;
+    private readonly ProxyEntrySettings _settings;
+    private VisitorAddress? _address;
+    private IHttpUpgradeFeature? _upgrade;
+    private string _target = "";
+    private string _authority = "";
+    private ProxyError? _fault;
+    private bool _hasBody;
+
+    public HttpContextExchange(DefaultHttpContext http, ProxyEntrySettings settings)
+    {
+        _http = http;
+        _settings = settings;
+    }
+
+    /// <inheritdoc/>
+    public override string Method => _http.Request.Method;
+
+    /// <inheritdoc/>
+    public override string Authority => _authority;
+
+    /// <inheritdoc/>
+    public override string Target => _target;
+
+    /// <inheritdoc/>
+    public override IPAddress? RemoteAddress => _address?.Address;
+
+    /// <inheritdoc/>
+    public override bool HasBody => _hasBody;
+
+    /// <inheritdoc/>
+    public override bool ExpectsContinue => _http.Request.Headers.Expect.Count > 0;
+
+    /// <inheritdoc/>
+    public override bool IsUpgrade => _upgrade is { IsUpgradableRequest: true };
+
+    /// <inheritdoc/>
+    public override ProxyError? Fault => _fault;
+
+    /// <inheritdoc/>
+    public override string RequestId => _http.TraceIdentifier;
+
+    /// <inheritdoc/>
+    public override PipeReader RequestBody => _http.Request.BodyReader;
+
+    /// <inheritdoc/>
+    public override PipeWriter ResponseBody => _http.Response.BodyWriter;
+
+    /// <inheritdoc/>
+    public override bool HasResponseStarted => _http.Response.HasStarted;
+
+    /// <inheritdoc/>
+    public override bool ResponseMayHaveBody =>
+        !HttpMethods.IsHead(_http.Request.Method) && _http.Response.StatusCode is not StatusCodes.Status204NoContent and not StatusCodes.Status304NotModified;
+
+    /// <inheritdoc/>
+    public override CancellationToken VisitorLeft => _http.RequestAborted;
+
+    /// <summary>Takes up the request that the context holds now.</summary>
+    public void Begin()
+    {
+        var features = _http.Features;
+        var request = features.GetRequiredFeature<IHttpRequestFeature>();
+        _address ??= new VisitorAddress(_http.Connection.RemoteIpAddress);
+        _fault = null;
+        _authority = request.Headers.Host.ToString();
+        _target = ReadTarget(request.RawTarget);
+        _hasBody = features.Get<IHttpRequestBodyDetectionFeature>() is { CanHaveBody: true };
+        _upgrade = !_hasBody && request.Headers.Upgrade.Count > 0 ? features.Get<IHttpUpgradeFeature>() : null;
+        if (HttpMethods.IsConnect(request.Method))
+        {
+            _fault = ProxyError.MethodNotSupported;
+        }
+        else if (request.Headers.TransferEncoding.Count > 0 && request.Headers.ContainsKey("X-Content-Length"))
+        {
+            // Kestrel's way of saying that both Content-Length and Transfer-Encoding came: a request with two readings.
+            _fault = ProxyError.BadRequest;
+        }
+    }
+
+    /// <inheritdoc/>
+    public override void WriteRequestBlock(ref HeaderBlockWriter writer, string target)
+    {
+        var headers = _http.Request.Headers;
+        var isTrusted = !_settings.TrustedProxies.IsEmpty && _settings.TrustedProxies.Contains(_address!.Address);
+        var scheme = _http.Request.Scheme;
+        writer.BeginRequest(IsUpgrade ? HeaderBlockFlags.Upgrade : HeaderBlockFlags.None, _http.Request.Method, scheme, _authority, target);
+        RequestFields.Write(ref writer, headers, IsUpgrade, isTrusted);
+        ForwardingFields.Write(ref writer, headers, _address!, _authority, scheme, _http.Connection.LocalPort, isTrusted);
+    }
+
+    /// <inheritdoc/>
+    public override void SendInterim(scoped in HeaderBlock head)
+    {
+        // HttpContext has no way to send a 103; a 100 goes out by itself when the body is read.
+    }
+
+    /// <inheritdoc/>
+    public override bool TryStartResponse(scoped in HeaderBlock head)
+    {
+        var response = _http.Response;
+        var cache = HeaderStringCache.Shared;
+        var headers = response.Headers;
+        var bodyless = head.Status is StatusCodes.Status204NoContent || (head.Status < 200);
+        foreach (var field in head.Fields)
+        {
+            if (!FieldSyntax.IsToken(field.Name) || !FieldSyntax.IsFieldValue(field.Value))
+            {
+                headers.Clear();
+                return false;
+            }
+
+            var known = KnownFields.Classify(field.Name);
+            switch (known)
+            {
+                case KnownField.Upgrade when head.Status == StatusCodes.Status101SwitchingProtocols:
+                    break;
+                case KnownField.Trailer:
+                    break;
+                case KnownField.ContentLength when bodyless:
+                case KnownField.Tunnel2:
+                    continue;
+                case var hop when KnownFields.IsHopByHop(hop):
+                    continue;
+                default:
+                    break;
+            }
+
+            headers.Append(cache.Get(field.Name), cache.Get(field.Value));
+        }
+
+        response.StatusCode = head.Status;
+        if (!head.ReasonPhrase.IsEmpty && _http.Features.Get<IHttpResponseFeature>() is { } feature)
+        {
+            var phrase = cache.Get(head.ReasonPhrase);
+            if (FieldSyntax.IsFieldValue(head.ReasonPhrase))
+            {
+                feature.ReasonPhrase = phrase;
+            }
+        }
+
+        return true;
+    }
+
+    /// <inheritdoc/>
+    public override void SendTrailers(scoped in HeaderBlock trailers)
+    {
+        if (!_http.Response.SupportsTrailers())
+        {
+            return;
+        }
+
+        foreach (var field in trailers.Fields)
+        {
+            if (FieldSyntax.IsToken(field.Name) && FieldSyntax.IsFieldValue(field.Value))
+            {
+                _http.Response.AppendTrailer(HeaderStringCache.Shared.Get(field.Name), HeaderStringCache.Shared.Get(field.Value));
+            }
+        }
+    }
+
+    /// <inheritdoc/>
+    public override async ValueTask FlushHeadAsync() => await _http.Response.BodyWriter.FlushAsync().ConfigureAwait(false);
+
+    /// <inheritdoc/>
+    public override Task<Stream> UpgradeAsync() => _upgrade!.UpgradeAsync();
+
+    /// <inheritdoc/>
+    public override Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds) =>
+        _http.WriteProxyErrorAsync(error, retryAfterSeconds is null ? default : new ErrorDetails { RetryAfterSeconds = retryAfterSeconds });
+
+    /// <inheritdoc/>
+    public override void Abort() => _http.Abort();
+
+    /// <summary>Path and query as they were sent; of an absolute target what is behind its authority (RFC 9112 section 3.2.2).</summary>
+    private string ReadTarget(string raw)
+    {
+        if (raw.StartsWith('/') || raw == "*")
+        {
+            return raw;
+        }
+
+        var scheme = raw.IndexOf("://", StringComparison.Ordinal);
+        if (scheme < 0)
+        {
+            _fault = ProxyError.BadRequest;
+            return "/";
+        }
+
+        var rest = raw.AsSpan(scheme + 3);
+        var path = rest.IndexOfAny('/', '?');
+        _authority = (path < 0 ? rest : rest[..path]).ToString();
+        return path < 0 ? "/" : rest[path] == '/' ? rest[path..].ToString() : "/" + rest[path..].ToString();
+    }
+}

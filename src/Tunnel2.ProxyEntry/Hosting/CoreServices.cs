@@ -1,0 +1,40 @@
+using Microsoft.Extensions.DependencyInjection.Extensions;
+using Tunnel2.Multiplexing.Heartbeat;
+using Tunnel2.ProxyEntry.Admin;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
+using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Fronts.HttpContexts;
+using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Uplink;
+using Tunnel2.Transport.Engine;
+
+namespace Tunnel2.ProxyEntry.Hosting;
+
+/// <summary>Registers the parts of ProxyEntry. A part that was registered before stays: that is how a host replaces the directory.</summary>
+internal static class CoreServices
+{
+    public static IServiceCollection AddTunnel2Core(this IServiceCollection services, ProxyEntrySettings settings, IEngine engine)
+    {
+        services.AddSingleton(settings);
+        services.AddSingleton(engine);
+        services.TryAddSingleton(TimeProvider.System);
+        services.TryAddSingleton<ISessionDirectory, InMemorySessionDirectory>();
+        services.AddSingleton<Readiness>();
+        services.AddSingleton<ProxyEntryMetrics>();
+        services.AddSingleton<PrometheusCollector>();
+        services.AddSingleton(new AdminAuthorization(settings.AdminToken));
+        services.AddSingleton<AdminEndpoints>();
+        services.AddSingleton<PublicAddresses>();
+        services.AddSingleton<UplinkHeartbeat>();
+        services.AddSingleton<AgentAdmission>();
+        services.AddSingleton<UplinkAcceptor>();
+        services.AddSingleton<NameResolver>();
+        services.AddSingleton<ForwardWatchdog>();
+        services.AddSingleton<ResponsePump>();
+        services.AddSingleton<Forwarder>();
+        services.AddSingleton<EntryApplication>();
+        return services;
+    }
+}

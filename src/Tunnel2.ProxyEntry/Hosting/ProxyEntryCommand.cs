@@ -1,0 +1,72 @@
+using System.Runtime.InteropServices;
+using Microsoft.Extensions.Logging.Console;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.Transport.Engine;
+
+namespace Tunnel2.ProxyEntry.Hosting;
+
+/// <summary>The program behind <c>tunnel2-entry</c>: reads the settings, runs until a signal, gives the exit code.</summary>
+internal static class ProxyEntryCommand
+{
+    /// <summary>A listener could not be bound, or another fault at the start.</summary>
+    private const int ExitStartFailed = 1;
+
+    public static async Task<int> RunAsync(string[] args)
+    {
+        var configuration = new ConfigurationBuilder()
+            .AddJsonFile(Path.Combine(AppContext.BaseDirectory, "appsettings.json"), optional: true)
+            .AddJsonFile(Path.Combine(Environment.CurrentDirectory, "appsettings.json"), optional: true)
+            .AddEnvironmentVariables()
+            .AddCommandLine(args)
+            .Build();
+        var (settings, errors) = SettingsLoader.Load(configuration);
+        if (settings is null)
+        {
+            await Console.Error.WriteAsync(SettingsErrorFormatter.Format(errors)).ConfigureAwait(false);
+            return SettingsErrorFormatter.ExitCode;
+        }
+
+        using var engine = EngineSetup.Start(EngineSetup.Prepare(ToTransport(settings.Engine)));
+        var stop = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        using var interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, OnSignal);
+        using var terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, OnSignal);
+        try
+        {
+            await using var host = await ProxyEntryHost.StartAsync(settings, engine, ConfigureLogging).ConfigureAwait(false);
+            await stop.Task.ConfigureAwait(false);
+            return 0;
+        }
+        catch (IOException exception)
+        {
+            await Console.Error.WriteLineAsync($"tunnel2-entry: {exception.Message}").ConfigureAwait(false);
+            return ExitStartFailed;
+        }
+
+        void OnSignal(PosixSignalContext context)
+        {
+            // The second signal does what the system does with it.
+            context.Cancel = stop.TrySetResult();
+        }
+    }
+
+    internal static void ConfigureLogging(ILoggingBuilder logging) => logging
+        .SetMinimumLevel(LogLevel.Information)
+        .AddFilter("Microsoft", LogLevel.Warning)
+        .AddSimpleConsole(static console =>
+        {
+            console.SingleLine = true;
+            console.TimestampFormat = "yyyy-MM-dd HH:mm:ss.fff ";
+        })
+        .Services.Configure<ConsoleLoggerOptions>(static console =>
+        {
+            // Log lines are written by a thread of their own, and rather lost than waited for.
+            console.QueueFullMode = ConsoleLoggerQueueFullMode.DropWrite;
+        });
+
+    private static Transport.Engine.EngineMode ToTransport(Configuration.EngineMode mode) => mode switch
+    {
+        Configuration.EngineMode.EventLoop => Transport.Engine.EngineMode.EventLoop,
+        Configuration.EngineMode.Portable => Transport.Engine.EngineMode.Portable,
+        _ => Transport.Engine.EngineMode.Auto,
+    };
+}

@@ -1,0 +1,54 @@
+namespace Tunnel2.ProxyEntry.Sessions;
+
+/// <summary>How a registration ended.</summary>
+internal enum RegistrationStatus
+{
+    /// <summary>The name now leads to the session.</summary>
+    Registered,
+
+    /// <summary>Another identity holds the name.</summary>
+    NameTaken,
+}
+
+/// <summary>What a registration gave.</summary>
+/// <param name="Status">How it ended.</param>
+/// <param name="Epoch">The registration's number: higher than that of any before it under the name.</param>
+/// <param name="Superseded">The session of the same identity that held the name until now, or null.</param>
+internal readonly record struct RegistrationResult(RegistrationStatus Status, long Epoch, EntrySession? Superseded);
+
+/// <summary>What is known of a name.</summary>
+internal enum NameState
+{
+    /// <summary>Nothing.</summary>
+    Unknown,
+
+    /// <summary>It was seen lately, but no agent is connected.</summary>
+    Offline,
+
+    /// <summary>A session serves it.</summary>
+    Online,
+}
+
+/// <summary>
+/// Which session serves a name. Everything that registers or looks up a session goes through it, so that it may be a table of this process
+/// or one that several nodes share. Thread-safe.
+/// </summary>
+internal interface ISessionDirectory
+{
+    /// <summary>Sessions registered now.</summary>
+    int Count { get; }
+
+    /// <summary>Registers a session under its name. The same identity takes its name over at once; another one is refused.</summary>
+    ValueTask<RegistrationResult> RegisterAsync(EntrySession session, CancellationToken cancellationToken);
+
+    /// <summary>Removes a registration; one of another epoch stays untouched.</summary>
+    ValueTask UnregisterAsync(string name, long epoch, CancellationToken cancellationToken);
+
+    /// <summary>Looks up a name. On the path of every request: does not wait, does not allocate.</summary>
+    /// <param name="name">The name in lower case.</param>
+    /// <param name="session">The session that serves it.</param>
+    NameState Find(ReadOnlySpan<char> name, out EntrySession? session);
+
+    /// <summary>All sessions as they are now.</summary>
+    IReadOnlyList<EntrySession> Snapshot();
+}

@@ -1,0 +1,108 @@
+using System.Net;
+using System.Net.Sockets;
+using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.Transport.Sockets;
+
+namespace Tunnel2.ProxyEntry.Uplink;
+
+/// <summary>
+/// Accepts agents' connections. Raw sockets rather than Kestrel's transport: the uplink wants one large buffer parsed in place, and
+/// Kestrel's 4 KiB blocks halve its bulk speed when continuations run inline (docs/performance.md).
+/// </summary>
+internal sealed class UplinkListener : IAsyncDisposable
+{
+    private const int Backlog = 1024;
+
+    /// <summary>After an accept that failed for want of descriptors or memory: a moment, and then again, for ever.</summary>
+    private static readonly TimeSpan _acceptPause = TimeSpan.FromMilliseconds(100);
+
+    private readonly Socket _listener;
+    private readonly UplinkAcceptor _acceptor;
+    private readonly TimeProvider _timeProvider;
+    private readonly ILogger _logger;
+    private readonly CancellationTokenSource _stopping = new();
+    private Task _loop = Task.CompletedTask;
+
+    public UplinkListener(IPEndPoint endPoint, UplinkAcceptor acceptor, TimeProvider timeProvider, ILogger<UplinkListener> logger)
+    {
+        _acceptor = acceptor;
+        _timeProvider = timeProvider;
+        _logger = logger;
+        _listener = new Socket(endPoint.AddressFamily, SocketType.Stream, ProtocolType.Tcp);
+        try
+        {
+            if (endPoint.Address.Equals(IPAddress.IPv6Any))
+            {
+                _listener.DualMode = true;
+            }
+
+            _listener.Bind(endPoint);
+            _listener.Listen(Backlog);
+        }
+        catch
+        {
+            _listener.Dispose();
+            throw;
+        }
+    }
+
+    /// <summary>Where it listens, with the port the system chose where 0 was asked for.</summary>
+    public IPEndPoint EndPoint => (IPEndPoint)_listener.LocalEndPoint!;
+
+    public void Start() => _loop = AcceptAsync();
+
+    /// <inheritdoc/>
+    public async ValueTask DisposeAsync()
+    {
+        await _stopping.CancelAsync().ConfigureAwait(false);
+        _listener.Dispose();
+        await _loop.ConfigureAwait(false);
+        _stopping.Dispose();
+    }
+
+    private async Task AcceptAsync()
+    {
+        while (!_stopping.IsCancellationRequested)
+        {
+            Socket socket;
+            try
+            {
+                socket = await _listener.AcceptAsync(_stopping.Token).ConfigureAwait(false);
+            }
+            catch (Exception exception) when (exception is OperationCanceledException or ObjectDisposedException)
+            {
+                return;
+            }
+            catch (SocketException exception)
+            {
+                if (_stopping.IsCancellationRequested)
+                {
+                    return;
+                }
+
+                ProxyEntryLog.AcceptFailed(_logger, exception.SocketErrorCode.ToString());
+                await Task.Delay(_acceptPause, _timeProvider).ConfigureAwait(false);
+                continue;
+            }
+
+            _ = ServeAsync(socket);
+        }
+    }
+
+    private async Task ServeAsync(Socket socket)
+    {
+        try
+        {
+            await _acceptor.ServeAsync(new SocketUplinkTransport(socket), _stopping.Token).ConfigureAwait(false);
+        }
+        catch (Exception exception)
+        {
+            // A fault of ours with one agent's connection; the others go on.
+            ProxyEntryLog.UplinkFault(_logger, exception);
+        }
+        finally
+        {
+            socket.Dispose();
+        }
+    }
+}
