@@ -69,6 +69,25 @@ internal sealed class StreamTable
         }
     }
 
+    /// <summary>
+    /// ProxyEntry: frees the slot of a stream of which nothing was ever sent. The peer has not seen its generation, so that the next stream
+    /// of the slot has to use it.
+    /// </summary>
+    public void Abandon(StreamId id)
+    {
+        lock (_gate)
+        {
+            ref var slot = ref _slots[id.Slot];
+            if (slot.Stream is not null && slot.Generation == id.Generation)
+            {
+                slot.Generation = slot.Previous;
+                slot.Stream = null;
+                Count--;
+                _freeSlots.Push(id.Slot);
+            }
+        }
+    }
+
     /// <summary>Finds whom a frame is for.</summary>
     /// <param name="id">The frame's stream.</param>
     /// <param name="stream">The open stream, or null.</param>
@@ -119,7 +138,7 @@ internal sealed class StreamTable
 
     private void TakeUnsynchronized(int slot, ushort generation, TunnelStream stream)
     {
-        _slots[slot] = new Slot { Generation = generation, Stream = stream };
+        _slots[slot] = new Slot { Generation = generation, Previous = _slots[slot].Generation, Stream = stream };
         Count++;
         stream.Open(new StreamId(slot, generation));
     }
@@ -135,6 +154,7 @@ internal sealed class StreamTable
     private struct Slot
     {
         public ushort Generation;
+        public ushort Previous;
         public TunnelStream? Stream;
     }
 }

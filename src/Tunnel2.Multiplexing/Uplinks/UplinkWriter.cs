@@ -123,32 +123,10 @@ internal sealed class UplinkWriter
     }
 
     /// <summary>The peer granted credit for the uplink.</summary>
-    public ProtocolError OnUplinkWindow(int increment)
-    {
-        TunnelStream[] woken;
-        lock (_creditGate)
-        {
-            if (!_credit.TryAdd(increment))
-            {
-                return ProtocolError.CreditOverflow;
-            }
+    public ProtocolError OnUplinkWindow(int increment) => TryAddUplinkCredit(increment) ? ProtocolError.None : ProtocolError.CreditOverflow;
 
-            if (_parked.Count == 0)
-            {
-                return ProtocolError.None;
-            }
-
-            woken = [.. _parked];
-            _parked.Clear();
-        }
-
-        foreach (var stream in woken)
-        {
-            stream.OnUplinkCredit();
-        }
-
-        return ProtocolError.None;
-    }
+    /// <summary>Credit that was taken for bytes which were dropped before they were sent. Never under a stream's lock.</summary>
+    public void GiveBackUplinkCredit(int count) => TryAddUplinkCredit(count);
 
     /// <summary>Whether one send has been under way for longer than the limit.</summary>
     public bool IsStalled(long now, TimeSpan limit)
@@ -204,6 +182,33 @@ internal sealed class UplinkWriter
                 _buffers.Return(batch);
             }
         }
+    }
+
+    private bool TryAddUplinkCredit(int count)
+    {
+        TunnelStream[] woken;
+        lock (_creditGate)
+        {
+            if (!_credit.TryAdd(count))
+            {
+                return false;
+            }
+
+            if (_parked.Count == 0)
+            {
+                return true;
+            }
+
+            woken = [.. _parked];
+            _parked.Clear();
+        }
+
+        foreach (var stream in woken)
+        {
+            stream.OnUplinkCredit();
+        }
+
+        return true;
     }
 
     private int FillBatch(Span<byte> batch)
