@@ -109,9 +109,9 @@ internal sealed class StreamTable
                 return stream is null ? StreamLookup.Over : StreamLookup.Open;
             }
 
-            if (slot.Stream is null && id.Generation == StreamId.NextGeneration(slot.Generation))
+            if (id.Generation == StreamId.NextGeneration(slot.Generation))
             {
-                return StreamLookup.Next;
+                return slot.Stream is null ? StreamLookup.Next : StreamLookup.NotFree;
             }
 
             return slot.Generation != 0 && StreamId.IsEarlierGeneration(id.Generation, slot.Generation) ? StreamLookup.Over : StreamLookup.NeverOpened;
@@ -170,6 +170,9 @@ internal enum StreamLookup
 
     /// <summary>The next stream of a free slot: what a HEADERS frame that opens must carry.</summary>
     Next,
+
+    /// <summary>The next generation of a slot that is not free yet: <see cref="ProtocolError.StreamNotAllowed"/> for a HEADERS frame.</summary>
+    NotFree,
 
     /// <summary>A generation that was never opened: <see cref="ProtocolError.UnknownStream"/>.</summary>
     NeverOpened,

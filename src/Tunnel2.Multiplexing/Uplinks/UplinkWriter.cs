@@ -144,13 +144,16 @@ internal sealed class UplinkWriter
             while (await _ready.Reader.WaitToReadAsync().ConfigureAwait(false))
             {
                 batch ??= _buffers.Rent(BatchSize);
-                var length = FillBatch(batch.AsSpan(0, BatchSize));
+
+                // Asked before the batch is filled: what was queued before the closing is then in it.
+                var closing = _closing;
+                var length = FillBatch(batch.AsSpan(0, BatchSize), closing);
                 if (length > 0)
                 {
                     await SendAsync(batch.AsMemory(0, length)).ConfigureAwait(false);
                 }
 
-                if (_closing)
+                if (closing)
                 {
                     break;
                 }
@@ -211,11 +214,11 @@ internal sealed class UplinkWriter
         return true;
     }
 
-    private int FillBatch(Span<byte> batch)
+    private int FillBatch(Span<byte> batch, bool closing)
     {
         var statistics = _uplink.Statistics;
         var length = _control.CopyTo(batch, out var frames);
-        if (!_closing)
+        if (!closing)
         {
             while (batch.Length - length >= MinimumTurnRoom)
             {
