@@ -69,6 +69,25 @@ internal sealed class StreamTable
         }
     }
 
+    /// <summary>
+    /// ProxyEntry: frees the slot of a stream of which nothing was ever sent. The peer has not seen its generation, so that the next stream
+    /// of the slot has to use it.
+    /// </summary>
+    public void Abandon(StreamId id)
+    {
+        lock (_gate)
+        {
+            ref var slot = ref _slots[id.Slot];
+            if (slot.Stream is not null && slot.Generation == id.Generation)
+            {
+                slot.Generation = slot.Previous;
+                slot.Stream = null;
+                Count--;
+                _freeSlots.Push(id.Slot);
+            }
+        }
+    }
+
     /// <summary>Finds whom a frame is for.</summary>
     /// <param name="id">The frame's stream.</param>
     /// <param name="stream">The open stream, or null.</param>
@@ -90,9 +109,9 @@ internal sealed class StreamTable
                 return stream is null ? StreamLookup.Over : StreamLookup.Open;
             }
 
-            if (slot.Stream is null && id.Generation == StreamId.NextGeneration(slot.Generation))
+            if (id.Generation == StreamId.NextGeneration(slot.Generation))
             {
-                return StreamLookup.Next;
+                return slot.Stream is null ? StreamLookup.Next : StreamLookup.NotFree;
             }
 
             return slot.Generation != 0 && StreamId.IsEarlierGeneration(id.Generation, slot.Generation) ? StreamLookup.Over : StreamLookup.NeverOpened;
@@ -119,7 +138,7 @@ internal sealed class StreamTable
 
     private void TakeUnsynchronized(int slot, ushort generation, TunnelStream stream)
     {
-        _slots[slot] = new Slot { Generation = generation, Stream = stream };
+        _slots[slot] = new Slot { Generation = generation, Previous = _slots[slot].Generation, Stream = stream };
         Count++;
         stream.Open(new StreamId(slot, generation));
     }
@@ -135,6 +154,7 @@ internal sealed class StreamTable
     private struct Slot
     {
         public ushort Generation;
+        public ushort Previous;
         public TunnelStream? Stream;
     }
 }
@@ -150,6 +170,9 @@ internal enum StreamLookup
 
     /// <summary>The next stream of a free slot: what a HEADERS frame that opens must carry.</summary>
     Next,
+
+    /// <summary>The next generation of a slot that is not free yet: <see cref="ProtocolError.StreamNotAllowed"/> for a HEADERS frame.</summary>
+    NotFree,
 
     /// <summary>A generation that was never opened: <see cref="ProtocolError.UnknownStream"/>.</summary>
     NeverOpened,

@@ -227,7 +227,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
             if (!_sendOver)
             {
                 // Every RST is answered, unless this direction has said its last word: so both ends know when the slot is free.
-                DropQueuedSendsUnsynchronized();
+                DropQueuedSendsUnsynchronized(out completions.UplinkCredit);
                 if (!_resetPending)
                 {
                     _resetPending = true;

@@ -18,6 +18,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
     // sending a head never waits; body bytes stay in the producer's memory until the loop has copied them.
     private byte[]? _head;
     private int _headLength;
+    private int _headCredit;
     private byte[]? _building;
     private bool _headQueued;
     private bool _headEnds;
@@ -29,7 +30,9 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
     private bool _ready;
     private bool _parked;
     private bool _controlReady;
+    private bool _announced;
     private bool _endQueued;
+    private bool _resetBehindEnd;
     private bool _sendOver;
     private bool _resetPending;
     private int _windowPending;
@@ -98,6 +101,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
             _bytesSent += bodyTaken;
             AppendHeadUnsynchronized(building, length);
             _headEnds = end;
+            _headCredit += bodyTaken;
             _endQueued = end;
             schedule = TryMarkReadyUnsynchronized();
         }
@@ -173,6 +177,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
     {
         written = 0;
         var completed = false;
+        var control = false;
         bool recycle;
         var turn = StreamTurn.Done;
         lock (_lock)
@@ -189,6 +194,8 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
                 _uplink.Settings.Buffers.Return(_head!);
                 _head = null;
                 _headQueued = false;
+                _headCredit = 0;
+                _announced = true;
                 _sendOver |= _headEnds;
             }
             else if (HasPendingUnsynchronized)
@@ -207,8 +214,19 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
                 turn = StreamTurn.Again;
             }
 
+            if (_resetBehindEnd && _sendOver && !_endReceived && !_resetReceived)
+            {
+                _resetPending = true;
+                control = TryMarkControlUnsynchronized();
+            }
+
             TryCloseUnsynchronized();
             recycle = TryTakeForRecyclingUnsynchronized();
+        }
+
+        if (control)
+        {
+            _writer.ScheduleControl(this);
         }
 
         if (completed)
@@ -406,8 +424,12 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
         return granted;
     }
 
-    private void DropQueuedSendsUnsynchronized()
+    /// <summary>Forgets what waits to be sent.</summary>
+    /// <param name="uplinkCredit">Credit of the uplink that the dropped bytes had taken; to be given back outside the lock.</param>
+    private void DropQueuedSendsUnsynchronized(out int uplinkCredit)
     {
+        uplinkCredit = _headCredit;
+        _headCredit = 0;
         if (_headQueued)
         {
             _uplink.Settings.Buffers.Return(_head!);

@@ -93,7 +93,10 @@ internal sealed partial class TunnelStream
         _endReceived = false;
         _resetReceived = false;
         _unreadHeads = 0;
+        _announced = _uplink.Settings.Role == UplinkRole.Agent;
         _headEnds = false;
+        _headCredit = 0;
+        _resetBehindEnd = false;
         _endQueued = false;
         _sendOver = false;
         _resetPending = false;
@@ -142,8 +145,17 @@ internal sealed partial class TunnelStream
             if (!_closed && _failure.IsNone && (sendUnfinished || receiveUnfinished))
             {
                 // A complete response with a request body still coming is no failure: the peer only has to stop.
-                var reason = sendUnfinished ? StreamResetReason.Cancel : StreamResetReason.None;
-                completions = ResetUnsynchronized(new StreamFailure(StreamFailureKind.LocalReset, reason));
+                var failure = new StreamFailure(StreamFailureKind.LocalReset, sendUnfinished ? StreamResetReason.Cancel : StreamResetReason.None);
+                if (sendUnfinished || _sendOver)
+                {
+                    completions = ResetUnsynchronized(failure);
+                }
+                else
+                {
+                    // The end still waits for its turn; the RST goes behind it.
+                    _failure = failure;
+                    _resetBehindEnd = true;
+                }
             }
 
             if (_building is not null)
@@ -178,7 +190,7 @@ internal sealed partial class TunnelStream
             _sendOver = true;
             _resetReceived = true;
             _closed = true;
-            DropQueuedSendsUnsynchronized();
+            DropQueuedSendsUnsynchronized(out _);
             completions = TakeCompletionsUnsynchronized(StreamSendStatus.UplinkLost);
             TakeResetHandlerUnsynchronized(ref completions);
         }
@@ -194,10 +206,22 @@ internal sealed partial class TunnelStream
         }
 
         _failure = failure;
-        _resetPending = true;
-        DropQueuedSendsUnsynchronized();
+        DropQueuedSendsUnsynchronized(out var credit);
         var completions = TakeCompletionsUnsynchronized(failure.ToSendStatus());
-        completions.ControlQueued = TryMarkControlUnsynchronized();
+        completions.UplinkCredit = credit;
+        if (_announced)
+        {
+            _resetPending = true;
+            completions.ControlQueued = TryMarkControlUnsynchronized();
+        }
+        else
+        {
+            // The peer has never heard of the stream: to it, a RST would be for one that was never opened.
+            _sendOver = true;
+            _closed = true;
+            _uplink.Streams.Abandon(Id);
+        }
+
         return completions;
     }
 
@@ -246,6 +270,11 @@ internal sealed partial class TunnelStream
     /// <summary>Wakes whom a change concerns. Never under a lock.</summary>
     private void Run(Completions completions)
     {
+        if (completions.UplinkCredit > 0)
+        {
+            _writer.GiveBackUplinkCredit(completions.UplinkCredit);
+        }
+
         if (completions.ControlQueued)
         {
             _writer.ScheduleControl(this);
@@ -286,6 +315,7 @@ internal sealed partial class TunnelStream
         public bool Reader;
         public bool Writer;
         public bool ControlQueued;
+        public int UplinkCredit;
         public StreamSendStatus WriteStatus;
         public StreamId Id;
         public Action<object?, StreamId>? OnReset;

@@ -26,8 +26,8 @@ internal sealed class UplinkConnection
     private readonly Stack<TunnelStream> _pool = new();
     private readonly Lock _creditGate = new();
     private ReceiveWindow _receiveWindow;
+    private readonly TaskCompletionSource _ended;
     private UplinkEnd? _end;
-    private long _endedAt;
     private volatile bool _refusing;
     private volatile bool _peerDraining;
 
@@ -46,6 +46,7 @@ internal sealed class UplinkConnection
         Settings = settings;
         _onStream = onStream;
         _onGoAway = onGoAway;
+        _ended = new TaskCompletionSource(settings.InlineContinuations ? TaskCreationOptions.None : TaskCreationOptions.RunContinuationsAsynchronously);
         Streams = new StreamTable(settings.MaxStreams);
         _receiveWindow = new ReceiveWindow(settings.ReceiveUplinkWindow);
         Writer = new UplinkWriter(this, transport);
@@ -88,17 +89,19 @@ internal sealed class UplinkConnection
     /// <returns>The first cause of the end.</returns>
     public async Task<UplinkEnd> RunAsync(ReadOnlyMemory<byte> initial = default)
     {
-        var writer = Writer.RunAsync();
-        await _reader.RunAsync(initial).ConfigureAwait(false);
-        TryEnd(new UplinkEnd(SessionEndReason.Internal));
-        if (!writer.IsCompleted)
+        var loops = Task.WhenAll(Writer.RunAsync(), _reader.RunAsync(initial));
+        await _ended.Task.ConfigureAwait(false);
+        try
         {
             // The last words may still be on their way; a peer that does not read them does not hold us up.
-            await Task.WhenAny(writer, Task.Delay(_farewell, Settings.TimeProvider)).ConfigureAwait(false);
+            await loops.WaitAsync(_farewell, Settings.TimeProvider).ConfigureAwait(false);
+        }
+        catch (TimeoutException)
+        {
+            _transport.Abort();
+            await loops.ConfigureAwait(false);
         }
 
-        _transport.Abort();
-        await writer.ConfigureAwait(false);
         await _transport.DisposeAsync().ConfigureAwait(false);
         return End!;
     }
@@ -114,7 +117,6 @@ internal sealed class UplinkConnection
             return false;
         }
 
-        Volatile.Write(ref _endedAt, Settings.TimeProvider.GetTimestamp());
         if (end.Reason is SessionEndReason.PeerClosed or SessionEndReason.TransportFailed or SessionEndReason.PeerSilent or SessionEndReason.WriteStalled
             || end.ByPeer)
         {
@@ -133,6 +135,7 @@ internal sealed class UplinkConnection
             stream.OnUplinkLost(end.Reason);
         }
 
+        _ended.TrySetResult();
         return true;
     }
 
@@ -177,11 +180,6 @@ internal sealed class UplinkConnection
         var now = time.GetTimestamp();
         if (End is not null)
         {
-            if (time.GetElapsedTime(Volatile.Read(ref _endedAt), now) > _farewell)
-            {
-                _transport.Abort();
-            }
-
             return;
         }
 
@@ -247,6 +245,14 @@ internal sealed class UplinkConnection
         if (error != ProtocolError.None)
         {
             return error;
+        }
+
+        if (End is { } uplinkEnd)
+        {
+            // The uplink ended while the frame was read: nobody else would tell this stream.
+            stream.OnUplinkLost(uplinkEnd.Reason);
+            stream.Release();
+            return ProtocolError.None;
         }
 
         if (_refusing || _onStream is null)

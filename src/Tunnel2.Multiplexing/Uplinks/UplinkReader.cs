@@ -51,7 +51,7 @@ internal sealed class UplinkReader
         _uplink.Writer.SchedulePing(_pingSent);
     }
 
-    /// <summary>The loop. Returns when the uplink ended, and has then told it why.</summary>
+    /// <summary>The loop. Returns when the peer has closed or the connection broke; the uplink has then been told.</summary>
     /// <param name="initial">Bytes that arrived behind the handshake.</param>
     public async Task RunAsync(ReadOnlyMemory<byte> initial)
     {
@@ -65,13 +65,19 @@ internal sealed class UplinkReader
             var statistics = _uplink.Statistics;
             while (true)
             {
-                if (filled > 0)
+                if (_uplink.End is not null)
+                {
+                    // Nothing more is listened to. The peer is only waited for: closing on bytes that it sent would take our last words
+                    // from it (RFC 9112 section 9.6 has the same care).
+                    filled = 0;
+                }
+                else if (filled > 0)
                 {
                     var error = ProcessFrames(buffer.AsSpan(0, filled), out var consumed, out var needed);
                     if (error != ProtocolError.None)
                     {
                         _uplink.TryEnd(new UplinkEnd(SessionEndReason.ProtocolError, error));
-                        return;
+                        continue;
                     }
 
                     filled -= consumed;
@@ -269,6 +275,8 @@ internal sealed class UplinkReader
             case StreamLookup.Over:
                 _uplink.ReturnCredit(body.Length);
                 return ProtocolError.None;
+            case StreamLookup.NotFree when isRequest:
+                return ProtocolError.StreamNotAllowed;
             case StreamLookup.Next when isRequest:
                 return _uplink.Accept(header.Stream, blockBytes, block, body, header.EndsDirection);
             case StreamLookup.OutOfRange:

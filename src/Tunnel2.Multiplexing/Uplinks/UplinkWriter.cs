@@ -123,32 +123,10 @@ internal sealed class UplinkWriter
     }
 
     /// <summary>The peer granted credit for the uplink.</summary>
-    public ProtocolError OnUplinkWindow(int increment)
-    {
-        TunnelStream[] woken;
-        lock (_creditGate)
-        {
-            if (!_credit.TryAdd(increment))
-            {
-                return ProtocolError.CreditOverflow;
-            }
+    public ProtocolError OnUplinkWindow(int increment) => TryAddUplinkCredit(increment) ? ProtocolError.None : ProtocolError.CreditOverflow;
 
-            if (_parked.Count == 0)
-            {
-                return ProtocolError.None;
-            }
-
-            woken = [.. _parked];
-            _parked.Clear();
-        }
-
-        foreach (var stream in woken)
-        {
-            stream.OnUplinkCredit();
-        }
-
-        return ProtocolError.None;
-    }
+    /// <summary>Credit that was taken for bytes which were dropped before they were sent. Never under a stream's lock.</summary>
+    public void GiveBackUplinkCredit(int count) => TryAddUplinkCredit(count);
 
     /// <summary>Whether one send has been under way for longer than the limit.</summary>
     public bool IsStalled(long now, TimeSpan limit)
@@ -166,13 +144,16 @@ internal sealed class UplinkWriter
             while (await _ready.Reader.WaitToReadAsync().ConfigureAwait(false))
             {
                 batch ??= _buffers.Rent(BatchSize);
-                var length = FillBatch(batch.AsSpan(0, BatchSize));
+
+                // Asked before the batch is filled: what was queued before the closing is then in it.
+                var closing = _closing;
+                var length = FillBatch(batch.AsSpan(0, BatchSize), closing);
                 if (length > 0)
                 {
                     await SendAsync(batch.AsMemory(0, length)).ConfigureAwait(false);
                 }
 
-                if (_closing)
+                if (closing)
                 {
                     break;
                 }
@@ -206,11 +187,38 @@ internal sealed class UplinkWriter
         }
     }
 
-    private int FillBatch(Span<byte> batch)
+    private bool TryAddUplinkCredit(int count)
+    {
+        TunnelStream[] woken;
+        lock (_creditGate)
+        {
+            if (!_credit.TryAdd(count))
+            {
+                return false;
+            }
+
+            if (_parked.Count == 0)
+            {
+                return true;
+            }
+
+            woken = [.. _parked];
+            _parked.Clear();
+        }
+
+        foreach (var stream in woken)
+        {
+            stream.OnUplinkCredit();
+        }
+
+        return true;
+    }
+
+    private int FillBatch(Span<byte> batch, bool closing)
     {
         var statistics = _uplink.Statistics;
         var length = _control.CopyTo(batch, out var frames);
-        if (!_closing)
+        if (!closing)
         {
             while (batch.Length - length >= MinimumTurnRoom)
             {

@@ -1,0 +1,123 @@
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Tests.InMemory;
+using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Frames;
+
+namespace Tunnel2.Multiplexing.Tests.Streams;
+
+public class ResetTests
+{
+    private static readonly StreamId _first = new(0, 1);
+
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task A_stream_released_before_its_head_was_sent_costs_the_peer_nothing(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var pair = UplinkPair.Start(engine, Exchange.EchoAsync, new PairOptions { MaxStreams = 1 });
+        for (var i = 0; i < 10; i++)
+        {
+            pair.Open().Release();
+        }
+
+        var stream = pair.Open();
+        stream.Reset(StreamResetReason.Cancel);
+        Assert.Equal(StreamSendStatus.LocalReset, stream.SendRequest("/"));
+        stream.Release();
+        await Exchange.RunAsync(engine, pair.Open(), 1, 1000, 100);
+        Assert.Equal(1, pair.Accepted);
+        await pair.FinishAsync();
+    });
+
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task A_head_that_is_reset_while_it_waits_is_never_sent_and_its_credit_returns(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var pair = UplinkPair.Start(engine, Exchange.EchoAsync, new PairOptions { Capacity = 100 });
+        pair.AgentTransport.Incoming.Stall();
+        var blocker = pair.Open();
+        blocker.SendRequest("/", new byte[1000], end: false, out _);
+        await engine.UntilAsync(() => pair.EntryTransport.Outgoing.IsSendWaiting, "the transport is full");
+        var outstanding = pair.Entry.Writer.OutstandingBytes;
+        for (var i = 0; i < 10; i++)
+        {
+            var stream = pair.Open();
+            Assert.Equal(StreamSendStatus.Sent, stream.SendRequest("/", new byte[5000]));
+            Assert.Equal(outstanding + 5000, pair.Entry.Writer.OutstandingBytes);
+            stream.Reset(StreamResetReason.Cancel);
+            stream.Release();
+            Assert.Equal(outstanding, pair.Entry.Writer.OutstandingBytes);
+        }
+
+        pair.AgentTransport.Incoming.Resume();
+        await blocker.WriteAsync(default, end: true);
+        await blocker.ReadHeadAsync();
+        Assert.Equal(1000, (await blocker.ReadBodyAsync()).Length);
+        blocker.Release();
+        Assert.Equal(1, pair.Accepted);
+        await pair.FinishAsync();
+    });
+
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task A_whole_response_arrives_although_its_sender_wants_no_more_of_the_request(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var pair = UplinkPair.Start(engine, async stream =>
+        {
+            await stream.ReadHeadAsync();
+            stream.SendResponse(413, "too large"u8, end: true, out _);
+            stream.Release();
+        });
+        for (var i = 0; i < 200; i++)
+        {
+            var stream = pair.Open();
+            var sending = engine.Start(async () => Assert.Equal(StreamSendStatus.PeerReset, await stream.SendAllAsync("/", 0, 1, 2_000_000, 10_000)));
+            Assert.Equal("413", await stream.ReadHeadAsync());
+            var body = await stream.ReadBodyAsync();
+            Assert.True(body.InOrder, $"Exchange {i}: {stream.Failure}");
+            Assert.Equal(9, body.Length);
+            await sending;
+            stream.Release();
+        }
+
+        await pair.FinishAsync();
+    });
+
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task A_response_that_waits_for_its_turn_is_still_sent_after_the_release(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        TunnelStream? accepted = null;
+        var peer = new RawPeer(engine, UplinkRole.Agent, new PairOptions { Capacity = 64 }, stream => accepted = stream);
+        await peer.SendAsync(Frame.Request(_first, "begin"u8, end: false));
+        await engine.UntilAsync(() => accepted is not null, "the stream was accepted");
+        peer.Transport.Incoming.Stall();
+        for (ulong i = 0; i < 8; i++)
+        {
+            // Answers fill the connection, so that the response has to wait.
+            await peer.SendAsync(Frame.Ping(i));
+        }
+
+        await engine.UntilAsync(() => peer.UplinkTransport.Outgoing.IsSendWaiting, "the transport is full");
+        Assert.NotNull(accepted);
+        Assert.Equal("/", await accepted.ReadHeadAsync());
+        accepted.SendResponse(200, "whole"u8, end: true, out _);
+        accepted.Release();
+        peer.Transport.Incoming.Resume();
+        var head = await peer.ReadUntilAsync(FrameType.Headers);
+        Assert.True(head.Header.EndsDirection);
+        Assert.EndsWith("whole", System.Text.Encoding.ASCII.GetString(head.Payload), StringComparison.Ordinal);
+        var rst = await peer.ReadUntilAsync(FrameType.Rst);
+        Assert.Equal(StreamResetReason.None, ControlFrames.ReadRst(rst.Payload, out _));
+        Assert.Equal(1, peer.Uplink.OpenStreams);
+        await peer.SendAsync(Frame.Data(_first, "rest"u8), Frame.Rst(_first));
+        await peer.SyncAsync();
+        Assert.Equal(0, peer.Uplink.OpenStreams);
+        Assert.Equal(0, peer.Uplink.ReceiveCredit.Held);
+        await peer.CloseAsync();
+    });
+}
