@@ -16,13 +16,14 @@ internal sealed class AncestorRun
     private readonly StoreWorkload _workload;
     private readonly int _tasks;
     private readonly IMessageStore<int> _store;
-    private readonly LiveSubscriber _subscriber = new();
+    private readonly LiveSubscriber _subscriber;
     private readonly LiveSubscriber? _notifiedAfterwards;
 
     public AncestorRun(string strategy, StoreWorkload workload, int tasks)
     {
         _workload = workload;
         _tasks = tasks;
+        _subscriber = new LiveSubscriber(tasks * OperationsPerTask);
         _store = StoreStrategy.Create(strategy, tasks * OperationsPerTask);
         if (_store is StripedMessageStore<int> joinable)
         {

@@ -25,11 +25,11 @@ internal static class StoreStrategy
         "striped-1" => new StripedMessageStore<int>(capacity, stripes: 1),
         "striped-2" => new StripedMessageStore<int>(capacity, stripes: 2),
         "striped-4" => new StripedMessageStore<int>(capacity, stripes: 4),
-        "striped-16" => new StripedMessageStore<int>(capacity, stripes: 16),
+        "striped-8" => new StripedMessageStore<int>(capacity, stripes: 8),
         _ => throw new ArgumentOutOfRangeException(nameof(name), name, "No such strategy."),
     };
 
     /// <summary>Whether a name is one that <see cref="Create"/> knows.</summary>
     public static bool IsKnown(string name) =>
-        Raced.Contains(name) || name is "striped-1" or "striped-2" or "striped-4" or "striped-16";
+        Raced.Contains(name) || name is "striped-1" or "striped-2" or "striped-4" or "striped-8";
 }

@@ -26,9 +26,6 @@ namespace Tunnel2.Telemetry.MessageStore;
 /// <typeparam name="T">The message.</typeparam>
 internal sealed class StripedMessageStore<T> : IMessageStore<T>
 {
-    /// <summary>The number of stripes unless the constructor is told otherwise. Measured; more make snapshots dearer, fewer collide.</summary>
-    public const int DefaultStripes = 8;
-
     private readonly MessageTable<T>[] _stripes;
     private readonly int _shift;
     private KeyValuePair<string, T>[]? _snapshot;
@@ -36,10 +33,11 @@ internal sealed class StripedMessageStore<T> : IMessageStore<T>
 
     /// <summary>Creates an empty store.</summary>
     /// <param name="capacity">The number of keys to make room for; the store grows beyond it.</param>
-    /// <param name="stripes">A power of two, 1 to 256.</param>
+    /// <param name="stripes">A power of two from 1 to 256, or 0 for <see cref="DefaultStripes"/>.</param>
     /// <exception cref="ArgumentOutOfRangeException">A parameter is out of its range.</exception>
-    public StripedMessageStore(int capacity = 0, int stripes = DefaultStripes)
+    public StripedMessageStore(int capacity = 0, int stripes = 0)
     {
+        stripes = stripes == 0 ? DefaultStripes : stripes;
         ArgumentOutOfRangeException.ThrowIfNegative(capacity);
         if (stripes is < 1 or > 256 || !BitOperations.IsPow2(stripes))
         {
@@ -54,6 +52,14 @@ internal sealed class StripedMessageStore<T> : IMessageStore<T>
             _stripes[i] = new MessageTable<T>((capacity / stripes) + (capacity / stripes / 4));
         }
     }
+
+    /// <summary>Gets the number of stripes unless the constructor is told otherwise: one for every two cores, at most 8.</summary>
+    /// <remarks>
+    /// A snapshot takes all of them, and on few cores the cost of a store is fetching lines that the other core has just written, which
+    /// stripes do not save: on two cores one stripe won every workload.
+    /// </remarks>
+    public static int DefaultStripes { get; } =
+        (int)Math.Min(8, BitOperations.RoundUpToPowerOf2((uint)((Environment.ProcessorCount + 1) / 2)));
 
     /// <inheritdoc/>
     public int Count
@@ -71,7 +77,7 @@ internal sealed class StripedMessageStore<T> : IMessageStore<T>
     public void Set(string key, T value)
     {
         ArgumentNullException.ThrowIfNull(key);
-        int hash = key.GetHashCode();
+        int hash = KeyHash.Of(key);
         MessageTable<T> stripe = StripeOf(hash);
         stripe.Enter();
         try
@@ -93,7 +99,7 @@ internal sealed class StripedMessageStore<T> : IMessageStore<T>
     public bool TryGet(string key, [MaybeNullWhen(false)] out T value)
     {
         ArgumentNullException.ThrowIfNull(key);
-        int hash = key.GetHashCode();
+        int hash = KeyHash.Of(key);
         MessageTable<T> stripe = StripeOf(hash);
         stripe.Enter();
         bool found = stripe.TryGetUnsynchronized(key, hash, out value);
@@ -105,7 +111,7 @@ internal sealed class StripedMessageStore<T> : IMessageStore<T>
     public bool TryDelete(string key)
     {
         ArgumentNullException.ThrowIfNull(key);
-        int hash = key.GetHashCode();
+        int hash = KeyHash.Of(key);
         MessageTable<T> stripe = StripeOf(hash);
         stripe.Enter();
         try
@@ -220,9 +226,9 @@ internal sealed class StripedMessageStore<T> : IMessageStore<T>
         }
     }
 
-    /// <summary>The stripe comes from the hash's high bits, the place in it from the low ones: one hash per call.</summary>
+    /// <summary>One hash per call: the stripe comes from its bits stirred (Fibonacci hashing), the place in the stripe from its low bits.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private MessageTable<T> StripeOf(int hash) => _stripes[(int)((ulong)(uint)hash >> _shift)];
+    private MessageTable<T> StripeOf(int hash) => _stripes[(int)((ulong)((uint)hash * 2_654_435_769) >> _shift)];
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private void DropSnapshotUnsynchronized()

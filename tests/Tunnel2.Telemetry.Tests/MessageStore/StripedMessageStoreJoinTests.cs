@@ -115,7 +115,7 @@ public sealed class StripedMessageStoreJoinTests
     }
 
     [Theory]
-    [InlineData(0)]
+    [InlineData(-1)]
     [InlineData(3)]
     [InlineData(512)]
     public void A_number_of_stripes_that_is_no_power_of_two_up_to_256_is_refused(int stripes) =>
