@@ -1,5 +1,6 @@
 using BenchmarkDotNet.Running;
 using Tunnel2.LiveBenchmarks.MessageStore;
+using Tunnel2.LiveBenchmarks.SubscriptionHub;
 
 namespace Tunnel2.LiveBenchmarks;
 
@@ -9,6 +10,7 @@ internal static class Program
     private static int Main(string[] args) => args.FirstOrDefault() switch
     {
         "store-race" => StoreRace.Run(args.AsSpan(1)),
+        "index-race" => IndexRace.Run(args.AsSpan(1)),
         _ => RunBenchmarks(args),
     };
 
