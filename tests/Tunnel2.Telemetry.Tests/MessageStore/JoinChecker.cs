@@ -7,12 +7,14 @@ internal static class JoinChecker
 {
     /// <summary>Finds the first way in which snapshot and live messages do not add up.</summary>
     /// <param name="history">Per key every message in the order in which they became the latest; a message occurs once.</param>
+    /// <param name="positions">The index of every message in its key's history.</param>
     /// <param name="snapshot">What the subscriber was given when it joined.</param>
     /// <param name="live">What it was given afterwards, in order.</param>
     /// <param name="untilTheEnd">Whether it stayed; one that left has seen a beginning of what followed its snapshot.</param>
     /// <returns><see langword="null"/> when all is well.</returns>
     public static string? Check(
         IReadOnlyDictionary<string, List<long>> history,
+        IReadOnlyDictionary<(string Key, long Value), int> positions,
         ImmutableArray<KeyValuePair<string, long>> snapshot,
         IReadOnlyList<(string Key, long Value)> live,
         bool untilTheEnd)
@@ -20,8 +22,7 @@ internal static class JoinChecker
         var next = history.ToDictionary(entry => entry.Key, _ => 0);
         foreach ((string key, long value) in snapshot)
         {
-            int position = history[key].IndexOf(value);
-            if (position < 0)
+            if (!positions.TryGetValue((key, value), out int position))
             {
                 return $"The snapshot of {key} has {value}, which was never published.";
             }
@@ -35,7 +36,7 @@ internal static class JoinChecker
             List<long> messages = history[key];
             if (position >= messages.Count || messages[position] != value)
             {
-                int actual = messages.IndexOf(value);
+                int actual = positions.GetValueOrDefault((key, value), -1);
                 return $"{key}: message {actual} came where {position} was due ({(actual < position ? "repeated" : "lost before it")}).";
             }
 

@@ -7,6 +7,16 @@ public sealed class JoinCheckerTests
 {
     private static readonly Dictionary<string, List<long>> _history = new() { ["a"] = [1, 2, 3, 4], ["b"] = [10, 20] };
 
+    private static readonly Dictionary<(string Key, long Value), int> _positions = new()
+    {
+        [("a", 1)] = 0,
+        [("a", 2)] = 1,
+        [("a", 3)] = 2,
+        [("a", 4)] = 3,
+        [("b", 10)] = 0,
+        [("b", 20)] = 1,
+    };
+
     [Fact]
     public void A_snapshot_and_what_follows_it_pass() => Assert.Null(Check(Snapshot(("a", 2)), [("a", 3), ("b", 10), ("a", 4), ("b", 20)]));
 
@@ -34,5 +44,5 @@ public sealed class JoinCheckerTests
 
     private static string? Check(
         ImmutableArray<KeyValuePair<string, long>> snapshot, (string Key, long Value)[] live, bool untilTheEnd = true) =>
-        JoinChecker.Check(_history, snapshot, live, untilTheEnd);
+        JoinChecker.Check(_history, _positions, snapshot, live, untilTheEnd);
 }

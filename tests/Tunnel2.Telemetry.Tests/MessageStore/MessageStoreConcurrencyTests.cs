@@ -75,32 +75,59 @@ public sealed class MessageStoreConcurrencyTests
 
     [Theory]
     [MemberData(nameof(Strategies))]
-    public void Of_two_who_store_and_then_read_a_snapshot_at_least_one_sees_the_other(string strategy)
+    public void Whoever_reads_a_snapshot_after_another_threads_store_has_returned_finds_it(string strategy)
     {
-        // The store-buffer litmus test: it fails when Set may leave a stale snapshot visible for the blink after it returned.
-        const int Rounds = 3_000;
+        // The store-buffer litmus test: a writer stores and then looks whether the reader has begun; the reader says that it begins and then
+        // reads. When the writer looked in vain its store came first, and a snapshot kept from before it would be stale.
+        const int Rounds = 30_000;
         IMessageStore<int> store = MessageStoreStrategies.Create<int>(strategy);
-        store.Set("a", -1);
-        store.Set("b", -1);
-        using var barrier = new Barrier(2, _ => store.GetState());
-        var sawOther = new bool[2][];
-        sawOther[0] = new bool[Rounds];
-        sawOther[1] = new bool[Rounds];
+        store.Set("key", 0);
+        int writerRound = 0;
+        int readerRound = 0;
+        int reading = 0;
+        var storedFirst = new bool[Rounds + 1];
+        var found = new int[Rounds + 1];
 
-        Parallel(() => Run(0, "a", "b"), () => Run(1, "b", "a"));
+        Parallel(
+            () =>
+            {
+                for (int round = 1; round <= Rounds; round++)
+                {
+                    _ = store.GetState();
+                    Meet(ref writerRound, ref readerRound, round);
+                    store.Set("key", round);
+                    storedFirst[round] = Volatile.Read(ref reading) != round;
+                }
+            },
+            () =>
+            {
+                for (int round = 1; round <= Rounds; round++)
+                {
+                    Meet(ref readerRound, ref writerRound, round);
+                    Interlocked.Exchange(ref reading, round);
+                    found[round] = Find(store.GetState(), "key");
+                }
+            });
 
-        for (int round = 0; round < Rounds; round++)
+        for (int round = 1; round <= Rounds; round++)
         {
-            Assert.True(sawOther[0][round] || sawOther[1][round], $"Neither saw the other's store of round {round}.");
+            Assert.True(!storedFirst[round] || found[round] >= round, $"Round {round} was stored, and a later snapshot had {found[round]}.");
         }
 
-        void Run(int side, string mine, string other)
+        static void Meet(ref int mine, ref int theirs, int round)
         {
-            for (int round = 0; round < Rounds; round++)
+            Volatile.Write(ref mine, round);
+            var spinner = default(SpinWait);
+            while (Volatile.Read(ref theirs) < round)
             {
-                barrier.SignalAndWait();
-                store.Set(mine, round);
-                sawOther[side][round] = Find(store.GetState(), other) >= round;
+                if (spinner.Count < 1_000)
+                {
+                    spinner.SpinOnce(sleep1Threshold: -1);
+                }
+                else
+                {
+                    Thread.Yield();
+                }
             }
         }
     }

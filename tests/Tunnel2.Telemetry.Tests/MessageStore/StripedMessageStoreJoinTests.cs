@@ -8,7 +8,7 @@ public sealed class StripedMessageStoreJoinTests
 {
     private const int Publishers = 16;
     private const int Subscribers = 8;
-    private const int MessagesPerPublisher = 1_500;
+    private const int MessagesPerPublisher = 3_000;
     private const int SharedKeys = 10;
 
     [Theory]
@@ -23,19 +23,23 @@ public sealed class StripedMessageStoreJoinTests
         Assert.Empty(store.Join(whole));
         int published = 0;
 
-        List<Task<Subscription>> subscriptions = [.. Enumerable.Range(0, Subscribers).Select(i => Start(() => Follow(new Random(seed + i))))];
+        List<Task<List<Subscription>>> subscribers = [.. Enumerable.Range(0, Subscribers).Select(i => Start(() => Follow(new Random(seed + i))))];
         Task[] publishers = [.. Enumerable.Range(0, Publishers).Select(i => Start(() => Publish(i)))];
-        await Task.WhenAll([.. publishers, .. subscriptions]);
+        await Task.WhenAll([.. publishers, .. subscribers]);
 
         Dictionary<string, List<long>> history = whole.Live.GroupBy(message => message.Key)
             .ToDictionary(group => group.Key, group => group.Select(message => message.Value).ToList());
         AssertEveryPublisherIsInIt(history);
         Assert.Equal(history.ToDictionary(entry => entry.Key, entry => entry.Value[^1]), store.GetState().ToDictionary());
-        foreach (Task<Subscription> subscription in subscriptions)
+        Dictionary<(string Key, long Value), int> positions = history
+            .SelectMany(entry => entry.Value.Select((value, position) => ((entry.Key, value), position))).ToDictionary();
+        foreach (Task<List<Subscription>> subscriber in subscribers)
         {
-            Subscription seen = await subscription;
-            string? fault = JoinChecker.Check(history, seen.Snapshot, seen.Recorder.Live, seen.Stayed);
-            Assert.True(fault is null, $"{fault} (seed {seed})");
+            foreach (Subscription seen in await subscriber)
+            {
+                string? fault = JoinChecker.Check(history, positions, seen.Snapshot, seen.Recorder.Live, seen.Stayed);
+                Assert.True(fault is null, $"{fault} (seed {seed})");
+            }
         }
 
         // Each publisher has keys of its own and shares ten with all the others; a message is unique: publisher and number.
@@ -51,21 +55,25 @@ public sealed class StripedMessageStoreJoinTests
             return true;
         }
 
-        Subscription Follow(Random random)
+        // A subscriber comes and goes all the time, and the last time it stays: hundreds of joins, each at another moment of the others' work.
+        List<Subscription> Follow(Random random)
         {
             const int Total = Publishers * MessagesPerPublisher;
-            int joinAfter = random.Next(Total);
-            int leaveAfter = random.Next(2) == 0 ? int.MaxValue : random.Next(joinAfter, Total);
-            SpinWait.SpinUntil(() => Volatile.Read(ref published) >= joinAfter);
-            var recorder = new Recorder();
-            ImmutableArray<KeyValuePair<string, long>> snapshot = store.Join(recorder);
-            if (leaveAfter != int.MaxValue)
+            var seen = new List<Subscription>();
+            while (true)
             {
+                int leaveAfter = Volatile.Read(ref published) + random.Next(100);
+                bool stays = leaveAfter >= Total - (Total / 10);
+                var recorder = new Recorder();
+                seen.Add(new Subscription(store.Join(recorder), recorder, stays));
+                if (stays)
+                {
+                    return seen;
+                }
+
                 SpinWait.SpinUntil(() => Volatile.Read(ref published) >= leaveAfter);
                 Assert.True(store.Leave(recorder));
             }
-
-            return new Subscription(snapshot, recorder, leaveAfter == int.MaxValue);
         }
     }
 
