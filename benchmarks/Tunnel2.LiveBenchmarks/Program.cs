@@ -1,0 +1,22 @@
+using BenchmarkDotNet.Running;
+using Tunnel2.LiveBenchmarks.MessageStore;
+using Tunnel2.LiveBenchmarks.SubscriptionHub;
+
+namespace Tunnel2.LiveBenchmarks;
+
+/// <summary>Runs one of the races by name, or BenchmarkDotNet with whatever arguments it was given. See README.md.</summary>
+internal static class Program
+{
+    private static int Main(string[] args) => args.FirstOrDefault() switch
+    {
+        "store-race" => StoreRace.Run(args.AsSpan(1)),
+        "index-race" => IndexRace.Run(args.AsSpan(1)),
+        _ => RunBenchmarks(args),
+    };
+
+    private static int RunBenchmarks(string[] args)
+    {
+        BenchmarkSwitcher.FromAssembly(typeof(Program).Assembly).Run(args);
+        return 0;
+    }
+}

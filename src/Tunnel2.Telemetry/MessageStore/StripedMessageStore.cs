@@ -1,0 +1,288 @@
+using System.Collections.Immutable;
+using System.Diagnostics.CodeAnalysis;
+using System.Numerics;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+
+namespace Tunnel2.Telemetry.MessageStore;
+
+/// <summary>
+/// The store Tunnel2 uses: the keys are spread over stripes with a spin lock each, and the last snapshot is kept until something changes.
+/// </summary>
+/// <remarks>
+/// <para>
+/// <b>Snapshot.</b> It is taken with every stripe held, and the array stays in <c>_snapshot</c> until the next change, so readers of a quiet
+/// store neither lock nor allocate. A change clears that field with its stripe still held: the builder of a snapshot holds all stripes, so a
+/// change either happened before it (and is in it) or finds the new array and clears it. The clearing is an interlocked operation, made only
+/// when there is something to clear: after <see cref="Set"/> has returned no thread can be given a snapshot from before it.
+/// </para>
+/// <para>
+/// <b>Joining.</b> <see cref="Join"/> takes the snapshot and registers the observer with every stripe held, and a change stores and notifies
+/// with its stripe held. So each change of a key is either in the snapshot or notified, never both and never neither, and no number is
+/// compared to find out which.
+/// </para>
+/// <para><b>Lock order.</b> Stripes are taken in ascending order; whoever holds one takes no other lock of this store.</para>
+/// </remarks>
+/// <typeparam name="T">The message.</typeparam>
+internal sealed class StripedMessageStore<T> : IMessageStore<T>
+{
+    private readonly MessageTable<T>[] _stripes;
+    private readonly int _shift;
+    private KeyValuePair<string, T>[]? _snapshot;
+    private IMessageObserver<T>[] _observers = [];
+
+    /// <summary>Creates an empty store.</summary>
+    /// <param name="capacity">The number of keys to make room for; the store grows beyond it.</param>
+    /// <param name="stripes">A power of two from 1 to 256, or 0 for <see cref="DefaultStripes"/>.</param>
+    /// <exception cref="ArgumentOutOfRangeException">A parameter is out of its range.</exception>
+    public StripedMessageStore(int capacity = 0, int stripes = 0)
+    {
+        stripes = stripes == 0 ? DefaultStripes : stripes;
+        ArgumentOutOfRangeException.ThrowIfNegative(capacity);
+        if (stripes is < 1 or > 256 || !BitOperations.IsPow2(stripes))
+        {
+            throw new ArgumentOutOfRangeException(nameof(stripes), stripes, "The number of stripes is a power of two from 1 to 256.");
+        }
+
+        _stripes = new MessageTable<T>[stripes];
+        _shift = 32 - BitOperations.Log2((uint)stripes);
+        for (int i = 0; i < stripes; i++)
+        {
+            // A quarter more than the even share: hashes do not spread evenly.
+            _stripes[i] = new MessageTable<T>((capacity / stripes) + (capacity / stripes / 4));
+        }
+    }
+
+    /// <summary>Gets the number of stripes unless the constructor is told otherwise: one for every two cores, at most 8.</summary>
+    /// <remarks>
+    /// A snapshot takes all of them, and on few cores the cost of a store is fetching lines that the other core has just written, which
+    /// stripes do not save: on two cores one stripe won every workload.
+    /// </remarks>
+    public static int DefaultStripes { get; } =
+        (int)Math.Min(8, BitOperations.RoundUpToPowerOf2((uint)((Environment.ProcessorCount + 1) / 2)));
+
+    /// <inheritdoc/>
+    public int Count
+    {
+        get
+        {
+            EnterAll();
+            int count = CountUnsynchronized();
+            ExitAll();
+            return count;
+        }
+    }
+
+    /// <inheritdoc/>
+    public void Set(string key, T value)
+    {
+        ArgumentNullException.ThrowIfNull(key);
+        int hash = KeyHash.Of(key);
+        MessageTable<T> stripe = StripeOf(hash);
+        stripe.Enter();
+        try
+        {
+            stripe.SetUnsynchronized(key, hash, value);
+            DropSnapshotUnsynchronized();
+            foreach (IMessageObserver<T> observer in _observers)
+            {
+                observer.OnSet(key, value);
+            }
+        }
+        finally
+        {
+            stripe.Exit();
+        }
+    }
+
+    /// <inheritdoc/>
+    public bool TryGet(string key, [MaybeNullWhen(false)] out T value)
+    {
+        ArgumentNullException.ThrowIfNull(key);
+        int hash = KeyHash.Of(key);
+        MessageTable<T> stripe = StripeOf(hash);
+        stripe.Enter();
+        bool found = stripe.TryGetUnsynchronized(key, hash, out value);
+        stripe.Exit();
+        return found;
+    }
+
+    /// <inheritdoc/>
+    public bool TryDelete(string key)
+    {
+        ArgumentNullException.ThrowIfNull(key);
+        int hash = KeyHash.Of(key);
+        MessageTable<T> stripe = StripeOf(hash);
+        stripe.Enter();
+        try
+        {
+            if (!stripe.TryDeleteUnsynchronized(key, hash))
+            {
+                return false;
+            }
+
+            DropSnapshotUnsynchronized();
+            foreach (IMessageObserver<T> observer in _observers)
+            {
+                observer.OnDeleted(key);
+            }
+
+            return true;
+        }
+        finally
+        {
+            stripe.Exit();
+        }
+    }
+
+    /// <inheritdoc/>
+    public void Reset()
+    {
+        EnterAll();
+        try
+        {
+            foreach (MessageTable<T> stripe in _stripes)
+            {
+                stripe.ClearUnsynchronized();
+            }
+
+            DropSnapshotUnsynchronized();
+            foreach (IMessageObserver<T> observer in _observers)
+            {
+                observer.OnReset();
+            }
+        }
+        finally
+        {
+            ExitAll();
+        }
+    }
+
+    /// <inheritdoc/>
+    public ImmutableArray<KeyValuePair<string, T>> GetState()
+    {
+        KeyValuePair<string, T>[]? snapshot = Volatile.Read(ref _snapshot);
+        if (snapshot is null)
+        {
+            EnterAll();
+            try
+            {
+                snapshot = SnapshotUnsynchronized();
+            }
+            finally
+            {
+                ExitAll();
+            }
+        }
+
+        return ImmutableCollectionsMarshal.AsImmutableArray(snapshot);
+    }
+
+    /// <summary>
+    /// Reads a snapshot and runs <paramref name="register"/> at the same moment: no change happens and no observer is running meanwhile.
+    /// </summary>
+    /// <remarks>For whoever sends the live changes through an observer of its own and only needs to know from when on a receiver gets them.</remarks>
+    /// <param name="state">Given to <paramref name="register"/>.</param>
+    /// <param name="register">Bound by the rules of <see cref="IMessageObserver{T}"/>: quick, not blocking, no call of this store.</param>
+    public ImmutableArray<KeyValuePair<string, T>> GetState<TState>(TState state, Action<TState> register)
+    {
+        EnterAll();
+        try
+        {
+            KeyValuePair<string, T>[] snapshot = SnapshotUnsynchronized();
+            register(state);
+            return ImmutableCollectionsMarshal.AsImmutableArray(snapshot);
+        }
+        finally
+        {
+            ExitAll();
+        }
+    }
+
+    /// <summary>Reads a snapshot from which <paramref name="observer"/> follows every change, without a gap and without a repeat.</summary>
+    /// <remarks>An observer that joins twice is called twice. Its first calls may come before this method has returned.</remarks>
+    public ImmutableArray<KeyValuePair<string, T>> Join(IMessageObserver<T> observer) =>
+        GetState((Store: this, Observer: observer), static join => join.Store._observers = [.. join.Store._observers, join.Observer]);
+
+    /// <summary>Ends what one <see cref="Join"/> began. No call of the observer runs or comes any more once this has returned.</summary>
+    /// <returns><see langword="false"/> when the observer had not joined.</returns>
+    public bool Leave(IMessageObserver<T> observer)
+    {
+        EnterAll();
+        try
+        {
+            int index = Array.IndexOf(_observers, observer);
+            if (index < 0)
+            {
+                return false;
+            }
+
+            _observers = [.. _observers.AsSpan(0, index), .. _observers.AsSpan(index + 1)];
+            return true;
+        }
+        finally
+        {
+            ExitAll();
+        }
+    }
+
+    /// <summary>One hash per call: the stripe comes from its bits stirred (Fibonacci hashing), the place in the stripe from its low bits.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private MessageTable<T> StripeOf(int hash) => _stripes[(int)((ulong)((uint)hash * 2_654_435_769) >> _shift)];
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private void DropSnapshotUnsynchronized()
+    {
+        if (_snapshot is not null)
+        {
+            Interlocked.Exchange(ref _snapshot, null);
+        }
+    }
+
+    private KeyValuePair<string, T>[] SnapshotUnsynchronized()
+    {
+        if (_snapshot is { } current)
+        {
+            return current;
+        }
+
+        int count = CountUnsynchronized();
+        KeyValuePair<string, T>[] snapshot = count == 0 ? [] : new KeyValuePair<string, T>[count];
+        Span<KeyValuePair<string, T>> rest = snapshot;
+        foreach (MessageTable<T> stripe in _stripes)
+        {
+            stripe.CopyToUnsynchronized(rest);
+            rest = rest[stripe.CountUnsynchronized..];
+        }
+
+        Volatile.Write(ref _snapshot, snapshot);
+        return snapshot;
+    }
+
+    private int CountUnsynchronized()
+    {
+        int count = 0;
+        foreach (MessageTable<T> stripe in _stripes)
+        {
+            count += stripe.CountUnsynchronized;
+        }
+
+        return count;
+    }
+
+    private void EnterAll()
+    {
+        foreach (MessageTable<T> stripe in _stripes)
+        {
+            stripe.Enter();
+        }
+    }
+
+    private void ExitAll()
+    {
+        foreach (MessageTable<T> stripe in _stripes)
+        {
+            stripe.Exit();
+        }
+    }
+}

@@ -1,0 +1,169 @@
+using Tunnel2.Telemetry.SubscriptionHub;
+
+namespace Tunnel2.Telemetry.Tests.SubscriptionHub;
+
+[Trait("Category", "Unit")]
+public sealed class SubscriptionIndexConcurrencyTests
+{
+    private const int Churners = 4;
+    private const int Stable = 40;
+    private static readonly string[] _channels = ["session.a.stats", "session.b.stats", "node.stats"];
+
+    [Theory]
+    [InlineData("slots")]
+    [InlineData("one-lock")]
+    [InlineData("sharded")]
+    [InlineData("copy-on-write")]
+    public async Task Publishers_find_everybody_who_stays_and_nobody_who_never_came_while_others_come_and_go(string strategy)
+    {
+        int seed = Environment.TickCount;
+        bool patterns = strategy == "slots";
+        ISubscriptionIndex index = SubscriptionIndexModelTests.Create(strategy);
+
+        // Numbers tell what to expect: below Stable, on channel number % 3 from the beginning to the end; the others may be anywhere but there.
+        TestSubscriber[] stable = [.. Enumerable.Range(0, Stable).Select(i => new TestSubscriber(i))];
+        int running = Churners;
+        using var ready = new Barrier(Churners + 2);
+        Task[] publishers = [Start(Publish), Start(Publish)];
+        Task<List<TestSubscriber>>[] churners = [.. Enumerable.Range(0, Churners).Select(i => Start(() =>
+        {
+            try
+            {
+                return Churn(i);
+            }
+            finally
+            {
+                Interlocked.Decrement(ref running);
+            }
+        }))];
+        await Task.WhenAll([.. publishers, .. churners]);
+
+        // When all is quiet, the index has exactly what the threads say they left in it.
+        foreach (string channel in _channels)
+        {
+            IEnumerable<int> expected = stable.Where(subscriber => ChannelOf(subscriber) == channel)
+                .Concat(churners.SelectMany(churner => churner.GetAwaiter().GetResult()).Where(subscriber => ChannelOf(subscriber) == channel))
+                .Select(subscriber => subscriber.Number).Order();
+            Assert.Equal(expected, SubscriptionIndexModelTests.Find(index, channel, new SubscriberMatches()));
+        }
+
+        bool Publish()
+        {
+            // Both publishers may try; each stable subscriber is added once.
+            foreach (TestSubscriber subscriber in stable)
+            {
+                index.Add(subscriber, ChannelOf(subscriber));
+            }
+
+            ready.SignalAndWait();
+            var matches = new SubscriberMatches();
+            var seen = new int[Stable];
+            for (int round = 1; Volatile.Read(ref running) > 0; round++)
+            {
+                string channel = _channels[round % _channels.Length];
+                index.Get(channel, matches);
+                int found = 0;
+                foreach (Subscriber subscriber in matches)
+                {
+                    int number = ((TestSubscriber)subscriber).Number;
+                    Assert.Equal(channel, ChannelOf((TestSubscriber)subscriber));
+                    if (number < Stable)
+                    {
+                        Assert.NotEqual(round, seen[number]);
+                        seen[number] = round;
+                        found++;
+                    }
+                }
+
+                Assert.True(stable.Count(subscriber => ChannelOf(subscriber) == channel) == found, $"{found} stable in {channel}, seed {seed}");
+            }
+
+            return true;
+        }
+
+        List<TestSubscriber> Churn(int churner)
+        {
+            var random = new Random(seed + churner);
+            var present = new List<TestSubscriber>();
+            ready.SignalAndWait();
+            for (int i = 0; i < 4_000; i++)
+            {
+                bool join = random.Next(10) < ((i / 400) % 2 == 0 ? 8 : 2);
+                if (join)
+                {
+                    var subscriber = new TestSubscriber(Stable + (i * Churners) + churner);
+                    Assert.True(index.Add(subscriber, ChannelOf(subscriber)));
+                    if (patterns && i % 5 == 0)
+                    {
+                        // Patterns and channels of its own, which are made and reclaimed all the time beside the others.
+                        Assert.True(index.Add(subscriber, $"other.{i % 3}.*"));
+                        Assert.True(index.Add(subscriber, $"other.{i % 3}.x"));
+                    }
+
+                    present.Add(subscriber);
+                }
+                else if (present.Count > 0)
+                {
+                    int which = random.Next(present.Count);
+                    Assert.InRange(index.RemoveClient(present[which]), 1, 3);
+                    present.RemoveAt(which);
+                }
+            }
+
+            return present;
+        }
+    }
+
+    [Fact]
+    public async Task A_channel_that_is_reclaimed_and_made_again_by_many_threads_loses_no_subscription()
+    {
+        var index = new SubscriptionIndex();
+        await Task.WhenAll(Enumerable.Range(0, 6).Select(thread => Start(() =>
+        {
+            var matches = new SubscriberMatches();
+            for (int i = 0; i < 5_000; i++)
+            {
+                var subscriber = new TestSubscriber(thread);
+                string name = i % 2 == 0 ? "a.b" : "a.*";
+                Assert.True(index.Add(subscriber, name));
+                Assert.Contains(thread, SubscriptionIndexModelTests.Find(index, "a.b", matches));
+                Assert.Equal(1, index.RemoveClient(subscriber));
+                Assert.DoesNotContain(thread, SubscriptionIndexModelTests.Find(index, "a.b", matches));
+            }
+
+            return true;
+        })));
+
+        Assert.Equal(0, index.ChannelCount);
+    }
+
+    [Fact]
+    public async Task A_client_that_is_removed_while_it_subscribes_leaves_nothing_behind()
+    {
+        var index = new SubscriptionIndex();
+        for (int i = 0; i < 300; i++)
+        {
+            var subscriber = new TestSubscriber(i);
+            using var start = new Barrier(2);
+            Task<bool> subscribing = Start(() =>
+            {
+                start.SignalAndWait();
+                for (int channel = 0; channel < 20; channel++)
+                {
+                    index.Add(subscriber, $"channel.{channel}");
+                }
+
+                return true;
+            });
+            start.SignalAndWait();
+            index.RemoveClient(subscriber);
+            await subscribing;
+            Assert.Equal(0, index.ChannelCount);
+        }
+    }
+
+    private static string ChannelOf(TestSubscriber subscriber) => _channels[subscriber.Number % _channels.Length];
+
+    private static Task<TResult> Start<TResult>(Func<TResult> body) => Task.Factory.StartNew(
+        body, TestContext.Current.CancellationToken, TaskCreationOptions.LongRunning, TaskScheduler.Default);
+}
