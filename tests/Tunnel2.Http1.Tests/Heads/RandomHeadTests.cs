@@ -107,7 +107,7 @@ public sealed class RandomHeadTests
         }).Check(Messages.Runs(15_000));
 
         // A comparison that only ever sees one answer would say nothing.
-        Assert.True(accepted > 1_500 && refused > 1_500, $"{accepted} accepted, {refused} refused");
+        Assert.True(accepted > 3_000 && refused > 3_000, $"{accepted} accepted, {refused} refused");
     }
 
     [Fact]
