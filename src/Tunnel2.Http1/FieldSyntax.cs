@@ -9,13 +9,13 @@ namespace Tunnel2.Http1;
 internal static class FieldSyntax
 {
     /// <summary>Whether <paramref name="name"/> is a token (RFC 9110 section 5.6.2): a legal method or field name.</summary>
-    public static bool IsToken(ReadOnlySpan<byte> name) => !name.IsEmpty && ByteScanner.EndOfToken(name, 0) == name.Length;
+    public static bool IsToken(ReadOnlySpan<byte> name) => !name.IsEmpty && ByteScanner.AreToken(name);
 
     /// <summary>
     /// Whether <paramref name="value"/> has no control character other than HTAB (RFC 9110 section 5.5). Bytes from 0x80 on are allowed, and
     /// so is the empty value.
     /// </summary>
-    public static bool IsFieldValue(ReadOnlySpan<byte> value) => ByteScanner.EndOfFieldValue(value, 0) == value.Length;
+    public static bool IsFieldValue(ReadOnlySpan<byte> value) => ByteScanner.AreFieldValue(value);
 
     /// <summary>
     /// Whether <paramref name="target"/> is a non-empty run of visible ASCII without <c>#</c> and without a backslash before the query; says

@@ -6,40 +6,60 @@ namespace Tunnel2.Http1;
 /// <summary>Recognises field names and knows how a proxy must treat them.</summary>
 internal static class KnownFields
 {
-    /// <summary>
-    /// Which known field <paramref name="name"/> is, case-insensitively. Exact for any bytes, valid field name or not.
-    /// The length picks the candidates, so that an unknown name usually costs one jump.
-    /// </summary>
+    private const int Slots = 128;
+
+    // A perfect hash: no two names fall into one slot, which the type initializer makes sure of. So any name, known or not, costs one
+    // look-up and at most one comparison.
+    private static readonly Entry[] _slots = Fill(
+        (KnownField.Host, "host"),
+        (KnownField.ContentLength, "content-length"),
+        (KnownField.TransferEncoding, "transfer-encoding"),
+        (KnownField.Connection, "connection"),
+        (KnownField.Expect, "expect"),
+        (KnownField.Upgrade, "upgrade"),
+        (KnownField.KeepAlive, "keep-alive"),
+        (KnownField.ProxyConnection, "proxy-connection"),
+        (KnownField.ProxyAuthenticate, "proxy-authenticate"),
+        (KnownField.ProxyAuthorization, "proxy-authorization"),
+        (KnownField.Te, "te"),
+        (KnownField.Http2Settings, "http2-settings"),
+        (KnownField.Trailer, "trailer"),
+        (KnownField.Forwarded, "forwarded"),
+        (KnownField.XForwardedFor, "x-forwarded-for"),
+        (KnownField.XForwardedHost, "x-forwarded-host"),
+        (KnownField.XForwardedProto, "x-forwarded-proto"),
+        (KnownField.XForwardedPort, "x-forwarded-port"),
+        (KnownField.XRealIp, "x-real-ip"),
+        (KnownField.Via, "via"),
+        (KnownField.Date, "date"),
+        (KnownField.Server, "server"),
+        (KnownField.ProxyStatus, "proxy-status"),
+        (KnownField.ContentType, "content-type"),
+        (KnownField.ContentEncoding, "content-encoding"),
+        (KnownField.Accept, "accept"),
+        (KnownField.Authorization, "authorization"),
+        (KnownField.Cookie, "cookie"),
+        (KnownField.SetCookie, "set-cookie"),
+        (KnownField.Origin, "origin"),
+        (KnownField.UserAgent, "user-agent"),
+        (KnownField.TraceParent, "traceparent"),
+        (KnownField.SecWebSocketKey, "sec-websocket-key"),
+        (KnownField.SecWebSocketAccept, "sec-websocket-accept"),
+        (KnownField.SecWebSocketVersion, "sec-websocket-version"),
+        (KnownField.SecWebSocketProtocol, "sec-websocket-protocol"),
+        (KnownField.SecWebSocketExtensions, "sec-websocket-extensions"));
+
+    /// <summary>Which known field <paramref name="name"/> is, case-insensitively. Exact for any bytes, valid field name or not.</summary>
+    [MethodImpl(MethodImplOptions.NoInlining)]
     public static KnownField Classify(ReadOnlySpan<byte> name)
     {
-        KnownField known = name.Length switch
+        if (name.Length < 2)
         {
-            2 => Is(name, "te"u8) ? KnownField.Te : KnownField.None,
-            3 => Is(name, "via"u8) ? KnownField.Via : KnownField.None,
-            4 => Is(name, "host"u8) ? KnownField.Host : Is(name, "date"u8) ? KnownField.Date : KnownField.None,
-            6 => OfSix(name),
-            7 => Is(name, "upgrade"u8) ? KnownField.Upgrade : Is(name, "trailer"u8) ? KnownField.Trailer : KnownField.None,
-            9 => Is(name, "forwarded"u8) ? KnownField.Forwarded : Is(name, "x-real-ip"u8) ? KnownField.XRealIp : KnownField.None,
-            10 => OfTen(name),
-            11 => Is(name, "traceparent"u8) ? KnownField.TraceParent : KnownField.None,
-            12 => Is(name, "content-type"u8) ? KnownField.ContentType : Is(name, "proxy-status"u8) ? KnownField.ProxyStatus : KnownField.None,
-            13 => Is(name, "authorization"u8) ? KnownField.Authorization : KnownField.None,
-            14 => Is(name, "content-length"u8) ? KnownField.ContentLength
-                : Is(name, "http2-settings"u8) ? KnownField.Http2Settings
-                : IsWithUnderscore(name, 7, "content"u8, "length"u8) ? KnownField.FramingLookalike : KnownField.None,
-            15 => Is(name, "x-forwarded-for"u8) ? KnownField.XForwardedFor : KnownField.None,
-            16 => OfSixteen(name),
-            17 => OfSeventeen(name),
-            18 => Is(name, "proxy-authenticate"u8) ? KnownField.ProxyAuthenticate : KnownField.None,
-            19 => Is(name, "proxy-authorization"u8) ? KnownField.ProxyAuthorization : KnownField.None,
-            20 => Is(name, "sec-websocket-accept"u8) ? KnownField.SecWebSocketAccept : KnownField.None,
-            21 => Is(name, "sec-websocket-version"u8) ? KnownField.SecWebSocketVersion : KnownField.None,
-            22 => Is(name, "sec-websocket-protocol"u8) ? KnownField.SecWebSocketProtocol : KnownField.None,
-            24 => Is(name, "sec-websocket-extensions"u8) ? KnownField.SecWebSocketExtensions : KnownField.None,
-            _ => KnownField.None,
-        };
+            return KnownField.None;
+        }
 
-        return known == KnownField.None && name.Length > 8 && Is(name[..8], "tunnel2-"u8) ? KnownField.Tunnel2 : known;
+        ref readonly Entry entry = ref _slots[SlotOf(name)];
+        return entry.Lower.Length == name.Length && AsciiCase.EqualsLower(name, entry.Lower) ? entry.Known : ClassifyRare(name);
     }
 
     /// <summary>
@@ -53,46 +73,39 @@ internal static class KnownFields
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static bool IsEvaluated(KnownField known) => (uint)(known - 1) < (uint)KnownField.Upgrade;
 
-    private static KnownField OfSix(ReadOnlySpan<byte> name) => (name[0] | 0x20) switch
-    {
-        'a' when Is(name, "accept"u8) => KnownField.Accept,
-        'c' when Is(name, "cookie"u8) => KnownField.Cookie,
-        'e' when Is(name, "expect"u8) => KnownField.Expect,
-        'o' when Is(name, "origin"u8) => KnownField.Origin,
-        's' when Is(name, "server"u8) => KnownField.Server,
-        _ => KnownField.None,
-    };
-
-    private static KnownField OfTen(ReadOnlySpan<byte> name) => (name[0] | 0x20) switch
-    {
-        'c' when Is(name, "connection"u8) => KnownField.Connection,
-        'k' when Is(name, "keep-alive"u8) => KnownField.KeepAlive,
-        's' when Is(name, "set-cookie"u8) => KnownField.SetCookie,
-        'u' when Is(name, "user-agent"u8) => KnownField.UserAgent,
-        _ => KnownField.None,
-    };
-
-    private static KnownField OfSixteen(ReadOnlySpan<byte> name) => (name[0] | 0x20) switch
-    {
-        'c' when Is(name, "content-encoding"u8) => KnownField.ContentEncoding,
-        'p' when Is(name, "proxy-connection"u8) => KnownField.ProxyConnection,
-        'x' when Is(name, "x-forwarded-host"u8) => KnownField.XForwardedHost,
-        'x' when Is(name, "x-forwarded-port"u8) => KnownField.XForwardedPort,
-        _ => KnownField.None,
-    };
-
-    private static KnownField OfSeventeen(ReadOnlySpan<byte> name) => (name[0] | 0x20) switch
-    {
-        's' when Is(name, "sec-websocket-key"u8) => KnownField.SecWebSocketKey,
-        't' when Is(name, "transfer-encoding"u8) => KnownField.TransferEncoding,
-        't' when IsWithUnderscore(name, 8, "transfer"u8, "encoding"u8) => KnownField.FramingLookalike,
-        'x' when Is(name, "x-forwarded-proto"u8) => KnownField.XForwardedProto,
-        _ => KnownField.None,
-    };
-
-    private static bool IsWithUnderscore(ReadOnlySpan<byte> name, int index, ReadOnlySpan<byte> before, ReadOnlySpan<byte> after) =>
-        name[index] == (byte)'_' && Is(name[..index], before) && Is(name[(index + 1)..], after);
-
+    // The two factors were found by trying; a name that collides is found out when the first test runs.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private static bool Is(ReadOnlySpan<byte> name, ReadOnlySpan<byte> lower) => AsciiCase.EqualsLower(name, lower);
+    private static int SlotOf(ReadOnlySpan<byte> name) => ((name.Length * 12) + (name[0] | 0x20) + ((name[^2] | 0x20) * 49)) & (Slots - 1);
+
+    private static KnownField ClassifyRare(ReadOnlySpan<byte> name) => (name[0] | 0x20) switch
+    {
+        't' when name.Length > 8 && AsciiCase.EqualsLower(name[..8], "tunnel2-"u8) => KnownField.Tunnel2,
+        't' when IsWithUnderscore(name, "transfer"u8, "encoding"u8) => KnownField.FramingLookalike,
+        'c' when IsWithUnderscore(name, "content"u8, "length"u8) => KnownField.FramingLookalike,
+        _ => KnownField.None,
+    };
+
+    private static bool IsWithUnderscore(ReadOnlySpan<byte> name, ReadOnlySpan<byte> before, ReadOnlySpan<byte> after) =>
+        name.Length == before.Length + 1 + after.Length
+        && name[before.Length] == (byte)'_'
+        && AsciiCase.EqualsLower(name[..before.Length], before)
+        && AsciiCase.EqualsLower(name[(before.Length + 1)..], after);
+
+    private static Entry[] Fill(params ReadOnlySpan<(KnownField Known, string Lower)> fields)
+    {
+        var slots = new Entry[Slots];
+        Array.Fill(slots, new Entry(KnownField.None, []));
+        foreach ((KnownField known, string lower) in fields)
+        {
+            byte[] name = System.Text.Encoding.ASCII.GetBytes(lower);
+            ref Entry slot = ref slots[SlotOf(name)];
+            slot = slot.Known == KnownField.None
+                ? new Entry(known, name)
+                : throw new InvalidOperationException($"{known} and {slot.Known} have the same slot: other factors are needed.");
+        }
+
+        return slots;
+    }
+
+    private readonly record struct Entry(KnownField Known, byte[] Lower);
 }

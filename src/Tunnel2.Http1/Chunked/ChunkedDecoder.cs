@@ -21,7 +21,7 @@ internal struct ChunkedDecoder
     private State _state;
     private Http1Error _error;
 
-    /// <summary>Makes a decoder for the first body.</summary>
+    /// <summary>Makes a decoder for the first body; the default value of this struct is of no use.</summary>
     /// <param name="limits">Bounds of chunk headers and of the trailer section.</param>
     /// <param name="allowPaddedSizes">
     /// Whether spaces between a size and its CR LF are tolerated. Some old servers pad their sizes; in requests it must be false.

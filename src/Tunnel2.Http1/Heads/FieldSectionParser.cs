@@ -1,3 +1,5 @@
+using System.Buffers.Binary;
+using System.Runtime.CompilerServices;
 using Tunnel2.Http1.Syntax;
 
 namespace Tunnel2.Http1;
@@ -12,7 +14,7 @@ internal abstract class FieldSectionParser
     private const byte Cr = (byte)'\r';
     private const byte Lf = (byte)'\n';
 
-    private FieldRange[] _fields = new FieldRange[32];
+    private FieldRange[] _fields;
     private int _fieldCount;
     private Phase _phase;
 
@@ -26,6 +28,7 @@ internal abstract class FieldSectionParser
     {
         ArgumentNullException.ThrowIfNull(limits);
         Limits = limits;
+        _fields = new FieldRange[Math.Min(32, limits.MaxFields)];
     }
 
     private enum Phase : byte
@@ -158,6 +161,11 @@ internal abstract class FieldSectionParser
         {
             if (phase == Phase.LineStart)
             {
+                if (!TakeUsualLines(buffer, ref position))
+                {
+                    return ParseStatus.Invalid;
+                }
+
                 if (position >= buffer.Length)
                 {
                     return Suspend(phase, position);
@@ -200,15 +208,36 @@ internal abstract class FieldSectionParser
                 return Fail(ErrorOfControl(buffer[position]), position);
             }
 
-            Http1Error error = AddField(buffer, position);
-            if (error != Http1Error.None)
+            if (!AddField(buffer, _nameStart, _nameEnd, position))
             {
-                return Fail(error, _nameStart);
+                return ParseStatus.Invalid;
             }
 
             position += 2;
             phase = Phase.LineStart;
         }
+    }
+
+    // The fast path: whole lines without anything unusual. Whatever it leaves (an incomplete line, a rare name, an error, the end) the loop
+    // above looks at step by step.
+    private bool TakeUsualLines(ReadOnlySpan<byte> buffer, ref int position)
+    {
+        int start = position;
+        while (start < buffer.Length
+            && ByteScanner.TryScanFieldLine(buffer, start, out int colon, out int end)
+            && buffer.Length - end >= 2
+            && BinaryPrimitives.ReadUInt16LittleEndian(buffer[end..]) == (Cr | (Lf << 8)))
+        {
+            if (!AddField(buffer, start, colon, end))
+            {
+                return false;
+            }
+
+            start = end + 2;
+        }
+
+        position = start;
+        return true;
     }
 
     private ParseStatus Suspend(Phase phase, int position)
@@ -241,35 +270,70 @@ internal abstract class FieldSectionParser
         return ParseStatus.Done;
     }
 
-    private Http1Error AddField(ReadOnlySpan<byte> buffer, int lineEnd)
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private bool AddField(ReadOnlySpan<byte> buffer, int nameStart, int nameEnd, int lineEnd)
     {
-        int start = _nameEnd + 1;
-        while (start < lineEnd && buffer[start] is (byte)' ' or (byte)'\t')
+        // Usually there is one space in front of the value and none behind it.
+        int start = buffer[nameEnd + 1] == (byte)' ' ? nameEnd + 2 : nameEnd + 1;
+        int end = lineEnd;
+        if (IsWhitespace(buffer[start]) || IsWhitespace(buffer[end - 1]))
+        {
+            (start, end) = Trim(buffer, start, end);
+        }
+
+        int count = _fieldCount;
+        if (count >= _fields.Length && !TryGrow())
+        {
+            Fail(Http1Error.TooManyFields, nameStart);
+            return false;
+        }
+
+        KnownField known = KnownFields.Classify(buffer[nameStart..nameEnd]);
+        ref FieldRange field = ref _fields[count];
+        field = new FieldRange(nameStart, nameEnd - nameStart, start, end - start, known);
+        _fieldCount = count + 1;
+        return !KnownFields.IsEvaluated(known) || Evaluate(buffer, in field);
+    }
+
+    private bool Evaluate(ReadOnlySpan<byte> buffer, in FieldRange field)
+    {
+        Http1Error error = OnField(buffer, in field);
+        if (error != Http1Error.None)
+        {
+            Fail(error, field.NameOffset);
+        }
+
+        return error == Http1Error.None;
+    }
+
+    private bool TryGrow()
+    {
+        if (_fields.Length == Limits.MaxFields)
+        {
+            return false;
+        }
+
+        Array.Resize(ref _fields, Math.Min(_fields.Length * 2, Limits.MaxFields));
+        return true;
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static bool IsWhitespace(byte b) => b is (byte)' ' or (byte)'\t';
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private static (int Start, int End) Trim(ReadOnlySpan<byte> buffer, int start, int end)
+    {
+        while (start < end && IsWhitespace(buffer[start]))
         {
             start++;
         }
 
-        int end = lineEnd;
-        while (end > start && buffer[end - 1] is (byte)' ' or (byte)'\t')
+        while (end > start && IsWhitespace(buffer[end - 1]))
         {
             end--;
         }
 
-        if (_fieldCount == Limits.MaxFields)
-        {
-            return Http1Error.TooManyFields;
-        }
-
-        if (_fieldCount == _fields.Length)
-        {
-            Array.Resize(ref _fields, _fields.Length * 2);
-        }
-
-        int nameLength = _nameEnd - _nameStart;
-        KnownField known = KnownFields.Classify(buffer.Slice(_nameStart, nameLength));
-        ref FieldRange field = ref _fields[_fieldCount++];
-        field = new FieldRange(_nameStart, nameLength, start, end - start, known);
-        return KnownFields.IsEvaluated(known) ? OnField(buffer, in field) : Http1Error.None;
+        return (start, end);
     }
 
     private static Http1Error ErrorInName(byte found, bool isFirst) => found switch

@@ -85,6 +85,12 @@ internal sealed class ResponseHeadParser : MessageHeadParser
     /// <inheritdoc/>
     protected override Http1Error OnContentLength(ReadOnlySpan<byte> value)
     {
+        if (ContentLength is null && ContentLengthSyntax.TryParse(value, out long only))
+        {
+            ContentLength = only;
+            return Http1Error.None;
+        }
+
         // A list of equal values is what a careless joining of equal fields left behind (RFC 9112 section 6.3): one value is kept.
         var list = new ListReader(value);
         bool isRepetition = ContentLength is not null;
@@ -167,42 +173,60 @@ internal sealed class ResponseHeadParser : MessageHeadParser
 
     private ParseStatus ParseStatusPart(ReadOnlySpan<byte> buffer, ref int position)
     {
-        ReadOnlySpan<byte> pattern = "HTTP/0.0 000"u8;
-        int known = Math.Min(buffer.Length, pattern.Length);
-        for (int i = 0; i < known; i++)
+        if (!IsStatusPart(buffer))
         {
-            bool fits = pattern[i] == (byte)'0' ? char.IsAsciiDigit((char)buffer[i]) : buffer[i] == pattern[i];
-            if (!fits)
-            {
-                return Fail(i >= 9 ? Http1Error.InvalidStatusCode : Http1Error.InvalidStatusLine, i);
-            }
-        }
-
-        if (buffer.Length <= pattern.Length)
-        {
-            return ParseStatus.NeedMore;
-        }
-
-        if (buffer[5] != (byte)'1' || buffer[7] > (byte)'1')
-        {
-            return Fail(Http1Error.UnsupportedVersion, 5);
+            Http1Error error = ErrorInStatusPart(buffer, out int offset);
+            return error == Http1Error.None ? ParseStatus.NeedMore : Fail(error, offset);
         }
 
         Version = buffer[7] == (byte)'1' ? Http1Version.Http11 : Http1Version.Http10;
         StatusCode = ((buffer[9] - '0') * 100) + ((buffer[10] - '0') * 10) + (buffer[11] - '0');
-        if (StatusCode < 100)
-        {
-            return Fail(Http1Error.InvalidStatusCode, 9);
-        }
-
-        // A space and a reason, or (wrong, but common) the end of the line at once.
-        if (buffer[StatusPartBytes] is not ((byte)' ' or Cr))
-        {
-            return Fail(char.IsAsciiDigit((char)buffer[StatusPartBytes]) ? Http1Error.InvalidStatusCode : Http1Error.InvalidStatusLine, StatusPartBytes);
-        }
-
         position = StatusPartBytes;
         _inReason = true;
         return ParseStatus.Done;
+    }
+
+    // Behind the code comes a space and a reason, or (wrong, but common) the end of the line at once.
+    private static bool IsStatusPart(ReadOnlySpan<byte> buffer) => buffer.Length > StatusPartBytes
+        && buffer.StartsWith("HTTP/1."u8)
+        && buffer[7] is ((byte)'1' or (byte)'0')
+        && buffer[8] == (byte)' '
+        && buffer[9] is >= (byte)'1' and <= (byte)'9'
+        && char.IsAsciiDigit((char)buffer[10])
+        && char.IsAsciiDigit((char)buffer[11])
+        && buffer[StatusPartBytes] is ((byte)' ' or Cr);
+
+    // Decided by the first byte that does not fit, so that the answer does not depend on how the bytes were split.
+    private static Http1Error ErrorInStatusPart(ReadOnlySpan<byte> buffer, out int offset)
+    {
+        ReadOnlySpan<byte> pattern = "HTTP/0.0 000"u8;
+        int known = Math.Min(buffer.Length, pattern.Length);
+        for (offset = 0; offset < known; offset++)
+        {
+            bool fits = pattern[offset] == (byte)'0' ? char.IsAsciiDigit((char)buffer[offset]) : buffer[offset] == pattern[offset];
+            if (!fits)
+            {
+                return offset >= 9 ? Http1Error.InvalidStatusCode : Http1Error.InvalidStatusLine;
+            }
+        }
+
+        if (buffer.Length <= StatusPartBytes)
+        {
+            return Http1Error.None;
+        }
+
+        if (buffer[5] != (byte)'1' || buffer[7] > (byte)'1')
+        {
+            offset = 5;
+            return Http1Error.UnsupportedVersion;
+        }
+
+        if (buffer[9] == (byte)'0')
+        {
+            offset = 9;
+            return Http1Error.InvalidStatusCode;
+        }
+
+        return char.IsAsciiDigit((char)buffer[StatusPartBytes]) ? Http1Error.InvalidStatusCode : Http1Error.InvalidStatusLine;
     }
 }

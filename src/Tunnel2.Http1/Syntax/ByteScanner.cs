@@ -1,4 +1,5 @@
 using System.Buffers;
+using System.Buffers.Binary;
 using System.Numerics;
 using System.Runtime.CompilerServices;
 using System.Runtime.Intrinsics;
@@ -13,6 +14,7 @@ namespace Tunnel2.Http1.Syntax;
 internal static class ByteScanner
 {
     private const int Step = 32;
+    private const int Window = 64;
 
     private static readonly SearchValues<byte> _token =
         SearchValues.Create("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"u8);
@@ -23,6 +25,68 @@ internal static class ByteScanner
 
     private static readonly SearchValues<byte> _notTargetOrBackslash =
         SearchValues.Create(AllWhere(b => b is <= 0x20 or >= 0x7F or (byte)'#' or (byte)'\\'));
+
+    /// <summary>
+    /// Finds name and end of a usual field line at once: most lines fit into 64 bytes, and two searches of which the second must wait for
+    /// the first take twice as long.
+    /// </summary>
+    /// <param name="bytes">The bytes to look at.</param>
+    /// <param name="start">Where the line begins; below the span's length.</param>
+    /// <param name="colon">Where its name ends with a colon.</param>
+    /// <param name="lineEnd">The first control character other than HTAB behind the colon, or the span's length.</param>
+    /// <returns>
+    /// False if the line must be looked at byte by byte: a name with rare or forbidden characters, or too few bytes for vectors.
+    /// </returns>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public static bool TryScanFieldLine(ReadOnlySpan<byte> bytes, int start, out int colon, out int lineEnd)
+    {
+        colon = 0;
+        lineEnd = 0;
+        if (!Vector256.IsHardwareAccelerated || bytes.Length < Window)
+        {
+            return false;
+        }
+
+        // Near the end of the span the window begins before the line; the bits of those bytes are shifted out.
+        int first = Math.Min(start, bytes.Length - Window);
+        Look(bytes.Slice(first, Window), out ulong rare, out ulong control);
+        rare >>= start - first;
+        control >>= start - first;
+
+        int nameLength = BitOperations.TrailingZeroCount(rare);
+        colon = start + nameLength;
+        if ((uint)colon >= (uint)bytes.Length || bytes[colon] != (byte)':' || nameLength == 0)
+        {
+            return false;
+        }
+
+        lineEnd = control != 0 ? start + BitOperations.TrailingZeroCount(control) : EndOfFieldValue(bytes, first + Window);
+        return true;
+    }
+
+    // One bit per byte: those that are no letter, digit or '-', and the control characters other than HTAB.
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static void Look(ReadOnlySpan<byte> window, out ulong rare, out ulong control)
+    {
+        if (Vector512.IsHardwareAccelerated)
+        {
+            Vector512<byte> bytes = Vector512.Create(window);
+            ulong letters = Vector512.LessThanOrEqual((bytes | Vector512.Create((byte)0x20)) - Vector512.Create((byte)'a'), Vector512.Create((byte)25))
+                .ExtractMostSignificantBits();
+            ulong digits = Vector512.LessThanOrEqual(bytes - Vector512.Create((byte)'0'), Vector512.Create((byte)9)).ExtractMostSignificantBits();
+            rare = ~(letters | digits | Vector512.Equals(bytes, Vector512.Create((byte)'-')).ExtractMostSignificantBits());
+            control = (Vector512.LessThan(bytes, Vector512.Create((byte)0x20)).ExtractMostSignificantBits()
+                    ^ Vector512.Equals(bytes, Vector512.Create((byte)'\t')).ExtractMostSignificantBits())
+                | Vector512.Equals(bytes, Vector512.Create((byte)0x7F)).ExtractMostSignificantBits();
+        }
+        else
+        {
+            Vector256<byte> low = Vector256.Create(window);
+            Vector256<byte> high = Vector256.Create(window[Step..]);
+            rare = ~Join(Alphanumeric(low), Alphanumeric(high));
+            control = Join(Control(low), Control(high));
+        }
+    }
 
     /// <summary>Index of the first byte from <paramref name="start"/> on that is not a token character (RFC 9110 section 5.6.2).</summary>
     public static int EndOfToken(ReadOnlySpan<byte> bytes, int start)
@@ -110,6 +174,16 @@ internal static class ByteScanner
         return start == bytes.Length ? start : InTail(NotTarget(Load(bytes, last)), start, last);
     }
 
+    /// <summary>Whether all bytes may be in a token; true for none.</summary>
+    public static bool AreToken(ReadOnlySpan<byte> bytes) =>
+        (TryGather(bytes, out Vector256<byte> gathered) && Alphanumeric(gathered) == Vector256<byte>.AllBitsSet)
+        || EndOfToken(bytes, 0) == bytes.Length;
+
+    /// <summary>Whether no byte is a control character other than HTAB.</summary>
+    public static bool AreFieldValue(ReadOnlySpan<byte> bytes) => TryGather(bytes, out Vector256<byte> gathered)
+        ? Control(gathered) == Vector256<byte>.Zero
+        : EndOfFieldValue(bytes, 0) == bytes.Length;
+
     /// <summary>Whether <paramref name="b"/> may be in a token.</summary>
     public static bool IsTokenByte(byte b) => _token.Contains(b);
 
@@ -140,13 +214,46 @@ internal static class ByteScanner
         return unseen == 0 ? last + Step : start + BitOperations.TrailingZeroCount(unseen);
     }
 
+    // Puts all bytes of a short span into one vector, some of them twice: enough to say whether all of them are fine.
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static bool TryGather(ReadOnlySpan<byte> bytes, out Vector256<byte> gathered)
+    {
+        gathered = default;
+        if (!Vector256.IsHardwareAccelerated || bytes.Length is < 4 or > Step)
+        {
+            return false;
+        }
+
+        if (bytes.Length >= 16)
+        {
+            gathered = Vector256.Create(Vector128.Create(bytes), Vector128.Create(bytes[^16..]));
+        }
+        else if (bytes.Length >= 8)
+        {
+            ulong first = BinaryPrimitives.ReadUInt64LittleEndian(bytes);
+            gathered = Vector256.Create(Vector128.Create(first, BinaryPrimitives.ReadUInt64LittleEndian(bytes[^8..]))).AsByte();
+        }
+        else
+        {
+            ulong first = BinaryPrimitives.ReadUInt32LittleEndian(bytes);
+            gathered = Vector256.Create(first | ((ulong)BinaryPrimitives.ReadUInt32LittleEndian(bytes[^4..]) << 32)).AsByte();
+        }
+
+        return true;
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static ulong Join(Vector256<byte> low, Vector256<byte> high) =>
+        low.ExtractMostSignificantBits() | ((ulong)high.ExtractMostSignificantBits() << 32);
+
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static Vector256<byte> Load(ReadOnlySpan<byte> bytes, int start) => Vector256.Create(bytes.Slice(start, Step));
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static Vector256<byte> Control(Vector256<byte> bytes)
     {
-        Vector256<byte> low = AtMost(bytes, 0x1F) & ~Vector256.Equals(bytes, Vector256.Create((byte)'\t'));
+        // HTAB is among the low bytes: exclusive or takes it out again.
+        Vector256<byte> low = AtMost(bytes, 0x1F) ^ Vector256.Equals(bytes, Vector256.Create((byte)'\t'));
         return low | Vector256.Equals(bytes, Vector256.Create((byte)0x7F));
     }
 

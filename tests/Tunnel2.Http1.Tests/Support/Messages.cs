@@ -38,20 +38,26 @@ internal static class Messages
 
     /// <summary>Fields that nobody evaluates.</summary>
     public static Gen<(string Name, string Value)[]> Fields { get; } =
-        Token.SelectMany(_ => Value, (name, value) => ("X-" + name, value)).ArrayOf().Where(f => f.Length <= 60);
+        Gen.Frequency((9, Gen.Choose(0, 10)), (1, Gen.Choose(30, 40)))
+            .SelectMany(n => Token.SelectMany(_ => Value, (name, value) => ("X-" + name, value)).ArrayOf(n));
 
     /// <summary>Requests that are valid or nearly so, rich in what decides about framing.</summary>
     public static Gen<string> Request { get; } =
-        from method in Gen.Elements("GET", "POST", "OPTIONS", "TRACE", "CONNECT", "X-Y")
-        from target in Gen.OneOf(Target, Gen.Elements("*", "/", "http://a", "http://a/b?c", "https://b:80/", "/a\\b", "/a?b\\c"))
+        from method in Gen.Frequency((12, Gen.Elements("GET", "POST", "OPTIONS", "X-Y")), (1, Gen.Elements("TRACE", "CONNECT")))
+        from target in Gen.Frequency(
+            (4, Target),
+            (4, Gen.Elements("/", "http://a", "http://a/b?c", "/a?b\\c")),
+            (1, Gen.Elements("*", "https://b:80/", "/a\\b")))
         from version in Gen.Frequency((8, Gen.Constant("HTTP/1.1")), (2, Gen.Constant("HTTP/1.0")), (1, Gen.Constant("HTTP/2.0")))
         from host in Gen.Frequency((8, Gen.Constant("Host: a\r\n")), (1, Gen.Elements("", "Host: a\r\nHost: a\r\n", "Host: [::1]:80\r\n")))
-        from fields in Gen.ListOf(Gen.OneOf(Framing, Token.SelectMany(_ => Value, (n, v) => n + ": " + v + "\r\n")))
+        from plain in Gen.Choose(0, 8).SelectMany(n => Token.SelectMany(_ => Value, (name, v) => name + ": " + v + "\r\n").ArrayOf(n))
+        from framing in Gen.Frequency((3, Gen.Constant(0)), (5, Gen.Constant(1)), (2, Gen.Choose(2, 4))).SelectMany(n => Framing.ArrayOf(n))
+        from fields in Gen.Shuffle(plain.Concat(framing))
         select $"{method} {target} {version}\r\n{host}{string.Concat(fields)}\r\n";
 
     /// <summary>A few edits: replace, insert or delete at a relative place.</summary>
     public static Gen<(int Kind, int At, int With)[]> Damage { get; } =
-        from count in Gen.Choose(0, 4)
+        from count in Gen.Frequency((3, Gen.Constant(0)), (4, Gen.Constant(1)), (2, Gen.Choose(2, 4)))
         from edits in (
             from kind in Gen.Choose(0, 3)
             from at in Gen.Choose(0, 9999)

@@ -27,6 +27,36 @@ public sealed class ByteScannerTests
         }
     }
 
+    [Theory]
+    [InlineData("A: b\r\n", 0, 1, 4)]
+    [InlineData("A: b\r\n", 3, 1, 4)]
+    [InlineData("A-Long-Name-Of-A-Field: and its value\r\nB: c\r\n", 0, 22, 37)]
+    [InlineData("A: a value that does not fit into one window of sixty-four bytes, but into two\r\n", 0, 1, 78)]
+    [InlineData("A: \t\u0080\u00FF\n", 0, 1, 6)]
+    [InlineData("A: no end", 0, 1, -1)]
+    [InlineData(": b\r\n", 0, -1, 0)]
+    [InlineData("A~B: c\r\n", 0, -1, 0)]
+    [InlineData("A : b\r\n", 0, -1, 0)]
+    [InlineData("A\r\n:", 0, -1, 0)]
+    public void A_field_line_is_found_at_once_wherever_it_stands(string line, int before, int colon, int lineEnd)
+    {
+        for (int length = 0; length < 150; length++)
+        {
+            string prefix = new('x', length);
+            byte[] bytes = System.Text.Encoding.Latin1.GetBytes(prefix + new string('\r', before) + line);
+            int start = length + before;
+            bool found = ByteScanner.TryScanFieldLine(bytes, start, out int foundColon, out int foundEnd);
+
+            Assert.True(!found || colon >= 0);
+            Assert.True(found || colon < 0 || bytes.Length < 64 || !System.Runtime.Intrinsics.Vector256.IsHardwareAccelerated);
+            if (found)
+            {
+                Assert.Equal(start + colon, foundColon);
+                Assert.Equal(lineEnd < 0 ? bytes.Length : start + lineEnd, foundEnd);
+            }
+        }
+    }
+
     [Fact]
     public void A_scan_of_nothing_ends_at_once()
     {
@@ -86,7 +116,9 @@ public sealed class ByteScannerTests
         // Plain comparisons: Assert.Equal would be most of this test's time.
         if (token != ByteScanner.EndOfToken(bytes, start)
             || value != ByteScanner.EndOfFieldValue(bytes, start)
-            || target != ByteScanner.EndOfTarget(bytes, start, 0))
+            || target != ByteScanner.EndOfTarget(bytes, start, 0)
+            || (token == bytes.Length) != ByteScanner.AreToken(bytes.AsSpan(start))
+            || (value == bytes.Length) != ByteScanner.AreFieldValue(bytes.AsSpan(start)))
         {
             Assert.Fail($"from {start} in {Convert.ToHexString(bytes)}");
         }
