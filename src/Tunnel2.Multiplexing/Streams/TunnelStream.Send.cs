@@ -17,8 +17,9 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
     // The head frames that wait for their turn, encoded whole, and the one that is being encoded. They are the stream's own, so that
     // sending a head never waits; body bytes stay in the producer's memory until the loop has copied them.
     private byte[]? _head;
+    private int _headOffset;
     private int _headLength;
-    private int _headCredit;
+    private int _headCredit; // credit of the uplink that their body bytes have taken
     private byte[]? _building;
     private bool _headQueued;
     private bool _headEnds;
@@ -184,19 +185,11 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
         {
             if (_headQueued)
             {
-                if (_headLength > room.Length)
+                written = CopyHeadUnsynchronized(room);
+                if (written == 0)
                 {
                     return StreamTurn.NoRoom;
                 }
-
-                _head.AsSpan(0, _headLength).CopyTo(room);
-                written = _headLength;
-                _uplink.Settings.Buffers.Return(_head!);
-                _head = null;
-                _headQueued = false;
-                _headCredit = 0;
-                _announced = true;
-                _sendOver |= _headEnds;
             }
             else if (HasPendingUnsynchronized)
             {
@@ -355,12 +348,13 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
         if (!_headQueued)
         {
             _head = frame;
+            _headOffset = 0;
             _headLength = length;
             _headQueued = true;
             return;
         }
 
-        // An interim head (1xx) still waits: both leave in one turn.
+        // An earlier head (an interim one, 1xx) still waits: they leave one after the other.
         var pool = _uplink.Settings.Buffers;
         if (_head!.Length < _headLength + length)
         {
@@ -375,12 +369,41 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
         pool.Return(frame);
     }
 
+    /// <summary>Copies the first of the head frames that wait.</summary>
+    /// <returns>Bytes copied, or 0 when it does not fit.</returns>
+    private int CopyHeadUnsynchronized(Span<byte> room)
+    {
+        var frames = _head.AsSpan(_headOffset, _headLength - _headOffset);
+        var error = FrameHeader.TryRead(frames, out var header);
+        Debug.Assert(error == ProtocolError.None, "These frames are our own.");
+        var length = FrameHeader.Size + header.Length;
+        if (length > room.Length)
+        {
+            return 0;
+        }
+
+        frames[..length].CopyTo(room);
+        HeaderBlock.TrySplit(frames[FrameHeader.Size..length], out _, out var body);
+        _headCredit -= body.Length;
+        _headOffset += length;
+        _announced = true;
+        if (_headOffset == _headLength)
+        {
+            _uplink.Settings.Buffers.Return(_head!);
+            _head = null;
+            _headQueued = false;
+            _sendOver |= _headEnds;
+        }
+
+        return length;
+    }
+
     private int CopyDataUnsynchronized(Span<byte> room)
     {
         var count = Math.Min(_pending.Length, Math.Min(ProtocolLimits.MaxDataLength, room.Length - FrameHeader.Size));
         if (count > 0)
         {
-            count = TakeCreditUnsynchronized(count, parkForUplink: true);
+            count = TakeCreditUnsynchronized(count, parkForUplink: !_parked);
             if (count == 0)
             {
                 return 0;
@@ -418,7 +441,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
         if (granted < taken)
         {
             _sendCredit.TryAdd(taken - granted);
-            _parked = parkForUplink && granted == 0;
+            _parked |= parkForUplink && granted == 0;
         }
 
         return granted;

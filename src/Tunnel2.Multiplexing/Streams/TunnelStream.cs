@@ -79,7 +79,10 @@ internal sealed partial class TunnelStream
         onReset(state, id);
     }
 
-    /// <summary>Makes the object a new stream. Nobody else knows it yet.</summary>
+    /// <summary>
+    /// Makes the object a new stream. Nobody else knows it yet, except the list of those that wait for the uplink's credit: where an
+    /// earlier stream of this object stood in it, this one waits in its place.
+    /// </summary>
     internal void Open(StreamId id)
     {
         Id = id;
@@ -102,7 +105,6 @@ internal sealed partial class TunnelStream
         _resetPending = false;
         _windowPending = 0;
         _pendingEnd = false;
-        _parked = false;
         _bytesSent = 0;
     }
 

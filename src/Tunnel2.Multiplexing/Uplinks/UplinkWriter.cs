@@ -42,6 +42,18 @@ internal sealed class UplinkWriter
         _ready = new ReadyStreamChannel(uplink.Settings.WriterScheduler, () => uplink.OpenStreams <= uplink.Settings.QuietStreams);
     }
 
+    /// <summary>Streams that wait for credit of the uplink.</summary>
+    internal int StarvingStreams
+    {
+        get
+        {
+            lock (_creditGate)
+            {
+                return _parked.Count;
+            }
+        }
+    }
+
     /// <summary>Bytes sent that the peer has not consumed yet, as far as its credit says.</summary>
     public long OutstandingBytes
     {

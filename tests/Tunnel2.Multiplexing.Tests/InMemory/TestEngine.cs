@@ -61,6 +61,8 @@ internal sealed class TestEngine
     /// <summary>Starts work as the engine would: inline at once, else on the pool.</summary>
     public Task Start(Func<Task> work) => Kind == EngineKind.Inline ? work() : Task.Run(work);
 
+    public Task<T> Start<T>(Func<Task<T>> work) => Kind == EngineKind.Inline ? work() : Task.Run(work);
+
     /// <summary>Lets everything else that is ready happen before what follows.</summary>
     public async Task YieldAsync(int rounds = 1)
     {

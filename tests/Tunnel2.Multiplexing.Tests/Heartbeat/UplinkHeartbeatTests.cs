@@ -1,0 +1,141 @@
+using Tunnel2.Multiplexing.Heartbeat;
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Tests.InMemory;
+using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Frames;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.Multiplexing.Tests.Heartbeat;
+
+public class UplinkHeartbeatTests
+{
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task A_silent_peer_is_asked_after_five_seconds_and_given_up_after_fifteen(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var time = new ManualTimeProvider();
+        using var heartbeat = new UplinkHeartbeat(time);
+        var peer = Make(engine, time, heartbeat);
+        var stream = peer.Uplink.TryOpenStream();
+        Assert.NotNull(stream);
+        time.Advance(TimeSpan.FromSeconds(5));
+        Assert.Equal(0, peer.Uplink.Statistics.FramesSent);
+        time.Advance(TimeSpan.FromSeconds(1));
+        var ping = await peer.ReadAsync();
+        Assert.Equal(FrameType.Ping, ping!.Header.Type);
+        Assert.Equal(FrameFlags.None, ping.Header.Flags);
+        time.Advance(TimeSpan.FromSeconds(9));
+        Assert.Null(peer.Uplink.End);
+        time.Advance(TimeSpan.FromSeconds(1));
+        Assert.Equal(SessionEndReason.PeerSilent, peer.Uplink.End!.Reason);
+        Assert.Equal(StreamSendStatus.UplinkLost, stream.SendRequest("/"));
+        stream.Release();
+        Assert.Equal(SessionEndReason.PeerSilent, (await peer.Run).Reason);
+        await engine.UntilAsync(() => peer.Buffers.Outstanding == 0, "every buffer is back");
+        heartbeat.Remove(peer.Uplink);
+        Assert.Equal(0, heartbeat.Count);
+    });
+
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task Any_byte_is_a_sign_of_life(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var time = new ManualTimeProvider();
+        using var heartbeat = new UplinkHeartbeat(time);
+        var peer = Make(engine, time, heartbeat);
+        var frame = Frame.Make((FrameType)20, FrameFlags.None, StreamId.Uplink, new byte[10]);
+        foreach (var piece in frame)
+        {
+            time.Advance(TimeSpan.FromSeconds(14));
+            var before = peer.Uplink.Statistics.BytesReceived;
+            await peer.Transport.SendAsync(new[] { piece });
+            await engine.UntilAsync(() => peer.Uplink.Statistics.BytesReceived > before, "the byte has arrived");
+        }
+
+        Assert.Null(peer.Uplink.End);
+        await peer.CloseAsync();
+    });
+
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task The_answer_to_a_ping_gives_the_round_trip(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var time = new ManualTimeProvider();
+        using var heartbeat = new UplinkHeartbeat(time);
+        var peer = Make(engine, time, heartbeat);
+        time.Advance(TimeSpan.FromSeconds(6));
+        var ping = await peer.ReadAsync();
+        await peer.SendAsync(Frame.Ping(12345, ack: true));
+        await peer.SyncAsync();
+        Assert.Equal(0, peer.Uplink.Statistics.RoundTripMicroseconds);
+        time.Advance(TimeSpan.FromMilliseconds(250));
+        await peer.SendAsync(Frame.Ping(ControlFrames.ReadPing(ping!.Payload), ack: true));
+        await peer.SyncAsync();
+        Assert.Equal(250_000, peer.Uplink.Statistics.RoundTripMicroseconds);
+        await peer.CloseAsync();
+    });
+
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task A_send_that_makes_no_end_ends_the_uplink(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var time = new ManualTimeProvider();
+        using var heartbeat = new UplinkHeartbeat(time);
+        var peer = Make(engine, time, heartbeat, 1000);
+        peer.Transport.Incoming.Stall();
+        var stream = peer.Uplink.TryOpenStream();
+        Assert.NotNull(stream);
+        stream.SendRequest("/", new byte[10_000], end: false, out _);
+        await engine.UntilAsync(() => peer.UplinkTransport.Outgoing.IsSendWaiting, "the transport is full");
+        var writing = engine.Start(async () => await stream.WriteAsync(new byte[10], end: true));
+        for (var second = 0; second < 60; second++)
+        {
+            time.Advance(TimeSpan.FromSeconds(1));
+            var before = peer.Uplink.Statistics.BytesReceived;
+            await peer.SendAsync(Frame.Ping(1, ack: true));
+            await engine.UntilAsync(() => peer.Uplink.Statistics.BytesReceived > before, "the peer is alive");
+        }
+
+        Assert.Null(peer.Uplink.End);
+        time.Advance(TimeSpan.FromSeconds(1));
+        Assert.Equal(SessionEndReason.WriteStalled, peer.Uplink.End!.Reason);
+        Assert.Equal(StreamSendStatus.UplinkLost, await writing);
+        stream.Release();
+        Assert.Equal(SessionEndReason.WriteStalled, (await peer.Run).Reason);
+        await engine.UntilAsync(() => peer.Buffers.Outstanding == 0, "every buffer is back");
+    });
+
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task A_peer_that_does_not_read_the_last_words_is_not_waited_for_long(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var time = new ManualTimeProvider();
+        using var heartbeat = new UplinkHeartbeat(time);
+        var peer = Make(engine, time, heartbeat, 1000);
+        peer.Transport.Incoming.Stall();
+        var stream = peer.Uplink.TryOpenStream();
+        Assert.NotNull(stream);
+        stream.SendRequest("/", new byte[10_000], end: false, out _);
+        await engine.UntilAsync(() => peer.UplinkTransport.Outgoing.IsSendWaiting, "the transport is full");
+        peer.Uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown));
+        stream.Release();
+        await engine.UntilAsync(() => time.ArmedTimers.Value == 2, "the farewell's time runs");
+        Assert.False(peer.Run.IsCompleted);
+        time.Advance(TimeSpan.FromSeconds(1));
+        Assert.Equal(SessionEndReason.Shutdown, (await peer.Run).Reason);
+        await engine.UntilAsync(() => peer.Buffers.Outstanding == 0, "every buffer is back");
+    });
+
+    private static RawPeer Make(TestEngine engine, TimeProvider time, UplinkHeartbeat heartbeat, int capacity = 100_000)
+    {
+        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { Capacity = capacity, Adjust = settings => settings with { TimeProvider = time } });
+        heartbeat.Add(peer.Uplink);
+        return peer;
+    }
+}

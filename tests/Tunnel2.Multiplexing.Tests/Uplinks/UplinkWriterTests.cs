@@ -1,0 +1,291 @@
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Tests.InMemory;
+using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Protocol;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Frames;
+using Tunnel2.Protocol.Headers;
+
+namespace Tunnel2.Multiplexing.Tests.Uplinks;
+
+public class UplinkWriterTests
+{
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task Sixty_four_producers_at_once_tear_lose_double_and_misorder_no_frame(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        const int Producers = 64;
+        var seed = Random.Shared.Next();
+        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { StreamWindow = 1 << 24, UplinkWindow = 1 << 30, Capacity = 50_000 });
+        var lengths = new int[Producers];
+        var producers = Enumerable.Range(0, Producers).Select(i => engine.Start(async () =>
+        {
+            var random = new Random(seed + i);
+            var stream = peer.Uplink.TryOpenStream();
+            Assert.NotNull(stream);
+            lengths[stream.Id.Slot] = random.Next(1, 200_000);
+            Assert.Equal(StreamSendStatus.Sent, stream.SendRequest("/", default, end: false, out _));
+            var buffer = new byte[40_000];
+            for (var sent = 0; sent < lengths[stream.Id.Slot];)
+            {
+                var count = Math.Min(random.Next(4) == 0 ? random.Next(1, 40_000) : random.Next(1, 300), lengths[stream.Id.Slot] - sent);
+                Pattern.Fill(buffer.AsSpan(0, count), stream.Id.Slot, sent);
+                sent += count;
+                Assert.Equal(StreamSendStatus.Sent, await stream.WriteAsync(buffer.AsMemory(0, count), end: sent == lengths[stream.Id.Slot]));
+                Array.Clear(buffer);
+            }
+
+            stream.Release();
+        })).ToArray();
+        var received = new int[Producers];
+        var ended = 0;
+        while (ended < Producers)
+        {
+            var frame = await peer.ReadAsync();
+            Assert.NotNull(frame);
+            var slot = frame.Header.Stream.Slot;
+            if (frame.Header.Type == FrameType.Headers)
+            {
+                Assert.Equal(0, received[slot]);
+                continue;
+            }
+
+            if (frame.Header.Type == FrameType.Rst)
+            {
+                continue;
+            }
+
+            Assert.True(frame.Header.Type == FrameType.Data, $"Seed {seed}");
+            Pattern.Check(frame.Payload, slot, received[slot]);
+            received[slot] += frame.Payload.Length;
+            ended += frame.Header.EndsDirection ? 1 : 0;
+            Assert.True(!frame.Header.EndsDirection || received[slot] == lengths[slot], $"Seed {seed}");
+        }
+
+        await Task.WhenAll(producers);
+        await peer.CloseAsync();
+    });
+
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task Interim_heads_that_wait_are_sent_however_much_they_are(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        TunnelStream? accepted = null;
+        var peer = new RawPeer(engine, UplinkRole.Agent, new PairOptions { Capacity = 64 }, stream => accepted = stream);
+        await peer.SendAsync(Frame.Request(new StreamId(0, 1)));
+        await engine.UntilAsync(() => accepted is not null, "the stream was accepted");
+        Assert.NotNull(accepted);
+        peer.Transport.Incoming.Stall();
+        for (ulong i = 0; i < 8; i++)
+        {
+            await peer.SendAsync(Frame.Ping(i));
+        }
+
+        await engine.UntilAsync(() => peer.UplinkTransport.Outgoing.IsSendWaiting, "the transport is full");
+        var value = new string('v', 60_000);
+        for (var i = 0; i < 6; i++)
+        {
+            accepted.SendResponse(103, default, end: false, out _, value);
+        }
+
+        accepted.SendResponse(200, "body"u8, end: true, out _);
+        peer.Transport.Incoming.Resume();
+        for (var i = 0; i < 7; i++)
+        {
+            var frame = await peer.ReadUntilAsync(FrameType.Headers);
+            Assert.Equal(ProtocolError.None, HeaderBlock.TrySplit(frame.Payload, out var block, out var body));
+            Assert.Equal(ProtocolError.None, HeaderBlock.TryRead(block, out var head));
+            Assert.Equal(i < 6 ? 103 : 200, head.Status);
+            Assert.Equal(i < 6 ? 0 : 4, body.Length);
+            Assert.Equal(i == 6, frame.Header.EndsDirection);
+        }
+
+        accepted.Release();
+        await peer.CloseAsync();
+    });
+
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task The_largest_head_with_the_largest_body_fits(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        TunnelStream? accepted = null;
+        var peer = new RawPeer(engine, UplinkRole.Agent, new PairOptions { Capacity = 5000 }, stream => accepted = stream);
+        await peer.SendAsync(Frame.Request(new StreamId(0, 1)));
+        await engine.UntilAsync(() => accepted is not null, "the stream was accepted");
+        Assert.NotNull(accepted);
+        accepted.SendResponse(200, new byte[20_000], end: true, out var taken, new string('v', 65_000));
+        Assert.Equal(ProtocolLimits.MaxDataLength, taken);
+        var rest = engine.Start(async () => await accepted.WriteAsync(new byte[20_000 - taken], end: true));
+        var frame = await peer.ReadUntilAsync(FrameType.Headers);
+        Assert.InRange(frame.Payload.Length, 65_000 + 16_384, ProtocolLimits.MaxHeadersLength);
+        Assert.False(frame.Header.EndsDirection);
+        Assert.True((await peer.ReadUntilAsync(FrameType.Data)).Header.EndsDirection);
+        Assert.Equal(StreamSendStatus.Sent, await rest);
+        accepted.Release();
+        await peer.CloseAsync();
+    });
+
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task Short_streams_beside_an_endless_one_finish_within_a_bounded_number_of_frames(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { StreamWindow = 1 << 30, UplinkWindow = 1 << 30, Capacity = 64 * 1024 });
+        var endless = peer.Uplink.TryOpenStream();
+        Assert.NotNull(endless);
+        var bulk = engine.Start(async () =>
+        {
+            endless.SendRequest("/", default, end: false, out _);
+            var chunk = new byte[256 * 1024];
+            while (await endless.WriteAsync(chunk, end: false) == StreamSendStatus.Sent)
+            {
+                // Until the uplink ends.
+            }
+        });
+        while (peer.Transport.Incoming.Received < 4_000_000)
+        {
+            Assert.NotNull(await peer.ReadAsync());
+        }
+
+        var shorts = Enumerable.Range(0, 100).Select(i => engine.Start(async () =>
+        {
+            var stream = peer.Uplink.TryOpenStream();
+            Assert.NotNull(stream);
+            stream.SendRequest("/", new byte[1000]);
+            await stream.WaitToReadAsync();
+            stream.Release();
+        })).ToArray();
+        await engine.UntilAsync(() => peer.Uplink.OpenStreams == 101, "the short streams are open");
+        var (young, old) = (0, 0);
+        while (young < 100)
+        {
+            var frame = await peer.ReadAsync();
+            Assert.NotNull(frame);
+            young += frame.Header.Type == FrameType.Headers ? 1 : 0;
+            old += frame.Header.Type == FrameType.Data ? 1 : 0;
+        }
+
+        // What was in the batch and the connection already, and one old frame for three young ones.
+        const int UnderWay = ((2 * UplinkWriter.BatchSize) + (64 * 1024)) / ProtocolLimits.MaxDataLength;
+        Assert.InRange(old, 0, UnderWay + (100 / 3) + 1);
+        peer.Uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown));
+        await bulk;
+        await Task.WhenAll(shorts);
+        endless.Release();
+        await peer.CloseAsync();
+    });
+
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task An_old_stream_keeps_a_quarter_of_the_turns_whatever_the_young_ones_send(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { StreamWindow = 1 << 30, UplinkWindow = 1 << 30, Capacity = 32 * 1024, MaxStreams = 60_000 });
+        peer.Transport.Incoming.Stall();
+        var old = peer.Uplink.TryOpenStream();
+        Assert.NotNull(old);
+        old.SendRequest("/", default, end: false, out _);
+        var writing = engine.Start(async () => await old.WriteAsync(new byte[8_000_000], end: true));
+        await engine.UntilAsync(() => peer.UplinkTransport.Outgoing.IsSendWaiting, "the transport is full");
+        var young = new List<TunnelStream>();
+        for (var i = 0; i < 1000; i++)
+        {
+            var stream = peer.Uplink.TryOpenStream();
+            Assert.NotNull(stream);
+            stream.SendRequest("/", new byte[50]);
+            young.Add(stream);
+        }
+
+        peer.Transport.Incoming.Resume();
+        var order = new List<bool>();
+        for (var heads = 0; heads < 1001;)
+        {
+            var frame = await peer.ReadAsync();
+            Assert.NotNull(frame);
+            heads += frame.Header.Type == FrameType.Headers ? 1 : 0;
+            order.Add(frame.Header.Type == FrameType.Data);
+        }
+
+        var contested = order.SkipWhile(isOld => isOld).Skip(100).SkipLast(100).ToList();
+        Assert.InRange(contested.Count(isOld => isOld), contested.Count / 4 * 9 / 10, contested.Count / 2);
+        peer.Uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown));
+        await writing;
+        young.ForEach(stream => stream.Release());
+        old.Release();
+        await peer.CloseAsync();
+    });
+
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task Frames_gather_while_a_send_is_slow(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { Capacity = 1000 });
+        peer.Transport.Incoming.Stall();
+        var streams = new List<TunnelStream>();
+        for (var i = 0; i < 500; i++)
+        {
+            var stream = peer.Uplink.TryOpenStream();
+            Assert.NotNull(stream);
+            stream.SendRequest("/", new byte[100]);
+            streams.Add(stream);
+        }
+
+        peer.Transport.Incoming.Resume();
+        for (var i = 0; i < 500; i++)
+        {
+            Assert.Equal(FrameType.Headers, (await peer.ReadAsync())!.Header.Type);
+        }
+
+        var statistics = peer.Uplink.Statistics;
+        Assert.Equal(500, statistics.FramesSent);
+        Assert.InRange(statistics.Flushes, 1, 60);
+        streams.ForEach(stream => stream.Release());
+        await peer.CloseAsync();
+    });
+
+    [Fact]
+    public Task A_small_frame_of_an_idle_uplink_is_on_the_wire_when_the_call_returns() => TestEngine.RunAsync(EngineKind.Inline, async engine =>
+    {
+        var peer = new RawPeer(engine, UplinkRole.Entry);
+        var sends = 0;
+        peer.UplinkTransport.OnSend = _ => sends++;
+        var first = peer.Uplink.TryOpenStream();
+        first!.SendRequest("/", "a"u8);
+        Assert.Equal(1, sends);
+        var second = peer.Uplink.TryOpenStream();
+        second!.SendRequest("/", "b"u8);
+        Assert.Equal(2, sends);
+
+        // With more streams than are quiet the loop waits for its turn, so that the others of this round can join.
+        var third = peer.Uplink.TryOpenStream();
+        var fourth = peer.Uplink.TryOpenStream();
+        third!.SendRequest("/", "c"u8);
+        fourth!.SendRequest("/", "d"u8);
+        Assert.Equal(2, sends);
+        await engine.YieldAsync();
+        Assert.Equal(3, sends);
+        Assert.Equal(4, peer.Uplink.Statistics.FramesSent);
+        foreach (var stream in new[] { first, second, third, fourth })
+        {
+            stream!.Release();
+        }
+
+        await peer.CloseAsync();
+    });
+
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task An_idle_uplink_holds_one_small_buffer(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var pair = UplinkPair.Start(engine, Exchange.EchoAsync);
+        await Task.WhenAll(Enumerable.Range(0, 20).Select(i => engine.Start(() => Exchange.RunAsync(engine, pair.Open(), i, 200_000, 30_000))));
+        await pair.UntilQuietAsync();
+        await engine.UntilAsync(() => pair.EntryBuffers.Outstanding == 1 && pair.AgentBuffers.Outstanding == 1, "only the readers' buffers are out");
+        await pair.FinishAsync();
+    });
+}
