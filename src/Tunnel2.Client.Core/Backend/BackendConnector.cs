@@ -13,19 +13,23 @@ namespace Tunnel2.Client.Core.Backend;
 /// <summary>Opens connections to the one backend that the agent was told; nothing from the wire ever chooses where to. Thread-safe.</summary>
 internal sealed class BackendConnector
 {
+    /// <summary>The limit while ProxyEntry has not said another.</summary>
+    public static readonly TimeSpan DefaultTimeout = TimeSpan.FromSeconds(10);
+
     private readonly BackendTarget _target;
-    private readonly TimeSpan _timeout;
     private readonly BufferPool _buffers;
     private readonly IPAddress? _literal;
     private IPEndPoint? _lastGood;
 
-    public BackendConnector(BackendTarget target, TimeSpan timeout, BufferPool buffers)
+    public BackendConnector(BackendTarget target, BufferPool buffers)
     {
         _target = target;
-        _timeout = timeout;
         _buffers = buffers;
         _literal = IPAddress.TryParse(target.Host, out var address) ? address : null;
     }
+
+    /// <summary>How long an attempt may take; ProxyEntry's settings say so in the handshake.</summary>
+    public TimeSpan Timeout { get; set; } = DefaultTimeout;
 
     /// <summary>Connects.</summary>
     /// <returns>A connection, or why there is none.</returns>
@@ -34,7 +38,7 @@ internal sealed class BackendConnector
     public async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> ConnectAsync(CancellationToken cancellationToken)
     {
         using var deadline = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
-        deadline.CancelAfter(_timeout);
+        deadline.CancelAfter(Timeout);
         Socket? socket = null;
         try
         {

@@ -15,17 +15,20 @@ internal sealed class ExchangeContext : IDisposable
     private readonly ConcurrentStack<BackendExchange> _pool = new();
     private int _active;
 
-    public ExchangeContext(AgentOptions options, IAgentEvents events, TimeProvider timeProvider, TimeSpan connectTimeout)
+    public ExchangeContext(AgentOptions options, IAgentEvents events, TimeProvider timeProvider)
     {
         Events = events;
         TimeProvider = timeProvider;
-        Backends = new BackendPool(new BackendConnector(options.Upstream, connectTimeout, Buffers), timeProvider);
+        Connector = new BackendConnector(options.Upstream, Buffers);
+        Backends = new BackendPool(Connector, timeProvider);
         RequestHeads = new RequestHeadEncoder(options.Upstream, options.HostHeader);
     }
 
     public IAgentEvents Events { get; }
 
     public TimeProvider TimeProvider { get; }
+
+    public BackendConnector Connector { get; }
 
     public BackendPool Backends { get; }
 

@@ -1,6 +1,8 @@
+using System.Net;
 using System.Net.Sockets;
 using System.Reflection;
 using System.Text;
+using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Console;
 using Tunnel2.Client.Core.Diagnostics;
@@ -60,6 +62,14 @@ internal sealed class AgentSession
             return stop.IsCancellationRequested ? ConnectionEnd.Stopped(TimeSpan.Zero) : ConnectionEnd.Unreachable(ConnectFailure.From(_options.Server, exception));
         }
 
+        if (_options.Token is not null && socket.RemoteEndPoint is IPEndPoint { Address: var address } && !IPAddress.IsLoopback(address))
+        {
+            // The uplink is not encrypted yet: whoever is on the way could read the token and be us.
+            socket.Dispose();
+            return ConnectionEnd.RejectedPermanently(new Rejection(
+                RejectionReason.Other, "token-in-plaintext", "The token would leave this machine unencrypted. Reach the server through an encrypted tunnel on loopback"));
+        }
+
         var transport = new SocketUplinkTransport(socket);
         try
         {
@@ -113,6 +123,7 @@ internal sealed class AgentSession
             MaxStreams = Math.Min(hello.MaxStreams, welcome.MaxStreams),
             TimeProvider = _timeProvider,
         });
+        _exchanges.Connector.Timeout = welcome.BackendConnectTimeout > TimeSpan.Zero ? welcome.BackendConnectTimeout : BackendConnector.DefaultTimeout;
         var started = _timeProvider.GetTimestamp();
         var uplink = new UplinkConnection(transport, settings, _exchanges.Serve, (_, phase) => OnGoAway(phase));
         _heartbeat.Add(uplink);

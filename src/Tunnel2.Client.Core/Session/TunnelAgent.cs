@@ -10,8 +10,6 @@ namespace Tunnel2.Client.Core.Session;
 /// <summary>Runs one agent: holds a session with the server, again and again, and serves its streams from the backend.</summary>
 internal sealed class TunnelAgent : IAgentRunner
 {
-    private static readonly TimeSpan _backendConnectTimeout = TimeSpan.FromSeconds(10);
-
     private readonly IEngine _engine;
     private readonly TimeProvider _timeProvider;
 
@@ -25,7 +23,7 @@ internal sealed class TunnelAgent : IAgentRunner
     public async Task<int> RunAsync(AgentOptions options, IAgentEvents events, CancellationToken stop)
     {
         using var heartbeat = new UplinkHeartbeat(_timeProvider);
-        using var exchanges = new ExchangeContext(options, events, _timeProvider, _backendConnectTimeout);
+        using var exchanges = new ExchangeContext(options, events, _timeProvider);
         var session = new AgentSession(options, events, exchanges, heartbeat, _engine, _timeProvider);
         var loop = new ReconnectLoop(options, session.RunOnceAsync, events, new FullJitterBackoff(_timeProvider, Random.Shared), _timeProvider);
         return await loop.RunAsync(stop).ConfigureAwait(false);

@@ -45,6 +45,9 @@ public sealed record WelcomeMessage
     /// <summary>The public URLs of the session; the first is the one to show.</summary>
     public required IReadOnlyList<string> PublicUrls { get; init; }
 
+    /// <summary>How long the agent may try to connect to its backend, in whole milliseconds; zero: the agent's own choice.</summary>
+    public TimeSpan BackendConnectTimeout { get; init; }
+
     /// <summary>Encodes the whole frame.</summary>
     /// <exception cref="ArgumentException">A field is longer than its length prefix, not of its fixed length, or the message too long.</exception>
     public byte[] ToFrame()
@@ -72,6 +75,7 @@ public sealed record WelcomeMessage
             writer.Long(url);
         }
 
+        writer.UInt32((uint)Math.Clamp(BackendConnectTimeout.TotalMilliseconds, 0, uint.MaxValue));
         return HandshakeFrame.Complete(buffer, writer.Length, FrameType.Welcome);
     }
 
@@ -98,6 +102,7 @@ public sealed record WelcomeMessage
             urls[i] = reader.LongText();
         }
 
+        var backendConnect = TimeSpan.FromMilliseconds(reader.UInt32());
         if (reader.Failed || version is < ProtocolVersion.Lowest or > ProtocolVersion.Highest || streamWindow < ProtocolLimits.MinWindow
             || uplinkWindow < streamWindow || maxStreams is < 1 or > ProtocolLimits.MaxSlots || maxUplinks == 0)
         {
@@ -117,6 +122,7 @@ public sealed record WelcomeMessage
             MaxUplinks = maxUplinks,
             Name = name,
             PublicUrls = urls,
+            BackendConnectTimeout = backendConnect,
         };
         return ProtocolError.None;
     }

@@ -26,6 +26,13 @@ internal static class ProxyEntryCommand
             return SettingsErrorFormatter.ExitCode;
         }
 
+        if (settings.UplinkCertificate is not null)
+        {
+            // Better no server than one that looks encrypted and is not.
+            await Console.Error.WriteLineAsync("tunnel2-entry: Tunnel2:Uplink:Certificate: TLS on the uplink is not in this version yet.").ConfigureAwait(false);
+            return SettingsErrorFormatter.ExitCode;
+        }
+
         using var engine = EngineSetup.Start(EngineSetup.Prepare(ToTransport(settings.Engine)));
         var stop = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         using var interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, OnSignal);

@@ -7,6 +7,7 @@ using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Handshake;
+using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.Transport.Engine;
@@ -18,6 +19,7 @@ namespace Tunnel2.ProxyEntry.Uplink;
 /// </summary>
 internal sealed class UplinkAcceptor
 {
+    private readonly ProxyEntrySettings _settings;
     private readonly AgentAdmission _admission;
     private readonly ISessionDirectory _directory;
     private readonly PublicAddresses _addresses;
@@ -28,6 +30,7 @@ internal sealed class UplinkAcceptor
     private readonly ILogger _logger;
 
     public UplinkAcceptor(
+        ProxyEntrySettings settings,
         AgentAdmission admission,
         ISessionDirectory directory,
         PublicAddresses addresses,
@@ -37,6 +40,7 @@ internal sealed class UplinkAcceptor
         TimeProvider timeProvider,
         ILogger<UplinkAcceptor> logger)
     {
+        _settings = settings;
         _admission = admission;
         _directory = directory;
         _addresses = addresses;
@@ -201,5 +205,6 @@ internal sealed class UplinkAcceptor
         Epoch = (ulong)epoch,
         Name = session.Name,
         PublicUrls = _addresses.All(session.Name),
+        BackendConnectTimeout = _settings.BackendConnectTimeout,
     };
 }

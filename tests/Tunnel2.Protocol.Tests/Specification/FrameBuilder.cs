@@ -122,6 +122,7 @@ internal static class FrameBuilder
         UplinkWindow = example.Number("uplink-window"),
         MaxStreams = example.Number("max-streams"),
         MaxUplinks = (byte)example.Number("max-uplinks"),
+        BackendConnectTimeout = TimeSpan.FromMilliseconds(example.Number("backend-connect-ms")),
         Name = example["served-name"],
         PublicUrls = [.. example.All("url")],
     };

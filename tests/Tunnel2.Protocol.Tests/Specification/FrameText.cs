@@ -149,6 +149,8 @@ internal static class FrameText
                     add("url", url);
                 }
 
+                add("backend-connect-ms", (long)welcome.BackendConnectTimeout.TotalMilliseconds);
+
                 break;
             case FrameType.Reject:
                 Assert.Equal(ProtocolError.None, RejectMessage.TryRead(payload, out var reject));

@@ -59,6 +59,11 @@ internal static class RequestFields
                     continue;
                 }
             }
+            else if (name.Contains('_') && _roles.TryGetValue(name.Replace('_', '-'), out role) && role == FieldRole.Forwarding)
+            {
+                // Backends that turn names into variables cannot tell X_Forwarded_For from the real one.
+                continue;
+            }
             else if (name[0] == ':' || (listed is not null && listed.Contains(name)))
             {
                 continue;
