@@ -19,7 +19,7 @@ internal static class ForwardingFields
             writer.AddField("X-Forwarded-Host", host);
             writer.AddField("X-Forwarded-Proto", scheme);
             writer.AddField("X-Forwarded-Port", address.PortText(port));
-            writer.AddField("Forwarded", $"for={address.Node};host={Quote(host)};proto={scheme}");
+            writer.AddField("Forwarded", address.ForwardedText(host, scheme));
             return;
         }
 
@@ -27,22 +27,22 @@ internal static class ForwardingFields
         writer.AddField("X-Forwarded-Host", Kept(headers["X-Forwarded-Host"], host));
         writer.AddField("X-Forwarded-Proto", Kept(headers["X-Forwarded-Proto"], scheme));
         writer.AddField("X-Forwarded-Port", Kept(headers["X-Forwarded-Port"], address.PortText(port)));
-        writer.AddField("Forwarded", Append(headers["Forwarded"], $"for={address.Node};host={Quote(host)};proto={scheme}"));
+        writer.AddField("Forwarded", Append(headers["Forwarded"], address.ForwardedText(host, scheme)));
     }
 
     private static string Append(StringValues before, string added) => StringValues.IsNullOrEmpty(before) ? added : $"{string.Join(", ", before.ToArray())}, {added}";
 
     private static string Kept(StringValues before, string own) => StringValues.IsNullOrEmpty(before) ? own : before.ToString();
-
-    /// <summary>A host has none of the characters that a quoted string must escape; the port's colon is what makes it need the quotes.</summary>
-    private static string Quote(string host) => $"\"{host}\"";
 }
 
-/// <summary>A visitor's address as text, made once per connection.</summary>
+/// <summary>A visitor's address as text, made once per connection; used by one request at a time.</summary>
 internal sealed class VisitorAddress
 {
     private string _portText = "";
     private int _port = -1;
+    private string _forwarded = "";
+    private string? _forwardedHost;
+    private string? _forwardedScheme;
 
     public VisitorAddress(IPAddress? address)
     {
@@ -59,6 +59,22 @@ internal sealed class VisitorAddress
 
     /// <summary>As <c>Forwarded</c> has it (RFC 7239 section 6).</summary>
     public string Node { get; }
+
+    /// <summary>
+    /// An element of <c>Forwarded</c>. A host has none of the characters that a quoted string must escape; the port's colon is what makes
+    /// it need the quotes.
+    /// </summary>
+    public string ForwardedText(string host, string scheme)
+    {
+        if (!string.Equals(host, _forwardedHost, StringComparison.Ordinal) || !string.Equals(scheme, _forwardedScheme, StringComparison.Ordinal))
+        {
+            _forwarded = $"for={Node};host=\"{host}\";proto={scheme}";
+            _forwardedHost = host;
+            _forwardedScheme = scheme;
+        }
+
+        return _forwarded;
+    }
 
     public string PortText(int port)
     {
