@@ -64,7 +64,11 @@ internal sealed class StreamTable
             {
                 slot.Stream = null;
                 Count--;
-                _freeSlots.Push(id.Slot);
+                if (id.Slot < _used)
+                {
+                    // The agent takes no slots by itself, so it keeps no list of free ones.
+                    _freeSlots.Push(id.Slot);
+                }
             }
         }
     }

@@ -113,7 +113,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
     /// <summary>A HEADERS frame came; its block was found well-formed.</summary>
     internal ProtocolError OnHeaders(ReadOnlySpan<byte> blockBytes, scoped in HeaderBlock block, ReadOnlySpan<byte> body, bool end)
     {
-        bool wake, closed;
+        bool wake, recycle;
         int dropped;
         lock (_lock)
         {
@@ -161,17 +161,18 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
             }
 
             wake = TakeReadWaiterUnsynchronized();
-            closed = TryCloseUnsynchronized();
+            TryCloseUnsynchronized();
+            recycle = TryTakeForRecyclingUnsynchronized();
         }
 
-        FinishReceive(dropped, wake, closed);
+        FinishReceive(dropped, wake, recycle);
         return ProtocolError.None;
     }
 
     /// <summary>A DATA frame came.</summary>
     internal ProtocolError OnData(ReadOnlySpan<byte> payload, bool end)
     {
-        bool wake, closed;
+        bool wake, recycle;
         int dropped;
         lock (_lock)
         {
@@ -197,10 +198,11 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
             }
 
             wake = (end || !payload.IsEmpty) && TakeReadWaiterUnsynchronized();
-            closed = TryCloseUnsynchronized();
+            TryCloseUnsynchronized();
+            recycle = TryTakeForRecyclingUnsynchronized();
         }
 
-        FinishReceive(dropped, wake, closed);
+        FinishReceive(dropped, wake, recycle);
         return ProtocolError.None;
     }
 
@@ -258,7 +260,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
         return waiting;
     }
 
-    private void FinishReceive(int dropped, bool wake, bool closed)
+    private void FinishReceive(int dropped, bool wake, bool recycle)
     {
         if (dropped > 0)
         {
@@ -270,9 +272,9 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
             _readSource.SetResult(true);
         }
 
-        if (closed)
+        if (recycle)
         {
-            RecycleIfDone();
+            _uplink.Recycle(this);
         }
     }
 }

@@ -255,20 +255,6 @@ internal sealed partial class TunnelStream
         return true;
     }
 
-    private void RecycleIfDone()
-    {
-        bool recycle;
-        lock (_lock)
-        {
-            recycle = TryTakeForRecyclingUnsynchronized();
-        }
-
-        if (recycle)
-        {
-            _uplink.Recycle(this);
-        }
-    }
-
     /// <summary>Wakes whom a change concerns. Never under a lock.</summary>
     private void Run(Completions completions)
     {

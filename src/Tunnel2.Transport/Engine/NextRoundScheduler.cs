@@ -18,6 +18,8 @@ internal sealed class NextRoundScheduler : PipeScheduler, IDisposable
     private List<Work> _work = new(64);
     private List<Work>? _spare;
     private bool _woken;
+    private bool _running;
+    private bool _overlapped;
     private bool _disposed;
 
     public NextRoundScheduler()
@@ -48,15 +50,7 @@ internal sealed class NextRoundScheduler : PipeScheduler, IDisposable
 
         if (wake)
         {
-            try
-            {
-                _sender.Send(_wakeByte);
-            }
-            catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
-            {
-                // The process is going down; what was scheduled still has to run somewhere.
-                System.Threading.ThreadPool.UnsafeQueueUserWorkItem(static self => self.RunAll(), this, preferLocal: false);
-            }
+            Wake();
         }
     }
 
@@ -99,11 +93,32 @@ internal sealed class NextRoundScheduler : PipeScheduler, IDisposable
         }
     }
 
+    private void Wake()
+    {
+        try
+        {
+            _sender.Send(_wakeByte);
+        }
+        catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
+        {
+            // The process is going down; what was scheduled still has to run somewhere.
+            System.Threading.ThreadPool.UnsafeQueueUserWorkItem(static self => self.RunAll(), this, preferLocal: false);
+        }
+    }
+
     private void RunAll()
     {
         List<Work> running;
         lock (_gate)
         {
+            if (_running)
+            {
+                // Only where completions run on the pool: two rounds never run at once, so this one comes behind the present one.
+                _overlapped = true;
+                return;
+            }
+
+            _running = true;
             _woken = false;
             running = _work;
             _work = _spare ?? new List<Work>(64);
@@ -116,9 +131,18 @@ internal sealed class NextRoundScheduler : PipeScheduler, IDisposable
         }
 
         running.Clear();
+        bool again;
         lock (_gate)
         {
             _spare = running;
+            _running = false;
+            again = _overlapped;
+            _overlapped = false;
+        }
+
+        if (again)
+        {
+            Wake();
         }
     }
 

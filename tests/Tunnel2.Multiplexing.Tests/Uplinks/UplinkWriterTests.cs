@@ -150,15 +150,17 @@ public class UplinkWriterTests
             Assert.NotNull(await peer.ReadAsync());
         }
 
+        var asked = 0;
         var shorts = Enumerable.Range(0, 100).Select(i => engine.Start(async () =>
         {
             var stream = peer.Uplink.TryOpenStream();
             Assert.NotNull(stream);
             stream.SendRequest("/", new byte[1000]);
+            Interlocked.Increment(ref asked);
             await stream.WaitToReadAsync();
             stream.Release();
         })).ToArray();
-        await engine.UntilAsync(() => peer.Uplink.OpenStreams == 101, "the short streams are open");
+        await engine.UntilAsync(() => Volatile.Read(ref asked) == 100, "the short requests wait for their turn");
         var (young, old) = (0, 0);
         while (young < 100)
         {
