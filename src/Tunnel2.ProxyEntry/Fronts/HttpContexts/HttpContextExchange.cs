@@ -1,6 +1,7 @@
 using System.IO.Pipelines;
 using System.Net;
 using Microsoft.AspNetCore.Http.Features;
+using Microsoft.Extensions.Primitives;
 using Tunnel2.Http1;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Configuration;
@@ -140,7 +141,9 @@ internal sealed class HttpContextExchange : VisitorExchange
                     break;
             }
 
-            headers.Append(cache.Get(field.Name), cache.Get(field.Value));
+            // Append would drop an empty value.
+            var name = cache.Get(field.Name);
+            headers[name] = StringValues.Concat(headers[name], cache.Get(field.Value));
         }
 
         response.StatusCode = head.Status;

@@ -1,0 +1,62 @@
+using System.Collections.Concurrent;
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Console;
+using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.FunctionalTests.Harness;
+
+/// <summary>What an agent told, to be waited for. Thread-safe.</summary>
+internal sealed class AgentEventLog : IAgentEvents
+{
+    private readonly ConcurrentQueue<ConnectionEnd> _ends = new();
+    private readonly ConcurrentQueue<RequestSummary> _requests = new();
+
+    public bool WantsRequests { get; init; }
+
+    public AsyncCounter ReadyCount { get; } = new("sessions that became ready");
+
+    public AsyncCounter EndCount { get; } = new("ends of sessions");
+
+    public AsyncCounter DrainingCount { get; } = new("drains");
+
+    public AsyncCounter StoppedCount { get; } = new("stops");
+
+    public AsyncCounter RequestCount { get; } = new("requests told by the agent");
+
+    public IReadOnlyList<string> PublicUrls { get; private set; } = [];
+
+    public IReadOnlyList<ConnectionEnd> Ends => [.. _ends];
+
+    public IReadOnlyList<RequestSummary> Requests => [.. _requests];
+
+    public void Connecting(ServerEndpoint server)
+    {
+    }
+
+    public void Ready(IReadOnlyList<string> publicUrls, BackendTarget upstream)
+    {
+        PublicUrls = publicUrls;
+        ReadyCount.Increment();
+    }
+
+    public void ConnectionEnded(ConnectionEnd end)
+    {
+        _ends.Enqueue(end);
+        EndCount.Increment();
+    }
+
+    public void Reconnecting(TimeSpan delay)
+    {
+    }
+
+    public void Draining() => DrainingCount.Increment();
+
+    public void Stopped() => StoppedCount.Increment();
+
+    public void RequestCompleted(RequestSummary request)
+    {
+        _requests.Enqueue(request);
+        RequestCount.Increment();
+    }
+}

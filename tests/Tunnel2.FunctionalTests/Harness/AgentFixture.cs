@@ -1,0 +1,57 @@
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Session;
+using Tunnel2.Transport.Engine;
+
+namespace Tunnel2.FunctionalTests.Harness;
+
+/// <summary>A running agent.</summary>
+internal sealed class AgentFixture : IAsyncDisposable
+{
+    private static readonly TimeSpan _limit = TimeSpan.FromSeconds(20);
+
+    private readonly CancellationTokenSource _stop = new();
+
+    private AgentFixture(AgentOptions options, AgentEventLog events, TimeProvider time)
+    {
+        Events = events;
+        Completion = new TunnelAgent(new PortableEngine(), time).RunAsync(options, events, _stop.Token);
+    }
+
+    public AgentEventLog Events { get; }
+
+    /// <summary>Ends with the agent's exit code.</summary>
+    public Task<int> Completion { get; }
+
+    public static AgentFixture Start(AgentOptions options, AgentEventLog? events = null, TimeProvider? time = null) =>
+        new(options, events ?? new AgentEventLog(), time ?? TimeProvider.System);
+
+    /// <summary>Starts an agent and waits until its tunnel stands.</summary>
+    public static async Task<AgentFixture> StartReadyAsync(AgentOptions options, AgentEventLog? events = null, TimeProvider? time = null)
+    {
+        var agent = Start(options, events, time);
+        await Task.WhenAny(agent.Events.ReadyCount.WaitForAsync(1), agent.Completion);
+        Assert.True(agent.Events.ReadyCount.Value == 1, agent.Events.Ends.Select(end => end.Message).FirstOrDefault() ?? "The agent is not ready.");
+        return agent;
+    }
+
+    /// <summary>What to tell an agent that connects to an entry and forwards to a port of this machine.</summary>
+    public static AgentOptions Options(int entryPort, int backendPort, string name = "web") => new()
+    {
+        Server = new ServerEndpoint("127.0.0.1", entryPort),
+        Upstream = new BackendTarget(false, "127.0.0.1", backendPort),
+        Name = name,
+    };
+
+    /// <summary>Asks it to stop, and gives its exit code.</summary>
+    public async Task<int> StopAsync()
+    {
+        await _stop.CancelAsync();
+        return await Completion.WaitAsync(_limit);
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        await StopAsync();
+        _stop.Dispose();
+    }
+}

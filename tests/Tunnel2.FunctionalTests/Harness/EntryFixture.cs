@@ -1,0 +1,92 @@
+using System.Net;
+using Microsoft.Extensions.Configuration;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Logging;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Hosting;
+using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.TestUtilities;
+using Tunnel2.Transport.Engine;
+
+namespace Tunnel2.FunctionalTests.Harness;
+
+/// <summary>A running ProxyEntry on free ports of loopback.</summary>
+internal sealed class EntryFixture : IAsyncDisposable
+{
+    private readonly ProxyEntryHost _host;
+
+    private EntryFixture(ProxyEntryHost host, LogLines log)
+    {
+        _host = host;
+        Log = log;
+    }
+
+    public LogLines Log { get; }
+
+    public ISessionDirectory Directory => _host.Directory;
+
+    public IPEndPoint Http => _host.HttpEndPoint!;
+
+    public IPEndPoint Uplink => _host.UplinkEndPoint;
+
+    public IPEndPoint Admin => _host.AdminEndPoint;
+
+    /// <summary>Starts one.</summary>
+    /// <param name="time">Its clock.</param>
+    /// <param name="settings">Settings as <c>Key=value</c>, relative to their section.</param>
+    public static async Task<EntryFixture> StartAsync(TimeProvider? time = null, params string[] settings)
+    {
+        var values = new Dictionary<string, string?>(StringComparer.OrdinalIgnoreCase)
+        {
+            ["Tunnel2:Public:HttpListen"] = "127.0.0.1:0",
+            ["Tunnel2:Uplink:Listen"] = "127.0.0.1:0",
+            ["Tunnel2:Admin:Listen"] = "127.0.0.1:0",
+        };
+        foreach (var setting in settings)
+        {
+            var pair = setting.Split('=', 2);
+            values["Tunnel2:" + pair[0]] = pair[1];
+        }
+
+        var loaded = SettingsLoader.Load(new ConfigurationBuilder().AddInMemoryCollection(values).Build());
+        Assert.True(loaded.IsValid, SettingsErrorFormatter.Format(loaded.Errors));
+        var log = new LogLines();
+        var host = await ProxyEntryHost.StartAsync(loaded.Settings, new PortableEngine(), logging =>
+        {
+            logging.SetMinimumLevel(LogLevel.Information).AddProvider(log);
+            if (time is not null)
+            {
+                logging.Services.AddSingleton(time);
+            }
+        });
+        return new EntryFixture(host, log);
+    }
+
+    /// <summary>The one session there is.</summary>
+    public EntrySession Session => Assert.Single(Directory.Snapshot());
+
+    /// <summary>Waits until nothing is under way any more, and checks that nothing was left behind.</summary>
+    public async Task AssertQuietAsync()
+    {
+        foreach (var session in Directory.Snapshot())
+        {
+            await WaitSignal.UntilAsync(() => session.Tunnel.OpenStreams == 0, "no stream is open");
+            foreach (var uplink in session.Tunnel.Uplinks)
+            {
+                await WaitSignal.UntilAsync(() => uplink.ReceiveCredit.Held == 0, "all credit is back");
+                var credit = uplink.ReceiveCredit;
+                Assert.Equal(credit.Size, credit.Granted + credit.Returnable);
+            }
+        }
+    }
+
+    /// <summary>Stops it and checks that no session is left.</summary>
+    public async Task StopAsync()
+    {
+        await _host.StopAsync();
+        await WaitSignal.UntilAsync(() => Directory.Count == 0, "the directory is empty");
+        Assert.Empty(Directory.Snapshot());
+    }
+
+    public ValueTask DisposeAsync() => _host.DisposeAsync();
+}

@@ -1,0 +1,40 @@
+using System.Collections.Concurrent;
+using Microsoft.Extensions.Logging;
+
+namespace Tunnel2.FunctionalTests.Harness;
+
+/// <summary>A line that a running part logged.</summary>
+internal sealed record LogLine(LogLevel Level, int EventId, string Category, string Text);
+
+/// <summary>Keeps what is logged from Information on. Thread-safe.</summary>
+internal sealed class LogLines : ILoggerProvider
+{
+    private readonly ConcurrentQueue<LogLine> _lines = new();
+
+    public IEnumerable<LogLine> All => _lines;
+
+    /// <summary>Throws when anything was logged as an error: whatever a peer does, it is not a fault of ours.</summary>
+    public void AssertNoErrors() => Assert.DoesNotContain(_lines, line => line.Level >= LogLevel.Error);
+
+    public ILogger CreateLogger(string categoryName) => new Writer(this, categoryName);
+
+    public void Dispose()
+    {
+    }
+
+    private sealed class Writer(LogLines lines, string category) : ILogger
+    {
+        public IDisposable? BeginScope<TState>(TState state)
+            where TState : notnull => null;
+
+        public bool IsEnabled(LogLevel logLevel) => logLevel >= LogLevel.Information;
+
+        public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
+        {
+            if (IsEnabled(logLevel))
+            {
+                lines._lines.Enqueue(new LogLine(logLevel, eventId.Id, category, $"{formatter(state, exception)} {exception}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,22 @@
+using Tunnel2.Client.Core.Configuration;
+
+namespace Tunnel2.FunctionalTests.Harness;
+
+/// <summary>What is particular about the tunnel of a test.</summary>
+internal sealed record TunnelSetup
+{
+    /// <summary>Settings of the entry, <c>Key=value</c>.</summary>
+    public string[] Settings { get; init; } = [];
+
+    /// <summary>The entry's clock.</summary>
+    public TimeProvider? EntryTime { get; init; }
+
+    /// <summary>Changes the agent's options.</summary>
+    public Func<AgentOptions, AgentOptions> Agent { get; init; } = static options => options;
+
+    /// <summary>Whether a relay that can be cut stands between agent and entry.</summary>
+    public bool CanBeCut { get; init; }
+
+    /// <summary>Whether the agent tells of every request.</summary>
+    public bool WantsRequests { get; init; }
+}
