@@ -1,1 +1,6 @@
-internal static class Program { private static int Main() => 0; }
+using Tunnel2.Quickstart;
+using Tunnel2.Transport.Engine;
+
+// First of all: the runtime reads the engine's switches when the first socket is made.
+var engine = EngineSetup.Prepare(EngineSetup.TryParse(Environment.GetEnvironmentVariable("TUNNEL2_ENGINE"), out var mode) ? mode : EngineMode.Auto);
+return await QuickstartCommand.RunAsync(args, engine);
