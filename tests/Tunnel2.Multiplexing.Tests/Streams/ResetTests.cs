@@ -120,4 +120,136 @@ public class ResetTests
         Assert.Equal(0, peer.Uplink.ReceiveCredit.Held);
         await peer.CloseAsync();
     });
+
+    [Theory]
+    [InlineData(EngineKind.Inline, 0)]
+    [InlineData(EngineKind.Inline, 1)]
+    [InlineData(EngineKind.Inline, 2)]
+    [InlineData(EngineKind.Pool, 0)]
+    [InlineData(EngineKind.Pool, 1)]
+    [InlineData(EngineKind.Pool, 2)]
+    public Task A_reset_by_the_agent_is_seen_behind_what_it_had_sent(EngineKind kind, int point) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var pair = UplinkPair.Start(engine, async stream =>
+        {
+            await stream.ReadHeadAsync();
+            if (point > 0)
+            {
+                stream.SendResponse(200, default, end: false, out _);
+            }
+
+            if (point > 1)
+            {
+                await stream.WriteAsync("part"u8.ToArray(), end: false);
+            }
+
+            await engine.UntilAsync(() => stream.Uplink.Statistics.FramesSent >= point, "what was said is sent");
+            stream.Reset(StreamResetReason.BackendProtocol, StreamResetDetail.ClosedInBody);
+            Assert.Equal(StreamFailureKind.LocalReset, stream.Failure.Kind);
+            Assert.Equal(StreamSendStatus.LocalReset, await stream.WriteAsync(new byte[1], end: true));
+            stream.Release();
+        }, new PairOptions { StreamWindow = 20_000 });
+        var stream = pair.Open();
+        var told = new TaskCompletionSource<StreamId>();
+        stream.NotifyReset((state, id) => ((TaskCompletionSource<StreamId>)state!).SetResult(id), told);
+        var sending = engine.Start(() => stream.SendAllAsync("/", 0, 1, 100_000, 50_000));
+        if (point > 0)
+        {
+            Assert.Equal("200", await stream.ReadHeadAsync());
+        }
+
+        var body = await stream.ReadBodyAsync();
+        Assert.False(body.InOrder);
+        Assert.Equal(point > 1 ? 4 : 0, body.Length);
+        Assert.Equal(new StreamFailure(StreamFailureKind.PeerReset, StreamResetReason.BackendProtocol, StreamResetDetail.ClosedInBody), stream.Failure);
+        Assert.Equal(StreamSendStatus.PeerReset, await sending);
+        Assert.Equal(stream.Id, await told.Task);
+        stream.Release();
+        await pair.FinishAsync();
+    });
+
+    [Theory]
+    [InlineData(EngineKind.Inline, 0, false)]
+    [InlineData(EngineKind.Inline, 1, false)]
+    [InlineData(EngineKind.Inline, 2, false)]
+    [InlineData(EngineKind.Inline, 0, true)]
+    [InlineData(EngineKind.Inline, 1, true)]
+    [InlineData(EngineKind.Pool, 0, false)]
+    [InlineData(EngineKind.Pool, 1, false)]
+    [InlineData(EngineKind.Pool, 2, false)]
+    [InlineData(EngineKind.Pool, 0, true)]
+    [InlineData(EngineKind.Pool, 1, true)]
+    public Task A_visitor_that_leaves_is_seen_by_the_agent_wherever_it_stands(EngineKind kind, int point, bool byRelease) => TestEngine.RunAsync(kind, async engine =>
+    {
+        // 0: the head is sent; 1: in mid-body; 2: a write waits for credit.
+        var seen = new TaskCompletionSource<StreamFailure>();
+        var arrived = new TaskCompletionSource();
+        var pair = UplinkPair.Start(engine, async stream =>
+        {
+            await stream.ReadHeadAsync();
+            arrived.SetResult();
+            while (await stream.WaitToReadAsync() && stream.TryRead(out var item) && item.Kind == StreamItemKind.Data && point == 1)
+            {
+                stream.ConsumeData(item.Memory.Length);
+            }
+
+            await engine.UntilAsync(() => !stream.Failure.IsNone, "the reset is seen");
+            Assert.Equal(StreamSendStatus.PeerReset, stream.SendResponse(200, default, end: true, out _));
+            seen.SetResult(stream.Failure);
+            stream.Release();
+        }, new PairOptions { StreamWindow = 20_000 });
+        var stream = pair.Open();
+        stream.SendRequest("/", default, end: false, out _);
+        await arrived.Task;
+        var memory = new byte[30_000];
+        var writing = Task.FromResult(StreamSendStatus.Sent);
+        if (point == 1)
+        {
+            await stream.WriteAsync(memory.AsMemory(0, 10_000), end: false);
+        }
+        else if (point == 2)
+        {
+            writing = engine.Start(async () => await stream.WriteAsync(memory, end: false));
+            await engine.UntilAsync(() => pair.Agent.ReceiveCredit.Held == 20_000, "the window is full");
+        }
+
+        if (!byRelease)
+        {
+            stream.Reset(StreamResetReason.Cancel);
+            stream.Reset(StreamResetReason.Internal);
+            Assert.Equal(point == 2 ? StreamSendStatus.LocalReset : StreamSendStatus.Sent, await writing);
+            Assert.True(await stream.WaitToReadAsync());
+            Assert.True(stream.TryRead(out var item));
+            Assert.Equal(StreamItemKind.Failed, item.Kind);
+        }
+
+        stream.Release();
+        Assert.Equal(new StreamFailure(StreamFailureKind.PeerReset, StreamResetReason.Cancel), await seen.Task);
+        await pair.FinishAsync();
+    });
+
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task Resets_that_cross_free_the_slot_on_both_sides(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var pair = UplinkPair.Start(engine, async stream =>
+        {
+            await stream.ReadHeadAsync();
+            await engine.YieldAsync(stream.Id.Generation % 7);
+            stream.Reset(StreamResetReason.BackendTimeout);
+            stream.Release();
+        }, new PairOptions { MaxStreams = 1 });
+        for (var i = 0; i < 500; i++)
+        {
+            TunnelStream? stream = null;
+            await engine.UntilAsync(() => (stream = pair.Entry.TryOpenStream()) is not null, "the only slot is free");
+            stream!.SendRequest("/", new byte[3000], end: i % 2 == 0, out _);
+            await engine.YieldAsync(i % 11);
+            stream!.Reset(StreamResetReason.Cancel);
+            stream.Release();
+        }
+
+        await pair.FinishAsync();
+    });
 }
