@@ -167,6 +167,7 @@ internal sealed class UplinkWriter
 
                 if (closing)
                 {
+                    _transport.ShutdownSend();
                     break;
                 }
 
@@ -181,8 +182,6 @@ internal sealed class UplinkWriter
                     _ready.Signal();
                 }
             }
-
-            _transport.ShutdownSend();
         }
         catch (Exception exception)
         {
