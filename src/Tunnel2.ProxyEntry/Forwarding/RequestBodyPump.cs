@@ -45,6 +45,8 @@ internal static class RequestBodyPump
             var read = await body.ReadAsync().ConfigureAwait(false);
             if (read.IsCanceled)
             {
+                // Handed back unread: the front still has to drain the body.
+                body.AdvanceTo(read.Buffer.Start);
                 return;
             }
 
