@@ -32,6 +32,9 @@ internal sealed class AgentSession
     private readonly IEngine _engine;
     private readonly TimeProvider _timeProvider;
 
+    /// <summary>The server has said that it goes: that it closes the connection then is no fault.</summary>
+    private volatile bool _serverIsLeaving;
+
     public AgentSession(
         AgentOptions options, IAgentEvents events, ExchangeContext exchanges, UplinkHeartbeat heartbeat, IEngine engine, TimeProvider timeProvider)
     {
@@ -114,6 +117,7 @@ internal sealed class AgentSession
             TimeProvider = _timeProvider,
         });
         var started = _timeProvider.GetTimestamp();
+        _serverIsLeaving = false;
         var uplink = new UplinkConnection(transport, settings, _exchanges.Serve, (_, phase) => OnGoAway(phase));
         _heartbeat.Add(uplink);
         try
@@ -143,13 +147,14 @@ internal sealed class AgentSession
 
     private void OnGoAway(GoAwayPhase phase)
     {
+        _serverIsLeaving = true;
         if (phase == GoAwayPhase.Notice)
         {
             _events.Draining();
         }
     }
 
-    private static ConnectionEnd Describe(UplinkEnd end, TimeSpan upTime, CancellationToken stop)
+    private ConnectionEnd Describe(UplinkEnd end, TimeSpan upTime, CancellationToken stop)
     {
         if (stop.IsCancellationRequested)
         {
@@ -158,6 +163,7 @@ internal sealed class AgentSession
 
         return end.Reason switch
         {
+            SessionEndReason.PeerClosed when _serverIsLeaving => ConnectionEnd.GoingAway(upTime),
             SessionEndReason.Superseded => ConnectionEnd.Superseded(upTime),
             SessionEndReason.PeerGoingAway or SessionEndReason.Shutdown => ConnectionEnd.GoingAway(upTime),
             SessionEndReason.PeerClosed => ConnectionEnd.Lost("The server closed the connection.", upTime),
