@@ -34,6 +34,9 @@ internal sealed class AgentSession
     private readonly IEngine _engine;
     private readonly TimeProvider _timeProvider;
 
+    /// <summary>The server has said that it goes: that it closes the connection then is no fault.</summary>
+    private volatile bool _serverIsLeaving;
+
     public AgentSession(
         AgentOptions options, IAgentEvents events, ExchangeContext exchanges, UplinkHeartbeat heartbeat, IEngine engine, TimeProvider timeProvider)
     {
@@ -125,6 +128,7 @@ internal sealed class AgentSession
         });
         _exchanges.Connector.Timeout = welcome.BackendConnectTimeout > TimeSpan.Zero ? welcome.BackendConnectTimeout : BackendConnector.DefaultTimeout;
         var started = _timeProvider.GetTimestamp();
+        _serverIsLeaving = false;
         var uplink = new UplinkConnection(transport, settings, _exchanges.Serve, (_, phase) => OnGoAway(phase));
         _heartbeat.Add(uplink);
         try
@@ -154,13 +158,14 @@ internal sealed class AgentSession
 
     private void OnGoAway(GoAwayPhase phase)
     {
+        _serverIsLeaving = true;
         if (phase == GoAwayPhase.Notice)
         {
             _events.Draining();
         }
     }
 
-    private static ConnectionEnd Describe(UplinkEnd end, TimeSpan upTime, CancellationToken stop)
+    private ConnectionEnd Describe(UplinkEnd end, TimeSpan upTime, CancellationToken stop)
     {
         if (stop.IsCancellationRequested)
         {
@@ -169,6 +174,7 @@ internal sealed class AgentSession
 
         return end.Reason switch
         {
+            SessionEndReason.PeerClosed when _serverIsLeaving => ConnectionEnd.GoingAway(upTime),
             SessionEndReason.Superseded => ConnectionEnd.Superseded(upTime),
             SessionEndReason.PeerGoingAway or SessionEndReason.Shutdown => ConnectionEnd.GoingAway(upTime),
             SessionEndReason.PeerClosed => ConnectionEnd.Lost("The server closed the connection.", upTime),

@@ -67,7 +67,7 @@ internal sealed class Forwarder
         var error = exchange.Fault ?? _names.Resolve(exchange.Authority, ref target, out session);
         if (error is { } refused)
         {
-            return await FailAsync(exchange, request, refused, session?.Name ?? "").ConfigureAwait(false);
+            return await FailAsync(exchange, request, refused, session?.Name ?? exchange.Authority).ConfigureAwait(false);
         }
 
         var stream = session!.Tunnel.TryOpenStream();

@@ -1,4 +1,5 @@
 using System.Net;
+using System.Net.Sockets;
 using System.Security.Cryptography.X509Certificates;
 using System.Text;
 using Microsoft.AspNetCore.Connections;
@@ -70,6 +71,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         {
             sockets.UnsafePreferInlineScheduling = engine.IsInline;
             sockets.Backlog = 4096;
+            sockets.CreateBoundListenSocket = endPoint => BindListener(endPoint, settings);
         });
         builder.Services.Configure<KestrelServerOptions>(kestrel => ConfigureKestrel(kestrel, settings, listeners));
         builder.Services.AddMetrics();
@@ -144,6 +146,23 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         await _application.DisposeAsync().ConfigureAwait(false);
     }
 
+    /// <summary>Kestrel says neither which setting an address came from nor, for some faults, which address it was.</summary>
+    private static Socket BindListener(EndPoint endPoint, ProxyEntrySettings settings)
+    {
+        try
+        {
+            return SocketTransportOptions.CreateDefaultBoundListenSocket(endPoint);
+        }
+        catch (SocketException exception)
+        {
+            var key = endPoint.Equals(settings.HttpListen) ? "Public:HttpListen" : endPoint.Equals(settings.HttpsListen) ? "Public:HttpsListen" : "Admin:Listen";
+            throw BindFailed(endPoint, key, exception);
+        }
+    }
+
+    private static IOException BindFailed(EndPoint endPoint, string key, SocketException exception) =>
+        new($"Failed to bind to address {endPoint} (Tunnel2:{key}): {exception.Message}", exception);
+
     private static UplinkListener Listen(ProxyEntrySettings settings, IServiceProvider services)
     {
         try
@@ -151,9 +170,9 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             return new UplinkListener(
                 settings.UplinkListen, services.GetRequiredService<UplinkAcceptor>(), services.GetRequiredService<TimeProvider>(), services.GetRequiredService<ILogger<UplinkListener>>());
         }
-        catch (System.Net.Sockets.SocketException exception)
+        catch (SocketException exception)
         {
-            throw new IOException($"Failed to bind to address {settings.UplinkListen} (Tunnel2:Uplink:Listen): {exception.Message}", exception);
+            throw BindFailed(settings.UplinkListen, "Uplink:Listen", exception);
         }
     }
 

@@ -1,0 +1,62 @@
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.FunctionalTests.Processes;
+
+/// <summary>The built programs, each in the output folder of its own project, and the folders of the repository that tests use.</summary>
+internal static class BuiltPrograms
+{
+    private static readonly string _repository = FindRepository();
+
+    /// <summary>Such as <c>Release/net10.0</c>: the programs are built with what the tests are built with.</summary>
+    private static readonly string _flavour = FindFlavour();
+
+    /// <summary>The folder of the node clients and servers.</summary>
+    public static string NodeFolder { get; } = Path.Combine(_repository, "tests", "Tunnel2.FunctionalTests", "node");
+
+    /// <summary>Starts <c>tunnel2-entry</c>.</summary>
+    public static ProcessRunner StartEntry(IEnumerable<string> arguments) => Start("src/Tunnel2.ProxyEntry", "tunnel2-entry.dll", arguments, null);
+
+    /// <summary>Starts <c>tunnel2</c>.</summary>
+    public static ProcessRunner StartAgent(IEnumerable<string> arguments, IReadOnlyDictionary<string, string?>? environment = null) =>
+        Start("src/Tunnel2.Client", "tunnel2.dll", arguments, environment);
+
+    /// <summary>Starts the test backend.</summary>
+    public static ProcessRunner StartBackend(IEnumerable<string> arguments) =>
+        Start("load-tests/Tunnel2.TestBackend", "tunnel2-testbackend.dll", arguments, null);
+
+    /// <summary>Starts a script of <see cref="NodeFolder"/>; skips the test where its packages are not installed.</summary>
+    public static ProcessRunner StartNode(string script, params string[] arguments)
+    {
+        Assert.SkipUnless(
+            Directory.Exists(Path.Combine(NodeFolder, "node_modules")), "Needs node packages: npm ci --prefix tests/Tunnel2.FunctionalTests/node");
+        return ProcessRunner.Start("node", ["--import", "./localhost.mjs", script, .. arguments], workingDirectory: NodeFolder);
+    }
+
+    private static ProcessRunner Start(
+        string project, string file, IEnumerable<string> arguments, IReadOnlyDictionary<string, string?>? environment)
+    {
+        var path = Path.Combine(_repository, project, "bin", _flavour, file);
+        Assert.True(File.Exists(path), $"{path} is not built.");
+        // A working folder without an appsettings.json that would be read.
+        return ProcessRunner.Start("dotnet", [path, .. arguments], environment, Path.GetTempPath());
+    }
+
+    private static string FindRepository()
+    {
+        for (var folder = new DirectoryInfo(AppContext.BaseDirectory); folder is not null; folder = folder.Parent)
+        {
+            if (File.Exists(Path.Combine(folder.FullName, "Tunnel2.sln")))
+            {
+                return folder.FullName;
+            }
+        }
+
+        throw new InvalidOperationException($"No Tunnel2.sln above {AppContext.BaseDirectory}.");
+    }
+
+    private static string FindFlavour()
+    {
+        var output = new DirectoryInfo(AppContext.BaseDirectory.TrimEnd(Path.DirectorySeparatorChar));
+        return Path.Combine(output.Parent!.Name, output.Name);
+    }
+}
