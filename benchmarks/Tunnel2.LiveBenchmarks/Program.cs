@@ -1,1 +1,12 @@
-return 0;
+using Tunnel2.LiveBenchmarks.EventRing;
+
+string area = args.Length > 0 ? args[0] : "";
+string[] rest = args.Length > 1 ? args[1..] : [];
+switch (area)
+{
+    case "ring":
+        return RingBenchmarks.Run(rest);
+    default:
+        Console.Error.WriteLine("usage: Tunnel2.LiveBenchmarks ring … (see README.md)");
+        return 2;
+}

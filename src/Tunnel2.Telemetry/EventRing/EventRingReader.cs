@@ -89,7 +89,7 @@ internal sealed unsafe partial class EventRingReader : IDisposable
 
         Beat();
         gap = default;
-        Take taken = TryTake(ref MemoryMarshal.GetReference(destination), out ulong meta);
+        Take taken = TryTake(_cursor, ref MemoryMarshal.GetReference(destination), out ulong meta);
         if (taken == Take.Record && !IsSkipped())
         {
             entry = new RingEntry(_cursor, 0, (ushort)meta, (ushort)(meta >> 16));
@@ -112,23 +112,28 @@ internal sealed unsafe partial class EventRingReader : IDisposable
         batch.Clear();
         Beat();
         gap = default;
-        ref byte buffer = ref MemoryMarshal.GetArrayDataReference(batch.Buffer);
         Take taken = Take.Record;
         if (!IsSkipped())
         {
-            int room = batch.Buffer.Length - ((_maxPayload + 7) & ~7);
-            while (batch.Count < batch.MaxRecords && batch.Length <= room)
+            ref byte buffer = ref MemoryMarshal.GetArrayDataReference(batch.Buffer);
+            Span<RingEntry> entries = batch.AllEntries;
+            int last = batch.Buffer.Length - ((_maxPayload + 7) & ~7);
+            int length = 0;
+            int count = 0;
+            for (; count < entries.Length && length <= last; count++)
             {
-                taken = TryTake(ref Unsafe.AddByteOffset(ref buffer, batch.Length), out ulong meta);
+                taken = TryTake(_cursor + count, ref Unsafe.AddByteOffset(ref buffer, length), out ulong meta);
                 if (taken != Take.Record)
                 {
                     break;
                 }
 
-                batch.Append(_cursor, (ushort)meta, (ushort)(meta >> 16));
-                _cursor++;
+                entries[count] = new RingEntry(_cursor + count, length, (ushort)meta, (ushort)(meta >> 16));
+                length += ((ushort)meta + 7) & ~7;
             }
 
+            batch.SetFilled(count, length);
+            _cursor += count;
             if (batch.Count > 0)
             {
                 PublishCursor();
@@ -172,12 +177,12 @@ internal sealed unsafe partial class EventRingReader : IDisposable
         Abandoned,
     }
 
-    /// <summary>Copies the record at the cursor out; does not move the cursor.</summary>
+    /// <summary>Copies record <paramref name="sequence"/> out; does not move the cursor.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private Take TryTake(ref byte destination, out ulong meta)
+    private Take TryTake(long sequence, ref byte destination, out ulong meta)
     {
-        long expected = _cursor + 1;
-        byte* slot = _ring.Slot(_cursor);
+        long expected = sequence + 1;
+        byte* slot = _ring.Slot(sequence);
         ref long word = ref *(long*)slot;
         long seen = Volatile.Read(ref word);
         if (seen != expected)
@@ -189,7 +194,7 @@ internal sealed unsafe partial class EventRingReader : IDisposable
         meta = *(ulong*)(slot + SlotMetaOffset);
         int length = (ushort)meta;
         // The length is bounded here, whatever the slot says.
-        bool intact = length <= _maxPayload && SlotCodec.CopyOut(slot, ref destination, length, meta, _cursor, _checksum);
+        bool intact = length <= _maxPayload && SlotCodec.CopyOut(slot, ref destination, length, meta, sequence, _checksum);
         Volatile.ReadBarrier();
         if (Volatile.Read(ref word) != expected)
         {

@@ -37,20 +37,24 @@ internal sealed class RingBatch
     /// <summary>Appends a copy of <paramref name="payload"/>; false when the batch is full.</summary>
     internal bool TryAdd(ushort type, ReadOnlySpan<byte> payload)
     {
-        if (Count == _entries.Length || payload.Length > Buffer.Length - Length)
+        if (Count == _entries.Length || payload.Length > Buffer.Length - Length || payload.Length > ushort.MaxValue)
         {
             return false;
         }
 
         payload.CopyTo(Buffer.AsSpan(Length));
-        Append(0, payload.Length, type);
+        _entries[Count++] = new RingEntry(0, Length, (ushort)payload.Length, type);
+        Length += (payload.Length + 7) & ~7;
         return true;
     }
 
-    /// <summary>Records that the next payload was stored at <see cref="Length"/>.</summary>
-    internal void Append(long sequence, int length, ushort type)
+    /// <summary>Room for the entries that a reader fills in.</summary>
+    internal Span<RingEntry> AllEntries => _entries;
+
+    /// <summary>Ends the filling by a reader.</summary>
+    internal void SetFilled(int count, int length)
     {
-        _entries[Count++] = new RingEntry(sequence, Length, (ushort)length, type);
-        Length += (length + 7) & ~7;
+        Count = count;
+        Length = length;
     }
 }
