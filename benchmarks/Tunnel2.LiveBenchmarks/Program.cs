@@ -6,7 +6,9 @@ switch (area)
 {
     case "ring":
         return RingBenchmarks.Run(rest);
+    case "relay":
+        return RelayBenchmarks.Run(rest);
     default:
-        Console.Error.WriteLine("usage: Tunnel2.LiveBenchmarks ring … (see README.md)");
+        Console.Error.WriteLine("usage: Tunnel2.LiveBenchmarks ring|relay … (see README.md)");
         return 2;
 }
