@@ -1,3 +1,4 @@
+using Tunnel2.LiveBenchmarks.Aggregation;
 using Tunnel2.LiveBenchmarks.EventRing;
 
 string area = args.Length > 0 ? args[0] : "";
@@ -8,7 +9,9 @@ switch (area)
         return RingBenchmarks.Run(rest);
     case "relay":
         return RelayBenchmarks.Run(rest);
+    case "aggregation":
+        return AggregationBenchmarks.Run(rest);
     default:
-        Console.Error.WriteLine("usage: Tunnel2.LiveBenchmarks ring|relay … (see README.md)");
+        Console.Error.WriteLine("usage: Tunnel2.LiveBenchmarks ring|relay|aggregation … (see README.md)");
         return 2;
 }
