@@ -4,6 +4,9 @@ using Tunnel2.LiveBenchmarks.EventRing;
 using Tunnel2.Telemetry.Aggregation;
 using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Records;
+using HeavyPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
+    Tunnel2.Telemetry.Aggregation.SumRecord, Tunnel2.Telemetry.Aggregation.SumHash,
+    Tunnel2.LiveBenchmarks.Aggregation.AggregationBenchmarks.HeavyState>;
 using SumPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
     Tunnel2.Telemetry.Aggregation.SumRecord, Tunnel2.Telemetry.Aggregation.SumHash, Tunnel2.Telemetry.Aggregation.SumState>;
 using WindowPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
@@ -30,12 +33,15 @@ internal static class AggregationBenchmarks
             case "windowed":
                 Array.ForEach([10, 200, 10_000], groups => Windowed(records, groups, rounds));
                 return 0;
+            case "heavy":
+                Array.ForEach([8, 16, 32], steps => Heavy(records / 4, steps, rounds));
+                return 0;
             case "recorded":
                 Recorded(Math.Min(records, 1 << 20), rounds, prefetch: false);
                 Recorded(Math.Min(records, 1 << 20), rounds, prefetch: true);
                 return 0;
             default:
-                Console.Error.WriteLine("usage: aggregation sum|windowed|recorded [--records N] [--rounds N] (see README.md)");
+                Console.Error.WriteLine("usage: aggregation sum|heavy|windowed|recorded [--records N] [--rounds N] (see README.md)");
                 return 2;
         }
     }
@@ -90,46 +96,94 @@ internal static class AggregationBenchmarks
         }
     }
 
+    /// <summary>The router where a record's work is about one nanosecond times <paramref name="steps"/>, or more.</summary>
+    private static void Heavy(int count, int steps, int rounds)
+    {
+        var records = new SumRecord[count];
+        for (int i = 0; i < count; i++)
+        {
+            records[i] = new SumRecord(i % 200, i % 100);
+        }
+
+        Console.WriteLine($"{steps} dependent steps a record, {count} records, 200 groups");
+        long expected = 0;
+        double one = Report("1 partition, fused", count, rounds, 0, () =>
+        {
+            var state = new HeavyState(steps);
+            PipelineReport report = HeavyPipeline.RunFused(new MemorySource<SumRecord>(records, 1000), state);
+            expected = state.Sum;
+            return report;
+        });
+        Console.WriteLine(string.Create(CultureInfo.InvariantCulture, $"  work: {one / count * 1e9:F1} ns a record"));
+        foreach (int partitions in new[] { 2, 8 })
+        {
+            Report($"routed, {partitions}", count, rounds, one, () =>
+            {
+                HeavyState[] states = [.. Enumerable.Range(0, partitions).Select(_ => new HeavyState(steps))];
+                PipelineReport report = HeavyPipeline.RunRouted(new MemorySource<SumRecord>(records, 1000), states, new PipelineOptions());
+                return states.Sum(s => s.Sum) == expected ? report : throw new InvalidOperationException("The sums differ.");
+            });
+        }
+    }
+
     private static PipelineReport Same(long[] sums, long[] oracle, PipelineReport report) =>
         sums.AsSpan().SequenceEqual(oracle) ? report : throw new InvalidOperationException("The sums differ from the oracle's.");
 
     private static void Windowed(int count, int groups, int rounds)
     {
         var random = new Random(1);
-        var samples = new RequestSample[count];
-        for (int i = 0; i < count; i++)
+        var block = new RequestSample[20_000];
+        for (int i = 0; i < block.Length; i++)
         {
-            // 20 s of event time, in order: what is measured is counting and closing, not disorder.
-            samples[i] = new RequestSample(
-                1_767_225_600_000_000 + (i * 20_000_000L / count), random.Next(groups), (uint)random.Next(100, 100_000), 100, 1000, 0);
+            block[i] = new RequestSample(0, random.Next(groups), (uint)random.Next(100, 100_000), 100, 1000, 0);
         }
 
         Console.WriteLine($"windowed, {count} records over 20 s of event time, {groups} groups");
-        long expected = 0;
-        double one = Report("1 partition, fused", count, rounds, 0, () => Windows(samples, 1, false, ref expected));
-        Report("split + merge, 2", count, rounds, one, () => Windows(samples, 2, true, ref expected));
+        long expected = Oracle(block, count);
+        double one = Report("1 partition, fused", count, rounds, 0, () => Windows(block, count, 1, false, expected));
+        Report("split + merge, 2", count, rounds, one, () => Windows(block, count, 2, true, expected));
         foreach (int partitions in new[] { 1, 2, 8 })
         {
-            Report($"routed, {partitions}", count, rounds, one, () => Windows(samples, partitions, false, ref expected, routed: true));
+            Report($"routed, {partitions}", count, rounds, one, () => Windows(block, count, partitions, false, expected, routed: true));
         }
     }
 
-    private static PipelineReport Windows(RequestSample[] samples, int partitions, bool split, ref long expected, bool routed = false)
+    /// <summary>What <see cref="CheckSink"/> must come to, by plain counting.</summary>
+    private static long Oracle(RequestSample[] block, int count)
+    {
+        var requests = new Dictionary<(int Seconds, long Start, int Key), long>();
+        var source = new TimedSource(block, 0, count, count);
+        while (source.TryRead(out ReadOnlySpan<RequestSample> batch))
+        {
+            foreach (RequestSample sample in batch)
+            {
+                long second = sample.EndedUnixMicroseconds / 1_000_000;
+                foreach (int length in new[] { 1, 10, 60 })
+                {
+                    (int, long, int) window = (length, second / length * length, sample.Key);
+                    requests[window] = requests.GetValueOrDefault(window) + 1;
+                }
+            }
+        }
+
+        return requests.Sum(r => r.Value * (r.Key.Key + 1) * r.Key.Seconds * (r.Key.Start % 1000));
+    }
+
+    private static PipelineReport Windows(RequestSample[] block, int count, int partitions, bool split, long expected, bool routed = false)
     {
         CheckSink[] sinks = [.. Enumerable.Range(0, partitions).Select(_ => new CheckSink())];
         WindowedState[] states = [.. sinks.Select(s => new WindowedState(s))];
         PipelineReport report = split
             ? WindowPipeline.RunSplit(
-                [.. Enumerable.Range(0, partitions).Select(i => new TimedSource(samples.AsMemory(i * samples.Length / partitions, samples.Length / partitions)))], states)
+                [.. Enumerable.Range(0, partitions).Select(i => new TimedSource(block, (int)((long)i * count / partitions), (int)((i + 1L) * count / partitions), count))], states)
             : routed
-                ? WindowPipeline.RunRouted(new TimedSource(samples), states, new PipelineOptions())
-                : WindowPipeline.RunFused(new TimedSource(samples), states[0]);
+                ? WindowPipeline.RunRouted(new TimedSource(block, 0, count, count), states, new PipelineOptions())
+                : WindowPipeline.RunFused(new TimedSource(block, 0, count, count), states[0]);
         long requests = sinks.Sum(s => s.Requests);
         long check = sinks.Sum(s => s.Check);
-        expected = expected == 0 ? check : expected;
-        return requests == 3L * samples.Length && check == expected
+        return requests == 3L * count && check == expected
             ? report
-            : throw new InvalidOperationException("The windows differ from those of one partition.");
+            : throw new InvalidOperationException("The windows differ from the oracle's.");
     }
 
     /// <summary>The whole job: recorded ring, checksums, decoding, session names, watermark, windows, histograms.</summary>
@@ -221,6 +275,34 @@ internal static class AggregationBenchmarks
         return seconds[0];
     }
 
+    /// <summary>Work that cannot be overlapped within a record.</summary>
+    internal sealed class HeavyState(int steps) : IPartitionState<SumRecord>
+    {
+        internal long Sum { get; private set; }
+
+        public void Process(ReadOnlySpan<SumRecord> batch)
+        {
+            long sum = Sum;
+            foreach (ref readonly SumRecord record in batch)
+            {
+                // Each record starts from the sum's sign, which is always 0: no two records overlap either.
+                uint value = (uint)record.Value + (uint)(sum >>> 63);
+                for (int i = 0; i < steps; i++)
+                {
+                    value = System.Numerics.BitOperations.Crc32C(value, (uint)record.Group);
+                }
+
+                sum += value;
+            }
+
+            Sum = sum;
+        }
+
+        public void AdvanceTo(long watermark) => _ = watermark;
+
+        public void Complete() => _ = Sum;
+    }
+
     /// <summary>Adds up what windows of every length say; all partitions together must say the same.</summary>
     private sealed class CheckSink : IWindowSink
     {
@@ -235,30 +317,32 @@ internal static class AggregationBenchmarks
         }
     }
 
-    /// <summary>Samples in memory in order of time; the watermark follows the last of each batch.</summary>
-    private sealed class TimedSource : IRecordSource<RequestSample>
+    /// <summary>
+    /// Records <paramref name="from"/> to <paramref name="end"/> of a run: a block that fits the second-level cache, over and over, at rising
+    /// times. An array of all the records would measure the memory's bandwidth, which two cores share.
+    /// </summary>
+    private sealed class TimedSource(RequestSample[] block, int from, int end, int total) : IRecordSource<RequestSample>
     {
-        private readonly ReadOnlyMemory<RequestSample> _samples;
-        private int _at;
-
-        internal TimedSource(ReadOnlyMemory<RequestSample> samples)
-        {
-            _samples = samples;
-        }
+        private readonly RequestSample[] _batch = new RequestSample[1000];
+        private readonly long _step = 20_000_000L / total;
+        private int _at = from;
 
         public long Watermark { get; private set; } = long.MinValue;
 
         public bool TryRead(out ReadOnlySpan<RequestSample> batch)
         {
-            batch = _samples.Span.Slice(_at, Math.Min(1000, _samples.Length - _at));
-            _at += batch.Length;
-            if (batch.IsEmpty)
+            int start = _at % block.Length;
+            int count = Math.Min(Math.Min(_batch.Length, block.Length - start), end - _at);
+            long time = 1_767_225_600_000_000 + (_at * _step);
+            for (int i = 0; i < count; i++, time += _step)
             {
-                return false;
+                _batch[i] = block[start + i] with { EndedUnixMicroseconds = time };
             }
 
-            Watermark = batch[^1].EndedUnixMicroseconds;
-            return true;
+            _at += count;
+            Watermark = time - _step;
+            batch = _batch.AsSpan(0, count);
+            return count > 0;
         }
     }
 }
