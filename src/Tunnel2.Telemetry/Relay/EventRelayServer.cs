@@ -212,13 +212,19 @@ internal sealed class EventRelayServer : IAsyncDisposable
     /// </summary>
     private async Task CatchUpFromRingAsync(RelayConnection connection, ulong ringId, long from)
     {
-        Metrics.ClientJoined();
-        long joined = _history.Join(connection);
         if (ringId != 0 && ringId != _ring.Header.RingId)
         {
             from = EventRingReaderOptions.FromOldest;
         }
 
+        while (from <= Volatile.Read(ref _ring.Head) && from > _history.NextSequence)
+        {
+            // Published already, but the pump has not come so far: joining now would repeat records to this client.
+            await Task.Delay(TimeSpan.FromMilliseconds(1), _time, _stop.Token).ConfigureAwait(false);
+        }
+
+        Metrics.ClientJoined();
+        long joined = _history.Join(connection);
         long start = from switch
         {
             EventRingReaderOptions.FromHead => joined,

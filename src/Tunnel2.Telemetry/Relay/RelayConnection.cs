@@ -17,6 +17,7 @@ internal sealed class RelayConnection : IDisposable
     private int _offset;
     private int _warningLength;
     private bool _taskSends = true;
+    private bool _withinFrame;
     private bool _warnDue;
     private bool _warned;
     private RelayCloseReason _reason;
@@ -110,8 +111,8 @@ internal sealed class RelayConnection : IDisposable
                         return;
                     }
 
-                    // A chunk ends where a frame ends, so this is the place between two frames.
-                    if (_warnDue)
+                    // A chunk of this task ends where a frame ends; only the pump's direct send may have stopped within one.
+                    if (_warnDue && !_withinFrame)
                     {
                         _warnDue = false;
                         segment = null;
@@ -150,6 +151,7 @@ internal sealed class RelayConnection : IDisposable
                     lock (_gate)
                     {
                         _offset += chunk.Length;
+                        _withinFrame = false;
                     }
                 }
             }
@@ -235,6 +237,7 @@ internal sealed class RelayConnection : IDisposable
             if (error == SocketError.Success && sent > 0)
             {
                 _offset += sent;
+                _withinFrame = sent < unsent.Length;
                 _metrics.Sent(sent);
                 continue;
             }
@@ -257,7 +260,9 @@ internal sealed class RelayConnection : IDisposable
 
     private RelaySegment MoveToUnsentUnsynchronized()
     {
-        while (_offset == _segment!.Written && _segment.Next is { } next)
+        // The successor is read first: once there is one, what was written is final. The other way round, a frame that the pump
+        // appended between the two looks would be passed over.
+        while (_segment!.Next is { } next && _offset == _segment.Written)
         {
             _segment = next;
             _offset = 0;
