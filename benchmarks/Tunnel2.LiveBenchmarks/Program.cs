@@ -1,14 +1,19 @@
 using BenchmarkDotNet.Running;
+using Tunnel2.LiveBenchmarks.Aggregation;
+using Tunnel2.LiveBenchmarks.EventRing;
 using Tunnel2.LiveBenchmarks.MessageStore;
 using Tunnel2.LiveBenchmarks.SubscriptionHub;
 
 namespace Tunnel2.LiveBenchmarks;
 
-/// <summary>Runs one of the races by name, or BenchmarkDotNet with whatever arguments it was given. See README.md.</summary>
+/// <summary>Runs one of the measurements by name, or BenchmarkDotNet with whatever arguments it was given. See README.md.</summary>
 internal static class Program
 {
     private static int Main(string[] args) => args.FirstOrDefault() switch
     {
+        "ring" => RingBenchmarks.Run(args[1..]),
+        "relay" => RelayBenchmarks.Run(args[1..]),
+        "aggregation" => AggregationBenchmarks.Run(args[1..]),
         "store-race" => StoreRace.Run(args.AsSpan(1)),
         "index-race" => IndexRace.Run(args.AsSpan(1)),
         _ => RunBenchmarks(args),

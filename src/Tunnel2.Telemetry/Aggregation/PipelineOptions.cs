@@ -1,0 +1,14 @@
+namespace Tunnel2.Telemetry.Aggregation;
+
+/// <summary>Settings of a <see cref="PartitionedPipeline{T, THash, TState}"/>. Immutable.</summary>
+internal sealed record PipelineOptions
+{
+    /// <summary>Records handed over at once. Default 1000.</summary>
+    internal int BatchSize { get; init; } = 1000;
+
+    /// <summary>Batches that may wait between the router and one worker; the router waits beyond that. Default 8.</summary>
+    internal int QueueCapacity { get; init; } = 8;
+
+    /// <summary>Threads that serve the partitions; 0 (default): as many as there are partitions or cores, whichever is less.</summary>
+    internal int Workers { get; init; }
+}

@@ -1,0 +1,57 @@
+using Tunnel2.Telemetry.Records;
+
+namespace Tunnel2.Telemetry.Aggregation;
+
+/// <summary>
+/// The way of a raw record into aggregation: decoded, its session numbered, late ones and bad ones counted and kept out. Not thread-safe.
+/// </summary>
+internal sealed class RequestIntake
+{
+    private readonly WatermarkFilter _filter;
+
+    internal RequestIntake(WatermarkFilter filter)
+    {
+        _filter = filter;
+    }
+
+    internal SessionKeyTable Sessions { get; } = new();
+
+    internal DeadLetterCounters DeadLetters { get; } = new();
+
+    /// <summary>Records that came too late for their window.</summary>
+    internal long Late => _filter.Late;
+
+    internal long Watermark => _filter.Watermark;
+
+    /// <summary>See <see cref="WatermarkFilter.AdvanceTo"/>.</summary>
+    internal void AdvanceTo(long eventTime) => _filter.AdvanceTo(eventTime);
+
+    /// <summary>False when the record was counted elsewhere: as a dead letter or as late. Interim records of upgraded connections count as
+    /// requests of their second.</summary>
+    internal bool TryTake(ushort type, ReadOnlySpan<byte> payload, out RequestSample sample)
+    {
+        sample = default;
+        if (type != (ushort)RecordType.Request)
+        {
+            DeadLetters.Add(RecordDecodeStatus.WrongType);
+            return false;
+        }
+
+        RecordDecodeStatus status = RequestRecordCodec.Decode(payload, out RequestRecord record);
+        if (status != RecordDecodeStatus.Ok)
+        {
+            DeadLetters.Add(status);
+            return false;
+        }
+
+        long ended = record.StartedUnixMicroseconds + record.TotalMicroseconds;
+        if (!_filter.Admit(ended))
+        {
+            return false;
+        }
+
+        sample = new RequestSample(
+            ended, Sessions.GetOrAdd(record.SessionName), record.TotalMicroseconds, record.BytesIn, record.BytesOut, record.ErrorCode);
+        return true;
+    }
+}

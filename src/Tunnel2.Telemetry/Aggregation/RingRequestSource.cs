@@ -1,0 +1,87 @@
+using Tunnel2.Telemetry.EventRing;
+
+namespace Tunnel2.Telemetry.Aggregation;
+
+/// <summary>
+/// Requests from an event ring, live or recorded: the one place where aggregation meets the ring. Gaps are counted. Not thread-safe.
+/// </summary>
+internal sealed class RingRequestSource : IRecordSource<RequestSample>
+{
+    private static readonly long _unixEpochMicroseconds = DateTimeOffset.UnixEpoch.Ticks / TimeSpan.TicksPerMicrosecond;
+
+    private readonly EventRingReader _reader;
+    private readonly RingBatch _batch;
+    private readonly RequestSample[] _samples;
+    private readonly long _end;
+    private readonly CancellationToken _stop;
+    private readonly TimeProvider _time;
+
+    /// <param name="ring">The ring.</param>
+    /// <param name="reader">A reader of it; used by this source alone from now on.</param>
+    /// <param name="intake">Decodes and counts.</param>
+    /// <param name="batchSize">Records a batch.</param>
+    /// <param name="end">The sequence number at which a recorded ring ends; <see cref="long.MaxValue"/> to follow a live one.</param>
+    /// <param name="stop">Ends a live source at its next pause.</param>
+    internal RingRequestSource(
+        SharedEventRing ring, EventRingReader reader, RequestIntake intake, int batchSize, long end, CancellationToken stop = default)
+    {
+        _reader = reader;
+        _time = ring.Options.Time;
+        Intake = intake;
+        _batch = new RingBatch(batchSize, ring.MaxPayload);
+        _samples = new RequestSample[batchSize];
+        _end = end;
+        _stop = stop;
+    }
+
+    internal RequestIntake Intake { get; }
+
+    /// <summary>Records that the ring did not have any more, or not intact.</summary>
+    internal long Missed => _reader.Missed;
+
+    public long Watermark => Intake.Watermark;
+
+    public bool TryRead(out ReadOnlySpan<RequestSample> batch)
+    {
+        batch = default;
+        if (_reader.Cursor >= _end || _stop.IsCancellationRequested)
+        {
+            return false;
+        }
+
+        RingReadStatus status = _reader.TryReadBatch(_batch, out _);
+        if (status == RingReadStatus.Empty)
+        {
+            bool waited = _reader.Wait(TimeSpan.FromMilliseconds(100), _stop);
+            if (!waited && _end == long.MaxValue)
+            {
+                // Nothing came: windows are closed by the clock, which is the one that the records' times come from.
+                Intake.AdvanceTo((_time.GetUtcNow().Ticks / TimeSpan.TicksPerMicrosecond) - _unixEpochMicroseconds);
+            }
+
+            return true;
+        }
+
+        if (status != RingReadStatus.Record)
+        {
+            return status != RingReadStatus.Closed;
+        }
+
+        int count = 0;
+        foreach (ref readonly RingEntry entry in _batch.Entries)
+        {
+            if (entry.Sequence >= _end)
+            {
+                break;
+            }
+
+            if (Intake.TryTake(entry.Type, _batch.Payload(entry), out RequestSample sample))
+            {
+                _samples[count++] = sample;
+            }
+        }
+
+        batch = _samples.AsSpan(0, count);
+        return true;
+    }
+}

@@ -1,0 +1,64 @@
+namespace Tunnel2.Telemetry.Aggregation;
+
+/// <summary>
+/// Event-time order of one source: the watermark follows the latest event at a fixed distance, and a record whose one-second window it
+/// has passed is late. Decided here, in source order and before any routing, so that results do not depend on the number of
+/// partitions. Not thread-safe.
+/// </summary>
+internal sealed class WatermarkFilter
+{
+    internal const long Second = 1_000_000;
+
+    private readonly long _lateness;
+    private long _latest = long.MinValue;
+    private long _firstOpen = long.MinValue;
+
+    /// <param name="lateness">How far behind the latest event a record may be; default 2 s, at most 60 s.</param>
+    internal WatermarkFilter(TimeSpan? lateness = null)
+    {
+        TimeSpan value = lateness ?? TimeSpan.FromSeconds(2);
+        ArgumentOutOfRangeException.ThrowIfGreaterThan(value, TimeSpan.FromSeconds(60), nameof(lateness));
+        _lateness = value.Ticks / TimeSpan.TicksPerMicrosecond;
+    }
+
+    /// <summary>Records that came too late for their window.</summary>
+    internal long Late { get; private set; }
+
+    /// <summary>See <see cref="IRecordSource{T}.Watermark"/>.</summary>
+    internal long Watermark => _latest == long.MinValue ? long.MinValue : _latest - _lateness;
+
+    /// <summary>False for a late record, which is counted.</summary>
+    internal bool Admit(long eventTime)
+    {
+        if (eventTime > _latest)
+        {
+            AdvanceTo(eventTime);
+            return true;
+        }
+
+        if (eventTime >= _firstOpen)
+        {
+            return true;
+        }
+
+        Late++;
+        return false;
+    }
+
+    /// <summary>Lets event time go on without a record: for a live source that is idle, with the current time.</summary>
+    internal void AdvanceTo(long eventTime)
+    {
+        if (eventTime <= _latest)
+        {
+            return;
+        }
+
+        _latest = eventTime;
+        // The start of the window that holds the watermark: everything before it has been passed.
+        long watermark = eventTime - _lateness;
+        if (_firstOpen == long.MinValue || watermark >= _firstOpen + Second)
+        {
+            _firstOpen = watermark - (watermark % Second);
+        }
+    }
+}

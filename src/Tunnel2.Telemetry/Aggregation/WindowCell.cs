@@ -1,0 +1,93 @@
+using System.Runtime.CompilerServices;
+using Tunnel2.Telemetry.Records;
+
+namespace Tunnel2.Telemetry.Aggregation;
+
+/// <summary>The statistics of one session in one window; can be merged. Reused. Not thread-safe.</summary>
+internal sealed class WindowCell
+{
+    private readonly uint[] _latencies = new uint[LogLinearHistogram.BucketCount];
+    private Dictionary<ushort, long>? _errorsByCode;
+
+    internal long Requests { get; private set; }
+
+    internal long Errors { get; private set; }
+
+    internal ulong BytesIn { get; private set; }
+
+    internal ulong BytesOut { get; private set; }
+
+    /// <summary>Requests that failed, by error code; null when none did.</summary>
+    internal IReadOnlyDictionary<ushort, long>? ErrorsByCode => Errors == 0 ? null : _errorsByCode;
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal void Add(in RequestSample sample)
+    {
+        Requests++;
+        BytesIn += sample.BytesIn;
+        BytesOut += sample.BytesOut;
+        _latencies[LogLinearHistogram.Index(sample.LatencyMicroseconds)]++;
+        if (sample.ErrorCode != 0)
+        {
+            AddErrors(sample.ErrorCode, 1);
+        }
+    }
+
+    internal void Merge(WindowCell other)
+    {
+        Requests += other.Requests;
+        BytesIn += other.BytesIn;
+        BytesOut += other.BytesOut;
+        ReadOnlySpan<uint> from = other._latencies;
+        Span<uint> to = _latencies.AsSpan(0, from.Length);
+        int i = 0;
+        for (; i <= from.Length - System.Numerics.Vector<uint>.Count; i += System.Numerics.Vector<uint>.Count)
+        {
+            (new System.Numerics.Vector<uint>(from[i..]) + new System.Numerics.Vector<uint>(to[i..])).CopyTo(to[i..]);
+        }
+
+        for (; i < from.Length; i++)
+        {
+            to[i] += from[i];
+        }
+
+        if (other.ErrorsByCode is { } errors)
+        {
+            foreach ((ushort code, long count) in errors)
+            {
+                AddErrors(code, count);
+            }
+        }
+    }
+
+    /// <summary>The result of this window, quantiles computed.</summary>
+    internal WindowResult ToResult(int key, long start, int seconds) => new(
+        key,
+        start,
+        seconds,
+        Requests,
+        Errors,
+        BytesIn,
+        BytesOut,
+        LogLinearHistogram.Quantile(_latencies, Requests, 0.5),
+        LogLinearHistogram.Quantile(_latencies, Requests, 0.95),
+        LogLinearHistogram.Quantile(_latencies, Requests, 0.99));
+
+    internal void Clear()
+    {
+        Array.Clear(_latencies);
+        _errorsByCode?.Clear();
+        Requests = 0;
+        Errors = 0;
+        BytesIn = 0;
+        BytesOut = 0;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void AddErrors(ushort code, long count)
+    {
+        Errors += count;
+        _errorsByCode ??= [];
+        System.Runtime.InteropServices.CollectionsMarshal.GetValueRefOrAddDefault(_errorsByCode, code, out _) += count;
+    }
+}

@@ -1,0 +1,35 @@
+namespace Tunnel2.Telemetry.Aggregation;
+
+/// <summary>
+/// Collects windows of several partitions or splits; those of the same session, start and length are merged. One per partition, then
+/// <see cref="Absorb"/>: not thread-safe.
+/// </summary>
+internal sealed class WindowMerger : IWindowSink
+{
+    private readonly Dictionary<(int Key, long Start, int Seconds), WindowCell> _windows = [];
+
+    public void OnWindow(int key, long start, int seconds, WindowCell cell)
+    {
+        if (!_windows.TryGetValue((key, start, seconds), out WindowCell? sum))
+        {
+            sum = new WindowCell();
+            _windows.Add((key, start, seconds), sum);
+        }
+
+        sum.Merge(cell);
+    }
+
+    /// <summary>Adds the windows of another split, whose session <c>k</c> is <c>renumber(k)</c> here.</summary>
+    internal void Absorb(WindowMerger other, Func<int, int> renumber)
+    {
+        foreach (((int key, long start, int seconds), WindowCell cell) in other._windows)
+        {
+            OnWindow(renumber(key), start, seconds, cell);
+        }
+    }
+
+    /// <summary>All results, by length, start and session.</summary>
+    internal List<WindowResult> Results() =>
+        [.. _windows.Select(w => w.Value.ToResult(w.Key.Key, w.Key.Start, w.Key.Seconds))
+            .OrderBy(r => r.Seconds).ThenBy(r => r.StartUnixMicroseconds).ThenBy(r => r.Key)];
+}

@@ -1,0 +1,11 @@
+namespace Tunnel2.Telemetry.EventRing;
+
+/// <summary>What a producer does when the ring is full. Part of the file format: never renumber.</summary>
+internal enum EventRingPolicy
+{
+    /// <summary>The oldest record gives way; a reader that was lapped is told how many it lost.</summary>
+    OverwriteOldest = 0,
+
+    /// <summary>The producer waits for the slowest registered consumer that still shows life.</summary>
+    WaitForSlowest = 1,
+}

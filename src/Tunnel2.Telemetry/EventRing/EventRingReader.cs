@@ -1,0 +1,228 @@
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using Tunnel2.Telemetry.Records;
+using static Tunnel2.Telemetry.EventRing.EventRingLayout;
+
+namespace Tunnel2.Telemetry.EventRing;
+
+/// <summary>
+/// Reads a ring at its own pace. Every sequence number from the start on is handed out exactly once, as a record or within a gap.
+/// Not thread-safe: one thread at a time.
+/// </summary>
+/// <remarks>
+/// A record is copied out, then its slot's sequence is read again, and only then does the cursor move; the checksum is that of the copy.
+/// </remarks>
+internal sealed unsafe partial class EventRingReader : IDisposable
+{
+    private const int PollsBetweenHeadReads = 64;
+
+    private readonly SharedEventRing _ring;
+    private readonly EventRingReaderOptions _options;
+    private readonly int _maxPayload;
+    private readonly bool _checksum;
+    private byte* _entry;
+    private int _entryIndex = -1;
+    private long _word;
+    private long _cursor;
+    private long _beat;
+    private bool _sleeps;
+
+    internal EventRingReader(SharedEventRing ring, EventRingReaderOptions options)
+    {
+        _ring = ring;
+        _options = options;
+        _maxPayload = ring.MaxPayload;
+        _checksum = ring.Header.Checksum;
+        long head = Volatile.Read(ref ring.Head);
+        _cursor = options.From switch
+        {
+            EventRingReaderOptions.FromHead => head,
+            EventRingReaderOptions.FromOldest => Math.Max(0, head - ring.Capacity),
+            _ => Math.Clamp(options.From, 0, head),
+        };
+        if (!options.Register)
+        {
+            return;
+        }
+
+        if (!ring.IsWritable)
+        {
+            throw new InvalidOperationException("A ring opened for reading only takes no registered consumers.");
+        }
+
+        _entryIndex = ring.Consumers.TryRegister(options.Name, _cursor, out _word);
+        if (_entryIndex < 0)
+        {
+            throw new InvalidOperationException($"All {ring.Header.Consumers} entries of the consumer table are taken.");
+        }
+
+        _entry = ring.ConsumerEntry(_entryIndex);
+        if (options.From == EventRingReaderOptions.FromHead)
+        {
+            // Producers that scanned the table before this entry was active may have claimed up to here; behind it they wait for us.
+            _cursor = Volatile.Read(ref ring.Head);
+            PublishCursor();
+        }
+    }
+
+    /// <summary>The sequence number of the next record.</summary>
+    internal long Cursor => _cursor;
+
+    /// <summary>Sequence numbers claimed but not yet handed out.</summary>
+    internal long Lag => Math.Max(0, Volatile.Read(ref _ring.Head) - _cursor);
+
+    /// <summary>Sequence numbers that were reported in gaps.</summary>
+    internal long Missed { get; private set; }
+
+    internal bool IsRegistered => _entry != null;
+
+    /// <summary>Polls for one record.</summary>
+    /// <param name="destination">Room for <see cref="SharedEventRing.MaxPayload"/> bytes.</param>
+    /// <param name="entry">The record, its payload at offset 0, when the status is <see cref="RingReadStatus.Record"/>.</param>
+    /// <param name="gap">What was missed when the status is <see cref="RingReadStatus.Gap"/>.</param>
+    internal RingReadStatus TryRead(Span<byte> destination, out RingEntry entry, out RingGap gap)
+    {
+        if (destination.Length < _maxPayload)
+        {
+            throw new ArgumentException("The destination must hold the longest payload.", nameof(destination));
+        }
+
+        Beat();
+        gap = default;
+        Take taken = TryTake(_cursor, ref MemoryMarshal.GetReference(destination), out ulong meta);
+        if (taken == Take.Record && !IsSkipped())
+        {
+            entry = new RingEntry(_cursor, 0, (ushort)meta, (ushort)(meta >> 16));
+            _cursor++;
+            PublishCursor();
+            _idlePolls = 0;
+            return RingReadStatus.Record;
+        }
+
+        entry = default;
+        return TakeOther(taken, out gap);
+    }
+
+    /// <summary>
+    /// Polls for as many records as are there and fit, in order, each checked like a single one. A gap ends a batch: it is
+    /// reported by the next call.
+    /// </summary>
+    internal RingReadStatus TryReadBatch(RingBatch batch, out RingGap gap)
+    {
+        batch.Clear();
+        Beat();
+        gap = default;
+        Take taken = Take.Record;
+        if (!IsSkipped())
+        {
+            ref byte buffer = ref MemoryMarshal.GetArrayDataReference(batch.Buffer);
+            Span<RingEntry> entries = batch.AllEntries;
+            int last = batch.Buffer.Length - ((_maxPayload + 7) & ~7);
+            int length = 0;
+            int count = 0;
+            for (; count < entries.Length && length <= last; count++)
+            {
+                taken = TryTake(_cursor + count, ref Unsafe.AddByteOffset(ref buffer, length), out ulong meta);
+                if (taken != Take.Record)
+                {
+                    break;
+                }
+
+                entries[count] = new RingEntry(_cursor + count, length, (ushort)meta, (ushort)(meta >> 16));
+                length += ((ushort)meta + 7) & ~7;
+            }
+
+            batch.SetFilled(count, length);
+            _cursor += count;
+            if (batch.Count > 0)
+            {
+                PublishCursor();
+                _idlePolls = 0;
+                return RingReadStatus.Record;
+            }
+        }
+
+        return TakeOther(taken, out gap);
+    }
+
+    /// <summary>Goes on at <paramref name="sequence"/> without reporting what lies between as missed; only forward.</summary>
+    internal void SkipTo(long sequence)
+    {
+        _cursor = Math.Max(_cursor, sequence);
+        PublishCursor();
+    }
+
+    /// <summary>Frees the entry of the consumer table. The object must not be used afterwards.</summary>
+    public void Dispose()
+    {
+        if (_sleeps)
+        {
+            _sleeps = false;
+            Interlocked.Decrement(ref _ring.BlockingConsumers);
+        }
+
+        if (_entry != null)
+        {
+            _entry = null;
+            _ring.Consumers.Release(_entryIndex, _word);
+        }
+    }
+
+    private enum Take
+    {
+        Record,
+        NotReady,
+        Lapped,
+        Corrupt,
+        Abandoned,
+    }
+
+    /// <summary>Copies record <paramref name="sequence"/> out; does not move the cursor.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private Take TryTake(long sequence, ref byte destination, out ulong meta)
+    {
+        long expected = sequence + 1;
+        byte* slot = _ring.Slot(sequence);
+        ref long word = ref *(long*)slot;
+        long seen = Volatile.Read(ref word);
+        if (seen != expected)
+        {
+            meta = 0;
+            return SharedEventRing.Number(seen) > (ulong)expected ? Take.Lapped : Take.NotReady;
+        }
+
+        meta = *(ulong*)(slot + SlotMetaOffset);
+        int length = (ushort)meta;
+        // The length is bounded here, whatever the slot says.
+        bool intact = length <= _maxPayload && SlotCodec.CopyOut(slot, ref destination, length, meta, sequence, _checksum);
+        Volatile.ReadBarrier();
+        if (Volatile.Read(ref word) != expected)
+        {
+            return Take.Lapped;
+        }
+
+        return !intact ? Take.Corrupt : (ushort)(meta >> 16) == (ushort)RecordType.Abandoned ? Take.Abandoned : Take.Record;
+    }
+
+    /// <summary>The sign of life: moves with every poll, whether or not it found anything.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private void Beat()
+    {
+        if (_entry != null)
+        {
+            Volatile.Write(ref *(long*)(_entry + ConsumerBeatOffset), ++_beat);
+        }
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private void PublishCursor()
+    {
+        if (_entry != null)
+        {
+            Volatile.Write(ref *(long*)(_entry + ConsumerCursorOffset), _cursor);
+        }
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private bool IsSkipped() => _entry != null && Volatile.Read(ref *(long*)_entry) != _word;
+}

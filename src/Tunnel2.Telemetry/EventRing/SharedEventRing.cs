@@ -1,0 +1,255 @@
+using System.IO.MemoryMappedFiles;
+using System.Runtime.CompilerServices;
+using static Tunnel2.Telemetry.EventRing.EventRingLayout;
+
+namespace Tunnel2.Telemetry.EventRing;
+
+/// <summary>
+/// A broadcast ring of fixed slots in a memory-mapped file: any number of producers and readers, in any number of processes.
+/// Layout and invariants: <see cref="EventRingLayout"/>. Safe on any thread.
+/// </summary>
+/// <remarks>
+/// The mapping is released by the garbage collector, when neither the ring nor a producer nor a reader of it is reachable, and
+/// not by <see cref="Dispose"/>: a publish that is still under way on another thread must never touch unmapped memory.
+/// </remarks>
+internal sealed unsafe class SharedEventRing : IDisposable
+{
+    private readonly MemoryMappedViewAccessor _view;
+    private readonly byte* _base;
+    private readonly byte* _slots;
+    private readonly long _mask;
+    private readonly int _slotShift;
+    private readonly bool _owner;
+
+    private SharedEventRing(string path, EventRingHeader header, EventRingOptions options, bool writable, bool owner)
+    {
+        Path = path;
+        Header = header;
+        Options = options;
+        IsWritable = writable;
+        _owner = owner;
+        long length = FileLength(header.Consumers, header.Capacity, header.SlotSize);
+        MemoryMappedFileAccess access = writable ? MemoryMappedFileAccess.ReadWrite : MemoryMappedFileAccess.Read;
+        using var stream = new FileStream(
+            path, FileMode.Open, writable ? FileAccess.ReadWrite : FileAccess.Read, FileShare.ReadWrite | FileShare.Delete, bufferSize: 0);
+        using var file = MemoryMappedFile.CreateFromFile(stream, null, length, access, HandleInheritability.None, leaveOpen: true);
+        _view = file.CreateViewAccessor(0, length, access);
+        byte* pointer = null;
+        _view.SafeMemoryMappedViewHandle.AcquirePointer(ref pointer);
+        _base = pointer + _view.PointerOffset;
+        _slots = _base + SlotsOffset(header.Consumers);
+        _mask = header.Capacity - 1;
+        _slotShift = int.Log2(header.SlotSize);
+        Consumers = new ConsumerTable(this);
+    }
+
+    /// <summary>The file.</summary>
+    internal string Path { get; }
+
+    /// <summary>The validated fixed fields; nothing on a hot path trusts the mapped header again.</summary>
+    internal EventRingHeader Header { get; }
+
+    internal EventRingOptions Options { get; }
+
+    internal ConsumerTable Consumers { get; }
+
+    /// <summary>False when only lossy reading is possible.</summary>
+    internal bool IsWritable { get; }
+
+    /// <summary>Longest payload of a record, bytes.</summary>
+    internal int MaxPayload => Header.SlotSize - SlotHeaderSize;
+
+    internal int Capacity => Header.Capacity;
+
+    /// <summary>The next sequence number to be claimed.</summary>
+    internal ref long Head => ref *(long*)(_base + HeadOffset);
+
+    /// <summary>How many producers have attached since creation.</summary>
+    internal ref int Epoch => ref *(int*)(_base + EpochOffset);
+
+    internal ref int State => ref *(int*)(_base + StateOffset);
+
+    internal ref int BlockingConsumers => ref *(int*)(_base + BlockingConsumersOffset);
+
+    /// <summary>Changes when a consumer joins or comes back, so that producers drop the minimum they remember.</summary>
+    internal ref int TableVersion => ref *(int*)(_base + TableVersionOffset);
+
+    internal ref int WaitFlag => ref *(int*)(_base + WaitFlagOffset);
+
+    internal int* WakeWord => (int*)(_base + WakeWordOffset);
+
+    /// <summary>True once the ring's owner closed it or put another in its place.</summary>
+    internal bool IsClosed => Volatile.Read(ref State) == StateClosed;
+
+    internal byte* ConsumerEntry(int index) => _base + PageSize + ((long)index * ConsumerEntrySize);
+
+    /// <summary>Creates a ring, atomically replacing (and closing) the one that <paramref name="path"/> may hold.</summary>
+    /// <exception cref="ArgumentException">The geometry is invalid.</exception>
+    /// <exception cref="IOException">The file cannot be written.</exception>
+    internal static SharedEventRing Create(string path, EventRingOptions options)
+    {
+        if (options.Validate() is { } error)
+        {
+            throw new ArgumentException(error, nameof(options));
+        }
+
+        byte[] page = new byte[PageSize];
+        EventRingHeader.Write(page, options, options.Time.GetUtcNow().ToUnixTimeMilliseconds());
+        string temporary = $"{path}.{Environment.ProcessId}.{Guid.NewGuid():N}";
+        using (var file = new FileStream(temporary, FileMode.CreateNew, FileAccess.ReadWrite))
+        {
+            file.SetLength(FileLength(options.Consumers, options.Capacity, options.SlotSize));
+            file.Write(page);
+        }
+
+        // Readers of a predecessor keep its mapping; the mark tells them to look for this file.
+        if (TryOpen(path, options, writable: true, out SharedEventRing? predecessor) == EventRingOpenError.None)
+        {
+            using (predecessor)
+            {
+                predecessor!.Close();
+            }
+        }
+
+        File.Move(temporary, path, overwrite: true);
+        EventRingHeader.Read(page, long.MaxValue, out EventRingHeader header);
+        return new SharedEventRing(path, header, options, writable: true, owner: true);
+    }
+
+    /// <summary>
+    /// Opens the ring at <paramref name="path"/> and goes on with its sequence numbers where it is intact, has the wanted geometry and
+    /// was not closed; creates a new one otherwise. For the process that owns the ring.
+    /// </summary>
+    /// <param name="path">The file.</param>
+    /// <param name="options">The wanted geometry and the limits.</param>
+    /// <param name="refused">Why an existing file was not taken over; <see cref="EventRingOpenError.None"/> where it was.</param>
+    internal static SharedEventRing OpenOrCreate(string path, EventRingOptions options, out EventRingOpenError refused)
+    {
+        refused = TryOpen(path, options, writable: true, owner: true, out SharedEventRing? ring);
+        if (refused == EventRingOpenError.None)
+        {
+            EventRingHeader h = ring!.Header;
+            if (!ring.IsClosed && h.Capacity == options.Capacity && h.SlotSize == options.SlotSize && h.Consumers == options.Consumers
+                && h.Policy == options.Policy && h.Checksum == options.Checksum)
+            {
+                ring.RepairClaims();
+                return ring;
+            }
+
+            refused = EventRingOpenError.BadGeometry;
+        }
+
+        return Create(path, options);
+    }
+
+    /// <summary>Opens an existing ring; the result names what is wrong with the file.</summary>
+    internal static EventRingOpenError TryOpen(string path, EventRingOptions options, bool writable, out SharedEventRing? ring) =>
+        TryOpen(path, options, writable, owner: false, out ring);
+
+    private static EventRingOpenError TryOpen(string path, EventRingOptions options, bool writable, bool owner, out SharedEventRing? ring)
+    {
+        ring = null;
+        try
+        {
+            byte[] page = new byte[PageSize];
+            int read;
+            long length;
+            using (var file = new FileStream(path, FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete, bufferSize: 0))
+            {
+                length = file.Length;
+                read = file.ReadAtLeast(page, PageSize, throwOnEndOfStream: false);
+            }
+
+            EventRingOpenError error = EventRingHeader.Read(page.AsSpan(0, read), length, out EventRingHeader header);
+            if (error == EventRingOpenError.None)
+            {
+                ring = new SharedEventRing(path, header, options, writable, owner);
+            }
+
+            return error;
+        }
+        catch (Exception e) when (e is FileNotFoundException or DirectoryNotFoundException)
+        {
+            return EventRingOpenError.NotFound;
+        }
+        catch (Exception e) when (e is UnauthorizedAccessException or IOException)
+        {
+            return EventRingOpenError.AccessDenied;
+        }
+    }
+
+    /// <summary>A new producer. Many threads may share one; each process makes its own.</summary>
+    internal EventRingProducer CreateProducer(Func<TimeSpan, bool>? onBlocked = null) => new(this, onBlocked);
+
+    /// <summary>A new reader, for one thread at a time.</summary>
+    internal EventRingReader CreateReader(EventRingReaderOptions options) => new(this, options);
+
+    /// <summary>The slot of record <paramref name="sequence"/>.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal byte* Slot(long sequence) => _slots + ((sequence & _mask) << _slotShift);
+
+    /// <summary>The number in a slot's sequence word plus one, committed or not; total, whatever bits a damaged file holds.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal static ulong Number(long word) => (ulong)(word < 0 ? -word : word);
+
+    /// <summary>Tells readers that nothing more will come, and wakes those that sleep.</summary>
+    internal void Close()
+    {
+        Volatile.Write(ref State, StateClosed);
+        Interlocked.Exchange(ref WaitFlag, 0);
+        Interlocked.Increment(ref *WakeWord);
+        Futex.WakeAll(WakeWord);
+    }
+
+    /// <summary>
+    /// Wakes readers that sleep. The fence keeps the order "commit, then look for sleepers" against their "raise the flag, then look
+    /// for a commit"; it is paid only while some reader is of the sleeping kind.
+    /// </summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal void SignalCommitted()
+    {
+        if (Volatile.Read(ref BlockingConsumers) != 0)
+        {
+            WakeSleepers();
+        }
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void WakeSleepers()
+    {
+        Interlocked.MemoryBarrier();
+        // Lowering the flag makes one wake-up serve all sleepers, and a sleeper that died costs a single wake-up, not one per record.
+        if (Volatile.Read(ref WaitFlag) != 0 && Interlocked.Exchange(ref WaitFlag, 0) != 0)
+        {
+            Interlocked.Increment(ref *WakeWord);
+            Futex.WakeAll(WakeWord);
+        }
+    }
+
+    /// <summary>
+    /// Frees the slots that a crash left half filled. A producer that is alive after all notices on commit that it lost its slot.
+    /// </summary>
+    private void RepairClaims()
+    {
+        for (long i = 0; i < Capacity; i++)
+        {
+            ref long sequence = ref *(long*)Slot(i);
+            long seen = Volatile.Read(ref sequence);
+            if (seen < 0)
+            {
+                Interlocked.CompareExchange(ref sequence, 0, seen);
+            }
+        }
+    }
+
+    /// <summary>Closes the ring if this object owns it. Producers and readers of this process may finish what they are doing.</summary>
+    public void Dispose()
+    {
+        if (_owner)
+        {
+            Close();
+        }
+
+        GC.KeepAlive(_view);
+    }
+}

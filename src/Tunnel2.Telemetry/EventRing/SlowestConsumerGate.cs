@@ -1,0 +1,128 @@
+using System.Runtime.CompilerServices;
+
+namespace Tunnel2.Telemetry.EventRing;
+
+/// <summary>
+/// Claims for <see cref="EventRingPolicy.WaitForSlowest"/>: no number is taken whose slot a live registered consumer has yet to read.
+/// The minimum cursor is cached: the table is scanned at most once a lap while consumers keep up. Safe on any thread.
+/// </summary>
+internal sealed class SlowestConsumerGate
+{
+    private readonly SharedEventRing _ring;
+    private readonly Func<TimeSpan, bool>? _onBlocked;
+    private long _minimum;
+    private int _version;
+
+    /// <param name="ring">The ring.</param>
+    /// <param name="onBlocked">Asked about once a millisecond while a publisher waits, with the time waited; false gives up.</param>
+    internal SlowestConsumerGate(SharedEventRing ring, Func<TimeSpan, bool>? onBlocked)
+    {
+        _ring = ring;
+        _onBlocked = onBlocked;
+        _minimum = ring.Consumers.MinimumCursor(Volatile.Read(ref ring.Head));
+    }
+
+    /// <summary>Claims up to <paramref name="wanted"/> numbers from <paramref name="first"/> on; false when there is room for none.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal bool TryClaim(int wanted, out long first, out int count)
+    {
+        for (; ; )
+        {
+            long head = Volatile.Read(ref _ring.Head);
+            long room = _minimum + _ring.Capacity - head;
+            if (room < wanted || _version != Volatile.Read(ref _ring.TableVersion))
+            {
+                room = Rescan(head);
+                if (room <= 0)
+                {
+                    first = 0;
+                    count = 0;
+                    return false;
+                }
+            }
+
+            int claimed = (int)Math.Min(room, wanted);
+            if (Interlocked.CompareExchange(ref _ring.Head, head + claimed, head) == head)
+            {
+                first = head;
+                count = claimed;
+                return true;
+            }
+        }
+    }
+
+    /// <summary>
+    /// Waits until there is room: spin, relax, yield, then a callback each millisecond. A consumer that holds the publisher back and
+    /// polls nothing for <see cref="EventRingOptions.StaleAfter"/> is skipped, so that the dead never stop the living.
+    /// </summary>
+    /// <returns>False when the callback said stop.</returns>
+    internal bool WaitForRoom(CancellationToken cancellationToken)
+    {
+        TimeProvider time = _ring.Options.Time;
+        long started = time.GetTimestamp();
+        int consumers = _ring.Header.Consumers;
+        Span<long> beats = stackalloc long[consumers];
+        Span<long> since = stackalloc long[consumers];
+        Span<long> words = stackalloc long[consumers];
+        words.Clear();
+        for (int round = 0; ; round++)
+        {
+            long head = Volatile.Read(ref _ring.Head);
+            if (Rescan(head) > 0)
+            {
+                return true;
+            }
+
+            if (round < 100)
+            {
+                Thread.SpinWait(1 + (round >> 3));
+                continue;
+            }
+
+            cancellationToken.ThrowIfCancellationRequested();
+            SkipTheDead(head, time, words, beats, since);
+            if (round < 200)
+            {
+                Thread.Yield();
+                continue;
+            }
+
+            if (_onBlocked is not null && !_onBlocked(time.GetElapsedTime(started)))
+            {
+                return false;
+            }
+
+            Thread.Sleep(1);
+        }
+    }
+
+    private long Rescan(long head)
+    {
+        _version = Volatile.Read(ref _ring.TableVersion);
+        long minimum = _ring.Consumers.MinimumCursor(head);
+        Volatile.Write(ref _minimum, minimum);
+        return minimum + _ring.Capacity - head;
+    }
+
+    private void SkipTheDead(long head, TimeProvider time, Span<long> words, Span<long> beats, Span<long> since)
+    {
+        long now = time.GetTimestamp();
+        for (int i = 0; i < words.Length; i++)
+        {
+            if (!_ring.Consumers.TryGetBlocker(i, head - _ring.Capacity, out long word, out long beat))
+            {
+                words[i] = 0;
+            }
+            else if (words[i] != word || beats[i] != beat)
+            {
+                words[i] = word;
+                beats[i] = beat;
+                since[i] = now;
+            }
+            else if (time.GetElapsedTime(since[i], now) >= _ring.Options.StaleAfter)
+            {
+                _ring.Consumers.Skip(i, word);
+            }
+        }
+    }
+}

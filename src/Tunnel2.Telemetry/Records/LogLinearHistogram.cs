@@ -1,0 +1,85 @@
+using System.Numerics;
+using System.Runtime.CompilerServices;
+
+namespace Tunnel2.Telemetry.Records;
+
+/// <summary>
+/// A histogram whose buckets are linear within each power of two (the scheme of HdrHistogram): 16 buckets an octave, so that a
+/// quantile is off by at most 1/32 of its value. Values are unsigned 32-bit in whatever unit the caller uses; counts saturate nowhere
+/// below 2^32 a bucket. The static members work on plain spans, so that many histograms may lie in one array. Not thread-safe.
+/// </summary>
+internal sealed class LogLinearHistogram
+{
+    private const int SubBits = 4;
+    private const int Sub = 1 << SubBits;
+
+    /// <summary>Counters of one histogram.</summary>
+    internal const int BucketCount = (32 - SubBits + 1) * Sub;
+
+    private readonly uint[] _counts = new uint[BucketCount];
+
+    /// <summary>Values added.</summary>
+    internal long Count { get; private set; }
+
+    /// <summary>The largest value added.</summary>
+    internal uint Max { get; private set; }
+
+    /// <summary>The bucket of <paramref name="value"/>.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal static int Index(uint value)
+    {
+        // For values below 2·Sub the shift is 0 and the index is the value.
+        int shift = BitOperations.Log2(value | Sub) - SubBits;
+        return (shift << SubBits) + (int)(value >> shift);
+    }
+
+    /// <summary>The middle of bucket <paramref name="index"/>.</summary>
+    internal static uint Middle(int index)
+    {
+        int shift = Math.Max(0, (index >> SubBits) - 1);
+        ulong low = (ulong)(index - (shift << SubBits)) << shift;
+        return (uint)(low + ((1UL << shift) >> 1));
+    }
+
+    /// <summary>
+    /// The value below or at which the share <paramref name="q"/> (0 to 1) of <paramref name="total"/> values lies (nearest rank);
+    /// 0 when there are none.
+    /// </summary>
+    internal static uint Quantile(ReadOnlySpan<uint> counts, long total, double q)
+    {
+        if (total == 0)
+        {
+            return 0;
+        }
+
+        long rank = Math.Clamp((long)Math.Ceiling(q * total), 1, total);
+        long seen = 0;
+        for (int i = 0; i < counts.Length; i++)
+        {
+            seen += counts[i];
+            if (seen >= rank)
+            {
+                return Middle(i);
+            }
+        }
+
+        return Middle(counts.Length - 1);
+    }
+
+    internal void Add(uint value)
+    {
+        _counts[Index(value)]++;
+        Count++;
+        Max = Math.Max(Max, value);
+    }
+
+    /// <summary>See the static overload.</summary>
+    internal uint Quantile(double q) => Quantile(_counts, Count, q);
+
+    internal void Clear()
+    {
+        Array.Clear(_counts);
+        Count = 0;
+        Max = 0;
+    }
+}

@@ -1,0 +1,130 @@
+using System.Buffers.Binary;
+
+namespace Tunnel2.Telemetry.Records;
+
+/// <summary>
+/// Binary layout of a <see cref="RequestRecord"/>, little-endian, version 1:
+/// <code>
+///  0 version(1) flags(1) method(1) session name length(1) status(2) error code(2)
+///  8 started, unix µs (8)
+/// 16 queue µs(4) first byte µs(4) body µs(4) total µs(4)
+/// 32 bytes in (8)        40 bytes out (8)
+/// 48 session id (8)      56 stream id (4)   60 uplink id (2)   62 target length (2)
+/// 64 session name bytes, target bytes
+/// </code>
+/// Stateless, safe on any thread, allocates nothing.
+/// </summary>
+internal static class RequestRecordCodec
+{
+    internal const byte Version = 1;
+
+    /// <summary>Bytes before the session name.</summary>
+    internal const int FixedLength = 64;
+
+    /// <summary>Longest session name, bytes.</summary>
+    internal const int MaxSessionNameLength = 50;
+
+    /// <summary>2000-01-01 in unix microseconds.</summary>
+    internal const long MinTimestamp = 946_684_800_000_000;
+
+    /// <summary>2200-01-01 in unix microseconds.</summary>
+    internal const long MaxTimestamp = 7_258_118_400_000_000;
+
+    /// <summary>
+    /// Writes <paramref name="record"/> into <paramref name="destination"/>, which needs room for the fixed part and the session name;
+    /// the target is cut to the rest and marked with <see cref="RequestFlags.TargetTruncated"/>.
+    /// </summary>
+    /// <returns>Bytes written; 0 when the destination is too small or the session name is empty or too long.</returns>
+    internal static int Encode(Span<byte> destination, in RequestRecord record)
+    {
+        ReadOnlySpan<byte> name = record.SessionName;
+        int room = destination.Length - FixedLength - name.Length;
+        if (name.IsEmpty || name.Length > MaxSessionNameLength || room < 0)
+        {
+            return 0;
+        }
+
+        ReadOnlySpan<byte> target = record.Target;
+        RequestFlags flags = record.Flags;
+        if (target.Length > Math.Min(room, ushort.MaxValue))
+        {
+            target = target[..Math.Min(room, ushort.MaxValue)];
+            flags |= RequestFlags.TargetTruncated;
+        }
+
+        destination[0] = Version;
+        destination[1] = (byte)flags;
+        destination[2] = (byte)record.Method;
+        destination[3] = (byte)name.Length;
+        BinaryPrimitives.WriteUInt16LittleEndian(destination[4..], record.Status);
+        BinaryPrimitives.WriteUInt16LittleEndian(destination[6..], record.ErrorCode);
+        BinaryPrimitives.WriteInt64LittleEndian(destination[8..], record.StartedUnixMicroseconds);
+        BinaryPrimitives.WriteUInt32LittleEndian(destination[16..], record.QueueMicroseconds);
+        BinaryPrimitives.WriteUInt32LittleEndian(destination[20..], record.FirstByteMicroseconds);
+        BinaryPrimitives.WriteUInt32LittleEndian(destination[24..], record.BodyMicroseconds);
+        BinaryPrimitives.WriteUInt32LittleEndian(destination[28..], record.TotalMicroseconds);
+        BinaryPrimitives.WriteUInt64LittleEndian(destination[32..], record.BytesIn);
+        BinaryPrimitives.WriteUInt64LittleEndian(destination[40..], record.BytesOut);
+        BinaryPrimitives.WriteUInt64LittleEndian(destination[48..], record.SessionId);
+        BinaryPrimitives.WriteUInt32LittleEndian(destination[56..], record.StreamId);
+        BinaryPrimitives.WriteUInt16LittleEndian(destination[60..], record.UplinkId);
+        BinaryPrimitives.WriteUInt16LittleEndian(destination[62..], (ushort)target.Length);
+        name.CopyTo(destination[FixedLength..]);
+        target.CopyTo(destination[(FixedLength + name.Length)..]);
+        return FixedLength + name.Length + target.Length;
+    }
+
+    /// <summary>Reads one record; on any other answer than <see cref="RecordDecodeStatus.Ok"/> <paramref name="record"/> is empty.</summary>
+    internal static RecordDecodeStatus Decode(ReadOnlySpan<byte> source, out RequestRecord record)
+    {
+        record = default;
+        if (source.Length < FixedLength)
+        {
+            return RecordDecodeStatus.TooShort;
+        }
+
+        if (source[0] != Version)
+        {
+            return RecordDecodeStatus.UnknownVersion;
+        }
+
+        int nameLength = source[3];
+        int targetLength = BinaryPrimitives.ReadUInt16LittleEndian(source[62..]);
+        if (nameLength > MaxSessionNameLength || FixedLength + nameLength + targetLength != source.Length)
+        {
+            return RecordDecodeStatus.BadLengths;
+        }
+
+        if (nameLength == 0)
+        {
+            return RecordDecodeStatus.NoSession;
+        }
+
+        long started = BinaryPrimitives.ReadInt64LittleEndian(source[8..]);
+        if (started is < MinTimestamp or > MaxTimestamp)
+        {
+            return RecordDecodeStatus.BadTimestamp;
+        }
+
+        record = new RequestRecord
+        {
+            Flags = (RequestFlags)source[1],
+            Method = (RequestMethod)source[2],
+            Status = BinaryPrimitives.ReadUInt16LittleEndian(source[4..]),
+            ErrorCode = BinaryPrimitives.ReadUInt16LittleEndian(source[6..]),
+            StartedUnixMicroseconds = started,
+            QueueMicroseconds = BinaryPrimitives.ReadUInt32LittleEndian(source[16..]),
+            FirstByteMicroseconds = BinaryPrimitives.ReadUInt32LittleEndian(source[20..]),
+            BodyMicroseconds = BinaryPrimitives.ReadUInt32LittleEndian(source[24..]),
+            TotalMicroseconds = BinaryPrimitives.ReadUInt32LittleEndian(source[28..]),
+            BytesIn = BinaryPrimitives.ReadUInt64LittleEndian(source[32..]),
+            BytesOut = BinaryPrimitives.ReadUInt64LittleEndian(source[40..]),
+            SessionId = BinaryPrimitives.ReadUInt64LittleEndian(source[48..]),
+            StreamId = BinaryPrimitives.ReadUInt32LittleEndian(source[56..]),
+            UplinkId = BinaryPrimitives.ReadUInt16LittleEndian(source[60..]),
+            SessionName = source.Slice(FixedLength, nameLength),
+            Target = source.Slice(FixedLength + nameLength, targetLength),
+        };
+        return RecordDecodeStatus.Ok;
+    }
+}

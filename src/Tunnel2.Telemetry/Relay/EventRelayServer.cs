@@ -1,0 +1,302 @@
+using System.Diagnostics.Metrics;
+using System.Net;
+using System.Net.Sockets;
+using Tunnel2.Telemetry.EventRing;
+
+namespace Tunnel2.Telemetry.Relay;
+
+/// <summary>
+/// Relays a ring over TCP: any number of clients get every record from the number they ask for, or are told what they missed. One
+/// thread (the pump) reads the ring, encodes each record once for all, and sends without waiting; a slow client costs only itself.
+/// Safe on any thread.
+/// </summary>
+internal sealed class EventRelayServer : IAsyncDisposable
+{
+    private const int BytesPerTurn = 256 * 1024;
+
+    private readonly SharedEventRing _ring;
+    private readonly RelayServerOptions _options;
+    private readonly RelayHistory _history;
+    private readonly EventRingReader _reader;
+    private readonly Socket _listener;
+    private readonly CancellationTokenSource _stop = new();
+    private readonly Lock _connectionsLock = new();
+    private readonly TimeProvider _time;
+    private readonly Thread _pump;
+    private readonly Task _accepting;
+    private volatile RelayConnection[] _connections = [];
+
+    /// <exception cref="SocketException">The address is taken.</exception>
+    internal EventRelayServer(SharedEventRing ring, RelayServerOptions options, Meter meter)
+    {
+        ArgumentOutOfRangeException.ThrowIfLessThan(options.ClientBuffer, 2 * RelaySegment.Size);
+        _ring = ring;
+        _options = options;
+        _time = ring.Options.Time;
+        Metrics = new RelayMetrics(meter, _time, options.LatencyWindow);
+        _reader = ring.CreateReader(new EventRingReaderOptions { SpinBeforeSleep = options.SpinBeforeSleep });
+        _history = new RelayHistory(options.ClientBuffer, _reader.Cursor);
+        _listener = new Socket(options.Listen.AddressFamily, SocketType.Stream, ProtocolType.Tcp);
+        _listener.Bind(options.Listen);
+        _listener.Listen(128);
+        LocalEndPoint = (IPEndPoint)_listener.LocalEndPoint!;
+        _pump = new Thread(Pump) { IsBackground = true, Name = "event relay pump" };
+        _pump.Start();
+        _accepting = AcceptAsync();
+    }
+
+    internal RelayMetrics Metrics { get; }
+
+    /// <summary>Where clients connect to.</summary>
+    internal IPEndPoint LocalEndPoint { get; }
+
+    /// <summary>Connections that are open now, welcomed or not.</summary>
+    internal int ConnectionCount => _connections.Length;
+
+    /// <summary>A batch that always fits into one frame.</summary>
+    private RingBatch NewBatch() =>
+        new(Math.Clamp((RelayFrame.MaxBody - RelayFrame.RecordsHeaderLength) / (_ring.MaxPayload + 12), 1, 512), _ring.MaxPayload);
+
+    /// <summary>Bytes that a client which never lost its connection would have been sent so far.</summary>
+    internal long StreamPosition => _history.Position;
+
+    private void Pump()
+    {
+        var batch = NewBatch();
+        long lastAppend = _time.GetTimestamp();
+        while (!_stop.IsCancellationRequested)
+        {
+            long start = _time.GetTimestamp();
+            RingReadStatus status = Fill(batch);
+            if (status is RingReadStatus.Record or RingReadStatus.Gap)
+            {
+                PushToAll();
+                long end = _time.GetTimestamp();
+                Metrics.Loop.Add(start, end);
+                lastAppend = end;
+                continue;
+            }
+
+            if (status == RingReadStatus.Closed)
+            {
+                break;
+            }
+
+            if (_time.GetElapsedTime(lastAppend, start) >= _options.HeartbeatAfter)
+            {
+                _history.Advance(
+                    RelayFrame.WriteNumbers(_history.GetSpan(64), RelayFrameKind.Heartbeat, _reader.Cursor, 0), _reader.Cursor);
+                PushToAll();
+                lastAppend = start;
+            }
+
+            _reader.Wait(TimeSpan.FromMilliseconds(100), _stop.Token);
+        }
+
+        _reader.Dispose();
+        Array.ForEach(_connections, c => c.Close(RelayCloseReason.ServerStopped));
+    }
+
+    /// <summary>Moves what the ring has, up to one turn's worth, into the stream.</summary>
+    private RingReadStatus Fill(RingBatch batch)
+    {
+        long limit = _history.Position + BytesPerTurn;
+        RingReadStatus result = RingReadStatus.Empty;
+        while (_history.Position < limit)
+        {
+            RingReadStatus status = _reader.TryReadBatch(batch, out RingGap gap);
+            if (status == RingReadStatus.Record)
+            {
+                Span<byte> frame = _history.GetSpan(RelayFrame.RecordsBound(batch));
+                _history.Advance(RelayFrame.WriteRecords(frame, batch, batch.Count), _reader.Cursor);
+                Metrics.Read(batch.Count);
+            }
+            else if (status == RingReadStatus.Gap)
+            {
+                _history.Advance(RelayFrame.WriteGap(_history.GetSpan(64), gap), _reader.Cursor);
+                Metrics.Missed(gap.Count);
+            }
+            else
+            {
+                return result == RingReadStatus.Empty ? status : result;
+            }
+
+            result = status;
+        }
+
+        return result;
+    }
+
+    private void PushToAll()
+    {
+        long position = _history.Position;
+        foreach (RelayConnection connection in _connections)
+        {
+            connection.Push(position, _options.ClientBuffer);
+        }
+
+        _history.Trim();
+    }
+
+    private async Task AcceptAsync()
+    {
+        while (!_stop.IsCancellationRequested)
+        {
+            try
+            {
+                Socket socket = await _listener.AcceptAsync(_stop.Token).ConfigureAwait(false);
+                _ = ServeAsync(socket);
+            }
+            catch (Exception e) when (e is OperationCanceledException or ObjectDisposedException)
+            {
+                return;
+            }
+            catch (SocketException)
+            {
+                // A visitor that left before it was accepted, or too many open files: neither ends the relay.
+                await Task.Delay(TimeSpan.FromMilliseconds(10), _time, CancellationToken.None).ConfigureAwait(false);
+            }
+        }
+    }
+
+    private async Task ServeAsync(Socket socket)
+    {
+        using var connection = new RelayConnection(socket, Metrics, _time);
+        bool room = TryAdd(connection);
+        try
+        {
+            socket.NoDelay = true;
+            socket.Blocking = false;
+            if (_options.SendBuffer > 0)
+            {
+                socket.SendBufferSize = _options.SendBuffer;
+            }
+
+            using var hello = CancellationTokenSource.CreateLinkedTokenSource(_stop.Token);
+            hello.CancelAfter(_options.HelloTimeout);
+            (RelayStatus status, ulong ringId, long from) = await connection.ReceiveHelloAsync(hello.Token).ConfigureAwait(false);
+            if (status == RelayStatus.Accepted && !room)
+            {
+                status = RelayStatus.TooManyClients;
+            }
+
+            if (status != RelayStatus.Accepted)
+            {
+                byte[] refusal = new byte[64];
+                await connection.SendAsync(refusal.AsMemory(0, RelayFrame.WriteWelcome(refusal, status, 0, 0)), hello.Token).ConfigureAwait(false);
+                connection.Close(RelayCloseReason.Refused);
+                return;
+            }
+
+            await CatchUpFromRingAsync(connection, ringId, from).ConfigureAwait(false);
+            await connection.CatchUpAsync().ConfigureAwait(false);
+            await connection.WatchAsync().ConfigureAwait(false);
+        }
+        catch (OperationCanceledException)
+        {
+            connection.Close(_stop.IsCancellationRequested ? RelayCloseReason.ServerStopped : RelayCloseReason.Refused);
+        }
+        catch (Exception e) when (e is SocketException or ObjectDisposedException)
+        {
+            connection.Close(RelayCloseReason.ClientGone);
+        }
+        finally
+        {
+            Remove(connection);
+        }
+    }
+
+    /// <summary>
+    /// Joins the shared stream at its end and sends what lies between the wanted number and that place straight from the ring. The
+    /// stream goes on meanwhile; the rule for slow clients already holds.
+    /// </summary>
+    private async Task CatchUpFromRingAsync(RelayConnection connection, ulong ringId, long from)
+    {
+        if (ringId != 0 && ringId != _ring.Header.RingId)
+        {
+            from = EventRingReaderOptions.FromOldest;
+        }
+
+        while (from <= Volatile.Read(ref _ring.Head) && from > _history.NextSequence)
+        {
+            // Published already, but the pump has not come so far: joining now would repeat records to this client.
+            await Task.Delay(TimeSpan.FromMilliseconds(1), _time, _stop.Token).ConfigureAwait(false);
+        }
+
+        Metrics.ClientJoined();
+        long joined = _history.Join(connection);
+        long start = from switch
+        {
+            EventRingReaderOptions.FromHead => joined,
+            EventRingReaderOptions.FromOldest => Math.Max(0, joined - _ring.Capacity),
+            _ => Math.Min(from, joined),
+        };
+        byte[] frame = new byte[RelayFrame.MaxBody];
+        await connection.SendAsync(
+            frame.AsMemory(0, RelayFrame.WriteWelcome(frame, RelayStatus.Accepted, _ring.Header.RingId, start)), _stop.Token).ConfigureAwait(false);
+        if (start == joined)
+        {
+            return;
+        }
+
+        using EventRingReader reader = _ring.CreateReader(new EventRingReaderOptions { From = start });
+        var batch = NewBatch();
+        while (reader.Cursor < joined)
+        {
+            RingReadStatus status = reader.TryReadBatch(batch, out RingGap gap);
+            int length;
+            if (status == RingReadStatus.Record)
+            {
+                int count = (int)Math.Min(batch.Count, joined - batch.Entries[0].Sequence);
+                length = RelayFrame.WriteRecords(frame, batch, count);
+            }
+            else if (status == RingReadStatus.Gap)
+            {
+                gap = gap with { Count = Math.Min(gap.Count, joined - gap.First) };
+                Metrics.Missed(gap.Count);
+                length = RelayFrame.WriteGap(frame, gap);
+            }
+            else
+            {
+                // A number that the pump skipped as never committed: this reader has to sit out the bound, too.
+                await Task.Delay(TimeSpan.FromMilliseconds(1), _time, _stop.Token).ConfigureAwait(false);
+                continue;
+            }
+
+            await connection.SendAsync(frame.AsMemory(0, length), _stop.Token).ConfigureAwait(false);
+        }
+    }
+
+    private bool TryAdd(RelayConnection connection)
+    {
+        lock (_connectionsLock)
+        {
+            if (_connections.Length >= _options.MaxClients)
+            {
+                return false;
+            }
+
+            _connections = [.. _connections, connection];
+            return true;
+        }
+    }
+
+    private void Remove(RelayConnection connection)
+    {
+        lock (_connectionsLock)
+        {
+            _connections = [.. _connections.Where(c => c != connection)];
+        }
+    }
+
+    /// <summary>Stops accepting, closes every connection and waits for the pump.</summary>
+    public async ValueTask DisposeAsync()
+    {
+        await _stop.CancelAsync().ConfigureAwait(false);
+        _listener.Dispose();
+        await _accepting.ConfigureAwait(false);
+        await Task.Run(_pump.Join).ConfigureAwait(false);
+        Array.ForEach(_connections, c => c.Close(RelayCloseReason.ServerStopped));
+        _stop.Dispose();
+    }
+}

@@ -1,0 +1,20 @@
+namespace Tunnel2.Telemetry.Relay;
+
+/// <summary>Why a connection of the client ended.</summary>
+internal enum RelayClientEnd
+{
+    /// <summary>Could not connect.</summary>
+    Unreachable,
+
+    /// <summary>Closed by the server or the network.</summary>
+    Closed,
+
+    /// <summary>Nothing, not even a heartbeat, for the limit.</summary>
+    Silent,
+
+    /// <summary>The bytes broke the protocol: a checksum, a length, or an order of sequence numbers.</summary>
+    ProtocolError,
+
+    /// <summary>The server refused the hello for the time being.</summary>
+    Refused,
+}

@@ -1,0 +1,125 @@
+using System.Text;
+using Tunnel2.Telemetry.Aggregation;
+using Tunnel2.Telemetry.EventRing;
+using Tunnel2.Telemetry.Records;
+using Tunnel2.Telemetry.Tests.EventRing;
+using WindowPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
+    Tunnel2.Telemetry.Aggregation.RequestSample, Tunnel2.Telemetry.Aggregation.SessionHash, Tunnel2.Telemetry.Aggregation.WindowedState>;
+
+namespace Tunnel2.Telemetry.Tests.Aggregation;
+
+public sealed class RecordedRingTests
+{
+    private static void Record(EventRingProducer producer, in RequestSample sample)
+    {
+        byte[] name = Encoding.ASCII.GetBytes($"session-{sample.Key}");
+        producer.TryClaim(out RingClaim claim);
+        var record = new RequestRecord
+        {
+            SessionName = name,
+            Target = "/"u8,
+            StartedUnixMicroseconds = sample.EndedUnixMicroseconds - sample.LatencyMicroseconds,
+            TotalMicroseconds = sample.LatencyMicroseconds,
+            BytesIn = sample.BytesIn,
+            BytesOut = sample.BytesOut,
+            ErrorCode = sample.ErrorCode,
+        };
+        Assert.True(claim.Commit((ushort)RecordType.Request, RequestRecordCodec.Encode(claim.Payload, record)));
+    }
+
+    private static RingRequestSource Source(RingFixture f, long from, long end) => new(
+        f.Ring, f.Ring.CreateReader(new EventRingReaderOptions { From = from }), new RequestIntake(new WatermarkFilter()), 500, end);
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public void The_whole_job_from_a_recorded_ring_equals_the_oracle(bool split)
+    {
+        RequestSample[] samples = AggregationOracle.Traffic(21, 8000, 30, disorderMicroseconds: 1_000_000);
+        using var f = new RingFixture(new EventRingOptions { Capacity = 8192 });
+        EventRingProducer producer = f.Ring.CreateProducer();
+        Array.ForEach(samples, s => Record(producer, s));
+        RingRequestSource[] sources = split ? [Source(f, 0, 3000), Source(f, 3000, 8000)] : [Source(f, 0, 8000)];
+        WindowMerger[] mergers = [.. sources.Select(_ => new WindowMerger())];
+        PipelineReport report = WindowPipeline.RunSplit(sources, [.. mergers.Select(m => new WindowedState(m))]);
+
+        // Each split numbers the sessions by itself; the oracle's numbers are in the names.
+        var merged = new WindowMerger();
+        for (int i = 0; i < sources.Length; i++)
+        {
+            SessionKeyTable names = sources[i].Intake.Sessions;
+            merged.Absorb(mergers[i], k => int.Parse(names.Name(k).AsSpan(8)));
+        }
+
+        Assert.Equal(8000, report.Records);
+        Assert.Equal(AggregationOracle.Windows(samples, 2_000_000, out _), merged.Results());
+        Assert.All(sources, s => Assert.Equal(0, s.Intake.DeadLetters.Total));
+    }
+
+    [Fact]
+    public void Bad_records_are_counted_by_reason_and_never_go_on()
+    {
+        using var f = new RingFixture(new EventRingOptions { Capacity = 64 });
+        EventRingProducer producer = f.Ring.CreateProducer();
+        var good = new RequestSample(1_767_225_600_000_000, 1, 5, 0, 0, 0);
+        Record(producer, good);
+        producer.TryPublish(77, "other"u8);
+        producer.TryPublish(1, "short"u8);
+        byte[] bytes = new byte[240];
+        int length = RequestRecordCodec.Encode(bytes, new RequestRecord { SessionName = "x"u8, StartedUnixMicroseconds = 5 });
+        producer.TryPublish(1, bytes.AsSpan(0, length));
+        bytes[0] = 9;
+        producer.TryPublish(1, bytes.AsSpan(0, length));
+        producer.TryPublish(1, bytes.AsSpan(0, length));
+        producer.TryClaim(out RingClaim claim);
+        claim.Abandon();
+        Record(producer, good);
+        RingRequestSource source = Source(f, 0, 8);
+        var merger = new WindowMerger();
+        PipelineReport report = WindowPipeline.RunFused(source, new WindowedState(merger));
+        Assert.Equal(2, report.Records);
+        Assert.Equal(5, source.Intake.DeadLetters.Total);
+        Assert.Equal(1, source.Intake.DeadLetters[RecordDecodeStatus.WrongType]);
+        Assert.Equal(1, source.Intake.DeadLetters[RecordDecodeStatus.TooShort]);
+        Assert.Equal(1, source.Intake.DeadLetters[RecordDecodeStatus.BadTimestamp]);
+        Assert.Equal(2, source.Intake.DeadLetters[RecordDecodeStatus.UnknownVersion]);
+        Assert.Equal(1, source.Missed);
+        Assert.Equal(2, merger.Results()[0].Requests);
+    }
+
+    [Fact]
+    public async Task A_live_source_follows_the_ring_until_it_is_stopped()
+    {
+        using var f = new RingFixture(new EventRingOptions { Capacity = 1024 });
+        using var stop = new CancellationTokenSource();
+        EventRingProducer producer = f.Ring.CreateProducer();
+        var source = new RingRequestSource(f.Ring, f.Ring.CreateReader(RingFixture.Oldest), new RequestIntake(new WatermarkFilter()), 100, long.MaxValue, stop.Token);
+        var merger = new WindowMerger();
+        Task<PipelineReport> running = Task.Run(() => WindowPipeline.RunFused(source, new WindowedState(merger)));
+        for (int i = 0; i < 500; i++)
+        {
+            Record(producer, new RequestSample(1_767_225_600_000_000 + (i * 10_000), i % 3, 5, 0, 0, 0));
+        }
+
+        Assert.True(await Task.Run(() => SpinWait.SpinUntil(() => source.Intake.Sessions.Count == 3 && source.Watermark > 1_767_225_602_900_000, 20_000)));
+        await stop.CancelAsync();
+        PipelineReport report = await running.WaitAsync(TimeSpan.FromSeconds(20));
+        Assert.InRange(report.Records, 490, 500);
+    }
+
+    [Fact]
+    public void Sessions_are_numbered_in_the_order_of_first_sight_and_keep_their_numbers()
+    {
+        var table = new SessionKeyTable();
+        for (int round = 0; round < 2; round++)
+        {
+            for (int i = 0; i < 5000; i++)
+            {
+                Assert.Equal(i, table.GetOrAdd(Encoding.ASCII.GetBytes($"s{i}")));
+            }
+        }
+
+        Assert.Equal(5000, table.Count);
+        Assert.Equal("s4999", table.Name(4999));
+    }
+}

@@ -1,0 +1,189 @@
+using System.Buffers.Binary;
+using Tunnel2.Telemetry.EventRing;
+
+namespace Tunnel2.Telemetry.Tests.EventRing;
+
+public sealed class RoundTripTests
+{
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public void Payloads_of_every_length_come_back_unchanged(bool checksum)
+    {
+        using var f = new RingFixture(new EventRingOptions { Capacity = 16, Checksum = checksum });
+        EventRingProducer producer = f.Ring.CreateProducer();
+        using EventRingReader reader = f.Ring.CreateReader(new EventRingReaderOptions());
+        byte[] payload = new byte[f.Ring.MaxPayload];
+        new Random(1).NextBytes(payload);
+        for (int length = 0; length <= payload.Length; length++)
+        {
+            Assert.Equal(PublishStatus.Published, producer.TryPublish((ushort)(length + 1), payload.AsSpan(0, length)));
+            Assert.Equal(RingReadStatus.Record, reader.TryRead(f.Buffer, out RingEntry entry, out _));
+            Assert.Equal(length + 1, entry.Type);
+            Assert.Equal(length, entry.Sequence);
+            Assert.Equal(payload.AsSpan(0, length), f.Buffer.AsSpan(0, entry.Length));
+        }
+    }
+
+    [Fact]
+    public void A_payload_that_does_not_fit_is_refused_and_claims_nothing()
+    {
+        using var f = new RingFixture();
+        EventRingProducer producer = f.Ring.CreateProducer();
+        Assert.Equal(PublishStatus.Invalid, producer.TryPublish(1, new byte[f.Ring.MaxPayload + 1]));
+        Assert.Equal(PublishStatus.Invalid, producer.TryPublish(0, "x"u8));
+        Assert.Equal(0, f.Ring.Head);
+    }
+
+    [Fact]
+    public void A_batch_is_published_and_polled_in_order()
+    {
+        using var f = new RingFixture(new EventRingOptions { Capacity = 64 });
+        EventRingProducer producer = f.Ring.CreateProducer();
+        using EventRingReader reader = f.Ring.CreateReader(new EventRingReaderOptions());
+        var sent = new RingBatch(20, f.Ring.MaxPayload);
+        var received = new RingBatch(7, f.Ring.MaxPayload);
+        for (int i = 0; i < 20; i++)
+        {
+            Assert.True(sent.TryAdd((ushort)(i + 1), new byte[i * 12].AsSpan()));
+        }
+
+        Assert.False(sent.TryAdd(1, "x"u8));
+        Assert.Equal(20, producer.TryPublishBatch(sent));
+        long next = 0;
+        while (reader.TryReadBatch(received, out _) == RingReadStatus.Record)
+        {
+            foreach (ref readonly RingEntry entry in received.Entries)
+            {
+                Assert.Equal(next, entry.Sequence);
+                Assert.Equal(next + 1, entry.Type);
+                Assert.Equal(next * 12, received.Payload(entry).Length);
+                next++;
+            }
+        }
+
+        Assert.Equal(20, next);
+    }
+
+    [Fact]
+    public void A_batch_larger_than_the_ring_is_published_in_parts()
+    {
+        using var f = new RingFixture();
+        EventRingProducer producer = f.Ring.CreateProducer();
+        using EventRingReader reader = f.Ring.CreateReader(new EventRingReaderOptions());
+        var batch = new RingBatch(100, 8);
+        Span<byte> payload = stackalloc byte[8];
+        for (long i = 0; i < 100; i++)
+        {
+            BinaryPrimitives.WriteInt64LittleEndian(payload, i);
+            batch.TryAdd(1, payload);
+        }
+
+        Assert.Equal(100, producer.PublishBatch(batch));
+        f.ExpectGap(reader, 0, 84, RingGapReason.Overwritten);
+        f.Expect(reader, 84, 16);
+    }
+
+    [Fact]
+    public void An_invalid_entry_of_a_batch_costs_its_number_only()
+    {
+        using var f = new RingFixture();
+        EventRingProducer producer = f.Ring.CreateProducer();
+        using EventRingReader reader = f.Ring.CreateReader(new EventRingReaderOptions());
+        var batch = new RingBatch(3, 1000);
+        batch.TryAdd(1, new byte[8]);
+        batch.TryAdd(1, new byte[1000]);
+        batch.TryAdd(1, new byte[8]);
+        Assert.Equal(3, producer.TryPublishBatch(batch));
+        Assert.Equal(1, producer.Dropped);
+        f.Expect(reader, 0, 1);
+        f.ExpectGap(reader, 1, 1, RingGapReason.Abandoned);
+        Assert.Equal(RingReadStatus.Record, f.Poll(reader, out _, out _));
+    }
+
+    [Fact]
+    public void A_record_encoded_in_place_is_read_like_any_other()
+    {
+        using var f = new RingFixture();
+        EventRingProducer producer = f.Ring.CreateProducer();
+        using EventRingReader reader = f.Ring.CreateReader(new EventRingReaderOptions());
+        for (int lap = 0; lap < 40; lap++)
+        {
+            Assert.Equal(PublishStatus.Published, producer.TryClaim(out RingClaim claim));
+            claim.Payload.Fill((byte)(lap + 1)); // Leaves bytes behind the record's end.
+            Assert.True(claim.Commit(3, 11));
+            Assert.Equal(RingReadStatus.Record, reader.TryRead(f.Buffer, out RingEntry entry, out _));
+            Assert.Equal((ushort)11, entry.Length);
+            Assert.Equal(Enumerable.Repeat((byte)(lap + 1), 11), f.Buffer[..11]);
+        }
+    }
+
+    [Fact]
+    public void A_claim_that_is_given_up_is_a_gap_of_one_at_once()
+    {
+        using var f = new RingFixture();
+        EventRingProducer producer = f.Ring.CreateProducer();
+        using EventRingReader reader = f.Ring.CreateReader(new EventRingReaderOptions());
+        producer.TryClaim(out RingClaim claim);
+        claim.Abandon();
+        RingFixture.Publish(producer, 1, 1);
+        f.ExpectGap(reader, 0, 1, RingGapReason.Abandoned);
+        f.Expect(reader, 1, 1);
+    }
+
+    [Fact]
+    public void Publishing_and_polling_allocate_nothing()
+    {
+        using var f = new RingFixture();
+        EventRingProducer producer = f.Ring.CreateProducer();
+        using EventRingReader reader = f.Ring.CreateReader(new EventRingReaderOptions());
+        byte[] payload = new byte[100];
+        var batch = new RingBatch(8, f.Ring.MaxPayload);
+        long before = 0;
+        for (int i = 0; i < 2000; i++)
+        {
+            if (i == 1000)
+            {
+                before = GC.GetAllocatedBytesForCurrentThread();
+            }
+
+            producer.TryPublish(1, payload);
+            producer.TryPublish(1, payload);
+            reader.TryRead(f.Buffer, out _, out _);
+            reader.TryReadBatch(batch, out _);
+            reader.TryRead(f.Buffer, out _, out _);
+        }
+
+        Assert.Equal(0, GC.GetAllocatedBytesForCurrentThread() - before);
+    }
+
+    [Fact]
+    public async Task A_sleeping_reader_is_woken_by_the_first_commit()
+    {
+        using var f = new RingFixture();
+        EventRingProducer producer = f.Ring.CreateProducer();
+        using EventRingReader reader = f.Ring.CreateReader(new EventRingReaderOptions { SpinBeforeSleep = 0 });
+        for (int round = 0; round < 50; round++)
+        {
+            Task<bool> waiting = Task.Factory.StartNew(
+                () => reader.Wait(TimeSpan.FromSeconds(30)), CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default);
+            if (round % 2 == 0)
+            {
+                SpinWait.SpinUntil(() => Volatile.Read(ref f.Ring.WaitFlag) != 0, TimeSpan.FromSeconds(10));
+            }
+
+            RingFixture.Publish(producer, round, 1);
+            Assert.True(await waiting.WaitAsync(TimeSpan.FromSeconds(10)));
+            f.Expect(reader, round, 1);
+        }
+    }
+
+    [Fact]
+    public void Waiting_ends_with_the_timeout_or_the_token()
+    {
+        using var f = new RingFixture();
+        using EventRingReader reader = f.Ring.CreateReader(new EventRingReaderOptions());
+        Assert.False(reader.Wait(TimeSpan.FromMilliseconds(1)));
+        Assert.False(reader.Wait(TimeSpan.FromSeconds(60), new CancellationToken(canceled: true)));
+    }
+}

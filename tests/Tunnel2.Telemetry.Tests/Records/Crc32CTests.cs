@@ -1,0 +1,37 @@
+using Tunnel2.Telemetry.Records;
+
+namespace Tunnel2.Telemetry.Tests.Records;
+
+public sealed class Crc32CTests
+{
+    [Fact]
+    public void The_vectors_of_RFC_3720_appendix_B_4_match()
+    {
+        Assert.Equal(0x8A9136AAu, Crc32C.Compute(new byte[32]));
+        Assert.Equal(0x62A8AB43u, Crc32C.Compute(Enumerable.Repeat((byte)0xFF, 32).ToArray()));
+        Assert.Equal(0x46DD794Eu, Crc32C.Compute([.. Enumerable.Range(0, 32).Select(i => (byte)i)]));
+        Assert.Equal(0xE3069283u, Crc32C.Compute("123456789"u8));
+    }
+
+    [Fact]
+    public void Appending_in_parts_equals_a_bitwise_reference()
+    {
+        byte[] data = new byte[300];
+        new Random(3).NextBytes(data);
+        for (int length = 0; length < data.Length; length++)
+        {
+            uint expected = 0xFFFFFFFF;
+            foreach (byte b in data.AsSpan(0, length))
+            {
+                expected ^= b;
+                for (int bit = 0; bit < 8; bit++)
+                {
+                    expected = (expected >> 1) ^ ((expected & 1) * 0x82F63B78u);
+                }
+            }
+
+            int cut = length / 3;
+            Assert.Equal(expected, Crc32C.Append(Crc32C.Append(Crc32C.Seed, data.AsSpan(0, cut)), data.AsSpan(cut, length - cut)));
+        }
+    }
+}
