@@ -112,7 +112,21 @@ internal sealed class Forwarder
             requestPump = RequestBodyPump.RunAsync(exchange, request, stream, _timeProvider).Preserve();
         }
 
-        var end = await _responses.RunAsync(exchange, request, stream).ConfigureAwait(false);
+        ResponseEnd end;
+        try
+        {
+            end = await _responses.RunAsync(exchange, request, stream).ConfigureAwait(false);
+        }
+        catch when (requestPump is { IsCompleted: false })
+        {
+            // A fault of ours: the stream is released all the same, and only once the pump has left it.
+            exchange.RequestBody.CancelPendingRead();
+            stream.Reset(StreamResetReason.Internal);
+            request.MayReadBody?.TrySetResult();
+            await requestPump.Value.ConfigureAwait(false);
+            throw;
+        }
+
         if (requestPump is { } pump)
         {
             request.MayReadBody?.TrySetResult();

@@ -14,7 +14,8 @@ internal static class UpgradedPump
     {
         request.Phase = ForwardPhase.Upgraded;
         var connection = await exchange.UpgradeAsync().ConfigureAwait(false);
-        var inbound = FromVisitorAsync(connection, request, stream);
+        using var leave = new CancellationTokenSource();
+        var inbound = FromVisitorAsync(connection, request, stream, leave.Token);
         var complete = await ToVisitorAsync(connection, request, stream).ConfigureAwait(false);
         if (!complete)
         {
@@ -25,20 +26,16 @@ internal static class UpgradedPump
         else
         {
             // The backend has said its last word, and HttpContext has no way to say only that: ending the request closes both directions.
-            await connection.FlushAsync().ConfigureAwait(false);
             stream.Reset(StreamResetReason.None);
-            exchange.RequestBody.CancelPendingRead();
         }
 
-        if (!inbound.IsCompleted)
-        {
-            await connection.DisposeAsync().ConfigureAwait(false);
-        }
-
+        // The stream is another request's as soon as we return: whoever still waits for the visitor must have left it by then.
+        await leave.CancelAsync().ConfigureAwait(false);
+        await inbound.ConfigureAwait(false);
         return ResponseEnd.Upgraded;
     }
 
-    private static async Task FromVisitorAsync(Stream connection, ForwardedRequest request, TunnelStream stream)
+    private static async Task FromVisitorAsync(Stream connection, ForwardedRequest request, TunnelStream stream, CancellationToken leave)
     {
         var buffers = stream.Uplink.Settings.Buffers;
         byte[]? buffer = null;
@@ -46,9 +43,9 @@ internal static class UpgradedPump
         {
             while (true)
             {
-                await connection.ReadAsync(Memory<byte>.Empty).ConfigureAwait(false);
+                await connection.ReadAsync(Memory<byte>.Empty, leave).ConfigureAwait(false);
                 buffer = buffers.Rent(BufferSize);
-                var received = await connection.ReadAsync(buffer).ConfigureAwait(false);
+                var received = await connection.ReadAsync(buffer, leave).ConfigureAwait(false);
                 request.BytesReceived += received;
                 var status = await stream.WriteAsync(buffer.AsMemory(0, received), end: received == 0).ConfigureAwait(false);
                 buffers.Return(buffer);

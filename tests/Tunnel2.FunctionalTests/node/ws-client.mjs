@@ -133,4 +133,16 @@ check('50 connections at once', async () => {
   }));
 });
 
+check('connections that follow each other at once do not touch each other', async () => {
+  await Promise.all(Array.from({ length: 8 }, async (_, i) => {
+    for (let n = 0; n < 100; n++) {
+      const socket = await open('/echo', { perMessageDeflate: false });
+      const answer = once(socket, 'message');
+      socket.send(`${i}:${n}`);
+      assert.equal((await answer)[0].toString(), `${i}:${n}`);
+      assert.equal((await close(socket, 4001, 'next')).code, 4001);
+    }
+  }));
+});
+
 await runChecks();
