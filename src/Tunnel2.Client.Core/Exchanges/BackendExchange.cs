@@ -89,6 +89,12 @@ internal sealed class BackendExchange
             failure = new BackendFailure(StreamResetReason.Internal, StreamResetDetail.None);
         }
 
+        if (WasAborted())
+        {
+            // What failed then failed because we cut it.
+            failure = BackendFailure.None;
+        }
+
         if (!failure.IsNone)
         {
             stream.Reset(failure.Reason, failure.Detail);
@@ -439,6 +445,14 @@ internal sealed class BackendExchange
                 _connection?.Transport.Abort();
                 _connecting?.Cancel();
             }
+        }
+    }
+
+    private bool WasAborted()
+    {
+        lock (_gate)
+        {
+            return _aborted;
         }
     }
 

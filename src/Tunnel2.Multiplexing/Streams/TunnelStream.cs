@@ -125,6 +125,26 @@ internal sealed partial class TunnelStream
     }
 
     /// <summary>
+    /// The same from somebody who does not own the stream and may come late: nothing happens when the object serves another stream by now.
+    /// </summary>
+    /// <param name="id">The stream that is meant.</param>
+    /// <param name="reason">The reason for the peer.</param>
+    /// <param name="detail">More about it.</param>
+    public void ResetIf(StreamId id, StreamResetReason reason, StreamResetDetail detail = StreamResetDetail.None)
+    {
+        Completions completions = default;
+        lock (_lock)
+        {
+            if (Id == id && !_released)
+            {
+                completions = ResetUnsynchronized(new StreamFailure(StreamFailureKind.LocalReset, reason, detail));
+            }
+        }
+
+        Run(completions);
+    }
+
+    /// <summary>
     /// Gives the stream back. What it has left to say in order is still said; a direction that has not ended in order is ended by RST.
     /// </summary>
     public void Release()

@@ -53,7 +53,7 @@ internal sealed class ForwardWatchdog : IDisposable
 
     private void Look()
     {
-        List<(ForwardedRequest Request, bool Head)>? late = null;
+        List<(ForwardedRequest Request, int Use, bool Head)>? late = null;
         var now = Environment.TickCount64;
         lock (_gate)
         {
@@ -62,24 +62,24 @@ internal sealed class ForwardWatchdog : IDisposable
                 var idle = request.IdleMilliseconds(now);
                 if (request.Phase == ForwardPhase.Head && idle > _headLimit)
                 {
-                    (late ??= []).Add((request, true));
+                    (late ??= []).Add((request, request.Use, true));
                 }
                 else if (request.Phase == ForwardPhase.Body && idle > _bodyLimit)
                 {
-                    (late ??= []).Add((request, false));
+                    (late ??= []).Add((request, request.Use, false));
                 }
             }
         }
 
-        foreach (var (request, head) in late ?? [])
+        foreach (var (request, use, head) in late ?? [])
         {
             if (head)
             {
-                request.Cut(ProxyError.BackendTimeout, StreamResetReason.BackendTimeout);
+                request.Cut(use, ProxyError.BackendTimeout, StreamResetReason.BackendTimeout);
             }
             else
             {
-                request.Cut(ProxyError.BodyIdleTimeout, StreamResetReason.BackendTimeout, StreamResetDetail.BodyIdle);
+                request.Cut(use, ProxyError.BodyIdleTimeout, StreamResetReason.BackendTimeout, StreamResetDetail.BodyIdle);
             }
         }
     }

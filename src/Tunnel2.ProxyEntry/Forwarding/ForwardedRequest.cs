@@ -1,5 +1,6 @@
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Frames;
 using Tunnel2.ProxyEntry.Errors;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
@@ -12,6 +13,8 @@ internal sealed class ForwardedRequest
 {
     private readonly Lock _gate = new();
     private TunnelStream? _stream;
+    private StreamId _id;
+    private int _use;
     private ProxyError? _cutBy;
     private long _lastProgress;
 
@@ -37,10 +40,31 @@ internal sealed class ForwardedRequest
     public TaskCompletionSource? MayReadBody { get; set; }
 
     /// <summary>What ProxyEntry itself cut the request for, or null.</summary>
-    public ProxyError? CutBy => _cutBy;
+    public ProxyError? CutBy
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return _cutBy;
+            }
+        }
+    }
 
     /// <summary>Milliseconds since something moved.</summary>
     public long IdleMilliseconds(long now) => now - Volatile.Read(ref _lastProgress);
+
+    /// <summary>Which use of the object this is: what is decided about one request must not hit the next.</summary>
+    public int Use
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return _use;
+            }
+        }
+    }
 
     public void Begin()
     {
@@ -49,8 +73,12 @@ internal sealed class ForwardedRequest
         BytesSent = 0;
         Status = 0;
         MayReadBody = null;
-        _cutBy = null;
         Touch();
+        lock (_gate)
+        {
+            _use++;
+            _cutBy = null;
+        }
     }
 
     /// <summary>Something moved.</summary>
@@ -61,6 +89,7 @@ internal sealed class ForwardedRequest
         lock (_gate)
         {
             _stream = stream;
+            _id = stream.Id;
         }
     }
 
@@ -73,17 +102,30 @@ internal sealed class ForwardedRequest
         }
     }
 
-    /// <summary>Cuts the request from outside: the visitor left, or a limit was reached.</summary>
-    public void Cut(ProxyError? error, StreamResetReason reason, StreamResetDetail detail = StreamResetDetail.None)
+    /// <summary>The visitor left.</summary>
+    public void CutByVisitor() => Cut(Use, null, StreamResetReason.Cancel);
+
+    /// <summary>Cuts the request from outside.</summary>
+    /// <param name="use">The use that is meant; a later one is left alone.</param>
+    /// <param name="error">What the visitor is to be told, or null.</param>
+    /// <param name="reason">The reason for the agent.</param>
+    /// <param name="detail">More about it.</param>
+    public void Cut(int use, ProxyError? error, StreamResetReason reason, StreamResetDetail detail = StreamResetDetail.None)
     {
+        TunnelStream? stream;
+        StreamId id;
         lock (_gate)
         {
-            if (_stream is { } stream)
+            stream = use == _use ? _stream : null;
+            id = _id;
+            if (stream is not null)
             {
                 _cutBy ??= error;
-                stream.Reset(reason, detail);
             }
         }
+
+        // Outside the gate: whoever waits on the stream may continue right here.
+        stream?.ResetIf(id, reason, detail);
     }
 }
 

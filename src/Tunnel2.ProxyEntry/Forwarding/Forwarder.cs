@@ -104,7 +104,7 @@ internal sealed class Forwarder
         }
 
         request.Phase = ForwardPhase.Head;
-        using var left = exchange.VisitorLeft.UnsafeRegister(static state => ((ForwardedRequest)state!).Cut(null, StreamResetReason.Cancel), request);
+        using var left = exchange.VisitorLeft.UnsafeRegister(static state => ((ForwardedRequest)state!).CutByVisitor(), request);
         ValueTask? requestPump = null;
         if (exchange.HasBody && !exchange.IsUpgrade)
         {

@@ -13,6 +13,18 @@ internal static class ProxyEntryCommand
 
     public static async Task<int> RunAsync(string[] args)
     {
+        if (TokenCommand.IsMeant(args))
+        {
+            return TokenCommand.Run(args, Console.Out, Console.Error);
+        }
+
+        if (FindStray(args) is { } stray)
+        {
+            await Console.Error.WriteLineAsync($"tunnel2-entry: '{PlainText(stray)}' is not a setting; settings are given as --Tunnel2:Key=value").ConfigureAwait(false);
+            await Console.Error.WriteLineAsync("usage: tunnel2-entry [--Tunnel2:Key=value ...] | token create --name NAME [--tier TIER]").ConfigureAwait(false);
+            return SettingsErrorFormatter.ExitCode;
+        }
+
         var configuration = new ConfigurationBuilder()
             .AddJsonFile(Path.Combine(AppContext.BaseDirectory, "appsettings.json"), optional: true)
             .AddJsonFile(Path.Combine(Environment.CurrentDirectory, "appsettings.json"), optional: true)
@@ -69,6 +81,27 @@ internal static class ProxyEntryCommand
             // Log lines are written by a thread of their own, and rather lost than waited for.
             console.QueueFullMode = ConsoleLoggerQueueFullMode.DropWrite;
         });
+
+    /// <summary>The first word that is neither <c>--Tunnel2:Key=value</c> nor the two words <c>--Tunnel2:Key value</c>.</summary>
+    private static string? FindStray(string[] args)
+    {
+        for (var i = 0; i < args.Length; i++)
+        {
+            if (!args[i].StartsWith("--Tunnel2:", StringComparison.OrdinalIgnoreCase))
+            {
+                return args[i];
+            }
+
+            if (!args[i].Contains('=') && i + 1 < args.Length && !args[i + 1].StartsWith("--", StringComparison.Ordinal))
+            {
+                i++;
+            }
+        }
+
+        return null;
+    }
+
+    private static string PlainText(string text) => new([.. text.Take(100).Where(static c => !char.IsControl(c))]);
 
     private static Transport.Engine.EngineMode ToTransport(Configuration.EngineMode mode) => mode switch
     {

@@ -1,0 +1,66 @@
+using Tunnel2.ProxyEntry.Configuration;
+
+namespace Tunnel2.ProxyEntry.Hosting;
+
+/// <summary>
+/// <c>tunnel2-entry token create --name web [--tier pro]</c>: prints a new token once, and the settings that hold its hash. Nothing is kept.
+/// </summary>
+internal static class TokenCommand
+{
+    private const string Usage = "usage: tunnel2-entry token create --name NAME [--tier TIER]";
+
+    public static bool IsMeant(string[] args) => args is ["token", ..];
+
+    /// <summary>Runs the command.</summary>
+    /// <returns>0, or 2 for wrong words.</returns>
+    public static int Run(string[] args, TextWriter output, TextWriter error)
+    {
+        string? name = null;
+        string? tier = null;
+        var mistake = args is ["token", "create", ..] ? null : "only 'token create' is known";
+        for (var i = 2; i < args.Length && mistake is null; i += 2)
+        {
+            var value = i + 1 < args.Length && !args[i + 1].StartsWith("--", StringComparison.Ordinal) ? args[i + 1] : null;
+            switch (args[i])
+            {
+                case "--name" when value is not null:
+                    name = value;
+                    break;
+                case "--tier" when value is not null:
+                    tier = value;
+                    break;
+                case "--name" or "--tier":
+                    mistake = $"{args[i]} needs a value";
+                    break;
+                default:
+                    mistake = $"'{args[i]}' is not known";
+                    break;
+            }
+        }
+
+        // The name becomes a part of setting keys, so it keeps to what every source of settings can write.
+        mistake ??= name is null ? "--name is missing" : name.All(static c => char.IsAsciiLetterOrDigit(c) || c == '-') ? null : "--name may have letters, digits and '-'";
+        if (mistake is not null)
+        {
+            error.WriteLine($"tunnel2-entry: {mistake}");
+            error.WriteLine(Usage);
+            return SettingsErrorFormatter.ExitCode;
+        }
+
+        var token = TokenHash.CreateToken();
+        output.WriteLine("The token, shown this once; give it to the agent as --token or TUNNEL2_TOKEN:");
+        output.WriteLine();
+        output.WriteLine($"  {token}");
+        output.WriteLine();
+        output.WriteLine("The settings of ProxyEntry that accept it (environment variables; in appsettings.json each '__' is a level):");
+        output.WriteLine();
+        output.WriteLine($"  Tunnel2__Agents__{name}__TokenHash={TokenHash.FromToken(token).ToSetting()}");
+        output.WriteLine($"  Tunnel2__Agents__{name}__Names={name}");
+        if (tier is not null)
+        {
+            output.WriteLine($"  Tunnel2__Agents__{name}__Tier={tier}");
+        }
+
+        return 0;
+    }
+}
