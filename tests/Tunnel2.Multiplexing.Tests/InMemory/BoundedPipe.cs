@@ -43,6 +43,18 @@ internal sealed class BoundedPipe
         }
     }
 
+    /// <summary>Whether the end was sent and everything before it was received.</summary>
+    public bool IsOver
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return _closed && _count == 0 && _sendRest.IsEmpty && _broken is null;
+            }
+        }
+    }
+
     /// <summary>Every receive gives a random piece of what is there from now on.</summary>
     public void Tear(Random random)
     {

@@ -88,6 +88,12 @@ internal sealed class InMemoryTransport : IUplinkTransport
 
     public void Abort()
     {
+        if (Shutdowns > 0 && _incoming.IsOver)
+        {
+            // Both directions have ended in order: closing takes nothing from what is still on its way, as with TCP.
+            return;
+        }
+
         _incoming.Break("The connection was aborted.");
         _outgoing.Break("The connection was reset by the peer.");
     }

@@ -4,6 +4,7 @@ using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Multiplexing.Tests.InMemory;
 
@@ -30,6 +31,9 @@ internal sealed record PairOptions
         SendUplinkWindow = UplinkWindow,
         MaxStreams = MaxStreams,
         Buffers = buffers,
+
+        // Time stands still, so that a busy machine ends no uplink.
+        TimeProvider = new ManualTimeProvider(),
     }));
 }
 
