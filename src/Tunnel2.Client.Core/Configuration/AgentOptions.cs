@@ -23,6 +23,12 @@ public sealed record AgentOptions
     /// <summary>The secret that proves who the agent is, or null. Never printed, <see cref="ToString"/> included.</summary>
     public string? Token { get; init; }
 
+    /// <summary>
+    /// Whether the token may leave this machine unencrypted, for networks that are private by themselves. Otherwise an agent with a token
+    /// only talks to a server on loopback, as long as the uplink has no TLS.
+    /// </summary>
+    public bool AllowPlaintextToken { get; init; }
+
     /// <summary>The private service that requests go to.</summary>
     public required BackendTarget Upstream { get; init; }
 

@@ -24,6 +24,9 @@ public sealed record AgentOptionsInput
     /// <summary>The value of <c>TUNNEL2_TOKEN</c>; empty counts as not given.</summary>
     public string? EnvironmentToken { get; init; }
 
+    /// <summary>The value of <c>TUNNEL2_ALLOW_PLAINTEXT</c>: <c>1</c> or <c>true</c> permits it, anything else does not.</summary>
+    public string? EnvironmentAllowPlaintext { get; init; }
+
     /// <summary><c>--uplinks</c>.</summary>
     public string? Uplinks { get; init; }
 

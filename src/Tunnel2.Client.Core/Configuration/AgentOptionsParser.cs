@@ -35,6 +35,7 @@ public static class AgentOptionsParser
 
         var options = new AgentOptions
         {
+            AllowPlaintextToken = input.EnvironmentAllowPlaintext is "1" or "true",
             Upstream = upstream,
             Server = server,
             Name = name ?? AgentName.CreateRandom(),

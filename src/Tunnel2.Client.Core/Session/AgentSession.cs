@@ -65,12 +65,12 @@ internal sealed class AgentSession
             return stop.IsCancellationRequested ? ConnectionEnd.Stopped(TimeSpan.Zero) : ConnectionEnd.Unreachable(ConnectFailure.From(_options.Server, exception));
         }
 
-        if (_options.Token is not null && socket.RemoteEndPoint is IPEndPoint { Address: var address } && !IPAddress.IsLoopback(address))
+        if (_options.Token is not null && !_options.AllowPlaintextToken && socket.RemoteEndPoint is IPEndPoint { Address: var address } && !IPAddress.IsLoopback(address))
         {
-            // The uplink is not encrypted yet: whoever is on the way could read the token and be us.
+            // The uplink is not encrypted: whoever is on the way could read the token and be us.
             socket.Dispose();
             return ConnectionEnd.RejectedPermanently(new Rejection(
-                RejectionReason.Other, "token-in-plaintext", "The token would leave this machine unencrypted. Reach the server through an encrypted tunnel on loopback"));
+                RejectionReason.Other, "token-in-plaintext", "the token would leave this machine unencrypted; TUNNEL2_ALLOW_PLAINTEXT=1 permits it on a network that is private by itself"));
         }
 
         var transport = new SocketUplinkTransport(socket);

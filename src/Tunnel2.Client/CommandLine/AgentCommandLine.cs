@@ -154,6 +154,7 @@ internal sealed class AgentCommandLine
         PublicUrl = parsed.GetValue(_publicUrl),
         Token = parsed.GetValue(_token),
         EnvironmentToken = environment("TUNNEL2_TOKEN"),
+        EnvironmentAllowPlaintext = environment("TUNNEL2_ALLOW_PLAINTEXT"),
         Uplinks = parsed.GetValue(_uplinks),
         HostHeader = parsed.GetValue(_hostHeader),
         ExitOnFailure = IsGiven(parsed, _exitOnFailure),
