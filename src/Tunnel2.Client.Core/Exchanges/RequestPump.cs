@@ -3,6 +3,7 @@ using Tunnel2.Client.Core.Backend;
 using Tunnel2.Http1;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
 
 namespace Tunnel2.Client.Core.Exchanges;
@@ -50,7 +51,7 @@ internal static class RequestPump
                         remaining -= item.Memory.Length;
                         if (framing == RequestFraming.Length && remaining < 0)
                         {
-                            return RequestPumpEnd.VisitorFailed;
+                            return CutOff(stream, backend);
                         }
 
                         await backend.SendAsync(item.Memory).ConfigureAwait(false);
@@ -73,7 +74,7 @@ internal static class RequestPump
                     case StreamItemKind.End:
                         if (framing == RequestFraming.Length && remaining != 0)
                         {
-                            return RequestPumpEnd.VisitorFailed;
+                            return CutOff(stream, backend);
                         }
 
                         if (framing == RequestFraming.Chunked)
@@ -104,6 +105,14 @@ internal static class RequestPump
                 buffers.Return(chunk);
             }
         }
+    }
+
+    /// <summary>The body is not what was declared: the backend must not wait for the rest of it, nor ProxyEntry for an answer.</summary>
+    private static RequestPumpEnd CutOff(TunnelStream stream, BackendTransport backend)
+    {
+        stream.Reset(StreamResetReason.VisitorProtocol);
+        backend.Abort();
+        return RequestPumpEnd.VisitorFailed;
     }
 
     private static int WriteChunk(byte[] buffer, ReadOnlySpan<byte> data, out int start, out int length)

@@ -11,6 +11,7 @@ internal static class FailureMapping
     {
         StreamFailureKind.UplinkLost => ProxyError.UplinkLost,
         StreamFailureKind.PeerReset => FromReset(failure.Reason, failure.Detail),
+        StreamFailureKind.LocalReset when failure.Reason == StreamResetReason.VisitorProtocol => ProxyError.BadRequest,
         _ => ProxyError.Internal,
     };
 

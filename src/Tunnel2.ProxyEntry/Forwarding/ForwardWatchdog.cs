@@ -64,7 +64,7 @@ internal sealed class ForwardWatchdog : IDisposable
                 {
                     (late ??= []).Add((request, request.Use, true));
                 }
-                else if (request.Phase == ForwardPhase.Body && idle > _bodyLimit)
+                else if (request.Phase is ForwardPhase.Upload or ForwardPhase.Body && idle > _bodyLimit)
                 {
                     (late ??= []).Add((request, request.Use, false));
                 }

@@ -17,6 +17,7 @@ internal sealed class ForwardedRequest
     private int _use;
     private ProxyError? _cutBy;
     private long _lastProgress;
+    private int _phase;
 
     /// <summary>Neighbours in the watchdog's list; its lock guards them.</summary>
     public ForwardedRequest? Next { get; set; }
@@ -25,13 +26,20 @@ internal sealed class ForwardedRequest
     public ForwardedRequest? Previous { get; set; }
 
     /// <summary>Where the request stands: what it waits for decides which limit holds.</summary>
-    public ForwardPhase Phase { get; set; }
+    public ForwardPhase Phase
+    {
+        get => (ForwardPhase)Volatile.Read(ref _phase);
+        set => Volatile.Write(ref _phase, (int)value);
+    }
 
     /// <summary>Body bytes received from the visitor.</summary>
     public long BytesReceived { get; set; }
 
     /// <summary>Body bytes sent to the visitor.</summary>
     public long BytesSent { get; set; }
+
+    /// <summary>Bytes that the response's body still lacks of its declared length, or <see cref="DeclaredLength.None"/>.</summary>
+    public long ResponseLeft { get; set; }
 
     /// <summary>The status of the response, or 0.</summary>
     public int Status { get; set; }
@@ -71,6 +79,7 @@ internal sealed class ForwardedRequest
         Phase = ForwardPhase.Idle;
         BytesReceived = 0;
         BytesSent = 0;
+        ResponseLeft = DeclaredLength.None;
         Status = 0;
         MayReadBody = null;
         Touch();
@@ -83,6 +92,13 @@ internal sealed class ForwardedRequest
 
     /// <summary>Something moved.</summary>
     public void Touch() => Volatile.Write(ref _lastProgress, Environment.TickCount64);
+
+    /// <summary>The request has been sent whole: what remains to be waited for is the response, unless that has begun already.</summary>
+    public void RequestSent()
+    {
+        Touch();
+        Interlocked.CompareExchange(ref _phase, (int)ForwardPhase.Head, (int)ForwardPhase.Upload);
+    }
 
     public void Attach(TunnelStream stream)
     {
@@ -135,10 +151,13 @@ internal enum ForwardPhase
     /// <summary>It is not under way.</summary>
     Idle,
 
+    /// <summary>Bytes of the request's body.</summary>
+    Upload,
+
     /// <summary>The response's head.</summary>
     Head,
 
-    /// <summary>Bytes of a body.</summary>
+    /// <summary>Bytes of a body, of either direction.</summary>
     Body,
 
     /// <summary>Nothing that a limit holds for: it was upgraded.</summary>

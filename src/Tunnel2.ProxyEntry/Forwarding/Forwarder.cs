@@ -103,7 +103,7 @@ internal sealed class Forwarder
             return await FailAsync(exchange, request, ProxyError.RequestHeadTooLarge, session.Name).ConfigureAwait(false);
         }
 
-        request.Phase = ForwardPhase.Head;
+        request.Phase = exchange.HasBody && !exchange.IsUpgrade ? ForwardPhase.Upload : ForwardPhase.Head;
         using var left = exchange.VisitorLeft.UnsafeRegister(static state => ((ForwardedRequest)state!).CutByVisitor(), request);
         ValueTask? requestPump = null;
         if (exchange.HasBody && !exchange.IsUpgrade)
@@ -145,6 +145,7 @@ internal sealed class Forwarder
             ResponseEnd.Complete => RequestOutcome.Completed,
             ResponseEnd.Upgraded => RequestOutcome.Upgraded,
             ResponseEnd.VisitorLeft => VisitorLeft(exchange, session),
+            _ when request.CutBy is null && stream.Failure is { Kind: StreamFailureKind.LocalReset, Reason: StreamResetReason.Cancel } => VisitorLeft(exchange, session),
             _ => await FailAsync(exchange, request, end == ResponseEnd.Malformed ? ProxyError.BackendProtocol : request.CutBy ?? stream.Failure.ToProxyError(), session.Name).ConfigureAwait(false),
         };
     }
@@ -188,7 +189,8 @@ internal sealed class Forwarder
             return RequestOutcome.VisitorAborted;
         }
 
-        if (exchange.HasResponseStarted)
+        // Bytes of a body that were written cannot be taken back, sent or not: no other answer may follow them.
+        if (exchange.HasResponseStarted || request.BytesSent > 0)
         {
             ProxyEntryLog.ResponseAborted(_logger, exchange.RequestId, name, info.LegName, request.BytesSent, info.Code);
             exchange.Abort();

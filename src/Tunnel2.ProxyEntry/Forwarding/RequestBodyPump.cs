@@ -30,10 +30,17 @@ internal static class RequestBodyPump
 
             await CopyAsync(exchange.RequestBody, request, stream).ConfigureAwait(false);
         }
-        catch (Exception)
+        catch (Exception exception)
         {
             // The visitor left, or broke its body's framing: the backend must never take what came for the whole.
-            stream.Reset(exchange.VisitorLeft.IsCancellationRequested ? StreamResetReason.Cancel : StreamResetReason.VisitorProtocol);
+            if (exception is BadHttpRequestException && exchange.CanAnswerBrokenBody && !exchange.VisitorLeft.IsCancellationRequested)
+            {
+                stream.Reset(StreamResetReason.VisitorProtocol);
+                return;
+            }
+
+            stream.Reset(StreamResetReason.Cancel);
+            exchange.Abort();
         }
     }
 
@@ -56,8 +63,14 @@ internal static class RequestBodyPump
             request.BytesReceived += buffer.Length;
             body.AdvanceTo(buffer.End);
             request.Touch();
-            if (status != StreamSendStatus.Sent || read.IsCompleted)
+            if (status != StreamSendStatus.Sent)
             {
+                return;
+            }
+
+            if (read.IsCompleted)
+            {
+                request.RequestSent();
                 return;
             }
         }

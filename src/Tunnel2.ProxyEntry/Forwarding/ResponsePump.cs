@@ -73,7 +73,7 @@ internal sealed class ResponsePump
                 await stream.WriteAsync(default, end: true).ConfigureAwait(false);
             }
 
-            return isLast ? ResponseEnd.Complete : await CopyBodyAsync(exchange, request, stream).ConfigureAwait(false);
+            return isLast ? await FinishAsync(exchange, request, 0).ConfigureAwait(false) : await CopyBodyAsync(exchange, request, stream).ConfigureAwait(false);
         }
     }
 
@@ -118,13 +118,19 @@ internal sealed class ResponsePump
                     }
 
                     var length = item.Memory.Length;
+                    if (request.ResponseLeft != DeclaredLength.None && (request.ResponseLeft -= length) < 0)
+                    {
+                        stream.Reset(StreamResetReason.BackendProtocol);
+                        return ResponseEnd.Malformed;
+                    }
+
                     writer.Write(item.Memory.Span);
                     unflushed += length;
                     request.BytesSent += length;
                     stream.ConsumeData(length);
                     if (item.IsLast)
                     {
-                        return await FinishAsync(exchange, unflushed).ConfigureAwait(false);
+                        return await FinishAsync(exchange, request, unflushed).ConfigureAwait(false);
                     }
 
                     if (unflushed >= FlushAt)
@@ -142,17 +148,23 @@ internal sealed class ResponsePump
                 case StreamItemKind.Head:
                     OnTrailers(exchange, item);
                     stream.ConsumeHead();
-                    return await FinishAsync(exchange, unflushed).ConfigureAwait(false);
+                    return await FinishAsync(exchange, request, unflushed).ConfigureAwait(false);
                 case StreamItemKind.End:
-                    return await FinishAsync(exchange, unflushed).ConfigureAwait(false);
+                    return await FinishAsync(exchange, request, unflushed).ConfigureAwait(false);
                 default:
                     return exchange.VisitorLeft.IsCancellationRequested ? ResponseEnd.VisitorLeft : ResponseEnd.StreamFailed;
             }
         }
     }
 
-    private static async ValueTask<ResponseEnd> FinishAsync(VisitorExchange exchange, int unflushed)
+    private static async ValueTask<ResponseEnd> FinishAsync(VisitorExchange exchange, ForwardedRequest request, int unflushed)
     {
+        if (request.ResponseLeft > 0)
+        {
+            // Less than was declared: no front may make a whole answer of it.
+            return ResponseEnd.Malformed;
+        }
+
         // Bytes advanced into a response that has started leave only by a flush; a response that has not started leaves whole by itself.
         if (unflushed > 0 && exchange.HasResponseStarted)
         {
@@ -191,12 +203,13 @@ internal sealed class ResponsePump
             return HeadOutcome.Malformed;
         }
 
-        if (!exchange.TryStartResponse(head))
+        if (!DeclaredLength.TryRead(head, out var length) || !exchange.TryStartResponse(head))
         {
             return HeadOutcome.Malformed;
         }
 
         request.Status = head.Status;
+        request.ResponseLeft = exchange.ResponseMayHaveBody ? length : DeclaredLength.None;
         return HeadOutcome.Final;
     }
 

@@ -38,6 +38,9 @@ internal abstract class VisitorExchange
     /// <summary>An id for log lines. May cost something: only for failures.</summary>
     public abstract string RequestId { get; }
 
+    /// <summary>Whether a visitor whose body turned out to be broken can be told so, because its connection has not ended.</summary>
+    public virtual bool CanAnswerBrokenBody => true;
+
     /// <summary>The request's body.</summary>
     public abstract PipeReader RequestBody { get; }
 

@@ -55,6 +55,9 @@ internal sealed class HttpContextExchange : VisitorExchange
     /// <inheritdoc/>
     public override string RequestId => _http.TraceIdentifier;
 
+    /// <summary>A body of known length has no framing to break: if it does not come whole, nobody is there any more.</summary>
+    public override bool CanAnswerBrokenBody => _http.Request.ContentLength is null;
+
     /// <inheritdoc/>
     public override PipeReader RequestBody => _http.Request.BodyReader;
 
@@ -66,7 +69,8 @@ internal sealed class HttpContextExchange : VisitorExchange
 
     /// <inheritdoc/>
     public override bool ResponseMayHaveBody =>
-        !HttpMethods.IsHead(_http.Request.Method) && _http.Response.StatusCode is not StatusCodes.Status204NoContent and not StatusCodes.Status304NotModified;
+        !HttpMethods.IsHead(_http.Request.Method)
+        && _http.Response.StatusCode is not StatusCodes.Status204NoContent and not StatusCodes.Status205ResetContent and not StatusCodes.Status304NotModified;
 
     /// <inheritdoc/>
     public override CancellationToken VisitorLeft => _http.RequestAborted;
