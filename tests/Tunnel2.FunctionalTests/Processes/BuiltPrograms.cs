@@ -37,8 +37,9 @@ internal static class BuiltPrograms
     {
         var path = Path.Combine(_repository, project, "bin", _flavour, file);
         Assert.True(File.Exists(path), $"{path} is not built.");
-        // A working folder without an appsettings.json that would be read.
-        return ProcessRunner.Start("dotnet", [path, .. arguments], environment, Path.GetTempPath());
+        // A working folder without an appsettings.json that would be read. A shell starts background jobs with SIGINT ignored, which the
+        // runtime respects and children inherit: the tests may be such a job.
+        return ProcessRunner.Start("env", ["--default-signal=INT", "dotnet", path, .. arguments], environment, Path.GetTempPath());
     }
 
     private static string FindRepository()

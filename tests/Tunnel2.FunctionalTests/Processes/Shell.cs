@@ -13,16 +13,22 @@ internal static class Shell
     }
 
     /// <summary>Runs a pipeline in bash; it fails where one of its commands fails. <paramref name="arguments"/> are $1, $2 and so on.</summary>
-    public static Task<ShellResult> RunBashAsync(string pipeline, params string[] arguments) =>
-        RunAsync("bash", ["-c", $"set -o pipefail; {pipeline}", "bash", .. arguments]);
+    public static Task<ShellResult> RunBashAsync(string pipeline, params string[] arguments) => RunBashAsync(Limits.Work, pipeline, arguments);
+
+    /// <summary>Runs a pipeline in bash that may take as long as <paramref name="limit"/>.</summary>
+    public static async Task<ShellResult> RunBashAsync(TimeSpan limit, string pipeline, params string[] arguments)
+    {
+        await using var process = ProcessRunner.Start("bash", ["-c", $"set -o pipefail; {pipeline}", "bash", .. arguments]);
+        return await FinishAsync(process, limit);
+    }
 
     /// <summary>Runs curl, silent apart from errors, with a time limit.</summary>
     public static Task<ShellResult> CurlAsync(params string[] arguments) => RunAsync("curl", ["-sS", "--max-time", "60", .. arguments]);
 
     /// <summary>Waits for the end of a started process.</summary>
-    public static async Task<ShellResult> FinishAsync(ProcessRunner process)
+    public static async Task<ShellResult> FinishAsync(ProcessRunner process, TimeSpan? limit = null)
     {
-        var exitCode = await process.WaitForExitAsync(Limits.Work);
+        var exitCode = await process.WaitForExitAsync(limit ?? Limits.Work);
         return new ShellResult(exitCode, string.Join('\n', process.Lines));
     }
 

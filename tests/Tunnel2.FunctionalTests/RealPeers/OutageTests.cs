@@ -77,4 +77,22 @@ public sealed class OutageTests
         // The exchange is over for the agent too, which lets the backend's connection go.
         await tunnel.Agent.WaitForLineAsync(static line => line.Contains("GET /sse", StringComparison.Ordinal));
     }
+
+    [Fact]
+    public async Task An_agent_that_was_frozen_for_a_while_goes_on_with_the_same_download()
+    {
+        await using var tunnel = await RealTunnel.StartAsync();
+        await using var curl = ProcessRunner.Start("curl", ["-sSN", "-m", "30", $"{tunnel.Url}/sse?count=40&interval=50"]);
+        await curl.WaitForLineAsync(static line => line == "id: 3");
+        tunnel.Agent.Suspend();
+        // A visitor who comes meanwhile and gives up must not be in the way of the others afterwards.
+        var impatient = await Shell.CurlAsync("--max-time", "3", $"{tunnel.Url}/hash/1");
+        Assert.Equal(28, impatient.ExitCode);
+
+        tunnel.Agent.Resume();
+
+        Assert.Equal(0, await curl.WaitForExitAsync());
+        Assert.Equal(40, curl.Lines.Count(static line => line.StartsWith("id: ", StringComparison.Ordinal)));
+        (await Shell.CurlAsync("--fail", $"{tunnel.Url}/hash/1")).EnsureSuccess();
+    }
 }
