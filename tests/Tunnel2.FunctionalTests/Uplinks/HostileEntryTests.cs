@@ -5,8 +5,8 @@ using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
-using Tunnel2.Protocol.Headers;
 using Tunnel2.Protocol.Handshake;
+using Tunnel2.Protocol.Headers;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Uplinks;
