@@ -189,7 +189,16 @@ internal sealed class BackendExchange
             requestPump = RequestPump.RunAsync(stream, connection.Transport, plan.Framing, plan.ContentLength - sentBody, _context.Buffers, _counters).Preserve();
         }
 
-        var (outcome, failure, reusable) = await RespondAsync(stream, plan, connection).ConfigureAwait(false);
+        var (outcome, failure, reusable) = (AttemptOutcome.Failed, new BackendFailure(StreamResetReason.Internal, StreamResetDetail.None), false);
+        try
+        {
+            (outcome, failure, reusable) = await RespondAsync(stream, plan, connection).ConfigureAwait(false);
+        }
+        catch (Exception) when (requestPump is not null)
+        {
+            // A fault of ours. Stream and connection are let go of only when the request's pump has: it is made to end below.
+        }
+
         if (requestPump is { } pump)
         {
             if (outcome != AttemptOutcome.Answered)
@@ -386,7 +395,16 @@ internal sealed class BackendExchange
 
         _counters.ResponseBytes += first.Length;
         connection.ReturnBuffer();
-        var end = await RawResponsePump.RunAsync(stream, connection, _counters).ConfigureAwait(false);
+        var end = new ResponseBodyEnd(new BackendFailure(StreamResetReason.Internal, StreamResetDetail.None), false, 0);
+        try
+        {
+            end = await RawResponsePump.RunAsync(stream, connection, _counters).ConfigureAwait(false);
+        }
+        catch (Exception)
+        {
+            // A fault of ours: the request's pump is made to end below, before anything is let go of.
+        }
+
         if (!end.IsComplete)
         {
             connection.Transport.Abort();
