@@ -24,7 +24,7 @@ internal sealed class BackendConnection : IDisposable
     /// <summary>Whether an earlier exchange has used it: then the backend may have closed it meanwhile.</summary>
     public bool IsReused { get; set; }
 
-    /// <summary>When it became idle, in milliseconds of <see cref="Environment.TickCount64"/>.</summary>
+    /// <summary>When it became idle, a timestamp of the pool's time provider.</summary>
     public long IdleSince { get; set; }
 
     /// <summary>The buffer of the running exchange; null between exchanges.</summary>

@@ -15,12 +15,14 @@ internal sealed class BackendPool : IDisposable
     private readonly BackendConnector _connector;
     private readonly Lock _gate = new();
     private readonly List<BackendConnection> _idle = [];
+    private readonly TimeProvider _timeProvider;
     private readonly ITimer _sweep;
     private bool _disposed;
 
     public BackendPool(BackendConnector connector, TimeProvider timeProvider)
     {
         _connector = connector;
+        _timeProvider = timeProvider;
         _sweep = timeProvider.CreateTimer(static self => ((BackendPool)self!).Sweep(), this, _sweepPeriod, _sweepPeriod);
     }
 
@@ -74,7 +76,7 @@ internal sealed class BackendPool : IDisposable
     {
         connection.ReturnBuffer();
         connection.IsReused = true;
-        connection.IdleSince = Environment.TickCount64;
+        connection.IdleSince = _timeProvider.GetTimestamp();
         lock (_gate)
         {
             if (!_disposed && _idle.Count < MaxIdle)
@@ -104,24 +106,28 @@ internal sealed class BackendPool : IDisposable
         }
     }
 
-    /// <summary>Closes what has been idle for long, or was closed by the backend. The oldest are at the front.</summary>
+    /// <summary>Closes what has been idle for long, or was closed by the backend: a closed one must not keep its descriptor till then.</summary>
     private void Sweep()
     {
         List<BackendConnection>? dead = null;
-        var now = Environment.TickCount64;
+        var now = _timeProvider.GetTimestamp();
         lock (_gate)
         {
-            var expired = 0;
-            while (expired < _idle.Count && now - _idle[expired].IdleSince > _idleLimit.TotalMilliseconds)
+            var kept = 0;
+            for (var i = 0; i < _idle.Count; i++)
             {
-                expired++;
+                var connection = _idle[i];
+                if (_timeProvider.GetElapsedTime(connection.IdleSince, now) > _idleLimit || !connection.Transport.IsIdleAndOpen())
+                {
+                    (dead ??= []).Add(connection);
+                }
+                else
+                {
+                    _idle[kept++] = connection;
+                }
             }
 
-            if (expired > 0)
-            {
-                dead = _idle.GetRange(0, expired);
-                _idle.RemoveRange(0, expired);
-            }
+            _idle.RemoveRange(kept, _idle.Count - kept);
         }
 
         foreach (var connection in dead ?? [])

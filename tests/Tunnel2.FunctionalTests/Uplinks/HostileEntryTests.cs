@@ -46,6 +46,27 @@ public sealed class HostileEntryTests
         Assert.Equal(0, agent.Events.ReadyCount.Value);
     }
 
+    [Theory]
+    [InlineData(RejectCode.Unauthorized, RejectionReason.Unauthorized)]
+    [InlineData(RejectCode.NameTaken, RejectionReason.NameTaken)]
+    [InlineData(RejectCode.InvalidName, RejectionReason.NameNotAllowed)]
+    [InlineData(RejectCode.NameNotAllowed, RejectionReason.NameNotAllowed)]
+    [InlineData(RejectCode.VersionNotSupported, RejectionReason.VersionUnsupported)]
+    [InlineData(RejectCode.Malformed, RejectionReason.Other)]
+    [InlineData((RejectCode)999, RejectionReason.Other)]
+    public async Task A_refusal_for_good_ends_the_agent_and_says_why(RejectCode code, RejectionReason reason)
+    {
+        await using var server = RawTcpServer.Start(async connection =>
+        {
+            await connection.WriteAsync(new RejectMessage(code, TimeSpan.Zero, "no way").ToFrame());
+            await connection.WaitForEndAsync();
+        });
+        await using var agent = AgentFixture.Start(AgentFixture.Options(server.Port, 1));
+        Assert.Equal(AgentExitCode.Rejected, await agent.Completion.WaitAsync(_long));
+        var end = Assert.Single(agent.Events.Ends);
+        Assert.Equal((ConnectionEndReason.RejectedPermanently, reason, "no way"), (end.Reason, end.Rejection?.Reason, end.Rejection?.Text));
+    }
+
     [Fact]
     public async Task A_refusal_for_now_is_not_the_end()
     {
@@ -119,6 +140,7 @@ public sealed class HostileEntryTests
             Assert.True(reason == StreamResetReason.VisitorProtocol, $"{what}: {reason}");
 
             // The session goes on.
+            await uplink.SendAsync(UplinkFrames.Rst(_first, StreamResetReason.None));
             await uplink.SyncAsync();
         });
 
@@ -144,7 +166,8 @@ public sealed class HostileEntryTests
                 await uplink.SendAsync(UplinkFrames.Request(_first, method: "POST", end: false, fields: ("Content-Length", "5")));
                 await uplink.SendAsync(UplinkFrames.Data(_first, body, end));
                 await seen.WaitAsync();
-                Assert.Equal(FrameType.Rst, (await uplink.ReadUntilAsync(FrameType.Rst)).Type);
+                Assert.Equal(StreamResetReason.VisitorProtocol, (await uplink.ReadUntilAsync(FrameType.Rst)).Rst.Reason);
+                await uplink.SendAsync(UplinkFrames.Rst(_first, StreamResetReason.None));
                 await uplink.SyncAsync();
             });
     }

@@ -1,0 +1,76 @@
+using System.Net.Sockets;
+using Tunnel2.Client.Core.Backend;
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.Client.Tests.Backend;
+
+public sealed class BackendConnectorTests
+{
+    [Theory]
+    [InlineData(SocketError.ConnectionRefused, StreamResetDetail.ConnectionRefused)]
+    [InlineData(SocketError.TimedOut, StreamResetDetail.ConnectTimeout)]
+    [InlineData(SocketError.OperationAborted, StreamResetDetail.ConnectTimeout)]
+    [InlineData(SocketError.HostNotFound, StreamResetDetail.NameNotResolved)]
+    [InlineData(SocketError.TryAgain, StreamResetDetail.NameNotResolved)]
+    [InlineData(SocketError.NoData, StreamResetDetail.NameNotResolved)]
+    [InlineData(SocketError.HostUnreachable, StreamResetDetail.Unreachable)]
+    [InlineData(SocketError.NetworkUnreachable, StreamResetDetail.Unreachable)]
+    [InlineData(SocketError.AccessDenied, StreamResetDetail.Unreachable)]
+    public void A_failed_connect_has_its_word_on_the_wire(SocketError error, StreamResetDetail detail) =>
+        Assert.Equal(new BackendFailure(StreamResetReason.BackendConnect, detail), BackendFailure.FromConnect(error));
+
+    [Theory]
+    [InlineData("127.0.0.1")]
+    [InlineData("localhost")]
+    public async Task A_port_where_nobody_listens_refuses(string host)
+    {
+        var (connection, failure) = await Connector(host, FreePort.Next()).ConnectAsync(CancellationToken.None);
+        Assert.Null(connection);
+        Assert.Equal(BackendFailure.Connect(StreamResetDetail.ConnectionRefused), failure);
+    }
+
+    [Theory]
+    [InlineData("127.0.0.1")]
+    [InlineData("localhost")]
+    public async Task A_port_where_somebody_listens_gives_a_connection_each_time(string host)
+    {
+        await using var server = RawTcpServer.Start(static connection => connection.WaitForEndAsync());
+        var connector = Connector(host, server.Port);
+        for (var i = 1; i <= 3; i++)
+        {
+            var (connection, failure) = await connector.ConnectAsync(CancellationToken.None);
+            Assert.NotNull(connection);
+            Assert.True(failure.IsNone);
+            Assert.True(connection.Transport.IsIdleAndOpen());
+            await server.ConnectionsAccepted.WaitForAsync(i);
+            connection.Dispose();
+            await server.ConnectionsDone.WaitForAsync(i);
+        }
+    }
+
+    [Fact]
+    public async Task Whoever_gives_up_gets_no_connection()
+    {
+        using var cancelled = new CancellationTokenSource();
+        await cancelled.CancelAsync();
+        var (connection, failure) = await Connector("127.0.0.1", FreePort.Next()).ConnectAsync(cancelled.Token);
+        Assert.Null(connection);
+        Assert.Equal(StreamResetReason.BackendConnect, failure.Reason);
+    }
+
+    [Fact]
+    public async Task A_tls_handshake_that_does_not_answer_has_the_same_limit_as_the_connect()
+    {
+        await using var server = RawTcpServer.Start(static connection => connection.WaitForEndAsync());
+        var connector = new BackendConnector(new BackendTarget(true, "127.0.0.1", server.Port), TimeSpan.FromMilliseconds(50), new BufferPool());
+        var (connection, failure) = await connector.ConnectAsync(CancellationToken.None);
+        Assert.Null(connection);
+        Assert.Equal(BackendFailure.Connect(StreamResetDetail.ConnectTimeout), failure);
+        await server.ConnectionsDone.WaitForAsync(1);
+    }
+
+    private static BackendConnector Connector(string host, int port) => new(new BackendTarget(false, host, port), TimeSpan.FromSeconds(5), new BufferPool());
+}

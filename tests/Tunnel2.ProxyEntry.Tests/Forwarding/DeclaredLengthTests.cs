@@ -1,0 +1,60 @@
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Forwarding;
+
+namespace Tunnel2.ProxyEntry.Tests.Forwarding;
+
+public sealed class DeclaredLengthTests
+{
+    [Fact]
+    public void Without_the_field_there_is_no_length()
+    {
+        Assert.True(TryRead(out var length, ("X-Length", "5"), ("Content-Typing", "7")));
+        Assert.Equal(DeclaredLength.None, length);
+    }
+
+    [Theory]
+    [InlineData("0", 0)]
+    [InlineData("5", 5)]
+    [InlineData("9223372036854775807", long.MaxValue)]
+    public void A_number_is_the_length_in_any_case_of_the_name(string value, long expected)
+    {
+        foreach (var name in new[] { "Content-Length", "content-length", "CONTENT-LENGTH" })
+        {
+            Assert.True(TryRead(out var length, ("A", "b"), (name, value)));
+            Assert.Equal(expected, length);
+        }
+    }
+
+    [Theory]
+    [InlineData("")]
+    [InlineData("-1")]
+    [InlineData("+1")]
+    [InlineData("1 ")]
+    [InlineData("0x1")]
+    [InlineData("1,1")]
+    [InlineData("9223372036854775808")]
+    public void What_is_no_number_is_refused(string value) => Assert.False(TryRead(out _, ("Content-Length", value)));
+
+    [Fact]
+    public void The_same_twice_is_once_and_two_different_ones_are_refused()
+    {
+        Assert.True(TryRead(out var length, ("Content-Length", "5"), ("content-length", "05")));
+        Assert.Equal(5, length);
+        Assert.False(TryRead(out _, ("Content-Length", "5"), ("Content-Length", "0")));
+    }
+
+    private static bool TryRead(out long length, params (string Name, string Value)[] fields)
+    {
+        var buffer = new byte[1000];
+        var writer = new HeaderBlockWriter(buffer);
+        writer.BeginResponse(HeaderBlockFlags.None, 200, "OK"u8);
+        foreach (var (name, value) in fields)
+        {
+            writer.AddField(name, value);
+        }
+
+        Assert.Equal(ProtocolError.None, HeaderBlock.TryRead(buffer.AsSpan(0, writer.Complete()), out var head));
+        return DeclaredLength.TryRead(head, out length);
+    }
+}

@@ -1,0 +1,39 @@
+using Tunnel2.Protocol.Errors;
+using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Forwarding;
+
+namespace Tunnel2.ProxyEntry.Tests.Forwarding;
+
+public sealed class ForwardedRequestTests
+{
+    [Theory]
+    [InlineData(nameof(ForwardPhase.Upload), nameof(ForwardPhase.Head))]
+    [InlineData(nameof(ForwardPhase.Body), nameof(ForwardPhase.Body))]
+    [InlineData(nameof(ForwardPhase.Head), nameof(ForwardPhase.Head))]
+    [InlineData(nameof(ForwardPhase.Upgraded), nameof(ForwardPhase.Upgraded))]
+    public void A_request_that_was_sent_waits_for_the_head_unless_the_answer_has_begun(string before, string after)
+    {
+        var request = new ForwardedRequest { Phase = Enum.Parse<ForwardPhase>(before) };
+        request.RequestSent();
+        Assert.Equal(after, request.Phase.ToString());
+    }
+
+    [Fact]
+    public void A_request_without_a_stream_cannot_be_cut()
+    {
+        var request = new ForwardedRequest();
+        request.Begin();
+        request.Cut(ProxyError.BackendTimeout, StreamResetReason.BackendTimeout);
+        Assert.Null(request.CutBy);
+    }
+
+    [Fact]
+    public void The_next_request_knows_nothing_of_the_one_before()
+    {
+        var request = new ForwardedRequest { Phase = ForwardPhase.Body, BytesReceived = 1, BytesSent = 2, ResponseLeft = 3, Status = 200, MayReadBody = new TaskCompletionSource() };
+        request.Begin();
+        Assert.Equal(
+            (ForwardPhase.Idle, 0L, 0L, DeclaredLength.None, 0, null),
+            (request.Phase, request.BytesReceived, request.BytesSent, request.ResponseLeft, request.Status, request.MayReadBody));
+    }
+}

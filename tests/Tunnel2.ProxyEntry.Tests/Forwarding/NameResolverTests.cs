@@ -1,0 +1,86 @@
+using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Tests.Configuration;
+using Tunnel2.ProxyEntry.Tests.Sessions;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.ProxyEntry.Tests.Forwarding;
+
+public sealed class NameResolverTests
+{
+    private readonly ManualTimeProvider _time = new();
+    private readonly InMemorySessionDirectory _directory;
+
+    public NameResolverTests() => _directory = new InMemorySessionDirectory(_time);
+
+    [Fact]
+    public async Task A_name_leads_to_its_session_in_each_of_its_forms()
+    {
+        var session = Sample.Session("web");
+        await _directory.RegisterAsync(session, CancellationToken.None);
+        var resolver = new NameResolver(SettingsFixture.LoadValid("TestMode=true"), _directory, _time);
+        foreach (var (host, target, rest) in new[]
+        {
+            ("web.localhost", "/session/web/a", "/session/web/a"), ("WEB-E1.LOCALHOST:1", "/a", "/a"), ("127.0.0.1", "/session/web/a?b", "/a?b"), ("", "/session/web", "/"),
+        })
+        {
+            var forwarded = target;
+            Assert.Null(resolver.Resolve(host, ref forwarded, out var found));
+            Assert.Same(session, found);
+            Assert.Equal(rest, forwarded);
+        }
+    }
+
+    [Fact]
+    public void For_thirty_seconds_after_the_start_every_name_may_come_back()
+    {
+        var resolver = new NameResolver(SettingsFixture.LoadValid(), _directory, _time);
+        Assert.Equal(ProxyError.AgentOffline, Resolve(resolver, "nobody.localhost"));
+        _time.Advance(TimeSpan.FromSeconds(29.9));
+        Assert.Equal(ProxyError.AgentOffline, Resolve(resolver, "nobody.localhost"));
+        _time.Advance(TimeSpan.FromSeconds(0.1));
+        Assert.Equal(ProxyError.UnknownName, Resolve(resolver, "nobody.localhost"));
+    }
+
+    [Fact]
+    public void A_configured_name_is_known_for_ever()
+    {
+        var resolver = new NameResolver(SettingsFixture.LoadValid("Agents:a:TokenHash=" + SettingsFixture.HashSetting("x"), "Agents:a:Names=shop,blog-*"), _directory, _time);
+        _time.Advance(TimeSpan.FromDays(100));
+        Assert.Equal(ProxyError.AgentOffline, Resolve(resolver, "shop.localhost"));
+        Assert.Equal(ProxyError.UnknownName, Resolve(resolver, "blog-1.localhost"));
+    }
+
+    [Theory]
+    [InlineData("example.org", nameof(ProxyError.UnknownHost))]
+    [InlineData("localhost", nameof(ProxyError.UnknownHost))]
+    [InlineData("", nameof(ProxyError.UnknownHost))]
+    [InlineData("a b", nameof(ProxyError.InvalidHost))]
+    public void A_host_that_is_none_of_ours_is_not_looked_up(string host, string expected) =>
+        Assert.Equal(expected, Resolve(new NameResolver(SettingsFixture.LoadValid(), _directory, _time), host).ToString());
+
+    [Fact]
+    public void Looking_up_allocates_nothing()
+    {
+        var resolver = new NameResolver(SettingsFixture.LoadValid(), _directory, _time);
+        var target = "/";
+        resolver.Resolve("nobody.localhost", ref target, out _);
+        var before = GC.GetAllocatedBytesForCurrentThread();
+        for (var i = 0; i < 100; i++)
+        {
+            resolver.Resolve("nobody.localhost:8080", ref target, out _);
+        }
+
+        Assert.Equal(0, GC.GetAllocatedBytesForCurrentThread() - before);
+    }
+
+    private static ProxyError? Resolve(NameResolver resolver, string host)
+    {
+        var target = "/session/web/x";
+        var error = resolver.Resolve(host, ref target, out var session);
+        Assert.Equal("/session/web/x", target);
+        Assert.Null(session);
+        return error;
+    }
+}

@@ -1,0 +1,121 @@
+using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.ProxyEntry.Tests.Sessions;
+
+public sealed class InMemorySessionDirectoryTests
+{
+    private readonly ManualTimeProvider _time = new();
+    private readonly InMemorySessionDirectory _directory;
+
+    public InMemorySessionDirectoryTests() => _directory = new InMemorySessionDirectory(_time);
+
+    [Fact]
+    public async Task A_registered_name_leads_to_its_session_and_no_other()
+    {
+        var session = Sample.Session("web");
+        var result = await RegisterAsync(session);
+        Assert.Equal((RegistrationStatus.Registered, 1L, null), (result.Status, result.Epoch, result.Superseded));
+        Assert.Equal(NameState.Online, _directory.Find("web", out var found));
+        Assert.Same(session, found);
+        Assert.Equal(NameState.Unknown, _directory.Find("we", out found));
+        Assert.Null(found);
+        Assert.Equal(1, _directory.Count);
+        Assert.Same(session, Assert.Single(_directory.Snapshot()));
+    }
+
+    [Fact]
+    public async Task The_same_identity_takes_its_name_over_with_a_higher_epoch()
+    {
+        var (older, younger) = (Sample.Session("web"), Sample.Session("web"));
+        var first = await RegisterAsync(older);
+        var second = await RegisterAsync(younger);
+        Assert.Same(older, second.Superseded);
+        Assert.True(second.Epoch > first.Epoch);
+        Assert.Equal(1, _directory.Count);
+
+        // What the older session does when it ends must not touch the younger one.
+        await _directory.UnregisterAsync("web", first.Epoch, CancellationToken.None);
+        Assert.Equal(NameState.Online, _directory.Find("web", out var found));
+        Assert.Same(younger, found);
+        Assert.Equal(1, _directory.Count);
+    }
+
+    [Fact]
+    public async Task Another_identity_is_refused_as_long_as_the_name_is_held_and_no_longer()
+    {
+        var first = await RegisterAsync(Sample.Session("web", "a"));
+        var other = Sample.Session("web", "b");
+        Assert.Equal(RegistrationStatus.NameTaken, (await RegisterAsync(other)).Status);
+        Assert.Equal(1, _directory.Count);
+        await _directory.UnregisterAsync("web", first.Epoch, CancellationToken.None);
+        var again = await RegisterAsync(other);
+        Assert.Equal((RegistrationStatus.Registered, null), (again.Status, again.Superseded));
+        Assert.True(again.Epoch > first.Epoch);
+    }
+
+    [Fact]
+    public async Task A_name_is_known_for_a_day_after_its_session_and_then_forgotten()
+    {
+        var registration = await RegisterAsync(Sample.Session("web"));
+        await _directory.UnregisterAsync("web", registration.Epoch, CancellationToken.None);
+        Assert.Equal(0, _directory.Count);
+        Assert.Empty(_directory.Snapshot());
+        Assert.Equal(NameState.Offline, _directory.Find("web", out _));
+        _time.Advance(InMemorySessionDirectory.Memory - TimeSpan.FromSeconds(1));
+        Assert.Equal(NameState.Offline, _directory.Find("web", out _));
+        _time.Advance(TimeSpan.FromSeconds(1));
+        Assert.Equal(NameState.Unknown, _directory.Find("web", out _));
+    }
+
+    [Fact]
+    public async Task Leaving_twice_counts_once()
+    {
+        var registration = await RegisterAsync(Sample.Session("web"));
+        await RegisterAsync(Sample.Session("other"));
+        await _directory.UnregisterAsync("web", registration.Epoch, CancellationToken.None);
+        await _directory.UnregisterAsync("web", registration.Epoch, CancellationToken.None);
+        await _directory.UnregisterAsync("nobody", 1, CancellationToken.None);
+        Assert.Equal(1, _directory.Count);
+    }
+
+    [Fact]
+    public async Task No_more_names_than_the_limit_are_remembered()
+    {
+        for (var i = 0; i <= InMemorySessionDirectory.MaxRemembered; i++)
+        {
+            var registration = await RegisterAsync(Sample.Session($"n{i}"));
+            await _directory.UnregisterAsync($"n{i}", registration.Epoch, CancellationToken.None);
+        }
+
+        Assert.Equal(NameState.Unknown, _directory.Find("n0", out _));
+        Assert.Equal(NameState.Offline, _directory.Find("n1", out _));
+        Assert.Equal(NameState.Offline, _directory.Find($"n{InMemorySessionDirectory.MaxRemembered}", out _));
+    }
+
+    [Fact]
+    public async Task A_name_that_came_back_is_not_forgotten_with_its_past()
+    {
+        var first = await RegisterAsync(Sample.Session("web"));
+        await _directory.UnregisterAsync("web", first.Epoch, CancellationToken.None);
+        await RegisterAsync(Sample.Session("web"));
+        _time.Advance(InMemorySessionDirectory.Memory + TimeSpan.FromSeconds(1));
+        var other = await RegisterAsync(Sample.Session("other"));
+        await _directory.UnregisterAsync("other", other.Epoch, CancellationToken.None);
+        Assert.Equal(NameState.Online, _directory.Find("web", out _));
+    }
+
+    [Fact]
+    public void Who_somebody_is_never_shows_a_secret()
+    {
+        byte[] key = [.. "0123456789abcdef"u8];
+        Assert.Equal("anonymous", AgentIdentity.OfInstance(key).ToString());
+        Assert.DoesNotContain("0123456789abcdef", AgentIdentity.OfInstance(key).Value, StringComparison.Ordinal);
+        Assert.Equal("shop", AgentIdentity.OfToken("shop").ToString());
+        Assert.Equal(AgentIdentity.OfInstance(key), AgentIdentity.OfInstance([.. key]));
+        Assert.NotEqual(AgentIdentity.OfInstance(key), AgentIdentity.OfToken("anonymous"));
+        Assert.NotEqual(AgentIdentity.OfToken("a"), AgentIdentity.OfToken("b"));
+    }
+
+    private Task<RegistrationResult> RegisterAsync(EntrySession session) => _directory.RegisterAsync(session, CancellationToken.None).AsTask();
+}
