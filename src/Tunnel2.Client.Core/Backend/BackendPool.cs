@@ -9,6 +9,9 @@ internal sealed class BackendPool : IDisposable
     /// <summary>More idle connections than this are closed at once.</summary>
     public const int MaxIdle = 4096;
 
+    /// <summary>A sweep asks the system about this many, the oldest: requests wait for the gate meanwhile.</summary>
+    private const int MaxLookedAt = 64;
+
     private static readonly TimeSpan _idleLimit = TimeSpan.FromSeconds(55);
     private static readonly TimeSpan _sweepPeriod = TimeSpan.FromSeconds(5);
 
@@ -117,7 +120,7 @@ internal sealed class BackendPool : IDisposable
             for (var i = 0; i < _idle.Count; i++)
             {
                 var connection = _idle[i];
-                if (_timeProvider.GetElapsedTime(connection.IdleSince, now) > _idleLimit || !connection.Transport.IsIdleAndOpen())
+                if (_timeProvider.GetElapsedTime(connection.IdleSince, now) > _idleLimit || (i < MaxLookedAt && !connection.Transport.IsIdleAndOpen()))
                 {
                     (dead ??= []).Add(connection);
                 }
