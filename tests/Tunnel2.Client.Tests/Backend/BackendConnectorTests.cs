@@ -65,12 +65,12 @@ public sealed class BackendConnectorTests
     public async Task A_tls_handshake_that_does_not_answer_has_the_same_limit_as_the_connect()
     {
         await using var server = RawTcpServer.Start(static connection => connection.WaitForEndAsync());
-        var connector = new BackendConnector(new BackendTarget(true, "127.0.0.1", server.Port), TimeSpan.FromMilliseconds(50), new BufferPool());
+        var connector = new BackendConnector(new BackendTarget(true, "127.0.0.1", server.Port), new BufferPool()) { Timeout = TimeSpan.FromMilliseconds(50) };
         var (connection, failure) = await connector.ConnectAsync(CancellationToken.None);
         Assert.Null(connection);
         Assert.Equal(BackendFailure.Connect(StreamResetDetail.ConnectTimeout), failure);
         await server.ConnectionsDone.WaitForAsync(1);
     }
 
-    private static BackendConnector Connector(string host, int port) => new(new BackendTarget(false, host, port), TimeSpan.FromSeconds(5), new BufferPool());
+    private static BackendConnector Connector(string host, int port) => new(new BackendTarget(false, host, port), new BufferPool());
 }

@@ -12,7 +12,7 @@ public sealed class BackendPoolTests : IDisposable
     private readonly BackendPool _pool;
 
     public BackendPoolTests() =>
-        _pool = new BackendPool(new BackendConnector(new BackendTarget(false, "127.0.0.1", 1), TimeSpan.FromSeconds(1), _buffers), _time);
+        _pool = new BackendPool(new BackendConnector(new BackendTarget(false, "127.0.0.1", 1), _buffers), _time);
 
     [Fact]
     public void The_connection_that_was_used_last_is_used_next()

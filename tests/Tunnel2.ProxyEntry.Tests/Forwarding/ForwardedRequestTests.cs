@@ -23,7 +23,7 @@ public sealed class ForwardedRequestTests
     {
         var request = new ForwardedRequest();
         request.Begin();
-        request.Cut(ProxyError.BackendTimeout, StreamResetReason.BackendTimeout);
+        request.Cut(request.Use, ProxyError.BackendTimeout, StreamResetReason.BackendTimeout);
         Assert.Null(request.CutBy);
     }
 
