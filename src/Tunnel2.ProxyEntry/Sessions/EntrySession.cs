@@ -1,4 +1,5 @@
 using Tunnel2.Multiplexing.Session;
+using Tunnel2.ProxyEntry.Configuration;
 
 namespace Tunnel2.ProxyEntry.Sessions;
 
@@ -16,6 +17,9 @@ internal sealed class EntrySession
     public required string Name { get; init; }
 
     public required AgentIdentity Identity { get; init; }
+
+    /// <summary>By what the agent was admitted; null without a token or certificate.</summary>
+    public AgentGrant? Grant { get; init; }
 
     public required string AgentVersion { get; init; }
 
