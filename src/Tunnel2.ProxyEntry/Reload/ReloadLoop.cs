@@ -7,27 +7,36 @@ internal sealed class ReloadLoop : IAsyncDisposable
     public static readonly TimeSpan Period = TimeSpan.FromSeconds(2);
 
     private readonly IReadOnlyList<IReloadable> _reloadables;
-    private readonly PeriodicTimer _timer;
+    private readonly TimeProvider _timeProvider;
+    private PeriodicTimer? _timer;
     private Task _loop = Task.CompletedTask;
 
     public ReloadLoop(IReadOnlyList<IReloadable> reloadables, TimeProvider timeProvider)
     {
         _reloadables = reloadables;
-        _timer = new PeriodicTimer(Period, timeProvider);
+        _timeProvider = timeProvider;
     }
 
-    public void Start() => _loop = RunAsync();
+    /// <summary>Starts it; with nothing to look at there is no loop.</summary>
+    public void Start()
+    {
+        if (_reloadables.Count > 0)
+        {
+            _timer = new PeriodicTimer(Period, _timeProvider);
+            _loop = RunAsync(_timer);
+        }
+    }
 
     /// <inheritdoc/>
     public async ValueTask DisposeAsync()
     {
-        _timer.Dispose();
+        _timer?.Dispose();
         await _loop.ConfigureAwait(false);
     }
 
-    private async Task RunAsync()
+    private async Task RunAsync(PeriodicTimer timer)
     {
-        while (await _timer.WaitForNextTickAsync().ConfigureAwait(false))
+        while (await timer.WaitForNextTickAsync().ConfigureAwait(false))
         {
             foreach (var reloadable in _reloadables)
             {

@@ -67,7 +67,7 @@ internal sealed class UplinkAcceptor
         try
         {
             // One limit for all of the handshake: what TLS took is gone.
-            var left = ProtocolLimits.HandshakeTimeout - (peer.Connected == 0 ? TimeSpan.Zero : _timeProvider.GetElapsedTime(peer.Connected));
+            var left = ProtocolLimits.HandshakeTimeout - (peer.Connected is { } connected ? _timeProvider.GetElapsedTime(connected) : TimeSpan.Zero);
             var first = await HandshakeFrameReader.ReadAsync(
                 transport, static type => type is FrameType.Hello or FrameType.Join, left > TimeSpan.Zero ? left : TimeSpan.Zero, _timeProvider, stopping).ConfigureAwait(false);
             if (first.Status != HandshakeReadStatus.Frame)

@@ -7,8 +7,8 @@ namespace Tunnel2.ProxyEntry.Uplink;
 /// <summary>What is known of whoever connects before its first frame. Immutable.</summary>
 /// <param name="Address">Its address; null where there is none, as in a test.</param>
 /// <param name="Certificate">The certificate it showed, or null.</param>
-/// <param name="Connected">When it connected, a timestamp of the time provider: the handshake's limit counts from here; 0 is now.</param>
-internal readonly record struct UplinkPeer(IPAddress? Address, AgentCertificate? Certificate = null, long Connected = 0)
+/// <param name="Connected">When it connected, a timestamp of the time provider: the handshake's limit counts from here; null: from now.</param>
+internal readonly record struct UplinkPeer(IPAddress? Address, AgentCertificate? Certificate = null, long? Connected = null)
 {
     /// <summary>The peer of a socket that was just accepted.</summary>
     public static UplinkPeer Of(Socket socket, long connected)
