@@ -13,6 +13,9 @@ internal sealed class FailedAttempts
     /// <summary>The most addresses that are remembered.</summary>
     public const int MaxAddresses = 10_000;
 
+    /// <summary>What is lost between ticks and fractions of an attempt.</summary>
+    private const double Rounding = 1e-6;
+
     private readonly Lock _gate = new();
     private readonly Dictionary<UInt128, Bucket> _buckets = [];
     private readonly Queue<UInt128> _order = new();
@@ -56,8 +59,11 @@ internal sealed class FailedAttempts
             }
 
             var left = LeftUnsynchronized(bucket);
-            wait = left >= 1 ? TimeSpan.Zero : TimeSpan.FromMinutes((1 - left) / _perMinute);
-            return left >= 1;
+            var mayTry = left >= 1 - Rounding;
+
+            // Rounded up: whoever waits as told gets through.
+            wait = mayTry ? TimeSpan.Zero : TimeSpan.FromMilliseconds(Math.Ceiling((1 - left) / _perMinute * 60_000));
+            return mayTry;
         }
     }
 

@@ -121,6 +121,12 @@ public class SocketUplinkTransportTests
         Assert.True(EngineSetup.TryParse(mode, out var parsed));
         using var engine = EngineSetup.Start(parsed);
         var (left, right) = await ConnectAsync();
+        await RunStreamsAsync(left, right, engine);
+    }
+
+    /// <summary>Thirty streams that carry half a megabyte each, both ways, over a pair of transports.</summary>
+    internal static async Task RunStreamsAsync(IUplinkTransport left, IUplinkTransport right, IEngine engine)
+    {
         var buffers = new BufferPool();
         var entry = new UplinkConnection(left, engine.Apply(new UplinkSettings { Role = UplinkRole.Entry, Buffers = buffers }));
         var agent = new UplinkConnection(right, engine.Apply(new UplinkSettings { Role = UplinkRole.Agent, Buffers = buffers }), stream => _ = Task.Run(() => EchoAsync(stream)));

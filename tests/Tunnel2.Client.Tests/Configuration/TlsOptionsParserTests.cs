@@ -1,0 +1,92 @@
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
+using Tunnel2.Client.Core.Configuration;
+
+namespace Tunnel2.Client.Tests.Configuration;
+
+public sealed class TlsOptionsParserTests : IDisposable
+{
+    private const string Pin = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    private readonly string _folder = Directory.CreateTempSubdirectory("tunnel2-tls-").FullName;
+
+    [Theory]
+    [InlineData(null, false)]
+    [InlineData("localhost:5000", false)]
+    [InlineData("a.localhost", false)]
+    [InlineData("127.9.9.9", false)]
+    [InlineData("[::1]:1", false)]
+    [InlineData("tcp://tunnel.example", false)]
+    [InlineData("TLS://127.0.0.1:12001/", true)]
+    [InlineData("tunnel.example:12001", true)]
+    [InlineData("192.0.2.1", true)]
+    [InlineData("localhost.example", true)]
+    public void Off_this_machine_there_is_tls_unless_the_address_says_otherwise(string? server, bool expected)
+    {
+        foreach (var input in new[] { Input(server), Input(null) with { EnvironmentServer = server } })
+        {
+            var options = Parse(input);
+            Assert.Equal(expected, options.Tls is not null);
+            Assert.DoesNotContain("://", options.Server.ToString(), StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
+    public void The_older_form_takes_a_scheme_too()
+    {
+        var older = new OlderFormInput(Guid.NewGuid().ToString(), null, "3000", "tls://localhost", "5000");
+        var options = Parse(new AgentOptionsInput { OlderForm = older });
+        Assert.NotNull(options.Tls);
+        Assert.Equal("localhost:5000", options.Server.ToString());
+    }
+
+    [Fact]
+    public void A_fingerprint_means_tls_even_on_this_machine()
+    {
+        var options = Parse(Input(null) with { Tls = new TlsOptionsInput($"{Pin}, {new string('A', 64)}", null, null, null) });
+        Assert.Equal([Pin, "sha256:" + new string('a', 64)], options.Tls!.ServerFingerprints);
+    }
+
+    [Fact]
+    public void Files_are_read_before_anything_is_connected()
+    {
+        var pem = Write();
+        var options = Parse(Input(null) with { Tls = new TlsOptionsInput(null, pem, pem, null) });
+        Assert.Equal((pem, pem, null), (options.Tls!.ServerCaFile, options.Tls.ClientCertificateFile, options.Tls.ClientKeyFile));
+    }
+
+    [Fact]
+    public void Every_mistake_is_named()
+    {
+        Assert.Equal(["--server"], Mistakes(Input("tcp://host") with { Tls = new TlsOptionsInput(Pin, null, null, null) }));
+        Assert.Equal(["--server-fingerprint", "--server-fingerprint"], Mistakes(Input(null) with { Tls = new TlsOptionsInput("abc,sha1:00", null, null, null) }));
+        Assert.Equal(["--server-ca"], Mistakes(Input(null) with { Tls = new TlsOptionsInput(Pin, Write(), null, null) }));
+        Assert.Equal(["--client-key"], Mistakes(Input(null) with { Tls = new TlsOptionsInput(null, null, null, Write()) }));
+        Assert.Equal(["--server-ca", "--client-cert"], Mistakes(Input(null) with { Tls = new TlsOptionsInput(null, "/nowhere", "/nowhere", null) }));
+        var empty = Path.Combine(_folder, "empty.pem");
+        File.WriteAllText(empty, "");
+        Assert.Equal(["--server-ca", "--client-cert"], Mistakes(Input(null) with { Tls = new TlsOptionsInput(null, empty, empty, null) }));
+    }
+
+    public void Dispose() => Directory.Delete(_folder, recursive: true);
+
+    private static AgentOptionsInput Input(string? server) => new() { Upstream = "3000", Server = server };
+
+    private static AgentOptions Parse(AgentOptionsInput input)
+    {
+        var result = AgentOptionsParser.Parse(input);
+        Assert.Empty(result.Mistakes);
+        return result.Options!;
+    }
+
+    private static IEnumerable<string> Mistakes(AgentOptionsInput input) => AgentOptionsParser.Parse(input).Mistakes.Select(static mistake => mistake.Flag);
+
+    private string Write()
+    {
+        using var key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
+        var request = new CertificateRequest("CN=agent", key, HashAlgorithmName.SHA256);
+        using var certificate = request.CreateSelfSigned(DateTimeOffset.UtcNow.AddDays(-1), DateTimeOffset.UtcNow.AddDays(1));
+        var path = Path.Combine(_folder, Guid.NewGuid() + ".pem");
+        File.WriteAllText(path, certificate.ExportCertificatePem() + "\n" + key.ExportPkcs8PrivateKeyPem());
+        return path;
+    }
+}
