@@ -18,10 +18,15 @@ internal static class ProxyEntryCommand
             return TokenCommand.Run(args, Console.Out, Console.Error);
         }
 
+        if (HealthCommand.IsMeant(args))
+        {
+            return await HealthCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+        }
+
         if (FindStray(args) is { } stray)
         {
             await Console.Error.WriteLineAsync($"tunnel2-entry: '{PlainText(stray)}' is not a setting; settings are given as --Tunnel2:Key=value").ConfigureAwait(false);
-            await Console.Error.WriteLineAsync("usage: tunnel2-entry [--Tunnel2:Key=value ...] | token create --name NAME [--tier TIER]").ConfigureAwait(false);
+            await Console.Error.WriteLineAsync("usage: tunnel2-entry [--Tunnel2:Key=value ...] | token create --name NAME [--tier TIER] | health [URL]").ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }
 
