@@ -29,11 +29,11 @@ public class BufferPoolTests
     {
         const int Count = 1000;
         var pool = new BufferPool();
-        var first = Enumerable.Range(0, Count).Select(_ => pool.Rent(16 * 1024)).ToHashSet(ReferenceEqualityComparer.Instance);
+        var first = Enumerable.Range(0, Count).Select(_ => pool.Rent(16 * 1024)).ToHashSet();
         Assert.Equal(Count, first.Count);
         foreach (var buffer in first)
         {
-            pool.Return((byte[])buffer);
+            pool.Return(buffer);
         }
 
         Assert.All(Enumerable.Range(0, Count).Select(_ => pool.Rent(16 * 1024)).ToArray(), buffer => Assert.Contains(buffer, first));
