@@ -1,4 +1,3 @@
-using System.Collections.Concurrent;
 using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Console;
@@ -12,7 +11,8 @@ internal sealed class ExchangeContext : IDisposable
 {
     private const int MaxPooled = 1024;
 
-    private readonly ConcurrentStack<BackendExchange> _pool = new();
+    private readonly Lock _poolGate = new();
+    private readonly Stack<BackendExchange> _pool = new();
     private int _active;
 
     public ExchangeContext(AgentOptions options, IAgentEvents events, TimeProvider timeProvider)
@@ -43,20 +43,24 @@ internal sealed class ExchangeContext : IDisposable
     public void Serve(TunnelStream stream)
     {
         Interlocked.Increment(ref _active);
-        if (!_pool.TryPop(out var exchange))
+        BackendExchange? exchange;
+        lock (_poolGate)
         {
-            exchange = new BackendExchange(this);
+            _pool.TryPop(out exchange);
         }
 
-        exchange.Start(stream);
+        (exchange ?? new BackendExchange(this)).Start(stream);
     }
 
     public void Return(BackendExchange exchange)
     {
         Interlocked.Decrement(ref _active);
-        if (_pool.Count < MaxPooled)
+        lock (_poolGate)
         {
-            _pool.Push(exchange);
+            if (_pool.Count < MaxPooled)
+            {
+                _pool.Push(exchange);
+            }
         }
     }
 
