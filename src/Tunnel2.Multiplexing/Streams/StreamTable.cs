@@ -20,6 +20,9 @@ internal sealed class StreamTable
     /// <summary>Streams that are open now. May be a moment old.</summary>
     public int Count { get; private set; }
 
+    /// <summary>Streams that were ever opened or accepted. May be a moment old.</summary>
+    public long Opened { get; private set; }
+
     /// <summary>ProxyEntry: takes a free slot and gives its next generation to a stream.</summary>
     /// <returns>False when as many streams are open as may be.</returns>
     public bool TryOpen(TunnelStream stream)
@@ -144,6 +147,7 @@ internal sealed class StreamTable
     {
         _slots[slot] = new Slot { Generation = generation, Previous = _slots[slot].Generation, Stream = stream };
         Count++;
+        Opened++;
         stream.Open(new StreamId(slot, generation));
     }
 

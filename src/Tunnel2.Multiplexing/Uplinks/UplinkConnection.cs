@@ -15,6 +15,9 @@ internal sealed class UplinkConnection
     /// <summary>Stream objects kept for the next streams.</summary>
     private const int MaxPooledStreams = 1024;
 
+    /// <summary>The same while nothing arrives.</summary>
+    private const int MaxIdlePooledStreams = 16;
+
     /// <summary>How long the last words (a GOAWAY) and the peer's leaving may take.</summary>
     private static readonly TimeSpan _farewell = TimeSpan.FromSeconds(1);
 
@@ -48,6 +51,10 @@ internal sealed class UplinkConnection
         _onGoAway = onGoAway;
         _ended = new TaskCompletionSource(settings.InlineContinuations ? TaskCreationOptions.None : TaskCreationOptions.RunContinuationsAsynchronously);
         Streams = new StreamTable(settings.MaxStreams);
+        RoundTrip = new RoundTripEstimator(settings.TimeProvider);
+
+        // However slow the readers of grown windows are, half of the uplink's credit is left for the others.
+        WindowGrowth = new WindowBudget(settings.ReceiveUplinkWindow / 2, settings.ProcessWindowBudget);
         _receiveWindow = new ReceiveWindow(settings.ReceiveUplinkWindow);
         Writer = new UplinkWriter(this, transport);
         _reader = new UplinkReader(this, transport);
@@ -60,6 +67,11 @@ internal sealed class UplinkConnection
     public StreamTable Streams { get; }
 
     public UplinkStatistics Statistics { get; } = new();
+
+    public RoundTripEstimator RoundTrip { get; }
+
+    /// <summary>What the windows of this uplink's streams may grow by.</summary>
+    public WindowBudget WindowGrowth { get; }
 
     /// <summary>The peer's address, for people.</summary>
     public string RemoteName => _transport.RemoteName;
@@ -155,7 +167,6 @@ internal sealed class UplinkConnection
             return null;
         }
 
-        Statistics.StreamsOpened++;
         if (End is { } end)
         {
             // The uplink ended between the look and the opening: nobody else would tell this stream.
@@ -194,7 +205,40 @@ internal sealed class UplinkConnection
         }
         else if (silence > Settings.PingAfter)
         {
-            _reader.SendPing();
+            Writer.SchedulePing(RoundTrip.Begin(now));
+            TrimPool();
+        }
+        else if (Settings.GrowsWindows && RoundTrip.IsStarting)
+        {
+            // While the path is quiet it tells how short it is; under load it would tell how long its queues are.
+            ProbeRoundTrip(now);
+        }
+    }
+
+    /// <summary>Numbers for metrics.</summary>
+    public UplinkSnapshot Snapshot() => new(
+        Statistics.BytesReceived,
+        Statistics.FramesReceived,
+        Statistics.Receives,
+        Statistics.BytesSent,
+        Statistics.FramesSent,
+        Statistics.Flushes,
+        Streams.Opened,
+        Streams.Count,
+        Statistics.CreditWaits,
+        Writer.StarvingStreams,
+        Writer.OutstandingBytes,
+        Statistics.SendingBytes,
+        WindowGrowth.Taken,
+        RoundTrip.Last,
+        RoundTrip.Minimum);
+
+    /// <summary>Measures the round trip if it is time to. Never under a lock: the write loop may run on this thread.</summary>
+    internal void ProbeRoundTrip(long now)
+    {
+        if (RoundTrip.TryBegin(now, out var opaque))
+        {
+            Writer.SchedulePing(opaque);
         }
     }
 
@@ -240,7 +284,6 @@ internal sealed class UplinkConnection
     {
         var stream = RentStream();
         Streams.Accept(id, stream);
-        Statistics.StreamsOpened++;
         var error = stream.OnHeaders(blockBytes, block, body, end);
         if (error != ProtocolError.None)
         {
@@ -295,6 +338,25 @@ internal sealed class UplinkConnection
         {
             stream.Reset(StreamResetReason.Internal);
             stream.Release();
+        }
+    }
+
+    /// <summary>An uplink that is silent keeps few objects of its busier days.</summary>
+    private void TrimPool()
+    {
+        lock (_poolGate)
+        {
+            if (_pool.Count <= MaxIdlePooledStreams)
+            {
+                return;
+            }
+
+            while (_pool.Count > MaxIdlePooledStreams)
+            {
+                _pool.Pop();
+            }
+
+            _pool.TrimExcess();
         }
     }
 
