@@ -59,6 +59,24 @@ internal sealed record ProxyEntrySettings
     /// <summary>How long a body may stand still; <see cref="Timeout.InfiniteTimeSpan"/> when off.</summary>
     public required TimeSpan BodyIdleTimeout { get; init; }
 
+    /// <summary>How long a request waits for the agent of a known name; zero when it does not.</summary>
+    public TimeSpan ParkTimeout { get; init; } = TimeSpan.FromSeconds(5);
+
+    /// <summary>Requests that may wait for one name.</summary>
+    public int ParkedPerName { get; init; } = 1_000;
+
+    /// <summary>Requests that may wait in all.</summary>
+    public int ParkedTotal { get; init; } = 5_000;
+
+    /// <summary>Bytes that waiting requests may hold in all.</summary>
+    public long ParkedBytes { get; init; } = 128 * 1024 * 1024;
+
+    /// <summary>How long everything goes on as before after the order to stop.</summary>
+    public TimeSpan DrainDelay { get; init; }
+
+    /// <summary>How long running exchanges may take to finish after the order to stop.</summary>
+    public TimeSpan DrainTimeout { get; init; } = TimeSpan.FromSeconds(30);
+
     /// <summary>A short text for logs; a record's own would print every member.</summary>
     public override string ToString() =>
         $"{Domain}/{EntryId} (http {HttpListen?.ToString() ?? "off"}, https {HttpsListen?.ToString() ?? "off"}, uplink {UplinkListen}, admin {AdminListen})";

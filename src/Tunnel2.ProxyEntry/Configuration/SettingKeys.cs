@@ -1,3 +1,5 @@
+using System.Globalization;
+
 namespace Tunnel2.ProxyEntry.Configuration;
 
 /// <summary>The table of all settings. A new setting is a property of the options, a line here and a check in the builder.</summary>
@@ -23,6 +25,12 @@ internal static class SettingKeys
     public const string BackendConnect = "Timeouts:BackendConnect";
     public const string BackendHeaders = "Timeouts:BackendHeaders";
     public const string BodyIdle = "Timeouts:BodyIdle";
+    public const string Park = "Timeouts:Park";
+    public const string DrainDelay = "Timeouts:DrainDelay";
+    public const string Drain = "Timeouts:Drain";
+    public const string ParkingPerName = "Parking:PerName";
+    public const string ParkingTotal = "Parking:Total";
+    public const string ParkingMegabytes = "Parking:Megabytes";
     public const string TrustedProxies = "TrustedProxies";
     public const string Agents = "Agents";
     public const string AgentTokenHash = "TokenHash";
@@ -52,6 +60,12 @@ internal static class SettingKeys
         Duration(BackendConnect, (o, v) => o.Timeouts.BackendConnect = v),
         Duration(BackendHeaders, (o, v) => o.Timeouts.BackendHeaders = v),
         Duration(BodyIdle, (o, v) => o.Timeouts.BodyIdle = v),
+        Duration(Park, (o, v) => o.Timeouts.Park = v),
+        Duration(DrainDelay, (o, v) => o.Timeouts.DrainDelay = v),
+        Duration(Drain, (o, v) => o.Timeouts.Drain = v),
+        Number(ParkingPerName, (o, v) => o.Parking.PerName = v),
+        Number(ParkingTotal, (o, v) => o.Parking.Total = v),
+        Number(ParkingMegabytes, (o, v) => o.Parking.Megabytes = v),
     ];
 
     /// <summary>The keys under <c>Agents:&lt;id&gt;</c>.</summary>
@@ -68,6 +82,17 @@ internal static class SettingKeys
         if (!SettingValues.TryParseSwitch(value, out var result))
         {
             return $"{SettingsErrorFormatter.Quote(value)} is neither true nor false.";
+        }
+
+        set(options, result);
+        return null;
+    });
+
+    private static SettingKey Number(string path, Action<ProxyEntryOptions, int> set) => new(path, (options, value) =>
+    {
+        if (!int.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out var result))
+        {
+            return $"{SettingsErrorFormatter.Quote(value)} is not a whole number.";
         }
 
         set(options, result);

@@ -14,6 +14,7 @@ internal sealed class SettingsBuilder
     private static readonly SearchValues<char> _nameCharacters = SearchValues.Create("abcdefghijklmnopqrstuvwxyz0123456789-");
     private static readonly TimeSpan _shortestTimeout = TimeSpan.FromMilliseconds(10);
     private static readonly TimeSpan _longestConnect = TimeSpan.FromMinutes(10);
+    private static readonly TimeSpan _longestPark = TimeSpan.FromMinutes(1);
     private static readonly TimeSpan _longestTimeout = TimeSpan.FromDays(1);
 
     private readonly ProxyEntryOptions _options;
@@ -49,6 +50,12 @@ internal sealed class SettingsBuilder
         CheckRange(SettingKeys.BackendConnect, _options.Timeouts.BackendConnect, _longestConnect, mayBeOff: false);
         CheckRange(SettingKeys.BackendHeaders, _options.Timeouts.BackendHeaders, _longestTimeout, mayBeOff: true);
         CheckRange(SettingKeys.BodyIdle, _options.Timeouts.BodyIdle, _longestTimeout, mayBeOff: true);
+        CheckRange(SettingKeys.Park, _options.Timeouts.Park, _longestPark, mayBeOff: true);
+        CheckRange(SettingKeys.DrainDelay, _options.Timeouts.DrainDelay, _longestConnect, mayBeOff: true);
+        CheckRange(SettingKeys.Drain, _options.Timeouts.Drain, _longestTimeout, mayBeOff: false);
+        CheckNumber(SettingKeys.ParkingPerName, _options.Parking.PerName, 0, 1_000_000);
+        CheckNumber(SettingKeys.ParkingTotal, _options.Parking.Total, 0, 1_000_000);
+        CheckNumber(SettingKeys.ParkingMegabytes, _options.Parking.Megabytes, 1, 65_536);
         var trustedProxies = CheckTrustedProxies();
 
         if (_errors.Count > 0 || uplink is null || admin is null)
@@ -75,6 +82,12 @@ internal sealed class SettingsBuilder
             BackendConnectTimeout = _options.Timeouts.BackendConnect,
             BackendHeadersTimeout = _options.Timeouts.BackendHeaders,
             BodyIdleTimeout = _options.Timeouts.BodyIdle,
+            ParkTimeout = OffIsZero(_options.Timeouts.Park),
+            ParkedPerName = _options.Parking.PerName,
+            ParkedTotal = _options.Parking.Total,
+            ParkedBytes = _options.Parking.Megabytes * 1024L * 1024,
+            DrainDelay = OffIsZero(_options.Timeouts.DrainDelay),
+            DrainTimeout = _options.Timeouts.Drain,
         };
     }
 
@@ -342,6 +355,16 @@ internal sealed class SettingsBuilder
             Report(key, string.Create(CultureInfo.InvariantCulture, $"{value} is not between 10ms and {longest.TotalMinutes:0}m{(mayBeOff ? " (or off)" : "")}."));
         }
     }
+
+    private void CheckNumber(string key, int value, int least, int most)
+    {
+        if (value < least || value > most)
+        {
+            Report(key, string.Create(CultureInfo.InvariantCulture, $"{value} is not between {least} and {most}."));
+        }
+    }
+
+    private static TimeSpan OffIsZero(TimeSpan value) => value == Timeout.InfiniteTimeSpan ? TimeSpan.Zero : value;
 
     private static bool IsLabel(string text, int maxLength) =>
         text.Length > 0 && text.Length <= maxLength && text[0] != '-' && text[^1] != '-'

@@ -23,4 +23,22 @@ public sealed class TimeoutOptions
     /// streams (WebSocket) have no such limit. Too short cuts event streams; off lets dead streams hold their slot.
     /// </summary>
     public TimeSpan BodyIdle { get; set; } = TimeSpan.FromMinutes(5);
+
+    /// <summary>
+    /// How long a request waits for the agent of a known name to come back: 10 ms to 1 min, or off. Default 5 s. Off answers 503 at once;
+    /// too long keeps visitors waiting for an agent that stays away.
+    /// </summary>
+    public TimeSpan Park { get; set; } = TimeSpan.FromSeconds(5);
+
+    /// <summary>
+    /// How long ProxyEntry goes on as before when it is asked to stop, so that load balancers see <c>/health/ready</c> fail first: 10 ms to
+    /// 10 min, or off. Default off. Too short behind a balancer sends it visitors that find the door closed.
+    /// </summary>
+    public TimeSpan DrainDelay { get; set; } = Timeout.InfiniteTimeSpan;
+
+    /// <summary>
+    /// How long exchanges that are under way may take to finish when ProxyEntry is asked to stop: 10 ms to 1 day. Default 30 s. What is not
+    /// finished by then is cut; a service manager must wait longer than this before it kills.
+    /// </summary>
+    public TimeSpan Drain { get; set; } = TimeSpan.FromSeconds(30);
 }

@@ -76,4 +76,7 @@ internal static partial class ProxyEntryLog
 
     [LoggerMessage(2208, LogLevel.Warning, "Test mode is on: anyone may choose a session id, and all of them share one origin")]
     public static partial void TestModeIsOn(ILogger logger);
+
+    [LoggerMessage(2209, LogLevel.Warning, "The time to finish is over: {Connections} connections of visitors are cut")]
+    public static partial void GraceOver(ILogger logger, int connections);
 }

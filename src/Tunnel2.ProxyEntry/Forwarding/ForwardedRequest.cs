@@ -2,6 +2,7 @@ using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 
@@ -100,8 +101,12 @@ internal sealed class ForwardedRequest
         Interlocked.CompareExchange(ref _phase, (int)ForwardPhase.Head, (int)ForwardPhase.Upload);
     }
 
-    public void Attach(TunnelStream stream)
+    /// <summary>Cancelled when the session is about to end in order; see <see cref="EntrySession.Leaving"/>.</summary>
+    public CancellationToken SessionLeaving { get; private set; }
+
+    public void Attach(TunnelStream stream, EntrySession session)
     {
+        SessionLeaving = session.Leaving;
         lock (_gate)
         {
             _stream = stream;

@@ -5,6 +5,7 @@ using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
@@ -18,16 +19,16 @@ internal sealed class Forwarder
     private const int RequestBlockGuess = 2 * 1024;
     private const int RetryAfterSeconds = 5;
 
-    private readonly NameResolver _names;
+    private readonly PatientOpener _opener;
     private readonly ResponsePump _responses;
     private readonly ForwardWatchdog _watchdog;
     private readonly ProxyEntryMetrics _metrics;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
 
-    public Forwarder(NameResolver names, ResponsePump responses, ForwardWatchdog watchdog, ProxyEntryMetrics metrics, TimeProvider timeProvider, ILogger<Forwarder> logger)
+    public Forwarder(PatientOpener opener, ResponsePump responses, ForwardWatchdog watchdog, ProxyEntryMetrics metrics, TimeProvider timeProvider, ILogger<Forwarder> logger)
     {
-        _names = names;
+        _opener = opener;
         _responses = responses;
         _watchdog = watchdog;
         _metrics = metrics;
@@ -62,33 +63,35 @@ internal sealed class Forwarder
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     private async ValueTask<RequestOutcome> RouteAsync(VisitorExchange exchange, ForwardedRequest request)
     {
-        var target = exchange.Target;
-        EntrySession? session = null;
-        var error = exchange.Fault ?? _names.Resolve(exchange.Authority, ref target, out session);
-        if (error is { } refused)
+        if (exchange.Fault is { } fault)
         {
-            return await FailAsync(exchange, request, refused, session?.Name ?? exchange.Authority).ConfigureAwait(false);
+            return await FailAsync(exchange, request, fault, exchange.Authority).ConfigureAwait(false);
         }
 
-        var stream = session!.Tunnel.TryOpenStream();
-        if (stream is null)
+        var opened = _opener.TryOpen(exchange);
+        if (opened.Error == ProxyError.AgentOffline)
         {
-            var full = session.Tunnel.Uplinks.Any(static uplink => uplink.IsOpenForStreams);
-            return await FailAsync(exchange, request, full ? ProxyError.StreamLimit : ProxyError.AgentOffline, session.Name).ConfigureAwait(false);
+            opened = await _opener.WaitAsync(exchange, opened).ConfigureAwait(false);
         }
 
-        request.Attach(stream);
+        if (opened.Error is { } refused)
+        {
+            return await FailAsync(exchange, request, refused, opened.Session?.Name ?? exchange.Authority).ConfigureAwait(false);
+        }
+
+        var (_, session, stream, target) = opened;
+        request.Attach(stream!, session!);
         _metrics.StreamStarted();
         _watchdog.Add(request);
         try
         {
-            return await ForwardAsync(exchange, request, stream, session, target).ConfigureAwait(false);
+            return await ForwardAsync(exchange, request, stream!, session!, target).ConfigureAwait(false);
         }
         finally
         {
             _watchdog.Remove(request);
             request.Detach();
-            stream.Release();
+            stream!.Release();
             _metrics.StreamEnded();
         }
     }

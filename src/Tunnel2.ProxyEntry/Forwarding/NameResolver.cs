@@ -63,6 +63,15 @@ internal sealed class NameResolver
         return error;
     }
 
+    /// <summary>The name that a request which <see cref="Resolve"/> took for one of ours is for. Allocates: not for every request.</summary>
+    public string GetName(string authority, string target)
+    {
+        Span<char> name = stackalloc char[PublicName.MaxLength];
+        return _hosts.Parse(authority.AsSpan(), name, out var length) == HostAddressOutcome.Name
+            ? name[..length].ToString()
+            : name[.._paths.Parse(target.AsSpan(), name).NameLength].ToString();
+    }
+
     private ProxyError? Find(ReadOnlySpan<char> name, out EntrySession? session) => _directory.Find(name, out session) switch
     {
         NameState.Online => null,

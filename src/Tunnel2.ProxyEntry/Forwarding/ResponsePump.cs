@@ -1,5 +1,6 @@
 using System.Buffers;
 using System.Runtime.CompilerServices;
+using System.Text;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
@@ -36,6 +37,7 @@ internal sealed class ResponsePump
     public async ValueTask<ResponseEnd> RunAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
     {
         var upgraded = false;
+        var isWebSocket = false;
         while (true)
         {
             await stream.WaitToReadAsync().ConfigureAwait(false);
@@ -46,7 +48,7 @@ internal sealed class ResponsePump
             }
 
             var isLast = item.IsLast;
-            switch (OnHead(exchange, request, item, out upgraded))
+            switch (OnHead(exchange, request, item, out upgraded, ref isWebSocket))
             {
                 case HeadOutcome.Interim:
                     stream.ConsumeHead();
@@ -61,7 +63,7 @@ internal sealed class ResponsePump
 
             if (upgraded)
             {
-                return await UpgradedPump.RunAsync(exchange, request, stream).ConfigureAwait(false);
+                return await UpgradedPump.RunAsync(exchange, request, stream, isWebSocket).ConfigureAwait(false);
             }
 
             // The final head stands: a body that the visitor still holds back for a 100 is not wanted any more.
@@ -175,7 +177,7 @@ internal sealed class ResponsePump
         return ResponseEnd.Complete;
     }
 
-    private static HeadOutcome OnHead(VisitorExchange exchange, ForwardedRequest request, StreamItem item, out bool upgraded)
+    private static HeadOutcome OnHead(VisitorExchange exchange, ForwardedRequest request, StreamItem item, out bool upgraded, ref bool isWebSocket)
     {
         upgraded = false;
         if (HeaderBlock.TryRead(item.Memory.Span, out var head) != ProtocolError.None || head.Kind != HeaderBlockKind.Response)
@@ -208,9 +210,23 @@ internal sealed class ResponsePump
             return HeadOutcome.Malformed;
         }
 
+        isWebSocket = upgraded && IsWebSocket(head);
         request.Status = head.Status;
         request.ResponseLeft = exchange.ResponseMayHaveBody ? length : DeclaredLength.None;
         return HeadOutcome.Final;
+    }
+
+    private static bool IsWebSocket(scoped in HeaderBlock head)
+    {
+        foreach (var field in head.Fields)
+        {
+            if (Ascii.EqualsIgnoreCase(field.Name, "upgrade"u8) && Ascii.EqualsIgnoreCase(field.Value, "websocket"u8))
+            {
+                return true;
+            }
+        }
+
+        return false;
     }
 
     private static void OnTrailers(VisitorExchange exchange, StreamItem item)

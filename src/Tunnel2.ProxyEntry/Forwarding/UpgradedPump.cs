@@ -1,5 +1,6 @@
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
+using Tunnel2.ProxyEntry.Forwarding.WebSockets;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 
@@ -10,13 +11,23 @@ internal static class UpgradedPump
 {
     private const int BufferSize = 16 * 1024;
 
-    public static async ValueTask<ResponseEnd> RunAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
+    /// <summary>Runs until both directions have ended.</summary>
+    /// <param name="exchange">The visitor's exchange.</param>
+    /// <param name="request">Its state.</param>
+    /// <param name="stream">The tunnel's stream.</param>
+    /// <param name="isWebSocket">Whether the backend agreed on WebSocket, so that it may be ended in order when the session is about to end.</param>
+    public static async ValueTask<ResponseEnd> RunAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, bool isWebSocket)
     {
         request.Phase = ForwardPhase.Upgraded;
         var connection = await exchange.UpgradeAsync().ConfigureAwait(false);
         using var leave = new CancellationTokenSource();
         var inbound = FromVisitorAsync(connection, request, stream, leave.Token);
-        var complete = await ToVisitorAsync(connection, request, stream).ConfigureAwait(false);
+        bool complete;
+        await using (var goodbye = isWebSocket ? new WebSocketGoodbye(connection, request.SessionLeaving) : null)
+        {
+            complete = await ToVisitorAsync(connection, request, stream, goodbye).ConfigureAwait(false);
+        }
+
         if (!complete)
         {
             // Cut short: the visitor must not take it for an orderly end.
@@ -70,7 +81,7 @@ internal static class UpgradedPump
         }
     }
 
-    private static async Task<bool> ToVisitorAsync(Stream connection, ForwardedRequest request, TunnelStream stream)
+    private static async Task<bool> ToVisitorAsync(Stream connection, ForwardedRequest request, TunnelStream stream, WebSocketGoodbye? goodbye)
     {
         try
         {
@@ -85,8 +96,18 @@ internal static class UpgradedPump
                 switch (item.Kind)
                 {
                     case StreamItemKind.Data:
-                        await connection.WriteAsync(item.Memory).ConfigureAwait(false);
-                        await connection.FlushAsync().ConfigureAwait(false);
+                        var mayGo = goodbye?.BeginWrite(item.Memory.Span) ?? item.Memory.Length;
+                        if (mayGo > 0)
+                        {
+                            await connection.WriteAsync(item.Memory[..mayGo]).ConfigureAwait(false);
+                            await connection.FlushAsync().ConfigureAwait(false);
+                        }
+
+                        if (goodbye is not null)
+                        {
+                            await goodbye.EndWriteAsync().ConfigureAwait(false);
+                        }
+
                         request.BytesSent += item.Memory.Length;
                         stream.ConsumeData(item.Memory.Length);
                         break;

@@ -41,6 +41,9 @@ internal abstract class VisitorExchange
     /// <summary>Whether a visitor whose body turned out to be broken can be told so, because its connection has not ended.</summary>
     public virtual bool CanAnswerBrokenBody => true;
 
+    /// <summary>The most bytes that the front holds of the request while nobody reads its body: what a waiting request costs.</summary>
+    public virtual long BytesHeldUnread => HasBody ? 1024 * 1024 : 16 * 1024;
+
     /// <summary>The request's body.</summary>
     public abstract PipeReader RequestBody { get; }
 

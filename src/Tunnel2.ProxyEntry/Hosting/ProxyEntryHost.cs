@@ -6,11 +6,11 @@ using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting.Server;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
-using Tunnel2.Protocol.Errors;
 using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
+using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Uplink;
@@ -21,10 +21,7 @@ namespace Tunnel2.ProxyEntry.Hosting;
 /// <summary>A running ProxyEntry: its listeners and everything behind them.</summary>
 internal sealed class ProxyEntryHost : IAsyncDisposable
 {
-    private static readonly TimeSpan _stopLimit = TimeSpan.FromSeconds(5);
-
     private readonly WebApplication _application;
-    private readonly IServer _server;
     private readonly UplinkListener _uplinks;
     private readonly ISessionDirectory _directory;
     private readonly Readiness _readiness;
@@ -34,7 +31,6 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
     private ProxyEntryHost(WebApplication application, UplinkListener uplinks, ILogger logger)
     {
         _application = application;
-        _server = application.Services.GetRequiredService<IServer>();
         _directory = application.Services.GetRequiredService<ISessionDirectory>();
         _readiness = application.Services.GetRequiredService<Readiness>();
         _uplinks = uplinks;
@@ -73,7 +69,10 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             sockets.Backlog = 4096;
             sockets.CreateBoundListenSocket = endPoint => BindListener(endPoint, settings);
         });
-        builder.Services.Configure<KestrelServerOptions>(kestrel => ConfigureKestrel(kestrel, settings, listeners));
+        var connections = new ListenerConnections();
+        builder.Services.AddSingleton(connections);
+        StoppableListenerFactory.AddTo(builder.Services, settings.AdminListen);
+        builder.Services.Configure<KestrelServerOptions>(kestrel => ConfigureKestrel(kestrel, settings, listeners, connections));
         builder.Services.AddMetrics();
         builder.Services.AddTunnel2Core(settings, engine);
         var application = builder.Build();
@@ -108,7 +107,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         }
     }
 
-    /// <summary>Stops in order: not ready any more, no new connections, sessions told, requests under way finished for a while.</summary>
+    /// <summary>Stops in order; see <see cref="EntryDrain"/>.</summary>
     public async Task StopAsync()
     {
         if (_stopped)
@@ -117,26 +116,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         }
 
         _stopped = true;
-        _readiness.MarkDraining();
-        var sessions = _directory.Snapshot();
-        ProxyEntryLog.Draining(_logger, sessions.Count, sessions.Sum(static session => session.Tunnel.OpenStreams));
-        foreach (var session in sessions)
-        {
-            foreach (var uplink in session.Tunnel.Uplinks)
-            {
-                uplink.SendGoAwayNotice(SessionEndReason.Shutdown, "The server is stopping.");
-            }
-        }
-
-        using var limit = new CancellationTokenSource(_stopLimit);
-        await _server.StopAsync(limit.Token).ConfigureAwait(false);
-        foreach (var session in _directory.Snapshot())
-        {
-            session.Tunnel.End(SessionEndReason.Shutdown, "The server stopped.");
-        }
-
-        await _uplinks.DisposeAsync().ConfigureAwait(false);
-        ProxyEntryLog.Stopped(_logger);
+        await _application.Services.GetRequiredService<EntryDrain>().RunAsync(_uplinks).ConfigureAwait(false);
     }
 
     /// <inheritdoc/>
@@ -200,7 +180,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         ProxyEntryLog.Ready(_logger, _application.Services.GetRequiredService<PublicAddresses>().Main("{name}"));
     }
 
-    private static void ConfigureKestrel(KestrelServerOptions kestrel, ProxyEntrySettings settings, List<(string Kind, ListenOptions Options)> listeners)
+    private static void ConfigureKestrel(KestrelServerOptions kestrel, ProxyEntrySettings settings, List<(string Kind, ListenOptions Options)> listeners, ListenerConnections connections)
     {
         kestrel.AddServerHeader = false;
 
@@ -221,6 +201,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             kestrel.Listen(http, listen =>
             {
                 listen.Protocols = HttpProtocols.Http1;
+                listen.Use(connections.Visitors.Track);
                 listeners.Add(("http", listen));
             });
         }
@@ -230,6 +211,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             kestrel.Listen(https, listen =>
             {
                 listen.Protocols = HttpProtocols.Http1AndHttp2;
+                listen.Use(connections.Visitors.Track);
                 var intermediates = new X509Certificate2Collection();
                 var certificate = settings.HttpsCertificate!.Load(intermediates);
                 listen.UseHttps(tls =>
@@ -244,6 +226,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         kestrel.Listen(settings.AdminListen, listen =>
         {
             listen.Protocols = HttpProtocols.Http1;
+            listen.Use(connections.Admin.Track);
             listen.Use(static (ConnectionDelegate next) => connection =>
             {
                 connection.Features.Set(AdminListenerFeature.Instance);

@@ -51,6 +51,9 @@ internal sealed class UplinkListener : IAsyncDisposable
 
     public void Start() => _loop = AcceptAsync();
 
+    /// <summary>Closes the listener; agents that are connected, or about to be, stay.</summary>
+    public void StopAccepting() => _listener.Dispose();
+
     /// <inheritdoc/>
     public async ValueTask DisposeAsync()
     {
@@ -75,7 +78,7 @@ internal sealed class UplinkListener : IAsyncDisposable
             }
             catch (SocketException exception)
             {
-                if (_stopping.IsCancellationRequested)
+                if (_stopping.IsCancellationRequested || _listener.SafeHandle.IsClosed)
                 {
                     return;
                 }

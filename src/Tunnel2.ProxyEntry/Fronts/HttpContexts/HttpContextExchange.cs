@@ -13,6 +13,12 @@ namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 /// <summary>A visitor's exchange through Kestrel's HttpContext.</summary>
 internal sealed class HttpContextExchange : VisitorExchange
 {
+    /// <summary>Kestrel's default for <c>MaxRequestBufferSize</c>.</summary>
+    private const long RequestBuffer = 1024 * 1024;
+
+    /// <summary>What a connection and the head of a request take, roughly.</summary>
+    private const long HeadAndConnection = 16 * 1024;
+
     private readonly DefaultHttpContext _http;
     private readonly ProxyEntrySettings _settings;
     private VisitorAddress? _address;
@@ -57,6 +63,9 @@ internal sealed class HttpContextExchange : VisitorExchange
 
     /// <summary>A body of known length has no framing to break: if it does not come whole, nobody is there any more.</summary>
     public override bool CanAnswerBrokenBody => _http.Request.ContentLength is null;
+
+    /// <summary>Kestrel reads ahead up to its request buffer of 1 MiB, and no further than the body goes.</summary>
+    public override long BytesHeldUnread => (_hasBody ? Math.Min(_http.Request.ContentLength ?? RequestBuffer, RequestBuffer) : 0) + HeadAndConnection;
 
     /// <inheritdoc/>
     public override PipeReader RequestBody => _http.Request.BodyReader;
