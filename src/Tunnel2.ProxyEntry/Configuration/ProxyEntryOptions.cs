@@ -52,7 +52,14 @@ public sealed class ProxyEntryOptions
     /// </summary>
     public bool? AllowAnonymousAgents { get; set; }
 
-    /// <summary>The agents that hold a token, by agent id (1–64 characters of <c>[A-Za-z0-9._-]</c>). Default none.</summary>
+    /// <summary>
+    /// The folder of what ProxyEntry makes itself and must find again: the self-made certificate of the uplink. Default: <c>$STATE_DIRECTORY</c>
+    /// (systemd sets it), <c>/var/lib/tunnel2</c> for root, else <c>$XDG_STATE_HOME/tunnel2</c>, else <c>~/.local/state/tunnel2</c>. Made with access for
+    /// its owner only.
+    /// </summary>
+    public string? StateFolder { get; set; }
+
+    /// <summary>The agents that hold a token or a certificate, by agent id (1–64 characters of <c>[A-Za-z0-9._-]</c>). Default none.</summary>
     public IDictionary<string, AgentOptions> Agents { get; } = new Dictionary<string, AgentOptions>(StringComparer.OrdinalIgnoreCase);
 
     /// <summary>

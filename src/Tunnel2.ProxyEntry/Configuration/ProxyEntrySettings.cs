@@ -20,8 +20,20 @@ internal sealed record ProxyEntrySettings
     /// <summary>Where agents connect.</summary>
     public required IPEndPoint UplinkListen { get; init; }
 
-    /// <summary>The certificate for TLS on the uplink, or null for plaintext.</summary>
+    /// <summary>Whether the uplink is encrypted, and by whose certificate.</summary>
+    public required UplinkSecurity UplinkSecurity { get; init; }
+
+    /// <summary>The certificate for TLS on the uplink; not null exactly with <see cref="UplinkSecurity.Certificate"/>.</summary>
     public required CertificateSource? UplinkCertificate { get; init; }
+
+    /// <summary>The PEM file of the authorities that issue agents' certificates, or null.</summary>
+    public required string? UplinkClientCa { get; init; }
+
+    /// <summary>How many failed attempts an address may make in a minute; 0 is no limit.</summary>
+    public required int FailuresPerMinute { get; init; }
+
+    /// <summary>Where what ProxyEntry makes itself is kept. It may not exist yet.</summary>
+    public required string StateFolder { get; init; }
 
     /// <summary>Where health, metrics, dashboard and API are served.</summary>
     public required IPEndPoint AdminListen { get; init; }
@@ -44,7 +56,7 @@ internal sealed record ProxyEntrySettings
     /// <summary>Whether an agent without a token is accepted.</summary>
     public required bool AnonymousAgentsAllowed { get; init; }
 
-    /// <summary>The agents that hold a token.</summary>
+    /// <summary>The agents that hold a token or a certificate, as they were at the start; <see cref="AgentRegistry"/> has those of now.</summary>
     public required AgentTable Agents { get; init; }
 
     /// <summary>Whose forwarding headers are believed.</summary>

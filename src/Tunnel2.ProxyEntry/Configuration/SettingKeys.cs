@@ -14,6 +14,9 @@ internal static class SettingKeys
     public const string UplinkCertificate = "Uplink:Certificate";
     public const string UplinkCertificateKey = "Uplink:CertificateKey";
     public const string UplinkCertificatePassword = "Uplink:CertificatePassword";
+    public const string UplinkClientCa = "Uplink:ClientCa";
+    public const string FailuresPerMinute = "Uplink:FailuresPerMinute";
+    public const string StateFolder = "StateFolder";
     public const string AllowPlaintext = "Uplink:AllowPlaintext";
     public const string AdminListen = "Admin:Listen";
     public const string AdminToken = "Admin:Token";
@@ -34,6 +37,8 @@ internal static class SettingKeys
     public const string TrustedProxies = "TrustedProxies";
     public const string Agents = "Agents";
     public const string AgentTokenHash = "TokenHash";
+    public const string AgentCertificateFingerprint = "CertificateFingerprint";
+    public const string AgentCertificateName = "CertificateName";
     public const string AgentNames = "Names";
     public const string AgentTier = "Tier";
 
@@ -49,6 +54,9 @@ internal static class SettingKeys
         Text(UplinkCertificate, (o, v) => o.Uplink.Certificate = v),
         Text(UplinkCertificateKey, (o, v) => o.Uplink.CertificateKey = v),
         Text(UplinkCertificatePassword, (o, v) => o.Uplink.CertificatePassword = v),
+        Text(UplinkClientCa, (o, v) => o.Uplink.ClientCa = v),
+        new(FailuresPerMinute, ApplyFailuresPerMinute),
+        Text(StateFolder, (o, v) => o.StateFolder = v),
         Switch(AllowPlaintext, (o, v) => o.Uplink.AllowPlaintext = v),
         Text(AdminListen, (o, v) => o.Admin.Listen = v),
         Text(AdminToken, (o, v) => o.Admin.Token = v) with { RefusesEmpty = true },
@@ -69,7 +77,7 @@ internal static class SettingKeys
     ];
 
     /// <summary>The keys under <c>Agents:&lt;id&gt;</c>.</summary>
-    public static IReadOnlyList<string> AgentKeys { get; } = [AgentTokenHash, AgentNames, AgentTier];
+    public static IReadOnlyList<string> AgentKeys { get; } = [AgentTokenHash, AgentCertificateFingerprint, AgentCertificateName, AgentNames, AgentTier];
 
     private static SettingKey Text(string path, Action<ProxyEntryOptions, string> set) => new(path, (options, value) =>
     {
@@ -109,6 +117,17 @@ internal static class SettingKeys
         set(options, result);
         return null;
     });
+
+    private static string? ApplyFailuresPerMinute(ProxyEntryOptions options, string value)
+    {
+        if (!int.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out var number) || number > 10_000)
+        {
+            return $"{SettingsErrorFormatter.Quote(value)} is not a number between 0 and 10000.";
+        }
+
+        options.Uplink.FailuresPerMinute = number;
+        return null;
+    }
 
     private static string? ApplyEngine(ProxyEntryOptions options, string value)
     {
