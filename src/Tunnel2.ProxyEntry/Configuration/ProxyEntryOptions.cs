@@ -63,4 +63,13 @@ public sealed class ProxyEntryOptions
 
     /// <summary>Limits on how long ProxyEntry and agents wait.</summary>
     public TimeoutOptions Timeouts { get; } = new();
+
+    /// <summary>Limits on how much a visitor's request may bring.</summary>
+    public LimitOptions Limits { get; } = new();
+
+    /// <summary>
+    /// Who serves HTTP/1.1 visitors: <c>own</c> (default) or <c>kestrel</c>, which loses order and case of fields, trailers and interim
+    /// responses. HTTP/2 always goes through Kestrel.
+    /// </summary>
+    public Http1FrontMode Http1Front { get; set; } = Http1FrontMode.Own;
 }

@@ -1,3 +1,5 @@
+using System.Globalization;
+
 namespace Tunnel2.ProxyEntry.Configuration;
 
 /// <summary>The table of all settings. A new setting is a property of the options, a line here and a check in the builder.</summary>
@@ -23,6 +25,14 @@ internal static class SettingKeys
     public const string BackendConnect = "Timeouts:BackendConnect";
     public const string BackendHeaders = "Timeouts:BackendHeaders";
     public const string BodyIdle = "Timeouts:BodyIdle";
+    public const string RequestHead = "Timeouts:RequestHead";
+    public const string KeepAlive = "Timeouts:KeepAlive";
+    public const string HalfClosed = "Timeouts:HalfClosed";
+    public const string RequestHeadBytes = "Limits:RequestHeadBytes";
+    public const string RequestFields = "Limits:RequestFields";
+    public const string RequestLineBytes = "Limits:RequestLineBytes";
+    public const string RequestBodyBytes = "Limits:RequestBodyBytes";
+    public const string Http1Front = "Http1Front";
     public const string TrustedProxies = "TrustedProxies";
     public const string Agents = "Agents";
     public const string AgentTokenHash = "TokenHash";
@@ -52,6 +62,14 @@ internal static class SettingKeys
         Duration(BackendConnect, (o, v) => o.Timeouts.BackendConnect = v),
         Duration(BackendHeaders, (o, v) => o.Timeouts.BackendHeaders = v),
         Duration(BodyIdle, (o, v) => o.Timeouts.BodyIdle = v),
+        Duration(RequestHead, (o, v) => o.Timeouts.RequestHead = v),
+        Duration(KeepAlive, (o, v) => o.Timeouts.KeepAlive = v),
+        Duration(HalfClosed, (o, v) => o.Timeouts.HalfClosed = v),
+        Count(RequestHeadBytes, (o, v) => o.Limits.RequestHeadBytes = (int)v, int.MaxValue),
+        Count(RequestFields, (o, v) => o.Limits.RequestFields = (int)v, int.MaxValue),
+        Count(RequestLineBytes, (o, v) => o.Limits.RequestLineBytes = (int)v, int.MaxValue),
+        new(RequestBodyBytes, ApplyRequestBody),
+        new(Http1Front, ApplyHttp1Front),
     ];
 
     /// <summary>The keys under <c>Agents:&lt;id&gt;</c>.</summary>
@@ -84,6 +102,45 @@ internal static class SettingKeys
         set(options, result);
         return null;
     });
+
+    private static SettingKey Count(string path, Action<ProxyEntryOptions, long> set, long largest) => new(path, (options, value) =>
+    {
+        if (!long.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out var result) || result > largest)
+        {
+            return $"{SettingsErrorFormatter.Quote(value)} is not a whole number.";
+        }
+
+        set(options, result);
+        return null;
+    });
+
+    private static string? ApplyRequestBody(ProxyEntryOptions options, string value)
+    {
+        if (value.Equals("off", StringComparison.OrdinalIgnoreCase))
+        {
+            options.Limits.RequestBodyBytes = -1;
+            return null;
+        }
+
+        return Count(RequestBodyBytes, static (o, v) => o.Limits.RequestBodyBytes = v, long.MaxValue).Apply(options, value) is null
+            ? null
+            : $"{SettingsErrorFormatter.Quote(value)} is neither a number of bytes nor off.";
+    }
+
+    private static string? ApplyHttp1Front(ProxyEntryOptions options, string value)
+    {
+        switch (value.ToLowerInvariant())
+        {
+            case "own":
+                options.Http1Front = Http1FrontMode.Own;
+                return null;
+            case "kestrel":
+                options.Http1Front = Http1FrontMode.Kestrel;
+                return null;
+            default:
+                return $"{SettingsErrorFormatter.Quote(value)} is not a front; use own or kestrel.";
+        }
+    }
 
     private static string? ApplyEngine(ProxyEntryOptions options, string value)
     {

@@ -8,7 +8,7 @@ using System.Security.Cryptography.X509Certificates;
 namespace Tunnel2.ProxyEntry.Configuration;
 
 /// <summary>Checks options, one by one and against each other, and makes the settings of them. One use per instance.</summary>
-internal sealed class SettingsBuilder
+internal sealed partial class SettingsBuilder
 {
     private const int MaxEntryIdLength = 12;
     private static readonly SearchValues<char> _nameCharacters = SearchValues.Create("abcdefghijklmnopqrstuvwxyz0123456789-");
@@ -49,6 +49,7 @@ internal sealed class SettingsBuilder
         CheckRange(SettingKeys.BackendConnect, _options.Timeouts.BackendConnect, _longestConnect, mayBeOff: false);
         CheckRange(SettingKeys.BackendHeaders, _options.Timeouts.BackendHeaders, _longestTimeout, mayBeOff: true);
         CheckRange(SettingKeys.BodyIdle, _options.Timeouts.BodyIdle, _longestTimeout, mayBeOff: true);
+        CheckVisitorLimits();
         var trustedProxies = CheckTrustedProxies();
 
         if (_errors.Count > 0 || uplink is null || admin is null)
@@ -75,6 +76,14 @@ internal sealed class SettingsBuilder
             BackendConnectTimeout = _options.Timeouts.BackendConnect,
             BackendHeadersTimeout = _options.Timeouts.BackendHeaders,
             BodyIdleTimeout = _options.Timeouts.BodyIdle,
+            RequestHeadTimeout = _options.Timeouts.RequestHead,
+            KeepAliveTimeout = _options.Timeouts.KeepAlive,
+            HalfClosedTimeout = _options.Timeouts.HalfClosed,
+            MaxRequestHeadBytes = _options.Limits.RequestHeadBytes,
+            MaxRequestFields = _options.Limits.RequestFields,
+            MaxRequestLineBytes = _options.Limits.RequestLineBytes,
+            MaxRequestBodyBytes = _options.Limits.RequestBodyBytes < 0 ? null : _options.Limits.RequestBodyBytes,
+            Http1Front = _options.Http1Front,
         };
     }
 

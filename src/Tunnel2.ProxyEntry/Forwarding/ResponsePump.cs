@@ -1,4 +1,3 @@
-using System.Buffers;
 using System.Runtime.CompilerServices;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
@@ -46,9 +45,29 @@ internal sealed class ResponsePump
             }
 
             var isLast = item.IsLast;
-            switch (OnHead(exchange, request, item, out upgraded))
+            if (request.Continue is { } turn)
+            {
+                await turn.BeginHeadAsync().ConfigureAwait(false);
+            }
+
+            var outcome = HeadOutcome.Malformed;
+            try
+            {
+                outcome = OnHead(exchange, request, item, out upgraded);
+                if (outcome == HeadOutcome.InterimToSend)
+                {
+                    await exchange.FlushAsync().ConfigureAwait(false);
+                }
+            }
+            finally
+            {
+                request.Continue?.EndHead(isFinal: outcome is HeadOutcome.Final or HeadOutcome.Malformed);
+            }
+
+            switch (outcome)
             {
                 case HeadOutcome.Interim:
+                case HeadOutcome.InterimToSend:
                     stream.ConsumeHead();
                     continue;
                 case HeadOutcome.Malformed:
@@ -65,7 +84,7 @@ internal sealed class ResponsePump
             }
 
             // The final head stands: a body that the visitor still holds back for a 100 is not wanted any more.
-            request.MayReadBody?.TrySetResult();
+            request.Continue?.Release();
             request.Phase = ForwardPhase.Body;
             if (exchange.IsUpgrade)
             {
@@ -80,22 +99,16 @@ internal sealed class ResponsePump
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     private static async ValueTask<ResponseEnd> CopyBodyAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
     {
-        var writer = exchange.ResponseBody;
         var unflushed = 0;
         while (true)
         {
             if (!stream.TryRead(out var item))
             {
-                if (!exchange.HasResponseStarted && unflushed == 0)
-                {
-                    // The head does not wait for a body that may take its time.
-                    await exchange.FlushHeadAsync().ConfigureAwait(false);
-                }
-                else if (unflushed > 0)
+                // The head does not wait for a body that may take its time.
+                if (unflushed > 0 || !exchange.HasResponseStarted)
                 {
                     unflushed = 0;
-                    var flushed = await writer.FlushAsync().ConfigureAwait(false);
-                    if (flushed.IsCompleted || flushed.IsCanceled)
+                    if (!await exchange.FlushAsync().ConfigureAwait(false))
                     {
                         stream.Reset(StreamResetReason.Cancel);
                         return ResponseEnd.VisitorLeft;
@@ -124,7 +137,7 @@ internal sealed class ResponsePump
                         return ResponseEnd.Malformed;
                     }
 
-                    writer.Write(item.Memory.Span);
+                    exchange.WriteBody(item.Memory.Span);
                     unflushed += length;
                     request.BytesSent += length;
                     stream.ConsumeData(length);
@@ -136,8 +149,7 @@ internal sealed class ResponsePump
                     if (unflushed >= FlushAt)
                     {
                         unflushed = 0;
-                        var flushed = await writer.FlushAsync().ConfigureAwait(false);
-                        if (flushed.IsCompleted || flushed.IsCanceled)
+                        if (!await exchange.FlushAsync().ConfigureAwait(false))
                         {
                             stream.Reset(StreamResetReason.Cancel);
                             return ResponseEnd.VisitorLeft;
@@ -165,14 +177,10 @@ internal sealed class ResponsePump
             return ResponseEnd.Malformed;
         }
 
-        // Bytes advanced into a response that has started leave only by a flush; a response that has not started leaves whole by itself.
-        if (unflushed > 0 && exchange.HasResponseStarted)
-        {
-            var flushed = await exchange.ResponseBody.FlushAsync().ConfigureAwait(false);
-            return flushed.IsCompleted || flushed.IsCanceled ? ResponseEnd.VisitorLeft : ResponseEnd.Complete;
-        }
+        exchange.CompleteResponse();
 
-        return ResponseEnd.Complete;
+        // Bytes advanced into a response that has started leave only by a flush; a response that has not started leaves whole by itself.
+        return unflushed == 0 || !exchange.HasResponseStarted || await exchange.FlushAsync().ConfigureAwait(false) ? ResponseEnd.Complete : ResponseEnd.VisitorLeft;
     }
 
     private static HeadOutcome OnHead(VisitorExchange exchange, ForwardedRequest request, StreamItem item, out bool upgraded)
@@ -185,16 +193,13 @@ internal sealed class ResponsePump
 
         if (head.IsInterim)
         {
-            if (head.Status == StatusCodes.Status100Continue && request.MayReadBody is { } mayRead)
+            if (head.Status == StatusCodes.Status100Continue && request.Continue is { } turn)
             {
-                mayRead.TrySetResult();
-            }
-            else
-            {
-                exchange.SendInterim(head);
+                turn.Release();
+                return HeadOutcome.Interim;
             }
 
-            return HeadOutcome.Interim;
+            return exchange.WriteInterim(head) ? HeadOutcome.InterimToSend : HeadOutcome.Interim;
         }
 
         upgraded = head.Status == StatusCodes.Status101SwitchingProtocols;
@@ -224,6 +229,7 @@ internal sealed class ResponsePump
     private enum HeadOutcome
     {
         Interim,
+        InterimToSend,
         Final,
         Malformed,
     }
