@@ -73,4 +73,13 @@ public sealed class ProxyEntryOptions
 
     /// <summary>Limits on how many requests wait for agents that are away.</summary>
     public ParkingOptions Parking { get; } = new();
+
+    /// <summary>Limits on how much a visitor's request may bring.</summary>
+    public LimitOptions Limits { get; } = new();
+
+    /// <summary>
+    /// Who serves HTTP/1.1 visitors: <c>own</c> (default) or <c>kestrel</c>, which loses order and case of fields, trailers and interim
+    /// responses. HTTP/2 always goes through Kestrel.
+    /// </summary>
+    public Http1FrontMode Http1Front { get; set; } = Http1FrontMode.Own;
 }

@@ -89,6 +89,30 @@ internal sealed record ProxyEntrySettings
     /// <summary>How long running exchanges may take to finish after the order to stop.</summary>
     public TimeSpan DrainTimeout { get; init; } = TimeSpan.FromSeconds(30);
 
+    /// <summary>How long a visitor may take to send a request's head; <see cref="Timeout.InfiniteTimeSpan"/> when off.</summary>
+    public required TimeSpan RequestHeadTimeout { get; init; }
+
+    /// <summary>How long a visitor's connection may be idle; <see cref="Timeout.InfiniteTimeSpan"/> when off.</summary>
+    public required TimeSpan KeepAliveTimeout { get; init; }
+
+    /// <summary>How long a visitor that has ended its direction is taken to be there; <see cref="Timeout.InfiniteTimeSpan"/> when off.</summary>
+    public required TimeSpan HalfClosedTimeout { get; init; }
+
+    /// <summary>The most bytes of a request's head.</summary>
+    public required int MaxRequestHeadBytes { get; init; }
+
+    /// <summary>The most fields of a request's head.</summary>
+    public required int MaxRequestFields { get; init; }
+
+    /// <summary>The most bytes of a request's first line.</summary>
+    public required int MaxRequestLineBytes { get; init; }
+
+    /// <summary>The most bytes of a request's body, or null.</summary>
+    public required long? MaxRequestBodyBytes { get; init; }
+
+    /// <summary>Who serves HTTP/1.1.</summary>
+    public required Http1FrontMode Http1Front { get; init; }
+
     /// <summary>A short text for logs; a record's own would print every member.</summary>
     public override string ToString() =>
         $"{Domain}/{EntryId} (http {HttpListen?.ToString() ?? "off"}, https {HttpsListen?.ToString() ?? "off"}, uplink {UplinkListen}, admin {AdminListen})";

@@ -34,6 +34,14 @@ internal static class SettingKeys
     public const string ParkingPerName = "Parking:PerName";
     public const string ParkingTotal = "Parking:Total";
     public const string ParkingMegabytes = "Parking:Megabytes";
+    public const string RequestHead = "Timeouts:RequestHead";
+    public const string KeepAlive = "Timeouts:KeepAlive";
+    public const string HalfClosed = "Timeouts:HalfClosed";
+    public const string RequestHeadBytes = "Limits:RequestHeadBytes";
+    public const string RequestFields = "Limits:RequestFields";
+    public const string RequestLineBytes = "Limits:RequestLineBytes";
+    public const string RequestBodyBytes = "Limits:RequestBodyBytes";
+    public const string Http1Front = "Http1Front";
     public const string TrustedProxies = "TrustedProxies";
     public const string Agents = "Agents";
     public const string AgentTokenHash = "TokenHash";
@@ -74,6 +82,14 @@ internal static class SettingKeys
         Number(ParkingPerName, (o, v) => o.Parking.PerName = v),
         Number(ParkingTotal, (o, v) => o.Parking.Total = v),
         Number(ParkingMegabytes, (o, v) => o.Parking.Megabytes = v),
+        Duration(RequestHead, (o, v) => o.Timeouts.RequestHead = v),
+        Duration(KeepAlive, (o, v) => o.Timeouts.KeepAlive = v),
+        Duration(HalfClosed, (o, v) => o.Timeouts.HalfClosed = v),
+        Count(RequestHeadBytes, (o, v) => o.Limits.RequestHeadBytes = (int)v, int.MaxValue),
+        Count(RequestFields, (o, v) => o.Limits.RequestFields = (int)v, int.MaxValue),
+        Count(RequestLineBytes, (o, v) => o.Limits.RequestLineBytes = (int)v, int.MaxValue),
+        new(RequestBodyBytes, ApplyRequestBody),
+        new(Http1Front, ApplyHttp1Front),
     ];
 
     /// <summary>The keys under <c>Agents:&lt;id&gt;</c>.</summary>
@@ -127,6 +143,45 @@ internal static class SettingKeys
 
         options.Uplink.FailuresPerMinute = number;
         return null;
+    }
+
+    private static SettingKey Count(string path, Action<ProxyEntryOptions, long> set, long largest) => new(path, (options, value) =>
+    {
+        if (!long.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out var result) || result > largest)
+        {
+            return $"{SettingsErrorFormatter.Quote(value)} is not a whole number.";
+        }
+
+        set(options, result);
+        return null;
+    });
+
+    private static string? ApplyRequestBody(ProxyEntryOptions options, string value)
+    {
+        if (value.Equals("off", StringComparison.OrdinalIgnoreCase))
+        {
+            options.Limits.RequestBodyBytes = -1;
+            return null;
+        }
+
+        return Count(RequestBodyBytes, static (o, v) => o.Limits.RequestBodyBytes = v, long.MaxValue).Apply(options, value) is null
+            ? null
+            : $"{SettingsErrorFormatter.Quote(value)} is neither a number of bytes nor off.";
+    }
+
+    private static string? ApplyHttp1Front(ProxyEntryOptions options, string value)
+    {
+        switch (value.ToLowerInvariant())
+        {
+            case "own":
+                options.Http1Front = Http1FrontMode.Own;
+                return null;
+            case "kestrel":
+                options.Http1Front = Http1FrontMode.Kestrel;
+                return null;
+            default:
+                return $"{SettingsErrorFormatter.Quote(value)} is not a front; use own or kestrel.";
+        }
     }
 
     private static string? ApplyEngine(ProxyEntryOptions options, string value)

@@ -8,7 +8,7 @@ using System.Security.Cryptography.X509Certificates;
 namespace Tunnel2.ProxyEntry.Configuration;
 
 /// <summary>Checks options, one by one and against each other, and makes the settings of them. One use per instance.</summary>
-internal sealed class SettingsBuilder
+internal sealed partial class SettingsBuilder
 {
     private const int MaxEntryIdLength = 12;
     private static readonly SearchValues<char> _nameCharacters = SearchValues.Create("abcdefghijklmnopqrstuvwxyz0123456789-");
@@ -58,6 +58,7 @@ internal sealed class SettingsBuilder
         CheckNumber(SettingKeys.ParkingPerName, _options.Parking.PerName, 0, 1_000_000);
         CheckNumber(SettingKeys.ParkingTotal, _options.Parking.Total, 0, 1_000_000);
         CheckNumber(SettingKeys.ParkingMegabytes, _options.Parking.Megabytes, 1, 65_536);
+        CheckVisitorLimits();
         var trustedProxies = CheckTrustedProxies();
 
         if (_errors.Count > 0 || uplink is null || admin is null)
@@ -94,6 +95,14 @@ internal sealed class SettingsBuilder
             ParkedBytes = _options.Parking.Megabytes * 1024L * 1024,
             DrainDelay = OffIsZero(_options.Timeouts.DrainDelay),
             DrainTimeout = _options.Timeouts.Drain,
+            RequestHeadTimeout = _options.Timeouts.RequestHead,
+            KeepAliveTimeout = _options.Timeouts.KeepAlive,
+            HalfClosedTimeout = _options.Timeouts.HalfClosed,
+            MaxRequestHeadBytes = _options.Limits.RequestHeadBytes,
+            MaxRequestFields = _options.Limits.RequestFields,
+            MaxRequestLineBytes = _options.Limits.RequestLineBytes,
+            MaxRequestBodyBytes = _options.Limits.RequestBodyBytes < 0 ? null : _options.Limits.RequestBodyBytes,
+            Http1Front = _options.Http1Front,
         };
     }
 

@@ -41,4 +41,22 @@ public sealed class TimeoutOptions
     /// finished by then is cut; a service manager must wait longer than this before it kills.
     /// </summary>
     public TimeSpan Drain { get; set; } = TimeSpan.FromSeconds(30);
+
+    /// <summary>
+    /// How long a visitor may take to send a request's head, from its first byte (on a new connection: from its beginning): 10 ms to
+    /// 10 min, or off. Default 30 s. Beyond it 408, or a silent end when nothing was sent. Off lets idle connections stay for ever.
+    /// </summary>
+    public TimeSpan RequestHead { get; set; } = TimeSpan.FromSeconds(30);
+
+    /// <summary>
+    /// How long a visitor's connection may be idle between two requests: 10 ms to 1 day, or off. Default 130 s, longer than the
+    /// minute or two of common proxies and balancers in front, so that theirs ends first. Then it is closed.
+    /// </summary>
+    public TimeSpan KeepAlive { get; set; } = TimeSpan.FromSeconds(130);
+
+    /// <summary>
+    /// How long nothing may reach a visitor that has ended its own direction behind its request, before it counts as gone: 10 ms to
+    /// 1 day, or off. Default 250 ms: a visitor that ends its direction has nearly always left, and its request is better not gone on with.
+    /// </summary>
+    public TimeSpan HalfClosed { get; set; } = TimeSpan.FromMilliseconds(250);
 }

@@ -50,6 +50,9 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2104, LogLevel.Error, "Request {RequestId} failed by a fault of ProxyEntry")]
     public static partial void ForwarderFault(ILogger logger, string requestId, Exception exception);
 
+    [LoggerMessage(2110, LogLevel.Error, "Visitor's connection {ConnectionId} failed by a fault of ProxyEntry")]
+    public static partial void ConnectionFault(ILogger logger, string connectionId, Exception exception);
+
     [LoggerMessage(2200, LogLevel.Information, "Listening for visitors on {EndPoint}")]
     public static partial void ListeningForVisitors(ILogger logger, string endPoint);
 

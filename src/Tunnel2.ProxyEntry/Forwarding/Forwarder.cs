@@ -79,13 +79,13 @@ internal sealed class Forwarder
             return await FailAsync(exchange, request, refused, opened.Session?.Name ?? exchange.Authority).ConfigureAwait(false);
         }
 
-        var (_, session, stream, target) = opened;
+        var (_, session, stream) = opened;
         request.Attach(stream!, session!);
         _metrics.StreamStarted();
         _watchdog.Add(request);
         try
         {
-            return await ForwardAsync(exchange, request, stream!, session!, target).ConfigureAwait(false);
+            return await ForwardAsync(exchange, request, stream!, session!).ConfigureAwait(false);
         }
         finally
         {
@@ -97,10 +97,10 @@ internal sealed class Forwarder
     }
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
-    private async ValueTask<RequestOutcome> ForwardAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession session, string target)
+    private async ValueTask<RequestOutcome> ForwardAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession session)
     {
         var hasMore = exchange.HasBody || exchange.IsUpgrade;
-        if (!TrySendHead(exchange, stream, target, end: !hasMore))
+        if (!TrySendHead(exchange, stream, end: !hasMore))
         {
             stream.Reset(StreamResetReason.Cancel);
             return await FailAsync(exchange, request, ProxyError.RequestHeadTooLarge, session.Name).ConfigureAwait(false);
@@ -111,7 +111,7 @@ internal sealed class Forwarder
         ValueTask? requestPump = null;
         if (exchange.HasBody && !exchange.IsUpgrade)
         {
-            request.MayReadBody = exchange.ExpectsContinue ? new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously) : null;
+            request.Continue = exchange.ExpectsContinue ? new ContinueTurn() : null;
             requestPump = RequestBodyPump.RunAsync(exchange, request, stream, _timeProvider).Preserve();
         }
 
@@ -125,14 +125,14 @@ internal sealed class Forwarder
             // A fault of ours: the stream is released all the same, and only once the pump has left it.
             exchange.RequestBody.CancelPendingRead();
             stream.Reset(StreamResetReason.Internal);
-            request.MayReadBody?.TrySetResult();
+            request.Continue?.Release();
             await requestPump.Value.ConfigureAwait(false);
             throw;
         }
 
         if (requestPump is { } pump)
         {
-            request.MayReadBody?.TrySetResult();
+            request.Continue?.Release();
             if (!pump.IsCompleted)
             {
                 // The answer is complete, or there will be none: the rest of the body is not wanted.
@@ -153,12 +153,12 @@ internal sealed class Forwarder
         };
     }
 
-    private static bool TrySendHead(VisitorExchange exchange, TunnelStream stream, string target, bool end)
+    private static bool TrySendHead(VisitorExchange exchange, TunnelStream stream, bool end)
     {
         for (var size = RequestBlockGuess; ; size = Math.Min(size * 8, ProtocolLimits.MaxHeaderBlockLength))
         {
             var writer = new HeaderBlockWriter(stream.BeginHead(size));
-            exchange.WriteRequestBlock(ref writer, target);
+            exchange.WriteRequestBlock(ref writer);
             var length = writer.Complete();
             if (writer.HasTooManyFields || (writer.Overflowed && size == ProtocolLimits.MaxHeaderBlockLength))
             {

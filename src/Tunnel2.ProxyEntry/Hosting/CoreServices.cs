@@ -6,6 +6,7 @@ using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
 using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Sessions;
@@ -41,6 +42,8 @@ internal static class CoreServices
         services.AddSingleton<ForwardWatchdog>();
         services.AddSingleton<ResponsePump>();
         services.AddSingleton<Forwarder>();
+        services.AddSingleton<ConnectionSweep>();
+        services.AddSingleton<Http1Front>();
         services.AddSingleton<EntryApplication>();
         return services;
     }

@@ -11,6 +11,7 @@ using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Draining;
+using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Uplink;
@@ -185,12 +186,14 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         kestrel.AddServerHeader = false;
 
         // Sizes and rates are the backend's business; standing still is the watchdog's.
-        kestrel.Limits.MaxRequestBodySize = null;
+        kestrel.Limits.MaxRequestBodySize = settings.MaxRequestBodyBytes;
         kestrel.Limits.MinRequestBodyDataRate = null;
         kestrel.Limits.MinResponseDataRate = null;
-        kestrel.Limits.MaxRequestLineSize = 16 * 1024;
-        kestrel.Limits.MaxRequestHeadersTotalSize = 64 * 1024;
-        kestrel.Limits.MaxRequestHeaderCount = 200;
+        kestrel.Limits.MaxRequestLineSize = settings.MaxRequestLineBytes;
+        kestrel.Limits.MaxRequestHeadersTotalSize = settings.MaxRequestHeadBytes;
+        kestrel.Limits.MaxRequestHeaderCount = settings.MaxRequestFields;
+        kestrel.Limits.RequestHeadersTimeout = settings.RequestHeadTimeout == Timeout.InfiniteTimeSpan ? TimeSpan.MaxValue : settings.RequestHeadTimeout;
+        kestrel.Limits.KeepAliveTimeout = settings.KeepAliveTimeout == Timeout.InfiniteTimeSpan ? TimeSpan.MaxValue : settings.KeepAliveTimeout;
         kestrel.Limits.Http2.KeepAlivePingDelay = TimeSpan.FromSeconds(30);
 
         // Characters are bytes: what a visitor or backend wrote beyond ASCII passes unchanged.
@@ -200,8 +203,9 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         {
             kestrel.Listen(http, listen =>
             {
-                listen.Protocols = HttpProtocols.Http1;
+                listen.Protocols = HttpProtocols.Http1AndHttp2;
                 listen.Use(connections.Visitors.Track);
+                UseHttp1Front(listen, settings);
                 listeners.Add(("http", listen));
             });
         }
@@ -219,6 +223,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
                     tls.ServerCertificate = certificate;
                     tls.ServerCertificateChain = intermediates;
                 });
+                UseHttp1Front(listen, settings);
                 listeners.Add(("https", listen));
             });
         }
@@ -234,5 +239,15 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             });
             listeners.Add(("admin", listen));
         });
+    }
+
+    /// <summary>Behind TLS, where there is any: what speaks HTTP/1 ends here, the rest goes on to Kestrel.</summary>
+    private static void UseHttp1Front(ListenOptions listen, ProxyEntrySettings settings)
+    {
+        if (settings.Http1Front == Http1FrontMode.Own)
+        {
+            var front = listen.ApplicationServices.GetRequiredService<Http1Front>();
+            listen.Use(next => connection => front.ServeAsync(connection, next));
+        }
     }
 }

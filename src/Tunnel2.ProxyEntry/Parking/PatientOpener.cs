@@ -10,8 +10,7 @@ namespace Tunnel2.ProxyEntry.Parking;
 /// <param name="Error">Why there is no stream, or null.</param>
 /// <param name="Session">The session, where there is one.</param>
 /// <param name="Stream">The stream; null with an error.</param>
-/// <param name="Target">What is to be forwarded.</param>
-internal readonly record struct OpenResult(ProxyError? Error, EntrySession? Session, TunnelStream? Stream, string Target);
+internal readonly record struct OpenResult(ProxyError? Error, EntrySession? Session, TunnelStream? Stream);
 
 /// <summary>
 /// Finds the session of a request and opens a stream on it. An agent that is away, but expected back, is waited for; the request's body is
@@ -36,26 +35,25 @@ internal sealed class PatientOpener
     /// <summary>Looks once, without waiting.</summary>
     public OpenResult TryOpen(VisitorExchange exchange)
     {
-        var target = exchange.Target;
-        if (_names.Resolve(exchange.Authority, ref target, out var session) is { } error)
+        if (exchange.Resolve(_names, out var session) is { } error)
         {
-            return new OpenResult(error, null, null, target);
+            return new OpenResult(error, null, null);
         }
 
         if (session!.Tunnel.TryOpenStream() is { } stream)
         {
-            return new OpenResult(null, session, stream, target);
+            return new OpenResult(null, session, stream);
         }
 
         foreach (var uplink in session.Tunnel.Uplinks)
         {
             if (uplink.IsOpenForStreams)
             {
-                return new OpenResult(ProxyError.StreamLimit, session, null, target);
+                return new OpenResult(ProxyError.StreamLimit, session, null);
             }
         }
 
-        return new OpenResult(ProxyError.AgentOffline, session, null, target);
+        return new OpenResult(ProxyError.AgentOffline, session, null);
     }
 
     /// <summary>Goes on where <see cref="TryOpen"/> found the agent offline: waits for it, where that is worth it, and looks again.</summary>

@@ -12,7 +12,7 @@ internal sealed class WebSocketGoodbye : IAsyncDisposable
     private static readonly byte[] _closeFrame = [0x88, 0x02, 0x03, 0xE9];
 
     private readonly Lock _gate = new();
-    private readonly Stream _visitor;
+    private readonly UpgradedConnection _visitor;
     private readonly CancellationTokenRegistration _registration;
     private WebSocketFrameTracker _tracker;
     private Task _saying = Task.CompletedTask;
@@ -22,7 +22,7 @@ internal sealed class WebSocketGoodbye : IAsyncDisposable
 
     /// <param name="visitor">The upgraded connection.</param>
     /// <param name="leaving">Cancelled when goodbye is to be said.</param>
-    public WebSocketGoodbye(Stream visitor, CancellationToken leaving)
+    public WebSocketGoodbye(UpgradedConnection visitor, CancellationToken leaving)
     {
         _visitor = visitor;
         _registration = leaving.UnsafeRegister(static self => ((WebSocketGoodbye)self!).Want(), this);
@@ -102,8 +102,7 @@ internal sealed class WebSocketGoodbye : IAsyncDisposable
     {
         try
         {
-            await _visitor.WriteAsync(_closeFrame).ConfigureAwait(false);
-            await _visitor.FlushAsync().ConfigureAwait(false);
+            await _visitor.SendAsync(_closeFrame).ConfigureAwait(false);
         }
         catch (Exception)
         {
