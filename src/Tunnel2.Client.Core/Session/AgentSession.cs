@@ -1,5 +1,3 @@
-using System.Net;
-using System.Net.Sockets;
 using System.Reflection;
 using System.Text;
 using Tunnel2.Client.Core.Backend;
@@ -16,18 +14,17 @@ using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.Transport.Engine;
-using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Client.Core.Session;
 
 /// <summary>One life of a session after another: connect, say HELLO, serve, and say why it ended.</summary>
 internal sealed class AgentSession
 {
-    private static readonly TimeSpan _connectTimeout = TimeSpan.FromSeconds(10);
     private static readonly TimeSpan _drainLimit = TimeSpan.FromSeconds(30);
     private static readonly string _version = typeof(AgentSession).Assembly.GetCustomAttribute<AssemblyInformationalVersionAttribute>()?.InformationalVersion ?? "0";
 
     private readonly AgentOptions _options;
+    private readonly UplinkDialer _dialer;
     private readonly IAgentEvents _events;
     private readonly ExchangeContext _exchanges;
     private readonly UplinkHeartbeat _heartbeat;
@@ -40,6 +37,7 @@ internal sealed class AgentSession
         AgentOptions options, IAgentEvents events, ExchangeContext exchanges, UplinkHeartbeat heartbeat, IEngine engine, TimeProvider timeProvider)
     {
         _options = options;
+        _dialer = new UplinkDialer(options, timeProvider);
         _events = events;
         _exchanges = exchanges;
         _heartbeat = heartbeat;
@@ -51,29 +49,12 @@ internal sealed class AgentSession
     /// <param name="stop">Asks to stop: what is under way is finished first.</param>
     public async Task<ConnectionEnd> RunOnceAsync(CancellationToken stop)
     {
-        var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
-        try
+        var (transport, end) = await _dialer.DialAsync(stop).ConfigureAwait(false);
+        if (transport is null)
         {
-            using var deadline = CancellationTokenSource.CreateLinkedTokenSource(stop);
-            deadline.CancelAfter(_connectTimeout);
-            await socket.ConnectAsync(_options.Server.Host, _options.Server.Port, deadline.Token).ConfigureAwait(false);
-        }
-        catch (Exception exception) when (exception is SocketException or OperationCanceledException)
-        {
-            socket.Dispose();
-            return stop.IsCancellationRequested ? ConnectionEnd.Stopped(TimeSpan.Zero) : ConnectionEnd.Unreachable(ConnectFailure.From(_options.Server, exception));
+            return end!;
         }
 
-        if (_options.Token is not null && !_options.AllowPlaintextToken && socket.RemoteEndPoint is IPEndPoint { Address: var address } && !IPAddress.IsLoopback(address))
-        {
-            // The uplink is not encrypted: whoever is on the way could read the token and be us.
-            socket.Dispose();
-            return ConnectionEnd.RejectedPermanently(new Rejection(
-                RejectionReason.Other, "token-in-plaintext", "the token would leave this machine unencrypted; TUNNEL2_ALLOW_PLAINTEXT=1 permits it on a network that is private by itself"));
-        }
-
-        var transport = new SocketUplinkTransport(socket);
-        ConnectionEnd? end = null;
         try
         {
             return end = await ShakeHandsAsync(transport, stop).ConfigureAwait(false);
@@ -95,7 +76,7 @@ internal sealed class AgentSession
     /// <summary>Completes when the uplinks that were replaced have finished what they carried.</summary>
     public Task WhenRetiredAsync() => _retiring.WhenAllEnded();
 
-    private async Task<ConnectionEnd> ShakeHandsAsync(SocketUplinkTransport transport, CancellationToken stop)
+    private async Task<ConnectionEnd> ShakeHandsAsync(IUplinkTransport transport, CancellationToken stop)
     {
         var hello = CreateHello();
         await transport.SendAsync(hello.ToFrame()).ConfigureAwait(false);
@@ -121,7 +102,7 @@ internal sealed class AgentSession
     }
 
     private async Task<ConnectionEnd> ServeAsync(
-        SocketUplinkTransport transport, HelloMessage hello, WelcomeMessage welcome, ReadOnlyMemory<byte> rest, CancellationToken stop)
+        IUplinkTransport transport, HelloMessage hello, WelcomeMessage welcome, ReadOnlyMemory<byte> rest, CancellationToken stop)
     {
         var settings = _engine.Apply(new UplinkSettings
         {
@@ -202,6 +183,7 @@ internal sealed class AgentSession
             // The server has said that it goes: that it closes the connection then is no fault.
             SessionEndReason.PeerClosed when uplink.PeerGoAwayReason == SessionEndReason.Superseded => ConnectionEnd.Superseded(upTime),
             SessionEndReason.PeerClosed when uplink.PeerGoAwayReason != SessionEndReason.None => ConnectionEnd.GoingAway(upTime),
+            SessionEndReason.Revoked => ConnectionEnd.RejectedPermanently(new Rejection(RejectionReason.Unauthorized, nameof(SessionEndReason.Revoked), end.Text)),
             SessionEndReason.Superseded => ConnectionEnd.Superseded(upTime),
             SessionEndReason.PeerGoingAway or SessionEndReason.Shutdown => ConnectionEnd.GoingAway(upTime),
             SessionEndReason.PeerClosed => ConnectionEnd.Lost("The server closed the connection.", upTime),
@@ -218,6 +200,7 @@ internal sealed class AgentSession
         var reason = reject.Code switch
         {
             RejectCode.Unauthorized => RejectionReason.Unauthorized,
+            RejectCode.TlsRequired => RejectionReason.TlsRequired,
             RejectCode.NameTaken => RejectionReason.NameTaken,
             RejectCode.InvalidName or RejectCode.NameNotAllowed => RejectionReason.NameNotAllowed,
             RejectCode.VersionNotSupported => RejectionReason.VersionUnsupported,

@@ -12,15 +12,17 @@ internal sealed class NameResolver
     private static readonly TimeSpan _startPhase = TimeSpan.FromSeconds(30);
 
     private readonly ProxyEntrySettings _settings;
+    private readonly AgentRegistry _agents;
     private readonly ISessionDirectory _directory;
     private readonly HostAddressParser _hosts;
     private readonly PathAddressParser _paths;
     private readonly TimeProvider _timeProvider;
     private readonly long _started;
 
-    public NameResolver(ProxyEntrySettings settings, ISessionDirectory directory, TimeProvider timeProvider)
+    public NameResolver(ProxyEntrySettings settings, AgentRegistry agents, ISessionDirectory directory, TimeProvider timeProvider)
     {
         _settings = settings;
+        _agents = agents;
         _directory = directory;
         _timeProvider = timeProvider;
         _started = timeProvider.GetTimestamp();
@@ -106,7 +108,7 @@ internal sealed class NameResolver
     {
         NameState.Online => null,
         NameState.Offline => ProxyError.AgentOffline,
-        _ when _settings.Agents.IsConfiguredName(name) || _timeProvider.GetElapsedTime(_started) < _startPhase => ProxyError.AgentOffline,
+        _ when _agents.Current.IsConfiguredName(name) || _timeProvider.GetElapsedTime(_started) < _startPhase => ProxyError.AgentOffline,
         _ => ProxyError.UnknownName,
     };
 }

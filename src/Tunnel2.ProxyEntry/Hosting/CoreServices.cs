@@ -33,6 +33,10 @@ internal static class CoreServices
         services.AddSingleton<AdminEndpoints>();
         services.AddSingleton<PublicAddresses>();
         services.AddSingleton<UplinkHeartbeat>();
+        services.AddSingleton<AgentRegistry>();
+        services.AddSingleton<FailedAttempts>();
+        services.AddSingleton<UplinkRejection>();
+        services.AddSingleton<SessionRevocation>();
         services.AddSingleton<AgentAdmission>();
         services.AddSingleton<UplinkAcceptor>();
         services.AddSingleton<NameResolver>();

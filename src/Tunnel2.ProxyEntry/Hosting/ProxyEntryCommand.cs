@@ -1,6 +1,7 @@
 using System.Runtime.InteropServices;
 using Microsoft.Extensions.Logging.Console;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.ProxyEntry.Hosting;
@@ -30,23 +31,11 @@ internal static class ProxyEntryCommand
             return SettingsErrorFormatter.ExitCode;
         }
 
-        var configuration = new ConfigurationBuilder()
-            .AddJsonFile(Path.Combine(AppContext.BaseDirectory, "appsettings.json"), optional: true)
-            .AddJsonFile(Path.Combine(Environment.CurrentDirectory, "appsettings.json"), optional: true)
-            .AddEnvironmentVariables()
-            .AddCommandLine(args)
-            .Build();
-        var (settings, errors) = SettingsLoader.Load(configuration);
+        var source = SettingsSource.OfProcess(args);
+        var (settings, errors) = SettingsLoader.Load(source.Read());
         if (settings is null)
         {
             await Console.Error.WriteAsync(SettingsErrorFormatter.Format(errors)).ConfigureAwait(false);
-            return SettingsErrorFormatter.ExitCode;
-        }
-
-        if (settings.UplinkCertificate is not null)
-        {
-            // Better no server than one that looks encrypted and is not.
-            await Console.Error.WriteLineAsync("tunnel2-entry: Tunnel2:Uplink:Certificate: TLS on the uplink is not in this version yet.").ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }
 
@@ -56,7 +45,7 @@ internal static class ProxyEntryCommand
         using var terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, OnSignal);
         try
         {
-            await using var host = await ProxyEntryHost.StartAsync(settings, engine, ConfigureLogging).ConfigureAwait(false);
+            await using var host = await ProxyEntryHost.StartAsync(settings, engine, ConfigureLogging, source).ConfigureAwait(false);
             await stop.Task.ConfigureAwait(false);
             return 0;
         }

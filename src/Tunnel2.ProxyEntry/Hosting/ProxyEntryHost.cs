@@ -13,8 +13,10 @@ using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
+using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Uplink;
+using Tunnel2.ProxyEntry.Uplink.Tls;
 using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.ProxyEntry.Hosting;
@@ -24,17 +26,21 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
 {
     private readonly WebApplication _application;
     private readonly UplinkListener _uplinks;
+    private readonly UplinkTlsSetup _tls;
+    private readonly ReloadLoop _reload;
     private readonly ISessionDirectory _directory;
     private readonly Readiness _readiness;
     private readonly ILogger _logger;
     private bool _stopped;
 
-    private ProxyEntryHost(WebApplication application, UplinkListener uplinks, ILogger logger)
+    private ProxyEntryHost(WebApplication application, UplinkListener uplinks, UplinkTlsSetup tls, ReloadLoop reload, ILogger logger)
     {
         _application = application;
         _directory = application.Services.GetRequiredService<ISessionDirectory>();
         _readiness = application.Services.GetRequiredService<Readiness>();
         _uplinks = uplinks;
+        _tls = tls;
+        _reload = reload;
         _logger = logger;
     }
 
@@ -57,8 +63,9 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
     /// <param name="settings">The checked settings.</param>
     /// <param name="engine">The process's engine.</param>
     /// <param name="configureLogging">Where log lines go.</param>
+    /// <param name="source">Where the settings come from, to read the agents again when it changes; null: never.</param>
     /// <exception cref="IOException">A listener's address is in use or cannot be had.</exception>
-    public static async Task<ProxyEntryHost> StartAsync(ProxyEntrySettings settings, IEngine engine, Action<ILoggingBuilder> configureLogging)
+    public static async Task<ProxyEntryHost> StartAsync(ProxyEntrySettings settings, IEngine engine, Action<ILoggingBuilder> configureLogging, SettingsSource? source = null)
     {
         var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
         var listeners = new List<(string Kind, ListenOptions Options)>();
@@ -84,8 +91,9 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         {
             services.GetRequiredService<PrometheusCollector>();
             await services.GetRequiredService<IServer>().StartAsync(services.GetRequiredService<EntryApplication>(), CancellationToken.None).ConfigureAwait(false);
-            uplinks = Listen(settings, services);
-            var host = new ProxyEntryHost(application, uplinks, logger)
+            var tls = UplinkTlsSetup.Create(settings, services);
+            uplinks = Listen(settings, tls.Server, services);
+            var host = new ProxyEntryHost(application, uplinks, tls, CreateReload(source, tls, services), logger)
             {
                 HttpEndPoint = Bound(listeners, "http"),
                 HttpsEndPoint = Bound(listeners, "https"),
@@ -93,6 +101,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             };
             services.GetRequiredService<PublicAddresses>().Bound(host.HttpEndPoint, host.HttpsEndPoint);
             uplinks.Start();
+            host._reload.Start();
             host.Announce(settings);
             return host;
         }
@@ -117,6 +126,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         }
 
         _stopped = true;
+        await _reload.DisposeAsync().ConfigureAwait(false);
         await _application.Services.GetRequiredService<EntryDrain>().RunAsync(_uplinks).ConfigureAwait(false);
     }
 
@@ -144,17 +154,33 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
     private static IOException BindFailed(EndPoint endPoint, string key, SocketException exception) =>
         new($"Failed to bind to address {endPoint} (Tunnel2:{key}): {exception.Message}", exception);
 
-    private static UplinkListener Listen(ProxyEntrySettings settings, IServiceProvider services)
+    private static UplinkListener Listen(ProxyEntrySettings settings, UplinkTlsServer? tls, IServiceProvider services)
     {
         try
         {
             return new UplinkListener(
-                settings.UplinkListen, services.GetRequiredService<UplinkAcceptor>(), services.GetRequiredService<TimeProvider>(), services.GetRequiredService<ILogger<UplinkListener>>());
+                settings.UplinkListen, services.GetRequiredService<UplinkAcceptor>(), tls, services.GetRequiredService<TimeProvider>(), services.GetRequiredService<ILogger<UplinkListener>>());
         }
         catch (SocketException exception)
         {
             throw BindFailed(settings.UplinkListen, "Uplink:Listen", exception);
         }
+    }
+
+    private static ReloadLoop CreateReload(SettingsSource? source, UplinkTlsSetup tls, IServiceProvider services)
+    {
+        var reloadables = new List<IReloadable>();
+        if (tls.Certificate is { } certificate)
+        {
+            reloadables.Add(certificate);
+        }
+
+        if (source is not null)
+        {
+            reloadables.Add(new AgentsReload(source, services.GetRequiredService<SessionRevocation>(), services.GetRequiredService<ILogger<AgentsReload>>()));
+        }
+
+        return new ReloadLoop(reloadables, services.GetRequiredService<TimeProvider>());
     }
 
     private static IPEndPoint? Bound(List<(string Kind, ListenOptions Options)> listeners, string kind) =>
@@ -170,7 +196,12 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             }
         }
 
-        ProxyEntryLog.ListeningForAgents(_logger, UplinkEndPoint, "plaintext");
+        ProxyEntryLog.ListeningForAgents(_logger, UplinkEndPoint, _tls.Description);
+        if (_tls.Certificate is { Current: var certificate })
+        {
+            ProxyEntryLog.CertificateInUse(_logger, certificate.Subject, certificate.Until, certificate.Fingerprint.ToString());
+        }
+
         ProxyEntryLog.ListeningForAdmin(_logger, AdminEndPoint);
         if (settings.TestMode)
         {

@@ -1,5 +1,6 @@
 using System.Diagnostics.CodeAnalysis;
 using Tunnel2.Multiplexing.Session;
+using Tunnel2.ProxyEntry.Configuration;
 
 namespace Tunnel2.ProxyEntry.Sessions;
 
@@ -20,6 +21,9 @@ internal sealed class EntrySession
     public required string Name { get; init; }
 
     public required AgentIdentity Identity { get; init; }
+
+    /// <summary>By what the agent was admitted; null without a token or certificate.</summary>
+    public AgentGrant? Grant { get; init; }
 
     public required string AgentVersion { get; init; }
 

@@ -12,6 +12,7 @@ using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.Transport.Engine;
+using Tunnel2.Transport.Tls;
 
 namespace Tunnel2.ProxyEntry.Uplink;
 
@@ -30,6 +31,8 @@ internal sealed class UplinkAcceptor
     private readonly PublicAddresses _addresses;
     private readonly UplinkHeartbeat _heartbeat;
     private readonly IEngine _engine;
+    private readonly UplinkRejection _rejection;
+    private readonly SessionRevocation _revocation;
     private readonly ProxyEntryMetrics _metrics;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
@@ -41,6 +44,8 @@ internal sealed class UplinkAcceptor
         PublicAddresses addresses,
         UplinkHeartbeat heartbeat,
         IEngine engine,
+        UplinkRejection rejection,
+        SessionRevocation revocation,
         ProxyEntryMetrics metrics,
         DrainSignal drain,
         TimeProvider timeProvider,
@@ -53,25 +58,38 @@ internal sealed class UplinkAcceptor
         _addresses = addresses;
         _heartbeat = heartbeat;
         _engine = engine;
+        _rejection = rejection;
+        _revocation = revocation;
         _metrics = metrics;
         _timeProvider = timeProvider;
         _logger = logger;
     }
 
     /// <summary>Serves a connection until it ends.</summary>
-    public async Task ServeAsync(IUplinkTransport transport, CancellationToken stopping)
+    /// <param name="transport">The connection, behind its TLS handshake where there is one.</param>
+    /// <param name="peer">Who is at its other end.</param>
+    /// <param name="stopping">Gives up a handshake.</param>
+    public async Task ServeAsync(IUplinkTransport transport, UplinkPeer peer, CancellationToken stopping)
     {
         try
         {
+            // One limit for all of the handshake: what TLS took is gone.
+            var left = ProtocolLimits.HandshakeTimeout - (peer.Connected is { } connected ? _timeProvider.GetElapsedTime(connected) : TimeSpan.Zero);
             var first = await HandshakeFrameReader.ReadAsync(
-                transport, static type => type is FrameType.Hello or FrameType.Join, ProtocolLimits.HandshakeTimeout, _timeProvider, stopping).ConfigureAwait(false);
+                transport, static type => type is FrameType.Hello or FrameType.Join, left > TimeSpan.Zero ? left : TimeSpan.Zero, _timeProvider, stopping).ConfigureAwait(false);
             if (first.Status != HandshakeReadStatus.Frame)
             {
                 var reason = first.Status == HandshakeReadStatus.Malformed ? first.Error.ToString() : first.Status.ToString();
+                if (first.FirstBytes.Span is [TlsByteStream.HandshakeRecord, 3, ..])
+                {
+                    reason = "TLS on a plaintext port";
+                    ProxyEntryLog.TlsOnPlaintextPort(_logger, transport.RemoteName);
+                }
+
                 ProxyEntryLog.HandshakeFailed(_logger, transport.RemoteName, reason);
                 if (first.Status == HandshakeReadStatus.Malformed)
                 {
-                    await RejectAsync(transport, new RejectMessage(RejectCode.Malformed, TimeSpan.Zero, reason)).ConfigureAwait(false);
+                    await _rejection.SendAsync(transport, new RejectMessage(RejectCode.Malformed, TimeSpan.Zero, reason)).ConfigureAwait(false);
                 }
 
                 return;
@@ -80,7 +98,7 @@ internal sealed class UplinkAcceptor
             if (first.Type == FrameType.Join)
             {
                 // Sessions with several uplinks are announced by a capability that WELCOME does not give yet.
-                await RejectAsync(transport, new RejectMessage(RejectCode.UnknownSession, TimeSpan.Zero, "This session takes no further uplinks.")).ConfigureAwait(false);
+                await _rejection.SendAsync(transport, new RejectMessage(RejectCode.UnknownSession, TimeSpan.Zero, "This session takes no further uplinks.")).ConfigureAwait(false);
                 return;
             }
 
@@ -88,11 +106,11 @@ internal sealed class UplinkAcceptor
             if (error != ProtocolError.None)
             {
                 ProxyEntryLog.HandshakeFailed(_logger, transport.RemoteName, error.ToString());
-                await RejectAsync(transport, new RejectMessage(RejectCode.Malformed, TimeSpan.Zero, error.ToString())).ConfigureAwait(false);
+                await _rejection.SendAsync(transport, new RejectMessage(RejectCode.Malformed, TimeSpan.Zero, error.ToString())).ConfigureAwait(false);
                 return;
             }
 
-            await RegisterAsync(transport, hello!, first.Rest, stopping).ConfigureAwait(false);
+            await RegisterAsync(transport, peer, hello!, first.Rest, stopping).ConfigureAwait(false);
         }
         catch (IOException exception)
         {
@@ -104,12 +122,12 @@ internal sealed class UplinkAcceptor
         }
     }
 
-    private async Task RegisterAsync(IUplinkTransport transport, HelloMessage hello, ReadOnlyMemory<byte> rest, CancellationToken stopping)
+    private async Task RegisterAsync(IUplinkTransport transport, UplinkPeer peer, HelloMessage hello, ReadOnlyMemory<byte> rest, CancellationToken stopping)
     {
-        var admission = _admission.Admit(hello);
+        var admission = _admission.Admit(hello, peer);
         if (admission.Reject is { } reject)
         {
-            await RejectAsync(transport, reject).ConfigureAwait(false);
+            await _rejection.SendAsync(transport, reject).ConfigureAwait(false);
             return;
         }
 
@@ -120,6 +138,7 @@ internal sealed class UplinkAcceptor
             JoinSecret = RandomNumberGenerator.GetBytes(WelcomeMessage.JoinSecretLength),
             Name = admission.Name,
             Identity = admission.Identity,
+            Grant = admission.Grant,
             AgentVersion = hello.AgentVersion,
             Instance = AgentIdentity.OfInstance(hello.InstanceKey.Span),
         };
@@ -128,7 +147,7 @@ internal sealed class UplinkAcceptor
         var registration = await _directory.RegisterAsync(session, stopping).ConfigureAwait(false);
         if (registration.Status == RegistrationStatus.NameTaken)
         {
-            await RejectAsync(transport, new RejectMessage(RejectCode.NameTaken, TimeSpan.Zero, $"The name '{session.Name}' is taken.")).ConfigureAwait(false);
+            await _rejection.SendAsync(transport, new RejectMessage(RejectCode.NameTaken, TimeSpan.Zero, $"The name '{session.Name}' is taken.")).ConfigureAwait(false);
             return;
         }
 
@@ -143,10 +162,11 @@ internal sealed class UplinkAcceptor
         {
             await _directory.UnregisterAsync(session.Name, registration.Epoch, CancellationToken.None).ConfigureAwait(false);
             session.Tunnel.End(SessionEndReason.Shutdown, "");
-            await RejectAsync(transport, new RejectMessage(RejectCode.GoingAway, _drainingRetry, "The server is stopping.")).ConfigureAwait(false);
+            await _rejection.SendAsync(transport, new RejectMessage(RejectCode.GoingAway, _drainingRetry, "The server is stopping.")).ConfigureAwait(false);
             return;
         }
 
+        _revocation.EndIfRevoked(session);
         await ServeSessionAsync(transport, session, uplink, registration.Epoch, rest).ConfigureAwait(false);
     }
 
@@ -208,37 +228,6 @@ internal sealed class UplinkAcceptor
 
         await _directory.MarkLeavingAsync(session.Name, session.Epoch, CancellationToken.None).ConfigureAwait(false);
         session.MarkLeaving();
-    }
-
-    private async Task RejectAsync(IUplinkTransport transport, RejectMessage reject)
-    {
-        ProxyEntryLog.AgentRejected(_logger, transport.RemoteName, reject.Code.ToString(), reject.Text);
-        _metrics.SessionRejected(reject.Code.ToString());
-        await transport.SendAsync(reject.ToFrame()).ConfigureAwait(false);
-        transport.ShutdownSend();
-
-        // Closing at once could destroy what was just sent, where the peer has sent more than we read: let it read first, for a moment.
-        await LingerAsync(transport).ConfigureAwait(false);
-    }
-
-    private async Task LingerAsync(IUplinkTransport transport)
-    {
-        using var deadline = new CancellationTokenSource(TimeSpan.FromSeconds(1), _timeProvider);
-        using var registration = deadline.Token.UnsafeRegister(static state => ((IUplinkTransport)state!).Abort(), transport);
-        var buffer = new byte[1024];
-        var total = 0;
-        try
-        {
-            int received;
-            while (total < 64 * 1024 && (received = await transport.ReceiveAsync(buffer).ConfigureAwait(false)) > 0)
-            {
-                total += received;
-            }
-        }
-        catch (IOException)
-        {
-            // It is gone, which is what was waited for.
-        }
     }
 
     private UplinkSettings CreateSettings(HelloMessage hello) => _engine.Apply(new UplinkSettings

@@ -1,6 +1,7 @@
 using System.Net;
 using System.Net.Sockets;
 using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Uplink.Tls;
 using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.ProxyEntry.Uplink;
@@ -18,14 +19,16 @@ internal sealed class UplinkListener : IAsyncDisposable
 
     private readonly Socket _listener;
     private readonly UplinkAcceptor _acceptor;
+    private readonly UplinkTlsServer? _tls;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
     private readonly CancellationTokenSource _stopping = new();
     private Task _loop = Task.CompletedTask;
 
-    public UplinkListener(IPEndPoint endPoint, UplinkAcceptor acceptor, TimeProvider timeProvider, ILogger<UplinkListener> logger)
+    public UplinkListener(IPEndPoint endPoint, UplinkAcceptor acceptor, UplinkTlsServer? tls, TimeProvider timeProvider, ILogger<UplinkListener> logger)
     {
         _acceptor = acceptor;
+        _tls = tls;
         _timeProvider = timeProvider;
         _logger = logger;
         _listener = new Socket(endPoint.AddressFamily, SocketType.Stream, ProtocolType.Tcp);
@@ -96,7 +99,20 @@ internal sealed class UplinkListener : IAsyncDisposable
     {
         try
         {
-            await _acceptor.ServeAsync(new SocketUplinkTransport(socket), _stopping.Token).ConfigureAwait(false);
+            var peer = UplinkPeer.Of(socket, _timeProvider.GetTimestamp());
+            var transport = new SocketUplinkTransport(socket);
+            if (_tls is null)
+            {
+                await _acceptor.ServeAsync(transport, peer, _stopping.Token).ConfigureAwait(false);
+            }
+            else
+            {
+                await ServeTlsAsync(_tls, transport, peer).ConfigureAwait(false);
+            }
+        }
+        catch (IOException)
+        {
+            // The peer left while it was told that it is refused.
         }
         catch (Exception exception)
         {
@@ -106,6 +122,18 @@ internal sealed class UplinkListener : IAsyncDisposable
         finally
         {
             socket.Dispose();
+        }
+    }
+
+    private async Task ServeTlsAsync(UplinkTlsServer tls, SocketUplinkTransport transport, UplinkPeer connected)
+    {
+        await using (transport.ConfigureAwait(false))
+        {
+            var (encrypted, peer) = await tls.OpenAsync(transport, connected, _stopping.Token).ConfigureAwait(false);
+            if (encrypted is not null)
+            {
+                await _acceptor.ServeAsync(encrypted, peer, _stopping.Token).ConfigureAwait(false);
+            }
         }
     }
 }
