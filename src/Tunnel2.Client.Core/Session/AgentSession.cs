@@ -16,7 +16,6 @@ using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.Transport.Engine;
-using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Client.Core.Session;
 
@@ -73,7 +72,7 @@ internal sealed class AgentSession
                 RejectionReason.Other, "token-in-plaintext", "the token would leave this machine unencrypted; TUNNEL2_ALLOW_PLAINTEXT=1 permits it on a network that is private by itself"));
         }
 
-        var transport = new SocketUplinkTransport(socket);
+        var transport = _engine.CreateUplinkTransport(socket);
         try
         {
             return await ShakeHandsAsync(transport, stop).ConfigureAwait(false);
@@ -88,7 +87,7 @@ internal sealed class AgentSession
         }
     }
 
-    private async Task<ConnectionEnd> ShakeHandsAsync(SocketUplinkTransport transport, CancellationToken stop)
+    private async Task<ConnectionEnd> ShakeHandsAsync(IUplinkTransport transport, CancellationToken stop)
     {
         var hello = CreateHello();
         await transport.SendAsync(hello.ToFrame()).ConfigureAwait(false);
@@ -114,7 +113,7 @@ internal sealed class AgentSession
     }
 
     private async Task<ConnectionEnd> ServeAsync(
-        SocketUplinkTransport transport, HelloMessage hello, WelcomeMessage welcome, ReadOnlyMemory<byte> rest, CancellationToken stop)
+        IUplinkTransport transport, HelloMessage hello, WelcomeMessage welcome, ReadOnlyMemory<byte> rest, CancellationToken stop)
     {
         var settings = _engine.Apply(new UplinkSettings
         {

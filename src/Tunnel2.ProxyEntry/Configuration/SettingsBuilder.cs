@@ -69,6 +69,7 @@ internal sealed class SettingsBuilder
             EntryId = entryId,
             TestMode = _options.TestMode,
             Engine = _options.Engine,
+            Transport = _options.Transport,
             AnonymousAgentsAllowed = anonymous,
             Agents = new AgentTable(agents),
             TrustedProxies = new TrustedProxySet(trustedProxies),

@@ -168,7 +168,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         try
         {
             return new UplinkListener(
-                settings.UplinkListen, services.GetRequiredService<UplinkAcceptor>(), services.GetRequiredService<TimeProvider>(), services.GetRequiredService<ILogger<UplinkListener>>());
+                settings.UplinkListen, services.GetRequiredService<UplinkAcceptor>(), services.GetRequiredService<IEngine>(), services.GetRequiredService<TimeProvider>(), services.GetRequiredService<ILogger<UplinkListener>>());
         }
         catch (SocketException exception)
         {

@@ -1,7 +1,7 @@
 using System.Net;
 using System.Net.Sockets;
 using Tunnel2.ProxyEntry.Diagnostics;
-using Tunnel2.Transport.Sockets;
+using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.ProxyEntry.Uplink;
 
@@ -18,14 +18,16 @@ internal sealed class UplinkListener : IAsyncDisposable
 
     private readonly Socket _listener;
     private readonly UplinkAcceptor _acceptor;
+    private readonly IEngine _engine;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
     private readonly CancellationTokenSource _stopping = new();
     private Task _loop = Task.CompletedTask;
 
-    public UplinkListener(IPEndPoint endPoint, UplinkAcceptor acceptor, TimeProvider timeProvider, ILogger<UplinkListener> logger)
+    public UplinkListener(IPEndPoint endPoint, UplinkAcceptor acceptor, IEngine engine, TimeProvider timeProvider, ILogger<UplinkListener> logger)
     {
         _acceptor = acceptor;
+        _engine = engine;
         _timeProvider = timeProvider;
         _logger = logger;
         _listener = new Socket(endPoint.AddressFamily, SocketType.Stream, ProtocolType.Tcp);
@@ -93,7 +95,7 @@ internal sealed class UplinkListener : IAsyncDisposable
     {
         try
         {
-            await _acceptor.ServeAsync(new SocketUplinkTransport(socket), _stopping.Token).ConfigureAwait(false);
+            await _acceptor.ServeAsync(_engine.CreateUplinkTransport(socket), _stopping.Token).ConfigureAwait(false);
         }
         catch (Exception exception)
         {
