@@ -9,6 +9,7 @@ using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
@@ -76,6 +77,12 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         builder.Services.Configure<KestrelServerOptions>(kestrel => ConfigureKestrel(kestrel, settings, listeners));
         builder.Services.AddMetrics();
         builder.Services.AddTunnel2Core(settings, engine);
+        if (engine.Loop is not null)
+        {
+            // Registered last: Kestrel asks it first.
+            builder.Services.AddSingleton<IConnectionListenerFactory, EpollTransportFactory>();
+        }
+
         var application = builder.Build();
         var services = application.Services;
         var logger = services.GetRequiredService<ILogger<ProxyEntryHost>>();
@@ -232,11 +239,13 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
                 listen.Protocols = HttpProtocols.Http1AndHttp2;
                 var intermediates = new X509Certificate2Collection();
                 var certificate = settings.HttpsCertificate!.Load(intermediates);
+                listen.LeaveLoop();
                 listen.UseHttps(tls =>
                 {
                     tls.ServerCertificate = certificate;
                     tls.ServerCertificateChain = intermediates;
                 });
+                listen.ReturnToLoop();
                 listeners.Add(("https", listen));
             });
         }
