@@ -3,6 +3,7 @@ using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Console;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.Client.Core.Exchanges;
 
@@ -15,11 +16,11 @@ internal sealed class ExchangeContext : IDisposable
     private readonly Stack<BackendExchange> _pool = new();
     private int _active;
 
-    public ExchangeContext(AgentOptions options, IAgentEvents events, TimeProvider timeProvider)
+    public ExchangeContext(AgentOptions options, IAgentEvents events, TimeProvider timeProvider, EpollLoop? loop = null)
     {
         Events = events;
         TimeProvider = timeProvider;
-        Connector = new BackendConnector(options.Upstream, Buffers);
+        Connector = new BackendConnector(options.Upstream, Buffers, loop);
         Backends = new BackendPool(Connector, timeProvider);
         RequestHeads = new RequestHeadEncoder(options.Upstream, options.HostHeader);
     }

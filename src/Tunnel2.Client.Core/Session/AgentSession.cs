@@ -37,7 +37,7 @@ internal sealed class AgentSession
         AgentOptions options, IAgentEvents events, ExchangeContext exchanges, UplinkHeartbeat heartbeat, IEngine engine, TimeProvider timeProvider)
     {
         _options = options;
-        _dialer = new UplinkDialer(options, timeProvider);
+        _dialer = new UplinkDialer(options, engine, timeProvider);
         _events = events;
         _exchanges = exchanges;
         _heartbeat = heartbeat;

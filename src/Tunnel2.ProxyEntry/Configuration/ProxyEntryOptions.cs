@@ -46,6 +46,9 @@ public sealed class ProxyEntryOptions
     /// </summary>
     public EngineMode Engine { get; set; } = EngineMode.Auto;
 
+    /// <summary>What moves the bytes of the data plane's sockets; an event loop over epoll needs the event-loop engine.</summary>
+    public TransportMode Transport { get; set; } = TransportMode.Auto;
+
     /// <summary>
     /// Whether agents may connect without a token. Not set (default): yes while <c>Uplink:Listen</c> is loopback, no otherwise. Set to true
     /// off loopback, whoever reaches the uplink port can publish a service under your domain.

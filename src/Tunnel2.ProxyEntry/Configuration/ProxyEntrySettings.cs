@@ -53,6 +53,9 @@ internal sealed record ProxyEntrySettings
     /// <summary>How sockets and continuations are scheduled; <see cref="EngineMode.Auto"/> is not resolved yet.</summary>
     public required EngineMode Engine { get; init; }
 
+    /// <summary>What moves the bytes of the data plane's sockets; <see cref="TransportMode.Auto"/> is not resolved yet.</summary>
+    public TransportMode Transport { get; init; } = TransportMode.Auto;
+
     /// <summary>Whether an agent without a token is accepted.</summary>
     public required bool AnonymousAgentsAllowed { get; init; }
 

@@ -24,6 +24,7 @@ internal static class SettingKeys
     public const string EntryId = "EntryId";
     public const string TestMode = "TestMode";
     public const string Engine = "Engine";
+    public const string Transport = "Transport";
     public const string AllowAnonymousAgents = "AllowAnonymousAgents";
     public const string BackendConnect = "Timeouts:BackendConnect";
     public const string BackendHeaders = "Timeouts:BackendHeaders";
@@ -72,6 +73,7 @@ internal static class SettingKeys
         Text(EntryId, (o, v) => o.EntryId = v),
         Switch(TestMode, (o, v) => o.TestMode = v),
         new(Engine, ApplyEngine),
+        new(Transport, ApplyTransport),
         Switch(AllowAnonymousAgents, (o, v) => o.AllowAnonymousAgents = v),
         Duration(BackendConnect, (o, v) => o.Timeouts.BackendConnect = v),
         Duration(BackendHeaders, (o, v) => o.Timeouts.BackendHeaders = v),
@@ -199,6 +201,24 @@ internal static class SettingKeys
                 return null;
             default:
                 return $"{SettingsErrorFormatter.Quote(value)} is not an engine; use auto, event-loop or portable.";
+        }
+    }
+
+    private static string? ApplyTransport(ProxyEntryOptions options, string value)
+    {
+        switch (value.ToLowerInvariant())
+        {
+            case "auto":
+                options.Transport = TransportMode.Auto;
+                return null;
+            case "epoll":
+                options.Transport = TransportMode.Epoll;
+                return null;
+            case "sockets":
+                options.Transport = TransportMode.Sockets;
+                return null;
+            default:
+                return $"{SettingsErrorFormatter.Quote(value)} is not a transport; use auto, epoll or sockets.";
         }
     }
 }

@@ -83,6 +83,7 @@ internal sealed partial class SettingsBuilder
             EntryId = entryId,
             TestMode = _options.TestMode,
             Engine = _options.Engine,
+            Transport = _options.Transport,
             AnonymousAgentsAllowed = anonymous,
             Agents = new AgentTable(agents),
             TrustedProxies = new TrustedProxySet(trustedProxies),

@@ -39,7 +39,7 @@ internal static class ProxyEntryCommand
             return SettingsErrorFormatter.ExitCode;
         }
 
-        using var engine = EngineSetup.Start(EngineSetup.Prepare(ToTransport(settings.Engine)));
+        using var engine = EngineSetup.Start(EngineSetup.Prepare(ToTransport(settings.Engine), ToTransport(settings.Transport)));
         var stop = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         using var interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, OnSignal);
         using var terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, OnSignal);
@@ -102,5 +102,12 @@ internal static class ProxyEntryCommand
         Configuration.EngineMode.EventLoop => Transport.Engine.EngineMode.EventLoop,
         Configuration.EngineMode.Portable => Transport.Engine.EngineMode.Portable,
         _ => Transport.Engine.EngineMode.Auto,
+    };
+
+    private static Transport.Engine.TransportMode ToTransport(Configuration.TransportMode mode) => mode switch
+    {
+        Configuration.TransportMode.Epoll => Transport.Engine.TransportMode.Epoll,
+        Configuration.TransportMode.Sockets => Transport.Engine.TransportMode.Sockets,
+        _ => Transport.Engine.TransportMode.Auto,
     };
 }

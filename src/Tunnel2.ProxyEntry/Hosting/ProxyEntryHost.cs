@@ -8,6 +8,7 @@ using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
 using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Draining;
@@ -79,6 +80,12 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         });
         var connections = new ListenerConnections();
         builder.Services.AddSingleton(connections);
+        if (engine.Loop is not null)
+        {
+            // Registered last: Kestrel asks it first.
+            builder.Services.AddSingleton<IConnectionListenerFactory, EpollTransportFactory>();
+        }
+
         StoppableListenerFactory.AddTo(builder.Services, settings.AdminListen);
         builder.Services.Configure<KestrelServerOptions>(kestrel => ConfigureKestrel(kestrel, settings, listeners, connections));
         builder.Services.AddMetrics();
@@ -159,7 +166,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         try
         {
             return new UplinkListener(
-                settings.UplinkListen, services.GetRequiredService<UplinkAcceptor>(), tls, services.GetRequiredService<TimeProvider>(), services.GetRequiredService<ILogger<UplinkListener>>());
+                settings.UplinkListen, services.GetRequiredService<UplinkAcceptor>(), tls, services.GetRequiredService<IEngine>(), services.GetRequiredService<TimeProvider>(), services.GetRequiredService<ILogger<UplinkListener>>());
         }
         catch (SocketException exception)
         {
@@ -249,11 +256,13 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
                 listen.Use(connections.Visitors.Track);
                 var intermediates = new X509Certificate2Collection();
                 var certificate = settings.HttpsCertificate!.Load(intermediates);
+                listen.LeaveLoop();
                 listen.UseHttps(tls =>
                 {
                     tls.ServerCertificate = certificate;
                     tls.ServerCertificateChain = intermediates;
                 });
+                listen.ReturnToLoop();
                 UseHttp1Front(listen, settings);
                 listeners.Add(("https", listen));
             });
