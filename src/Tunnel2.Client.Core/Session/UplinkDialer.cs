@@ -5,7 +5,7 @@ using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Core.Reconnect;
 using Tunnel2.Client.Core.Session.Tls;
 using Tunnel2.Multiplexing.Uplinks;
-using Tunnel2.Transport.Sockets;
+using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.Client.Core.Session;
 
@@ -15,11 +15,13 @@ internal sealed class UplinkDialer
     private static readonly TimeSpan _connectTimeout = TimeSpan.FromSeconds(10);
 
     private readonly AgentOptions _options;
+    private readonly IEngine _engine;
     private readonly UplinkTlsClient? _tls;
 
-    public UplinkDialer(AgentOptions options, TimeProvider timeProvider)
+    public UplinkDialer(AgentOptions options, IEngine engine, TimeProvider timeProvider)
     {
         _options = options;
+        _engine = engine;
         _tls = options.Tls is { } tls ? new UplinkTlsClient(options.Server, tls, timeProvider) : null;
     }
 
@@ -41,10 +43,11 @@ internal sealed class UplinkDialer
             return (null, stop.IsCancellationRequested ? ConnectionEnd.Stopped(TimeSpan.Zero) : ConnectionEnd.Unreachable(ConnectFailure.From(_options.Server, exception)));
         }
 
-        var transport = new SocketUplinkTransport(socket);
+        var leaksToken = WouldLeakToken(socket);
+        var transport = _engine.CreateUplinkTransport(socket);
         if (_tls is null)
         {
-            if (!WouldLeakToken(socket))
+            if (!leaksToken)
             {
                 return (transport, null);
             }

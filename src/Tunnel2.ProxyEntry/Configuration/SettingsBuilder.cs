@@ -8,12 +8,13 @@ using System.Security.Cryptography.X509Certificates;
 namespace Tunnel2.ProxyEntry.Configuration;
 
 /// <summary>Checks options, one by one and against each other, and makes the settings of them. One use per instance.</summary>
-internal sealed class SettingsBuilder
+internal sealed partial class SettingsBuilder
 {
     private const int MaxEntryIdLength = 12;
     private static readonly SearchValues<char> _nameCharacters = SearchValues.Create("abcdefghijklmnopqrstuvwxyz0123456789-");
     private static readonly TimeSpan _shortestTimeout = TimeSpan.FromMilliseconds(10);
     private static readonly TimeSpan _longestConnect = TimeSpan.FromMinutes(10);
+    private static readonly TimeSpan _longestPark = TimeSpan.FromMinutes(1);
     private static readonly TimeSpan _longestTimeout = TimeSpan.FromDays(1);
 
     private readonly ProxyEntryOptions _options;
@@ -51,6 +52,13 @@ internal sealed class SettingsBuilder
         CheckRange(SettingKeys.BackendConnect, _options.Timeouts.BackendConnect, _longestConnect, mayBeOff: false);
         CheckRange(SettingKeys.BackendHeaders, _options.Timeouts.BackendHeaders, _longestTimeout, mayBeOff: true);
         CheckRange(SettingKeys.BodyIdle, _options.Timeouts.BodyIdle, _longestTimeout, mayBeOff: true);
+        CheckRange(SettingKeys.Park, _options.Timeouts.Park, _longestPark, mayBeOff: true);
+        CheckRange(SettingKeys.DrainDelay, _options.Timeouts.DrainDelay, _longestConnect, mayBeOff: true);
+        CheckRange(SettingKeys.Drain, _options.Timeouts.Drain, _longestTimeout, mayBeOff: false);
+        CheckNumber(SettingKeys.ParkingPerName, _options.Parking.PerName, 0, 1_000_000);
+        CheckNumber(SettingKeys.ParkingTotal, _options.Parking.Total, 0, 1_000_000);
+        CheckNumber(SettingKeys.ParkingMegabytes, _options.Parking.Megabytes, 1, 65_536);
+        CheckVisitorLimits();
         var trustedProxies = CheckTrustedProxies();
 
         if (_errors.Count > 0 || uplink is null || admin is null)
@@ -75,12 +83,27 @@ internal sealed class SettingsBuilder
             EntryId = entryId,
             TestMode = _options.TestMode,
             Engine = _options.Engine,
+            Transport = _options.Transport,
             AnonymousAgentsAllowed = anonymous,
             Agents = new AgentTable(agents),
             TrustedProxies = new TrustedProxySet(trustedProxies),
             BackendConnectTimeout = _options.Timeouts.BackendConnect,
             BackendHeadersTimeout = _options.Timeouts.BackendHeaders,
             BodyIdleTimeout = _options.Timeouts.BodyIdle,
+            ParkTimeout = OffIsZero(_options.Timeouts.Park),
+            ParkedPerName = _options.Parking.PerName,
+            ParkedTotal = _options.Parking.Total,
+            ParkedBytes = _options.Parking.Megabytes * 1024L * 1024,
+            DrainDelay = OffIsZero(_options.Timeouts.DrainDelay),
+            DrainTimeout = _options.Timeouts.Drain,
+            RequestHeadTimeout = _options.Timeouts.RequestHead,
+            KeepAliveTimeout = _options.Timeouts.KeepAlive,
+            HalfClosedTimeout = _options.Timeouts.HalfClosed,
+            MaxRequestHeadBytes = _options.Limits.RequestHeadBytes,
+            MaxRequestFields = _options.Limits.RequestFields,
+            MaxRequestLineBytes = _options.Limits.RequestLineBytes,
+            MaxRequestBodyBytes = _options.Limits.RequestBodyBytes < 0 ? null : _options.Limits.RequestBodyBytes,
+            Http1Front = _options.Http1Front,
         };
     }
 
@@ -318,6 +341,16 @@ internal sealed class SettingsBuilder
             Report(key, string.Create(CultureInfo.InvariantCulture, $"{value} is not between 10ms and {longest.TotalMinutes:0}m{(mayBeOff ? " (or off)" : "")}."));
         }
     }
+
+    private void CheckNumber(string key, int value, int least, int most)
+    {
+        if (value < least || value > most)
+        {
+            Report(key, string.Create(CultureInfo.InvariantCulture, $"{value} is not between {least} and {most}."));
+        }
+    }
+
+    private static TimeSpan OffIsZero(TimeSpan value) => value == Timeout.InfiniteTimeSpan ? TimeSpan.Zero : value;
 
     private static bool IsLabel(string text, int maxLength) =>
         text.Length > 0 && text.Length <= maxLength && text[0] != '-' && text[^1] != '-'

@@ -59,6 +59,9 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2104, LogLevel.Error, "Request {RequestId} failed by a fault of ProxyEntry")]
     public static partial void ForwarderFault(ILogger logger, string requestId, Exception exception);
 
+    [LoggerMessage(2110, LogLevel.Error, "Visitor's connection {ConnectionId} failed by a fault of ProxyEntry")]
+    public static partial void ConnectionFault(ILogger logger, string connectionId, Exception exception);
+
     [LoggerMessage(2200, LogLevel.Information, "Listening for visitors on {EndPoint}")]
     public static partial void ListeningForVisitors(ILogger logger, string endPoint);
 
@@ -85,6 +88,9 @@ internal static partial class ProxyEntryLog
 
     [LoggerMessage(2208, LogLevel.Warning, "Test mode is on: anyone may choose a session id, and all of them share one origin")]
     public static partial void TestModeIsOn(ILogger logger);
+
+    [LoggerMessage(2209, LogLevel.Warning, "The time to finish is over: {Connections} connections of visitors are cut")]
+    public static partial void GraceOver(ILogger logger, int connections);
 
     [LoggerMessage(2250, LogLevel.Information, "Made a certificate for the uplink in {Path}")]
     public static partial void CertificateMade(ILogger logger, string path);

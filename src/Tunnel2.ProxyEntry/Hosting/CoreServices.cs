@@ -4,8 +4,11 @@ using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
+using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
+using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Uplink;
 using Tunnel2.Transport.Engine;
@@ -22,6 +25,8 @@ internal static class CoreServices
         services.TryAddSingleton(TimeProvider.System);
         services.TryAddSingleton<ISessionDirectory, InMemorySessionDirectory>();
         services.AddSingleton<Readiness>();
+        services.AddSingleton<DrainSignal>();
+        services.AddSingleton<EntryDrain>();
         services.AddSingleton<ProxyEntryMetrics>();
         services.AddSingleton<PrometheusCollector>();
         services.AddSingleton(new AdminAuthorization(settings.AdminToken));
@@ -35,9 +40,14 @@ internal static class CoreServices
         services.AddSingleton<AgentAdmission>();
         services.AddSingleton<UplinkAcceptor>();
         services.AddSingleton<NameResolver>();
+        services.AddSingleton<ParkingLot>();
+        services.AddSingleton<ParkingPolicy>();
+        services.AddSingleton<PatientOpener>();
         services.AddSingleton<ForwardWatchdog>();
         services.AddSingleton<ResponsePump>();
         services.AddSingleton<Forwarder>();
+        services.AddSingleton<ConnectionSweep>();
+        services.AddSingleton<Http1Front>();
         services.AddSingleton<EntryApplication>();
         return services;
     }

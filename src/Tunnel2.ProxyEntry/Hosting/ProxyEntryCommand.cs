@@ -19,10 +19,15 @@ internal static class ProxyEntryCommand
             return TokenCommand.Run(args, Console.Out, Console.Error);
         }
 
+        if (HealthCommand.IsMeant(args))
+        {
+            return await HealthCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+        }
+
         if (FindStray(args) is { } stray)
         {
             await Console.Error.WriteLineAsync($"tunnel2-entry: '{PlainText(stray)}' is not a setting; settings are given as --Tunnel2:Key=value").ConfigureAwait(false);
-            await Console.Error.WriteLineAsync("usage: tunnel2-entry [--Tunnel2:Key=value ...] | token create --name NAME [--tier TIER]").ConfigureAwait(false);
+            await Console.Error.WriteLineAsync("usage: tunnel2-entry [--Tunnel2:Key=value ...] | token create --name NAME [--tier TIER] | health [URL]").ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }
 
@@ -34,7 +39,7 @@ internal static class ProxyEntryCommand
             return SettingsErrorFormatter.ExitCode;
         }
 
-        using var engine = EngineSetup.Start(EngineSetup.Prepare(ToTransport(settings.Engine)));
+        using var engine = EngineSetup.Start(EngineSetup.Prepare(ToTransport(settings.Engine), ToTransport(settings.Transport)));
         var stop = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         using var interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, OnSignal);
         using var terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, OnSignal);
@@ -97,5 +102,12 @@ internal static class ProxyEntryCommand
         Configuration.EngineMode.EventLoop => Transport.Engine.EngineMode.EventLoop,
         Configuration.EngineMode.Portable => Transport.Engine.EngineMode.Portable,
         _ => Transport.Engine.EngineMode.Auto,
+    };
+
+    private static Transport.Engine.TransportMode ToTransport(Configuration.TransportMode mode) => mode switch
+    {
+        Configuration.TransportMode.Epoll => Transport.Engine.TransportMode.Epoll,
+        Configuration.TransportMode.Sockets => Transport.Engine.TransportMode.Sockets,
+        _ => Transport.Engine.TransportMode.Auto,
     };
 }

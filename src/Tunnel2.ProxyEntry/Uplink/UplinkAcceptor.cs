@@ -9,6 +9,7 @@ using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.Transport.Engine;
 using Tunnel2.Transport.Tls;
@@ -20,7 +21,11 @@ namespace Tunnel2.ProxyEntry.Uplink;
 /// </summary>
 internal sealed class UplinkAcceptor
 {
+    /// <summary>An agent that comes while we stop may try again after this: the next process may be there by then.</summary>
+    private static readonly TimeSpan _drainingRetry = TimeSpan.FromMilliseconds(500);
+
     private readonly ProxyEntrySettings _settings;
+    private readonly DrainSignal _drain;
     private readonly AgentAdmission _admission;
     private readonly ISessionDirectory _directory;
     private readonly PublicAddresses _addresses;
@@ -42,9 +47,11 @@ internal sealed class UplinkAcceptor
         UplinkRejection rejection,
         SessionRevocation revocation,
         ProxyEntryMetrics metrics,
+        DrainSignal drain,
         TimeProvider timeProvider,
         ILogger<UplinkAcceptor> logger)
     {
+        _drain = drain;
         _settings = settings;
         _admission = admission;
         _directory = directory;
@@ -133,8 +140,9 @@ internal sealed class UplinkAcceptor
             Identity = admission.Identity,
             Grant = admission.Grant,
             AgentVersion = hello.AgentVersion,
+            Instance = AgentIdentity.OfInstance(hello.InstanceKey.Span),
         };
-        var uplink = new UplinkConnection(transport, CreateSettings(hello));
+        var uplink = new UplinkConnection(transport, CreateSettings(hello), onGoAway: (_, _) => _ = OnGoodbyeAsync(session));
         session.Tunnel.TryAdd(uplink);
         var registration = await _directory.RegisterAsync(session, stopping).ConfigureAwait(false);
         if (registration.Status == RegistrationStatus.NameTaken)
@@ -146,7 +154,16 @@ internal sealed class UplinkAcceptor
         if (registration.Superseded is { } superseded)
         {
             ProxyEntryLog.SessionSuperseded(_logger, session.Name, superseded.DisplayId, session.DisplayId);
-            superseded.Tunnel.End(SessionEndReason.Superseded, "The same agent registered the name again.");
+            Supersede(superseded, session);
+        }
+
+        session.Epoch = registration.Epoch;
+        if (_drain.IsDraining)
+        {
+            await _directory.UnregisterAsync(session.Name, registration.Epoch, CancellationToken.None).ConfigureAwait(false);
+            session.Tunnel.End(SessionEndReason.Shutdown, "");
+            await _rejection.SendAsync(transport, new RejectMessage(RejectCode.GoingAway, _drainingRetry, "The server is stopping.")).ConfigureAwait(false);
+            return;
         }
 
         _revocation.EndIfRevoked(session);
@@ -176,6 +193,41 @@ internal sealed class UplinkAcceptor
             _metrics.SessionEnded(duration, end.Reason.ToString());
             ProxyEntryLog.AgentDisconnected(_logger, session.Identity.ToString(), _addresses.Main(session.Name), duration, end.ToString(), session.DisplayId);
         }
+    }
+
+    /// <summary>
+    /// The name leads to the successor already. The same process has lost the older connection itself; another one may still be answering
+    /// requests on it, and finishes them.
+    /// </summary>
+    private static void Supersede(EntrySession older, EntrySession successor)
+    {
+        const string Text = "The same agent registered the name again.";
+        older.MarkLeaving();
+        if (older.Instance == successor.Instance)
+        {
+            older.Tunnel.End(SessionEndReason.Superseded, Text);
+            return;
+        }
+
+        foreach (var uplink in older.Tunnel.Uplinks)
+        {
+            uplink.Drain(SessionEndReason.Superseded, Text);
+        }
+    }
+
+    /// <summary>The agent is stopping: nothing new goes to it, and its name is free once none of its uplinks takes streams.</summary>
+    private async Task OnGoodbyeAsync(EntrySession session)
+    {
+        foreach (var uplink in session.Tunnel.Uplinks)
+        {
+            if (uplink.IsOpenForStreams)
+            {
+                return;
+            }
+        }
+
+        await _directory.MarkLeavingAsync(session.Name, session.Epoch, CancellationToken.None).ConfigureAwait(false);
+        session.MarkLeaving();
     }
 
     private UplinkSettings CreateSettings(HelloMessage hello) => _engine.Apply(new UplinkSettings

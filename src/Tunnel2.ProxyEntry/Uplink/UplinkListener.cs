@@ -1,8 +1,9 @@
 using System.Net;
 using System.Net.Sockets;
+using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Uplink.Tls;
-using Tunnel2.Transport.Sockets;
+using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.ProxyEntry.Uplink;
 
@@ -20,15 +21,18 @@ internal sealed class UplinkListener : IAsyncDisposable
     private readonly Socket _listener;
     private readonly UplinkAcceptor _acceptor;
     private readonly UplinkTlsServer? _tls;
+    private readonly IEngine _engine;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
     private readonly CancellationTokenSource _stopping = new();
     private Task _loop = Task.CompletedTask;
 
-    public UplinkListener(IPEndPoint endPoint, UplinkAcceptor acceptor, UplinkTlsServer? tls, TimeProvider timeProvider, ILogger<UplinkListener> logger)
+    public UplinkListener(
+        IPEndPoint endPoint, UplinkAcceptor acceptor, UplinkTlsServer? tls, IEngine engine, TimeProvider timeProvider, ILogger<UplinkListener> logger)
     {
         _acceptor = acceptor;
         _tls = tls;
+        _engine = engine;
         _timeProvider = timeProvider;
         _logger = logger;
         _listener = new Socket(endPoint.AddressFamily, SocketType.Stream, ProtocolType.Tcp);
@@ -54,6 +58,9 @@ internal sealed class UplinkListener : IAsyncDisposable
 
     public void Start() => _loop = AcceptAsync();
 
+    /// <summary>Closes the listener; agents that are connected, or about to be, stay.</summary>
+    public void StopAccepting() => _listener.Dispose();
+
     /// <inheritdoc/>
     public async ValueTask DisposeAsync()
     {
@@ -78,7 +85,7 @@ internal sealed class UplinkListener : IAsyncDisposable
             }
             catch (SocketException exception)
             {
-                if (_stopping.IsCancellationRequested)
+                if (_stopping.IsCancellationRequested || _listener.SafeHandle.IsClosed)
                 {
                     return;
                 }
@@ -97,7 +104,7 @@ internal sealed class UplinkListener : IAsyncDisposable
         try
         {
             var peer = UplinkPeer.Of(socket, _timeProvider.GetTimestamp());
-            var transport = new SocketUplinkTransport(socket);
+            var transport = _engine.CreateUplinkTransport(socket);
             if (_tls is null)
             {
                 await _acceptor.ServeAsync(transport, peer, _stopping.Token).ConfigureAwait(false);
@@ -122,7 +129,7 @@ internal sealed class UplinkListener : IAsyncDisposable
         }
     }
 
-    private async Task ServeTlsAsync(UplinkTlsServer tls, SocketUplinkTransport transport, UplinkPeer connected)
+    private async Task ServeTlsAsync(UplinkTlsServer tls, IUplinkTransport transport, UplinkPeer connected)
     {
         await using (transport.ConfigureAwait(false))
         {
