@@ -19,6 +19,11 @@ internal static class ProxyEntryCommand
             return TokenCommand.Run(args, Console.Out, Console.Error);
         }
 
+        if (CertificateCommand.IsMeant(args))
+        {
+            return CertificateCommand.Run(args, Console.Out, Console.Error);
+        }
+
         if (HealthCommand.IsMeant(args))
         {
             return await HealthCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
@@ -27,12 +32,23 @@ internal static class ProxyEntryCommand
         if (FindStray(args) is { } stray)
         {
             await Console.Error.WriteLineAsync($"tunnel2-entry: '{PlainText(stray)}' is not a setting; settings are given as --Tunnel2:Key=value").ConfigureAwait(false);
-            await Console.Error.WriteLineAsync("usage: tunnel2-entry [--Tunnel2:Key=value ...] | token create --name NAME [--tier TIER] | health [URL]").ConfigureAwait(false);
+            await Console.Error.WriteLineAsync("usage: tunnel2-entry [--Tunnel2:Key=value ...] | token create --name NAME [--tier TIER] | certificate create --host NAME --out FILE | health [URL]").ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }
 
         var source = SettingsSource.OfProcess(args);
-        var (settings, errors) = SettingsLoader.Load(source.Read());
+        IConfigurationRoot configuration;
+        try
+        {
+            configuration = source.Read();
+        }
+        catch (Exception exception) when (exception is InvalidDataException or IOException or UnauthorizedAccessException)
+        {
+            await Console.Error.WriteLineAsync($"tunnel2-entry cannot start: {exception.Message} {exception.InnerException?.Message}".TrimEnd()).ConfigureAwait(false);
+            return SettingsErrorFormatter.ExitCode;
+        }
+
+        var (settings, errors) = SettingsLoader.Load(configuration);
         if (settings is null)
         {
             await Console.Error.WriteAsync(SettingsErrorFormatter.Format(errors)).ConfigureAwait(false);

@@ -81,7 +81,7 @@ public class TlsUplinkTransportTests
     public async Task Streams_run_over_tls(string mode)
     {
         Assert.True(EngineSetup.TryParse(mode, out var parsed));
-        using var engine = EngineSetup.Start(parsed);
+        using var engine = EngineSetup.Start(new EngineChoice(parsed, TransportMode.Sockets));
         var (left, right) = await ConnectAsync();
         await SocketUplinkTransportTests.RunStreamsAsync(left, right, engine);
     }

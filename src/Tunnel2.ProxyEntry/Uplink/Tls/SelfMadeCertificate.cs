@@ -31,7 +31,7 @@ internal static class SelfMadeCertificate
             if (isNew)
             {
                 StateFolder.Create(settings.StateFolder);
-                Write(path, CreatePem(settings.Domain, now));
+                Create(path, [settings.Domain, Dns.GetHostName(), "localhost", "127.0.0.1", "::1"], now);
             }
 
             return new CertificateSource(path, null, null);
@@ -45,18 +45,29 @@ internal static class SelfMadeCertificate
         }
     }
 
-    private static string CreatePem(string domain, DateTimeOffset now)
+    /// <summary>Makes a certificate with its key in a file of its owner only; one that is there already stays.</summary>
+    /// <param name="path">The file.</param>
+    /// <param name="hosts">The names and addresses that it is for; what is neither is left out.</param>
+    /// <param name="now">The time.</param>
+    public static void Create(string path, IEnumerable<string> hosts, DateTimeOffset now) => Write(path, CreatePem(hosts, now));
+
+    private static string CreatePem(IEnumerable<string> hosts, DateTimeOffset now)
     {
         using var key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
         var request = new CertificateRequest("CN=tunnel2 uplink", key, HashAlgorithmName.SHA256);
         var names = new SubjectAlternativeNameBuilder();
-        foreach (var name in new[] { domain, "localhost", Dns.GetHostName() }.Where(IsDnsName).Distinct(StringComparer.OrdinalIgnoreCase))
+        foreach (var host in hosts.Distinct(StringComparer.OrdinalIgnoreCase))
         {
-            names.AddDnsName(name);
+            if (IPAddress.TryParse(host, out var address))
+            {
+                names.AddIpAddress(address);
+            }
+            else if (Uri.CheckHostName(host) == UriHostNameType.Dns)
+            {
+                names.AddDnsName(host);
+            }
         }
 
-        names.AddIpAddress(IPAddress.Loopback);
-        names.AddIpAddress(IPAddress.IPv6Loopback);
         request.CertificateExtensions.Add(names.Build());
         request.CertificateExtensions.Add(new X509BasicConstraintsExtension(false, false, 0, true));
         request.CertificateExtensions.Add(new X509KeyUsageExtension(X509KeyUsageFlags.DigitalSignature, true));
@@ -89,6 +100,4 @@ internal static class SelfMadeCertificate
             File.Delete(temporary);
         }
     }
-
-    private static bool IsDnsName(string name) => name.Length > 0 && Uri.CheckHostName(name) == UriHostNameType.Dns;
 }

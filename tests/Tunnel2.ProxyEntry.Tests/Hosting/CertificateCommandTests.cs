@@ -1,0 +1,62 @@
+using System.Security.Cryptography.X509Certificates;
+using Tunnel2.ProxyEntry.Hosting;
+using Tunnel2.ProxyEntry.Tests.Configuration;
+using Tunnel2.Transport.Tls;
+
+namespace Tunnel2.ProxyEntry.Tests.Hosting;
+
+public sealed class CertificateCommandTests : IDisposable
+{
+    private readonly string _folder = Directory.CreateTempSubdirectory("tunnel2-certificate-").FullName;
+    private readonly StringWriter _output = new();
+    private readonly StringWriter _error = new();
+
+    [Fact]
+    public void A_certificate_is_made_that_the_settings_take_and_its_fingerprint_is_all_that_is_printed()
+    {
+        var path = Path.Combine(_folder, "uplink.pem");
+        Assert.Equal(0, Run("certificate", "create", "--host", "entry,192.0.2.1", "--out", path));
+
+        using var certificate = SettingsFixture.LoadValid("Uplink:Certificate=" + path).UplinkCertificate!.Load([]);
+        Assert.Equal(CertificateFingerprint.Of(certificate) + Environment.NewLine, _output.ToString());
+        Assert.True(certificate.MatchesHostname("entry"));
+        Assert.True(certificate.MatchesHostname("192.0.2.1"));
+        Assert.False(certificate.MatchesHostname("other"));
+        Assert.True(certificate.NotAfter > DateTime.Now.AddYears(9));
+        if (!OperatingSystem.IsWindows())
+        {
+            Assert.Equal(UnixFileMode.UserRead | UnixFileMode.UserWrite, File.GetUnixFileMode(path));
+        }
+
+        // It never takes the place of one that agents may know.
+        var before = File.ReadAllText(path);
+        Assert.Equal(1, Run("certificate", "create", "--host", "entry", "--out", path));
+        Assert.Equal(before, File.ReadAllText(path));
+    }
+
+    [Theory]
+    [InlineData("certificate")]
+    [InlineData("certificate", "create")]
+    [InlineData("certificate", "create", "--host", "entry")]
+    [InlineData("certificate", "create", "--host", "--out", "x")]
+    [InlineData("certificate", "create", "--host", "a b", "--out", "x")]
+    [InlineData("certificate", "make", "--host", "entry", "--out", "x")]
+    [InlineData("certificate", "create", "--host", "entry", "--out", "x", "--more", "y")]
+    public void Anything_else_is_told_how_it_is_used(params string[] args)
+    {
+        Assert.Equal(2, Run(args));
+        Assert.Contains("usage:", _error.ToString(), StringComparison.Ordinal);
+        Assert.Equal("", _output.ToString());
+    }
+
+    [Fact]
+    public void A_place_that_cannot_be_written_is_said()
+    {
+        Assert.Equal(1, Run("certificate", "create", "--host", "entry", "--out", Path.Combine(_folder, "no", "folder", "uplink.pem")));
+        Assert.NotEqual("", _error.ToString());
+    }
+
+    public void Dispose() => Directory.Delete(_folder, recursive: true);
+
+    private int Run(params string[] args) => CertificateCommand.Run(args, _output, _error);
+}
