@@ -14,10 +14,12 @@ namespace Tunnel2.FunctionalTests.Harness;
 internal sealed class EntryFixture : IAsyncDisposable
 {
     private readonly ProxyEntryHost _host;
+    private readonly IEngine _engine;
 
-    private EntryFixture(ProxyEntryHost host, LogLines log)
+    private EntryFixture(ProxyEntryHost host, IEngine engine, LogLines log)
     {
         _host = host;
+        _engine = engine;
         Log = log;
     }
 
@@ -51,7 +53,8 @@ internal sealed class EntryFixture : IAsyncDisposable
         var loaded = SettingsLoader.Load(new ConfigurationBuilder().AddInMemoryCollection(values).Build());
         Assert.True(loaded.IsValid, SettingsErrorFormatter.Format(loaded.Errors));
         var log = new LogLines();
-        var host = await ProxyEntryHost.StartAsync(loaded.Settings, new PortableEngine(), logging =>
+        var engine = TestEngine.Create();
+        var host = await ProxyEntryHost.StartAsync(loaded.Settings, engine, logging =>
         {
             logging.SetMinimumLevel(LogLevel.Information).AddProvider(log);
             if (time is not null)
@@ -59,7 +62,7 @@ internal sealed class EntryFixture : IAsyncDisposable
                 logging.Services.AddSingleton(time);
             }
         });
-        return new EntryFixture(host, log);
+        return new EntryFixture(host, engine, log);
     }
 
     /// <summary>The one session there is.</summary>
@@ -88,5 +91,9 @@ internal sealed class EntryFixture : IAsyncDisposable
         Assert.Empty(Directory.Snapshot());
     }
 
-    public ValueTask DisposeAsync() => _host.DisposeAsync();
+    public async ValueTask DisposeAsync()
+    {
+        await _host.DisposeAsync();
+        _engine.Dispose();
+    }
 }
