@@ -26,6 +26,8 @@ internal sealed class TunnelAgent : IAgentRunner
         using var exchanges = new ExchangeContext(options, events, _timeProvider, _engine.Loop);
         var session = new AgentSession(options, events, exchanges, heartbeat, _engine, _timeProvider);
         var loop = new ReconnectLoop(options, session.RunOnceAsync, events, new FullJitterBackoff(_timeProvider, Random.Shared), _timeProvider);
-        return await loop.RunAsync(stop).ConfigureAwait(false);
+        var exitCode = await loop.RunAsync(stop).ConfigureAwait(false);
+        await session.WhenRetiredAsync().ConfigureAwait(false);
+        return exitCode;
     }
 }
