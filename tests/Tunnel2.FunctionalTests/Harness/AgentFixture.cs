@@ -10,11 +10,12 @@ internal sealed class AgentFixture : IAsyncDisposable
     private static readonly TimeSpan _limit = TimeSpan.FromSeconds(20);
 
     private readonly CancellationTokenSource _stop = new();
+    private readonly IEngine _engine = TestEngine.Create();
 
     private AgentFixture(AgentOptions options, AgentEventLog events, TimeProvider time)
     {
         Events = events;
-        Completion = new TunnelAgent(new PortableEngine(), time).RunAsync(options, events, _stop.Token);
+        Completion = new TunnelAgent(_engine, time).RunAsync(options, events, _stop.Token);
     }
 
     public AgentEventLog Events { get; }
@@ -52,6 +53,7 @@ internal sealed class AgentFixture : IAsyncDisposable
     public async ValueTask DisposeAsync()
     {
         await StopAsync();
+        _engine.Dispose();
         _stop.Dispose();
     }
 }

@@ -15,10 +15,12 @@ namespace Tunnel2.FunctionalTests.Harness;
 internal sealed class EntryFixture : IAsyncDisposable
 {
     private readonly ProxyEntryHost _host;
+    private readonly IEngine _engine;
 
-    private EntryFixture(ProxyEntryHost host, LogLines log)
+    private EntryFixture(ProxyEntryHost host, IEngine engine, LogLines log)
     {
         _host = host;
+        _engine = engine;
         Log = log;
     }
 
@@ -65,7 +67,8 @@ internal sealed class EntryFixture : IAsyncDisposable
     private static async Task<EntryFixture> StartAsync(ProxyEntrySettings settings, TimeProvider? time, SettingsSource? source)
     {
         var log = new LogLines();
-        var host = await ProxyEntryHost.StartAsync(settings, new PortableEngine(), logging =>
+        var engine = TestEngine.Create();
+        var host = await ProxyEntryHost.StartAsync(settings, engine, logging =>
         {
             logging.SetMinimumLevel(LogLevel.Information).AddProvider(log);
             if (time is not null)
@@ -73,7 +76,7 @@ internal sealed class EntryFixture : IAsyncDisposable
                 logging.Services.AddSingleton(time);
             }
         }, source);
-        return new EntryFixture(host, log);
+        return new EntryFixture(host, engine, log);
     }
 
     /// <summary>The one session there is.</summary>
@@ -102,5 +105,9 @@ internal sealed class EntryFixture : IAsyncDisposable
         Assert.Empty(Directory.Snapshot());
     }
 
-    public ValueTask DisposeAsync() => _host.DisposeAsync();
+    public async ValueTask DisposeAsync()
+    {
+        await _host.DisposeAsync();
+        _engine.Dispose();
+    }
 }

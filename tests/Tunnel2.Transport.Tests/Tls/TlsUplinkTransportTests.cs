@@ -83,7 +83,7 @@ public class TlsUplinkTransportTests
         Assert.True(EngineSetup.TryParse(mode, out var parsed));
         using var engine = EngineSetup.Start(new EngineChoice(parsed, TransportMode.Sockets));
         var (left, right) = await ConnectAsync();
-        await SocketUplinkTransportTests.RunStreamsAsync(left, right, engine);
+        await UplinkTransportTests.RunStreamsAsync(left, right, engine);
     }
 
     [Fact]

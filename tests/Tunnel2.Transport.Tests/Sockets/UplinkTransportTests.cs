@@ -8,28 +8,35 @@ using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.Transport.Engine;
+using Tunnel2.Transport.Epoll;
 using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Transport.Tests.Sockets;
 
-public class SocketUplinkTransportTests
+public class UplinkTransportTests
 {
     private static readonly TimeSpan _limit = TimeSpan.FromSeconds(20);
 
-    [Fact]
-    public async Task Megabytes_go_both_ways_at_once()
+    [Theory]
+    [InlineData("sockets")]
+    [InlineData("epoll")]
+    public async Task Megabytes_go_both_ways_at_once(string transport)
     {
+        using var engine = TestEngines.Create(transport);
         const int Length = 20_000_000;
-        var (left, right) = await ConnectAsync();
+        var (left, right) = await ConnectAsync(engine);
         await Task.WhenAll(SendAsync(left, 1, Length), SendAsync(right, 2, Length), ReceiveAsync(left, 2, Length), ReceiveAsync(right, 1, Length)).WaitAsync(_limit);
         await left.DisposeAsync();
         await right.DisposeAsync();
     }
 
-    [Fact]
-    public async Task An_orderly_end_is_a_receive_of_nothing_behind_what_was_sent()
+    [Theory]
+    [InlineData("sockets")]
+    [InlineData("epoll")]
+    public async Task An_orderly_end_is_a_receive_of_nothing_behind_what_was_sent(string transport)
     {
-        var (left, right) = await ConnectAsync();
+        using var engine = TestEngines.Create(transport);
+        var (left, right) = await ConnectAsync(engine);
         await left.SendAsync(new byte[100_000]);
         left.ShutdownSend();
         var buffer = new byte[30_000];
@@ -46,10 +53,13 @@ public class SocketUplinkTransportTests
         await right.DisposeAsync();
     }
 
-    [Fact]
-    public async Task A_receive_without_a_buffer_waits_for_something_and_takes_nothing()
+    [Theory]
+    [InlineData("sockets")]
+    [InlineData("epoll")]
+    public async Task A_receive_without_a_buffer_waits_for_something_and_takes_nothing(string transport)
     {
-        var (left, right) = await ConnectAsync();
+        using var engine = TestEngines.Create(transport);
+        var (left, right) = await ConnectAsync(engine);
         var waiting = left.ReceiveAsync(Memory<byte>.Empty).AsTask();
         Assert.False(waiting.IsCompleted);
         await right.SendAsync(new byte[10]);
@@ -64,11 +74,14 @@ public class SocketUplinkTransportTests
         await right.DisposeAsync();
     }
 
-    [Fact]
-    public async Task A_kernel_that_cannot_send_takes_little_from_the_write_loop()
+    [Theory]
+    [InlineData("sockets")]
+    [InlineData("epoll")]
+    public async Task A_kernel_that_cannot_send_takes_little_from_the_write_loop(string transport)
     {
         Assert.SkipUnless(OperatingSystem.IsLinux(), "TCP_NOTSENT_LOWAT");
-        var (left, right) = await ConnectAsync();
+        using var engine = TestEngines.Create(transport);
+        var (left, right) = await ConnectAsync(engine);
         var buffer = new byte[64 * 1024];
         var sent = 0;
         var sending = Task.CompletedTask;
@@ -94,12 +107,15 @@ public class SocketUplinkTransportTests
         await right.DisposeAsync();
     }
 
-    [Fact]
-    public async Task Abort_from_another_thread_ends_a_pending_receive()
+    [Theory]
+    [InlineData("sockets")]
+    [InlineData("epoll")]
+    public async Task Abort_from_another_thread_ends_a_pending_receive(string transport)
     {
+        using var engine = TestEngines.Create(transport);
         for (var i = 0; i < 50; i++)
         {
-            var (left, right) = await ConnectAsync();
+            var (left, right) = await ConnectAsync(engine);
             var receiving = left.ReceiveAsync(new byte[10]).AsTask();
             await Task.WhenAll(Task.Run(left.Abort), Task.Run(left.Abort)).WaitAsync(_limit);
             await Assert.ThrowsAsync<IOException>(() => receiving.WaitAsync(_limit));
@@ -111,12 +127,15 @@ public class SocketUplinkTransportTests
         }
     }
 
-    [Fact]
-    public async Task Abort_from_another_thread_ends_a_pending_send()
+    [Theory]
+    [InlineData("sockets")]
+    [InlineData("epoll")]
+    public async Task Abort_from_another_thread_ends_a_pending_send(string transport)
     {
+        using var engine = TestEngines.Create(transport);
         for (var i = 0; i < 10; i++)
         {
-            var (left, right) = await ConnectAsync();
+            var (left, right) = await ConnectAsync(engine);
             var sending = left.SendAsync(new byte[64_000_000]).AsTask();
             Assert.False(sending.IsCompleted);
             await Task.Run(left.Abort).WaitAsync(_limit);
@@ -126,20 +145,23 @@ public class SocketUplinkTransportTests
         }
     }
 
-    [Fact]
-    public async Task A_reset_by_the_peer_is_an_io_exception()
+    [Theory]
+    [InlineData("sockets")]
+    [InlineData("epoll")]
+    public async Task A_reset_by_the_peer_is_an_io_exception(string transport)
     {
+        using var engine = TestEngines.Create(transport);
         var (left, right) = await ConnectSocketsAsync();
-        await using var transport = new SocketUplinkTransport(left);
-        var receiving = transport.ReceiveAsync(new byte[10]).AsTask();
+        await using var connection = engine.CreateUplinkTransport(left);
+        var receiving = connection.ReceiveAsync(new byte[10]).AsTask();
         right.LingerState = new LingerOption(true, 0);
         right.Dispose();
         var error = await Assert.ThrowsAsync<IOException>(() => receiving.WaitAsync(_limit));
         Assert.Contains(nameof(SocketError.ConnectionReset), error.Message, StringComparison.Ordinal);
         await Assert.ThrowsAsync<IOException>(async () =>
         {
-            await transport.SendAsync(new byte[10]);
-            await transport.SendAsync(new byte[10]);
+            await connection.SendAsync(new byte[10]);
+            await connection.SendAsync(new byte[10]);
         });
     }
 
@@ -161,14 +183,29 @@ public class SocketUplinkTransportTests
         }
     }
 
-    [Theory]
-    [InlineData("event-loop")]
-    [InlineData("portable")]
-    public async Task Streams_run_over_real_sockets(string mode)
+    [Fact]
+    public async Task The_socket_is_tuned_and_named_on_the_loop_too()
     {
-        Assert.True(EngineSetup.TryParse(mode, out var parsed));
-        using var engine = EngineSetup.Start(new EngineChoice(parsed, TransportMode.Sockets));
-        var (left, right) = await ConnectAsync();
+        using var loop = new EpollLoop();
+        var (left, right) = await ConnectSocketsAsync();
+        using (right)
+        {
+            var transport = EpollUplinkTransport.Adopt(loop, left);
+            Assert.Equal(right.LocalEndPoint!.ToString(), transport.RemoteName);
+            Assert.Equal(1, transport.Socket.GetTcpOption(1));
+            Assert.Equal(128 * 1024, transport.Socket.GetTcpOption(25));
+            await transport.DisposeAsync();
+        }
+    }
+
+    [Theory]
+    [InlineData("sockets")]
+    [InlineData("epoll")]
+    [InlineData("portable")]
+    public async Task Streams_run_over_real_sockets(string transport)
+    {
+        using var engine = TestEngines.Create(transport);
+        var (left, right) = await ConnectAsync(engine);
         await RunStreamsAsync(left, right, engine);
     }
 
@@ -187,13 +224,16 @@ public class SocketUplinkTransportTests
         Assert.True(SpinWait.SpinUntil(() => buffers.Outstanding == 0, _limit));
     }
 
-    [Fact]
-    public async Task The_last_words_reach_a_peer_whose_bytes_were_not_all_read()
+    [Theory]
+    [InlineData("sockets")]
+    [InlineData("epoll")]
+    public async Task The_last_words_reach_a_peer_whose_bytes_were_not_all_read(string transport)
     {
+        using var engine = TestEngines.Create(transport);
         for (var i = 0; i < 20; i++)
         {
             var (left, right) = await ConnectSocketsAsync();
-            var uplink = new UplinkConnection(new SocketUplinkTransport(left), new UplinkSettings { Role = UplinkRole.Entry });
+            var uplink = new UplinkConnection(engine.CreateUplinkTransport(left), new UplinkSettings { Role = UplinkRole.Entry });
             var run = uplink.RunAsync();
 
             // A frame that breaks the protocol, and a megabyte behind it that nobody will ever parse.
@@ -294,7 +334,7 @@ public class SocketUplinkTransportTests
         stream.EndHead(writer.Complete(), default, end: false, out _);
     }
 
-    private static async Task SendAsync(SocketUplinkTransport transport, int seed, int length)
+    private static async Task SendAsync(IUplinkTransport transport, int seed, int length)
     {
         var random = new Random(seed);
         var buffer = new byte[ProtocolLimits.MaxFrameLength * 4];
@@ -307,7 +347,7 @@ public class SocketUplinkTransportTests
         }
     }
 
-    private static async Task ReceiveAsync(SocketUplinkTransport transport, int seed, int length)
+    private static async Task ReceiveAsync(IUplinkTransport transport, int seed, int length)
     {
         var buffer = new byte[100_000];
         var expected = new byte[100_000];
@@ -329,10 +369,10 @@ public class SocketUplinkTransportTests
         }
     }
 
-    private static async Task<(SocketUplinkTransport Left, SocketUplinkTransport Right)> ConnectAsync()
+    private static async Task<(IUplinkTransport Left, IUplinkTransport Right)> ConnectAsync(IEngine engine)
     {
         var (left, right) = await ConnectSocketsAsync();
-        return (new SocketUplinkTransport(left), new SocketUplinkTransport(right));
+        return (engine.CreateUplinkTransport(left), engine.CreateUplinkTransport(right));
     }
 
     private static async Task<(Socket Left, Socket Right)> ConnectSocketsAsync()
