@@ -14,6 +14,7 @@ internal sealed class StreamTable
     private readonly Stack<int> _freeSlots = new();
     private Slot[] _slots = new Slot[16];
     private int _used;
+    private bool _closed;
 
     public StreamTable(int maxStreams) => _maxStreams = maxStreams;
 
@@ -29,6 +30,11 @@ internal sealed class StreamTable
     {
         lock (_gate)
         {
+            if (_closed)
+            {
+                return false;
+            }
+
             if (!_freeSlots.TryPop(out var slot))
             {
                 if (_used == _maxStreams)
@@ -54,6 +60,17 @@ internal sealed class StreamTable
         {
             EnsureUnsynchronized(id.Slot);
             TakeUnsynchronized(id.Slot, id.Generation, stream);
+        }
+    }
+
+    /// <summary>ProxyEntry, when it drains: opens no more, from the moment on at which no stream is open. One step, so that none slips in between.</summary>
+    /// <returns>Whether that moment has come.</returns>
+    public bool TryCloseEmpty()
+    {
+        lock (_gate)
+        {
+            _closed |= Count == 0;
+            return _closed;
         }
     }
 

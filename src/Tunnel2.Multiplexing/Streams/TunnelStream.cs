@@ -248,7 +248,7 @@ internal sealed partial class TunnelStream
             // The peer has never heard of the stream: to it, a RST would be for one that was never opened.
             _sendOver = true;
             _closed = true;
-            _uplink.Streams.Abandon(Id);
+            _uplink.AbandonSlot(Id);
         }
 
         return completions;

@@ -33,6 +33,7 @@ internal sealed class UplinkConnection
     private UplinkEnd? _end;
     private volatile bool _refusing;
     private volatile bool _peerDraining;
+    private volatile UplinkEnd? _whenDrained;
 
     /// <summary>Makes an uplink; <see cref="RunAsync"/> starts it.</summary>
     /// <param name="transport">The connection, behind its handshake. The uplink disposes of it.</param>
@@ -83,6 +84,9 @@ internal sealed class UplinkConnection
     public bool IsOpenForStreams => End is null && !_peerDraining && !_refusing;
 
     public int OpenStreams => Streams.Count;
+
+    /// <summary>The reason in the peer's GOAWAY; None before there was one.</summary>
+    public SessionEndReason PeerGoAwayReason { get; private set; }
 
     /// <summary>Bytes granted to the peer that are neither held here nor granted now: for tests of conservation.</summary>
     internal (int Granted, int Held, int Returnable, int Size) ReceiveCredit
@@ -181,6 +185,18 @@ internal sealed class UplinkConnection
     /// <summary>The first step of a drain: asks the peer to open no more, or to expect no more.</summary>
     public void SendGoAwayNotice(SessionEndReason reason, string text) => Writer.ScheduleGoAway(GoAwayPhase.Notice, reason, text);
 
+    /// <summary>
+    /// ProxyEntry: opens no more streams here, tells the agent to expect no more, and ends the uplink when its last stream is over. Whoever opens
+    /// knows best when that is: nothing can cross the end. The peer's own notice has the same effect.
+    /// </summary>
+    public void Drain(SessionEndReason reason, string text)
+    {
+        _refusing = true;
+        SendGoAwayNotice(reason, text);
+        Interlocked.CompareExchange(ref _whenDrained, new UplinkEnd(reason, Text: text), null);
+        EndIfDrained();
+    }
+
     /// <summary>The second step of a drain: from now on new streams are refused.</summary>
     public void RefuseNewStreams() => _refusing = true;
 
@@ -275,7 +291,18 @@ internal sealed class UplinkConnection
         }
     }
 
-    internal void FreeSlot(StreamId id) => Streams.Free(id);
+    internal void FreeSlot(StreamId id)
+    {
+        Streams.Free(id);
+        CheckDrainLater();
+    }
+
+    /// <summary>A stream of which nothing was ever sent is over.</summary>
+    internal void AbandonSlot(StreamId id)
+    {
+        Streams.Abandon(id);
+        CheckDrainLater();
+    }
 
     internal void Recycle(TunnelStream stream) => ReturnStream(stream);
 
@@ -320,12 +347,35 @@ internal sealed class UplinkConnection
     internal void OnGoAway(GoAwayPhase phase, SessionEndReason reason, string text)
     {
         _peerDraining = true;
+        PeerGoAwayReason = reason;
         if (phase == GoAwayPhase.Final && reason != SessionEndReason.Shutdown)
         {
             TryEnd(new UplinkEnd(reason, ByPeer: true, Text: text));
         }
 
         _onGoAway?.Invoke(this, phase);
+        if (Settings.Role == UplinkRole.Entry)
+        {
+            Interlocked.CompareExchange(ref _whenDrained, new UplinkEnd(SessionEndReason.Shutdown, Text: "All is done."), null);
+            EndIfDrained();
+        }
+    }
+
+    /// <summary>The caller holds a stream's lock, under which no uplink may end.</summary>
+    private void CheckDrainLater()
+    {
+        if (_whenDrained is not null)
+        {
+            ThreadPool.UnsafeQueueUserWorkItem(static self => self.EndIfDrained(), this, preferLocal: false);
+        }
+    }
+
+    private void EndIfDrained()
+    {
+        if (_whenDrained is { } end && Streams.TryCloseEmpty())
+        {
+            TryEnd(end);
+        }
     }
 
     private void Start(TunnelStream stream)

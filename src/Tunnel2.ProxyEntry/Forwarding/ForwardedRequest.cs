@@ -2,6 +2,7 @@ using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 
@@ -44,8 +45,11 @@ internal sealed class ForwardedRequest
     /// <summary>The status of the response, or 0.</summary>
     public int Status { get; set; }
 
-    /// <summary>Whether the response has begun, which the request's pump waits for where the visitor expects a 100.</summary>
-    public TaskCompletionSource? MayReadBody { get; set; }
+    /// <summary>Where the visitor expects a 100: who says it, and when.</summary>
+    public ContinueTurn? Continue { get; set; }
+
+    /// <summary>Whose connection is to be cut with the request, because somebody waits for nothing but the visitor.</summary>
+    public VisitorExchange? CutWith { get; set; }
 
     /// <summary>What ProxyEntry itself cut the request for, or null.</summary>
     public ProxyError? CutBy
@@ -81,7 +85,8 @@ internal sealed class ForwardedRequest
         BytesSent = 0;
         ResponseLeft = DeclaredLength.None;
         Status = 0;
-        MayReadBody = null;
+        Continue = null;
+        CutWith = null;
         Touch();
         lock (_gate)
         {
@@ -100,8 +105,12 @@ internal sealed class ForwardedRequest
         Interlocked.CompareExchange(ref _phase, (int)ForwardPhase.Head, (int)ForwardPhase.Upload);
     }
 
-    public void Attach(TunnelStream stream)
+    /// <summary>Cancelled when the session is about to end in order; see <see cref="EntrySession.Leaving"/>.</summary>
+    public CancellationToken SessionLeaving { get; private set; }
+
+    public void Attach(TunnelStream stream, EntrySession session)
     {
+        SessionLeaving = session.Leaving;
         lock (_gate)
         {
             _stream = stream;
@@ -129,6 +138,7 @@ internal sealed class ForwardedRequest
     public void Cut(int use, ProxyError? error, StreamResetReason reason, StreamResetDetail detail = StreamResetDetail.None)
     {
         TunnelStream? stream;
+        VisitorExchange? exchange = null;
         StreamId id;
         lock (_gate)
         {
@@ -137,11 +147,13 @@ internal sealed class ForwardedRequest
             if (stream is not null)
             {
                 _cutBy ??= error;
+                exchange = CutWith;
             }
         }
 
         // Outside the gate: whoever waits on the stream may continue right here.
         stream?.ResetIf(id, reason, detail);
+        exchange?.Abort();
     }
 }
 

@@ -5,6 +5,7 @@ using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
@@ -18,16 +19,16 @@ internal sealed class Forwarder
     private const int RequestBlockGuess = 2 * 1024;
     private const int RetryAfterSeconds = 5;
 
-    private readonly NameResolver _names;
+    private readonly PatientOpener _opener;
     private readonly ResponsePump _responses;
     private readonly ForwardWatchdog _watchdog;
     private readonly ProxyEntryMetrics _metrics;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
 
-    public Forwarder(NameResolver names, ResponsePump responses, ForwardWatchdog watchdog, ProxyEntryMetrics metrics, TimeProvider timeProvider, ILogger<Forwarder> logger)
+    public Forwarder(PatientOpener opener, ResponsePump responses, ForwardWatchdog watchdog, ProxyEntryMetrics metrics, TimeProvider timeProvider, ILogger<Forwarder> logger)
     {
-        _names = names;
+        _opener = opener;
         _responses = responses;
         _watchdog = watchdog;
         _metrics = metrics;
@@ -62,42 +63,44 @@ internal sealed class Forwarder
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     private async ValueTask<RequestOutcome> RouteAsync(VisitorExchange exchange, ForwardedRequest request)
     {
-        var target = exchange.Target;
-        EntrySession? session = null;
-        var error = exchange.Fault ?? _names.Resolve(exchange.Authority, ref target, out session);
-        if (error is { } refused)
+        if (exchange.Fault is { } fault)
         {
-            return await FailAsync(exchange, request, refused, session?.Name ?? exchange.Authority).ConfigureAwait(false);
+            return await FailAsync(exchange, request, fault, exchange.Authority).ConfigureAwait(false);
         }
 
-        var stream = session!.Tunnel.TryOpenStream();
-        if (stream is null)
+        var opened = _opener.TryOpen(exchange);
+        if (opened.Error == ProxyError.AgentOffline)
         {
-            var full = session.Tunnel.Uplinks.Any(static uplink => uplink.IsOpenForStreams);
-            return await FailAsync(exchange, request, full ? ProxyError.StreamLimit : ProxyError.AgentOffline, session.Name).ConfigureAwait(false);
+            opened = await _opener.WaitAsync(exchange, opened).ConfigureAwait(false);
         }
 
-        request.Attach(stream);
+        if (opened.Error is { } refused)
+        {
+            return await FailAsync(exchange, request, refused, opened.Session?.Name ?? exchange.Authority).ConfigureAwait(false);
+        }
+
+        var (_, session, stream) = opened;
+        request.Attach(stream!, session!);
         _metrics.StreamStarted();
         _watchdog.Add(request);
         try
         {
-            return await ForwardAsync(exchange, request, stream, session, target).ConfigureAwait(false);
+            return await ForwardAsync(exchange, request, stream!, session!).ConfigureAwait(false);
         }
         finally
         {
             _watchdog.Remove(request);
             request.Detach();
-            stream.Release();
+            stream!.Release();
             _metrics.StreamEnded();
         }
     }
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
-    private async ValueTask<RequestOutcome> ForwardAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession session, string target)
+    private async ValueTask<RequestOutcome> ForwardAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession session)
     {
         var hasMore = exchange.HasBody || exchange.IsUpgrade;
-        if (!TrySendHead(exchange, stream, target, end: !hasMore))
+        if (!TrySendHead(exchange, stream, end: !hasMore))
         {
             stream.Reset(StreamResetReason.Cancel);
             return await FailAsync(exchange, request, ProxyError.RequestHeadTooLarge, session.Name).ConfigureAwait(false);
@@ -108,7 +111,7 @@ internal sealed class Forwarder
         ValueTask? requestPump = null;
         if (exchange.HasBody && !exchange.IsUpgrade)
         {
-            request.MayReadBody = exchange.ExpectsContinue ? new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously) : null;
+            request.Continue = exchange.ExpectsContinue ? new ContinueTurn() : null;
             requestPump = RequestBodyPump.RunAsync(exchange, request, stream, _timeProvider).Preserve();
         }
 
@@ -122,14 +125,14 @@ internal sealed class Forwarder
             // A fault of ours: the stream is released all the same, and only once the pump has left it.
             exchange.RequestBody.CancelPendingRead();
             stream.Reset(StreamResetReason.Internal);
-            request.MayReadBody?.TrySetResult();
+            request.Continue?.Release();
             await requestPump.Value.ConfigureAwait(false);
             throw;
         }
 
         if (requestPump is { } pump)
         {
-            request.MayReadBody?.TrySetResult();
+            request.Continue?.Release();
             if (!pump.IsCompleted)
             {
                 // The answer is complete, or there will be none: the rest of the body is not wanted.
@@ -150,12 +153,12 @@ internal sealed class Forwarder
         };
     }
 
-    private static bool TrySendHead(VisitorExchange exchange, TunnelStream stream, string target, bool end)
+    private static bool TrySendHead(VisitorExchange exchange, TunnelStream stream, bool end)
     {
         for (var size = RequestBlockGuess; ; size = Math.Min(size * 8, ProtocolLimits.MaxHeaderBlockLength))
         {
             var writer = new HeaderBlockWriter(stream.BeginHead(size));
-            exchange.WriteRequestBlock(ref writer, target);
+            exchange.WriteRequestBlock(ref writer);
             var length = writer.Complete();
             if (writer.HasTooManyFields || (writer.Overflowed && size == ProtocolLimits.MaxHeaderBlockLength))
             {
