@@ -12,7 +12,7 @@ public sealed class WebSocketGoodbyeTests
     public async Task A_silent_socket_gets_its_close_frame_at_once()
     {
         using var leaving = new CancellationTokenSource();
-        using var visitor = new MemoryStream();
+        var visitor = new RecordingVisitor();
         await using (new WebSocketGoodbye(visitor, leaving.Token))
         {
             await leaving.CancelAsync();
@@ -25,7 +25,7 @@ public sealed class WebSocketGoodbyeTests
     public async Task A_frame_that_is_half_sent_is_finished_first_and_nothing_follows_the_close()
     {
         using var leaving = new CancellationTokenSource();
-        using var visitor = new MemoryStream();
+        var visitor = new RecordingVisitor();
         await using var goodbye = new WebSocketGoodbye(visitor, leaving.Token);
         await PumpAsync(goodbye, visitor, _hello[..3]);
 
@@ -42,12 +42,12 @@ public sealed class WebSocketGoodbyeTests
     public async Task A_goodbye_that_is_wanted_while_bytes_are_written_follows_them()
     {
         using var leaving = new CancellationTokenSource();
-        using var visitor = new MemoryStream();
+        var visitor = new RecordingVisitor();
         await using var goodbye = new WebSocketGoodbye(visitor, leaving.Token);
         var mayGo = goodbye.BeginWrite(_hello);
         await leaving.CancelAsync();
         Assert.Equal(0, visitor.Length);
-        await visitor.WriteAsync(_hello.AsMemory(0, mayGo));
+        await visitor.SendAsync(_hello.AsMemory(0, mayGo));
         await goodbye.EndWriteAsync();
         Assert.Equal([.. _hello, .. _close], visitor.ToArray());
     }
@@ -58,7 +58,7 @@ public sealed class WebSocketGoodbyeTests
     public async Task Nothing_is_added_behind_a_close_of_the_backends_own_or_to_what_is_no_WebSocket(byte[] bytes)
     {
         using var leaving = new CancellationTokenSource();
-        using var visitor = new MemoryStream();
+        var visitor = new RecordingVisitor();
         await using var goodbye = new WebSocketGoodbye(visitor, leaving.Token);
         await PumpAsync(goodbye, visitor, bytes);
         await leaving.CancelAsync();
@@ -69,7 +69,7 @@ public sealed class WebSocketGoodbyeTests
     [Fact]
     public async Task A_session_that_was_leaving_before_says_goodbye_right_away()
     {
-        using var visitor = new MemoryStream();
+        var visitor = new RecordingVisitor();
         await using (new WebSocketGoodbye(visitor, new CancellationToken(canceled: true)))
         {
         }
@@ -83,7 +83,7 @@ public sealed class WebSocketGoodbyeTests
         for (var round = 0; round < 200; round++)
         {
             using var leaving = new CancellationTokenSource();
-            using var visitor = new MemoryStream();
+            var visitor = new RecordingVisitor();
             var sent = 0;
             await using (var goodbye = new WebSocketGoodbye(visitor, leaving.Token))
             {
@@ -111,10 +111,10 @@ public sealed class WebSocketGoodbyeTests
         }
     });
 
-    private static async Task PumpAsync(WebSocketGoodbye goodbye, Stream visitor, byte[] bytes)
+    private static async Task PumpAsync(WebSocketGoodbye goodbye, RecordingVisitor visitor, byte[] bytes)
     {
         var mayGo = goodbye.BeginWrite(bytes);
-        await visitor.WriteAsync(bytes.AsMemory(0, mayGo));
+        await visitor.SendAsync(bytes.AsMemory(0, mayGo));
         await goodbye.EndWriteAsync();
     }
 }
