@@ -46,7 +46,7 @@ public class EngineSetupTests
     public void An_engine_applies_its_own_scheduler(string mode)
     {
         Assert.True(EngineSetup.TryParse(mode, out var parsed));
-        using var engine = EngineSetup.Start(parsed);
+        using var engine = EngineSetup.Start(new EngineChoice(parsed, TransportMode.Sockets));
         Assert.Equal(parsed, engine.Mode);
         var settings = engine.Apply(new Multiplexing.Uplinks.UplinkSettings { Role = Multiplexing.Uplinks.UplinkRole.Agent, MaxStreams = 7 });
         Assert.Same(engine.WriterScheduler, settings.WriterScheduler);

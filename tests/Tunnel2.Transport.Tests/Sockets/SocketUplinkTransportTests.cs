@@ -167,7 +167,7 @@ public class SocketUplinkTransportTests
     public async Task Streams_run_over_real_sockets(string mode)
     {
         Assert.True(EngineSetup.TryParse(mode, out var parsed));
-        using var engine = EngineSetup.Start(parsed);
+        using var engine = EngineSetup.Start(new EngineChoice(parsed, TransportMode.Sockets));
         var (left, right) = await ConnectAsync();
         var buffers = new BufferPool();
         var entry = new UplinkConnection(left, engine.Apply(new UplinkSettings { Role = UplinkRole.Entry, Buffers = buffers }));
