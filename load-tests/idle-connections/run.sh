@@ -22,7 +22,7 @@ seconds="${TUNNEL2_IDLE_SECONDS:-30}"
 port="${TUNNEL2_IDLE_PORT:-12140}"
 ulimit -n "$(ulimit -Hn)"
 for project in src/Tunnel2.ProxyEntry src/Tunnel2.Client load-tests/Tunnel2.TestBackend load-tests/Tunnel2.IdleConnections; do
-    dotnet build -c Release -v quiet --nologo "$project"
+    dotnet build -c Release -v quiet --nologo -clp:ErrorsOnly "$project"
 done
 
 logs="$(mktemp -d)"

@@ -17,6 +17,15 @@ internal sealed class UplinkWriter
     /// <summary>A batch's size. Larger ones gain nothing on loopback and hold up the frames behind them on slow links.</summary>
     public const int BatchSize = 256 * 1024;
 
+    /// <summary>The smallest limit that slow sends bring a batch to: two full frames.</summary>
+    private const int SmallestBatch = 32 * 1024;
+
+    /// <summary>
+    /// A send that waits for longer makes the next batch half as large: what is in a batch has left the fair queue, and on a slow link a young
+    /// stream's frame would stand behind all of it.
+    /// </summary>
+    private static readonly TimeSpan _slowSend = TimeSpan.FromMilliseconds(5);
+
     private const int MinimumTurnRoom = FrameHeader.Size + ProtocolLimits.MaxDataLength;
 
     private readonly UplinkConnection _uplink;
@@ -30,6 +39,7 @@ internal sealed class UplinkWriter
     private SendCredit _credit;
     private TunnelStream? _first;
     private long _sendStarted;
+    private int _batchLimit = BatchSize;
     private volatile bool _closing;
 
     public UplinkWriter(UplinkConnection uplink, IUplinkTransport transport)
@@ -231,7 +241,7 @@ internal sealed class UplinkWriter
         var length = _control.CopyTo(batch, out var frames);
         if (!closing)
         {
-            while (batch.Length - length >= MinimumTurnRoom)
+            while (length < _batchLimit && batch.Length - length >= MinimumTurnRoom)
             {
                 var stream = _first;
                 if (stream is null && !_ready.Reader.TryRead(out stream))
@@ -266,6 +276,7 @@ internal sealed class UplinkWriter
         var send = _transport.SendAsync(bytes);
         if (send.IsCompletedSuccessfully)
         {
+            _batchLimit = Math.Min(BatchSize, _batchLimit * 2);
             Volatile.Write(ref _sendStarted, 0);
             _uplink.Statistics.SendingBytes = 0;
             return send;
@@ -277,6 +288,9 @@ internal sealed class UplinkWriter
     private async ValueTask AwaitSendAsync(ValueTask send)
     {
         await send.ConfigureAwait(false);
+        _batchLimit = _uplink.Settings.TimeProvider.GetElapsedTime(_sendStarted) > _slowSend
+            ? Math.Max(SmallestBatch, _batchLimit / 2)
+            : Math.Min(BatchSize, _batchLimit * 2);
         Volatile.Write(ref _sendStarted, 0);
         _uplink.Statistics.SendingBytes = 0;
     }

@@ -82,7 +82,7 @@ public sealed class AllocationTests
                 }
             }
         }
-        catch (SocketException)
+        catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
         {
             // The test is over.
         }

@@ -301,6 +301,97 @@ public class UplinkWriterTests
         await pair.FinishAsync();
     });
 
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task Bulk_streams_take_turns_frame_by_frame(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { StreamWindow = 1 << 30, UplinkWindow = 1 << 30, Capacity = 32 * 1024 });
+        peer.Transport.Incoming.Stall();
+        var streams = Enumerable.Range(0, 3).Select(_ => peer.Uplink.TryOpenStream()!).ToArray();
+        Array.ForEach(streams, stream => stream.SendRequest("/", default, end: false, out _));
+        var writing = streams.Select(stream => engine.Start(async () => await stream.WriteAsync(new byte[4_000_000], end: true))).ToArray();
+        await engine.UntilAsync(() => peer.UplinkTransport.Outgoing.IsSendWaiting, "the transport is full");
+        peer.Transport.Incoming.Resume();
+        var order = new List<int>();
+        while (order.Count < 400)
+        {
+            var frame = await peer.ReadUntilAsync(FrameType.Data);
+            order.Add(frame.Header.Stream.Slot);
+        }
+
+        // What the first had sent before the others came is behind it; all three are old by then, and no one goes twice in a row.
+        Assert.All(order.Skip(100).Chunk(3).SkipLast(1), turn => Assert.Equal(3, turn.Distinct().Count()));
+        peer.Uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown));
+        await Task.WhenAll(writing);
+        Array.ForEach(streams, stream => stream.Release());
+        await peer.CloseAsync();
+    });
+
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task Control_frames_go_before_every_frame_that_waits_for_its_turn(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { StreamWindow = 1 << 30, UplinkWindow = 1 << 30, Capacity = 32 * 1024 });
+        peer.Transport.Incoming.Stall();
+        var stream = peer.Uplink.TryOpenStream()!;
+        stream.SendRequest("/", default, end: false, out _);
+        var writing = engine.Start(async () => await stream.WriteAsync(new byte[8_000_000], end: true));
+        await engine.UntilAsync(() => peer.UplinkTransport.Outgoing.IsSendWaiting, "the transport is full");
+        var received = peer.Uplink.Statistics.FramesReceived;
+        await peer.SendAsync(Frame.Ping(77));
+        await engine.UntilAsync(() => peer.Uplink.Statistics.FramesReceived > received, "the PING was read");
+        peer.Transport.Incoming.Resume();
+        var before = 0;
+        while ((await peer.ReadAsync())!.Header.Type != FrameType.Ping)
+        {
+            before++;
+        }
+
+        // Only the batch that was on its way already.
+        Assert.InRange(before, 1, (UplinkWriter.BatchSize / ProtocolLimits.MaxDataLength) + 1);
+        peer.Uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown));
+        await writing;
+        stream.Release();
+        await peer.CloseAsync();
+    });
+
+    [Fact]
+    public Task Batches_shrink_while_sends_are_slow_and_grow_again() => TestEngine.RunAsync(EngineKind.Inline, async engine =>
+    {
+        var time = new ManualTimeProvider();
+        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions
+        {
+            StreamWindow = 1 << 30,
+            UplinkWindow = 1 << 30,
+            Capacity = 4096,
+            Adjust = settings => settings with { TimeProvider = time },
+        });
+        var batches = new List<int>();
+        peer.UplinkTransport.OnSend = bytes => batches.Add(bytes.Length);
+        var stream = peer.Uplink.TryOpenStream()!;
+        stream.SendRequest("/", default, end: false, out _);
+        var writing = engine.Start(async () => await stream.WriteAsync(new byte[8_000_000], end: true));
+        for (var slow = 6; slow >= -6; slow--)
+        {
+            time.Advance(TimeSpan.FromMilliseconds(slow > 0 ? 6 : 1));
+            for (var seen = batches.Count; batches.Count == seen;)
+            {
+                await peer.ReadUntilAsync(FrameType.Data);
+            }
+        }
+
+        const int Frame = ProtocolLimits.MaxDataLength + FrameHeader.Size;
+        Assert.InRange(batches.Min(), 1, 2 * Frame);
+        Assert.Equal([2 * Frame, 2 * Frame], batches.Skip(5).Take(2));
+        Assert.InRange(batches[^1], UplinkWriter.BatchSize - Frame, UplinkWriter.BatchSize);
+        peer.Uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown));
+        await writing;
+        stream.Release();
+        await peer.CloseAsync();
+    });
+
     [Fact]
     public Task Every_flush_is_counted_in_the_bucket_of_its_size() => TestEngine.RunAsync(EngineKind.Inline, async engine =>
     {
