@@ -32,6 +32,9 @@ internal sealed class EntryProcess : IAsyncDisposable
         $"--Tunnel2:Public:HttpListen={Public}", $"--Tunnel2:Uplink:Listen={Uplink}", $"--Tunnel2:Admin:Listen={Admin}", .. _extraArguments,
     ];
 
+    /// <summary>A command line for a second one on the same ports, but for administration, which an ending one serves to its end.</summary>
+    public IEnumerable<string> ArgumentsBeside => [.. Arguments, "--Tunnel2:Admin:Listen=127.0.0.1:0"];
+
     /// <summary>Starts it; it serves when the task ends.</summary>
     public static async Task<EntryProcess> StartAsync(params string[] extraArguments)
     {
