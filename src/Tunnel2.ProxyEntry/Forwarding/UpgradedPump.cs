@@ -11,6 +11,9 @@ internal static class UpgradedPump
 {
     private const int BufferSize = 16 * 1024;
 
+    /// <summary>Requests to close come once or twice; a read that is cancelled again and again is broken.</summary>
+    private const int MaxInterruptions = 4;
+
     /// <summary>Runs until both directions have ended.</summary>
     /// <param name="exchange">The visitor's exchange.</param>
     /// <param name="request">Its state.</param>
@@ -50,13 +53,24 @@ internal static class UpgradedPump
     {
         var buffers = stream.Uplink.Settings.Buffers;
         byte[]? buffer = null;
+        var interruptions = 0;
         try
         {
             while (true)
             {
-                await connection.ReadAsync(Memory<byte>.Empty, leave).ConfigureAwait(false);
-                buffer = buffers.Rent(BufferSize);
-                var received = await connection.ReadAsync(buffer, leave).ConfigureAwait(false);
+                int received;
+                try
+                {
+                    await connection.ReadAsync(Memory<byte>.Empty, leave).ConfigureAwait(false);
+                    buffer ??= buffers.Rent(BufferSize);
+                    received = await connection.ReadAsync(buffer, leave).ConfigureAwait(false);
+                }
+                catch (OperationCanceledException) when (!leave.IsCancellationRequested && interruptions++ < MaxInterruptions)
+                {
+                    // Kestrel asks its connections to close by cancelling what they read. This one ends when its two sides want it to.
+                    continue;
+                }
+
                 request.BytesReceived += received;
                 var status = await stream.WriteAsync(buffer.AsMemory(0, received), end: received == 0).ConfigureAwait(false);
                 buffers.Return(buffer);

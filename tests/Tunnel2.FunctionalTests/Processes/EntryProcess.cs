@@ -38,9 +38,20 @@ internal sealed class EntryProcess : IAsyncDisposable
     /// <summary>Starts it; it serves when the task ends.</summary>
     public static async Task<EntryProcess> StartAsync(params string[] extraArguments)
     {
-        var entry = new EntryProcess(extraArguments);
-        await entry.StartAgainAsync();
-        return entry;
+        for (var attempt = 1; ; attempt++)
+        {
+            var entry = new EntryProcess(extraArguments);
+            try
+            {
+                await entry.StartAgainAsync();
+                return entry;
+            }
+            catch (InvalidOperationException) when (attempt < 3 && entry.Runner.Lines.Any(static line => line.Contains("already in use", StringComparison.Ordinal)))
+            {
+                // Somebody else on the machine took a port between the look and the start.
+                await entry.DisposeAsync();
+            }
+        }
     }
 
     /// <summary>Starts it again on the same ports, after it was killed.</summary>
@@ -52,7 +63,7 @@ internal sealed class EntryProcess : IAsyncDisposable
         }
 
         Runner = BuiltPrograms.StartEntry(Arguments);
-        await Runner.WaitForLineAsync(static line => line.Contains("Ready", StringComparison.OrdinalIgnoreCase), Limits.Start);
+        await Runner.WaitForLineAsync(static line => line.Contains("Ready: ", StringComparison.Ordinal), Limits.Start);
     }
 
     public ValueTask DisposeAsync() => Runner.DisposeAsync();
