@@ -11,7 +11,7 @@ namespace Tunnel2.ProxyEntry.Draining;
 internal sealed class ConnectionTracker
 {
     private readonly ConcurrentDictionary<ConnectionContext, byte> _open = new();
-    private readonly TaskCompletionSource _none = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private TaskCompletionSource? _none;
     private volatile bool _closing;
 
     /// <summary>Connections open now.</summary>
@@ -48,8 +48,16 @@ internal sealed class ConnectionTracker
             RequestClose(connection);
         }
 
+        return WaitForNoneAsync();
+    }
+
+    /// <summary>Completes when no connection is open. One caller at a time.</summary>
+    public Task WaitForNoneAsync()
+    {
+        var none = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        Volatile.Write(ref _none, none);
         CompleteIfNone();
-        return _none.Task;
+        return none.Task;
     }
 
     /// <summary>Cuts every connection.</summary>
@@ -66,9 +74,9 @@ internal sealed class ConnectionTracker
 
     private void CompleteIfNone()
     {
-        if (_closing && _open.IsEmpty)
+        if (Volatile.Read(ref _none) is { } none && _open.IsEmpty)
         {
-            _none.TrySetResult();
+            none.TrySetResult();
         }
     }
 }

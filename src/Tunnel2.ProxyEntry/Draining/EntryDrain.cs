@@ -84,11 +84,7 @@ internal sealed class EntryDrain
             await Task.Delay(_settings.DrainDelay, _timeProvider).ConfigureAwait(false);
         }
 
-        if (_connections.Visitors.Count > 0)
-        {
-            await Task.Delay(_lastCall, _timeProvider).ConfigureAwait(false);
-        }
-
+        await EndsWithinAsync(_connections.Visitors.WaitForNoneAsync(), _lastCall).ConfigureAwait(false);
         await FinishVisitorsAsync().ConfigureAwait(false);
         await EndSessionsAsync().ConfigureAwait(false);
         _ = _connections.Admin.CloseAsync();

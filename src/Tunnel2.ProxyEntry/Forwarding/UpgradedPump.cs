@@ -11,6 +11,9 @@ namespace Tunnel2.ProxyEntry.Forwarding;
 /// </summary>
 internal static class UpgradedPump
 {
+    /// <summary>Requests to close come once or twice; a read that is cancelled again and again is broken.</summary>
+    private const int MaxInterruptions = 4;
+
     /// <summary>Runs until both directions have ended.</summary>
     /// <param name="exchange">The visitor's exchange.</param>
     /// <param name="request">Its state.</param>
@@ -55,11 +58,22 @@ internal static class UpgradedPump
 
     private static async Task FromVisitorAsync(PipeReader input, ForwardedRequest request, TunnelStream stream)
     {
+        var interruptions = 0;
         try
         {
             while (true)
             {
-                var read = await input.ReadAsync().ConfigureAwait(false);
+                ReadResult read;
+                try
+                {
+                    read = await input.ReadAsync().ConfigureAwait(false);
+                }
+                catch (OperationCanceledException) when (interruptions++ < MaxInterruptions)
+                {
+                    // Kestrel asks its connections to close by cancelling what they read. This one ends when its two sides want it to.
+                    continue;
+                }
+
                 if (read.IsCanceled)
                 {
                     input.AdvanceTo(read.Buffer.Start);

@@ -14,6 +14,7 @@ using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
+using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Uplink;
@@ -56,6 +57,9 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
 
     /// <summary>Where administration is served.</summary>
     public IPEndPoint AdminEndPoint { get; private init; } = null!;
+
+    /// <summary>Requests that wait for an agent now.</summary>
+    public int ParkedRequests => _application.Services.GetRequiredService<ParkingLot>().Count;
 
     /// <summary>The directory of sessions.</summary>
     public ISessionDirectory Directory => _directory;

@@ -35,6 +35,25 @@ public sealed class FullJitterBackoffTests
     }
 
     [Fact]
+    public void An_outage_that_the_server_announced_stays_young_until_it_has_surely_been_started_again()
+    {
+        var time = new ManualTimeProvider();
+        var backoff = new FullJitterBackoff(time, new HighestRandom());
+        Assert.Equal(0.5, backoff.NextDelay(TimeSpan.FromSeconds(1), announced: true).TotalSeconds, 3);
+        Assert.Equal([1, 2, 2, 2], Ceilings(backoff, time, 4, advanceSeconds: 20));
+        Assert.Equal([2, 2, 4], Ceilings(backoff, time, 3, advanceSeconds: 10));
+    }
+
+    [Fact]
+    public void An_announcement_begins_the_outage_anew()
+    {
+        var time = new ManualTimeProvider();
+        var backoff = new FullJitterBackoff(time, new HighestRandom());
+        Ceilings(backoff, time, 9, advanceSeconds: 2);
+        Assert.Equal(0.5, backoff.NextDelay(TimeSpan.FromSeconds(1), announced: true).TotalSeconds, 3);
+    }
+
+    [Fact]
     public void A_young_outage_never_waits_for_more_than_2_s()
     {
         var time = new ManualTimeProvider();

@@ -12,7 +12,7 @@ public sealed class RoutingErrorTests
     public async Task An_unknown_name_is_offline_while_agents_come_back_and_then_not_found()
     {
         var time = new ManualTimeProvider();
-        await using var entry = await EntryFixture.StartAsync(time, "Agents:a:TokenHash=" + EntryTokens.HashSetting("secret"), "Agents:a:Names=shop");
+        await using var entry = await EntryFixture.StartAsync(time, "Timeouts:Park=off", "Agents:a:TokenHash=" + EntryTokens.HashSetting("secret"), "Agents:a:Names=shop");
         await ExpectAsync(entry, "nobody.localhost", 503, "agent-offline");
         time.Advance(_startPhase);
         await ExpectAsync(entry, "nobody.localhost", 404, "unknown-name");
@@ -25,7 +25,7 @@ public sealed class RoutingErrorTests
     public async Task A_name_stays_known_for_a_day_after_its_agent_left()
     {
         var time = new ManualTimeProvider();
-        await using var entry = await EntryFixture.StartAsync(time);
+        await using var entry = await EntryFixture.StartAsync(time, "Timeouts:Park=off");
         time.Advance(_startPhase);
         await ExpectAsync(entry, TunnelFixture.Host, 404, "unknown-name");
         await using (var agent = await RawUplink.ConnectAsAgentAsync(entry.Uplink))
@@ -56,7 +56,7 @@ public sealed class RoutingErrorTests
     [Fact]
     public async Task Whoever_is_offline_may_be_asked_again_and_is_not_cached()
     {
-        await using var entry = await EntryFixture.StartAsync();
+        await using var entry = await EntryFixture.StartAsync(null, "Timeouts:Park=off");
         await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
         var (head, body) = await visitor.ExchangeAsync("/", TunnelFixture.Host, fields: "Accept: application/json\r\n");
         Assert.Equal(503, head.StatusCode);
@@ -82,7 +82,7 @@ public sealed class RoutingErrorTests
     public async Task An_agent_that_stops_leaves_503_behind()
     {
         await using var backend = RawTcpServer.Start(Mirror.ServeAsync);
-        await using var entry = await EntryFixture.StartAsync();
+        await using var entry = await EntryFixture.StartAsync(null, "Timeouts:Park=off");
         await using var agent = await AgentFixture.StartReadyAsync(AgentFixture.Options(entry.Uplink.Port, backend.Port));
         await ExpectAsync(entry, TunnelFixture.Host, 200, null);
         Assert.Equal(0, await agent.StopAsync());

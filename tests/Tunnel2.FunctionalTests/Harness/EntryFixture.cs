@@ -28,6 +28,9 @@ internal sealed class EntryFixture : IAsyncDisposable
 
     public ISessionDirectory Directory => _host.Directory;
 
+    /// <summary>Requests that wait for an agent.</summary>
+    public int ParkedRequests => _host.ParkedRequests;
+
     public IPEndPoint Http => _host.HttpEndPoint!;
 
     public IPEndPoint Uplink => _host.UplinkEndPoint;

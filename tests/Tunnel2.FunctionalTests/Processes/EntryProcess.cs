@@ -32,12 +32,26 @@ internal sealed class EntryProcess : IAsyncDisposable
         $"--Tunnel2:Public:HttpListen={Public}", $"--Tunnel2:Uplink:Listen={Uplink}", $"--Tunnel2:Admin:Listen={Admin}", .. _extraArguments,
     ];
 
+    /// <summary>A command line for a second one on the same ports, but for administration, which an ending one serves to its end.</summary>
+    public IEnumerable<string> ArgumentsBeside => [.. Arguments, "--Tunnel2:Admin:Listen=127.0.0.1:0"];
+
     /// <summary>Starts it; it serves when the task ends.</summary>
     public static async Task<EntryProcess> StartAsync(params string[] extraArguments)
     {
-        var entry = new EntryProcess(extraArguments);
-        await entry.StartAgainAsync();
-        return entry;
+        for (var attempt = 1; ; attempt++)
+        {
+            var entry = new EntryProcess(extraArguments);
+            try
+            {
+                await entry.StartAgainAsync();
+                return entry;
+            }
+            catch (InvalidOperationException) when (attempt < 3 && entry.Runner.Lines.Any(static line => line.Contains("already in use", StringComparison.Ordinal)))
+            {
+                // Somebody else on the machine took a port between the look and the start.
+                await entry.DisposeAsync();
+            }
+        }
     }
 
     /// <summary>Starts it again on the same ports, after it was killed.</summary>
@@ -49,7 +63,7 @@ internal sealed class EntryProcess : IAsyncDisposable
         }
 
         Runner = BuiltPrograms.StartEntry(Arguments);
-        await Runner.WaitForLineAsync(static line => line.Contains("Ready", StringComparison.OrdinalIgnoreCase), Limits.Start);
+        await Runner.WaitForLineAsync(static line => line.Contains("Ready: ", StringComparison.Ordinal), Limits.Start);
     }
 
     public ValueTask DisposeAsync() => Runner.DisposeAsync();

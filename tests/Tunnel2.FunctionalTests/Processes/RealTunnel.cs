@@ -38,10 +38,13 @@ internal sealed class RealTunnel : IAsyncDisposable
     /// <summary>Starts all three; a request would work when the task ends.</summary>
     /// <param name="engine"><c>auto</c>, <c>event-loop</c> or <c>portable</c>, for ProxyEntry and agent.</param>
     /// <param name="agentFlags">More flags for the agent.</param>
-    public static async Task<RealTunnel> StartAsync(string engine = "auto", params string[] agentFlags)
+    public static async Task<RealTunnel> StartAsync(string engine = "auto", params string[] agentFlags) => await StartWithAsync([], engine, agentFlags);
+
+    /// <summary>The same with settings of ProxyEntry, each an argument.</summary>
+    public static async Task<RealTunnel> StartWithAsync(string[] settings, string engine = "auto", params string[] agentFlags)
     {
         var backend = BuiltPrograms.StartBackend(["--listen", "127.0.0.1:0"]);
-        var entry = await EntryProcess.StartAsync($"--Tunnel2:Engine={engine}");
+        var entry = await EntryProcess.StartAsync([$"--Tunnel2:Engine={engine}", .. settings]);
         const string Listening = "Listening on ";
         var line = await backend.WaitForLineAsync(static line => line.StartsWith(Listening, StringComparison.Ordinal), Limits.Start);
         var address = new Uri(line[Listening.Length..]);

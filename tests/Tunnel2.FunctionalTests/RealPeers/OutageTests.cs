@@ -14,7 +14,7 @@ public sealed class OutageTests
     [InlineData("event-loop", "/stream/100000/1000/2")]
     public async Task A_download_whose_agent_is_killed_ends_with_an_error_and_the_next_agent_serves_the_name(string engine, string path)
     {
-        await using var tunnel = await RealTunnel.StartAsync(engine);
+        await using var tunnel = await RealTunnel.StartWithAsync(["--Tunnel2:Timeouts:Park=100ms"], engine);
         using var folder = new TemporaryFolder();
         // The status comes with the head: the answer has begun by then.
         await using var curl = ProcessRunner.Start("bash", ["-c", "curl -sS -N -m 30 $1 | { head -c 5000 | wc -c; cat >/dev/null; }; echo curl ${PIPESTATUS[0]}", "bash", tunnel.Url + path]);

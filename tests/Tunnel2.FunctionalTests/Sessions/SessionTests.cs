@@ -80,7 +80,7 @@ public sealed partial class SessionTests
             await connection.WriteAsync("done");
             await connection.WaitForEndAsync();
         });
-        await using var entry = await EntryFixture.StartAsync();
+        await using var entry = await EntryFixture.StartAsync(null, "Timeouts:Park=off");
         await using var agent = await AgentFixture.StartReadyAsync(AgentFixture.Options(entry.Uplink.Port, backend.Port));
         await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
         await visitor.SendRequestAsync("/", TunnelFixture.Host);

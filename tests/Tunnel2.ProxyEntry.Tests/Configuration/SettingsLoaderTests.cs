@@ -28,6 +28,8 @@ public sealed class SettingsLoaderTests
         Assert.Equal(TimeSpan.FromSeconds(10), settings.BackendConnectTimeout);
         Assert.Equal(Timeout.InfiniteTimeSpan, settings.BackendHeadersTimeout);
         Assert.Equal(TimeSpan.FromMinutes(5), settings.BodyIdleTimeout);
+        Assert.Equal((TimeSpan.FromSeconds(5), TimeSpan.Zero, TimeSpan.FromSeconds(30)), (settings.ParkTimeout, settings.DrainDelay, settings.DrainTimeout));
+        Assert.Equal((1_000, 5_000, 128L * 1024 * 1024), (settings.ParkedPerName, settings.ParkedTotal, settings.ParkedBytes));
     }
 
     [Fact]
@@ -49,7 +51,13 @@ public sealed class SettingsLoaderTests
             "TrustedProxies=10.0.0.0/8,192.0.2.1",
             "Timeouts:BackendConnect=500ms",
             "Timeouts:BackendHeaders=1.5m",
-            "Timeouts:BodyIdle=off");
+            "Timeouts:BodyIdle=off",
+            "Timeouts:Park=7s",
+            "Timeouts:DrainDelay=8s",
+            "Timeouts:Drain=90s",
+            "Parking:PerName=1",
+            "Parking:Total=2",
+            "Parking:Megabytes=3");
 
         Assert.Equal(80, settings.HttpListen?.Port);
         Assert.Equal(new IPEndPoint(IPAddress.IPv6Loopback, 7001), settings.UplinkListen);
@@ -68,6 +76,8 @@ public sealed class SettingsLoaderTests
         Assert.Equal(TimeSpan.FromMilliseconds(500), settings.BackendConnectTimeout);
         Assert.Equal(TimeSpan.FromSeconds(90), settings.BackendHeadersTimeout);
         Assert.Equal(Timeout.InfiniteTimeSpan, settings.BodyIdleTimeout);
+        Assert.Equal((TimeSpan.FromSeconds(7), TimeSpan.FromSeconds(8), TimeSpan.FromSeconds(90)), (settings.ParkTimeout, settings.DrainDelay, settings.DrainTimeout));
+        Assert.Equal((1, 2, 3L * 1024 * 1024), (settings.ParkedPerName, settings.ParkedTotal, settings.ParkedBytes));
     }
 
     [Theory]
@@ -113,6 +123,13 @@ public sealed class SettingsLoaderTests
     [InlineData("Timeouts:BackendHeaders", "-00:00:10")]
     [InlineData("Timeouts:BodyIdle", "99999999999999999999h")]
     [InlineData("Timeouts:BodyIdle", "25h")]
+    [InlineData("Timeouts:Park", "61s")]
+    [InlineData("Timeouts:DrainDelay", "11m")]
+    [InlineData("Timeouts:Drain", "off")]
+    [InlineData("Parking:PerName", "-1")]
+    [InlineData("Parking:Total", "1000001")]
+    [InlineData("Parking:Total", "many")]
+    [InlineData("Parking:Megabytes", "0")]
     [InlineData("Timeouts:BodyIdle", "1.2.3s")]
     public void Every_invalid_value_gives_one_message_that_names_its_key(string key, string value)
     {

@@ -29,4 +29,20 @@ public static class FreePort
             }
         }
     }
+
+    /// <summary>Whether nobody listens on a TCP port of 127.0.0.1.</summary>
+    public static bool IsFree(int port)
+    {
+        using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        try
+        {
+            socket.Bind(new IPEndPoint(IPAddress.Loopback, port));
+            socket.Listen();
+            return true;
+        }
+        catch (SocketException)
+        {
+            return false;
+        }
+    }
 }

@@ -1,0 +1,189 @@
+using System.Diagnostics;
+using System.Net.Sockets;
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.FunctionalTests.Parking;
+
+/// <summary>Requests for a name whose agent is away.</summary>
+public sealed class ParkingTests
+{
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public Task A_request_waits_for_the_next_agent_of_its_name_and_goes_on_there(bool saysGoodbye) => RunAsync(async (entry, backend) =>
+    {
+        await OnceConnectedAsync(entry, backend, saysGoodbye);
+        await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
+        await visitor.WriteAsync($"POST /upload HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Length: 9\r\n\r\nall of it");
+        await AssertWaitsAsync(visitor);
+
+        await using var next = await AgentFixture.StartReadyAsync(AgentFixture.Options(entry.Uplink.Port, backend.Port));
+
+        var head = await visitor.ReadHeadAsync();
+        Assert.Equal(200, head.StatusCode);
+        Assert.Contains("all of it", (await visitor.ReadBodyAsync(head)).Text(), StringComparison.Ordinal);
+    });
+
+    [Fact]
+    public Task A_request_that_waited_in_vain_is_told_to_come_again() => RunAsync(
+        async (entry, backend) =>
+        {
+            await OnceConnectedAsync(entry, backend, saysGoodbye: false);
+            var clock = Stopwatch.StartNew();
+            await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
+            var (head, _) = await visitor.ExchangeAsync("/", TunnelFixture.Host);
+            Assert.Equal((503, "agent-offline", "5"), (head.StatusCode, head["Tunnel2-Error"], head["Retry-After"]));
+            Assert.InRange(clock.Elapsed.TotalMilliseconds, 700, 8_000);
+        },
+        "Timeouts:Park=700ms");
+
+    [Fact]
+    public Task Where_waiting_is_off_the_answer_comes_at_once() => RunAsync(
+        async (entry, backend) =>
+        {
+            await OnceConnectedAsync(entry, backend, saysGoodbye: false);
+            await AssertOfflineAsync(entry);
+        },
+        "Timeouts:Park=off");
+
+    [Fact]
+    public Task A_visitor_who_leaves_makes_room_for_the_next() => RunAsync(
+        async (entry, backend) =>
+        {
+            await OnceConnectedAsync(entry, backend, saysGoodbye: false);
+            await using (var leaver = await RawHttpClient.ConnectAsync(entry.Http))
+            {
+                await leaver.SendRequestAsync("/", TunnelFixture.Host);
+                await AssertWaitsAsync(leaver);
+
+                // There is one place, and it is taken.
+                await AssertOfflineAsync(entry);
+            }
+
+            await using var next = await RawHttpClient.ConnectAsync(entry.Http);
+            await WaitSignal.UntilAsync(() => entry.ParkedRequests == 0, "the place is free");
+            await next.SendRequestAsync("/", TunnelFixture.Host);
+            await AssertWaitsAsync(next);
+            await using var agent = await AgentFixture.StartReadyAsync(AgentFixture.Options(entry.Uplink.Port, backend.Port));
+            Assert.Equal(200, (await next.ReadHeadAsync()).StatusCode);
+        },
+        "Parking:PerName=1",
+        "Timeouts:Park=20s");
+
+    [Fact]
+    public Task An_upload_counts_for_what_the_connection_may_hold_of_it() => RunAsync(
+        async (entry, backend) =>
+        {
+            await OnceConnectedAsync(entry, backend, saysGoodbye: false);
+            await using var upload = await RawHttpClient.ConnectAsync(entry.Http);
+            await upload.WriteAsync($"POST /upload HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Length: 900000\r\n\r\n");
+            await AssertWaitsAsync(upload);
+            await using var second = await RawHttpClient.ConnectAsync(entry.Http);
+            await second.WriteAsync($"POST /upload HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Length: 900000\r\n\r\n");
+            Assert.Equal(503, (await second.ReadHeadAsync()).StatusCode);
+            await using var small = await RawHttpClient.ConnectAsync(entry.Http);
+            await small.SendRequestAsync("/", TunnelFixture.Host);
+            await AssertWaitsAsync(small);
+        },
+        "Parking:Megabytes=1",
+        "Timeouts:Park=20s");
+
+    [Fact]
+    public Task Whoever_waits_when_ProxyEntry_stops_is_told_so() => RunAsync(
+        async (entry, backend) =>
+        {
+            await OnceConnectedAsync(entry, backend, saysGoodbye: false);
+            await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
+            await visitor.SendRequestAsync("/", TunnelFixture.Host);
+            await AssertWaitsAsync(visitor);
+            await entry.StopAsync();
+            var head = await visitor.ReadHeadAsync();
+            Assert.Equal((503, "draining", "2", "close"), (head.StatusCode, head["Tunnel2-Error"], head["Retry-After"], head["Connection"]));
+        },
+        "Timeouts:Park=20s");
+
+    [Fact]
+    public Task A_successor_without_a_token_gets_the_name_while_the_first_still_finishes_what_it_has() => TunnelFixture.RunAsync(async tunnel =>
+    {
+        await using var slow = await tunnel.ConnectAsync();
+        await slow.SendRequestAsync("/stream/20/100/50", TunnelFixture.Host);
+        var head = await slow.ReadHeadAsync();
+        var stopping = tunnel.Agent.StopAsync();
+        await WaitSignal.UntilAsync(() => !tunnel.Entry.Session.Tunnel.Uplinks[0].IsOpenForStreams, "the entry knows");
+        await using var waiting = await tunnel.ConnectAsync();
+        await waiting.SendRequestAsync("/hash/1", TunnelFixture.Host);
+        await AssertWaitsAsync(waiting);
+
+        await using var successor = await AgentFixture.StartReadyAsync(AgentFixture.Options(tunnel.Entry.Uplink.Port, tunnel.Backend.Port));
+
+        Assert.Equal(200, (await waiting.ReadHeadAsync()).StatusCode);
+        var body = await slow.ReadBodyAsync(head);
+        Assert.Equal((2000, ConnectionEnding.Complete), (body.Bytes.Length, body.Ending));
+        Assert.Equal(0, await stopping);
+        Assert.Equal(1, tunnel.Entry.Directory.Count);
+        await successor.StopAsync();
+    });
+
+    [Fact]
+    public async Task A_takeover_by_another_machine_lets_the_first_finish_and_tells_it()
+    {
+        await using var backend = await TestBackend.TestBackendServer.StartAsync(new TestBackend.TestBackendOptions());
+        await using var entry = await EntryFixture.StartAsync(null, "Agents:a:TokenHash=" + EntryTokens.HashSetting("secret"));
+        AgentOptions Options() => AgentFixture.Options(entry.Uplink.Port, backend.Port) with { Token = "secret" };
+        await using var older = await AgentFixture.StartReadyAsync(Options());
+        await using var slow = await RawHttpClient.ConnectAsync(entry.Http);
+        await slow.SendRequestAsync("/stream/20/100/50", TunnelFixture.Host);
+        var head = await slow.ReadHeadAsync();
+
+        await using var younger = await AgentFixture.StartReadyAsync(Options());
+
+        Assert.False(older.Completion.IsCompleted);
+        var body = await slow.ReadBodyAsync(head);
+        Assert.Equal((2000, ConnectionEnding.Complete), (body.Bytes.Length, body.Ending));
+        Assert.Equal(3, await older.Completion.WaitAsync(TimeSpan.FromSeconds(15)));
+        Assert.False(younger.Completion.IsCompleted);
+        Assert.Equal(1, entry.Directory.Count);
+    }
+
+    private static async Task RunAsync(Func<EntryFixture, RawTcpServer, Task> test, params string[] settings)
+    {
+        await using var backend = RawTcpServer.Start(Mirror.ServeAsync);
+        await using var entry = await EntryFixture.StartAsync(null, settings);
+        await test(entry, backend);
+        entry.Log.AssertNoErrors();
+    }
+
+    /// <summary>The name is known afterwards, and nobody serves it.</summary>
+    private static async Task OnceConnectedAsync(EntryFixture entry, RawTcpServer backend, bool saysGoodbye)
+    {
+        if (saysGoodbye)
+        {
+            await using var agent = await AgentFixture.StartReadyAsync(AgentFixture.Options(entry.Uplink.Port, backend.Port));
+        }
+        else
+        {
+            await using var peer = await RawUplink.ConnectAsAgentAsync(entry.Uplink);
+        }
+
+        await WaitSignal.UntilAsync(() => entry.Directory.Count == 0, "the session is over");
+    }
+
+    private static async Task AssertOfflineAsync(EntryFixture entry)
+    {
+        var clock = Stopwatch.StartNew();
+        await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
+        var (head, _) = await visitor.ExchangeAsync("/", TunnelFixture.Host);
+        Assert.Equal((503, "agent-offline"), (head.StatusCode, head["Tunnel2-Error"]));
+        Assert.InRange(clock.Elapsed.TotalSeconds, 0, 4);
+    }
+
+    /// <summary>Nothing comes for a moment: the request is neither refused nor answered.</summary>
+    private static async Task AssertWaitsAsync(RawHttpClient visitor)
+    {
+        using var moment = new CancellationTokenSource(TimeSpan.FromMilliseconds(300));
+        var readable = visitor.Socket.ReceiveAsync(Memory<byte>.Empty, SocketFlags.None, moment.Token).AsTask();
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => readable);
+    }
+}

@@ -1,0 +1,164 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+using System.Net;
+using System.Net.Sockets;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.FunctionalTests.Restarts;
+
+/// <summary>How a request of steady visitors ended.</summary>
+/// <param name="Started">When it was due, since the beginning.</param>
+/// <param name="Took">Until its end.</param>
+/// <param name="Problem">Null when it was answered whole; "refused" when nobody listened; else what was wrong.</param>
+internal sealed record SteadyResult(TimeSpan Started, TimeSpan Took, string? Problem)
+{
+    /// <summary>What a request that no listener took is called: nobody accepted it.</summary>
+    public const string Refused = "refused";
+}
+
+/// <summary>
+/// Visitors who come at a fixed rate whatever becomes of those before them (open loop). Every second one uses a connection that an earlier one
+/// left open, as browsers do, and repeats nothing.
+/// </summary>
+internal sealed class SteadyVisitors : IAsyncDisposable
+{
+    private const int BodyLength = 2_000;
+    private static readonly TimeSpan _patience = TimeSpan.FromSeconds(20);
+
+    private readonly IPEndPoint _entry;
+    private readonly Func<int, string> _host;
+    private readonly CancellationTokenSource _stop = new();
+    private readonly ConcurrentBag<RawHttpClient> _idle = [];
+    private readonly ConcurrentQueue<SteadyResult> _results = new();
+    private readonly Stopwatch _clock = Stopwatch.StartNew();
+    private readonly Task _running;
+
+    private SteadyVisitors(IPEndPoint entry, int rate, Func<int, string> host)
+    {
+        _entry = entry;
+        _host = host;
+        _running = RunAsync(rate);
+    }
+
+    /// <summary>Requests that were answered, well or not.</summary>
+    public AsyncCounter Ended { get; } = new("requests that ended");
+
+    /// <summary>Since the first visitor.</summary>
+    public TimeSpan Elapsed => _clock.Elapsed;
+
+    /// <summary>What has ended so far.</summary>
+    public IReadOnlyList<SteadyResult> Results => [.. _results];
+
+    /// <summary>Lets them come.</summary>
+    /// <param name="entry">The public listener.</param>
+    /// <param name="rate">Visitors a second.</param>
+    /// <param name="host">The Host of the visitor with a number.</param>
+    public static SteadyVisitors Start(IPEndPoint entry, int rate, Func<int, string> host) => new(entry, rate, host);
+
+    /// <summary>Waits for so many more requests to end.</summary>
+    public Task MoreAsync(int count) => Ended.WaitForAsync(Ended.Value + count, TimeSpan.FromSeconds(30));
+
+    /// <summary>No further visitors; those who have come are waited for.</summary>
+    public async Task<IReadOnlyList<SteadyResult>> StopAsync()
+    {
+        await _stop.CancelAsync();
+        await _running;
+        return Results;
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        await StopAsync();
+        while (_idle.TryTake(out var connection))
+        {
+            await connection.DisposeAsync();
+        }
+
+        _stop.Dispose();
+    }
+
+    private async Task RunAsync(int rate)
+    {
+        var under = new List<Task>();
+        using var timer = new PeriodicTimer(TimeSpan.FromMilliseconds(5));
+        for (var number = 0; !_stop.IsCancellationRequested;)
+        {
+            for (var due = (int)(_clock.Elapsed.TotalSeconds * rate); number < due; number++)
+            {
+                var mine = number;
+                under.Add(Task.Run(() => VisitAsync(mine, TimeSpan.FromSeconds((double)mine / rate)), CancellationToken.None));
+            }
+
+            under.RemoveAll(static task => task.IsCompletedSuccessfully);
+            await timer.WaitForNextTickAsync(CancellationToken.None);
+        }
+
+        await Task.WhenAll(under);
+    }
+
+    private async Task VisitAsync(int number, TimeSpan started)
+    {
+        var problem = await TryAsync(number);
+        _results.Enqueue(new SteadyResult(started, _clock.Elapsed - started, problem));
+        Ended.Increment();
+    }
+
+    private async Task<string?> TryAsync(int number)
+    {
+        var isReused = false;
+        RawHttpClient? connection = null;
+        try
+        {
+            while (number % 2 == 0 && !isReused && _idle.TryTake(out connection))
+            {
+                // One that the server closed while it was idle is seen to be so, by any client.
+                isReused = !connection.Socket.Poll(0, SelectMode.SelectRead);
+                if (!isReused)
+                {
+                    await connection.DisposeAsync();
+                    connection = null;
+                }
+            }
+
+            connection ??= await RawHttpClient.ConnectAsync(_entry);
+        }
+        catch (SocketException exception) when (exception.SocketErrorCode == SocketError.ConnectionRefused)
+        {
+            return SteadyResult.Refused;
+        }
+
+        using var limit = new CancellationTokenSource(_patience);
+        try
+        {
+            var (head, body) = await connection.ExchangeAsync($"/bytes/{BodyLength}", _host(number), cancellationToken: limit.Token);
+            if (head.StatusCode != 200)
+            {
+                await connection.DisposeAsync();
+                return $"{head.StatusCode} {head["Tunnel2-Error"]}";
+            }
+
+            if (body.Ending != ConnectionEnding.Complete || body.Bytes.Length != BodyLength)
+            {
+                await connection.DisposeAsync();
+                return $"truncated after {body.Bytes.Length} bytes ({body.Ending})";
+            }
+
+            PatternBytes.Verify(body.Bytes, 0);
+            if (number % 2 == 0 && !"close".Equals(head["Connection"], StringComparison.OrdinalIgnoreCase))
+            {
+                _idle.Add(connection);
+            }
+            else
+            {
+                await connection.DisposeAsync();
+            }
+
+            return null;
+        }
+        catch (Exception exception)
+        {
+            await connection.DisposeAsync();
+            return $"{(isReused ? "on a used connection: " : "on a new connection: ")}{exception.GetType().Name}: {exception.Message}";
+        }
+    }
+}
