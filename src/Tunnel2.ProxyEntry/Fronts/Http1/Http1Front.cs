@@ -12,7 +12,7 @@ namespace Tunnel2.ProxyEntry.Fronts.Http1;
 /// </summary>
 internal sealed class Http1Front
 {
-    public Http1Front(Forwarder forwarder, ConnectionSweep sweep, ProxyEntrySettings settings, ILogger<Http1Front> logger)
+    public Http1Front(IForwarder forwarder, ConnectionSweep sweep, ProxyEntrySettings settings, ILogger<Http1Front> logger)
     {
         Forwarder = forwarder;
         Sweep = sweep;
@@ -26,7 +26,7 @@ internal sealed class Http1Front
         };
     }
 
-    public Forwarder Forwarder { get; }
+    public IForwarder Forwarder { get; }
 
     public ConnectionSweep Sweep { get; }
 
