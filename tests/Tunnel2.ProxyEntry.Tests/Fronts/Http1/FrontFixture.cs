@@ -39,7 +39,10 @@ internal sealed class FrontFixture : IAsyncDisposable
             Abort = () =>
             {
                 IsAborted = true;
-                _pipes.Abort(new IOException("aborted"));
+                var exception = new IOException("aborted");
+                _pipes.Left.Output.Complete(exception);
+                _pipes.Right.Output.CancelPendingFlush();
+                _pipes.Right.Output.Complete(exception);
             },
         };
         Completion = new Http1Connection(front, transport).RunAsync();
