@@ -113,7 +113,7 @@ public sealed class ConnectionLimitTests
             PipeScheduler.Inline);
         await front.SendAsync(Request);
         front.EndInput();
-        front.Time.Advance(TimeSpan.FromMilliseconds(200));
+        front.Time.Advance(TimeSpan.FromMilliseconds(400));
         answer.SetResult();
         Assert.EndsWith("ok", await front.ReceiveAllAsync(), StringComparison.Ordinal);
         Assert.False(front.IsAborted);
@@ -132,7 +132,7 @@ public sealed class ConnectionLimitTests
             PipeScheduler.Inline);
         await front.SendAsync(Request);
         front.EndInput();
-        front.Time.Advance(TimeSpan.FromMilliseconds(400));
+        front.Time.Advance(TimeSpan.FromMilliseconds(700));
         Assert.True(left.IsSet);
         await front.Completion;
         Assert.True(front.IsAborted);
@@ -161,7 +161,7 @@ public sealed class ConnectionLimitTests
         front.EndInput();
         for (var i = 0; i < 5; i++)
         {
-            front.Time.Advance(TimeSpan.FromMilliseconds(200));
+            front.Time.Advance(TimeSpan.FromMilliseconds(400));
             step.Increment();
             await front.ReceiveAsync("1\r\nx\r\n" + (i == 4 ? "0\r\n\r\n" : ""));
         }
