@@ -56,7 +56,7 @@ public sealed class TimeoutOptions
 
     /// <summary>
     /// How long nothing may reach a visitor that has ended its own direction behind its request, before it counts as gone: 10 ms to
-    /// 1 day, or off. Default 250 ms: a visitor that ends its direction has nearly always left, and its request is better not gone on with.
+    /// 1 day, or off. Default 500 ms: a visitor that ends its direction has nearly always left, and its request is better not gone on with.
     /// </summary>
-    public TimeSpan HalfClosed { get; set; } = TimeSpan.FromMilliseconds(250);
+    public TimeSpan HalfClosed { get; set; } = TimeSpan.FromMilliseconds(500);
 }

@@ -23,7 +23,7 @@ internal static class ProxyErrorCatalog
         Visitor(ProxyError.TransferCodingNotSupported, 501, "transfer-coding-not-supported", "Transfer coding not supported",
             "The body of the request has a transfer coding other than chunked. Send it chunked or with its length."),
         Visitor(ProxyError.VersionNotSupported, 505, "version-not-supported", "HTTP version not supported",
-            "The request names a version of HTTP that is not served here. Use HTTP/1.1 or HTTP/2."),
+            "The request names a version of HTTP that is not served here. Use version 1.1 or 2."),
         Entry(ProxyError.UnknownHost, 404, "unknown-host", "destination_not_found", "No tunnel at this address",
             "This server has no tunnel for the host that was asked for. Check the address; the agent prints the right one when it connects."),
         Entry(ProxyError.UnknownName, 404, "unknown-name", "destination_not_found", "No tunnel with this name",

@@ -14,7 +14,7 @@ namespace Tunnel2.ProxyEntry.Forwarding;
 /// Takes a visitor's request through the tunnel, whatever the front it came by: finds the session, opens a stream, moves both bodies,
 /// answers for whatever fails. Thread-safe.
 /// </summary>
-internal sealed class Forwarder
+internal sealed class Forwarder : IForwarder
 {
     private const int RequestBlockGuess = 2 * 1024;
     private const int RetryAfterSeconds = 5;
@@ -36,9 +36,7 @@ internal sealed class Forwarder
         _logger = logger;
     }
 
-    /// <summary>Forwards one request and completes its response.</summary>
-    /// <param name="exchange">The request, from its front.</param>
-    /// <param name="request">Where its state is kept.</param>
+    /// <inheritdoc/>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
     public async ValueTask ForwardAsync(VisitorExchange exchange, ForwardedRequest request)
     {

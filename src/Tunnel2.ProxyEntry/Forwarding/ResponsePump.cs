@@ -205,7 +205,7 @@ internal sealed class ResponsePump
         }
 
         upgraded = head.Status == StatusCodes.Status101SwitchingProtocols;
-        if (upgraded && (!exchange.IsUpgrade || item.IsLast))
+        if (upgraded && !exchange.IsUpgrade)
         {
             return HeadOutcome.Malformed;
         }

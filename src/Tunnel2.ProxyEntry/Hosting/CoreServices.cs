@@ -46,6 +46,7 @@ internal static class CoreServices
         services.AddSingleton<ForwardWatchdog>();
         services.AddSingleton<ResponsePump>();
         services.AddSingleton<Forwarder>();
+        services.AddSingleton<IForwarder>(static provider => provider.GetRequiredService<Forwarder>());
         services.AddSingleton<ConnectionSweep>();
         services.AddSingleton<Http1Front>();
         services.AddSingleton<EntryApplication>();

@@ -245,7 +245,8 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         {
             kestrel.Listen(http, listen =>
             {
-                listen.Protocols = HttpProtocols.Http1AndHttp2;
+                // Without TLS Kestrel serves one version only; behind our front nothing but HTTP/2 is left for it.
+                listen.Protocols = settings.Http1Front == Http1FrontMode.Own ? HttpProtocols.Http2 : HttpProtocols.Http1;
                 listen.Use(connections.Visitors.Track);
                 UseHttp1Front(listen, settings);
                 listeners.Add(("http", listen));

@@ -46,7 +46,7 @@ public sealed class RoutingErrorTests
     [InlineData("example.org", 404, "unknown-host")]
     [InlineData("a.b.localhost", 404, "unknown-host")]
     [InlineData("127.0.0.1:80", 404, "unknown-host")]
-    [InlineData("", 404, "unknown-host")]
+    [InlineData("", 400, "invalid-host")]
     public async Task A_host_that_is_none_of_ours_is_not_found(string host, int status, string code)
     {
         await using var entry = await EntryFixture.StartAsync();

@@ -33,6 +33,8 @@ internal sealed class EntryFixture : IAsyncDisposable
 
     public IPEndPoint Http => _host.HttpEndPoint!;
 
+    public IPEndPoint Https => _host.HttpsEndPoint!;
+
     public IPEndPoint Uplink => _host.UplinkEndPoint;
 
     public IPEndPoint Admin => _host.AdminEndPoint;

@@ -7,18 +7,18 @@ public sealed class InterimTests
     [Theory]
     [InlineData(1)]
     [InlineData(16)]
-    public Task Interim_answers_stand_before_the_final_one_and_not_in_its_place(int count) => AnswerAsync(count, async tunnel =>
+    public Task Interim_answers_stand_before_the_final_one(int count) => AnswerAsync(count, async tunnel =>
     {
         await using var visitor = await tunnel.ConnectAsync();
         for (var i = 0; i < 3; i++)
         {
             await visitor.SendRequestAsync("/", TunnelFixture.Host);
-            var head = await visitor.ReadHeadAsync();
-            while (head.StatusCode < 200)
+            for (var j = 0; j < count; j++)
             {
-                head = await visitor.ReadHeadAsync();
+                Assert.Equal("HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n", (await visitor.ReadHeadAsync()).Text);
             }
 
+            var head = await visitor.ReadHeadAsync();
             Assert.Equal(200, head.StatusCode);
             Assert.Null(head["Link"]);
             Assert.Equal("ok", (await visitor.ReadBodyAsync(head)).Text());

@@ -44,8 +44,8 @@ public sealed class StatusTests
         });
 
     [Theory]
-    [InlineData("HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 200 OK")]
-    [InlineData("HTTP/1.1 200 \r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 200 OK")]
+    [InlineData("HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 200 ")]
+    [InlineData("HTTP/1.1 200 \r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 200 ")]
     [InlineData("HTTP/1.1 200 Alles klar\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 200 Alles klar")]
     [InlineData("HTTP/1.1 418 I'm a teapot\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 418 I'm a teapot")]
     [InlineData("HTTP/1.0 200 Fine\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 200 Fine")]

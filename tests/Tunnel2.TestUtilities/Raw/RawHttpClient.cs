@@ -58,13 +58,26 @@ public sealed class RawHttpClient : RawConnection
     public Task SendRequestAsync(string target, string host = "localhost", string method = "GET", string fields = "") =>
         WriteAsync($"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n");
 
-    /// <summary>Sends a request without a body and reads its answer.</summary>
+    /// <summary>Reads the next head that is no interim one (1xx but 101).</summary>
+    public async Task<RawHttpHead> ReadFinalHeadAsync(CancellationToken cancellationToken = default)
+    {
+        while (true)
+        {
+            var head = await ReadHeadAsync(cancellationToken).ConfigureAwait(false);
+            if (head.StatusCode is >= 200 or 101)
+            {
+                return head;
+            }
+        }
+    }
+
+    /// <summary>Sends a request without a body and reads its final answer.</summary>
     public async Task<(RawHttpHead Head, RawHttpBody Body)> ExchangeAsync(
         string target, string host = "localhost", string method = "GET", string fields = "",
         CancellationToken cancellationToken = default)
     {
         await SendRequestAsync(target, host, method, fields).ConfigureAwait(false);
-        var head = await ReadHeadAsync(cancellationToken).ConfigureAwait(false);
+        var head = await ReadFinalHeadAsync(cancellationToken).ConfigureAwait(false);
         return (head, await ReadBodyAsync(head, method, cancellationToken).ConfigureAwait(false));
     }
 

@@ -21,14 +21,9 @@ internal sealed partial class Http1Connection
     /// <returns>False when the visitor is gone.</returns>
     public ValueTask<bool> FlushAsync()
     {
+        Volatile.Write(ref _lastSent, _front.Sweep.Now);
         var flushing = _output.FlushAsync();
-        if (!flushing.IsCompletedSuccessfully)
-        {
-            return WatchAsync(flushing);
-        }
-
-        Sent();
-        return flushing;
+        return flushing.IsCompletedSuccessfully ? flushing : WatchAsync(flushing);
     }
 
     /// <summary>Sends raw bytes.</summary>
@@ -115,13 +110,8 @@ internal sealed partial class Http1Connection
     {
         Volatile.Write(ref _sendingSince, _front.Sweep.Now);
         var isThere = await sending.ConfigureAwait(false);
-        Sent();
-        return isThere;
-    }
-
-    private void Sent()
-    {
         Volatile.Write(ref _sendingSince, -1);
         Volatile.Write(ref _lastSent, _front.Sweep.Now);
+        return isThere;
     }
 }

@@ -53,7 +53,7 @@ internal sealed partial class Http1Exchange
     /// <inheritdoc/>
     public override bool WriteInterim(scoped in HeaderBlock head)
     {
-        // RFC 9110 section 15.2: HTTP/1.0 has none. A 100 that nobody waits for says nothing.
+        // RFC 9110 section 15.2: all are passed on, but HTTP/1.0 has none.
         if (Parser.Version == Http1Version.Http10 || !TryWriteHead(head, new ResponseHead(ResponseFraming.None, default, default)))
         {
             return false;

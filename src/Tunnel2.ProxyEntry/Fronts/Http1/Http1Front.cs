@@ -13,7 +13,7 @@ namespace Tunnel2.ProxyEntry.Fronts.Http1;
 /// </summary>
 internal sealed class Http1Front
 {
-    public Http1Front(Forwarder forwarder, ConnectionSweep sweep, ProxyEntrySettings settings, DrainSignal drain, ILogger<Http1Front> logger)
+    public Http1Front(IForwarder forwarder, ConnectionSweep sweep, ProxyEntrySettings settings, DrainSignal drain, ILogger<Http1Front> logger)
     {
         Forwarder = forwarder;
         Sweep = sweep;
@@ -28,7 +28,7 @@ internal sealed class Http1Front
         };
     }
 
-    public Forwarder Forwarder { get; }
+    public IForwarder Forwarder { get; }
 
     public ConnectionSweep Sweep { get; }
 

@@ -39,7 +39,7 @@ internal readonly ref struct ResponseHead(ResponseFraming framing, ReadOnlySpan<
     public HeadWriteStatus Write(scoped in HeaderBlock block, Span<byte> destination, out int written)
     {
         var writer = new HeadWriter(destination);
-        writer.WriteStatusLine(block.Status, block.ReasonPhrase);
+        writer.WriteStatusLine(block.Status, FieldSyntax.IsFieldValue(block.ReasonPhrase) ? block.ReasonPhrase : ReasonPhrases.Of(block.Status));
         var isInterim = block.Status < 200;
         var hasDate = isInterim;
         foreach (var field in block.Fields)

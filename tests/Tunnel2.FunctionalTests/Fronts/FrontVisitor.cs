@@ -1,0 +1,90 @@
+using System.Net;
+using System.Net.Security;
+using System.Net.Sockets;
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
+using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.FunctionalTests.Fronts;
+
+/// <summary>A visitor of one front, by one version of HTTP.</summary>
+internal sealed class FrontVisitor : IDisposable
+{
+    private FrontVisitor(HttpClient client, Version version)
+    {
+        Client = client;
+        Version = version;
+    }
+
+    /// <summary>Front and version: who serves HTTP/1.1, and how the visitor comes.</summary>
+    public static string[] Kinds { get; } = ["own, HTTP/1.1", "own, HTTP/1.1 over TLS", "own, HTTP/2 over TLS", "own, HTTP/2 by preface", "kestrel, HTTP/1.1", "kestrel, HTTP/1.1 over TLS"];
+
+    public HttpClient Client { get; }
+
+    public Version Version { get; }
+
+    /// <summary>Runs a test on a tunnel to the test backend.</summary>
+    public static Task RunAsync(string kind, Func<FrontVisitor, Task> test) =>
+        WithCertificateAsync(kind, setup => TunnelFixture.RunAsync(tunnel => VisitAsync(kind, tunnel, test), setup));
+
+    /// <summary>Runs a test on a tunnel to a backend that does what the test says.</summary>
+    public static Task RunAsync(string kind, Func<RawConnection, Task> onConnection, Func<FrontVisitor, Task> test) =>
+        WithCertificateAsync(kind, setup => TunnelFixture.RunAsync(onConnection, tunnel => VisitAsync(kind, tunnel, test), setup));
+
+    public void Dispose() => Client.Dispose();
+
+    private static async Task VisitAsync(string kind, TunnelFixture tunnel, Func<FrontVisitor, Task> test)
+    {
+        var isTls = kind.EndsWith("TLS", StringComparison.Ordinal);
+        var endPoint = isTls ? tunnel.Entry.Https : tunnel.Entry.Http;
+        var client = new HttpClient(new SocketsHttpHandler
+        {
+            UseProxy = false,
+            UseCookies = false,
+            AllowAutoRedirect = false,
+            MaxResponseHeadersLength = 128,
+            SslOptions = new SslClientAuthenticationOptions
+            {
+#pragma warning disable CA5359 // The certificate is made at the test's start; nobody can know it.
+                RemoteCertificateValidationCallback = static (_, _, _, _) => true,
+#pragma warning restore CA5359
+            },
+            ConnectCallback = async (_, cancellationToken) =>
+            {
+                var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+                await socket.ConnectAsync(endPoint, cancellationToken);
+                return new NetworkStream(socket, ownsSocket: true);
+            },
+        })
+        {
+            BaseAddress = new Uri($"{(isTls ? "https" : "http")}://{TunnelFixture.Host}:{endPoint.Port}/"),
+            DefaultRequestVersion = kind.Contains("HTTP/2", StringComparison.Ordinal) ? HttpVersion.Version20 : HttpVersion.Version11,
+            DefaultVersionPolicy = HttpVersionPolicy.RequestVersionExact,
+            Timeout = TimeSpan.FromSeconds(20),
+        };
+        using var visitor = new FrontVisitor(client, client.DefaultRequestVersion);
+        await test(visitor);
+    }
+
+    private static async Task WithCertificateAsync(string kind, Func<TunnelSetup, Task> run)
+    {
+        var file = Path.Combine(Path.GetTempPath(), $"tunnel2-{Guid.NewGuid():N}.pem");
+        try
+        {
+            using (var key = ECDsa.Create(ECCurve.NamedCurves.nistP256))
+            {
+                var request = new CertificateRequest("CN=*.localhost", key, HashAlgorithmName.SHA256);
+                using var certificate = request.CreateSelfSigned(DateTimeOffset.UtcNow.AddDays(-1), DateTimeOffset.UtcNow.AddDays(1));
+                await File.WriteAllTextAsync(file, certificate.ExportCertificatePem() + "\n" + key.ExportPkcs8PrivateKeyPem());
+            }
+
+            var front = kind.Split(',')[0];
+            await run(new TunnelSetup { Settings = [$"Http1Front={front}", "Public:HttpsListen=127.0.0.1:0", $"Public:Certificate={file}"] });
+        }
+        finally
+        {
+            File.Delete(file);
+        }
+    }
+}
