@@ -1,3 +1,5 @@
+using System.Globalization;
+
 namespace Tunnel2.ProxyEntry.Configuration;
 
 /// <summary>The table of all settings. A new setting is a property of the options, a line here and a check in the builder.</summary>
@@ -23,6 +25,13 @@ internal static class SettingKeys
     public const string BackendConnect = "Timeouts:BackendConnect";
     public const string BackendHeaders = "Timeouts:BackendHeaders";
     public const string BodyIdle = "Timeouts:BodyIdle";
+    public const string Live = "Live";
+    public const string RingFile = "Ring:File";
+    public const string RingSlots = "Ring:Slots";
+    public const string RelayListen = "Relay:Listen";
+    public const string RelayAllowRemote = "Relay:AllowRemote";
+    public const string HubMaxConnections = "Hub:MaxConnections";
+    public const string HubConnectionsPerAddress = "Hub:ConnectionsPerAddress";
     public const string TrustedProxies = "TrustedProxies";
     public const string Agents = "Agents";
     public const string AgentTokenHash = "TokenHash";
@@ -52,6 +61,13 @@ internal static class SettingKeys
         Duration(BackendConnect, (o, v) => o.Timeouts.BackendConnect = v),
         Duration(BackendHeaders, (o, v) => o.Timeouts.BackendHeaders = v),
         Duration(BodyIdle, (o, v) => o.Timeouts.BodyIdle = v),
+        Switch(Live, (o, v) => o.Live = v),
+        Text(RingFile, (o, v) => o.Ring.File = v),
+        Number(RingSlots, (o, v) => o.Ring.Slots = v),
+        Text(RelayListen, (o, v) => o.Relay.Listen = v),
+        Switch(RelayAllowRemote, (o, v) => o.Relay.AllowRemote = v),
+        Number(HubMaxConnections, (o, v) => o.Hub.MaxConnections = v),
+        Number(HubConnectionsPerAddress, (o, v) => o.Hub.ConnectionsPerAddress = v),
     ];
 
     /// <summary>The keys under <c>Agents:&lt;id&gt;</c>.</summary>
@@ -68,6 +84,17 @@ internal static class SettingKeys
         if (!SettingValues.TryParseSwitch(value, out var result))
         {
             return $"{SettingsErrorFormatter.Quote(value)} is neither true nor false.";
+        }
+
+        set(options, result);
+        return null;
+    });
+
+    private static SettingKey Number(string path, Action<ProxyEntryOptions, int> set) => new(path, (options, value) =>
+    {
+        if (!int.TryParse(value.Trim(), NumberStyles.None, CultureInfo.InvariantCulture, out var result))
+        {
+            return $"{SettingsErrorFormatter.Quote(value)} is not a number.";
         }
 
         set(options, result);

@@ -5,6 +5,7 @@ using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
@@ -22,15 +23,17 @@ internal sealed class Forwarder
     private readonly ResponsePump _responses;
     private readonly ForwardWatchdog _watchdog;
     private readonly ProxyEntryMetrics _metrics;
+    private readonly RequestPublisher _live;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
 
-    public Forwarder(NameResolver names, ResponsePump responses, ForwardWatchdog watchdog, ProxyEntryMetrics metrics, TimeProvider timeProvider, ILogger<Forwarder> logger)
+    public Forwarder(NameResolver names, ResponsePump responses, ForwardWatchdog watchdog, ProxyEntryMetrics metrics, RequestPublisher live, TimeProvider timeProvider, ILogger<Forwarder> logger)
     {
         _names = names;
         _responses = responses;
         _watchdog = watchdog;
         _metrics = metrics;
+        _live = live;
         _timeProvider = timeProvider;
         _logger = logger;
     }
@@ -43,6 +46,7 @@ internal sealed class Forwarder
     {
         var started = _timeProvider.GetTimestamp();
         request.Begin();
+        request.Trace.Begin(_live.Time, started);
         RequestOutcome outcome;
         try
         {
@@ -56,7 +60,9 @@ internal sealed class Forwarder
 
         _metrics.BytesReceived(request.BytesReceived);
         _metrics.BytesSent(request.BytesSent);
-        _metrics.RequestEnded(outcome, request.Status, _timeProvider.GetElapsedTime(started));
+        var ended = _timeProvider.GetTimestamp();
+        _metrics.RequestEnded(outcome, request.Status, _timeProvider.GetElapsedTime(started, ended));
+        _live.RequestEnded(exchange, request, outcome, ended);
     }
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
@@ -78,6 +84,7 @@ internal sealed class Forwarder
         }
 
         request.Attach(stream);
+        request.Trace.Attach(session, stream, new VisitorFacts(exchange.Method, exchange.Target));
         _metrics.StreamStarted();
         _watchdog.Add(request);
         try
@@ -103,6 +110,7 @@ internal sealed class Forwarder
             return await FailAsync(exchange, request, ProxyError.RequestHeadTooLarge, session.Name).ConfigureAwait(false);
         }
 
+        request.Trace.MarkHeadSent();
         request.Phase = exchange.HasBody && !exchange.IsUpgrade ? ForwardPhase.Upload : ForwardPhase.Head;
         using var left = exchange.VisitorLeft.UnsafeRegister(static state => ((ForwardedRequest)state!).CutByVisitor(), request);
         ValueTask? requestPump = null;
@@ -183,6 +191,7 @@ internal sealed class Forwarder
 
     private async ValueTask<RequestOutcome> FailAsync(VisitorExchange exchange, ForwardedRequest request, ProxyError error, string name)
     {
+        request.Trace.Error = error;
         var info = ProxyErrorCatalog.Get(error);
         if (exchange.VisitorLeft.IsCancellationRequested)
         {

@@ -209,6 +209,7 @@ internal sealed class ResponsePump
         }
 
         request.Status = head.Status;
+        request.Trace.MarkResponseHead();
         request.ResponseLeft = exchange.ResponseMayHaveBody ? length : DeclaredLength.None;
         return HeadOutcome.Final;
     }

@@ -6,6 +6,7 @@ using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Forwarding;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
+using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Uplink;
 using Tunnel2.Transport.Engine;
@@ -30,6 +31,8 @@ internal static class CoreServices
         services.AddSingleton<UplinkHeartbeat>();
         services.AddSingleton<AgentAdmission>();
         services.AddSingleton<UplinkAcceptor>();
+        services.AddSingleton<LivePlane>();
+        services.AddSingleton(static provider => provider.GetRequiredService<LivePlane>().Publisher);
         services.AddSingleton<NameResolver>();
         services.AddSingleton<ForwardWatchdog>();
         services.AddSingleton<ResponsePump>();

@@ -12,6 +12,7 @@ using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
+using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Uplink;
 using Tunnel2.Transport.Engine;
@@ -53,6 +54,9 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
     /// <summary>Where administration is served.</summary>
     public IPEndPoint AdminEndPoint { get; private init; } = null!;
 
+    /// <summary>The live view of requests.</summary>
+    public LivePlane Live => _application.Services.GetRequiredService<LivePlane>();
+
     /// <summary>The directory of sessions.</summary>
     public ISessionDirectory Directory => _directory;
 
@@ -83,6 +87,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         try
         {
             services.GetRequiredService<PrometheusCollector>();
+            services.GetRequiredService<LivePlane>().Start();
             await services.GetRequiredService<IServer>().StartAsync(services.GetRequiredService<EntryApplication>(), CancellationToken.None).ConfigureAwait(false);
             uplinks = Listen(settings, services);
             var host = new ProxyEntryHost(application, uplinks, logger)

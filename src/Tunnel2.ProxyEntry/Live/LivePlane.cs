@@ -1,0 +1,96 @@
+using System.Diagnostics.Metrics;
+using System.Net.Sockets;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.Telemetry.EventRing;
+using Tunnel2.Telemetry.Relay;
+
+namespace Tunnel2.ProxyEntry.Live;
+
+/// <summary>
+/// Owns the parts of the live plane and says who feeds whom: forwarder → ring → aggregation, relay, and taps of other processes. Whatever
+/// of it cannot be had is logged and left out; forwarding goes on. Thread-safe.
+/// </summary>
+internal sealed class LivePlane : IAsyncDisposable
+{
+    /// <summary>How often readers of this process look at the ring: they poll, so that a publish never wakes anybody.</summary>
+    private static readonly TimeSpan _pollEvery = TimeSpan.FromMilliseconds(10);
+
+    private readonly ProxyEntrySettings _settings;
+    private readonly ILogger _logger;
+    private readonly OwnedRing? _ring;
+    private readonly Meter? _relayMeter;
+    private EventRelayServer? _relay;
+
+    public LivePlane(ProxyEntrySettings settings, TimeProvider timeProvider, IMeterFactory meters, ILogger<LivePlane> logger)
+    {
+        _settings = settings;
+        _logger = logger;
+        _ring = settings.Live ? OpenRing(settings, timeProvider) : null;
+        _relayMeter = _ring is not null && settings.RelayListen is not null ? meters.Create(RelayMetrics.MeterName) : null;
+        Publisher = new RequestPublisher(_ring?.Ring, timeProvider);
+    }
+
+    /// <summary>What the forwarder publishes to; off when there is no ring.</summary>
+    public RequestPublisher Publisher { get; }
+
+    /// <summary>The ring, or null.</summary>
+    public SharedEventRing? Ring => _ring?.Ring;
+
+    /// <summary>Where the relay listens, or null.</summary>
+    public System.Net.IPEndPoint? RelayEndPoint => _relay?.LocalEndPoint;
+
+    /// <summary>Starts what reads the ring.</summary>
+    public void Start()
+    {
+        if (_ring is null)
+        {
+            return;
+        }
+
+        if (_settings.RelayListen is { } endPoint)
+        {
+            try
+            {
+                _relay = new EventRelayServer(
+                    _ring.Ring, new RelayServerOptions { Listen = endPoint, PollEvery = _pollEvery, SpinBeforeSleep = 0 }, _relayMeter!);
+                LiveLog.RelayStarted(_logger, _relay.LocalEndPoint);
+            }
+            catch (SocketException exception)
+            {
+                LiveLog.RelayFailed(_logger, endPoint, exception.Message);
+            }
+        }
+    }
+
+    /// <inheritdoc/>
+    public async ValueTask DisposeAsync()
+    {
+        if (_relay is not null)
+        {
+            await _relay.DisposeAsync().ConfigureAwait(false);
+        }
+
+        _ring?.Dispose();
+    }
+
+    private OwnedRing? OpenRing(ProxyEntrySettings settings, TimeProvider timeProvider)
+    {
+        var options = new EventRingOptions { Capacity = settings.RingSlots, Time = timeProvider };
+        try
+        {
+            var ring = settings.RingFile is { } file ? OwnedRing.Open(file, options) : OwnedRing.OpenDefault(settings.EntryId, options);
+            if (ring.Refused is not (EventRingOpenError.None or EventRingOpenError.NotFound))
+            {
+                LiveLog.RingReplaced(_logger, ring.Ring.Path, ring.Refused.ToString());
+            }
+
+            LiveLog.RingOpened(_logger, ring.Ring.Path);
+            return ring;
+        }
+        catch (IOException exception)
+        {
+            LiveLog.RingFailed(_logger, exception.Message);
+            return null;
+        }
+    }
+}
