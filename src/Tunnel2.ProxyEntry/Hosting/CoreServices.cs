@@ -32,6 +32,7 @@ internal static class CoreServices
         services.AddSingleton<AgentAdmission>();
         services.AddSingleton<UplinkAcceptor>();
         services.AddSingleton<LivePlane>();
+        services.AddSingleton<LiveEndpoint>();
         services.AddSingleton(static provider => provider.GetRequiredService<LivePlane>().Publisher);
         services.AddSingleton<NameResolver>();
         services.AddSingleton<ForwardWatchdog>();

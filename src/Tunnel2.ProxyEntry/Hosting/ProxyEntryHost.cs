@@ -133,6 +133,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             }
         }
 
+        Live.CloseSubscribers();
         using var limit = new CancellationTokenSource(_stopLimit);
         await _server.StopAsync(limit.Token).ConfigureAwait(false);
         foreach (var session in _directory.Snapshot())

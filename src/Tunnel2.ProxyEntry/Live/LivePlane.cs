@@ -1,8 +1,10 @@
 using System.Diagnostics.Metrics;
 using System.Net.Sockets;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Relay;
+using Tunnel2.Telemetry.SubscriptionHub;
 
 namespace Tunnel2.ProxyEntry.Live;
 
@@ -19,19 +21,36 @@ internal sealed class LivePlane : IAsyncDisposable
     private readonly ILogger _logger;
     private readonly OwnedRing? _ring;
     private readonly Meter? _relayMeter;
+    private readonly LiveFeed? _feed;
+    private readonly ContainerUsage? _usage;
     private EventRelayServer? _relay;
+    private long _nextReading;
 
-    public LivePlane(ProxyEntrySettings settings, TimeProvider timeProvider, IMeterFactory meters, ILogger<LivePlane> logger)
+    public LivePlane(
+        ProxyEntrySettings settings, ISessionDirectory directory, TimeProvider timeProvider, IMeterFactory meters, ILogger<LivePlane> logger)
     {
         _settings = settings;
         _logger = logger;
         _ring = settings.Live ? OpenRing(settings, timeProvider) : null;
         _relayMeter = _ring is not null && settings.RelayListen is not null ? meters.Create(RelayMetrics.MeterName) : null;
         Publisher = new RequestPublisher(_ring?.Ring, timeProvider);
+        if (_ring is not null)
+        {
+            _usage = new ContainerUsage(timeProvider);
+            Guard = new AdmissionGuard(settings.HubMaxConnections, settings.HubConnectionsPerAddress, timeProvider);
+            Hub = new Hub(new HubLimits(), meters.Create(HubMetrics.MeterName), timeProvider, ReadUsage);
+            _feed = new LiveFeed(_ring.Ring, Hub, Publisher, directory, timeProvider, logger);
+        }
     }
 
     /// <summary>What the forwarder publishes to; off when there is no ring.</summary>
     public RequestPublisher Publisher { get; }
+
+    /// <summary>Who subscribes to what; null when there is no ring.</summary>
+    public Hub? Hub { get; }
+
+    /// <summary>Who may subscribe; null when there is no ring.</summary>
+    public AdmissionGuard? Guard { get; }
 
     /// <summary>The ring, or null.</summary>
     public SharedEventRing? Ring => _ring?.Ring;
@@ -47,6 +66,7 @@ internal sealed class LivePlane : IAsyncDisposable
             return;
         }
 
+        _feed!.Start();
         if (_settings.RelayListen is { } endPoint)
         {
             try
@@ -62,15 +82,29 @@ internal sealed class LivePlane : IAsyncDisposable
         }
     }
 
+    /// <summary>Tells subscribers that the server stops, so that their connections do not hold it up.</summary>
+    public void CloseSubscribers() => Hub?.CloseAll(1001, "the server is stopping");
+
     /// <inheritdoc/>
     public async ValueTask DisposeAsync()
     {
+        _feed?.Dispose();
+        Hub?.Dispose();
         if (_relay is not null)
         {
             await _relay.DisposeAsync().ConfigureAwait(false);
         }
 
         _ring?.Dispose();
+    }
+
+    private void ReadUsage(long now)
+    {
+        if (now >= _nextReading)
+        {
+            _nextReading = now + 1000;
+            Guard!.Observe(_usage!.Read());
+        }
     }
 
     private OwnedRing? OpenRing(ProxyEntrySettings settings, TimeProvider timeProvider)

@@ -4,6 +4,7 @@ using Microsoft.AspNetCore.Http.Features;
 using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Live;
 
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 
@@ -15,12 +16,14 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
 {
     private readonly Forwarder _forwarder;
     private readonly AdminEndpoints _admin;
+    private readonly LiveEndpoint _live;
     private readonly ProxyEntrySettings _settings;
 
-    public EntryApplication(Forwarder forwarder, AdminEndpoints admin, ProxyEntrySettings settings)
+    public EntryApplication(Forwarder forwarder, AdminEndpoints admin, LiveEndpoint live, ProxyEntrySettings settings)
     {
         _forwarder = forwarder;
         _admin = admin;
+        _live = live;
         _settings = settings;
     }
 
@@ -67,7 +70,10 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
     private async Task HandleAdminAsync(HttpContext http)
     {
         await Task.CompletedTask.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
-        await _admin.HandleAsync(http).ConfigureAwait(false);
+        if (!await _live.TryHandleAsync(http).ConfigureAwait(false))
+        {
+            await _admin.HandleAsync(http).ConfigureAwait(false);
+        }
     }
 }
 
