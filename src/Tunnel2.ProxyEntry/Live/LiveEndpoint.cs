@@ -228,7 +228,6 @@ internal sealed class LiveEndpoint
                     Answer(client, "error", message, status switch
                     {
                         SubscribeStatus.TooMany => "too-many-subscriptions",
-                        SubscribeStatus.Already => "already-subscribed",
                         _ => "invalid-channel",
                     });
                 }

@@ -193,7 +193,7 @@ internal sealed unsafe class SharedEventRing : IDisposable
     internal static FileStream OpenOwnerOnly(string path, FileMode mode, FileShare share)
     {
         var options = new FileStreamOptions { Mode = mode, Access = FileAccess.ReadWrite, Share = share, BufferSize = 0 };
-        if (!OperatingSystem.IsWindows())
+        if (mode != FileMode.Open && !OperatingSystem.IsWindows())
         {
             options.UnixCreateMode = UnixFileMode.UserRead | UnixFileMode.UserWrite;
         }

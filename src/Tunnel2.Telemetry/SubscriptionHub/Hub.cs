@@ -12,9 +12,6 @@ internal enum SubscribeStatus
     /// <summary>No channel name and no pattern.</summary>
     InvalidChannel,
 
-    /// <summary>The client has this subscription already.</summary>
-    Already,
-
     /// <summary>The client has as many as it may.</summary>
     TooMany,
 }
@@ -128,14 +125,9 @@ internal sealed class Hub : IDisposable
         {
             matching = MatchingUnsynchronized(pattern, kind);
             client.OweSnapshots(matching);
-            if (!_index.Add(client, pattern))
-            {
-                // It had the subscription: what it is owed it is given below, and nothing else changes.
-                if (matching.Count == 0)
-                {
-                    return SubscribeStatus.Already;
-                }
-            }
+
+            // A client that has the subscription already is given the snapshots once more.
+            _index.Add(client, pattern);
         }
 
         Interlocked.Increment(ref _version);

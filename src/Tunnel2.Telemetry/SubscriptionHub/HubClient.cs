@@ -21,6 +21,7 @@ internal sealed class HubClient : Subscriber, IDisposable
     private int _head;
     private int _count;
     private int _sentOfHead;
+    private int _underWay;
     private long _dropped;
     private int _strikes;
     private long _calmSince;
@@ -214,6 +215,11 @@ internal sealed class HubClient : Subscriber, IDisposable
             int sent = _socket.Send(source, offset, length, SocketFlags.None, out SocketError error);
             if (error == SocketError.WouldBlock || (error == SocketError.Success && sent == 0))
             {
+                lock (_queueGate)
+                {
+                    _underWay = 0;
+                }
+
                 _blockedSince = _blockedSince == 0 ? _hub.Now : _blockedSince;
                 return false;
             }
@@ -306,6 +312,7 @@ internal sealed class HubClient : Subscriber, IDisposable
     private (byte[] Source, int Offset, int Length) GatherUnsynchronized(byte[] scratch)
     {
         byte[] first = _frames![_head];
+        _underWay = 1;
         if (_count == 1 || first.Length - _sentOfHead > scratch.Length)
         {
             return (first, _sentOfHead, first.Length - _sentOfHead);
@@ -324,6 +331,7 @@ internal sealed class HubClient : Subscriber, IDisposable
             frame.CopyTo(scratch.AsSpan(length));
             length += frame.Length;
             skip = 0;
+            _underWay = i + 1;
         }
 
         return (scratch, 0, length);
@@ -331,6 +339,7 @@ internal sealed class HubClient : Subscriber, IDisposable
 
     private (bool Ended, TaskCompletionSource? Room) AdvanceUnsynchronized(int sent)
     {
+        _underWay = 0;
         if (_frames is null)
         {
             return (false, null);
@@ -402,8 +411,8 @@ internal sealed class HubClient : Subscriber, IDisposable
             return;
         }
 
-        // What is not under way yet is not worth waiting for.
-        int kept = _sentOfHead > 0 ? 1 : 0;
+        // What is not under way yet is not worth waiting for; what is must be whole.
+        int kept = Math.Max(_underWay, _sentOfHead > 0 ? 1 : 0);
         for (; _count > kept; _count--)
         {
             _frames![(_head + _count - 1) & (_frames.Length - 1)] = null!;

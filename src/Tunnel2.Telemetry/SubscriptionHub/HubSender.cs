@@ -84,7 +84,7 @@ internal sealed class HubSender : IDisposable
             SendAll(blocked, scratch);
             foreach (HubClient client in due)
             {
-                if (!client.TrySend(scratch))
+                if (!TrySend(client, scratch))
                 {
                     blocked.Add(client);
                 }
@@ -95,12 +95,26 @@ internal sealed class HubSender : IDisposable
         }
     }
 
+    /// <summary>Whatever goes wrong with one client ends that client: without this thread nobody would be sent anything.</summary>
+    private static bool TrySend(HubClient client, byte[] scratch)
+    {
+        try
+        {
+            return client.TrySend(scratch);
+        }
+        catch (Exception)
+        {
+            client.Abort();
+            return true;
+        }
+    }
+
     private static void SendAll(List<HubClient> blocked, byte[] scratch)
     {
         int kept = 0;
         for (int i = 0; i < blocked.Count; i++)
         {
-            if (!blocked[i].TrySend(scratch))
+            if (!TrySend(blocked[i], scratch))
             {
                 blocked[kept++] = blocked[i];
             }

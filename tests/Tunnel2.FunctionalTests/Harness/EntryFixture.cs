@@ -4,6 +4,7 @@ using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Hosting;
+using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.TestUtilities;
 using Tunnel2.Transport.Engine;
@@ -24,6 +25,8 @@ internal sealed class EntryFixture : IAsyncDisposable
     public LogLines Log { get; }
 
     public ISessionDirectory Directory => _host.Directory;
+
+    public LivePlane Live => _host.Live;
 
     public IPEndPoint Http => _host.HttpEndPoint!;
 
