@@ -140,16 +140,18 @@ internal sealed class LiveEndpoint
         {
             while (await ReceiveAsync(stream, frames).ConfigureAwait(false))
             {
-                if (client.IsClosed)
+                if (!client.IsClosing)
+                {
+                    client.OnHeard();
+                    await HandleAllAsync(hub, client, frames).ConfigureAwait(false);
+                    frames.ReleaseIfEmpty();
+                }
+
+                if (client.IsClosing)
                 {
                     // Only the end is awaited any more.
                     frames.Dispose();
-                    continue;
                 }
-
-                client.OnHeard();
-                await HandleAllAsync(hub, client, frames).ConfigureAwait(false);
-                frames.ReleaseIfEmpty();
             }
         }
         catch (Exception exception) when (exception is IOException or OperationCanceledException or ObjectDisposedException)
@@ -174,7 +176,7 @@ internal sealed class LiveEndpoint
 
     private static async ValueTask HandleAllAsync(Hub hub, HubClient client, ClientFrameReader frames)
     {
-        while (!client.IsClosed)
+        while (!client.IsClosing)
         {
             ClientMessage message;
             var kind = frames.TryRead(out var payload);

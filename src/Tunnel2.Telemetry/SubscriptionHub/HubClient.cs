@@ -52,6 +52,9 @@ internal sealed class HubClient : Subscriber, IDisposable
     /// <summary>Whether the connection is over, or about to be.</summary>
     internal bool IsClosed => Volatile.Read(ref _closed);
 
+    /// <summary>Whether the client has been told goodbye: what it still says does not count.</summary>
+    internal bool IsClosing => Volatile.Read(ref _closing);
+
     /// <summary>Frames dropped for this client so far.</summary>
     internal long TotalDropped { get; private set; }
 

@@ -130,7 +130,12 @@ public sealed class LiveTests
             }
         });
         Assert.Equal(WebSocketCloseStatus.PolicyViolation, await subscriber.ReceiveCloseAsync());
-        await Assert.ThrowsAnyAsync<Exception>(() => sending);
+        subscriber.Dispose();
+        await Assert.ThrowsAnyAsync<Exception>(async () =>
+        {
+            await sending;
+            await subscriber.SubscribeAsync("one.more");
+        });
         await WaitSignal.UntilAsync(() => entry.Live.Hub!.Connections == 0 && entry.Live.Guard!.Connections == 0, "the connection is over");
     }
 
