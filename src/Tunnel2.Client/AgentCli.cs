@@ -3,6 +3,7 @@ using Tunnel2.Client.CommandLine;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Console;
 using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Client.Live;
 
 namespace Tunnel2.Client;
 
@@ -29,6 +30,11 @@ internal static class AgentCli
         TextWriter error,
         CancellationToken stop)
     {
+        if (TapCommand.IsMeant(args))
+        {
+            return await TapCommand.RunAsync(args, output, error, stop);
+        }
+
         CommandLineResult commandLine = new AgentCommandLine().Parse(args, environment);
         switch (commandLine.Request)
         {

@@ -13,6 +13,14 @@ internal static class HelpText
         Run 'tunnel2 --help' for the flags.
         """;
 
+    /// <summary>The lines under a mistake of the two commands that look at a server's requests.</summary>
+    public const string LiveUsage =
+        """
+        Usage: tunnel2 tap [--host HOST[:PORT] | --ring FILE | --replay FILE] [--name NAME] [--status 5xx] [--min-duration 200ms]
+                           [--from-oldest] [--record FILE] [--json]
+               tunnel2 stats FILE [--json]
+        """;
+
     /// <summary>The whole help text.</summary>
     public const string Help =
         """
@@ -61,6 +69,18 @@ internal static class HelpText
           --backend-port P        the service's port
           --tunnel-host H         as --server
           --tunnel-port P         default 12001
+
+        Looking at a server's requests:
+          tunnel2 tap             follows the server of this machine and user, one line per request that has ended
+          tunnel2 stats FILE      statistics over a recording, or over the file of a ring
+          --host HOST[:PORT]      the server's relay instead (default port: 12003)
+          --ring FILE             the file of its event ring instead
+          --replay FILE           a recording instead
+          --name NAME             only this tunnel; with a last * all that begin so
+          --status LIST           only these: 404, 5xx, 400-499, several with commas; 0 is none at all
+          --min-duration TIME     only those that took so long: 500us, 200ms, 1.5s
+          --from-oldest           begin with the oldest request that is still there
+          --record FILE           also write what is shown to a new file
 
         Exit codes:
           0  asked to stop (Ctrl+C, SIGTERM); the requests under way are finished first, a second signal stops at once

@@ -20,11 +20,18 @@ internal sealed class AdminAuthorization
     public AdminAuthorization(TokenHash? token) => _token = token;
 
     /// <summary>Whether a request may go on. The token is compared in constant time.</summary>
-    public AdminAccess Check(HttpRequest request)
+    /// <param name="request">The request.</param>
+    /// <param name="otherToken">A token that came by another way than the header, or null.</param>
+    public AdminAccess Check(HttpRequest request, string? otherToken = null)
     {
         if (_token is null)
         {
             return IsLocalName(request.Host.Host) ? AdminAccess.Allowed : AdminAccess.WrongHost;
+        }
+
+        if (otherToken is { Length: <= MaxTokenLength } && _token.Matches(Encoding.UTF8.GetBytes(otherToken)))
+        {
+            return AdminAccess.Allowed;
         }
 
         string? header = request.Headers[HeaderNames.Authorization];

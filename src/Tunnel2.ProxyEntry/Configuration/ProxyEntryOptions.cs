@@ -71,6 +71,21 @@ public sealed class ProxyEntryOptions
     /// </summary>
     public IList<string> TrustedProxies { get; } = [];
 
+    /// <summary>
+    /// Whether finished requests are published to the event ring, aggregated and shown live. Default true. Off, <c>tunnel2 tap</c>, the
+    /// relay and <c>/live</c> have nothing to show.
+    /// </summary>
+    public bool Live { get; set; } = true;
+
+    /// <summary>The event ring that <c>tunnel2 tap</c> reads.</summary>
+    public RingOptions Ring { get; } = new();
+
+    /// <summary>The relay of the event ring for other hosts.</summary>
+    public RelayOptions Relay { get; } = new();
+
+    /// <summary>The subscription hub on the admin listener.</summary>
+    public HubOptions Hub { get; } = new();
+
     /// <summary>Limits on how long ProxyEntry and agents wait.</summary>
     public TimeoutOptions Timeouts { get; } = new();
 

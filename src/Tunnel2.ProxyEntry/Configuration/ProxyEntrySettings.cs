@@ -116,6 +116,24 @@ internal sealed record ProxyEntrySettings
     /// <summary>Who serves HTTP/1.1.</summary>
     public required Http1FrontMode Http1Front { get; init; }
 
+    /// <summary>Whether there is a live plane.</summary>
+    public required bool Live { get; init; }
+
+    /// <summary>The ring's file, or null for the default.</summary>
+    public required string? RingFile { get; init; }
+
+    /// <summary>Records that the ring keeps.</summary>
+    public required int RingSlots { get; init; }
+
+    /// <summary>Where the relay listens, or null for none.</summary>
+    public required IPEndPoint? RelayListen { get; init; }
+
+    /// <summary>Subscribers that the hub takes at most.</summary>
+    public required int HubMaxConnections { get; init; }
+
+    /// <summary>New subscribers a second from one address.</summary>
+    public required int HubConnectionsPerAddress { get; init; }
+
     /// <summary>A short text for logs; a record's own would print every member.</summary>
     public override string ToString() =>
         $"{Domain}/{EntryId} (http {HttpListen?.ToString() ?? "off"}, https {HttpsListen?.ToString() ?? "off"}, uplink {UplinkListen}, admin {AdminListen})";

@@ -43,6 +43,13 @@ internal static class SettingKeys
     public const string RequestLineBytes = "Limits:RequestLineBytes";
     public const string RequestBodyBytes = "Limits:RequestBodyBytes";
     public const string Http1Front = "Http1Front";
+    public const string Live = "Live";
+    public const string RingFile = "Ring:File";
+    public const string RingSlots = "Ring:Slots";
+    public const string RelayListen = "Relay:Listen";
+    public const string RelayAllowRemote = "Relay:AllowRemote";
+    public const string HubMaxConnections = "Hub:MaxConnections";
+    public const string HubConnectionsPerAddress = "Hub:ConnectionsPerAddress";
     public const string TrustedProxies = "TrustedProxies";
     public const string Agents = "Agents";
     public const string AgentTokenHash = "TokenHash";
@@ -92,6 +99,13 @@ internal static class SettingKeys
         Count(RequestLineBytes, (o, v) => o.Limits.RequestLineBytes = (int)v, int.MaxValue),
         new(RequestBodyBytes, ApplyRequestBody),
         new(Http1Front, ApplyHttp1Front),
+        Switch(Live, (o, v) => o.Live = v),
+        Text(RingFile, (o, v) => o.Ring.File = v),
+        Number(RingSlots, (o, v) => o.Ring.Slots = v),
+        Text(RelayListen, (o, v) => o.Relay.Listen = v),
+        Switch(RelayAllowRemote, (o, v) => o.Relay.AllowRemote = v),
+        Number(HubMaxConnections, (o, v) => o.Hub.MaxConnections = v),
+        Number(HubConnectionsPerAddress, (o, v) => o.Hub.ConnectionsPerAddress = v),
     ];
 
     /// <summary>The keys under <c>Agents:&lt;id&gt;</c>.</summary>
@@ -116,7 +130,7 @@ internal static class SettingKeys
 
     private static SettingKey Number(string path, Action<ProxyEntryOptions, int> set) => new(path, (options, value) =>
     {
-        if (!int.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out var result))
+        if (!int.TryParse(value.Trim(), NumberStyles.None, CultureInfo.InvariantCulture, out var result))
         {
             return $"{SettingsErrorFormatter.Quote(value)} is not a whole number.";
         }
@@ -138,7 +152,7 @@ internal static class SettingKeys
 
     private static string? ApplyFailuresPerMinute(ProxyEntryOptions options, string value)
     {
-        if (!int.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out var number) || number > 10_000)
+        if (!int.TryParse(value.Trim(), NumberStyles.None, CultureInfo.InvariantCulture, out var number) || number > 10_000)
         {
             return $"{SettingsErrorFormatter.Quote(value)} is not a number between 0 and 10000.";
         }

@@ -60,6 +60,7 @@ internal sealed partial class SettingsBuilder
         CheckNumber(SettingKeys.ParkingMegabytes, _options.Parking.Megabytes, 1, 65_536);
         CheckVisitorLimits();
         var trustedProxies = CheckTrustedProxies();
+        var relay = CheckLive();
 
         if (_errors.Count > 0 || uplink is null || admin is null)
         {
@@ -104,6 +105,12 @@ internal sealed partial class SettingsBuilder
             MaxRequestLineBytes = _options.Limits.RequestLineBytes,
             MaxRequestBodyBytes = _options.Limits.RequestBodyBytes < 0 ? null : _options.Limits.RequestBodyBytes,
             Http1Front = _options.Http1Front,
+            Live = _options.Live,
+            RingFile = _options.Ring.File,
+            RingSlots = _options.Ring.Slots,
+            RelayListen = relay,
+            HubMaxConnections = _options.Hub.MaxConnections,
+            HubConnectionsPerAddress = _options.Hub.ConnectionsPerAddress,
         };
     }
 
@@ -325,6 +332,34 @@ internal sealed partial class SettingsBuilder
         }
 
         return networks.ToImmutable();
+    }
+
+    private IPEndPoint? CheckLive()
+    {
+        if (_options.Ring.Slots is < 64 or > 1 << 24 || !int.IsPow2(_options.Ring.Slots))
+        {
+            Report(SettingKeys.RingSlots, "is not a power of two from 64 to 16777216.");
+        }
+
+        CheckCount(SettingKeys.HubMaxConnections, _options.Hub.MaxConnections);
+        CheckCount(SettingKeys.HubConnectionsPerAddress, _options.Hub.ConnectionsPerAddress);
+        var relay = ParseListenOrOff(SettingKeys.RelayListen, _options.Relay.Listen);
+        if (relay is not null && !IPAddress.IsLoopback(relay.Address) && !_options.Relay.AllowRemote)
+        {
+            Report(
+                SettingKeys.RelayListen,
+                $"{relay} can be reached from other machines, and the relay shows every request to whoever connects. Set Tunnel2:Relay:AllowRemote=true if the network is private.");
+        }
+
+        return relay;
+    }
+
+    private void CheckCount(string key, int value)
+    {
+        if (value is < 1 or > 1_000_000)
+        {
+            Report(key, "is not between 1 and 1000000.");
+        }
     }
 
     private void CheckRange(string key, TimeSpan value, TimeSpan longest, bool mayBeOff)

@@ -1,6 +1,7 @@
 using Tunnel2.Protocol.Errors;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Live;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 
@@ -16,10 +17,12 @@ internal sealed class ForwardWatchdog : IDisposable
     private readonly ForwardedRequest _list = new();
     private readonly long _headLimit;
     private readonly long _bodyLimit;
+    private readonly RequestPublisher _live;
     private readonly ITimer _timer;
 
-    public ForwardWatchdog(ProxyEntrySettings settings, TimeProvider timeProvider)
+    public ForwardWatchdog(ProxyEntrySettings settings, RequestPublisher live, TimeProvider timeProvider)
     {
+        _live = live;
         _headLimit = Milliseconds(settings.BackendHeadersTimeout);
         _bodyLimit = Milliseconds(settings.BodyIdleTimeout);
         _list.Next = _list;
@@ -63,6 +66,10 @@ internal sealed class ForwardWatchdog : IDisposable
                 if (request.Phase == ForwardPhase.Head && idle > _headLimit)
                 {
                     (late ??= []).Add((request, request.Use, true));
+                }
+                else if (request.Phase == ForwardPhase.Upgraded)
+                {
+                    _live.UpgradedGoesOn(request);
                 }
                 else if (request.Phase is ForwardPhase.Upload or ForwardPhase.Body && idle > _bodyLimit)
                 {

@@ -2,6 +2,7 @@ using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
@@ -25,6 +26,9 @@ internal sealed class ForwardedRequest
 
     /// <summary>Neighbours in the watchdog's list; its lock guards them.</summary>
     public ForwardedRequest? Previous { get; set; }
+
+    /// <summary>What the live plane wants to know.</summary>
+    public RequestTrace Trace { get; } = new();
 
     /// <summary>Where the request stands: what it waits for decides which limit holds.</summary>
     public ForwardPhase Phase

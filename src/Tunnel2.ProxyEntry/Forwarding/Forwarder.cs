@@ -5,6 +5,7 @@ using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Sessions;
 
@@ -23,15 +24,18 @@ internal sealed class Forwarder : IForwarder
     private readonly ResponsePump _responses;
     private readonly ForwardWatchdog _watchdog;
     private readonly ProxyEntryMetrics _metrics;
+    private readonly RequestPublisher _live;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
 
-    public Forwarder(PatientOpener opener, ResponsePump responses, ForwardWatchdog watchdog, ProxyEntryMetrics metrics, TimeProvider timeProvider, ILogger<Forwarder> logger)
+    public Forwarder(
+        PatientOpener opener, ResponsePump responses, ForwardWatchdog watchdog, ProxyEntryMetrics metrics, RequestPublisher live, TimeProvider timeProvider, ILogger<Forwarder> logger)
     {
         _opener = opener;
         _responses = responses;
         _watchdog = watchdog;
         _metrics = metrics;
+        _live = live;
         _timeProvider = timeProvider;
         _logger = logger;
     }
@@ -42,6 +46,7 @@ internal sealed class Forwarder : IForwarder
     {
         var started = _timeProvider.GetTimestamp();
         request.Begin();
+        request.Trace.Begin(_live.Time, started);
         RequestOutcome outcome;
         try
         {
@@ -55,7 +60,9 @@ internal sealed class Forwarder : IForwarder
 
         _metrics.BytesReceived(request.BytesReceived);
         _metrics.BytesSent(request.BytesSent);
-        _metrics.RequestEnded(outcome, request.Status, _timeProvider.GetElapsedTime(started));
+        var ended = _timeProvider.GetTimestamp();
+        _metrics.RequestEnded(outcome, request.Status, _timeProvider.GetElapsedTime(started, ended));
+        _live.RequestEnded(exchange, request, outcome, ended);
     }
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
@@ -79,6 +86,7 @@ internal sealed class Forwarder : IForwarder
 
         var (_, session, stream) = opened;
         request.Attach(stream!, session!);
+        request.Trace.Attach(session!, stream!, new VisitorFacts(exchange.Method, exchange.Target));
         _metrics.StreamStarted();
         _watchdog.Add(request);
         try
@@ -104,6 +112,7 @@ internal sealed class Forwarder : IForwarder
             return await FailAsync(exchange, request, ProxyError.RequestHeadTooLarge, session.Name).ConfigureAwait(false);
         }
 
+        request.Trace.MarkHeadSent();
         request.Phase = exchange.HasBody && !exchange.IsUpgrade ? ForwardPhase.Upload : ForwardPhase.Head;
         using var left = exchange.VisitorLeft.UnsafeRegister(static state => ((ForwardedRequest)state!).CutByVisitor(), request);
         ValueTask? requestPump = null;
@@ -184,6 +193,7 @@ internal sealed class Forwarder : IForwarder
 
     private async ValueTask<RequestOutcome> FailAsync(VisitorExchange exchange, ForwardedRequest request, ProxyError error, string name)
     {
+        request.Trace.Error = error;
         var info = ProxyErrorCatalog.Get(error);
         if (exchange.VisitorLeft.IsCancellationRequested)
         {

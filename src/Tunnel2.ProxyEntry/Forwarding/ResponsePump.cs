@@ -217,6 +217,7 @@ internal sealed class ResponsePump
 
         isWebSocket = upgraded && IsWebSocket(head);
         request.Status = head.Status;
+        request.Trace.MarkResponseHead();
         request.ResponseLeft = exchange.ResponseMayHaveBody ? length : DeclaredLength.None;
         return HeadOutcome.Final;
     }

@@ -8,6 +8,7 @@ using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Forwarding;
 using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
+using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Uplink;
@@ -39,6 +40,9 @@ internal static class CoreServices
         services.AddSingleton<SessionRevocation>();
         services.AddSingleton<AgentAdmission>();
         services.AddSingleton<UplinkAcceptor>();
+        services.AddSingleton<LivePlane>();
+        services.AddSingleton<LiveEndpoint>();
+        services.AddSingleton(static provider => provider.GetRequiredService<LivePlane>().Publisher);
         services.AddSingleton<NameResolver>();
         services.AddSingleton<ParkingLot>();
         services.AddSingleton<ParkingPolicy>();

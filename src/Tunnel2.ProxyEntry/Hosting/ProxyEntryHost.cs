@@ -14,6 +14,7 @@ using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
+using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.ProxyEntry.Sessions;
@@ -60,6 +61,8 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
 
     /// <summary>Requests that wait for an agent now.</summary>
     public int ParkedRequests => _application.Services.GetRequiredService<ParkingLot>().Count;
+    /// <summary>The live view of requests.</summary>
+    public LivePlane Live => _application.Services.GetRequiredService<LivePlane>();
 
     /// <summary>The directory of sessions.</summary>
     public ISessionDirectory Directory => _directory;
@@ -101,6 +104,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         try
         {
             services.GetRequiredService<PrometheusCollector>();
+            services.GetRequiredService<LivePlane>().Start();
             await services.GetRequiredService<IServer>().StartAsync(services.GetRequiredService<EntryApplication>(), CancellationToken.None).ConfigureAwait(false);
             var tls = UplinkTlsSetup.Create(settings, services);
             uplinks = Listen(settings, tls.Server, services);
@@ -138,6 +142,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
 
         _stopped = true;
         await _reload.DisposeAsync().ConfigureAwait(false);
+        Live.CloseSubscribers();
         await _application.Services.GetRequiredService<EntryDrain>().RunAsync(_uplinks).ConfigureAwait(false);
     }
 

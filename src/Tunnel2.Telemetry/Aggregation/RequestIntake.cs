@@ -26,8 +26,8 @@ internal sealed class RequestIntake
     /// <summary>See <see cref="WatermarkFilter.AdvanceTo"/>.</summary>
     internal void AdvanceTo(long eventTime) => _filter.AdvanceTo(eventTime);
 
-    /// <summary>False when the record was counted elsewhere: as a dead letter or as late. Interim records of upgraded connections count as
-    /// requests of their second.</summary>
+    /// <summary>False when the record was counted elsewhere: as a dead letter or as late. An interim record of an upgraded connection
+    /// brings its bytes and counts as no request.</summary>
     internal bool TryTake(ushort type, ReadOnlySpan<byte> payload, out RequestSample sample)
     {
         sample = default;
@@ -51,7 +51,8 @@ internal sealed class RequestIntake
         }
 
         sample = new RequestSample(
-            ended, Sessions.GetOrAdd(record.SessionName), record.TotalMicroseconds, record.BytesIn, record.BytesOut, record.ErrorCode);
+            ended, Sessions.GetOrAdd(record.SessionName), record.TotalMicroseconds, record.BytesIn, record.BytesOut, record.ErrorCode,
+            (record.Flags & RequestFlags.Interim) != 0 ? (ushort)0 : (ushort)1);
         return true;
     }
 }

@@ -7,5 +7,6 @@ namespace Tunnel2.Telemetry.Aggregation;
 /// <param name="BytesIn">Body bytes from the visitor.</param>
 /// <param name="BytesOut">Body bytes to the visitor.</param>
 /// <param name="ErrorCode">0 for success.</param>
+/// <param name="Requests">1, or 0 for the report of an upgraded connection that goes on: its bytes count, and it is no request.</param>
 internal readonly record struct RequestSample(
-    long EndedUnixMicroseconds, int Key, uint LatencyMicroseconds, ulong BytesIn, ulong BytesOut, ushort ErrorCode);
+    long EndedUnixMicroseconds, int Key, uint LatencyMicroseconds, ulong BytesIn, ulong BytesOut, ushort ErrorCode, ushort Requests = 1);

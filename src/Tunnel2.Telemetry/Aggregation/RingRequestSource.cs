@@ -15,15 +15,18 @@ internal sealed class RingRequestSource : IRecordSource<RequestSample>
     private readonly long _end;
     private readonly CancellationToken _stop;
     private readonly TimeProvider _time;
+    private readonly IRecordObserver? _observer;
 
     /// <param name="ring">The ring.</param>
     /// <param name="reader">A reader of it; used by this source alone from now on.</param>
     /// <param name="intake">Decodes and counts.</param>
     /// <param name="batchSize">Records a batch.</param>
     /// <param name="end">The sequence number at which a recorded ring ends; <see cref="long.MaxValue"/> to follow a live one.</param>
+    /// <param name="observer">Sees every record that was taken in, too; may be null.</param>
     /// <param name="stop">Ends a live source at its next pause.</param>
     internal RingRequestSource(
-        SharedEventRing ring, EventRingReader reader, RequestIntake intake, int batchSize, long end, CancellationToken stop = default)
+        SharedEventRing ring, EventRingReader reader, RequestIntake intake, int batchSize, long end,
+        IRecordObserver? observer = null, CancellationToken stop = default)
     {
         _reader = reader;
         _time = ring.Options.Time;
@@ -31,6 +34,7 @@ internal sealed class RingRequestSource : IRecordSource<RequestSample>
         _batch = new RingBatch(batchSize, ring.MaxPayload);
         _samples = new RequestSample[batchSize];
         _end = end;
+        _observer = observer;
         _stop = stop;
     }
 
@@ -78,6 +82,7 @@ internal sealed class RingRequestSource : IRecordSource<RequestSample>
             if (Intake.TryTake(entry.Type, _batch.Payload(entry), out RequestSample sample))
             {
                 _samples[count++] = sample;
+                _observer?.OnRecord(entry.Sequence, sample.Key, _batch.Payload(entry));
             }
         }
 

@@ -23,10 +23,10 @@ internal sealed class WindowCell
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal void Add(in RequestSample sample)
     {
-        Requests++;
+        Requests += sample.Requests;
         BytesIn += sample.BytesIn;
         BytesOut += sample.BytesOut;
-        _latencies[LogLinearHistogram.Index(sample.LatencyMicroseconds)]++;
+        _latencies[LogLinearHistogram.Index(sample.LatencyMicroseconds)] += sample.Requests;
         if (sample.ErrorCode != 0)
         {
             AddErrors(sample.ErrorCode, 1);

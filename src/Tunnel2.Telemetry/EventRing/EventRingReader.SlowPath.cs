@@ -32,7 +32,7 @@ internal sealed unsafe partial class EventRingReader
             Thread.SpinWait(1);
         }
 
-        if (!_sleeps && _ring.IsWritable)
+        if (!_sleeps && _ring.IsWritable && _options.PollEvery <= TimeSpan.Zero)
         {
             _sleeps = true;
             Interlocked.Increment(ref _ring.BlockingConsumers);
@@ -48,7 +48,7 @@ internal sealed unsafe partial class EventRingReader
                 return IsSomethingThere();
             }
 
-            Sleep(left < _longestSleep ? left : _longestSleep);
+            Sleep(left < _longestSleep ? left : _longestSleep, cancellationToken);
             if (IsSomethingThere())
             {
                 return true;
@@ -64,8 +64,14 @@ internal sealed unsafe partial class EventRingReader
         return false;
     }
 
-    private void Sleep(TimeSpan limit)
+    private void Sleep(TimeSpan limit, CancellationToken cancellationToken)
     {
+        if (_options.PollEvery > TimeSpan.Zero)
+        {
+            cancellationToken.WaitHandle.WaitOne(limit < _options.PollEvery ? limit : _options.PollEvery);
+            return;
+        }
+
         if (!_ring.IsWritable)
         {
             Thread.Sleep(1);

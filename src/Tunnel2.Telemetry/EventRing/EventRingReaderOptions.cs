@@ -23,4 +23,10 @@ internal sealed record EventRingReaderOptions
 
     /// <summary>Polls before <see cref="EventRingReader.Wait"/> puts the thread to sleep. Default 200, about 10 µs.</summary>
     internal int SpinBeforeSleep { get; init; } = 200;
+
+    /// <summary>
+    /// Where positive, <see cref="EventRingReader.Wait"/> looks again after so long instead of asking producers to wake it: a producer then
+    /// never enters the kernel for this reader. Default zero.
+    /// </summary>
+    internal TimeSpan PollEvery { get; init; }
 }

@@ -96,10 +96,16 @@ internal sealed unsafe class SharedEventRing : IDisposable
         byte[] page = new byte[PageSize];
         EventRingHeader.Write(page, options, options.Time.GetUtcNow().ToUnixTimeMilliseconds());
         string temporary = $"{path}.{Environment.ProcessId}.{Guid.NewGuid():N}";
-        using (var file = new FileStream(temporary, FileMode.CreateNew, FileAccess.ReadWrite))
+        try
         {
-            file.SetLength(FileLength(options.Consumers, options.Capacity, options.SlotSize));
+            using FileStream file = OpenOwnerOnly(temporary, FileMode.CreateNew, FileShare.Read);
+            NativeFile.Allocate(file, FileLength(options.Consumers, options.Capacity, options.SlotSize));
             file.Write(page);
+        }
+        catch (IOException)
+        {
+            File.Delete(temporary);
+            throw;
         }
 
         // Readers of a predecessor keep its mapping; the mark tells them to look for this file.
@@ -132,6 +138,11 @@ internal sealed unsafe class SharedEventRing : IDisposable
             if (!ring.IsClosed && h.Capacity == options.Capacity && h.SlotSize == options.SlotSize && h.Consumers == options.Consumers
                 && h.Policy == options.Policy && h.Checksum == options.Checksum)
             {
+                using (FileStream file = OpenOwnerOnly(path, FileMode.Open, FileShare.ReadWrite | FileShare.Delete))
+                {
+                    NativeFile.Allocate(file, FileLength(h.Consumers, h.Capacity, h.SlotSize));
+                }
+
                 ring.RepairClaims();
                 return ring;
             }
@@ -176,6 +187,18 @@ internal sealed unsafe class SharedEventRing : IDisposable
         {
             return EventRingOpenError.AccessDenied;
         }
+    }
+
+    /// <summary>Opens a file for writing that, where it is new, only this user may read: records tell what visitors ask for.</summary>
+    internal static FileStream OpenOwnerOnly(string path, FileMode mode, FileShare share)
+    {
+        var options = new FileStreamOptions { Mode = mode, Access = FileAccess.ReadWrite, Share = share, BufferSize = 0 };
+        if (mode != FileMode.Open && !OperatingSystem.IsWindows())
+        {
+            options.UnixCreateMode = UnixFileMode.UserRead | UnixFileMode.UserWrite;
+        }
+
+        return new FileStream(path, options);
     }
 
     /// <summary>A new producer. Many threads may share one; each process makes its own.</summary>

@@ -142,6 +142,11 @@ internal sealed class EventRelayClient
                 return RelayClientEnd.ProtocolError;
             }
 
+            if (socket.Available == 0)
+            {
+                _options.OnIdle?.Invoke();
+            }
+
             // What is left is less than a frame; it moves to the front only when the room behind it gets short.
             if (start == end)
             {

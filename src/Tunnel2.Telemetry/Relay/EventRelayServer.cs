@@ -34,7 +34,7 @@ internal sealed class EventRelayServer : IAsyncDisposable
         _options = options;
         _time = ring.Options.Time;
         Metrics = new RelayMetrics(meter, _time, options.LatencyWindow);
-        _reader = ring.CreateReader(new EventRingReaderOptions { SpinBeforeSleep = options.SpinBeforeSleep });
+        _reader = ring.CreateReader(new EventRingReaderOptions { SpinBeforeSleep = options.SpinBeforeSleep, PollEvery = options.PollEvery });
         _history = new RelayHistory(options.ClientBuffer, _reader.Cursor);
         _listener = new Socket(options.Listen.AddressFamily, SocketType.Stream, ProtocolType.Tcp);
         _listener.Bind(options.Listen);
@@ -161,6 +161,8 @@ internal sealed class EventRelayServer : IAsyncDisposable
 
     private async Task ServeAsync(Socket socket)
     {
+        // Completions of sockets may come inline on a thread that must not be held; what follows reads the ring and takes its time.
+        await Task.CompletedTask.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
         using var connection = new RelayConnection(socket, Metrics, _time);
         bool room = TryAdd(connection);
         try
@@ -243,6 +245,7 @@ internal sealed class EventRelayServer : IAsyncDisposable
         var batch = NewBatch();
         while (reader.Cursor < joined)
         {
+            await Task.CompletedTask.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
             RingReadStatus status = reader.TryReadBatch(batch, out RingGap gap);
             int length;
             if (status == RingReadStatus.Record)

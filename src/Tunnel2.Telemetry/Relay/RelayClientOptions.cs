@@ -32,6 +32,9 @@ internal sealed record RelayClientOptions
     /// <summary>Called when a connection has ended, with the delay before the next attempt.</summary>
     internal Action<RelayClientEnd, TimeSpan>? OnDisconnected { get; init; }
 
+    /// <summary>Called when what has come was handed on and no more is at hand.</summary>
+    internal Action? OnIdle { get; init; }
+
     /// <summary>The delay before attempt <paramref name="attempt"/> (0 = first retry), its upper half at random.</summary>
     internal TimeSpan Delay(int attempt, double random)
     {

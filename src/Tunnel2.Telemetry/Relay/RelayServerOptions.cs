@@ -28,4 +28,7 @@ internal sealed record RelayServerOptions
 
     /// <summary>Polls before the pump sleeps. Default 200, about 10 µs.</summary>
     internal int SpinBeforeSleep { get; init; } = 200;
+
+    /// <summary>As <see cref="EventRing.EventRingReaderOptions.PollEvery"/>, for the pump. Default zero: woken by producers.</summary>
+    internal TimeSpan PollEvery { get; init; }
 }

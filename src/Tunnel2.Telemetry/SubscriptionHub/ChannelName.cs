@@ -47,6 +47,34 @@ internal static class ChannelName
 
         return kind;
     }
+
+    /// <summary>Whether a valid pattern stands for a valid channel.</summary>
+    public static bool Matches(ReadOnlySpan<char> pattern, ReadOnlySpan<char> channel)
+    {
+        while (true)
+        {
+            int patternDot = pattern.IndexOf('.');
+            int channelDot = channel.IndexOf('.');
+            ReadOnlySpan<char> segment = patternDot < 0 ? pattern : pattern[..patternDot];
+            if (segment is ">")
+            {
+                return true;
+            }
+
+            if (segment is not "*" && !segment.SequenceEqual(channelDot < 0 ? channel : channel[..channelDot]))
+            {
+                return false;
+            }
+
+            if (patternDot < 0 || channelDot < 0)
+            {
+                return patternDot < 0 && channelDot < 0;
+            }
+
+            pattern = pattern[(patternDot + 1)..];
+            channel = channel[(channelDot + 1)..];
+        }
+    }
 }
 
 /// <summary>What a text is as the name of a subscription.</summary>

@@ -13,6 +13,19 @@ internal sealed class SubscriberMatches
     private Subscriber?[] _copied = [];
     private int _count;
 
+    /// <summary>Whether a subscriber may occur more than once: it was found by a channel and by a pattern, or by several patterns.</summary>
+    public bool MayRepeat => _count > 1;
+
+    /// <summary>Whether there is none at all.</summary>
+    public bool IsEmpty
+    {
+        get
+        {
+            Enumerator enumerator = GetEnumerator();
+            return !enumerator.MoveNext();
+        }
+    }
+
     /// <summary>Forgets what was found.</summary>
     public void Clear()
     {

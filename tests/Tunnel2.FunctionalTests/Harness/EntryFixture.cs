@@ -4,6 +4,7 @@ using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Hosting;
+using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.TestUtilities;
@@ -30,6 +31,7 @@ internal sealed class EntryFixture : IAsyncDisposable
 
     /// <summary>Requests that wait for an agent.</summary>
     public int ParkedRequests => _host.ParkedRequests;
+    public LivePlane Live => _host.Live;
 
     public IPEndPoint Http => _host.HttpEndPoint!;
 

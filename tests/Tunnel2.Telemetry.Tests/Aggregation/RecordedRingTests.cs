@@ -93,7 +93,7 @@ public sealed class RecordedRingTests
         using var f = new RingFixture(new EventRingOptions { Capacity = 1024 });
         using var stop = new CancellationTokenSource();
         EventRingProducer producer = f.Ring.CreateProducer();
-        var source = new RingRequestSource(f.Ring, f.Ring.CreateReader(RingFixture.Oldest), new RequestIntake(new WatermarkFilter()), 100, long.MaxValue, stop.Token);
+        var source = new RingRequestSource(f.Ring, f.Ring.CreateReader(RingFixture.Oldest), new RequestIntake(new WatermarkFilter()), 100, long.MaxValue, stop: stop.Token);
         var merger = new WindowMerger();
         Task<PipelineReport> running = Task.Run(() => WindowPipeline.RunFused(source, new WindowedState(merger)));
         for (int i = 0; i < 500; i++)

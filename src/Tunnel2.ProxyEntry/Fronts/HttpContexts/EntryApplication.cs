@@ -5,6 +5,7 @@ using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Live;
 
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 
@@ -16,14 +17,16 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
 {
     private readonly Forwarder _forwarder;
     private readonly AdminEndpoints _admin;
+    private readonly LiveEndpoint _live;
     private readonly ProxyEntrySettings _settings;
     private readonly DrainSignal _drain;
 
-    public EntryApplication(Forwarder forwarder, AdminEndpoints admin, ProxyEntrySettings settings, DrainSignal drain)
+    public EntryApplication(Forwarder forwarder, AdminEndpoints admin, LiveEndpoint live, ProxyEntrySettings settings, DrainSignal drain)
     {
         _drain = drain;
         _forwarder = forwarder;
         _admin = admin;
+        _live = live;
         _settings = settings;
     }
 
@@ -75,7 +78,10 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
     private async Task HandleAdminAsync(HttpContext http)
     {
         await Task.CompletedTask.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
-        await _admin.HandleAsync(http).ConfigureAwait(false);
+        if (!await _live.TryHandleAsync(http).ConfigureAwait(false))
+        {
+            await _admin.HandleAsync(http).ConfigureAwait(false);
+        }
     }
 }
 

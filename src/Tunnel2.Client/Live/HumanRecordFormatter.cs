@@ -1,0 +1,92 @@
+using System.Globalization;
+using System.Text;
+using Tunnel2.Telemetry.EventRing;
+using Tunnel2.Telemetry.Records;
+
+namespace Tunnel2.Client.Live;
+
+/// <summary>One line for people per record: time, session, method, target, status, duration, bytes in and out, error.</summary>
+internal sealed class HumanRecordFormatter : IRecordFormatter
+{
+    private readonly TimeZoneInfo _zone;
+
+    /// <param name="zone">In which times are shown.</param>
+    public HumanRecordFormatter(TimeZoneInfo zone) => _zone = zone;
+
+    /// <inheritdoc/>
+    public void Write(TextWriter output, long sequence, in RequestRecord record)
+    {
+        DateTimeOffset ended = DateTimeOffset.UnixEpoch.AddTicks((record.StartedUnixMicroseconds + record.TotalMicroseconds) * TimeSpan.TicksPerMicrosecond);
+        output.Write(TimeZoneInfo.ConvertTime(ended, _zone).ToString("HH:mm:ss.fff", CultureInfo.InvariantCulture));
+        output.Write(' ');
+        output.Write(Clean(record.SessionName));
+        output.Write(' ');
+        output.Write(RequestMethods.Name(record.Method));
+        output.Write(' ');
+        output.Write(Clean(record.Target));
+        output.Write((record.Flags & RequestFlags.TargetTruncated) != 0 ? "… " : " ");
+        output.Write(record.Status == 0 ? "---" : record.Status.ToString(CultureInfo.InvariantCulture));
+        output.Write(' ');
+        output.Write(Duration(record.TotalMicroseconds));
+        output.Write(" in ");
+        output.Write(record.BytesIn.ToString(CultureInfo.InvariantCulture));
+        output.Write(" out ");
+        output.Write(record.BytesOut.ToString(CultureInfo.InvariantCulture));
+        if (RequestErrorCodes.Name(record.ErrorCode) is { } error)
+        {
+            output.Write(' ');
+            output.Write(error);
+        }
+
+        if ((record.Flags & RequestFlags.Interim) != 0)
+        {
+            output.Write(" (open)");
+        }
+
+        output.WriteLine();
+    }
+
+    /// <inheritdoc/>
+    public void Write(TextWriter output, in RingGap gap) => output.WriteLine(gap.Reason == RingGapReason.NewRing
+        ? "-- another ring: what lies between is unknown --"
+        : string.Create(CultureInfo.InvariantCulture, $"-- {gap.Count} missed from {gap.First} on ({Reason(gap.Reason)}) --"));
+
+    /// <inheritdoc/>
+    public void WriteEnd(TextWriter output, TapCounts counts)
+    {
+        output.Write(string.Create(CultureInfo.InvariantCulture, $"-- {counts.Seen} seen, {counts.Shown} shown, {counts.Missed} missed"));
+        if (counts.Unreadable > 0)
+        {
+            output.Write(string.Create(CultureInfo.InvariantCulture, $", {counts.Unreadable} unreadable"));
+        }
+
+        output.WriteLine(counts.Replaced > 0 ? ", and an unknown number where the ring was replaced --" : " --");
+    }
+
+    internal static string Reason(RingGapReason reason) => reason switch
+    {
+        RingGapReason.Overwritten => "overwritten",
+        RingGapReason.Abandoned => "abandoned",
+        RingGapReason.Corrupt => "corrupt",
+        RingGapReason.SkippedAsStale => "skipped",
+        RingGapReason.NewRing => "new-ring",
+        _ => "unknown",
+    };
+
+    private static string Duration(uint microseconds) => microseconds switch
+    {
+        < 10_000 => string.Create(CultureInfo.InvariantCulture, $"{microseconds / 1e3:0.00}ms"),
+        < 10_000_000 => string.Create(CultureInfo.InvariantCulture, $"{microseconds / 1000}ms"),
+        _ => string.Create(CultureInfo.InvariantCulture, $"{microseconds / 1e6:0.0}s"),
+    };
+
+    /// <summary>What came from a visitor must not steer the terminal.</summary>
+    private static string Clean(ReadOnlySpan<byte> text) => string.Create(text.Length, text, static (span, source) =>
+    {
+        Encoding.Latin1.GetChars(source, span);
+        foreach (ref char c in span)
+        {
+            c = char.IsControl(c) ? '?' : c;
+        }
+    });
+}

@@ -1,0 +1,41 @@
+using Tunnel2.Client.Core.Console;
+using Tunnel2.Telemetry.EventRing;
+using Tunnel2.Telemetry.Recording;
+using Tunnel2.Telemetry.Relay;
+
+namespace Tunnel2.Client.Live;
+
+/// <summary>What is wrong with rings, recordings and relays, in words. Stateless.</summary>
+internal static class RecordingText
+{
+    public static string Describe(string path, RecordingReader reader) => $"{PlainText.Clean(path)}: " + reader.Status switch
+    {
+        RecordingStatus.NotARecording => "not a recording",
+        RecordingStatus.UnsupportedVersion => "a recording of another version",
+        RecordingStatus.CutShort => $"the recording ends within a frame, at byte {reader.Position}; all before it was read",
+        RecordingStatus.Damaged => $"the recording is damaged at byte {reader.Position}; all before it was read",
+        _ => "read",
+    };
+
+    public static string Describe(EventRingOpenError error) => error switch
+    {
+        EventRingOpenError.NotFound => "there is no such file",
+        EventRingOpenError.AccessDenied => "the file may not be read; the ring belongs to the server's user",
+        EventRingOpenError.TooShort or EventRingOpenError.BadMagic => "not an event ring",
+        EventRingOpenError.UnsupportedVersion => "an event ring of another version",
+        EventRingOpenError.CorruptHeader => "the ring's header is damaged",
+        EventRingOpenError.BadGeometry => "the ring's header makes no sense",
+        EventRingOpenError.Truncated => "the file is shorter than its header says",
+        EventRingOpenError.UnsupportedPlatform => "rings need a little-endian processor",
+        _ => "the ring is fine",
+    };
+
+    public static string Describe(RelayClientEnd end) => end switch
+    {
+        RelayClientEnd.Unreachable => "the relay cannot be reached",
+        RelayClientEnd.Silent => "the relay has gone silent",
+        RelayClientEnd.ProtocolError => "this is no relay, or one of another version",
+        RelayClientEnd.Refused => "the relay takes no more clients",
+        _ => "the relay closed the connection",
+    };
+}

@@ -1,0 +1,119 @@
+using Tunnel2.Client.CommandLine;
+using Tunnel2.Client.Core.Console;
+using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Telemetry.EventRing;
+using Tunnel2.Telemetry.Recording;
+using Tunnel2.Telemetry.Relay;
+
+namespace Tunnel2.Client.Live;
+
+/// <summary>Runs <c>tunnel2 tap</c> and <c>tunnel2 stats</c> and gives the exit code.</summary>
+internal static class TapCommand
+{
+    public static bool IsMeant(string[] args) => args is ["tap" or "stats", ..] && !args.Any(static arg => arg is "--help" or "-h" or "-?" or "--version");
+
+    /// <summary>Runs until the end of the file or <paramref name="stop"/>.</summary>
+    public static async Task<int> RunAsync(string[] args, TextWriter output, TextWriter error, CancellationToken stop)
+    {
+        var mistakes = new List<string>();
+        if (new TapCommandLine().Parse(args, mistakes) is not { } options)
+        {
+            await error.WriteLineAsync($"tunnel2: {PlainText.Clean(string.Join("; ", mistakes))}");
+            await error.WriteLineAsync(HelpText.LiveUsage);
+            return AgentExitCode.Usage;
+        }
+
+        try
+        {
+            return args[0] == "stats"
+                ? StatsCommand.Run(options.ReplayFile!, options.Json, output, error)
+                : await TapAsync(options, output, error, stop);
+        }
+        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
+        {
+            await error.WriteLineAsync($"tunnel2: {PlainText.Clean(exception.Message)}");
+            return AgentExitCode.InternalError;
+        }
+    }
+
+    private static async Task<int> TapAsync(TapOptions options, TextWriter output, TextWriter error, CancellationToken stop)
+    {
+        using RecordingWriter? recording = options.RecordFile is { } file ? RecordingWriter.Create(file) : null;
+        using var json = new JsonRecordFormatter();
+        IRecordFormatter formatter = options.Json ? json : new HumanRecordFormatter(TimeZoneInfo.Local);
+        var sink = new TapSink(options.Filter, formatter, output, error, recording);
+        int code = options switch
+        {
+            { ReplayFile: { } replay } => Replay(replay, sink, error, stop),
+            { Relay: not null } => await FollowRelayAsync(options, sink, error, stop),
+            _ => FollowRing(options, sink, error, stop),
+        };
+        if (code != AgentExitCode.ServerUnreachable)
+        {
+            sink.End();
+        }
+
+        return code;
+    }
+
+    private static int Replay(string path, TapSink sink, TextWriter error, CancellationToken stop)
+    {
+        using var reader = new RecordingReader(File.OpenRead(path));
+        while (!stop.IsCancellationRequested && reader.TryRead(sink))
+        {
+        }
+
+        if (reader.Status is RecordingStatus.Complete or RecordingStatus.Reading)
+        {
+            return AgentExitCode.Stopped;
+        }
+
+        error.WriteLine($"tunnel2: {RecordingText.Describe(path, reader)}");
+        return AgentExitCode.InternalError;
+    }
+
+    private static int FollowRing(TapOptions options, TapSink sink, TextWriter error, CancellationToken stop)
+    {
+        string? path = options.RingFile;
+        if (path is null)
+        {
+            string[] rings = [.. RuntimeDirectory.FindRings().Where(static ring => LocalTap.TryOpen(ring, out SharedEventRing? found) == EventRingOpenError.None && !found!.IsClosed)];
+            if (rings.Length != 1)
+            {
+                error.WriteLine(rings.Length == 0
+                    ? $"tunnel2: no server of this user publishes to {RuntimeDirectory.Path}; is tunnel2-entry running, with Tunnel2:Live on? (--ring FILE and --host HOST look elsewhere)"
+                    : $"tunnel2: several servers publish here; choose one with --ring: {string.Join(", ", rings)}");
+                return AgentExitCode.ServerUnreachable;
+            }
+
+            path = rings[0];
+        }
+
+        EventRingOpenError problem = LocalTap.TryOpen(path, out SharedEventRing? ring);
+        if (problem != EventRingOpenError.None)
+        {
+            error.WriteLine($"tunnel2: {PlainText.Clean(path)}: {RecordingText.Describe(problem)}");
+            return AgentExitCode.ServerUnreachable;
+        }
+
+        error.WriteLine($"tunnel2: following {PlainText.Clean(path)}; Ctrl+C ends");
+        new LocalTap(path, sink).Run(ring!, options.FromOldest, stop);
+        return AgentExitCode.Stopped;
+    }
+
+    private static async Task<int> FollowRelayAsync(TapOptions options, TapSink sink, TextWriter error, CancellationToken stop)
+    {
+        var client = new EventRelayClient(
+            new RelayClientOptions
+            {
+                Server = options.Relay!,
+                From = options.FromOldest ? EventRingReaderOptions.FromOldest : EventRingReaderOptions.FromHead,
+                OnIdle = sink.Flush,
+                OnDisconnected = (end, delay) => error.WriteLine($"tunnel2: {RecordingText.Describe(end)}; trying again in {delay.TotalSeconds:0.0} s"),
+            },
+            sink);
+        error.WriteLine($"tunnel2: following the relay at {options.Relay}; Ctrl+C ends");
+        await client.RunAsync(stop);
+        return AgentExitCode.Stopped;
+    }
+}

@@ -1,0 +1,108 @@
+using System.CommandLine;
+using System.Net;
+using Tunnel2.Client.Core.Configuration;
+
+namespace Tunnel2.Client.Live;
+
+/// <summary>The grammar of <c>tunnel2 tap</c> and <c>tunnel2 stats</c>. Help and mistakes are this program's own text.</summary>
+internal sealed class TapCommandLine
+{
+    /// <summary>The relay's usual port.</summary>
+    public const int DefaultRelayPort = 12003;
+
+    private readonly Option<string?> _host = Value("--host");
+    private readonly Option<string?> _ring = Value("--ring");
+    private readonly Option<string?> _replay = Value("--replay");
+    private readonly Option<string?> _record = Value("--record");
+    private readonly Option<string?> _name = Value("--name");
+    private readonly Option<string?> _status = Value("--status");
+    private readonly Option<string?> _minDuration = Value("--min-duration");
+    private readonly Option<bool> _fromOldest = new("--from-oldest") { Arity = ArgumentArity.Zero };
+    private readonly Option<bool> _json = new("--json") { Arity = ArgumentArity.Zero };
+    private readonly Argument<string?> _file = new("file") { Arity = ArgumentArity.ZeroOrOne };
+    private readonly Command _tap = new("tap");
+    private readonly Command _stats = new("stats");
+    private readonly RootCommand _root = [];
+
+    public TapCommandLine()
+    {
+        foreach (Option option in new Option[] { _host, _ring, _replay, _record, _name, _status, _minDuration, _fromOldest, _json })
+        {
+            _tap.Add(option);
+        }
+
+        _stats.Add(_file);
+        _stats.Add(_json);
+        foreach (Command command in new[] { _tap, _stats })
+        {
+            command.TreatUnmatchedTokensAsErrors = false;
+            command.SetAction(static _ => { });
+            _root.Add(command);
+        }
+    }
+
+    /// <summary>Judges a command line whose first word is one of the two.</summary>
+    /// <returns>The options, or null when <paramref name="mistakes"/> says what is wrong.</returns>
+    public TapOptions? Parse(IReadOnlyList<string> args, List<string> mistakes)
+    {
+        ParseResult parsed = _root.Parse(args, new ParserConfiguration { EnablePosixBundling = false, ResponseFileTokenReplacer = null });
+        bool isStats = parsed.CommandResult.Command == _stats;
+        mistakes.AddRange(parsed.UnmatchedTokens.Select(static word => word.StartsWith('-') ? $"{word.Split('=')[0]}: unknown flag" : $"'{word}': not understood"));
+        foreach (Option<string?> option in new[] { _host, _ring, _replay, _record, _name, _status, _minDuration })
+        {
+            if (!isStats && parsed.GetResult(option) is { Implicit: false } result && (result.IdentifierTokenCount > 1 || result.Tokens.Count == 0))
+            {
+                mistakes.Add(result.Tokens.Count == 0 ? $"{option.Name}: lacks its value" : $"{option.Name}: is given more than once");
+            }
+        }
+
+        var options = new TapOptions { Json = parsed.GetValue(_json) };
+        if (isStats)
+        {
+            string? file = parsed.GetValue(_file);
+            if (file is null)
+            {
+                mistakes.Add("say which recording or ring, as in 'tunnel2 stats FILE'");
+            }
+
+            return mistakes.Count > 0 ? null : options with { ReplayFile = file };
+        }
+
+        options = options with
+        {
+            Relay = ParseRelay(parsed.GetValue(_host), mistakes),
+            RingFile = parsed.GetValue(_ring),
+            ReplayFile = parsed.GetValue(_replay),
+            RecordFile = parsed.GetValue(_record),
+            FromOldest = parsed.GetValue(_fromOldest),
+            Filter = RecordFilter.Parse(parsed.GetValue(_name), parsed.GetValue(_status), parsed.GetValue(_minDuration), mistakes),
+        };
+        if (new[] { options.Relay is not null, options.RingFile is not null, options.ReplayFile is not null }.Count(static given => given) > 1)
+        {
+            mistakes.Add("--host, --ring, --replay: only one of them can be given");
+        }
+
+        return mistakes.Count > 0 ? null : options;
+    }
+
+    private static EndPoint? ParseRelay(string? text, List<string> mistakes)
+    {
+        if (text is null)
+        {
+            return null;
+        }
+
+        if (HostPort.TrySplit(text, out string host, out int? port) is { } problem)
+        {
+            mistakes.Add($"--host: {problem}");
+            return null;
+        }
+
+        return IPAddress.TryParse(host, out IPAddress? address)
+            ? new IPEndPoint(address, port ?? DefaultRelayPort)
+            : new DnsEndPoint(host, port ?? DefaultRelayPort);
+    }
+
+    // Arity "zero or one" although a value is needed: the message for a missing one is this class's own.
+    private static Option<string?> Value(string name) => new(name) { Arity = ArgumentArity.ZeroOrOne };
+}

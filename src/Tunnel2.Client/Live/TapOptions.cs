@@ -1,0 +1,28 @@
+using System.Net;
+
+namespace Tunnel2.Client.Live;
+
+/// <summary>What <c>tunnel2 tap</c> and <c>tunnel2 stats</c> were asked for. Immutable.</summary>
+internal sealed record TapOptions
+{
+    /// <summary>The relay to follow, or null for a ring or recording of this machine.</summary>
+    public EndPoint? Relay { get; init; }
+
+    /// <summary>The ring's file, or null to look for it.</summary>
+    public string? RingFile { get; init; }
+
+    /// <summary>A recording to show instead of anything live.</summary>
+    public string? ReplayFile { get; init; }
+
+    /// <summary>A file to write what is shown to.</summary>
+    public string? RecordFile { get; init; }
+
+    /// <summary>Begin with the oldest record that is still there, rather than with what comes.</summary>
+    public bool FromOldest { get; init; }
+
+    /// <summary>One JSON object per line.</summary>
+    public bool Json { get; init; }
+
+    /// <summary>Which records to show.</summary>
+    public RecordFilter Filter { get; init; } = new();
+}

@@ -1,0 +1,75 @@
+using Tunnel2.Telemetry.EventRing;
+using Tunnel2.Telemetry.Recording;
+using Tunnel2.Telemetry.Records;
+using Tunnel2.Telemetry.Relay;
+
+namespace Tunnel2.Client.Live;
+
+/// <summary>What a tap does with each record, wherever it comes from: counts, filters, shows, records. Not thread-safe.</summary>
+internal sealed class TapSink : IEventRelaySink
+{
+    private readonly RecordFilter _filter;
+    private readonly IRecordFormatter _formatter;
+    private readonly TextWriter _output;
+    private readonly TextWriter _notes;
+    private readonly RecordingWriter? _recording;
+
+    public TapSink(RecordFilter filter, IRecordFormatter formatter, TextWriter output, TextWriter notes, RecordingWriter? recording)
+    {
+        _filter = filter;
+        _formatter = formatter;
+        _output = output;
+        _notes = notes;
+        _recording = recording;
+    }
+
+    public TapCounts Counts { get; } = new();
+
+    /// <inheritdoc/>
+    public void OnRecord(long sequence, ushort type, ReadOnlySpan<byte> payload)
+    {
+        Counts.Seen++;
+        if (type != (ushort)RecordType.Request || RequestRecordCodec.Decode(payload, out RequestRecord record) != RecordDecodeStatus.Ok)
+        {
+            Counts.Unreadable++;
+            return;
+        }
+
+        if (!_filter.Wants(record))
+        {
+            return;
+        }
+
+        Counts.Shown++;
+        _recording?.Add(sequence, type, payload);
+        _formatter.Write(_output, sequence, record);
+    }
+
+    /// <inheritdoc/>
+    public void OnGap(RingGap gap)
+    {
+        Counts.Missed += gap.Count;
+        Counts.Replaced += gap.Reason == RingGapReason.NewRing ? 1 : 0;
+        _recording?.Add(gap);
+        _formatter.Write(_output, gap);
+    }
+
+    /// <inheritdoc/>
+    public void OnSlowWarning(long behind, long limit) =>
+        _notes.WriteLine($"tunnel2: too slow for the relay: {behind} bytes behind, and at {limit} it closes the connection");
+
+    /// <summary>Sends what has been written on: there is nothing more for the moment.</summary>
+    /// <exception cref="IOException">Nobody reads the output any more, or the recording's disk is full.</exception>
+    public void Flush()
+    {
+        _recording?.Flush();
+        _output.Flush();
+    }
+
+    /// <summary>Says how much there was.</summary>
+    public void End()
+    {
+        _formatter.WriteEnd(_output, Counts);
+        Flush();
+    }
+}

@@ -1,0 +1,328 @@
+using System.Buffers;
+using System.Net;
+using System.Security.Cryptography;
+using System.Text;
+using System.Text.Json;
+using Microsoft.AspNetCore.Connections.Features;
+using Microsoft.AspNetCore.Http.Features;
+using Microsoft.Net.Http.Headers;
+using Tunnel2.ProxyEntry.Admin;
+using Tunnel2.Telemetry.SubscriptionHub;
+
+namespace Tunnel2.ProxyEntry.Live;
+
+/// <summary>
+/// <c>/live</c> on the admin listener: takes the WebSocket handshake (RFC 6455 section 4.2), and then what the subscriber says. What it is
+/// told leaves by the hub's own thread, straight to the socket, so that thousands of subscribers never hold an engine thread. Thread-safe.
+/// </summary>
+internal sealed class LiveEndpoint
+{
+    /// <summary>The path.</summary>
+    public const string Path = "/live";
+
+    /// <summary>The subprotocol's name.</summary>
+    public const string Protocol = "tunnel2.live.v1";
+
+    /// <summary>What a browser, which can set no header, puts before the token in <c>Sec-WebSocket-Protocol</c>, in base64url.</summary>
+    public const string TokenPrefix = "tunnel2.token.";
+
+    private const string WebSocketGuid = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
+    private readonly LivePlane _plane;
+    private readonly AdminAuthorization _authorization;
+
+    public LiveEndpoint(LivePlane plane, AdminAuthorization authorization)
+    {
+        _plane = plane;
+        _authorization = authorization;
+    }
+
+    /// <summary>Serves the request until the subscriber leaves.</summary>
+    /// <returns>False when it is for another path.</returns>
+    public async Task<bool> TryHandleAsync(HttpContext http)
+    {
+        if (http.Request.Path.Value == "/")
+        {
+            await Dashboard.WriteAsync(http).ConfigureAwait(false);
+            return true;
+        }
+
+        if (http.Request.Path.Value != Path)
+        {
+            return false;
+        }
+
+        if (Refuse(http, out var status, out var text, out var retryAfter))
+        {
+            await AnswerAsync(http, status, text, retryAfter).ConfigureAwait(false);
+            return true;
+        }
+
+        var hub = _plane.Hub!;
+        var guard = _plane.Guard!;
+        var admission = guard.TryAdmit(http.Connection.RemoteIpAddress ?? IPAddress.None);
+        if (admission != Admission.Admitted)
+        {
+            hub.Metrics.Refused(admission.ToString());
+            var isRate = admission == Admission.AddressRate;
+            await AnswerAsync(
+                http, isRate ? StatusCodes.Status429TooManyRequests : StatusCodes.Status503ServiceUnavailable,
+                isRate ? "too many connections from this address; try again in a moment\n" : $"the live view takes no more connections ({admission}); try again later\n",
+                isRate ? 1 : 10).ConfigureAwait(false);
+            return true;
+        }
+
+        try
+        {
+            await ServeAsync(http, hub).ConfigureAwait(false);
+        }
+        finally
+        {
+            guard.Release();
+        }
+
+        return true;
+    }
+
+    private bool Refuse(HttpContext http, out int status, out string text, out int? retryAfter)
+    {
+        retryAfter = null;
+        var request = http.Request;
+        var access = _authorization.Check(request, TokenIn(request));
+        if (access != AdminAccess.Allowed)
+        {
+            status = access == AdminAccess.WrongToken ? StatusCodes.Status401Unauthorized : StatusCodes.Status403Forbidden;
+            text = access == AdminAccess.WrongToken
+                ? "a bearer token is needed (Tunnel2:Admin:Token)\n"
+                : "use an IP address or localhost as host, or set Tunnel2:Admin:Token\n";
+            return true;
+        }
+
+        // A page of another origin may open a WebSocket to anywhere, and the browser asks nobody.
+        string? origin = request.Headers[HeaderNames.Origin];
+        if (!string.IsNullOrEmpty(origin) && !IsOwnOrigin(origin, request.Host.Value))
+        {
+            (status, text) = (StatusCodes.Status403Forbidden, "pages of other origins may not listen here\n");
+            return true;
+        }
+
+        if (_plane.Hub is null)
+        {
+            (status, text) = (StatusCodes.Status503ServiceUnavailable, "the live view is off (Tunnel2:Live) or could not be started; the log says why\n");
+            return true;
+        }
+
+        (status, text) = (StatusCodes.Status426UpgradeRequired, "this is a WebSocket (version 13); docs/live.md describes its messages\n");
+        return !HttpMethods.IsGet(request.Method)
+            || http.Features.Get<IHttpUpgradeFeature>() is not { IsUpgradableRequest: true }
+            || http.Features.Get<IConnectionSocketFeature>() is null
+            || !string.Equals(request.Headers[HeaderNames.Upgrade], "websocket", StringComparison.OrdinalIgnoreCase)
+            || request.Headers[HeaderNames.SecWebSocketVersion] != "13"
+            || request.Headers[HeaderNames.SecWebSocketKey] is not [{ Length: 24 }];
+    }
+
+    private async Task ServeAsync(HttpContext http, Hub hub)
+    {
+        var response = http.Response;
+        response.StatusCode = StatusCodes.Status101SwitchingProtocols;
+        response.Headers[HeaderNames.Upgrade] = "websocket";
+        response.Headers[HeaderNames.Connection] = "Upgrade";
+        response.Headers[HeaderNames.SecWebSocketAccept] = Accept(http.Request.Headers[HeaderNames.SecWebSocketKey]!);
+        if (Protocols(http.Request).Contains(Protocol, StringComparer.Ordinal))
+        {
+            response.Headers[HeaderNames.SecWebSocketProtocol] = Protocol;
+        }
+
+        await using var stream = await http.Features.GetRequiredFeature<IHttpUpgradeFeature>().UpgradeAsync().ConfigureAwait(false);
+        using var client = hub.Add(http.Features.GetRequiredFeature<IConnectionSocketFeature>().Socket);
+        using var frames = new ClientFrameReader();
+        try
+        {
+            while (await ReceiveAsync(stream, frames).ConfigureAwait(false))
+            {
+                if (!client.IsClosing)
+                {
+                    client.OnHeard();
+                    await HandleAllAsync(hub, client, frames).ConfigureAwait(false);
+                    frames.ReleaseIfEmpty();
+                }
+
+                if (client.IsClosing)
+                {
+                    // Only the end is awaited any more.
+                    frames.Dispose();
+                }
+            }
+        }
+        catch (Exception exception) when (exception is IOException or OperationCanceledException or ObjectDisposedException)
+        {
+            // The subscriber is gone.
+        }
+        finally
+        {
+            hub.Remove(client);
+        }
+    }
+
+    /// <summary>An empty read first, so that a silent subscriber holds no buffer; then off the thread that the bytes came by.</summary>
+    private static async ValueTask<bool> ReceiveAsync(Stream stream, ClientFrameReader frames)
+    {
+        await stream.ReadAsync(Memory<byte>.Empty).ConfigureAwait(false);
+        await Task.CompletedTask.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
+        var length = await stream.ReadAsync(frames.GetMemory()).ConfigureAwait(false);
+        frames.Advance(length);
+        return length > 0;
+    }
+
+    private static async ValueTask HandleAllAsync(Hub hub, HubClient client, ClientFrameReader frames)
+    {
+        while (!client.IsClosing)
+        {
+            ClientMessage message;
+            var kind = frames.TryRead(out var payload);
+            if (kind == ClientFrameKind.Incomplete)
+            {
+                return;
+            }
+
+            if (kind is ClientFrameKind.Text or ClientFrameKind.Ping && !client.TryTakeInbound())
+            {
+                client.Close(1008, "too many messages");
+                return;
+            }
+
+            switch (kind)
+            {
+                case ClientFrameKind.Text:
+                    message = ClientMessage.Parse(payload);
+                    break;
+                case ClientFrameKind.Ping:
+                    client.Enqueue(WebSocketFrame.Control(WebSocketFrame.Pong, payload));
+                    continue;
+                case ClientFrameKind.Pong:
+                    continue;
+                case ClientFrameKind.Close:
+                    client.Close(1000, "");
+                    return;
+                case ClientFrameKind.TooBig:
+                    client.Close(1009, "a message has at most 4096 bytes");
+                    return;
+                case ClientFrameKind.Binary:
+                    client.Close(1003, "only text is understood");
+                    return;
+                default:
+                    client.Close(1002, "not the WebSocket protocol");
+                    return;
+            }
+
+            await ActAsync(hub, client, message).ConfigureAwait(false);
+        }
+    }
+
+    private static async ValueTask ActAsync(Hub hub, HubClient client, ClientMessage message)
+    {
+        switch (message.Op)
+        {
+            case "subscribe":
+                var status = await hub.SubscribeAsync(client, message.Channel!, () => Answer(client, "subscribed", message)).ConfigureAwait(false);
+                if (status != SubscribeStatus.Subscribed)
+                {
+                    Answer(client, "error", message, status switch
+                    {
+                        SubscribeStatus.TooMany => "too-many-subscriptions",
+                        _ => "invalid-channel",
+                    });
+                }
+
+                break;
+            case "unsubscribe":
+                var ended = hub.Unsubscribe(client, message.Channel!);
+                Answer(client, ended ? "unsubscribed" : "error", message, ended ? null : "not-subscribed");
+                break;
+            case "ping":
+                Answer(client, "pong", message);
+                break;
+            default:
+                Answer(client, "error", message, message.Mistake);
+                break;
+        }
+    }
+
+    private static void Answer(HubClient client, string type, ClientMessage message, string? code = null)
+    {
+        var buffer = new ArrayBufferWriter<byte>(128);
+        using (var json = new Utf8JsonWriter(buffer))
+        {
+            json.WriteStartObject();
+            json.WriteString("type", type);
+            if (code is not null)
+            {
+                json.WriteString("code", code);
+            }
+
+            if (message.Channel is not null)
+            {
+                json.WriteString("channel", message.Channel);
+            }
+
+            if (message.Id is not null)
+            {
+                json.WriteString("id", message.Id);
+            }
+
+            json.WriteEndObject();
+        }
+
+        client.Enqueue(WebSocketFrame.FromText(buffer.WrittenSpan));
+    }
+
+    private static async Task AnswerAsync(HttpContext http, int status, string text, int? retryAfter)
+    {
+        http.Response.StatusCode = status;
+        http.Response.ContentType = "text/plain; charset=utf-8";
+        http.Response.Headers[HeaderNames.CacheControl] = "no-store";
+        if (retryAfter is { } seconds)
+        {
+            http.Response.Headers[HeaderNames.RetryAfter] = seconds.ToString(System.Globalization.CultureInfo.InvariantCulture);
+        }
+
+        if (status == StatusCodes.Status401Unauthorized)
+        {
+            http.Response.Headers[HeaderNames.WWWAuthenticate] = "Bearer realm=\"tunnel2\"";
+        }
+        else if (status == StatusCodes.Status426UpgradeRequired)
+        {
+            http.Response.Headers[HeaderNames.Upgrade] = "websocket";
+        }
+
+        var body = Encoding.UTF8.GetBytes(text);
+        http.Response.ContentLength = body.Length;
+        await http.Response.Body.WriteAsync(body).ConfigureAwait(false);
+    }
+
+    private static string Accept(string key)
+    {
+#pragma warning disable CA5350 // RFC 6455 says SHA-1; nothing is protected by it.
+        return Convert.ToBase64String(SHA1.HashData(Encoding.ASCII.GetBytes(key.Trim() + WebSocketGuid)));
+#pragma warning restore CA5350
+    }
+
+    private static bool IsOwnOrigin(string origin, string? host) =>
+        Uri.TryCreate(origin, UriKind.Absolute, out var uri) && uri.Authority.Equals(host, StringComparison.OrdinalIgnoreCase);
+
+    private static string[] Protocols(HttpRequest request) =>
+        request.Headers.GetCommaSeparatedValues(HeaderNames.SecWebSocketProtocol);
+
+    private static string? TokenIn(HttpRequest request)
+    {
+        var word = Protocols(request).FirstOrDefault(static word => word.StartsWith(TokenPrefix, StringComparison.Ordinal));
+        try
+        {
+            return word is null ? null : Encoding.UTF8.GetString(System.Buffers.Text.Base64Url.DecodeFromChars(word.AsSpan(TokenPrefix.Length)));
+        }
+        catch (FormatException)
+        {
+            return null;
+        }
+    }
+}

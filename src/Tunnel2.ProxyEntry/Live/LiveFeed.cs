@@ -1,0 +1,110 @@
+using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.Telemetry.Aggregation;
+using Tunnel2.Telemetry.EventRing;
+using Tunnel2.Telemetry.SubscriptionHub;
+
+namespace Tunnel2.ProxyEntry.Live;
+
+/// <summary>
+/// Reads the ring on a thread of its own, aggregates, and publishes what comes of it to the hub: statistics per window, sessions that come
+/// and go, and the requests of those sessions that somebody watches. It polls, so that forwarding never wakes it.
+/// </summary>
+internal sealed class LiveFeed : IDisposable
+{
+    private const int BatchSize = 256;
+
+    /// <summary>Session names that are numbered before numbering starts again: bounds memory where names come and go for months.</summary>
+    private const int MostNames = 16_384;
+
+    /// <summary>How far behind the latest event a record may be: they are published in the moment they end.</summary>
+    private static readonly TimeSpan _lateness = TimeSpan.FromMilliseconds(500);
+
+    private static readonly TimeSpan _pollEvery = TimeSpan.FromMilliseconds(20);
+
+    private readonly SharedEventRing _ring;
+    private readonly RequestPublisher _publisher;
+    private readonly TimeProvider _time;
+    private readonly ILogger _logger;
+    private readonly SessionStatusFeed _statuses;
+    private readonly Hub _hub;
+    private readonly CancellationTokenSource _stop = new();
+    private readonly Thread _thread;
+
+    public LiveFeed(SharedEventRing ring, Hub hub, RequestPublisher publisher, ISessionDirectory directory, TimeProvider time, ILogger logger)
+    {
+        _ring = ring;
+        _hub = hub;
+        _publisher = publisher;
+        _time = time;
+        _logger = logger;
+        _statuses = new SessionStatusFeed(hub, directory, time);
+        _thread = new Thread(Run) { IsBackground = true, Name = "live feed" };
+    }
+
+    public void Start() => _thread.Start();
+
+    public void Dispose()
+    {
+        _stop.Cancel();
+        if (_thread.IsAlive)
+        {
+            _thread.Join();
+        }
+
+        _stop.Dispose();
+    }
+
+    private void Run()
+    {
+        try
+        {
+            using var reader = _ring.CreateReader(new EventRingReaderOptions { PollEvery = _pollEvery, SpinBeforeSleep = 0 });
+            var counters = new FeedCounters();
+            var from = 0L;
+            while (!_stop.IsCancellationRequested && Follow(reader, counters, from))
+            {
+                from = reader.Cursor;
+            }
+        }
+        catch (Exception exception)
+        {
+            LiveLog.AggregationFailed(_logger, exception);
+        }
+    }
+
+    /// <summary>Aggregates until the names are too many, which is as good as never.</summary>
+    /// <returns>False when the ring is closed.</returns>
+    private bool Follow(EventRingReader reader, FeedCounters counters, long from)
+    {
+        var intake = new RequestIntake(new WatermarkFilter(_lateness));
+        var requests = new RequestFeed(_ring, _hub, intake.Sessions, _statuses, from, _time);
+        using var statistics = new StatisticsFeed(_hub, intake.Sessions, counters, _statuses);
+        var source = new RingRequestSource(_ring, reader, intake, BatchSize, long.MaxValue, requests, _stop.Token);
+        var state = new WindowedState(statistics);
+        var nextChores = 0L;
+        while (source.TryRead(out var batch))
+        {
+            state.Process(batch);
+            counters.Update(intake, source.Missed, _publisher.Dropped);
+            state.AdvanceTo(source.Watermark);
+            statistics.EndOfWindows();
+            requests.EndOfBatch(_time.GetTimestamp(), reader.Cursor);
+            if (_time.GetTimestamp() >= nextChores)
+            {
+                nextChores = _time.GetTimestamp() + _time.TimestampFrequency;
+                _publisher.Synchronise();
+                _statuses.Look();
+            }
+
+            if (intake.Sessions.Count > MostNames)
+            {
+                break;
+            }
+        }
+
+        state.Complete();
+        statistics.EndOfWindows();
+        counters.Keep(intake);
+        return intake.Sessions.Count > MostNames;
+    }
+}

@@ -1,0 +1,25 @@
+using System.Net;
+
+namespace Tunnel2.ProxyEntry.Live;
+
+/// <summary>The events of the live plane: 4000–4099. Ids are fixed for ever. No target, header or body is ever logged.</summary>
+internal static partial class LiveLog
+{
+    [LoggerMessage(4000, LogLevel.Information, "Requests are published to {Path}; follow them with tunnel2 tap")]
+    public static partial void RingOpened(ILogger logger, string path);
+
+    [LoggerMessage(4001, LogLevel.Warning, "No live view of requests: the event ring cannot be had ({Reason}); forwarding is not affected")]
+    public static partial void RingFailed(ILogger logger, string reason);
+
+    [LoggerMessage(4002, LogLevel.Warning, "The ring at {Path} was not taken over ({Reason}); a new one has been put in its place")]
+    public static partial void RingReplaced(ILogger logger, string path, string reason);
+
+    [LoggerMessage(4003, LogLevel.Information, "Relaying requests on {EndPoint}")]
+    public static partial void RelayStarted(ILogger logger, EndPoint endPoint);
+
+    [LoggerMessage(4004, LogLevel.Warning, "No relay on {EndPoint}: {Reason}")]
+    public static partial void RelayFailed(ILogger logger, EndPoint endPoint, string reason);
+
+    [LoggerMessage(4005, LogLevel.Error, "The live view has stopped by a fault of its own; forwarding is not affected")]
+    public static partial void AggregationFailed(ILogger logger, Exception exception);
+}

@@ -1,0 +1,130 @@
+using System.Diagnostics.Metrics;
+using System.Net.Sockets;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.Telemetry.EventRing;
+using Tunnel2.Telemetry.Relay;
+using Tunnel2.Telemetry.SubscriptionHub;
+
+namespace Tunnel2.ProxyEntry.Live;
+
+/// <summary>
+/// Owns the parts of the live plane and says who feeds whom: forwarder → ring → aggregation, relay, and taps of other processes. Whatever
+/// of it cannot be had is logged and left out; forwarding goes on. Thread-safe.
+/// </summary>
+internal sealed class LivePlane : IAsyncDisposable
+{
+    /// <summary>How often readers of this process look at the ring: they poll, so that a publish never wakes anybody.</summary>
+    private static readonly TimeSpan _pollEvery = TimeSpan.FromMilliseconds(10);
+
+    private readonly ProxyEntrySettings _settings;
+    private readonly ILogger _logger;
+    private readonly OwnedRing? _ring;
+    private readonly Meter? _relayMeter;
+    private readonly LiveFeed? _feed;
+    private readonly ContainerUsage? _usage;
+    private EventRelayServer? _relay;
+    private long _nextReading;
+
+    public LivePlane(
+        ProxyEntrySettings settings, ISessionDirectory directory, TimeProvider timeProvider, IMeterFactory meters, ILogger<LivePlane> logger)
+    {
+        _settings = settings;
+        _logger = logger;
+        _ring = settings.Live ? OpenRing(settings, timeProvider) : null;
+        _relayMeter = _ring is not null && settings.RelayListen is not null ? meters.Create(RelayMetrics.MeterName) : null;
+        Publisher = new RequestPublisher(_ring?.Ring, timeProvider);
+        if (_ring is not null)
+        {
+            _usage = new ContainerUsage(timeProvider);
+            Guard = new AdmissionGuard(settings.HubMaxConnections, settings.HubConnectionsPerAddress, timeProvider);
+            Hub = new Hub(new HubLimits(), meters.Create(HubMetrics.MeterName), timeProvider, ReadUsage);
+            _feed = new LiveFeed(_ring.Ring, Hub, Publisher, directory, timeProvider, logger);
+        }
+    }
+
+    /// <summary>What the forwarder publishes to; off when there is no ring.</summary>
+    public RequestPublisher Publisher { get; }
+
+    /// <summary>Who subscribes to what; null when there is no ring.</summary>
+    public Hub? Hub { get; }
+
+    /// <summary>Who may subscribe; null when there is no ring.</summary>
+    public AdmissionGuard? Guard { get; }
+
+    /// <summary>The ring, or null.</summary>
+    public SharedEventRing? Ring => _ring?.Ring;
+
+    /// <summary>Where the relay listens, or null.</summary>
+    public System.Net.IPEndPoint? RelayEndPoint => _relay?.LocalEndPoint;
+
+    /// <summary>Starts what reads the ring.</summary>
+    public void Start()
+    {
+        if (_ring is null)
+        {
+            return;
+        }
+
+        _feed!.Start();
+        if (_settings.RelayListen is { } endPoint)
+        {
+            try
+            {
+                _relay = new EventRelayServer(
+                    _ring.Ring, new RelayServerOptions { Listen = endPoint, PollEvery = _pollEvery, SpinBeforeSleep = 0 }, _relayMeter!);
+                LiveLog.RelayStarted(_logger, _relay.LocalEndPoint);
+            }
+            catch (SocketException exception)
+            {
+                LiveLog.RelayFailed(_logger, endPoint, exception.Message);
+            }
+        }
+    }
+
+    /// <summary>Tells subscribers that the server stops, so that their connections do not hold it up.</summary>
+    public void CloseSubscribers() => Hub?.CloseAll(1001, "the server is stopping");
+
+    /// <inheritdoc/>
+    public async ValueTask DisposeAsync()
+    {
+        _feed?.Dispose();
+        Hub?.Dispose();
+        if (_relay is not null)
+        {
+            await _relay.DisposeAsync().ConfigureAwait(false);
+        }
+
+        _ring?.Dispose();
+    }
+
+    private void ReadUsage(long now)
+    {
+        if (now >= _nextReading)
+        {
+            _nextReading = now + 1000;
+            Guard!.Observe(_usage!.Read());
+        }
+    }
+
+    private OwnedRing? OpenRing(ProxyEntrySettings settings, TimeProvider timeProvider)
+    {
+        var options = new EventRingOptions { Capacity = settings.RingSlots, Time = timeProvider };
+        try
+        {
+            var ring = settings.RingFile is { } file ? OwnedRing.Open(file, options) : OwnedRing.OpenDefault(settings.EntryId, options);
+            if (ring.Refused is not (EventRingOpenError.None or EventRingOpenError.NotFound))
+            {
+                LiveLog.RingReplaced(_logger, ring.Ring.Path, ring.Refused.ToString());
+            }
+
+            LiveLog.RingOpened(_logger, ring.Ring.Path);
+            return ring;
+        }
+        catch (IOException exception)
+        {
+            LiveLog.RingFailed(_logger, exception.Message);
+            return null;
+        }
+    }
+}

@@ -1,0 +1,60 @@
+namespace Tunnel2.Telemetry.Records;
+
+/// <summary>
+/// The numbers that stand in <see cref="RequestRecord.ErrorCode"/> for the codes of the <c>Tunnel2-Error</c> field. Part of the record's
+/// layout: numbers are added and never given to another code. Immutable.
+/// </summary>
+internal static class RequestErrorCodes
+{
+    /// <summary>Nothing went wrong.</summary>
+    internal const ushort None = 0;
+
+    /// <summary>The visitor left before the end.</summary>
+    internal const ushort VisitorLeft = 1;
+
+    /// <summary>A code without a number here.</summary>
+    internal const ushort Other = 2;
+
+    private static readonly Dictionary<ushort, string> _names = new()
+    {
+        [VisitorLeft] = "visitor-left",
+        [Other] = "other",
+        [10] = "bad-request",
+        [11] = "invalid-host",
+        [12] = "request-target-too-long",
+        [13] = "request-head-too-large",
+        [14] = "request-body-too-large",
+        [15] = "request-timeout",
+        [16] = "method-not-supported",
+        [20] = "unknown-host",
+        [21] = "unknown-name",
+        [30] = "agent-offline",
+        [31] = "agent-refused",
+        [32] = "uplink-lost",
+        [33] = "agent-failed",
+        [40] = "backend-refused",
+        [41] = "backend-unreachable",
+        [42] = "backend-name-not-resolved",
+        [43] = "backend-connect-timeout",
+        [44] = "backend-tls-failed",
+        [45] = "backend-closed",
+        [46] = "backend-protocol",
+        [47] = "backend-head-too-large",
+        [48] = "backend-timeout",
+        [49] = "body-idle-timeout",
+        [60] = "stream-limit",
+        [61] = "rate-limit",
+        [62] = "draining",
+        [63] = "loop-detected",
+        [64] = "internal-error",
+    };
+
+    private static readonly Dictionary<string, ushort> _numbers = _names.ToDictionary(pair => pair.Value, pair => pair.Key, StringComparer.Ordinal);
+
+    /// <summary>The number of a code; <see cref="Other"/> where it has none.</summary>
+    internal static ushort Number(string code) => _numbers.GetValueOrDefault(code, Other);
+
+    /// <summary>The code behind a number; null for success, the number itself where this build does not know it.</summary>
+    internal static string? Name(ushort number) =>
+        number == None ? null : _names.TryGetValue(number, out string? name) ? name : $"error-{number}";
+}

@@ -1,0 +1,287 @@
+using System.Diagnostics.Metrics;
+using System.Net.Sockets;
+using System.Text;
+
+namespace Tunnel2.Telemetry.SubscriptionHub;
+
+/// <summary>What became of a wish to subscribe.</summary>
+internal enum SubscribeStatus
+{
+    Subscribed = 0,
+
+    /// <summary>No channel name and no pattern.</summary>
+    InvalidChannel,
+
+    /// <summary>The client has as many as it may.</summary>
+    TooMany,
+}
+
+/// <summary>
+/// Channels, who subscribes to them, and their latest messages. A message is made into a frame once, whatever the number of its
+/// receivers. Safe on any thread.
+/// </summary>
+/// <remarks>
+/// <b>Joining.</b> A new subscription is entered into the index and the channels that exist and match it are listed at one moment, with the
+/// channels' gate held, without which no channel comes or goes. The client is given no message of a listed channel until it was given that
+/// channel's snapshot, with the channel's gate held; a channel that comes later begins with its first message.
+/// <b>Lock order.</b> The channels' gate and a channel's gate are never held together; then the index's locks; then a client's queue; then the sender's.
+/// </remarks>
+internal sealed class Hub : IDisposable
+{
+    /// <summary>A ping without payload.</summary>
+    internal static readonly byte[] PingFrame = WebSocketFrame.Control(WebSocketFrame.Ping, default);
+
+    [ThreadStatic]
+    private static SubscriberMatches? _matches;
+
+    [ThreadStatic]
+    private static HashSet<Subscriber>? _served;
+
+    private readonly SubscriptionIndex _index = new();
+    private readonly Lock _channelsGate = new();
+    private readonly Dictionary<string, HubChannel> _channels = new(StringComparer.Ordinal);
+    private readonly HashSet<HubClient> _clients = [];
+    private readonly Lock _clientsGate = new();
+    private readonly TimeProvider _time;
+    private readonly Action<long>? _onLook;
+    private int _connections;
+    private long _version;
+
+    /// <param name="limits">The limits.</param>
+    /// <param name="meter">For the hub's instruments.</param>
+    /// <param name="time">The clock.</param>
+    /// <param name="onLook">Called a few times a second on the sender's thread; may be null.</param>
+    internal Hub(HubLimits limits, Meter meter, TimeProvider time, Action<long>? onLook = null)
+    {
+        Limits = limits;
+        _time = time;
+        _onLook = onLook;
+        Metrics = new HubMetrics(meter, () => Connections);
+        Sender = new HubSender(this);
+        Sender.Start();
+    }
+
+    internal HubLimits Limits { get; }
+
+    internal HubMetrics Metrics { get; }
+
+    internal HubSender Sender { get; }
+
+    /// <summary>Milliseconds of a clock that only goes forward.</summary>
+    internal long Now => (long)(_time.GetTimestamp() * (1000.0 / _time.TimestampFrequency)) + 1;
+
+    /// <summary>Clients that are connected.</summary>
+    internal int Connections => Volatile.Read(ref _connections);
+
+    /// <summary>Changes with every subscription that begins or ends.</summary>
+    internal long SubscriptionVersion => Volatile.Read(ref _version);
+
+    /// <summary>A connection has been upgraded; <see cref="Remove"/> must follow exactly once.</summary>
+    internal HubClient Add(Socket socket)
+    {
+        var client = new HubClient(this, socket);
+        Interlocked.Increment(ref _connections);
+        lock (_clientsGate)
+        {
+            _clients.Add(client);
+        }
+
+        return client;
+    }
+
+    /// <summary>A connection is over.</summary>
+    internal void Remove(HubClient client)
+    {
+        client.Abort();
+        _index.RemoveClient(client);
+        lock (_clientsGate)
+        {
+            _clients.Remove(client);
+        }
+
+        Interlocked.Decrement(ref _connections);
+        Interlocked.Increment(ref _version);
+    }
+
+    /// <summary>Subscribes, and gives the client the snapshots of all channels that match.</summary>
+    /// <param name="client">Who.</param>
+    /// <param name="pattern">A channel or a pattern.</param>
+    /// <param name="onAccepted">Called before the first snapshot, for the answer that comes before it.</param>
+    internal async ValueTask<SubscribeStatus> SubscribeAsync(HubClient client, string pattern, Action onAccepted)
+    {
+        ChannelNameKind kind = ChannelName.KindOf(pattern);
+        if (kind == ChannelNameKind.Invalid || !Ascii.IsValid(pattern))
+        {
+            return SubscribeStatus.InvalidChannel;
+        }
+
+        if (client.Places.Count >= Limits.Subscriptions)
+        {
+            return SubscribeStatus.TooMany;
+        }
+
+        List<HubChannel> matching;
+        lock (_channelsGate)
+        {
+            matching = MatchingUnsynchronized(pattern, kind);
+            client.OweSnapshots(matching);
+
+            // A client that has the subscription already is given the snapshots once more.
+            _index.Add(client, pattern);
+        }
+
+        Interlocked.Increment(ref _version);
+        onAccepted();
+        foreach (HubChannel channel in matching)
+        {
+            await client.WaitForRoomAsync().ConfigureAwait(false);
+            lock (channel.Gate)
+            {
+                client.GiveSnapshot(channel, channel.SnapshotFrameUnsynchronized());
+            }
+        }
+
+        return SubscribeStatus.Subscribed;
+    }
+
+    /// <summary>Ends a subscription; false when there was none.</summary>
+    internal bool Unsubscribe(HubClient client, string pattern)
+    {
+        bool removed = _index.Remove(client, pattern);
+        Interlocked.Increment(ref _version);
+        return removed;
+    }
+
+    /// <summary>Whether anybody subscribes to a channel, directly or by a pattern.</summary>
+    internal bool HasSubscribers(string channel)
+    {
+        SubscriberMatches matches = _matches ??= new SubscriberMatches();
+        _index.Get(channel, matches);
+        bool any = !matches.IsEmpty;
+        matches.Clear();
+        return any;
+    }
+
+    /// <summary>The channel of this name, made where there is none. The name is a valid channel's of printable ASCII without quotes.</summary>
+    internal HubChannel GetChannel(string name)
+    {
+        lock (_channelsGate)
+        {
+            if (!_channels.TryGetValue(name, out HubChannel? channel))
+            {
+                channel = new HubChannel(name);
+                _channels.Add(name, channel);
+            }
+
+            return channel;
+        }
+    }
+
+    /// <summary>Makes <paramref name="data"/> the latest message of a key and sends it to all who subscribe.</summary>
+    /// <param name="channel">The channel.</param>
+    /// <param name="key">The key: printable ASCII without quotes.</param>
+    /// <param name="data">A JSON value, not to be changed any more.</param>
+    /// <returns>How many clients it was queued for.</returns>
+    internal int Publish(HubChannel channel, string key, ReadOnlyMemory<byte> data)
+    {
+        SubscriberMatches matches = _matches ??= new SubscriberMatches();
+        int queued = 0;
+        lock (channel.Gate)
+        {
+            var message = new HubMessage(++channel.SequenceUnsynchronized, data);
+            channel.Store.Set(key, message);
+            _index.Get(channel.Name, matches);
+            byte[]? frame = null;
+            HashSet<Subscriber>? served = matches.MayRepeat ? _served ??= [] : null;
+            foreach (Subscriber subscriber in matches)
+            {
+                if (served is null || served.Add(subscriber))
+                {
+                    frame ??= channel.MessageFrame(key, message);
+                    queued += ((HubClient)subscriber).Enqueue(frame, channel) ? 1 : 0;
+                }
+            }
+
+            served?.Clear();
+        }
+
+        matches.Clear();
+        Metrics.Published();
+        return queued;
+    }
+
+    /// <summary>Forgets a channel and tells its subscribers; one of the same name that comes later counts from 1 again.</summary>
+    internal void RemoveChannel(HubChannel channel)
+    {
+        SubscriberMatches matches = _matches ??= new SubscriberMatches();
+        byte[] frame = WebSocketFrame.FromText(Encoding.ASCII.GetBytes($"{{\"type\":\"removed\",\"channel\":\"{channel.Name}\"}}"));
+        lock (_channelsGate)
+        {
+            _channels.Remove(channel.Name);
+        }
+
+        lock (channel.Gate)
+        {
+            channel.Store.Reset();
+            channel.SequenceUnsynchronized = 0;
+            _index.Get(channel.Name, matches);
+            foreach (Subscriber subscriber in matches)
+            {
+                ((HubClient)subscriber).Enqueue(frame, channel);
+            }
+        }
+
+        matches.Clear();
+    }
+
+    /// <summary>Tells every client that the server goes away.</summary>
+    internal void CloseAll(ushort status, string reason)
+    {
+        foreach (HubClient client in Clients())
+        {
+            client.Close(status, reason);
+        }
+    }
+
+    public void Dispose()
+    {
+        foreach (HubClient client in Clients())
+        {
+            client.Abort();
+        }
+
+        Sender.Dispose();
+    }
+
+    /// <summary>For the sender, a few times a second.</summary>
+    internal void Look(long now)
+    {
+        lock (_clientsGate)
+        {
+            foreach (HubClient client in _clients)
+            {
+                client.Look(now);
+            }
+        }
+
+        _onLook?.Invoke(now);
+    }
+
+    private HubClient[] Clients()
+    {
+        lock (_clientsGate)
+        {
+            return [.. _clients];
+        }
+    }
+
+    private List<HubChannel> MatchingUnsynchronized(string pattern, ChannelNameKind kind)
+    {
+        if (kind == ChannelNameKind.Channel)
+        {
+            return _channels.TryGetValue(pattern, out HubChannel? channel) ? [channel] : [];
+        }
+
+        return [.. _channels.Values.Where(channel => ChannelName.Matches(pattern, channel.Name))];
+    }
+}

@@ -1,0 +1,456 @@
+using System.Globalization;
+using System.Net.Sockets;
+using System.Text;
+
+namespace Tunnel2.Telemetry.SubscriptionHub;
+
+/// <summary>
+/// One connection of the hub: a bounded queue of frames and the socket they leave by. Publishers put frames in, the hub's sender takes
+/// them out and sends without waiting. Safe on any thread.
+/// </summary>
+internal sealed class HubClient : Subscriber, IDisposable
+{
+    private const int SmallestQueue = 4;
+    private const int MostStrikes = 3;
+    private const int FarewellMilliseconds = 2000;
+
+    private readonly Lock _queueGate = new();
+    private readonly Hub _hub;
+    private readonly Socket _socket;
+    private byte[][]? _frames;
+    private int _head;
+    private int _count;
+    private int _sentOfHead;
+    private int _underWay;
+    private long _dropped;
+    private int _strikes;
+    private long _calmSince;
+    private long _blockedSince;
+    private long _heard;
+    private long _pinged;
+    private bool _isListed;
+    private bool _maySend;
+    private bool _closing;
+    private bool _closed;
+    private bool _aborted;
+    private long _ended;
+    private HashSet<HubChannel>? _pending;
+    private TaskCompletionSource? _room;
+    private double _inboundTokens;
+    private long _inboundAt;
+
+    internal HubClient(Hub hub, Socket socket)
+    {
+        _hub = hub;
+        _socket = socket;
+        _heard = hub.Now;
+        _inboundTokens = hub.Limits.InboundBurst;
+        _inboundAt = _heard;
+        socket.Blocking = false;
+    }
+
+    /// <summary>Whether the connection is over, or about to be.</summary>
+    internal bool IsClosed => Volatile.Read(ref _closed);
+
+    /// <summary>Whether the client has been told goodbye: what it still says does not count.</summary>
+    internal bool IsClosing => Volatile.Read(ref _closing);
+
+    /// <summary>Frames dropped for this client so far.</summary>
+    internal long TotalDropped { get; private set; }
+
+    /// <summary>
+    /// A frame came from the client: it lives, and it has seen our side of the handshake, which the server's own connection sent. Until then
+    /// nothing leaves by the socket.
+    /// </summary>
+    internal void OnHeard()
+    {
+        Volatile.Write(ref _heard, _hub.Now);
+        if (!_maySend)
+        {
+            lock (_queueGate)
+            {
+                _maySend = true;
+                ListUnsynchronized();
+            }
+        }
+    }
+
+    /// <summary>Whether one more message of the client is within its rate. For its reader alone.</summary>
+    internal bool TryTakeInbound()
+    {
+        long now = _hub.Now;
+        _inboundTokens = Math.Min(_hub.Limits.InboundBurst, _inboundTokens + ((now - _inboundAt) / 1000.0 * _hub.Limits.InboundRate));
+        _inboundAt = now;
+        if (_inboundTokens < 1)
+        {
+            return false;
+        }
+
+        _inboundTokens--;
+        return true;
+    }
+
+    /// <summary>Puts a frame in, or counts it as dropped where there is no room.</summary>
+    /// <param name="frame">A whole frame; shared, never changed.</param>
+    /// <param name="channel">Whose message it is, or null: one that still owes this client its snapshot is left out, because the snapshot will hold it.</param>
+    internal bool Enqueue(byte[] frame, HubChannel? channel = null)
+    {
+        lock (_queueGate)
+        {
+            if (_closing || (channel is not null && _pending is not null && _pending.Contains(channel)))
+            {
+                return false;
+            }
+
+            if (_count == _hub.Limits.QueueFrames || _dropped > 0)
+            {
+                DropUnsynchronized();
+                return false;
+            }
+
+            AppendUnsynchronized(frame);
+            ListUnsynchronized();
+            return true;
+        }
+    }
+
+    /// <summary>From now on messages of these channels wait for their snapshots.</summary>
+    internal void OweSnapshots(List<HubChannel> channels)
+    {
+        lock (_queueGate)
+        {
+            (_pending ??= []).UnionWith(channels);
+        }
+    }
+
+    /// <summary>Gives the snapshot that was owed. With the channel's gate held, so that the next message follows it.</summary>
+    internal void GiveSnapshot(HubChannel channel, byte[] frame)
+    {
+        lock (_queueGate)
+        {
+            if (_pending is not null && _pending.Remove(channel) && _pending.Count == 0)
+            {
+                _pending = null;
+            }
+        }
+
+        Enqueue(frame);
+    }
+
+    /// <summary>Completes when at least half of the queue is free: whoever makes many frames for this client alone waits for it.</summary>
+    internal Task WaitForRoomAsync()
+    {
+        lock (_queueGate)
+        {
+            if (_closed || (_count <= _hub.Limits.QueueFrames / 2 && _dropped == 0))
+            {
+                return Task.CompletedTask;
+            }
+
+            return (_room ??= new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously)).Task;
+        }
+    }
+
+    /// <summary>Says why, in the client's turn, and ends the connection then.</summary>
+    internal void Close(ushort status, string reason)
+    {
+        lock (_queueGate)
+        {
+            CloseUnsynchronized(status, reason);
+        }
+    }
+
+    /// <summary>Ends the connection at once.</summary>
+    internal void Abort()
+    {
+        TaskCompletionSource? room;
+        lock (_queueGate)
+        {
+            if (_aborted)
+            {
+                return;
+            }
+
+            _aborted = true;
+            _closed = true;
+            _closing = true;
+            _frames = null;
+            _count = 0;
+            room = _room;
+            _room = null;
+        }
+
+        room?.TrySetResult();
+        try
+        {
+            // The server's own connection owns the socket: it sees the end of input and disposes of it.
+            _socket.Shutdown(SocketShutdown.Both);
+        }
+        catch (Exception e) when (e is SocketException or ObjectDisposedException)
+        {
+            // It is gone already.
+        }
+    }
+
+    public void Dispose() => Abort();
+
+    /// <summary>For the sender alone: sends what the socket takes.</summary>
+    /// <param name="scratch">Room in which small frames are put together.</param>
+    /// <returns>False when the socket is full, so that the sender comes back.</returns>
+    internal bool TrySend(byte[] scratch)
+    {
+        while (true)
+        {
+            int length;
+            byte[] source;
+            int offset;
+            lock (_queueGate)
+            {
+                if (_closed || _count == 0 || !_maySend)
+                {
+                    _isListed = false;
+                    return true;
+                }
+
+                (source, offset, length) = GatherUnsynchronized(scratch);
+            }
+
+            int sent = _socket.Send(source, offset, length, SocketFlags.None, out SocketError error);
+            if (error == SocketError.WouldBlock || (error == SocketError.Success && sent == 0))
+            {
+                lock (_queueGate)
+                {
+                    _underWay = 0;
+                }
+
+                _blockedSince = _blockedSince == 0 ? _hub.Now : _blockedSince;
+                return false;
+            }
+
+            if (error != SocketError.Success)
+            {
+                Abort();
+                return true;
+            }
+
+            _blockedSince = 0;
+            _hub.Metrics.Sent(sent);
+            bool ended;
+            TaskCompletionSource? room;
+            lock (_queueGate)
+            {
+                (ended, room) = AdvanceUnsynchronized(sent);
+            }
+
+            room?.TrySetResult();
+            if (ended)
+            {
+                End();
+                return true;
+            }
+
+            if (sent < length)
+            {
+                _blockedSince = _hub.Now;
+                return false;
+            }
+        }
+    }
+
+    /// <summary>For the sender alone, a few times a second: pings, and the limits on silence and on sockets that take nothing.</summary>
+    internal void Look(long now)
+    {
+        HubLimits limits = _hub.Limits;
+        if (_ended != 0)
+        {
+            if (now - _ended > FarewellMilliseconds)
+            {
+                Abort();
+            }
+
+            return;
+        }
+
+        long silence = now - Volatile.Read(ref _heard);
+        if (silence > limits.SilenceLimit.TotalMilliseconds)
+        {
+            _hub.Metrics.Cut("silent");
+            Abort();
+        }
+        else if (_blockedSince != 0 && now - _blockedSince > limits.WriteLimit.TotalMilliseconds)
+        {
+            _hub.Metrics.Cut("blocked");
+            Abort();
+        }
+        else if (silence > limits.PingAfter.TotalMilliseconds && now - _pinged > limits.PingAfter.TotalMilliseconds)
+        {
+            _pinged = now;
+            _maySend = true;
+            Enqueue(Hub.PingFrame);
+        }
+    }
+
+    /// <summary>
+    /// The close frame has left. What the client still sends is read and thrown away for a moment: to close with unread bytes would be a
+    /// reset, which could overtake the close frame.
+    /// </summary>
+    private void End()
+    {
+        lock (_queueGate)
+        {
+            _closed = true;
+            _ended = _hub.Now;
+        }
+
+        try
+        {
+            _socket.Shutdown(SocketShutdown.Send);
+        }
+        catch (Exception e) when (e is SocketException or ObjectDisposedException)
+        {
+            // It is gone already.
+        }
+    }
+
+    private (byte[] Source, int Offset, int Length) GatherUnsynchronized(byte[] scratch)
+    {
+        byte[] first = _frames![_head];
+        _underWay = 1;
+        if (_count == 1 || first.Length - _sentOfHead > scratch.Length)
+        {
+            return (first, _sentOfHead, first.Length - _sentOfHead);
+        }
+
+        int length = 0;
+        int skip = _sentOfHead;
+        for (int i = 0; i < _count; i++)
+        {
+            ReadOnlySpan<byte> frame = _frames[(_head + i) & (_frames.Length - 1)].AsSpan(skip);
+            if (frame.Length > scratch.Length - length)
+            {
+                break;
+            }
+
+            frame.CopyTo(scratch.AsSpan(length));
+            length += frame.Length;
+            skip = 0;
+            _underWay = i + 1;
+        }
+
+        return (scratch, 0, length);
+    }
+
+    private (bool Ended, TaskCompletionSource? Room) AdvanceUnsynchronized(int sent)
+    {
+        _underWay = 0;
+        if (_frames is null)
+        {
+            return (false, null);
+        }
+
+        while (sent > 0)
+        {
+            int rest = _frames[_head].Length - _sentOfHead;
+            if (sent < rest)
+            {
+                _sentOfHead += sent;
+                break;
+            }
+
+            sent -= rest;
+            _sentOfHead = 0;
+            _frames[_head] = null!;
+            _head = (_head + 1) & (_frames.Length - 1);
+            _count--;
+        }
+
+        if (_dropped > 0 && _count <= _hub.Limits.QueueFrames / 2)
+        {
+            // The gap stands where the frames would have been: before whatever comes next.
+            AppendUnsynchronized(WebSocketFrame.FromText(Encoding.ASCII.GetBytes(
+                string.Create(CultureInfo.InvariantCulture, $"{{\"type\":\"gap\",\"dropped\":{_dropped}}}"))));
+            _dropped = 0;
+            _calmSince = _hub.Now;
+        }
+
+        TaskCompletionSource? room = null;
+        if (_count <= _hub.Limits.QueueFrames / 2 && _room is not null)
+        {
+            room = _room;
+            _room = null;
+        }
+
+        if (_count == 0)
+        {
+            // An idle client holds no queue.
+            _frames = _frames.Length > SmallestQueue ? null : _frames;
+            _head = 0;
+        }
+
+        return (_closing && _count == 0, room);
+    }
+
+    private void DropUnsynchronized()
+    {
+        TotalDropped++;
+        _hub.Metrics.Dropped();
+        if (_dropped++ > 0)
+        {
+            return;
+        }
+
+        _strikes = _calmSince != 0 && _hub.Now - _calmSince < _hub.Limits.StrikeWindow.TotalMilliseconds ? _strikes + 1 : 1;
+        if (_strikes == MostStrikes)
+        {
+            _hub.Metrics.Cut("slow");
+            CloseUnsynchronized(1008, "too slow");
+        }
+    }
+
+    private void CloseUnsynchronized(ushort status, string reason)
+    {
+        if (_closing)
+        {
+            return;
+        }
+
+        // What is not under way yet is not worth waiting for; what is must be whole.
+        int kept = Math.Max(_underWay, _sentOfHead > 0 ? 1 : 0);
+        for (; _count > kept; _count--)
+        {
+            _frames![(_head + _count - 1) & (_frames.Length - 1)] = null!;
+        }
+
+        AppendUnsynchronized(WebSocketFrame.CloseWith(status, reason));
+        _closing = true;
+        _maySend = true;
+        ListUnsynchronized();
+    }
+
+    private void AppendUnsynchronized(byte[] frame)
+    {
+        _frames ??= new byte[SmallestQueue][];
+        if (_count == _frames.Length)
+        {
+            byte[][] larger = new byte[_count * 2][];
+            for (int i = 0; i < _count; i++)
+            {
+                larger[i] = _frames[(_head + i) & (_frames.Length - 1)];
+            }
+
+            _frames = larger;
+            _head = 0;
+        }
+
+        _frames[(_head + _count++) & (_frames.Length - 1)] = frame;
+    }
+
+    private void ListUnsynchronized()
+    {
+        if (!_isListed && _maySend && _count > 0)
+        {
+            _isListed = true;
+            _hub.Sender.Add(this);
+        }
+    }
+}
