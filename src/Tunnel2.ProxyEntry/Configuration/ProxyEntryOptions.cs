@@ -63,4 +63,7 @@ public sealed class ProxyEntryOptions
 
     /// <summary>Limits on how long ProxyEntry and agents wait.</summary>
     public TimeoutOptions Timeouts { get; } = new();
+
+    /// <summary>The access log.</summary>
+    public AccessLogOptions AccessLog { get; } = new();
 }

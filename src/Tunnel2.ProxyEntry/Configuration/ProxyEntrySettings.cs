@@ -59,6 +59,9 @@ internal sealed record ProxyEntrySettings
     /// <summary>How long a body may stand still; <see cref="Timeout.InfiniteTimeSpan"/> when off.</summary>
     public required TimeSpan BodyIdleTimeout { get; init; }
 
+    /// <summary>Which requests are logged, how and where.</summary>
+    public AccessLogSettings AccessLog { get; init; } = AccessLogSettings.Off;
+
     /// <summary>A short text for logs; a record's own would print every member.</summary>
     public override string ToString() =>
         $"{Domain}/{EntryId} (http {HttpListen?.ToString() ?? "off"}, https {HttpsListen?.ToString() ?? "off"}, uplink {UplinkListen}, admin {AdminListen})";

@@ -52,6 +52,7 @@ internal static class SettingKeys
         Duration(BackendConnect, (o, v) => o.Timeouts.BackendConnect = v),
         Duration(BackendHeaders, (o, v) => o.Timeouts.BackendHeaders = v),
         Duration(BodyIdle, (o, v) => o.Timeouts.BodyIdle = v),
+        .. AccessLogKeys.All,
     ];
 
     /// <summary>The keys under <c>Agents:&lt;id&gt;</c>.</summary>

@@ -50,6 +50,7 @@ internal sealed class SettingsBuilder
         CheckRange(SettingKeys.BackendHeaders, _options.Timeouts.BackendHeaders, _longestTimeout, mayBeOff: true);
         CheckRange(SettingKeys.BodyIdle, _options.Timeouts.BodyIdle, _longestTimeout, mayBeOff: true);
         var trustedProxies = CheckTrustedProxies();
+        var accessLog = AccessLogKeys.Check(_options.AccessLog, Report);
 
         if (_errors.Count > 0 || uplink is null || admin is null)
         {
@@ -75,6 +76,7 @@ internal sealed class SettingsBuilder
             BackendConnectTimeout = _options.Timeouts.BackendConnect,
             BackendHeadersTimeout = _options.Timeouts.BackendHeaders,
             BodyIdleTimeout = _options.Timeouts.BodyIdle,
+            AccessLog = accessLog,
         };
     }
 

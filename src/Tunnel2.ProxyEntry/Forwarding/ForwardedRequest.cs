@@ -1,7 +1,9 @@
+using System.Diagnostics;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 
@@ -18,6 +20,8 @@ internal sealed class ForwardedRequest
     private ProxyError? _cutBy;
     private long _lastProgress;
     private int _phase;
+    private long _startedAt;
+    private long _headAt;
 
     /// <summary>Neighbours in the watchdog's list; its lock guards them.</summary>
     public ForwardedRequest? Next { get; set; }
@@ -43,6 +47,30 @@ internal sealed class ForwardedRequest
 
     /// <summary>The status of the response, or 0.</summary>
     public int Status { get; set; }
+
+    /// <summary>Who serves the request, or null while or because that is not known.</summary>
+    public EntrySession? Session { get; set; }
+
+    /// <summary>What ProxyEntry itself failed the request with, or null.</summary>
+    public ProxyError? Error { get; set; }
+
+    /// <summary>The stream that carried the request; the default value when none did.</summary>
+    public StreamId StreamId
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return _id;
+            }
+        }
+    }
+
+    /// <summary>The position of the stream's uplink among those of its session when the stream was opened; -1 when there was none.</summary>
+    public int UplinkIndex { get; private set; } = -1;
+
+    /// <summary>From the request to the final head of its response, or null when none came.</summary>
+    public TimeSpan? FirstByte => _headAt == 0 ? null : Stopwatch.GetElapsedTime(_startedAt, _headAt);
 
     /// <summary>Whether the response has begun, which the request's pump waits for where the visitor expects a 100.</summary>
     public TaskCompletionSource? MayReadBody { get; set; }
@@ -82,10 +110,16 @@ internal sealed class ForwardedRequest
         ResponseLeft = DeclaredLength.None;
         Status = 0;
         MayReadBody = null;
+        Session = null;
+        Error = null;
+        UplinkIndex = -1;
+        _startedAt = Stopwatch.GetTimestamp();
+        _headAt = 0;
         Touch();
         lock (_gate)
         {
             _use++;
+            _id = default;
             _cutBy = null;
         }
     }
@@ -100,8 +134,16 @@ internal sealed class ForwardedRequest
         Interlocked.CompareExchange(ref _phase, (int)ForwardPhase.Head, (int)ForwardPhase.Upload);
     }
 
+    /// <summary>The final head of the response has come.</summary>
+    public void HeadArrived(int status)
+    {
+        Status = status;
+        _headAt = Stopwatch.GetTimestamp();
+    }
+
     public void Attach(TunnelStream stream)
     {
+        UplinkIndex = FindUplink(stream);
         lock (_gate)
         {
             _stream = stream;
@@ -142,6 +184,20 @@ internal sealed class ForwardedRequest
 
         // Outside the gate: whoever waits on the stream may continue right here.
         stream?.ResetIf(id, reason, detail);
+    }
+
+    private int FindUplink(TunnelStream stream)
+    {
+        var uplinks = Session?.Tunnel.Uplinks;
+        for (var i = 0; i < uplinks?.Count; i++)
+        {
+            if (ReferenceEquals(uplinks[i], stream.Uplink))
+            {
+                return i;
+            }
+        }
+
+        return -1;
     }
 }
 

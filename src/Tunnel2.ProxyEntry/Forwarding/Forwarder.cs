@@ -3,6 +3,7 @@ using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.AccessLog;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Sessions;
@@ -22,15 +23,18 @@ internal sealed class Forwarder
     private readonly ResponsePump _responses;
     private readonly ForwardWatchdog _watchdog;
     private readonly ProxyEntryMetrics _metrics;
+    private readonly RequestAccessLog _accessLog;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
 
-    public Forwarder(NameResolver names, ResponsePump responses, ForwardWatchdog watchdog, ProxyEntryMetrics metrics, TimeProvider timeProvider, ILogger<Forwarder> logger)
+    public Forwarder(
+        NameResolver names, ResponsePump responses, ForwardWatchdog watchdog, ProxyEntryMetrics metrics, RequestAccessLog accessLog, TimeProvider timeProvider, ILogger<Forwarder> logger)
     {
         _names = names;
         _responses = responses;
         _watchdog = watchdog;
         _metrics = metrics;
+        _accessLog = accessLog;
         _timeProvider = timeProvider;
         _logger = logger;
     }
@@ -56,7 +60,15 @@ internal sealed class Forwarder
 
         _metrics.BytesReceived(request.BytesReceived);
         _metrics.BytesSent(request.BytesSent);
-        _metrics.RequestEnded(outcome, request.Status, _timeProvider.GetElapsedTime(started));
+        var elapsed = _timeProvider.GetElapsedTime(started);
+        _metrics.RequestEnded(outcome, request.Status, elapsed);
+        if (_accessLog.IsOn)
+        {
+            _accessLog.RequestEnded(exchange, request, outcome, elapsed);
+        }
+
+        // An idle visitor's connection must not keep a session that has ended.
+        request.Session = null;
     }
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
@@ -65,6 +77,7 @@ internal sealed class Forwarder
         var target = exchange.Target;
         EntrySession? session = null;
         var error = exchange.Fault ?? _names.Resolve(exchange.Authority, ref target, out session);
+        request.Session = session;
         if (error is { } refused)
         {
             return await FailAsync(exchange, request, refused, session?.Name ?? exchange.Authority).ConfigureAwait(false);
@@ -188,6 +201,8 @@ internal sealed class Forwarder
         {
             return RequestOutcome.VisitorAborted;
         }
+
+        request.Error = error;
 
         // Bytes of a body that were written cannot be taken back, sent or not: no other answer may follow them.
         if (exchange.HasResponseStarted || request.BytesSent > 0)

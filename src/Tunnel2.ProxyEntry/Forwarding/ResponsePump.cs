@@ -208,7 +208,7 @@ internal sealed class ResponsePump
             return HeadOutcome.Malformed;
         }
 
-        request.Status = head.Status;
+        request.HeadArrived(head.Status);
         request.ResponseLeft = exchange.ResponseMayHaveBody ? length : DeclaredLength.None;
         return HeadOutcome.Final;
     }

@@ -1,5 +1,6 @@
 using Microsoft.Extensions.DependencyInjection.Extensions;
 using Tunnel2.Multiplexing.Heartbeat;
+using Tunnel2.ProxyEntry.AccessLog;
 using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
@@ -33,6 +34,7 @@ internal static class CoreServices
         services.AddSingleton<NameResolver>();
         services.AddSingleton<ForwardWatchdog>();
         services.AddSingleton<ResponsePump>();
+        services.AddSingleton<RequestAccessLog>();
         services.AddSingleton<Forwarder>();
         services.AddSingleton<EntryApplication>();
         return services;
