@@ -17,7 +17,7 @@ public sealed class AccessLogTests : IDisposable
         {
             await tunnel.ExchangeAsync("/bytes/1000?secret=1");
             await tunnel.ExchangeAsync("/status/404", "DELETE");
-            await tunnel.ExchangeAsync("/", host: "nobody.localhost");
+            await tunnel.ExchangeAsync("/", host: "nobody.example");
 
             var lines = await ReadLinesAsync(3);
 
@@ -32,8 +32,8 @@ public sealed class AccessLogTests : IDisposable
             Assert.Equal("DELETE", Text(lines[1], "method"));
             Assert.Equal(404, lines[1].GetProperty("status").GetInt32());
             Assert.Equal("completed", Text(lines[1], "outcome"));
-            Assert.Equal("nobody.localhost", Text(lines[2], "host"));
-            Assert.Equal("unknown-name", Text(lines[2], "error"));
+            Assert.Equal("nobody.example", Text(lines[2], "host"));
+            Assert.Equal("unknown-host", Text(lines[2], "error"));
             Assert.Equal("error", Text(lines[2], "outcome"));
         },
         Setup());
