@@ -106,6 +106,9 @@ internal sealed class AgentSession
                 return ConnectionEnd.Unreachable(await ForeignAnswer.DescribeAsync(_options.Server, answer.FirstBytes, stop).ConfigureAwait(false));
             case var _ when stop.IsCancellationRequested:
                 return ConnectionEnd.Stopped(TimeSpan.Zero);
+            case HandshakeReadStatus.Closed or HandshakeReadStatus.TimedOut when !answer.FirstBytes.IsEmpty:
+                // Too short for a frame, as a TLS alert is: it says who is there all the same.
+                return ConnectionEnd.Unreachable(await ForeignAnswer.DescribeAsync(_options.Server, answer.FirstBytes, stop).ConfigureAwait(false));
             case HandshakeReadStatus.TimedOut:
                 return ConnectionEnd.Unreachable(ConnectFailure.Create(_options.Server, ConnectFailureReason.TimedOut));
             default:

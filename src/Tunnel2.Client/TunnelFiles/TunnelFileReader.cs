@@ -29,7 +29,8 @@ internal sealed class TunnelFileReader
         }
         catch (YamlException exception)
         {
-            reader.Report(exception.Start, $"is not YAML: {exception.Message.ReplaceLineEndings(" ")}");
+            // A fault begins where the parser began to read what it could not make sense of; people look for its end.
+            reader.Report(exception.End.Line > exception.Start.Line ? exception.End : exception.Start, $"is not YAML: {exception.Message.ReplaceLineEndings(" ")}");
         }
 
         return new TunnelFile(reader._top, reader._tunnels, [.. reader._mistakes.OrderBy(static mistake => mistake.Line)]);
