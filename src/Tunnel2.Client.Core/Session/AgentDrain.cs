@@ -5,14 +5,15 @@ using Tunnel2.Protocol.Errors;
 namespace Tunnel2.Client.Core.Session;
 
 /// <summary>
-/// The agent's way out: tells ProxyEntry to open no more streams, finishes those under way within a limit, and ends the session.
+/// The agent's way out: tells ProxyEntry to open no more streams and waits until it has ended the uplink, which it does behind the last
+/// stream: only whoever opens streams knows that none is on its way. Bounded by a grace.
 /// </summary>
 internal sealed class AgentDrain
 {
     private static readonly TimeSpan _poll = TimeSpan.FromMilliseconds(20);
 
-    /// <summary>Streams that cross the notice are still served: this long at least the session stays.</summary>
-    private static readonly TimeSpan _crossing = TimeSpan.FromMilliseconds(100);
+    /// <summary>A server that leaves the end to us is not waited for longer than this once no stream is open.</summary>
+    private static readonly TimeSpan _idleLimit = TimeSpan.FromSeconds(2);
 
     private readonly UplinkConnection _uplink;
     private readonly IAgentEvents _events;
@@ -35,10 +36,14 @@ internal sealed class AgentDrain
         _events.Draining();
         _uplink.SendGoAwayNotice(SessionEndReason.Shutdown, "The agent is stopping.");
         var started = _timeProvider.GetTimestamp();
-        await Task.Delay(_crossing, _timeProvider).ConfigureAwait(false);
-        while (_uplink.End is null && _uplink.OpenStreams > 0 && _timeProvider.GetElapsedTime(started) < _limit)
+        var lastBusy = started;
+        while (_uplink.End is null && _timeProvider.GetElapsedTime(started) < _limit && _timeProvider.GetElapsedTime(lastBusy) < _idleLimit)
         {
             await Task.Delay(_poll, _timeProvider).ConfigureAwait(false);
+            if (_uplink.OpenStreams > 0)
+            {
+                lastBusy = _timeProvider.GetTimestamp();
+            }
         }
 
         _uplink.RefuseNewStreams();

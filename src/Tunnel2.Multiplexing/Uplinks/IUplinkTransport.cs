@@ -9,8 +9,11 @@ internal interface IUplinkTransport : IAsyncDisposable
     /// <summary>The peer's address, for people; never used for decisions.</summary>
     string RemoteName { get; }
 
-    /// <summary>Receives at least one byte.</summary>
-    /// <returns>Bytes received; 0 when the peer closed its side in order.</returns>
+    /// <summary>
+    /// Receives at least one byte. With an empty buffer it receives nothing and completes when there is something to receive, or when the
+    /// connection ended or failed: so an idle uplink waits without holding memory. One that completes too early only costs that memory.
+    /// </summary>
+    /// <returns>Bytes received; 0 when the peer closed its side in order, and always with an empty buffer.</returns>
     /// <exception cref="IOException">The connection failed or was aborted.</exception>
     ValueTask<int> ReceiveAsync(Memory<byte> buffer);
 

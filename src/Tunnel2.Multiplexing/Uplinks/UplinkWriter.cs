@@ -261,13 +261,13 @@ internal sealed class UplinkWriter
 
     private ValueTask SendAsync(ReadOnlyMemory<byte> bytes)
     {
-        _uplink.Statistics.BytesSent += bytes.Length;
-        _uplink.Statistics.Flushes++;
+        _uplink.Statistics.OnFlush(bytes.Length);
         Volatile.Write(ref _sendStarted, Math.Max(1, _uplink.Settings.TimeProvider.GetTimestamp()));
         var send = _transport.SendAsync(bytes);
         if (send.IsCompletedSuccessfully)
         {
             Volatile.Write(ref _sendStarted, 0);
+            _uplink.Statistics.SendingBytes = 0;
             return send;
         }
 
@@ -278,5 +278,6 @@ internal sealed class UplinkWriter
     {
         await send.ConfigureAwait(false);
         Volatile.Write(ref _sendStarted, 0);
+        _uplink.Statistics.SendingBytes = 0;
     }
 }

@@ -72,8 +72,11 @@ internal sealed class ForwardedRequest
     /// <summary>From the request to the final head of its response, or null when none came.</summary>
     public TimeSpan? FirstByte => _headAt == 0 ? null : Stopwatch.GetElapsedTime(_startedAt, _headAt);
 
-    /// <summary>Whether the response has begun, which the request's pump waits for where the visitor expects a 100.</summary>
-    public TaskCompletionSource? MayReadBody { get; set; }
+    /// <summary>Where the visitor expects a 100: who says it, and when.</summary>
+    public ContinueTurn? Continue { get; set; }
+
+    /// <summary>Whose connection is to be cut with the request, because somebody waits for nothing but the visitor.</summary>
+    public VisitorExchange? CutWith { get; set; }
 
     /// <summary>What ProxyEntry itself cut the request for, or null.</summary>
     public ProxyError? CutBy
@@ -109,12 +112,13 @@ internal sealed class ForwardedRequest
         BytesSent = 0;
         ResponseLeft = DeclaredLength.None;
         Status = 0;
-        MayReadBody = null;
         Session = null;
         Error = null;
         UplinkIndex = -1;
         _startedAt = Stopwatch.GetTimestamp();
         _headAt = 0;
+        Continue = null;
+        CutWith = null;
         Touch();
         lock (_gate)
         {
@@ -141,8 +145,13 @@ internal sealed class ForwardedRequest
         _headAt = Stopwatch.GetTimestamp();
     }
 
-    public void Attach(TunnelStream stream)
+    /// <summary>Cancelled when the session is about to end in order; see <see cref="EntrySession.Leaving"/>.</summary>
+    public CancellationToken SessionLeaving { get; private set; }
+
+    public void Attach(TunnelStream stream, EntrySession session)
     {
+        Session = session;
+        SessionLeaving = session.Leaving;
         UplinkIndex = FindUplink(stream);
         lock (_gate)
         {
@@ -171,6 +180,7 @@ internal sealed class ForwardedRequest
     public void Cut(int use, ProxyError? error, StreamResetReason reason, StreamResetDetail detail = StreamResetDetail.None)
     {
         TunnelStream? stream;
+        VisitorExchange? exchange = null;
         StreamId id;
         lock (_gate)
         {
@@ -179,11 +189,13 @@ internal sealed class ForwardedRequest
             if (stream is not null)
             {
                 _cutBy ??= error;
+                exchange = CutWith;
             }
         }
 
         // Outside the gate: whoever waits on the stream may continue right here.
         stream?.ResetIf(id, reason, detail);
+        exchange?.Abort();
     }
 
     private int FindUplink(TunnelStream stream)

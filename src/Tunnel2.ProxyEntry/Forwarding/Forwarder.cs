@@ -6,6 +6,7 @@ using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.AccessLog;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
@@ -19,7 +20,7 @@ internal sealed class Forwarder
     private const int RequestBlockGuess = 2 * 1024;
     private const int RetryAfterSeconds = 5;
 
-    private readonly NameResolver _names;
+    private readonly PatientOpener _opener;
     private readonly ResponsePump _responses;
     private readonly ForwardWatchdog _watchdog;
     private readonly ProxyEntryMetrics _metrics;
@@ -28,9 +29,9 @@ internal sealed class Forwarder
     private readonly ILogger _logger;
 
     public Forwarder(
-        NameResolver names, ResponsePump responses, ForwardWatchdog watchdog, ProxyEntryMetrics metrics, RequestAccessLog accessLog, TimeProvider timeProvider, ILogger<Forwarder> logger)
+        PatientOpener opener, ResponsePump responses, ForwardWatchdog watchdog, ProxyEntryMetrics metrics, RequestAccessLog accessLog, TimeProvider timeProvider, ILogger<Forwarder> logger)
     {
-        _names = names;
+        _opener = opener;
         _responses = responses;
         _watchdog = watchdog;
         _metrics = metrics;
@@ -74,43 +75,45 @@ internal sealed class Forwarder
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     private async ValueTask<RequestOutcome> RouteAsync(VisitorExchange exchange, ForwardedRequest request)
     {
-        var target = exchange.Target;
-        EntrySession? session = null;
-        var error = exchange.Fault ?? _names.Resolve(exchange.Authority, ref target, out session);
-        request.Session = session;
-        if (error is { } refused)
+        if (exchange.Fault is { } fault)
         {
-            return await FailAsync(exchange, request, refused, session?.Name ?? exchange.Authority).ConfigureAwait(false);
+            return await FailAsync(exchange, request, fault, exchange.Authority).ConfigureAwait(false);
         }
 
-        var stream = session!.Tunnel.TryOpenStream();
-        if (stream is null)
+        var opened = _opener.TryOpen(exchange);
+        if (opened.Error == ProxyError.AgentOffline)
         {
-            var full = session.Tunnel.Uplinks.Any(static uplink => uplink.IsOpenForStreams);
-            return await FailAsync(exchange, request, full ? ProxyError.StreamLimit : ProxyError.AgentOffline, session.Name).ConfigureAwait(false);
+            opened = await _opener.WaitAsync(exchange, opened).ConfigureAwait(false);
         }
 
-        request.Attach(stream);
+        request.Session = opened.Session;
+        if (opened.Error is { } refused)
+        {
+            return await FailAsync(exchange, request, refused, opened.Session?.Name ?? exchange.Authority).ConfigureAwait(false);
+        }
+
+        var (_, session, stream) = opened;
+        request.Attach(stream!, session!);
         _metrics.StreamStarted();
         _watchdog.Add(request);
         try
         {
-            return await ForwardAsync(exchange, request, stream, session, target).ConfigureAwait(false);
+            return await ForwardAsync(exchange, request, stream!, session!).ConfigureAwait(false);
         }
         finally
         {
             _watchdog.Remove(request);
             request.Detach();
-            stream.Release();
+            stream!.Release();
             _metrics.StreamEnded();
         }
     }
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
-    private async ValueTask<RequestOutcome> ForwardAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession session, string target)
+    private async ValueTask<RequestOutcome> ForwardAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession session)
     {
         var hasMore = exchange.HasBody || exchange.IsUpgrade;
-        if (!TrySendHead(exchange, stream, target, end: !hasMore))
+        if (!TrySendHead(exchange, stream, end: !hasMore))
         {
             stream.Reset(StreamResetReason.Cancel);
             return await FailAsync(exchange, request, ProxyError.RequestHeadTooLarge, session.Name).ConfigureAwait(false);
@@ -121,7 +124,7 @@ internal sealed class Forwarder
         ValueTask? requestPump = null;
         if (exchange.HasBody && !exchange.IsUpgrade)
         {
-            request.MayReadBody = exchange.ExpectsContinue ? new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously) : null;
+            request.Continue = exchange.ExpectsContinue ? new ContinueTurn() : null;
             requestPump = RequestBodyPump.RunAsync(exchange, request, stream, _timeProvider).Preserve();
         }
 
@@ -135,14 +138,14 @@ internal sealed class Forwarder
             // A fault of ours: the stream is released all the same, and only once the pump has left it.
             exchange.RequestBody.CancelPendingRead();
             stream.Reset(StreamResetReason.Internal);
-            request.MayReadBody?.TrySetResult();
+            request.Continue?.Release();
             await requestPump.Value.ConfigureAwait(false);
             throw;
         }
 
         if (requestPump is { } pump)
         {
-            request.MayReadBody?.TrySetResult();
+            request.Continue?.Release();
             if (!pump.IsCompleted)
             {
                 // The answer is complete, or there will be none: the rest of the body is not wanted.
@@ -163,12 +166,12 @@ internal sealed class Forwarder
         };
     }
 
-    private static bool TrySendHead(VisitorExchange exchange, TunnelStream stream, string target, bool end)
+    private static bool TrySendHead(VisitorExchange exchange, TunnelStream stream, bool end)
     {
         for (var size = RequestBlockGuess; ; size = Math.Min(size * 8, ProtocolLimits.MaxHeaderBlockLength))
         {
             var writer = new HeaderBlockWriter(stream.BeginHead(size));
-            exchange.WriteRequestBlock(ref writer, target);
+            exchange.WriteRequestBlock(ref writer);
             var length = writer.Complete();
             if (writer.HasTooManyFields || (writer.Overflowed && size == ProtocolLimits.MaxHeaderBlockLength))
             {

@@ -9,8 +9,10 @@ using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.Transport.Engine;
+using Tunnel2.Transport.Tls;
 
 namespace Tunnel2.ProxyEntry.Uplink;
 
@@ -19,12 +21,18 @@ namespace Tunnel2.ProxyEntry.Uplink;
 /// </summary>
 internal sealed class UplinkAcceptor
 {
+    /// <summary>An agent that comes while we stop may try again after this: the next process may be there by then.</summary>
+    private static readonly TimeSpan _drainingRetry = TimeSpan.FromMilliseconds(500);
+
     private readonly ProxyEntrySettings _settings;
+    private readonly DrainSignal _drain;
     private readonly AgentAdmission _admission;
     private readonly ISessionDirectory _directory;
     private readonly PublicAddresses _addresses;
     private readonly UplinkHeartbeat _heartbeat;
     private readonly IEngine _engine;
+    private readonly UplinkRejection _rejection;
+    private readonly SessionRevocation _revocation;
     private readonly ProxyEntryMetrics _metrics;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
@@ -36,35 +44,52 @@ internal sealed class UplinkAcceptor
         PublicAddresses addresses,
         UplinkHeartbeat heartbeat,
         IEngine engine,
+        UplinkRejection rejection,
+        SessionRevocation revocation,
         ProxyEntryMetrics metrics,
+        DrainSignal drain,
         TimeProvider timeProvider,
         ILogger<UplinkAcceptor> logger)
     {
+        _drain = drain;
         _settings = settings;
         _admission = admission;
         _directory = directory;
         _addresses = addresses;
         _heartbeat = heartbeat;
         _engine = engine;
+        _rejection = rejection;
+        _revocation = revocation;
         _metrics = metrics;
         _timeProvider = timeProvider;
         _logger = logger;
     }
 
     /// <summary>Serves a connection until it ends.</summary>
-    public async Task ServeAsync(IUplinkTransport transport, CancellationToken stopping)
+    /// <param name="transport">The connection, behind its TLS handshake where there is one.</param>
+    /// <param name="peer">Who is at its other end.</param>
+    /// <param name="stopping">Gives up a handshake.</param>
+    public async Task ServeAsync(IUplinkTransport transport, UplinkPeer peer, CancellationToken stopping)
     {
         try
         {
+            // One limit for all of the handshake: what TLS took is gone.
+            var left = ProtocolLimits.HandshakeTimeout - (peer.Connected is { } connected ? _timeProvider.GetElapsedTime(connected) : TimeSpan.Zero);
             var first = await HandshakeFrameReader.ReadAsync(
-                transport, static type => type is FrameType.Hello or FrameType.Join, ProtocolLimits.HandshakeTimeout, _timeProvider, stopping).ConfigureAwait(false);
+                transport, static type => type is FrameType.Hello or FrameType.Join, left > TimeSpan.Zero ? left : TimeSpan.Zero, _timeProvider, stopping).ConfigureAwait(false);
             if (first.Status != HandshakeReadStatus.Frame)
             {
                 var reason = first.Status == HandshakeReadStatus.Malformed ? first.Error.ToString() : first.Status.ToString();
+                if (first.FirstBytes.Span is [TlsByteStream.HandshakeRecord, 3, ..])
+                {
+                    reason = "TLS on a plaintext port";
+                    ProxyEntryLog.TlsOnPlaintextPort(_logger, transport.RemoteName);
+                }
+
                 ProxyEntryLog.HandshakeFailed(_logger, transport.RemoteName, reason);
                 if (first.Status == HandshakeReadStatus.Malformed)
                 {
-                    await RejectAsync(transport, new RejectMessage(RejectCode.Malformed, TimeSpan.Zero, reason)).ConfigureAwait(false);
+                    await _rejection.SendAsync(transport, new RejectMessage(RejectCode.Malformed, TimeSpan.Zero, reason)).ConfigureAwait(false);
                 }
 
                 return;
@@ -73,7 +98,7 @@ internal sealed class UplinkAcceptor
             if (first.Type == FrameType.Join)
             {
                 // Sessions with several uplinks are announced by a capability that WELCOME does not give yet.
-                await RejectAsync(transport, new RejectMessage(RejectCode.UnknownSession, TimeSpan.Zero, "This session takes no further uplinks.")).ConfigureAwait(false);
+                await _rejection.SendAsync(transport, new RejectMessage(RejectCode.UnknownSession, TimeSpan.Zero, "This session takes no further uplinks.")).ConfigureAwait(false);
                 return;
             }
 
@@ -81,11 +106,11 @@ internal sealed class UplinkAcceptor
             if (error != ProtocolError.None)
             {
                 ProxyEntryLog.HandshakeFailed(_logger, transport.RemoteName, error.ToString());
-                await RejectAsync(transport, new RejectMessage(RejectCode.Malformed, TimeSpan.Zero, error.ToString())).ConfigureAwait(false);
+                await _rejection.SendAsync(transport, new RejectMessage(RejectCode.Malformed, TimeSpan.Zero, error.ToString())).ConfigureAwait(false);
                 return;
             }
 
-            await RegisterAsync(transport, hello!, first.Rest, stopping).ConfigureAwait(false);
+            await RegisterAsync(transport, peer, hello!, first.Rest, stopping).ConfigureAwait(false);
         }
         catch (IOException exception)
         {
@@ -97,12 +122,12 @@ internal sealed class UplinkAcceptor
         }
     }
 
-    private async Task RegisterAsync(IUplinkTransport transport, HelloMessage hello, ReadOnlyMemory<byte> rest, CancellationToken stopping)
+    private async Task RegisterAsync(IUplinkTransport transport, UplinkPeer peer, HelloMessage hello, ReadOnlyMemory<byte> rest, CancellationToken stopping)
     {
-        var admission = _admission.Admit(hello);
+        var admission = _admission.Admit(hello, peer);
         if (admission.Reject is { } reject)
         {
-            await RejectAsync(transport, reject).ConfigureAwait(false);
+            await _rejection.SendAsync(transport, reject).ConfigureAwait(false);
             return;
         }
 
@@ -113,23 +138,35 @@ internal sealed class UplinkAcceptor
             JoinSecret = RandomNumberGenerator.GetBytes(WelcomeMessage.JoinSecretLength),
             Name = admission.Name,
             Identity = admission.Identity,
+            Grant = admission.Grant,
             AgentVersion = hello.AgentVersion,
+            Instance = AgentIdentity.OfInstance(hello.InstanceKey.Span),
         };
-        var uplink = new UplinkConnection(transport, CreateSettings(hello));
+        var uplink = new UplinkConnection(transport, CreateSettings(hello), onGoAway: (_, _) => _ = OnGoodbyeAsync(session));
         session.Tunnel.TryAdd(uplink);
         var registration = await _directory.RegisterAsync(session, stopping).ConfigureAwait(false);
         if (registration.Status == RegistrationStatus.NameTaken)
         {
-            await RejectAsync(transport, new RejectMessage(RejectCode.NameTaken, TimeSpan.Zero, $"The name '{session.Name}' is taken.")).ConfigureAwait(false);
+            await _rejection.SendAsync(transport, new RejectMessage(RejectCode.NameTaken, TimeSpan.Zero, $"The name '{session.Name}' is taken.")).ConfigureAwait(false);
             return;
         }
 
         if (registration.Superseded is { } superseded)
         {
             ProxyEntryLog.SessionSuperseded(_logger, session.Name, superseded.DisplayId, session.DisplayId);
-            superseded.Tunnel.End(SessionEndReason.Superseded, "The same agent registered the name again.");
+            Supersede(superseded, session);
         }
 
+        session.Epoch = registration.Epoch;
+        if (_drain.IsDraining)
+        {
+            await _directory.UnregisterAsync(session.Name, registration.Epoch, CancellationToken.None).ConfigureAwait(false);
+            session.Tunnel.End(SessionEndReason.Shutdown, "");
+            await _rejection.SendAsync(transport, new RejectMessage(RejectCode.GoingAway, _drainingRetry, "The server is stopping.")).ConfigureAwait(false);
+            return;
+        }
+
+        _revocation.EndIfRevoked(session);
         await ServeSessionAsync(transport, session, uplink, registration.Epoch, rest).ConfigureAwait(false);
     }
 
@@ -158,35 +195,39 @@ internal sealed class UplinkAcceptor
         }
     }
 
-    private async Task RejectAsync(IUplinkTransport transport, RejectMessage reject)
+    /// <summary>
+    /// The name leads to the successor already. The same process has lost the older connection itself; another one may still be answering
+    /// requests on it, and finishes them.
+    /// </summary>
+    private static void Supersede(EntrySession older, EntrySession successor)
     {
-        ProxyEntryLog.AgentRejected(_logger, transport.RemoteName, reject.Code.ToString(), reject.Text);
-        _metrics.SessionRejected(reject.Code.ToString());
-        await transport.SendAsync(reject.ToFrame()).ConfigureAwait(false);
-        transport.ShutdownSend();
+        const string Text = "The same agent registered the name again.";
+        older.MarkLeaving();
+        if (older.Instance == successor.Instance)
+        {
+            older.Tunnel.End(SessionEndReason.Superseded, Text);
+            return;
+        }
 
-        // Closing at once could destroy what was just sent, where the peer has sent more than we read: let it read first, for a moment.
-        await LingerAsync(transport).ConfigureAwait(false);
+        foreach (var uplink in older.Tunnel.Uplinks)
+        {
+            uplink.Drain(SessionEndReason.Superseded, Text);
+        }
     }
 
-    private async Task LingerAsync(IUplinkTransport transport)
+    /// <summary>The agent is stopping: nothing new goes to it, and its name is free once none of its uplinks takes streams.</summary>
+    private async Task OnGoodbyeAsync(EntrySession session)
     {
-        using var deadline = new CancellationTokenSource(TimeSpan.FromSeconds(1), _timeProvider);
-        using var registration = deadline.Token.UnsafeRegister(static state => ((IUplinkTransport)state!).Abort(), transport);
-        var buffer = new byte[1024];
-        var total = 0;
-        try
+        foreach (var uplink in session.Tunnel.Uplinks)
         {
-            int received;
-            while (total < 64 * 1024 && (received = await transport.ReceiveAsync(buffer).ConfigureAwait(false)) > 0)
+            if (uplink.IsOpenForStreams)
             {
-                total += received;
+                return;
             }
         }
-        catch (IOException)
-        {
-            // It is gone, which is what was waited for.
-        }
+
+        await _directory.MarkLeavingAsync(session.Name, session.Epoch, CancellationToken.None).ConfigureAwait(false);
+        session.MarkLeaving();
     }
 
     private UplinkSettings CreateSettings(HelloMessage hello) => _engine.Apply(new UplinkSettings
