@@ -6,7 +6,7 @@
 set -uo pipefail
 
 # Debian packages that tests use. Installed when missing, if we are root and there is apt-get.
-readonly packages=(chromium)
+readonly packages=(chromium git)
 # Folders with a package-lock.json whose npm packages tests use.
 readonly node_folders=(tests/Tunnel2.FunctionalTests/node)
 readonly results=artifacts/test-results

@@ -7,7 +7,7 @@ using Tunnel2.Client.Live;
 
 namespace Tunnel2.Client;
 
-/// <summary>The program behind <c>tunnel2</c>: reads the command line, runs an agent until a signal, gives the exit code.</summary>
+/// <summary>The program behind <c>tunnel2</c>: reads the command line, runs the tunnels until a signal, gives the exit code.</summary>
 internal static class AgentCli
 {
     /// <summary>Runs the program on the process's own console, environment and signals.</summary>
@@ -46,29 +46,42 @@ internal static class AgentCli
                 await output.WriteLineAsync(HelpText.Version);
                 await output.FlushAsync(CancellationToken.None);
                 return AgentExitCode.Stopped;
-            case CommandLineRequest.Run when commandLine.Options is { } options:
-                return await RunAgentAsync(options, createRunner, output, error, stop);
+            case CommandLineRequest.Run when commandLine.Tunnels is { Count: > 0 } tunnels:
+                return await RunAgentsAsync(tunnels, createRunner, output, error, stop);
             default:
-                await error.WriteLineAsync($"tunnel2: {PlainText.Clean(commandLine.Mistake ?? "")}");
+                foreach (string mistake in (commandLine.Mistake ?? "").Split('\n'))
+                {
+                    await error.WriteLineAsync($"tunnel2: {PlainText.Clean(mistake)}");
+                }
+
                 await error.WriteLineAsync(HelpText.Usage);
                 return AgentExitCode.Usage;
         }
     }
 
-    private static async Task<int> RunAgentAsync(
-        AgentOptions options,
+    /// <summary>Runs all tunnels until the last has ended; one that fails ends no other.</summary>
+    private static async Task<int> RunAgentsAsync(
+        IReadOnlyList<AgentOptions> tunnels,
         Func<IAgentRunner> createRunner,
         TextWriter output,
         TextWriter error,
         CancellationToken stop)
     {
-        IAgentEventFormatter formatter = options.Json
-            ? new JsonEventFormatter(options.Server)
-            : new HumanEventFormatter(options.Server, options.Verbose);
+        // How lines are written is said for all tunnels at once.
+        bool verbose = tunnels[0].Verbose;
+        await using var events = new AgentEventWriter(CreateFormatter(tunnels), output, TimeProvider.System, verbose);
+        IAgentRunner runner = createRunner();
+        int[] exitCodes = await Task.WhenAll(tunnels.Select(options => RunAgentAsync(runner, options, events.For(options.Name), error, stop)));
+
+        // Asked to stop, and stopped: what became of a single one of several before is in its lines.
+        return tunnels.Count > 1 && stop.IsCancellationRequested ? AgentExitCode.Stopped : exitCodes.Max();
+    }
+
+    private static async Task<int> RunAgentAsync(IAgentRunner runner, AgentOptions options, IAgentEvents events, TextWriter error, CancellationToken stop)
+    {
         try
         {
-            await using var events = new AgentEventWriter(formatter, output, TimeProvider.System, options.Verbose);
-            return await createRunner().RunAsync(options, events, stop);
+            return await runner.RunAsync(options, events, stop);
         }
         catch (OperationCanceledException) when (stop.IsCancellationRequested)
         {
@@ -79,5 +92,17 @@ internal static class AgentCli
             await error.WriteLineAsync($"tunnel2: internal error: {exception}");
             return AgentExitCode.InternalError;
         }
+    }
+
+    private static IAgentEventFormatter CreateFormatter(IReadOnlyList<AgentOptions> tunnels)
+    {
+        IAgentEventFormatter common = Create(tunnels[0], "");
+        return tunnels.Count == 1
+            ? common
+            : new TunnelsEventFormatter(tunnels.ToDictionary(static options => options.Name, static options => Create(options, $"[{options.Name}] ")), common);
+
+        static IAgentEventFormatter Create(AgentOptions options, string prefix) => options.Json
+            ? new JsonEventFormatter(options.Server)
+            : new HumanEventFormatter(options.Server, options.Verbose, prefix: prefix);
     }
 }

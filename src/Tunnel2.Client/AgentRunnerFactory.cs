@@ -10,7 +10,7 @@ internal static class AgentRunnerFactory
     /// <summary>Chooses the engine for the process. The first lines of Main: the runtime reads its switches when the first socket is made.</summary>
     public static EngineChoice PrepareEngine()
     {
-        // A word that is none of the modes is told by nobody here, before there is a console: it means auto.
+        // A word that is none of the modes is refused with the command line's mistakes, before an engine is started.
         return EngineSetup.Prepare(
             EngineSetup.TryParse(Environment.GetEnvironmentVariable("TUNNEL2_ENGINE"), out var mode) ? mode : EngineMode.Auto,
             EngineSetup.TryParseTransport(Environment.GetEnvironmentVariable("TUNNEL2_TRANSPORT"), out var transport) ? transport : TransportMode.Auto);

@@ -38,11 +38,25 @@ internal sealed class BackendConnector
     /// <summary>How long an attempt may take; ProxyEntry's settings say so in the handshake.</summary>
     public TimeSpan Timeout { get; set; } = DefaultTimeout;
 
+    /// <summary>Told how each attempt ended; null: nobody is. Not told of attempts that were given up.</summary>
+    public Action<BackendFailure>? Observer { get; set; }
+
     /// <summary>Connects.</summary>
     /// <returns>A connection, or why there is none.</returns>
+    public async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> ConnectAsync(CancellationToken cancellationToken)
+    {
+        var result = await TryConnectAsync(cancellationToken).ConfigureAwait(false);
+        if (!cancellationToken.IsCancellationRequested)
+        {
+            Observer?.Invoke(result.Failure);
+        }
+
+        return result;
+    }
+
     [SuppressMessage(
         "Security", "CA5359", Justification = "Loopback only: development servers make their own certificates, and nobody stands between a machine and itself.")]
-    public async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> ConnectAsync(CancellationToken cancellationToken)
+    private async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> TryConnectAsync(CancellationToken cancellationToken)
     {
         using var deadline = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
         deadline.CancelAfter(Timeout);
@@ -96,6 +110,11 @@ internal sealed class BackendConnector
     /// <summary>Connects to one of the backend's addresses: a <see cref="Socket"/>, or an <see cref="EpollChannel"/> where there is a loop.</summary>
     private async ValueTask<(object? Connected, SocketError Error)> ConnectAnyAsync(CancellationToken cancellationToken)
     {
+        if (_target.TriesIPv6Loopback)
+        {
+            return await ConnectToLoopbackAsync(cancellationToken).ConfigureAwait(false);
+        }
+
         if (_literal is not null)
         {
             return await TryConnectAsync(new IPEndPoint(_literal, _target.Port), cancellationToken).ConfigureAwait(false);
@@ -124,6 +143,28 @@ internal sealed class BackendConnector
         }
 
         return (null, error);
+    }
+
+    /// <summary>The loopback address that worked last, 127.0.0.1 at first, and then the other.</summary>
+    private async ValueTask<(object? Connected, SocketError Error)> ConnectToLoopbackAsync(CancellationToken cancellationToken)
+    {
+        var ipv4 = new IPEndPoint(IPAddress.Loopback, _target.Port);
+        var first = _lastGood ?? ipv4;
+        var (socket, error) = await TryConnectAsync(first, cancellationToken).ConfigureAwait(false);
+        if (socket is not null || error != SocketError.ConnectionRefused)
+        {
+            return (socket, error);
+        }
+
+        var other = first.AddressFamily == AddressFamily.InterNetworkV6 ? ipv4 : new IPEndPoint(IPAddress.IPv6Loopback, _target.Port);
+        (socket, _) = await TryConnectAsync(other, cancellationToken).ConfigureAwait(false);
+        if (socket is not null)
+        {
+            _lastGood = other;
+        }
+
+        // What the machine says about ::1, which it may not even have, is nothing that a person asked for.
+        return (socket, error);
     }
 
     private async ValueTask<(object? Connected, SocketError Error)> TryConnectAsync(IPEndPoint endPoint, CancellationToken cancellationToken)

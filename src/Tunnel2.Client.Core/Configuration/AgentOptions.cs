@@ -44,6 +44,11 @@ public sealed record AgentOptions
     /// <summary>Whether the agent ends (exit code 4) when the server cannot be reached, instead of trying again.</summary>
     public bool ExitOnFailure { get; init; }
 
+    /// <summary>
+    /// Whether the agent connects to the backend by itself, at the start and while it is down, to tell the user when it cannot be reached.
+    /// </summary>
+    public bool WatchesBackend { get; init; }
+
     /// <summary>Whether a line per request and per attempt to connect is written.</summary>
     public bool Verbose { get; init; }
 

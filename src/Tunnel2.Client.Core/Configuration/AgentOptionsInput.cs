@@ -48,6 +48,12 @@ public sealed record AgentOptionsInput
     /// <summary>The older form's flags; null where the form <c>tunnel2 http …</c> is used.</summary>
     public OlderFormInput? OlderForm { get; init; }
 
+    /// <summary>
+    /// Where values came from that were not flags, by the flag they stand for: <c>--name</c> → <c>TUNNEL2_NAME</c> or <c>tunnels.yml:7: name</c>.
+    /// A mistake is told with it in place of the flag.
+    /// </summary>
+    public IReadOnlyDictionary<string, string> Origins { get; init; } = new Dictionary<string, string>();
+
     /// <summary>Names what is there and hides every value, since one of them is a secret.</summary>
     public override string ToString() => nameof(AgentOptionsInput);
 }

@@ -31,7 +31,7 @@ public static class AgentOptionsParser
 
         if (mistakes.Count > 0 || upstream is null)
         {
-            return new AgentOptionsParseResult(null, mistakes);
+            return new AgentOptionsParseResult(null, [.. mistakes.Select(mistake => WithOrigin(mistake, input.Origins))]);
         }
 
         var options = new AgentOptions
@@ -44,12 +44,16 @@ public static class AgentOptionsParser
             Token = token,
             Uplinks = uplinks,
             HostHeader = hostHeader,
+            WatchesBackend = true,
             ExitOnFailure = input.ExitOnFailure,
             Verbose = input.Verbose,
             Json = input.Json,
         };
         return new AgentOptionsParseResult(options, mistakes);
     }
+
+    private static OptionMistake WithOrigin(OptionMistake mistake, IReadOnlyDictionary<string, string> origins) =>
+        origins.TryGetValue(mistake.Flag, out string? origin) ? mistake with { Flag = origin } : mistake;
 
     private static BackendTarget? ParseUpstream(AgentOptionsInput input, List<OptionMistake> mistakes)
     {

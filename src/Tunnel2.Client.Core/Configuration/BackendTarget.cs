@@ -17,6 +17,12 @@ public sealed record BackendTarget(bool IsHttps, string Host, int Port, string P
     public string HostHeader => Port == (IsHttps ? 443 : 80) ? HostPort.FormatHost(Host) : HostPort.Format(Host, Port);
 
     /// <summary>
+    /// Whether ::1 is tried where nothing listens at 127.0.0.1: the user named only a port, and several development servers listen on the IPv6
+    /// address of "localhost" alone.
+    /// </summary>
+    internal bool TriesIPv6Loopback { get; init; }
+
+    /// <summary>
     /// Reads <c>3000</c>, <c>:3000</c> (both on 127.0.0.1), <c>host:3000</c>, <c>[::1]:3000</c>, <c>http://host[:port][/base]</c> or
     /// <c>https://…</c>.
     /// </summary>
@@ -37,7 +43,7 @@ public sealed record BackendTarget(bool IsHttps, string Host, int Port, string P
                 return $"'{portText}' is not a port (1 to 65535)";
             }
 
-            target = new BackendTarget(false, "127.0.0.1", only);
+            target = new BackendTarget(false, "127.0.0.1", only) { TriesIPv6Loopback = true };
             return null;
         }
 

@@ -4,7 +4,11 @@ using Tunnel2.Client.Core.Reconnect;
 namespace Tunnel2.Client.Core.Console;
 
 /// <summary>One thing to be written; <paramref name="Time"/> is when it happened, not when it is written.</summary>
-internal abstract record AgentEvent(DateTimeOffset Time);
+internal abstract record AgentEvent(DateTimeOffset Time)
+{
+    /// <summary>The tunnel it is about, by the name that was asked for; null where there is only one.</summary>
+    public string? Tunnel { get; init; }
+}
 
 internal sealed record ConnectingEvent(DateTimeOffset Time, ServerEndpoint Server) : AgentEvent(Time);
 
@@ -21,3 +25,7 @@ internal sealed record StoppedEvent(DateTimeOffset Time) : AgentEvent(Time);
 internal sealed record RequestCompletedEvent(DateTimeOffset Time, RequestSummary Request) : AgentEvent(Time);
 
 internal sealed record LinesDroppedEvent(DateTimeOffset Time, long Count) : AgentEvent(Time);
+
+internal sealed record BackendUnreachableEvent(DateTimeOffset Time, BackendTarget Upstream, string Message) : AgentEvent(Time);
+
+internal sealed record BackendReachableEvent(DateTimeOffset Time, BackendTarget Upstream) : AgentEvent(Time);

@@ -1,6 +1,4 @@
 using System.Threading.Channels;
-using Tunnel2.Client.Core.Configuration;
-using Tunnel2.Client.Core.Reconnect;
 
 namespace Tunnel2.Client.Core.Console;
 
@@ -8,7 +6,7 @@ namespace Tunnel2.Client.Core.Console;
 /// Takes events from any thread without ever waiting and writes them from one task of its own. When the output is slower than the events,
 /// request lines are dropped first; what was dropped is counted and said in a line of its own. Thread-safe.
 /// </summary>
-internal sealed class AgentEventWriter : IAgentEvents, IAsyncDisposable
+internal sealed class AgentEventWriter : AgentEventSource, IAsyncDisposable
 {
     /// <summary>How many events can wait.</summary>
     public const int Capacity = 1024;
@@ -33,48 +31,29 @@ internal sealed class AgentEventWriter : IAgentEvents, IAsyncDisposable
     private long _dropped;
 
     public AgentEventWriter(IAgentEventFormatter formatter, TextWriter output, TimeProvider time, bool wantsRequests)
+        : base(time, wantsRequests)
     {
         _formatter = formatter;
         _output = output;
         _time = time;
-        WantsRequests = wantsRequests;
 
         // On the pool, whoever makes the writer: output blocks, and a socket engine's thread must not.
         _loop = Task.Run(WriteLoopAsync);
     }
 
-    /// <inheritdoc/>
-    public bool WantsRequests { get; }
-
     /// <summary>How many events were dropped so far because the output was too slow or is gone.</summary>
     public long Dropped => Interlocked.Read(ref _dropped);
 
-    public void Connecting(ServerEndpoint server) => Enqueue(new ConnectingEvent(Now, server));
+    /// <summary>The events of one of several tunnels.</summary>
+    public IAgentEvents For(string tunnel) => new TunnelEvents(this, tunnel, _time);
 
-    public void Ready(IReadOnlyList<string> publicUrls, BackendTarget upstream) => Enqueue(new ReadyEvent(Now, publicUrls, upstream));
-
-    public void ConnectionEnded(ConnectionEnd end) => Enqueue(new ConnectionEndedEvent(Now, end));
-
-    public void Reconnecting(TimeSpan delay) => Enqueue(new ReconnectingEvent(Now, delay));
-
-    public void Draining() => Enqueue(new DrainingEvent(Now));
-
-    public void Stopped() => Enqueue(new StoppedEvent(Now));
-
-    public void RequestCompleted(RequestSummary request)
+    /// <inheritdoc/>
+    public override void Post(AgentEvent agentEvent)
     {
-        if (!WantsRequests)
-        {
-            return;
-        }
-
-        if (_queue.Reader.Count >= Capacity - ReservedForState)
+        if ((agentEvent is RequestCompletedEvent && _queue.Reader.Count >= Capacity - ReservedForState) || !_queue.Writer.TryWrite(agentEvent))
         {
             Interlocked.Increment(ref _dropped);
-            return;
         }
-
-        Enqueue(new RequestCompletedEvent(Now, request));
     }
 
     /// <summary>Writes what waits, for at most <see cref="DrainLimit"/>. Events that come later are dropped.</summary>
@@ -93,16 +72,6 @@ internal sealed class AgentEventWriter : IAgentEvents, IAsyncDisposable
         if (_loop.IsCompleted)
         {
             _giveUp.Dispose();
-        }
-    }
-
-    private DateTimeOffset Now => _time.GetUtcNow();
-
-    private void Enqueue(AgentEvent agentEvent)
-    {
-        if (!_queue.Writer.TryWrite(agentEvent))
-        {
-            Interlocked.Increment(ref _dropped);
         }
     }
 

@@ -13,6 +13,7 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
     private readonly ServerEndpoint _server;
     private readonly bool _verbose;
     private readonly Func<string, CancellationToken, Task<bool>> _resolves;
+    private readonly string _prefix;
     private string? _lastTrouble;
     private bool _saidConnecting;
     private bool _saidReconnecting;
@@ -21,8 +22,11 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
     /// <param name="server">Where curl should connect when a public name has no address.</param>
     /// <param name="verbose">Whether every attempt is shown.</param>
     /// <param name="resolves">Whether a host name has an address; <see cref="NameResolution.ResolvesAsync"/> unless a test says otherwise.</param>
-    public HumanEventFormatter(ServerEndpoint server, bool verbose, Func<string, CancellationToken, Task<bool>>? resolves = null)
+    /// <param name="prefix">Goes before every line but those of <see cref="ReadyEvent"/>, to tell tunnels apart.</param>
+    public HumanEventFormatter(
+        ServerEndpoint server, bool verbose, Func<string, CancellationToken, Task<bool>>? resolves = null, string prefix = "")
     {
+        _prefix = prefix;
         _server = server;
         _verbose = verbose;
         _resolves = resolves ?? NameResolution.ResolvesAsync;
@@ -36,7 +40,7 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
         }
         else if (LineFor(agentEvent) is { } line)
         {
-            await output.WriteLineAsync(PlainText.Clean(line).AsMemory(), cancellationToken).ConfigureAwait(false);
+            await output.WriteLineAsync(PlainText.Clean(_prefix + line).AsMemory(), cancellationToken).ConfigureAwait(false);
         }
     }
 
@@ -81,6 +85,10 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
                 return "Draining: finishing the requests under way";
             case StoppedEvent:
                 return "Stopped";
+            case BackendUnreachableEvent unreachable:
+                return unreachable.Message;
+            case BackendReachableEvent reachable:
+                return $"The service at {reachable.Upstream} can be reached now";
             case RequestCompletedEvent completed:
                 return LineFor(completed);
             case LinesDroppedEvent dropped:
@@ -95,9 +103,12 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
         if (end.Reason is ConnectionEndReason.Lost or ConnectionEndReason.GoingAway or ConnectionEndReason.Superseded)
         {
             _lastTrouble = null;
-            return end.Reason == ConnectionEndReason.Lost
-                ? $"Connection to the server lost after {FormatSpan(end.UpTime)}: {end.Message}"
-                : end.Message;
+            return end.Reason switch
+            {
+                ConnectionEndReason.Lost => $"Disconnected after {FormatSpan(end.UpTime)}: {end.Message}",
+                ConnectionEndReason.GoingAway when end.UpTime > TimeSpan.Zero => $"Disconnected after {FormatSpan(end.UpTime)}: {end.Message}",
+                _ => end.Message,
+            };
         }
 
         // An attempt failed. The same words again and again would be noise, not a change of state.
@@ -115,10 +126,13 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
             CultureInfo.InvariantCulture,
             $"{completed.Time:HH:mm:ss.fff} {request.Method} {path} {status} {request.Duration.TotalMilliseconds:0.0} ms, "
             + $"{request.RequestBytes} B in, {request.ResponseBytes} B out");
-        return request.Error is null ? line : $"{line}: {request.Error}";
+        return request.Error is null ? line : request.Leg is null ? $"{line}: {request.Error}" : $"{line}: {request.Leg}: {request.Error}";
     }
 
-    private static string FormatSpan(TimeSpan span) => span.TotalMinutes < 1
-        ? string.Create(CultureInfo.InvariantCulture, $"{span.TotalSeconds:0.0} s")
-        : string.Create(CultureInfo.InvariantCulture, $"{(int)span.TotalHours}:{span.Minutes:00}:{span.Seconds:00}");
+    private static string FormatSpan(TimeSpan span) => span switch
+    {
+        { TotalMinutes: < 1 } => string.Create(CultureInfo.InvariantCulture, $"{span.TotalSeconds:0.0} s"),
+        { TotalHours: < 1 } => string.Create(CultureInfo.InvariantCulture, $"{span.Minutes} min {span.Seconds} s"),
+        _ => string.Create(CultureInfo.InvariantCulture, $"{(long)span.TotalHours} h {span.Minutes} min"),
+    };
 }

@@ -32,6 +32,18 @@ public interface IAgentEvents
     /// <summary>The agent was asked to stop, and has.</summary>
     void Stopped();
 
+    /// <summary>The backend cannot be reached. Told once, until <see cref="BackendReachable"/>; the tunnel stands all the same.</summary>
+    /// <param name="upstream">The backend.</param>
+    /// <param name="message">One line for the user: what happens, and what to do.</param>
+    void BackendUnreachable(BackendTarget upstream, string message)
+    {
+    }
+
+    /// <summary>The backend, which could not be reached, can be.</summary>
+    void BackendReachable(BackendTarget upstream)
+    {
+    }
+
     /// <summary>One request came to its end. Only called when <see cref="WantsRequests"/> is true.</summary>
     void RequestCompleted(RequestSummary request);
 }

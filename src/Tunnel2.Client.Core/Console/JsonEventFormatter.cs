@@ -42,6 +42,12 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
         ReconnectingEvent reconnecting => Line(agentEvent, "reconnecting") with { DelaySeconds = Seconds(reconnecting.Delay) },
         DrainingEvent => Line(agentEvent, "draining"),
         StoppedEvent => Line(agentEvent, "stopped"),
+        BackendUnreachableEvent unreachable => Line(agentEvent, "backend_unreachable") with
+        {
+            Upstream = unreachable.Upstream.ToString(),
+            Message = unreachable.Message,
+        },
+        BackendReachableEvent reachable => Line(agentEvent, "backend_reachable") with { Upstream = reachable.Upstream.ToString() },
         RequestCompletedEvent { Request: var request } => Line(agentEvent, "request") with
         {
             Method = request.Method,
@@ -50,6 +56,7 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
             DurationMs = Math.Round(request.Duration.TotalMilliseconds, 3),
             RequestBytes = request.RequestBytes,
             ResponseBytes = request.ResponseBytes,
+            Leg = request.Leg,
             Error = request.Error,
         },
         LinesDroppedEvent dropped => Line(agentEvent, "lines_dropped") with { Count = dropped.Count },
@@ -76,7 +83,7 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
         };
     }
 
-    private static JsonEventLine Line(AgentEvent agentEvent, string name) => new() { Event = name, Time = agentEvent.Time };
+    private static JsonEventLine Line(AgentEvent agentEvent, string name) => new() { Event = name, Tunnel = agentEvent.Tunnel, Time = agentEvent.Time };
 
     private static double Seconds(TimeSpan span) => Math.Round(span.TotalSeconds, 3);
 
@@ -98,6 +105,10 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
         ConnectFailureReason.NoRoute => "no_route",
         ConnectFailureReason.ClosedEarly => "closed_early",
         ConnectFailureReason.NotTunnel2 => "not_tunnel2",
+        ConnectFailureReason.HttpServer => "http_server",
+        ConnectFailureReason.PublicPort => "public_port",
+        ConnectFailureReason.HttpProxy => "http_proxy",
+        ConnectFailureReason.SpeaksTls => "speaks_tls",
         ConnectFailureReason.TlsFailed => "tls_failed",
         _ => "other",
     };

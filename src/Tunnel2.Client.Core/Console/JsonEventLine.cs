@@ -6,12 +6,16 @@ namespace Tunnel2.Client.Core.Console;
 internal sealed record JsonEventLine
 {
     /// <summary>
-    /// connecting, ready, unreachable, rejected, lost, superseded, going_away, reconnecting, draining, stopped, request or lines_dropped.
+    /// connecting, ready, unreachable, rejected, lost, superseded, going_away, reconnecting, draining, stopped, backend_unreachable,
+    /// backend_reachable, request or lines_dropped.
     /// </summary>
     public required string Event { get; init; }
 
     /// <summary>When it happened, UTC.</summary>
     public required DateTimeOffset Time { get; init; }
+
+    /// <summary>The name that was asked for; only of an agent that the command line started.</summary>
+    public string? Tunnel { get; init; }
 
     public string? Server { get; init; }
 
@@ -47,6 +51,9 @@ internal sealed record JsonEventLine
     public long? RequestBytes { get; init; }
 
     public long? ResponseBytes { get; init; }
+
+    /// <summary>Where a request went wrong: visitor, uplink, agent or backend.</summary>
+    public string? Leg { get; init; }
 
     public string? Error { get; init; }
 

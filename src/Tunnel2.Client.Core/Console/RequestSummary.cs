@@ -8,6 +8,7 @@ namespace Tunnel2.Client.Core.Console;
 /// <param name="RequestBytes">Bytes of the request's body.</param>
 /// <param name="ResponseBytes">Bytes of the answer's body.</param>
 /// <param name="Error">What went wrong, or null.</param>
+/// <param name="Leg">Where it went wrong: <c>visitor</c>, <c>uplink</c>, <c>agent</c> or <c>backend</c>; null when nothing did.</param>
 public readonly record struct RequestSummary(
     string Method,
     string Target,
@@ -15,4 +16,5 @@ public readonly record struct RequestSummary(
     TimeSpan Duration,
     long RequestBytes,
     long ResponseBytes,
-    string? Error = null);
+    string? Error = null,
+    string? Leg = null);

@@ -30,6 +30,18 @@ public enum ConnectFailureReason
 
     /// <summary>TLS failed: an untrusted certificate, another name, or no TLS at that port.</summary>
     TlsFailed,
+
+    /// <summary>An HTTP server answers.</summary>
+    HttpServer,
+
+    /// <summary>The public port of a Tunnel2 server answers, not its uplink port.</summary>
+    PublicPort,
+
+    /// <summary>An HTTP proxy answers in the server's place.</summary>
+    HttpProxy,
+
+    /// <summary>What answers speaks TLS, and the agent did not.</summary>
+    SpeaksTls,
 }
 
 /// <summary>An attempt that did not reach the server, with the words for it.</summary>
@@ -48,18 +60,32 @@ public sealed record ConnectFailure(ConnectFailureReason Reason, string Message)
         string message = reason switch
         {
             ConnectFailureReason.Refused =>
-                $"Cannot reach the server at {server}: connection refused. Is tunnel2-entry running there, and is this its uplink port?",
+                $"Cannot reach the server at {server}: connection refused. Is tunnel2-entry running there, and is this its uplink port "
+                + $"({ServerEndpoint.DefaultPort} by default)?",
             ConnectFailureReason.TimedOut =>
-                $"Cannot reach the server at {server}: no answer in time. A firewall may drop the packets, or the host is down.",
+                $"Cannot reach the server at {server}: no answer in time. Check that the host is up and that no firewall on the way drops the port.",
             ConnectFailureReason.NameNotResolved =>
-                $"Cannot reach the server at {server}: the host name '{server.Host}' has no address (DNS){tail}.",
+                $"Cannot reach the server at {server}: the host name '{server.Host}' has no address (DNS){tail}. Check how it is written, and this "
+                + "machine's network.",
             ConnectFailureReason.NoRoute =>
                 $"Cannot reach the server at {server}: no route to that host. Is the network up?",
             ConnectFailureReason.ClosedEarly =>
-                $"The server at {server} closed the connection before it answered. It may be starting or stopping, or expect TLS.",
+                $"The server at {server} closed the connection before it answered. It may be starting or stopping; if it stays so, a proxy or "
+                + "firewall on the way cuts what it does not know, or the port is not the uplink port.",
             ConnectFailureReason.NotTunnel2 =>
-                $"Something else than a Tunnel2 server answers at {server}. Check the port: the uplink port is {ServerEndpoint.DefaultPort} "
+                $"Something else than a Tunnel2 server answers at {server}{tail}. Check the port: the uplink port is {ServerEndpoint.DefaultPort} "
                 + "by default, not the public port.",
+            ConnectFailureReason.HttpServer =>
+                $"Something else than a Tunnel2 server answers at {server}: an HTTP server{tail}. Check the port: the uplink port is "
+                + $"{ServerEndpoint.DefaultPort} by default, and an HTTP proxy cannot stand before it.",
+            ConnectFailureReason.PublicPort =>
+                $"Something else than a Tunnel2 server answers at {server}. It is the server's public port, which is for visitors: agents connect to "
+                + $"its uplink port, {ServerEndpoint.DefaultPort} by default, as in --server {HostPort.Format(server.Host, ServerEndpoint.DefaultPort)}.",
+            ConnectFailureReason.HttpProxy =>
+                $"An HTTP proxy answers at {server} in the server's place. The uplink is no HTTP: connect past the proxy, or have it pass "
+                + "that port on as plain TCP.",
+            ConnectFailureReason.SpeaksTls =>
+                $"The server at {server} speaks TLS, and this agent did not. Connect with TLS: write the server as tls://{server}.",
             ConnectFailureReason.TlsFailed =>
                 $"TLS with the server at {server} failed{tail}.",
             _ => $"Cannot reach the server at {server}{tail}.",

@@ -3,6 +3,7 @@ using System.Runtime.CompilerServices;
 using System.Text;
 using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Console;
+using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Http1;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
@@ -103,13 +104,15 @@ internal sealed class BackendExchange
         TakeConnection()?.Dispose();
         if (_context.Events.WantsRequests)
         {
+            (string Leg, string Error)? trouble = failure.IsNone ? ExchangeFailureWords.For(stream.Failure) : ExchangeFailureWords.For(failure.Reason, failure.Detail);
             _context.Events.RequestCompleted(summary with
             {
                 StatusCode = _counters.StatusCode,
                 Duration = _context.TimeProvider.GetElapsedTime(started),
                 RequestBytes = _counters.RequestBytes,
                 ResponseBytes = _counters.ResponseBytes,
-                Error = failure.IsNone ? DescribeFailure(stream.Failure) : $"{failure.Reason} {failure.Detail}",
+                Error = trouble?.Error,
+                Leg = trouble?.Leg,
             });
         }
 
@@ -528,14 +531,6 @@ internal sealed class BackendExchange
 
         return new RequestSummary(Encoding.Latin1.GetString(block.Method), Encoding.Latin1.GetString(block.Target), 0, default, 0, 0);
     }
-
-    private static string? DescribeFailure(StreamFailure failure) => failure.Kind switch
-    {
-        StreamFailureKind.None => null,
-        StreamFailureKind.PeerReset => "the visitor left",
-        StreamFailureKind.UplinkLost => "the uplink was lost",
-        _ => failure.Reason.ToString(),
-    };
 
     private enum AttemptOutcome
     {

@@ -91,9 +91,12 @@ internal sealed class AgentSession
                     ? await ServeAsync(transport, hello, welcome!, answer.Rest, stop).ConfigureAwait(false)
                     : NotTunnel2();
             case HandshakeReadStatus.Malformed:
-                return NotTunnel2();
+                return ConnectionEnd.Unreachable(await ForeignAnswer.DescribeAsync(_options.Server, answer.FirstBytes, stop).ConfigureAwait(false));
             case var _ when stop.IsCancellationRequested:
                 return ConnectionEnd.Stopped(TimeSpan.Zero);
+            case HandshakeReadStatus.Closed or HandshakeReadStatus.TimedOut when !answer.FirstBytes.IsEmpty:
+                // Too short for a frame, as a TLS alert is: it says who is there all the same.
+                return ConnectionEnd.Unreachable(await ForeignAnswer.DescribeAsync(_options.Server, answer.FirstBytes, stop).ConfigureAwait(false));
             case HandshakeReadStatus.TimedOut:
                 return ConnectionEnd.Unreachable(ConnectFailure.Create(_options.Server, ConnectFailureReason.TimedOut));
             default:
@@ -186,10 +189,7 @@ internal sealed class AgentSession
             SessionEndReason.Revoked => ConnectionEnd.RejectedPermanently(new Rejection(RejectionReason.Unauthorized, nameof(SessionEndReason.Revoked), end.Text)),
             SessionEndReason.Superseded => ConnectionEnd.Superseded(upTime),
             SessionEndReason.PeerGoingAway or SessionEndReason.Shutdown => ConnectionEnd.GoingAway(upTime),
-            SessionEndReason.PeerClosed => ConnectionEnd.Lost("The server closed the connection.", upTime),
-            SessionEndReason.PeerSilent => ConnectionEnd.Lost("The server has been silent for too long.", upTime),
-            SessionEndReason.TransportFailed => ConnectionEnd.Lost($"The connection failed: {end.Text}", upTime),
-            _ => ConnectionEnd.Lost($"The session ended: {end}.", upTime),
+            _ => ConnectionEnd.Lost(SessionEndWords.For(end), upTime),
         };
     }
 

@@ -1,3 +1,4 @@
+using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Console;
 using Tunnel2.Client.Core.Exchanges;
@@ -24,6 +25,7 @@ internal sealed class TunnelAgent : IAgentRunner
     {
         using var heartbeat = new UplinkHeartbeat(_timeProvider);
         using var exchanges = new ExchangeContext(options, events, _timeProvider, _engine.Loop);
+        using var watch = options.WatchesBackend ? BackendWatch.Start(exchanges.Connector, options.Upstream, events, _timeProvider) : null;
         var session = new AgentSession(options, events, exchanges, heartbeat, _engine, _timeProvider);
         var loop = new ReconnectLoop(options, session.RunOnceAsync, events, new FullJitterBackoff(_timeProvider, Random.Shared), _timeProvider);
         var exitCode = await loop.RunAsync(stop).ConfigureAwait(false);

@@ -1,5 +1,7 @@
 using System.CommandLine;
 using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.TunnelFiles;
+using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.Client.CommandLine;
 
@@ -9,6 +11,8 @@ namespace Tunnel2.Client.CommandLine;
 /// </summary>
 internal sealed class AgentCommandLine
 {
+    private const string DefaultFile = "tunnels.yml";
+
     private readonly Option<bool> _help = Switch("--help", "-h", "-?");
     private readonly Option<bool> _version = Switch("--version");
     private readonly Option<string?> _server = Value("--server");
@@ -24,6 +28,7 @@ internal sealed class AgentCommandLine
     private readonly Option<bool> _exitOnFailure = Switch("--exit-on-failure");
     private readonly Option<bool> _verbose = Switch("--verbose");
     private readonly Option<bool> _json = Switch("--json");
+    private readonly Option<string?> _config = Value("--config");
 
     private readonly Option<string?> _sessionId = Value("--dev-session-id");
     private readonly Option<string?> _backendHost = Value("--backend-host");
@@ -33,6 +38,7 @@ internal sealed class AgentCommandLine
 
     private readonly Argument<string?> _upstream = new("upstream") { Arity = ArgumentArity.ZeroOrOne };
     private readonly Command _http = new("http");
+    private readonly Command _start = new("start");
     private readonly Command _root = new("tunnel2");
 
     // No response files (@file) and no bundling (-vj): neither is documented, and a value may start with @.
@@ -49,20 +55,23 @@ internal sealed class AgentCommandLine
 
         _http.Add(_upstream);
         _root.Add(_http);
+        _root.Add(_start);
 
         // Never invoked; a command without an action counts as one that lacks a subcommand.
         _http.SetAction(static _ => { });
+        _start.SetAction(static _ => { });
         _root.SetAction(static _ => { });
 
         // Unknown words are reported by this class, which does not repeat what may be a secret.
         _http.TreatUnmatchedTokensAsErrors = false;
+        _start.TreatUnmatchedTokensAsErrors = false;
         _root.TreatUnmatchedTokensAsErrors = false;
     }
 
     /// <summary>Every option, for the test that the help text names them all.</summary>
     internal IEnumerable<Option> AllOptions =>
     [
-        _help, _version, _server, _name, _publicUrl, _token, _serverFingerprint, _serverCa, _clientCertificate, _clientKey, _uplinks, _hostHeader, _exitOnFailure, _verbose, _json,
+        _help, _version, _server, _name, _publicUrl, _token, _serverFingerprint, _serverCa, _clientCertificate, _clientKey, _uplinks, _hostHeader, _exitOnFailure, _verbose, _json, _config,
         .. OlderFormOptions,
     ];
 
@@ -71,7 +80,8 @@ internal sealed class AgentCommandLine
     /// <summary>Judges a command line.</summary>
     /// <param name="args">The words after the program's name.</param>
     /// <param name="environment">Gives the value of an environment variable, or null.</param>
-    public CommandLineResult Parse(IReadOnlyList<string> args, Func<string, string?> environment)
+    /// <param name="readFile">Gives the text of a file; <see cref="File.ReadAllText(string)"/> unless a test says otherwise.</param>
+    public CommandLineResult Parse(IReadOnlyList<string> args, Func<string, string?> environment, Func<string, string>? readFile = null)
     {
         ParseResult parsed = _root.Parse(args, _configuration);
         if (IsGiven(parsed, _help))
@@ -85,21 +95,54 @@ internal sealed class AgentCommandLine
         }
 
         List<string> mistakes = FindGrammarMistakes(parsed);
+        if (!EngineSetup.TryParse(environment("TUNNEL2_ENGINE"), out _))
+        {
+            mistakes.Add("TUNNEL2_ENGINE: is not an engine; use auto, event-loop or portable");
+        }
+
         if (mistakes.Count > 0)
         {
             return Mistaken(mistakes);
         }
 
-        AgentOptionsParseResult result = AgentOptionsParser.Parse(ReadInput(parsed, environment));
-        return result.Options is null
-            ? Mistaken(result.Mistakes.Select(static mistake => mistake.ToString()))
-            : new CommandLineResult { Request = CommandLineRequest.Run, Options = result.Options };
+        AgentOptionsInput input = ReadInput(parsed, environment);
+        if (parsed.CommandResult.Command == _start)
+        {
+            return ParseFile(parsed, input, environment, readFile ?? File.ReadAllText);
+        }
+
+        EnvironmentScope scope = input.OlderForm is null ? EnvironmentScope.OneTunnel : EnvironmentScope.OlderForm;
+        input = EnvironmentFallback.Apply(input, environment, scope, out IReadOnlyList<string> wrong);
+        AgentOptionsParseResult result = AgentOptionsParser.Parse(input);
+        return result.Options is null || wrong.Count > 0
+            ? Mistaken(result.Mistakes.Select(static mistake => mistake.ToString()).Concat(wrong))
+            : new CommandLineResult { Request = CommandLineRequest.Run, Tunnels = [result.Options] };
+    }
+
+    private CommandLineResult ParseFile(ParseResult parsed, AgentOptionsInput flags, Func<string, string?> environment, Func<string, string> readFile)
+    {
+        string path = parsed.GetValue(_config) ?? (environment("TUNNEL2_CONFIG") is { Length: > 0 } set ? set : DefaultFile);
+        string text;
+        try
+        {
+            text = readFile(path);
+        }
+        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
+        {
+            return Mistaken([$"{path}: cannot be read: {exception.Message.ReplaceLineEndings(" ")}"]);
+        }
+
+        (IReadOnlyList<AgentOptions> tunnels, IReadOnlyList<string> mistakes) = TunnelFileLoader.Load(path, text, flags, environment);
+        return mistakes.Count > 0
+            ? new CommandLineResult { Request = CommandLineRequest.Mistake, Mistake = string.Join('\n', mistakes) }
+            : new CommandLineResult { Request = CommandLineRequest.Run, Tunnels = tunnels };
     }
 
     private List<string> FindGrammarMistakes(ParseResult parsed)
     {
         var mistakes = new List<string>();
         bool isHttp = parsed.CommandResult.Command == _http;
+        bool isStart = parsed.CommandResult.Command == _start;
         bool isOlderForm = OlderFormOptions.Any(option => IsGiven(parsed, option));
         foreach (Option option in AllOptions)
         {
@@ -118,24 +161,37 @@ internal sealed class AgentCommandLine
             }
         }
 
-        if (isHttp && isOlderForm)
+        if ((isHttp || isStart) && isOlderForm)
         {
             string olderFlag = OlderFormOptions.First(option => IsGiven(parsed, option)).Name;
-            mistakes.Add($"{olderFlag}: belongs to the older form and cannot go with 'http'");
+            mistakes.Add($"{olderFlag}: belongs to the older form and cannot go with '{parsed.CommandResult.Command.Name}'");
+        }
+
+        if (!isStart && IsGiven(parsed, _config))
+        {
+            mistakes.Add("--config: belongs to 'start', as in 'tunnel2 start --config tunnels.yml'");
+        }
+
+        foreach (Option<string?> option in new[] { _name, _publicUrl }.Where(option => isStart && IsGiven(parsed, option)))
+        {
+            mistakes.Add($"{option.Name}: cannot go with 'start'; each tunnel has its name in the file");
         }
 
         // A value after a misspelt flag is an unknown word too, and may be a token: only the flag itself is named.
         string[] unknown = [.. parsed.UnmatchedTokens];
         string[] unknownFlags = [.. unknown.Where(static word => word.StartsWith('-')).Select(static word => word.Split('=', ':')[0])];
-        mistakes.AddRange(unknownFlags.Select(static flag => $"{flag}: unknown flag"));
+        mistakes.AddRange(unknownFlags.Select(flag => NearestWord.Find(flag, AllOptions.SelectMany(static option => option.Aliases.Append(option.Name))) is { } near && flag.StartsWith("--", StringComparison.Ordinal)
+            ? $"{flag}: unknown flag, did you mean {near}?"
+            : $"{flag}: unknown flag"));
         if (unknownFlags.Length == 0 && unknown.Length > 0)
         {
             mistakes.Add(isHttp
                 ? "<upstream>: only one port, host:port or URL can be given"
-                : $"'{unknown[0]}' is not a command; the command is 'http', as in 'tunnel2 http 3000'");
+                : isStart ? "'start' takes its tunnels from the file of --config"
+                : $"'{unknown[0]}' is not a command; the commands are 'http', as in 'tunnel2 http 3000', and 'start'");
         }
 
-        if (mistakes.Count == 0 && !isHttp && !isOlderForm)
+        if (mistakes.Count == 0 && !isHttp && !isStart && !isOlderForm)
         {
             mistakes.Add("say what to forward, as in 'tunnel2 http 3000'");
         }

@@ -27,9 +27,12 @@ internal sealed record CommandLineResult
 
     public required CommandLineRequest Request { get; init; }
 
-    /// <summary>Only with <see cref="CommandLineRequest.Run"/>.</summary>
-    public AgentOptions? Options { get; init; }
+    /// <summary>The only tunnel to run; null where it is not one.</summary>
+    public AgentOptions? Options => Tunnels.Count == 1 ? Tunnels[0] : null;
 
-    /// <summary>All that is wrong, in one line; only with <see cref="CommandLineRequest.Mistake"/>.</summary>
+    /// <summary>The tunnels to run; only with <see cref="CommandLineRequest.Run"/>.</summary>
+    public IReadOnlyList<AgentOptions> Tunnels { get; init; } = [];
+
+    /// <summary>All that is wrong, in one line, or a line each where a file has the mistakes; only with <see cref="CommandLineRequest.Mistake"/>.</summary>
     public string? Mistake { get; init; }
 }

@@ -9,6 +9,7 @@ internal static class HelpText
     public const string Usage =
         """
         Usage: tunnel2 http <port | host:port | url> [flags]
+               tunnel2 start [--config tunnels.yml] [flags]
                tunnel2 --dev-session-id GUID --backend-host H --backend-port P --tunnel-host H --tunnel-port P [flags]
         Run 'tunnel2 --help' for the flags.
         """;
@@ -28,6 +29,7 @@ internal static class HelpText
 
         Usage:
           tunnel2 http <port | host:port | url> [flags]
+          tunnel2 start [--config tunnels.yml] [flags]     several tunnels at once, from a file
 
         Examples:
           tunnel2 http 3000
@@ -36,7 +38,7 @@ internal static class HelpText
           TUNNEL2_TOKEN=… tunnel2 http 3000 --server tunnel.example.com
 
         What to forward to:
-          3000 or :3000           http://127.0.0.1:3000
+          3000 or :3000           http://127.0.0.1:3000, and [::1]:3000 where nothing listens there
           host:3000, [::1]:3000   http on another host
           http://host:3000/base   with a path: /base goes before the path of every request (/a becomes /base/a)
           https://host:8443       the service is spoken to over TLS
@@ -59,8 +61,26 @@ internal static class HelpText
           --exit-on-failure       end with exit code 4 when the server cannot be reached, instead of trying again
           --verbose               a line for every request and every attempt to connect
           --json                  one JSON object per line instead of text
+          --config FILE           the file of 'start' (default: TUNNEL2_CONFIG, then tunnels.yml)
           --version               print the version
           -h, -?, --help          print this text
+
+        A file of tunnels has the flags' names as keys, for all tunnels or for one:
+          server: tunnel.example.com
+          tunnels:
+            - name: web
+              upstream: 3000
+              host-header: rewrite
+            - name: api
+              upstream: http://127.0.0.1:8080/base
+
+        Environment variables, for what neither a flag nor the file says:
+          TUNNEL2_SERVER, TUNNEL2_TOKEN, TUNNEL2_HOST_HEADER, TUNNEL2_UPLINKS      as the flags
+          TUNNEL2_NAME, TUNNEL2_UPSTREAM                                           with 'http' alone
+          TUNNEL2_EXIT_ON_FAILURE, TUNNEL2_VERBOSE, TUNNEL2_JSON                   1 or true, 0 or false
+          TUNNEL2_CONFIG                                                           the file of 'start'
+          TUNNEL2_ALLOW_PLAINTEXT   1: the token may leave this machine unencrypted
+          TUNNEL2_ENGINE            auto, event-loop or portable
 
         The older form:
           tunnel2 --dev-session-id GUID --backend-host H --backend-port P --tunnel-host H --tunnel-port P [flags]

@@ -89,6 +89,9 @@ public sealed class ProxyEntryOptions
     /// <summary>Limits on how long ProxyEntry and agents wait.</summary>
     public TimeoutOptions Timeouts { get; } = new();
 
+    /// <summary>The access log.</summary>
+    public AccessLogOptions AccessLog { get; } = new();
+
     /// <summary>Limits on how many requests wait for agents that are away.</summary>
     public ParkingOptions Parking { get; } = new();
 

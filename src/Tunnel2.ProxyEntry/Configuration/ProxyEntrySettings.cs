@@ -74,6 +74,9 @@ internal sealed record ProxyEntrySettings
     /// <summary>How long a body may stand still; <see cref="Timeout.InfiniteTimeSpan"/> when off.</summary>
     public required TimeSpan BodyIdleTimeout { get; init; }
 
+    /// <summary>Which requests are logged, how and where.</summary>
+    public AccessLogSettings AccessLog { get; init; } = AccessLogSettings.Off;
+
     /// <summary>How long a request waits for the agent of a known name; zero when it does not.</summary>
     public TimeSpan ParkTimeout { get; init; } = TimeSpan.FromSeconds(5);
 

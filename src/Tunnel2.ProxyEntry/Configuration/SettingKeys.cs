@@ -106,6 +106,7 @@ internal static class SettingKeys
         Switch(RelayAllowRemote, (o, v) => o.Relay.AllowRemote = v),
         Number(HubMaxConnections, (o, v) => o.Hub.MaxConnections = v),
         Number(HubConnectionsPerAddress, (o, v) => o.Hub.ConnectionsPerAddress = v),
+        .. AccessLogKeys.All,
     ];
 
     /// <summary>The keys under <c>Agents:&lt;id&gt;</c>.</summary>

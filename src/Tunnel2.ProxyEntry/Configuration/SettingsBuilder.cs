@@ -61,6 +61,7 @@ internal sealed partial class SettingsBuilder
         CheckVisitorLimits();
         var trustedProxies = CheckTrustedProxies();
         var relay = CheckLive();
+        var accessLog = AccessLogKeys.Check(_options.AccessLog, Report);
 
         if (_errors.Count > 0 || uplink is null || admin is null)
         {
@@ -91,6 +92,7 @@ internal sealed partial class SettingsBuilder
             BackendConnectTimeout = _options.Timeouts.BackendConnect,
             BackendHeadersTimeout = _options.Timeouts.BackendHeaders,
             BodyIdleTimeout = _options.Timeouts.BodyIdle,
+            AccessLog = accessLog,
             ParkTimeout = OffIsZero(_options.Timeouts.Park),
             ParkedPerName = _options.Parking.PerName,
             ParkedTotal = _options.Parking.Total,

@@ -62,6 +62,12 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2110, LogLevel.Error, "Visitor's connection {ConnectionId} failed by a fault of ProxyEntry")]
     public static partial void ConnectionFault(ILogger logger, string connectionId, Exception exception);
 
+    [LoggerMessage(2120, LogLevel.Warning, "The access log cannot be written to {Sink}: {Reason}. Its lines are lost until it can; requests are not affected")]
+    public static partial void AccessLogFailed(ILogger logger, string sink, string reason);
+
+    [LoggerMessage(2121, LogLevel.Information, "The access log is written to {Sink} again; {Lines} lines were lost")]
+    public static partial void AccessLogWorksAgain(ILogger logger, string sink, long lines);
+
     [LoggerMessage(2200, LogLevel.Information, "Listening for visitors on {EndPoint}")]
     public static partial void ListeningForVisitors(ILogger logger, string endPoint);
 

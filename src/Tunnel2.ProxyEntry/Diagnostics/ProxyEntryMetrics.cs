@@ -39,6 +39,7 @@ internal sealed class ProxyEntryMetrics
     private readonly UpDownCounter<long> _activeSessions;
     private readonly Counter<long> _rejectedSessions;
     private readonly Histogram<double> _sessionDuration;
+    private readonly Counter<long> _accessLogDropped;
 
     public ProxyEntryMetrics(IMeterFactory factory)
     {
@@ -56,6 +57,7 @@ internal sealed class ProxyEntryMetrics
         _rejectedSessions = meter.CreateCounter<long>("tunnel2.entry.sessions.rejected", "{session}", "Agents turned away.");
         _sessionDuration = meter.CreateHistogram(
             "tunnel2.entry.session.duration", "s", "How long sessions lasted, by the reason of their end.", advice: _sessionBuckets);
+        _accessLogDropped = meter.CreateCounter<long>("tunnel2.entry.access_log.dropped", "{line}", "Lines of the access log that were lost, by the reason.");
     }
 
     /// <summary>A stream was opened; <see cref="StreamEnded"/> must follow exactly once.</summary>
@@ -119,6 +121,11 @@ internal sealed class ProxyEntryMetrics
         _activeSessions.Add(-1);
         _sessionDuration.Record(duration.TotalSeconds, new KeyValuePair<string, object?>("error.type", reason));
     }
+
+    /// <summary>Lines of the access log were lost.</summary>
+    /// <param name="lines">How many.</param>
+    /// <param name="reason"><c>full</c>: the writer was too slow; <c>unwritable</c>: the file or output took none.</param>
+    public void AccessLogDropped(long lines, string reason) => _accessLogDropped.Add(lines, new KeyValuePair<string, object?>("error.type", reason));
 
     /// <summary>An agent was turned away.</summary>
     /// <param name="reason">Why: one of a small fixed set, never free text.</param>

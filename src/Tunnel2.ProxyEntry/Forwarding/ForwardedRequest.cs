@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
@@ -20,6 +21,8 @@ internal sealed class ForwardedRequest
     private ProxyError? _cutBy;
     private long _lastProgress;
     private int _phase;
+    private long _startedAt;
+    private long _headAt;
 
     /// <summary>Neighbours in the watchdog's list; its lock guards them.</summary>
     public ForwardedRequest? Next { get; set; }
@@ -48,6 +51,30 @@ internal sealed class ForwardedRequest
 
     /// <summary>The status of the response, or 0.</summary>
     public int Status { get; set; }
+
+    /// <summary>Who serves the request, or null while or because that is not known.</summary>
+    public EntrySession? Session { get; set; }
+
+    /// <summary>What ProxyEntry itself failed the request with, or null.</summary>
+    public ProxyError? Error { get; set; }
+
+    /// <summary>The stream that carried the request; the default value when none did.</summary>
+    public StreamId StreamId
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return _id;
+            }
+        }
+    }
+
+    /// <summary>The position of the stream's uplink among those of its session when the stream was opened; -1 when there was none.</summary>
+    public int UplinkIndex { get; private set; } = -1;
+
+    /// <summary>From the request to the final head of its response, or null when none came.</summary>
+    public TimeSpan? FirstByte => _headAt == 0 ? null : Stopwatch.GetElapsedTime(_startedAt, _headAt);
 
     /// <summary>Where the visitor expects a 100: who says it, and when.</summary>
     public ContinueTurn? Continue { get; set; }
@@ -89,12 +116,18 @@ internal sealed class ForwardedRequest
         BytesSent = 0;
         ResponseLeft = DeclaredLength.None;
         Status = 0;
+        Session = null;
+        Error = null;
+        UplinkIndex = -1;
+        _startedAt = Stopwatch.GetTimestamp();
+        _headAt = 0;
         Continue = null;
         CutWith = null;
         Touch();
         lock (_gate)
         {
             _use++;
+            _id = default;
             _cutBy = null;
         }
     }
@@ -109,12 +142,21 @@ internal sealed class ForwardedRequest
         Interlocked.CompareExchange(ref _phase, (int)ForwardPhase.Head, (int)ForwardPhase.Upload);
     }
 
+    /// <summary>The final head of the response has come.</summary>
+    public void HeadArrived(int status)
+    {
+        Status = status;
+        _headAt = Stopwatch.GetTimestamp();
+    }
+
     /// <summary>Cancelled when the session is about to end in order; see <see cref="EntrySession.Leaving"/>.</summary>
     public CancellationToken SessionLeaving { get; private set; }
 
     public void Attach(TunnelStream stream, EntrySession session)
     {
+        Session = session;
         SessionLeaving = session.Leaving;
+        UplinkIndex = FindUplink(stream);
         lock (_gate)
         {
             _stream = stream;
@@ -158,6 +200,20 @@ internal sealed class ForwardedRequest
         // Outside the gate: whoever waits on the stream may continue right here.
         stream?.ResetIf(id, reason, detail);
         exchange?.Abort();
+    }
+
+    private int FindUplink(TunnelStream stream)
+    {
+        var uplinks = Session?.Tunnel.Uplinks;
+        for (var i = 0; i < uplinks?.Count; i++)
+        {
+            if (ReferenceEquals(uplinks[i], stream.Uplink))
+            {
+                return i;
+            }
+        }
+
+        return -1;
     }
 }
 

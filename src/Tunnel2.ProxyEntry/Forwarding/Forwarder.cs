@@ -3,6 +3,7 @@ using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.AccessLog;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Live;
@@ -25,17 +26,26 @@ internal sealed class Forwarder : IForwarder
     private readonly ForwardWatchdog _watchdog;
     private readonly ProxyEntryMetrics _metrics;
     private readonly RequestPublisher _live;
+    private readonly RequestAccessLog _accessLog;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
 
     public Forwarder(
-        PatientOpener opener, ResponsePump responses, ForwardWatchdog watchdog, ProxyEntryMetrics metrics, RequestPublisher live, TimeProvider timeProvider, ILogger<Forwarder> logger)
+        PatientOpener opener,
+        ResponsePump responses,
+        ForwardWatchdog watchdog,
+        ProxyEntryMetrics metrics,
+        RequestPublisher live,
+        RequestAccessLog accessLog,
+        TimeProvider timeProvider,
+        ILogger<Forwarder> logger)
     {
         _opener = opener;
         _responses = responses;
         _watchdog = watchdog;
         _metrics = metrics;
         _live = live;
+        _accessLog = accessLog;
         _timeProvider = timeProvider;
         _logger = logger;
     }
@@ -61,8 +71,16 @@ internal sealed class Forwarder : IForwarder
         _metrics.BytesReceived(request.BytesReceived);
         _metrics.BytesSent(request.BytesSent);
         var ended = _timeProvider.GetTimestamp();
-        _metrics.RequestEnded(outcome, request.Status, _timeProvider.GetElapsedTime(started, ended));
+        var elapsed = _timeProvider.GetElapsedTime(started, ended);
+        _metrics.RequestEnded(outcome, request.Status, elapsed);
         _live.RequestEnded(exchange, request, outcome, ended);
+        if (_accessLog.IsOn)
+        {
+            _accessLog.RequestEnded(exchange, request, outcome, elapsed);
+        }
+
+        // An idle visitor's connection must not keep a session that has ended.
+        request.Session = null;
     }
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
@@ -79,6 +97,7 @@ internal sealed class Forwarder : IForwarder
             opened = await _opener.WaitAsync(exchange, opened).ConfigureAwait(false);
         }
 
+        request.Session = opened.Session;
         if (opened.Error is { } refused)
         {
             return await FailAsync(exchange, request, refused, opened.Session?.Name ?? exchange.Authority).ConfigureAwait(false);
@@ -199,6 +218,8 @@ internal sealed class Forwarder : IForwarder
         {
             return RequestOutcome.VisitorAborted;
         }
+
+        request.Error = error;
 
         // Bytes of a body that were written cannot be taken back, sent or not: no other answer may follow them.
         if (exchange.HasResponseStarted || request.BytesSent > 0)

@@ -216,7 +216,7 @@ internal sealed class ResponsePump
         }
 
         isWebSocket = upgraded && IsWebSocket(head);
-        request.Status = head.Status;
+        request.HeadArrived(head.Status);
         request.Trace.MarkResponseHead();
         request.ResponseLeft = exchange.ResponseMayHaveBody ? length : DeclaredLength.None;
         return HeadOutcome.Final;

@@ -39,6 +39,25 @@ internal abstract class VisitorExchange
     /// <summary>An id for log lines. May cost something: only for failures.</summary>
     public abstract string RequestId { get; }
 
+    /// <summary>
+    /// What a trusted proxy in front says about where the request came from (<c>X-Forwarded-For</c>); null when there is none, or the peer is
+    /// not trusted. For the access log.
+    /// </summary>
+    public virtual string? ForwardedFor => null;
+
+    /// <summary>
+    /// Writes <see cref="RequestId"/>, as much of it as fits. For every request when the access log is on: a front overrides it where it can
+    /// do that without making the string.
+    /// </summary>
+    /// <returns>How many characters were written.</returns>
+    public virtual int WriteRequestId(Span<char> destination)
+    {
+        var id = RequestId;
+        var length = Math.Min(id.Length, destination.Length);
+        id.AsSpan(0, length).CopyTo(destination);
+        return length;
+    }
+
     /// <summary>Whether a visitor whose body turned out to be broken can be told so, because its connection has not ended.</summary>
     public virtual bool CanAnswerBrokenBody => true;
 

@@ -1,5 +1,6 @@
 using Microsoft.Extensions.DependencyInjection.Extensions;
 using Tunnel2.Multiplexing.Heartbeat;
+using Tunnel2.ProxyEntry.AccessLog;
 using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
@@ -49,6 +50,7 @@ internal static class CoreServices
         services.AddSingleton<PatientOpener>();
         services.AddSingleton<ForwardWatchdog>();
         services.AddSingleton<ResponsePump>();
+        services.AddSingleton<RequestAccessLog>();
         services.AddSingleton<Forwarder>();
         services.AddSingleton<IForwarder>(static provider => provider.GetRequiredService<Forwarder>());
         services.AddSingleton<ConnectionSweep>();

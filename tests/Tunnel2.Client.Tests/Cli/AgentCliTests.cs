@@ -79,6 +79,50 @@ public sealed class AgentCliTests : IDisposable
         Assert.StartsWith("Usage: tunnel2 http ", lines[1], StringComparison.Ordinal);
     }
 
+    [Theory]
+    [InlineData(3, 0, 3)]
+    [InlineData(0, 4, 4)]
+    public async Task One_tunnel_that_fails_does_not_end_the_others(int webExitCode, int apiExitCode, int exitCode)
+    {
+        string path = Path.GetTempFileName();
+        await File.WriteAllTextAsync(path, "tunnels:\n- name: web\n  upstream: 3000\n- name: api\n  upstream: 3001\n", TestContext.Current.CancellationToken);
+        var webHasEnded = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+
+        int result = await RunAsync($"start --config {path}", async (options, events, _) =>
+        {
+            if (options.Name == "web")
+            {
+                webHasEnded.SetResult();
+                return webExitCode;
+            }
+
+            await webHasEnded.Task;
+            events.Ready(["http://127.0.0.1:12000"], options.Upstream);
+            events.Stopped();
+            return apiExitCode;
+        });
+
+        File.Delete(path);
+        Assert.Equal(exitCode, result);
+        Assert.Equal("Forwarding http://127.0.0.1:12000 -> http://127.0.0.1:3001\n[api] Stopped\n", _output.ToString());
+    }
+
+    [Fact]
+    public async Task Mistakes_of_a_file_are_a_line_each()
+    {
+        string path = Path.GetTempFileName();
+        await File.WriteAllTextAsync(path, "srver: a\ntunnels:\n- upstream: x\n", TestContext.Current.CancellationToken);
+
+        int exitCode = await RunAsync($"start --config {path}", static (_, _, _) => throw new InvalidOperationException("must not run"));
+
+        File.Delete(path);
+        Assert.Equal(2, exitCode);
+        string[] lines = _error.ToString().Split('\n');
+        Assert.Equal($"tunnel2: {path}:1: 'srver' is not a key here, did you mean 'server'?", lines[0]);
+        Assert.StartsWith($"tunnel2: {path}:3: upstream: ", lines[1], StringComparison.Ordinal);
+        Assert.StartsWith("Usage: ", lines[2], StringComparison.Ordinal);
+    }
+
     [Fact]
     public async Task A_fault_of_the_agent_gives_1_and_says_so()
     {

@@ -12,7 +12,7 @@ public sealed class AgentOptionsParserTests
         AgentOptions options = Accepted(_minimal);
 
         Assert.Equal(new ServerEndpoint("127.0.0.1", 12001), options.Server);
-        Assert.Equal(new BackendTarget(false, "127.0.0.1", 3000), options.Upstream);
+        Assert.Equal(new BackendTarget(false, "127.0.0.1", 3000) { TriesIPv6Loopback = true }, options.Upstream);
         Assert.Null(options.Token);
         Assert.True(options.Uplinks.IsAuto);
         Assert.Equal(HostHeaderPolicy.Keep, options.HostHeader);

@@ -65,7 +65,7 @@ public sealed class HumanEventFormatterTests
                 _refused.Message,
                 "Trying again until the server takes the session",
                 "Forwarding http://a.localhost -> http://127.0.0.1:3000",
-                "Connection to the server lost after 1:02:03: reset by peer",
+                "Disconnected after 1 h 2 min: reset by peer",
                 "Trying again until the server takes the session",
                 _refused.Message,
             ],
@@ -142,6 +142,65 @@ public sealed class HumanEventFormatterTests
                 new RequestCompletedEvent(
                     _time,
                     new RequestSummary("POST", "/b", 0, TimeSpan.FromMilliseconds(20), 7, 0, "connection refused"))));
+
+    [Fact]
+    public async Task A_request_that_failed_names_the_leg() =>
+        Assert.Equal(
+            ["10:11:12.345 GET / - 1.0 ms, 0 B in, 0 B out: backend: connection refused"],
+            await LinesOf(
+                true,
+                resolves: true,
+                new RequestCompletedEvent(
+                    _time, new RequestSummary("GET", "/", 0, TimeSpan.FromMilliseconds(1), 0, 0, "connection refused", "backend"))));
+
+    [Fact]
+    public async Task A_backend_that_is_down_and_back_has_a_line_each_time() =>
+        Assert.Equal(
+            ["Nothing listens at http://127.0.0.1:3000", "The service at http://127.0.0.1:3000 can be reached now"],
+            await LinesOf(
+                false,
+                resolves: true,
+                new BackendUnreachableEvent(_time, _upstream, "Nothing listens at http://127.0.0.1:3000"),
+                new BackendReachableEvent(_time, _upstream)));
+
+    [Theory]
+    [InlineData(12.34, "12.3 s")]
+    [InlineData(59.9, "59.9 s")]
+    [InlineData(65, "1 min 5 s")]
+    [InlineData(100_000, "27 h 46 min")]
+    public async Task A_loss_says_how_long_the_connection_lived(double seconds, string words) =>
+        Assert.Equal(
+            [$"Disconnected after {words}: The server closed the connection."],
+            await LinesOf(
+                false, resolves: true, new ConnectionEndedEvent(_time, ConnectionEnd.Lost("The server closed the connection.", TimeSpan.FromSeconds(seconds)))));
+
+    [Fact]
+    public async Task Of_several_tunnels_each_has_its_own_memory_and_its_name_before_its_lines()
+    {
+        var byTunnel = new[] { "web", "api" }.ToDictionary(
+            static name => name,
+            static name => (IAgentEventFormatter)new HumanEventFormatter(ServerEndpoint.Default, false, static (_, _) => Task.FromResult(true), $"[{name}] "));
+        var formatter = new TunnelsEventFormatter(byTunnel, byTunnel["web"]);
+        using var output = new StringWriter { NewLine = "\n" };
+        foreach (string tunnel in byTunnel.Keys)
+        {
+            for (int attempt = 0; attempt < 2; attempt++)
+            {
+                await formatter.WriteAsync(new ConnectingEvent(_time, ServerEndpoint.Default) { Tunnel = tunnel }, output, TestContext.Current.CancellationToken);
+            }
+
+            await formatter.WriteAsync(Ready($"http://{tunnel}.localhost") with { Tunnel = tunnel }, output, TestContext.Current.CancellationToken);
+        }
+
+        Assert.Equal(
+            [
+                "[web] Connecting to 127.0.0.1:12001",
+                "Forwarding http://web.localhost -> http://127.0.0.1:3000",
+                "[api] Connecting to 127.0.0.1:12001",
+                "Forwarding http://api.localhost -> http://127.0.0.1:3000",
+            ],
+            output.ToString().Split('\n', StringSplitOptions.RemoveEmptyEntries));
+    }
 
     [Fact]
     public async Task Text_from_the_network_cannot_steer_the_terminal()

@@ -26,6 +26,32 @@ public sealed class JsonEventFormatterTests
             """{"event":"ready","time":"2026-11-21T10:11:12.345+00:00","server":"127.0.0.1:12001","urls":["http://web.localhost:12000"],"upstream":"http://127.0.0.1:3000","try":"curl -H 'Host: web.localhost' http://127.0.0.1:12000/"}""",
             await LineOf(new ReadyEvent(_time, ["http://web.localhost:12000"], new BackendTarget(false, "127.0.0.1", 3000))));
 
+    [Fact]
+    public async Task The_tunnel_stands_in_every_line_where_it_is_known() =>
+        Assert.Equal(
+            """{"event":"stopped","time":"2026-11-21T10:11:12.345+00:00","tunnel":"web"}""",
+            await LineOf(new StoppedEvent(_time) { Tunnel = "web" }));
+
+    [Fact]
+    public async Task A_backend_that_is_down_and_back_has_an_event_each_time()
+    {
+        var upstream = new BackendTarget(false, "127.0.0.1", 3000);
+        Assert.Equal(
+            """{"event":"backend_unreachable","time":"2026-11-21T10:11:12.345+00:00","upstream":"http://127.0.0.1:3000","message":"Nothing listens."}""",
+            await LineOf(new BackendUnreachableEvent(_time, upstream, "Nothing listens.")));
+        Assert.Equal(
+            """{"event":"backend_reachable","time":"2026-11-21T10:11:12.345+00:00","upstream":"http://127.0.0.1:3000"}""",
+            await LineOf(new BackendReachableEvent(_time, upstream)));
+    }
+
+    [Fact]
+    public async Task A_request_that_failed_names_leg_and_error()
+    {
+        string line = await LineOf(new RequestCompletedEvent(
+            _time, new RequestSummary("GET", "/", 0, TimeSpan.FromMilliseconds(1), 0, 0, "connection refused", "backend")));
+        Assert.Contains("\"leg\":\"backend\",\"error\":\"connection refused\"", line, StringComparison.Ordinal);
+    }
+
     public static TheoryData<string, string> Ends => new()
     {
         { "unreachable", "refused" },

@@ -22,6 +22,12 @@ internal sealed class AgentEventLog : IAgentEvents
 
     public AsyncCounter StoppedCount { get; } = new("stops");
 
+    public AsyncCounter BackendUnreachableCount { get; } = new("backends that are down");
+
+    public AsyncCounter BackendReachableCount { get; } = new("backends that are back");
+
+    public string? BackendMessage { get; private set; }
+
     public AsyncCounter RequestCount { get; } = new("requests told by the agent");
 
     public IReadOnlyList<string> PublicUrls { get; private set; } = [];
@@ -53,6 +59,14 @@ internal sealed class AgentEventLog : IAgentEvents
     public void Draining() => DrainingCount.Increment();
 
     public void Stopped() => StoppedCount.Increment();
+
+    public void BackendUnreachable(BackendTarget upstream, string message)
+    {
+        BackendMessage = message;
+        BackendUnreachableCount.Increment();
+    }
+
+    public void BackendReachable(BackendTarget upstream) => BackendReachableCount.Increment();
 
     public void RequestCompleted(RequestSummary request)
     {

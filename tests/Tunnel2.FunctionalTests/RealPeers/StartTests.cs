@@ -123,7 +123,7 @@ public sealed class StartTests(SharedTunnels tunnels)
         var (exitCode, output) = await Shell.FinishAsync(agent);
 
         Assert.Equal(4, exitCode);
-        Assert.Contains($"Something else than a Tunnel2 server answers at 127.0.0.1:{port}.", output, StringComparison.Ordinal);
+        Assert.Contains($"Something else than a Tunnel2 server answers at 127.0.0.1:{port}{(isPublicPort ? ". It is the server's public port" : ": an HTTP server")}", output, StringComparison.Ordinal);
     }
 
     [Fact]

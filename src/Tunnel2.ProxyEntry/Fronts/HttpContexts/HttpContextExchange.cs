@@ -1,8 +1,10 @@
 using System.Buffers;
+using System.Globalization;
 using System.IO.Pipelines;
 using System.Net;
 using System.Runtime.CompilerServices;
 using Microsoft.AspNetCore.Http.Features;
+using Microsoft.AspNetCore.Server.Kestrel.Core.Features;
 using Microsoft.Extensions.Primitives;
 using Tunnel2.Http1;
 using Tunnel2.Protocol.Headers;
@@ -31,6 +33,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     private string _authority = "";
     private ProxyError? _fault;
     private bool _hasBody;
+    private int _requests;
 
     public HttpContextExchange(DefaultHttpContext http, ProxyEntrySettings settings)
     {
@@ -65,6 +68,23 @@ internal sealed class HttpContextExchange : VisitorExchange
     /// <inheritdoc/>
     public override string RequestId => _http.TraceIdentifier;
 
+    /// <inheritdoc/>
+    public override string? ForwardedFor
+    {
+        get
+        {
+            var given = _http.Request.Headers["X-Forwarded-For"];
+            return given.Count > 0 && !_settings.TrustedProxies.IsEmpty && _settings.TrustedProxies.Contains(_address!.Address) ? given.ToString() : null;
+        }
+    }
+
+    /// <summary>The same as <see cref="RequestId"/>, without making the string.</summary>
+    public override int WriteRequestId(Span<char> destination)
+    {
+        var number = _http.Features.Get<IHttp2StreamIdFeature>()?.StreamId ?? _requests;
+        return destination.TryWrite(CultureInfo.InvariantCulture, $"{_http.Connection.Id}:{number:X8}", out var length) ? length : 0;
+    }
+
     /// <summary>A body of known length has no framing to break: if it does not come whole, nobody is there any more.</summary>
     public override bool CanAnswerBrokenBody => _http.Request.ContentLength is null;
 
@@ -91,6 +111,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     /// <summary>Takes up the request that the context holds now.</summary>
     public void Begin()
     {
+        _requests++;
         var features = _http.Features;
         var request = features.GetRequiredFeature<IHttpRequestFeature>();
         _address ??= new VisitorAddress(_http.Connection.RemoteIpAddress);

@@ -1,0 +1,48 @@
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Reconnect;
+
+namespace Tunnel2.Client.Core.Console;
+
+/// <summary>Turns what is told into events, each with the time at which it happened. Thread-safe as far as <see cref="Post"/> is.</summary>
+internal abstract class AgentEventSource : IAgentEvents
+{
+    private readonly TimeProvider _time;
+
+    protected AgentEventSource(TimeProvider time, bool wantsRequests)
+    {
+        _time = time;
+        WantsRequests = wantsRequests;
+    }
+
+    /// <inheritdoc/>
+    public bool WantsRequests { get; }
+
+    protected DateTimeOffset Now => _time.GetUtcNow();
+
+    public void Connecting(ServerEndpoint server) => Post(new ConnectingEvent(Now, server));
+
+    public void Ready(IReadOnlyList<string> publicUrls, BackendTarget upstream) => Post(new ReadyEvent(Now, publicUrls, upstream));
+
+    public void ConnectionEnded(ConnectionEnd end) => Post(new ConnectionEndedEvent(Now, end));
+
+    public void Reconnecting(TimeSpan delay) => Post(new ReconnectingEvent(Now, delay));
+
+    public void Draining() => Post(new DrainingEvent(Now));
+
+    public void Stopped() => Post(new StoppedEvent(Now));
+
+    public void BackendUnreachable(BackendTarget upstream, string message) => Post(new BackendUnreachableEvent(Now, upstream, message));
+
+    public void BackendReachable(BackendTarget upstream) => Post(new BackendReachableEvent(Now, upstream));
+
+    public void RequestCompleted(RequestSummary request)
+    {
+        if (WantsRequests)
+        {
+            Post(new RequestCompletedEvent(Now, request));
+        }
+    }
+
+    /// <summary>Passes an event on, without waiting.</summary>
+    public abstract void Post(AgentEvent agentEvent);
+}

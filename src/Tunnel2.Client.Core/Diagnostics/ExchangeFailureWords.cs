@@ -1,0 +1,45 @@
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Protocol.Errors;
+
+namespace Tunnel2.Client.Core.Diagnostics;
+
+/// <summary>The words for a request that failed: which part of the way, and what happened there.</summary>
+internal static class ExchangeFailureWords
+{
+    /// <summary>For what the agent itself reset a stream with.</summary>
+    public static (string Leg, string Error) For(StreamResetReason reason, StreamResetDetail detail) => reason switch
+    {
+        StreamResetReason.Cancel => ("visitor", "left before the end"),
+        StreamResetReason.VisitorProtocol => ("visitor", detail == StreamResetDetail.HeadTooLarge ? "request head too large" : "broke HTTP"),
+        StreamResetReason.BackendConnect or StreamResetReason.BackendTimeout or StreamResetReason.BackendProtocol => ("backend", OfBackend(detail)),
+        StreamResetReason.Refused => ("agent", detail == StreamResetDetail.TooManyStreams ? "too many requests at once" : "is stopping"),
+        _ => ("agent", "a fault of the agent itself"),
+    };
+
+    /// <summary>For a stream that was cut from elsewhere; null when it was not.</summary>
+    public static (string Leg, string Error)? For(StreamFailure failure) => failure.Kind switch
+    {
+        StreamFailureKind.None => null,
+        StreamFailureKind.PeerReset when failure.Reason is StreamResetReason.None => null,
+        StreamFailureKind.PeerReset => ("visitor", failure.Reason == StreamResetReason.VisitorProtocol ? "broke HTTP" : "left before the end"),
+        StreamFailureKind.UplinkLost => ("uplink", "lost before the end"),
+        _ => For(failure.Reason, failure.Detail),
+    };
+
+    private static string OfBackend(StreamResetDetail detail) => detail switch
+    {
+        StreamResetDetail.ConnectionRefused => "connection refused",
+        StreamResetDetail.NameNotResolved => "host name not found (DNS)",
+        StreamResetDetail.ConnectTimeout => "no connection in time",
+        StreamResetDetail.Unreachable => "no route to its host",
+        StreamResetDetail.TlsFailed => "TLS handshake failed",
+        StreamResetDetail.ClosedBeforeResponse => "closed the connection before it answered",
+        StreamResetDetail.ClosedInBody => "closed the connection in the middle of its answer",
+        StreamResetDetail.MalformedHead => "its answer is not HTTP",
+        StreamResetDetail.HeadTooLarge => "head too large",
+        StreamResetDetail.MalformedBody => "its chunked body is malformed",
+        StreamResetDetail.UnexpectedUpgrade => "switched protocols without being asked",
+        StreamResetDetail.BodyIdle => "the body stood still for too long",
+        _ => "broke HTTP",
+    };
+}

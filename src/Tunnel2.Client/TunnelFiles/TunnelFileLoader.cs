@@ -1,0 +1,78 @@
+using Tunnel2.Client.CommandLine;
+using Tunnel2.Client.Core.Configuration;
+
+namespace Tunnel2.Client.TunnelFiles;
+
+/// <summary>
+/// Makes the options of all tunnels of a file. What the command line says goes first, then the tunnel, then the top of the file, then the
+/// environment.
+/// </summary>
+internal static class TunnelFileLoader
+{
+    /// <summary>Judges a file as a whole.</summary>
+    /// <param name="path">The file, as mistakes shall call it.</param>
+    /// <param name="text">What is in it.</param>
+    /// <param name="flags">The values of the command line.</param>
+    /// <param name="environment">Gives the value of an environment variable, or null.</param>
+    /// <returns>The options, or all that is wrong, a line each.</returns>
+    public static (IReadOnlyList<AgentOptions> Tunnels, IReadOnlyList<string> Mistakes) Load(
+        string path, string text, AgentOptionsInput flags, Func<string, string?> environment)
+    {
+        TunnelFile file = TunnelFileReader.Read(text);
+        var mistakes = file.Mistakes.Select(mistake => (mistake.Line, Text: $"{path}:{mistake.Line}: {mistake.Message}")).ToList();
+        var tunnels = new List<AgentOptions>();
+        var names = new Dictionary<string, int>(StringComparer.OrdinalIgnoreCase);
+        foreach (TunnelFileSection tunnel in file.Tunnels)
+        {
+            AgentOptionsInput input = Fill(path, flags, tunnel, file.Top);
+            input = EnvironmentFallback.Apply(input, environment, EnvironmentScope.AllTunnels, out IReadOnlyList<string> wrong);
+            mistakes.AddRange(wrong.Select(static mistake => (0, mistake)));
+
+            // The parser would say how it is done on the command line.
+            if (input.Upstream is null)
+            {
+                mistakes.Add((tunnel.Line, $"{path}:{tunnel.Line}: the tunnel lacks its upstream: a port, host:port or URL"));
+                input = input with { Upstream = "1" };
+            }
+
+            AgentOptionsParseResult result = AgentOptionsParser.Parse(input);
+            mistakes.AddRange(result.Mistakes.Select(mistake => (LineOf(mistake, path), mistake.ToString())));
+            if (input.Name is { } name && !names.TryAdd(name, tunnel.Line))
+            {
+                int line = tunnel.Values.First(static pair => pair.Key.Name == "name").Value.Line;
+                mistakes.Add((line, $"{path}:{line}: name: '{name}' is the name of the tunnel of line {names[name]} already"));
+            }
+
+            if (result.Options is not null)
+            {
+                tunnels.Add(result.Options);
+            }
+        }
+
+        // A mistake at the top or in the environment was found once for each tunnel.
+        return mistakes.Count == 0 ? (tunnels, []) : ([], [.. mistakes.OrderBy(static mistake => mistake.Line).Select(static mistake => mistake.Text).Distinct()]);
+    }
+
+    private static AgentOptionsInput Fill(string path, AgentOptionsInput flags, params ReadOnlySpan<TunnelFileSection> sections)
+    {
+        AgentOptionsInput input = flags;
+        var origins = new Dictionary<string, string>();
+        foreach (TunnelFileSection section in sections)
+        {
+            foreach ((TunnelFileKey key, TunnelFileValue value) in section.Values)
+            {
+                if (key.Get(input) is null)
+                {
+                    input = key.Set(input, value.Text);
+                    origins[key.Flag] = $"{path}:{value.Line}: {key.Name}";
+                }
+            }
+        }
+
+        return input with { Origins = origins };
+    }
+
+    /// <summary>The line that a mistake begins with, to bring them into the file's order; 0 for those of elsewhere.</summary>
+    private static int LineOf(OptionMistake mistake, string path) =>
+        mistake.Flag.StartsWith(path + ":", StringComparison.Ordinal) && int.TryParse(mistake.Flag[(path.Length + 1)..].Split(':')[0], out int line) ? line : 0;
+}

@@ -1,0 +1,120 @@
+using System.Net;
+using System.Runtime.CompilerServices;
+using Tunnel2.Protocol.Frames;
+using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Errors;
+
+namespace Tunnel2.ProxyEntry.AccessLog;
+
+/// <summary>
+/// One finished request, of fixed size and without references, so that it can be written in place into a ring that was allocated once.
+/// Texts that are longer than their place are cut.
+/// </summary>
+internal struct AccessLogRecord
+{
+    /// <summary>When the request ended, UTC.</summary>
+    public long EndedTicks;
+
+    /// <summary>From the request's head to its end, in ticks of 100 ns.</summary>
+    public long DurationTicks;
+
+    /// <summary>From the request's head to the head of its response, in ticks of 100 ns; -1 when none came.</summary>
+    public long FirstByteTicks;
+
+    /// <summary>Body bytes from the visitor.</summary>
+    public long BytesIn;
+
+    /// <summary>Body bytes to the visitor.</summary>
+    public long BytesOut;
+
+    /// <summary>The stream that carried it.</summary>
+    public StreamId Stream;
+
+    /// <summary>The first four bytes of the session's id, as logs show it; meaningless without <see cref="HasSession"/>.</summary>
+    public uint Session;
+
+    /// <summary>The status that was sent, or 0.</summary>
+    public int Status;
+
+    public RequestOutcome Outcome;
+
+    /// <summary>What the tunnel failed it with; meaningless without <see cref="HasError"/>.</summary>
+    public ProxyError Error;
+
+    public short UplinkIndex;
+
+    /// <summary>Whether a session was found. Otherwise <see cref="Name"/> is the Host that was asked for.</summary>
+    public bool HasSession;
+
+    public bool HasError;
+
+    /// <summary>Whether the path did not fit.</summary>
+    public bool IsPathCut;
+
+    /// <summary>0 when it is not known, 4 or 16.</summary>
+    public byte AddressLength;
+
+    public byte NameLength;
+    public byte MethodLength;
+    public byte RequestIdLength;
+    public byte ForwardedForLength;
+    public short PathLength;
+    public Bytes16 Address;
+    public Bytes64 Name;
+    public Bytes16 Method;
+    public Bytes48 RequestId;
+    public Bytes64 ForwardedFor;
+    public Bytes384 Path;
+
+    /// <summary>Sets the address, an IPv4 address in its short form whatever the socket was.</summary>
+    public void SetAddress(IPAddress? address)
+    {
+        AddressLength = 0;
+        if (address is not null && address.TryWriteBytes(Address, out var length))
+        {
+            if (length == 16 && address.IsIPv4MappedToIPv6)
+            {
+                ((Span<byte>)Address)[12..].CopyTo(Address);
+                length = 4;
+            }
+
+            AddressLength = (byte)length;
+        }
+    }
+
+    /// <summary>The address as an object; for the writer's thread.</summary>
+    public readonly IPAddress? GetAddress() => AddressLength == 0 ? null : new IPAddress(((ReadOnlySpan<byte>)Address)[..AddressLength]);
+
+    /// <summary>Copies characters, which stand for bytes (Latin-1), as many as fit.</summary>
+    /// <returns>How many.</returns>
+    public static int Copy(ReadOnlySpan<char> text, Span<byte> destination)
+    {
+        var length = Math.Min(text.Length, destination.Length);
+        System.Text.Encoding.Latin1.GetBytes(text[..length], destination);
+        return length;
+    }
+
+    [InlineArray(16)]
+    internal struct Bytes16
+    {
+        private byte _first;
+    }
+
+    [InlineArray(48)]
+    internal struct Bytes48
+    {
+        private byte _first;
+    }
+
+    [InlineArray(64)]
+    internal struct Bytes64
+    {
+        private byte _first;
+    }
+
+    [InlineArray(384)]
+    internal struct Bytes384
+    {
+        private byte _first;
+    }
+}

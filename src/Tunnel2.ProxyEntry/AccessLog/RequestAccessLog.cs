@@ -1,0 +1,118 @@
+using System.Buffers.Binary;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Forwarding;
+
+namespace Tunnel2.ProxyEntry.AccessLog;
+
+/// <summary>
+/// Takes note of each finished request and has it written by a thread of its own. Never blocks and allocates nothing on the caller's thread;
+/// what there is no room for is dropped and counted. Thread-safe.
+/// </summary>
+internal sealed class RequestAccessLog : IDisposable
+{
+    /// <summary>Records that may wait: about 5 MB, only when the log is on.</summary>
+    private const int RingCapacity = 8192;
+
+    private readonly AccessLogSettings _settings;
+    private readonly ProxyEntryMetrics _metrics;
+    private readonly TimeProvider _timeProvider;
+    private readonly AccessLogRing? _ring;
+    private readonly AccessLogWriter? _writer;
+    private readonly ulong _sampleBelow;
+
+    public RequestAccessLog(ProxyEntrySettings settings, ProxyEntryMetrics metrics, TimeProvider timeProvider, ILogger<RequestAccessLog> logger)
+        : this(settings.AccessLog, CreateSink, RingCapacity, metrics, timeProvider, logger)
+    {
+    }
+
+    /// <summary>For tests: with a sink and a capacity of their choice.</summary>
+    internal RequestAccessLog(
+        AccessLogSettings settings, Func<AccessLogSettings, IAccessLogSink> createSink, int capacity, ProxyEntryMetrics metrics, TimeProvider timeProvider, ILogger logger)
+    {
+        _settings = settings;
+        _metrics = metrics;
+        _timeProvider = timeProvider;
+        if (settings.Mode == AccessLogMode.Off)
+        {
+            return;
+        }
+
+        _sampleBelow = settings.SampleRate >= 1 ? ulong.MaxValue : (ulong)(settings.SampleRate * ulong.MaxValue);
+        _ring = new AccessLogRing(capacity);
+        _writer = new AccessLogWriter(_ring, CreateFormatter(settings), createSink(settings), metrics, timeProvider, logger);
+    }
+
+    /// <summary>Whether any request is logged. Ask before <see cref="RequestEnded"/>.</summary>
+    public bool IsOn => _ring is not null;
+
+    /// <summary>Takes note of a request that has ended, if it is one of those that are logged.</summary>
+    /// <param name="exchange">The request.</param>
+    /// <param name="request">What became of it.</param>
+    /// <param name="outcome">How it ended.</param>
+    /// <param name="duration">From its head to its end.</param>
+    public void RequestEnded(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome, TimeSpan duration)
+    {
+        if (_ring is not { } ring || (request.Error is null && !IsSampled()))
+        {
+            return;
+        }
+
+        // Everything that belongs to others is asked before a slot is claimed: from there to the end nothing can fail.
+        var now = _timeProvider.GetUtcNow().UtcTicks;
+        var target = exchange.Target.AsSpan();
+        var query = target.IndexOf('?');
+        var path = query < 0 || _settings.IncludesQuery ? target : target[..query];
+        var method = exchange.Method;
+        var session = request.Session;
+        var name = session is null ? exchange.Authority : session.Name;
+        var address = exchange.RemoteAddress;
+        var forwardedFor = exchange.ForwardedFor;
+        Span<char> requestId = stackalloc char[48];
+        requestId = requestId[..exchange.WriteRequestId(requestId)];
+        var stream = request.StreamId;
+        if (!ring.TryClaim(out var position))
+        {
+            _writer!.Dropped();
+            _metrics.AccessLogDropped(1, "full");
+            return;
+        }
+
+        ref var record = ref ring.At(position);
+        record.EndedTicks = now;
+        record.DurationTicks = duration.Ticks;
+        record.FirstByteTicks = request.FirstByte?.Ticks ?? -1;
+        record.BytesIn = request.BytesReceived;
+        record.BytesOut = request.BytesSent;
+        record.Stream = stream;
+        record.HasSession = session is not null;
+        record.Session = session is null ? 0 : BinaryPrimitives.ReadUInt32BigEndian(session.SessionId.Span);
+        record.UplinkIndex = (short)request.UplinkIndex;
+        record.Status = request.Status;
+        record.Outcome = outcome;
+        record.HasError = request.Error is not null;
+        record.Error = request.Error.GetValueOrDefault();
+        record.SetAddress(address);
+        record.NameLength = (byte)AccessLogRecord.Copy(name, record.Name);
+        record.MethodLength = (byte)AccessLogRecord.Copy(method, record.Method);
+        record.RequestIdLength = (byte)AccessLogRecord.Copy(requestId, record.RequestId);
+        record.ForwardedForLength = (byte)AccessLogRecord.Copy(forwardedFor, record.ForwardedFor);
+        record.PathLength = (short)AccessLogRecord.Copy(path, record.Path);
+        record.IsPathCut = record.PathLength < path.Length;
+        ring.Publish(position);
+        _writer!.Published();
+    }
+
+    /// <summary>Writes what waits, for a short while at most.</summary>
+    public void Dispose() => _writer?.Dispose();
+
+    private bool IsSampled() => _sampleBelow == ulong.MaxValue || (ulong)Random.Shared.NextInt64() << 1 < _sampleBelow;
+
+    private static IAccessLogSink CreateSink(AccessLogSettings settings) => settings.FilePath is null
+        ? new StreamAccessLogSink(Console.OpenStandardOutput())
+        : new RotatingFileSink(settings.FilePath, settings.MaxFileBytes, settings.MaxFiles);
+
+    private static IAccessLogFormatter CreateFormatter(AccessLogSettings settings) => settings.Format == AccessLogFormat.Json
+        ? new JsonAccessLogFormatter(settings.Mode == AccessLogMode.Sampled ? settings.SampleRate : null)
+        : new TextAccessLogFormatter();
+}

@@ -1,0 +1,75 @@
+using Tunnel2.Client.CommandLine;
+using Tunnel2.Client.Core.Configuration;
+
+namespace Tunnel2.Client.Tests.Cli;
+
+public sealed class EnvironmentTests
+{
+    private const string OlderForm = "--dev-session-id 6f9619ff-8b86-d011-b42d-00c04fc964ff --backend-port 3000";
+
+    private static CommandLineResult Parse(string line, params (string Name, string Value)[] environment) =>
+        new AgentCommandLine().Parse(line.Split(' '), name => environment.FirstOrDefault(variable => variable.Name == name).Value);
+
+    [Fact]
+    public void Variables_stand_in_for_flags()
+    {
+        AgentOptions options = Parse(
+            "http",
+            ("TUNNEL2_UPSTREAM", "box:3000"), ("TUNNEL2_NAME", "web"), ("TUNNEL2_HOST_HEADER", "rewrite"), ("TUNNEL2_UPLINKS", "3"),
+            ("TUNNEL2_EXIT_ON_FAILURE", "yes"), ("TUNNEL2_VERBOSE", "TRUE"), ("TUNNEL2_JSON", "1")).Options!;
+
+        Assert.Equal("http://box:3000", options.Upstream.ToString());
+        Assert.Equal("web", options.Name);
+        Assert.Equal("rewrite", options.HostHeader.ToString());
+        Assert.Equal(3, options.Uplinks.Count);
+        Assert.True(options is { ExitOnFailure: true, Verbose: true, Json: true });
+    }
+
+    [Fact]
+    public void Flags_go_before_variables()
+    {
+        AgentOptions options = Parse(
+            "http 1 --url flag.example.com --host-header keep --uplinks auto",
+            ("TUNNEL2_UPSTREAM", "2"), ("TUNNEL2_NAME", "variable"), ("TUNNEL2_HOST_HEADER", "rewrite"), ("TUNNEL2_UPLINKS", "3"), ("TUNNEL2_JSON", "0")).Options!;
+
+        Assert.Equal("http://127.0.0.1:1", options.Upstream.ToString());
+        Assert.Equal("flag", options.Name);
+        Assert.Equal("keep", options.HostHeader.ToString());
+        Assert.True(options.Uplinks.IsAuto);
+        Assert.False(options.Json);
+    }
+
+    [Fact]
+    public void The_older_form_has_its_own_name_and_upstream() =>
+        Assert.Equal("http://127.0.0.1:3000", Parse(OlderForm, ("TUNNEL2_NAME", "web"), ("TUNNEL2_UPSTREAM", "9")).Options!.Upstream.ToString());
+
+    [Theory]
+    [InlineData("TUNNEL2_NAME", "-", "TUNNEL2_NAME: '-' is not a name")]
+    [InlineData("TUNNEL2_UPLINKS", "99", "TUNNEL2_UPLINKS: '99' is not auto or a number")]
+    [InlineData("TUNNEL2_VERBOSE", "loud", "TUNNEL2_VERBOSE: is neither true nor false")]
+    [InlineData("TUNNEL2_ENGINE", "fast", "TUNNEL2_ENGINE: is not an engine; use auto, event-loop or portable")]
+    public void A_mistake_names_the_variable(string name, string value, string mistake) =>
+        Assert.StartsWith(mistake, Parse("http 3000", (name, value)).Mistake, StringComparison.Ordinal);
+
+    [Theory]
+    [InlineData("TUNNEL2_NAME")]
+    [InlineData("TUNNEL2_ENGINE")]
+    [InlineData("TUNNEL2_JSON")]
+    public void An_empty_variable_is_none(string name) => Assert.NotNull(Parse("http 3000", (name, "")).Options);
+
+    [Fact]
+    public void Help_names_every_variable()
+    {
+        string[] variables =
+        [
+            "TUNNEL2_SERVER", "TUNNEL2_TOKEN", "TUNNEL2_UPSTREAM", "TUNNEL2_NAME", "TUNNEL2_HOST_HEADER", "TUNNEL2_UPLINKS", "TUNNEL2_EXIT_ON_FAILURE",
+            "TUNNEL2_VERBOSE", "TUNNEL2_JSON", "TUNNEL2_CONFIG", "TUNNEL2_ALLOW_PLAINTEXT", "TUNNEL2_ENGINE",
+        ];
+
+        Assert.All(variables, static name => Assert.Contains(name, HelpText.Help, StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public void A_misspelt_flag_gets_a_suggestion() =>
+        Assert.Equal("--nmae: unknown flag, did you mean --name?", Parse("http 3000 --nmae web").Mistake);
+}

@@ -1,0 +1,159 @@
+using Tunnel2.Client.CommandLine;
+using Tunnel2.Client.Core.Configuration;
+
+namespace Tunnel2.Client.Tests.TunnelFiles;
+
+public sealed class TunnelFileTests
+{
+    private static CommandLineResult Parse(string file, string flags = "", params (string Name, string Value)[] environment) =>
+        new AgentCommandLine().Parse(
+            $"start {flags}".Split(' ', StringSplitOptions.RemoveEmptyEntries),
+            name => environment.FirstOrDefault(variable => variable.Name == name).Value,
+            path => path == "tunnels.yml" ? file : throw new FileNotFoundException($"Could not find file '{path}'."));
+
+    private static IReadOnlyList<AgentOptions> Accepted(string file, string flags = "", params (string Name, string Value)[] environment)
+    {
+        CommandLineResult result = Parse(file, flags, environment);
+        Assert.Null(result.Mistake);
+        return result.Tunnels;
+    }
+
+    private static string[] Mistakes(string file, string flags = "", params (string Name, string Value)[] environment)
+    {
+        CommandLineResult result = Parse(file, flags, environment);
+        Assert.Equal(CommandLineRequest.Mistake, result.Request);
+        return result.Mistake!.Split('\n');
+    }
+
+    [Fact]
+    public void Every_tunnel_has_its_own_values_and_those_of_the_top()
+    {
+        IReadOnlyList<AgentOptions> tunnels = Accepted(
+            """
+            # the team's server
+            server: tunnel.example.com:7000
+            token: t0k
+            uplinks: 2
+            verbose: true
+            json: false
+            tunnels:
+              - name: web
+                upstream: 3000
+                host-header: rewrite
+              - name: api
+                upstream: http://127.0.0.1:8080/base
+                token: other
+                uplinks: auto
+            """);
+
+        Assert.Equal(["web", "api"], tunnels.Select(static options => options.Name));
+        Assert.Equal(["http://127.0.0.1:3000", "http://127.0.0.1:8080/base"], tunnels.Select(static options => options.Upstream.ToString()));
+        Assert.Equal(["rewrite", "keep"], tunnels.Select(static options => options.HostHeader.ToString()));
+        Assert.Equal(["t0k", "other"], tunnels.Select(static options => options.Token));
+        Assert.Equal(["2", "auto"], tunnels.Select(static options => options.Uplinks.ToString()));
+        Assert.All(tunnels, static options => Assert.Equal("tunnel.example.com:7000", options.Server.ToString()));
+        Assert.All(tunnels, static options => Assert.True(options is { Verbose: true, Json: false }));
+        Assert.NotEqual(tunnels[0].InstanceKey.ToArray(), tunnels[1].InstanceKey.ToArray());
+    }
+
+    [Fact]
+    public void A_tunnel_without_a_name_gets_a_random_one() =>
+        Assert.Matches("^[a-z0-9]{10}$", Accepted("tunnels:\n- upstream: 3000").Single().Name);
+
+    [Fact]
+    public void The_command_line_goes_before_the_file_and_the_file_before_the_environment()
+    {
+        const string File = "server: file:1\ntoken: file\ntunnels:\n- upstream: 3000\n";
+        (string, string)[] environment = [("TUNNEL2_SERVER", "environment:1"), ("TUNNEL2_TOKEN", "environment"), ("TUNNEL2_HOST_HEADER", "rewrite")];
+
+        AgentOptions options = Accepted(File, "--server flag:1 --json", environment).Single();
+
+        Assert.Equal("flag:1", options.Server.ToString());
+        Assert.Equal("file", options.Token);
+        Assert.Equal("rewrite", options.HostHeader.ToString());
+        Assert.True(options.Json);
+    }
+
+    [Fact]
+    public void Names_and_upstreams_of_the_environment_do_not_hold_for_a_file()
+    {
+        IReadOnlyList<AgentOptions> tunnels = Accepted(
+            "tunnels:\n- upstream: 3000\n- upstream: 3001\n", "", ("TUNNEL2_NAME", "web"), ("TUNNEL2_UPSTREAM", "9"));
+
+        Assert.DoesNotContain(tunnels, static options => options.Name == "web");
+    }
+
+    [Fact]
+    public void Every_mistake_is_told_with_its_line()
+    {
+        Assert.Equal(
+            [
+                "TUNNEL2_VERBOSE: is neither true nor false",
+                "tunnels.yml:1: server: 'tunnel.example.com:x' lacks",
+                "tunnels.yml:2: 'tokn' is not a key here, did you mean 'token'?",
+                "tunnels.yml:3: json: is neither true nor false",
+                "tunnels.yml:5: name: 'W' is not a name",
+                "tunnels.yml:6: upstream: '70000' is not a port (1 to 65535)",
+                "tunnels.yml:7: 'host_header' is not a key here, did you mean 'host-header'?",
+                "tunnels.yml:8: the tunnel lacks its upstream: a port, host:port or URL",
+                "tunnels.yml:9: json: belongs to the top of the file, for all tunnels",
+                "tunnels.yml:12: uplinks: lacks its value",
+                "tunnels.yml:13: name: 'api' is the name of the tunnel of line 8 already",
+            ],
+            Mistakes(
+                """
+                server: tunnel.example.com:x
+                tokn: s3cret
+                json: perhaps
+                tunnels:
+                  - name: W
+                    upstream: 70000
+                    host_header: rewrite
+                  - name: api
+                    json: true
+
+                  - upstream: 3000
+                    uplinks:
+                    name: api
+                """,
+                "",
+                ("TUNNEL2_VERBOSE", "loud")).Select(static mistake => mistake.Replace("'x' is not a port (1 to 65535)", "'tunnel.example.com:x' lacks", StringComparison.Ordinal).Split(": 3 to 50")[0]));
+    }
+
+    [Fact]
+    public void No_secret_is_repeated() =>
+        Assert.DoesNotContain("s3cret", string.Join('\n', Mistakes("token: s3cret with spaces\ntokn: s3cret\ntunnels:\n- upstream: 3000\n")), StringComparison.Ordinal);
+
+    [Theory]
+    [InlineData("", "tunnels.yml:1: there is no 'tunnels:'")]
+    [InlineData("just words", "tunnels.yml:1: there is no 'tunnels:'")]
+    [InlineData("server: a:1", "tunnels.yml:1: there is no 'tunnels:'")]
+    [InlineData("tunnels:", "tunnels.yml:1: tunnels: has no list below it")]
+    [InlineData("tunnels: []", "tunnels.yml:1: tunnels: has no list below it")]
+    [InlineData("tunnels:\n  web:\n    upstream: 3000", "tunnels.yml:2: tunnels: has no list below it")]
+    [InlineData("tunnels:\n- 3000", "tunnels.yml:2: a tunnel is written as")]
+    [InlineData("tunnels:\n- upstream: [1, 2]", "tunnels.yml:2: upstream: takes one value")]
+    [InlineData("name: web\ntunnels:\n- upstream: 1", "tunnels.yml:1: name: belongs below a tunnel")]
+    [InlineData("server: a:1\nserver: b:1\ntunnels:\n- upstream: 1", "tunnels.yml:2: is not YAML: ")]
+    [InlineData("tunnels:\n\t- upstream: 3000", "tunnels.yml:1: is not YAML: While scanning")]
+    [InlineData("tunnels: \"open", "tunnels.yml:1: is not YAML: ")]
+    [InlineData("tunnels:\n- upstream: *nowhere", "tunnels.yml:1: is not YAML: The anchor 'nowhere'")]
+    [InlineData("tunnels:\n- upstream: 1\n---\ntunnels: []", "tunnels.yml:4: a second document")]
+    public void A_file_of_another_form_is_told_where(string file, string mistake) =>
+        Assert.StartsWith(mistake, Mistakes(file)[0], StringComparison.Ordinal);
+
+    [Fact]
+    public void A_file_that_is_not_there_is_told_by_its_name()
+    {
+        Assert.StartsWith("other.yml: cannot be read: ", Mistakes("", "--config other.yml")[0], StringComparison.Ordinal);
+        Assert.StartsWith("third.yml: cannot be read: ", Mistakes("", "", ("TUNNEL2_CONFIG", "third.yml"))[0], StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("--name web", "--name: cannot go with 'start'")]
+    [InlineData("--url web.example.com", "--url: cannot go with 'start'")]
+    [InlineData("--backend-port 1", "--backend-port: belongs to the older form and cannot go with 'start'")]
+    [InlineData("web", "'start' takes its tunnels from the file")]
+    public void What_belongs_into_the_file_cannot_be_a_flag(string flags, string mistake) =>
+        Assert.StartsWith(mistake, Mistakes("tunnels:\n- upstream: 1\n", flags)[0], StringComparison.Ordinal);
+}

@@ -1,0 +1,88 @@
+using System.Text.Json;
+using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.FunctionalTests.Processes;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.FunctionalTests.AccessLog;
+
+public sealed class AccessLogTests : IDisposable
+{
+    private readonly TemporaryFolder _folder = new();
+
+    private string FilePath => _folder["access.log"];
+
+    [Fact]
+    public Task Every_request_has_its_line_with_what_became_of_it() => TunnelFixture.RunAsync(
+        async tunnel =>
+        {
+            await tunnel.ExchangeAsync("/bytes/1000?secret=1");
+            await tunnel.ExchangeAsync("/status/404", "DELETE");
+            await tunnel.ExchangeAsync("/", host: "nobody.example");
+
+            var lines = await ReadLinesAsync(3);
+
+            Assert.Equal("web", Text(lines[0], "name"));
+            Assert.Equal("127.0.0.1", Text(lines[0], "visitor"));
+            Assert.Equal("/bytes/1000", Text(lines[0], "path"));
+            Assert.Equal(200, lines[0].GetProperty("status").GetInt32());
+            Assert.Equal(1000, lines[0].GetProperty("bytes_out").GetInt64());
+            Assert.InRange(lines[0].GetProperty("ttfb_ms").GetDouble(), 0.001, lines[0].GetProperty("duration_ms").GetDouble());
+            Assert.Equal(tunnel.Entry.Session.DisplayId, Text(lines[0], "session"));
+            Assert.Equal(0, lines[0].GetProperty("uplink").GetInt32());
+            Assert.Equal("DELETE", Text(lines[1], "method"));
+            Assert.Equal(404, lines[1].GetProperty("status").GetInt32());
+            Assert.Equal("completed", Text(lines[1], "outcome"));
+            Assert.Equal("nobody.example", Text(lines[2], "host"));
+            Assert.Equal("unknown-host", Text(lines[2], "error"));
+            Assert.Equal("error", Text(lines[2], "outcome"));
+        },
+        Setup());
+
+    [Fact]
+    public Task A_request_that_failed_has_the_id_of_its_log_line() => TunnelFixture.RunAsync(
+        FreePort.Next(),
+        async tunnel =>
+        {
+            await using var visitor = await tunnel.ConnectAsync();
+            for (var i = 0; i < 2; i++)
+            {
+                await visitor.ExchangeAsync("/", TunnelFixture.Host);
+            }
+
+            var lines = await ReadLinesAsync(2);
+
+            var told = tunnel.Entry.Log.All.Where(static line => line.EventId == 2100).Select(static line => line.Text).ToArray();
+            Assert.Equal(2, told.Length);
+            Assert.All(lines, line => Assert.Contains(told, text => text.Contains(Text(line, "request_id"), StringComparison.Ordinal)));
+            Assert.All(lines, static line => Assert.Equal("backend-refused", Text(line, "error")));
+            Assert.NotEqual(Text(lines[0], "request_id"), Text(lines[1], "request_id"));
+        },
+        Setup());
+
+    [Fact]
+    public Task A_disk_that_is_full_disturbs_no_request() => TunnelFixture.RunAsync(
+        async tunnel =>
+        {
+            Assert.SkipUnless(File.Exists("/dev/full"), "Needs /dev/full (Linux).");
+            for (var i = 0; i < 20; i++)
+            {
+                Assert.Equal(200, (await tunnel.ExchangeAsync("/bytes/10")).Head.StatusCode);
+            }
+
+            await WaitSignal.UntilAsync(() => tunnel.Entry.Log.All.Any(static line => line.EventId == 2120), "the failure is told");
+            Assert.Single(tunnel.Entry.Log.All, static line => line.EventId == 2120);
+        },
+        new TunnelSetup { Settings = ["AccessLog:Mode=full", "AccessLog:Path=/dev/full"] });
+
+    public void Dispose() => _folder.Dispose();
+
+    private TunnelSetup Setup() => new() { Settings = ["AccessLog:Mode=full", $"AccessLog:Path={FilePath}"] };
+
+    private static string Text(JsonElement line, string member) => line.GetProperty(member).GetString()!;
+
+    private async Task<List<JsonElement>> ReadLinesAsync(int count)
+    {
+        await WaitSignal.UntilAsync(() => File.Exists(FilePath) && File.ReadAllText(FilePath).Count(static c => c == '\n') == count, "the lines are there");
+        return [.. File.ReadLines(FilePath).Select(static line => JsonDocument.Parse(line).RootElement)];
+    }
+}

@@ -1,0 +1,57 @@
+using System.IO.Pipelines;
+using System.Net;
+using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Forwarding;
+
+namespace Tunnel2.ProxyEntry.Tests.AccessLog;
+
+/// <summary>A visitor's exchange of which only what the access log reads is there.</summary>
+internal sealed class SampleExchange : VisitorExchange
+{
+    private static readonly IPAddress _address = IPAddress.Parse("203.0.113.9");
+
+    public override string Method => "GET";
+
+    public override string Authority => "web.localhost:12000";
+
+    public override string Target { get; } = "/path?token=secret";
+
+    public override IPAddress? RemoteAddress => _address;
+
+    public override string RequestId => "0HN:00000001";
+
+    public override bool HasBody => false;
+
+    public override bool ExpectsContinue => false;
+
+    public override bool IsUpgrade => false;
+
+    public override ProxyError? Fault => null;
+
+    public override PipeReader RequestBody => throw new NotSupportedException();
+
+    public override PipeWriter ResponseBody => throw new NotSupportedException();
+
+    public override bool HasResponseStarted => false;
+
+    public override bool ResponseMayHaveBody => true;
+
+    public override CancellationToken VisitorLeft => default;
+
+    public override void WriteRequestBlock(ref HeaderBlockWriter writer, string target) => throw new NotSupportedException();
+
+    public override void SendInterim(scoped in HeaderBlock head) => throw new NotSupportedException();
+
+    public override bool TryStartResponse(scoped in HeaderBlock head) => throw new NotSupportedException();
+
+    public override void SendTrailers(scoped in HeaderBlock trailers) => throw new NotSupportedException();
+
+    public override ValueTask FlushHeadAsync() => throw new NotSupportedException();
+
+    public override Task<Stream> UpgradeAsync() => throw new NotSupportedException();
+
+    public override Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds) => throw new NotSupportedException();
+
+    public override void Abort() => throw new NotSupportedException();
+}
