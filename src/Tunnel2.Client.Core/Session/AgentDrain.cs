@@ -14,14 +14,14 @@ internal sealed class AgentDrain
     /// <summary>Streams that cross the notice are still served: this long at least the session stays.</summary>
     private static readonly TimeSpan _crossing = TimeSpan.FromMilliseconds(100);
 
-    private readonly UplinkConnection _uplink;
+    private readonly UplinkPool _pool;
     private readonly IAgentEvents _events;
     private readonly TimeProvider _timeProvider;
     private readonly TimeSpan _limit;
 
-    public AgentDrain(UplinkConnection uplink, IAgentEvents events, TimeProvider timeProvider, TimeSpan limit)
+    public AgentDrain(UplinkPool pool, IAgentEvents events, TimeProvider timeProvider, TimeSpan limit)
     {
-        _uplink = uplink;
+        _pool = pool;
         _events = events;
         _timeProvider = timeProvider;
         _limit = limit;
@@ -33,15 +33,23 @@ internal sealed class AgentDrain
     private async Task RunAsync()
     {
         _events.Draining();
-        _uplink.SendGoAwayNotice(SessionEndReason.Shutdown, "The agent is stopping.");
+        _pool.StopDialling();
+        foreach (var uplink in _pool.Uplinks)
+        {
+            uplink.SendGoAwayNotice(SessionEndReason.Shutdown, "The agent is stopping.");
+        }
+
         var started = _timeProvider.GetTimestamp();
         await Task.Delay(_crossing, _timeProvider).ConfigureAwait(false);
-        while (_uplink.End is null && _uplink.OpenStreams > 0 && _timeProvider.GetElapsedTime(started) < _limit)
+        while (_pool.Uplinks.Any(static uplink => uplink.End is null && uplink.OpenStreams > 0) && _timeProvider.GetElapsedTime(started) < _limit)
         {
             await Task.Delay(_poll, _timeProvider).ConfigureAwait(false);
         }
 
-        _uplink.RefuseNewStreams();
-        _uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown, Text: "The agent stopped."));
+        foreach (var uplink in _pool.Uplinks)
+        {
+            uplink.RefuseNewStreams();
+            uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown, Text: "The agent stopped."));
+        }
     }
 }

@@ -52,28 +52,12 @@ internal sealed class AgentSession
     /// <param name="stop">Asks to stop: what is under way is finished first.</param>
     public async Task<ConnectionEnd> RunOnceAsync(CancellationToken stop)
     {
-        var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
-        try
+        var (transport, failure) = await ConnectAsync(stop).ConfigureAwait(false);
+        if (transport is null)
         {
-            using var deadline = CancellationTokenSource.CreateLinkedTokenSource(stop);
-            deadline.CancelAfter(_connectTimeout);
-            await socket.ConnectAsync(_options.Server.Host, _options.Server.Port, deadline.Token).ConfigureAwait(false);
-        }
-        catch (Exception exception) when (exception is SocketException or OperationCanceledException)
-        {
-            socket.Dispose();
-            return stop.IsCancellationRequested ? ConnectionEnd.Stopped(TimeSpan.Zero) : ConnectionEnd.Unreachable(ConnectFailure.From(_options.Server, exception));
+            return failure!;
         }
 
-        if (_options.Token is not null && !_options.AllowPlaintextToken && socket.RemoteEndPoint is IPEndPoint { Address: var address } && !IPAddress.IsLoopback(address))
-        {
-            // The uplink is not encrypted: whoever is on the way could read the token and be us.
-            socket.Dispose();
-            return ConnectionEnd.RejectedPermanently(new Rejection(
-                RejectionReason.Other, "token-in-plaintext", "the token would leave this machine unencrypted; TUNNEL2_ALLOW_PLAINTEXT=1 permits it on a network that is private by itself"));
-        }
-
-        var transport = new SocketUplinkTransport(socket);
         try
         {
             return await ShakeHandsAsync(transport, stop).ConfigureAwait(false);
@@ -86,6 +70,33 @@ internal sealed class AgentSession
         {
             await transport.DisposeAsync().ConfigureAwait(false);
         }
+    }
+
+    /// <summary>Dials the server, for a session's first uplink or a further one.</summary>
+    private async Task<(SocketUplinkTransport? Transport, ConnectionEnd? Failure)> ConnectAsync(CancellationToken stop)
+    {
+        var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
+        try
+        {
+            using var deadline = CancellationTokenSource.CreateLinkedTokenSource(stop);
+            deadline.CancelAfter(_connectTimeout);
+            await socket.ConnectAsync(_options.Server.Host, _options.Server.Port, deadline.Token).ConfigureAwait(false);
+        }
+        catch (Exception exception) when (exception is SocketException or OperationCanceledException)
+        {
+            socket.Dispose();
+            return (null, stop.IsCancellationRequested ? ConnectionEnd.Stopped(TimeSpan.Zero) : ConnectionEnd.Unreachable(ConnectFailure.From(_options.Server, exception)));
+        }
+
+        if (_options.Token is not null && !_options.AllowPlaintextToken && socket.RemoteEndPoint is IPEndPoint { Address: var address } && !IPAddress.IsLoopback(address))
+        {
+            // The uplink is not encrypted: whoever is on the way could read the token and be us.
+            socket.Dispose();
+            return (null, ConnectionEnd.RejectedPermanently(new Rejection(
+                RejectionReason.Other, "token-in-plaintext", "the token would leave this machine unencrypted; TUNNEL2_ALLOW_PLAINTEXT=1 permits it on a network that is private by itself")));
+        }
+
+        return (new SocketUplinkTransport(socket), null);
     }
 
     private async Task<ConnectionEnd> ShakeHandsAsync(SocketUplinkTransport transport, CancellationToken stop)
@@ -129,20 +140,21 @@ internal sealed class AgentSession
         _exchanges.Connector.Timeout = welcome.BackendConnectTimeout > TimeSpan.Zero ? welcome.BackendConnectTimeout : BackendConnector.DefaultTimeout;
         var started = _timeProvider.GetTimestamp();
         _serverIsLeaving = false;
-        var uplink = new UplinkConnection(transport, settings, _exchanges.Serve, (_, phase) => OnGoAway(phase));
-        _heartbeat.Add(uplink);
-        try
+        var maxUplinks = (welcome.Capabilities & HandshakeCapabilities.MultipleUplinks) != 0 ? welcome.MaxUplinks : 1;
+        var joiner = new UplinkJoiner(welcome, async give => (await ConnectAsync(give).ConfigureAwait(false)).Transport, _timeProvider);
+        UplinkPool? pool = null;
+        pool = new UplinkPool(
+            _options.Uplinks,
+            maxUplinks,
+            connection => new UplinkConnection(connection, settings, _exchanges.Serve, (uplink, phase) => OnGoAway(phase, pool!.IsRetiring(uplink))),
+            joiner,
+            _heartbeat,
+            _timeProvider);
+        var running = pool.RunAsync(transport, rest);
+        _events.Ready(welcome.PublicUrls, _options.Upstream);
+        using (stop.UnsafeRegister(static state => ((AgentDrain)state!).Begin(), new AgentDrain(pool, _events, _timeProvider, _drainLimit)))
         {
-            var running = uplink.RunAsync(rest);
-            _events.Ready(welcome.PublicUrls, _options.Upstream);
-            using (stop.UnsafeRegister(static state => ((AgentDrain)state!).Begin(), new AgentDrain(uplink, _events, _timeProvider, _drainLimit)))
-            {
-                return Describe(await running.ConfigureAwait(false), _timeProvider.GetElapsedTime(started), stop);
-            }
-        }
-        finally
-        {
-            _heartbeat.Remove(uplink);
+            return Describe(await running.ConfigureAwait(false), _timeProvider.GetElapsedTime(started), stop);
         }
     }
 
@@ -151,13 +163,19 @@ internal sealed class AgentSession
         AgentName = "tunnel2",
         AgentVersion = _version,
         InstanceKey = _options.InstanceKey,
+        Capabilities = HandshakeCapabilities.MultipleUplinks,
         WantedName = _options.Name,
         ProofKind = _options.Token is null ? TokenProofKind.None : TokenProofKind.Bearer,
         Proof = _options.Token is null ? default : Encoding.UTF8.GetBytes(_options.Token),
     };
 
-    private void OnGoAway(GoAwayPhase phase)
+    private void OnGoAway(GoAwayPhase phase, bool isOurWish)
     {
+        if (isOurWish || _serverIsLeaving)
+        {
+            return;
+        }
+
         _serverIsLeaving = true;
         if (phase == GoAwayPhase.Notice)
         {

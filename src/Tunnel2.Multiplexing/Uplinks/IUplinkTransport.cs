@@ -9,6 +9,9 @@ internal interface IUplinkTransport : IAsyncDisposable
     /// <summary>The peer's address, for people; never used for decisions.</summary>
     string RemoteName { get; }
 
+    /// <summary>Segments that had to be sent again so far, as the operating system counts them; 0 where it does not. May cost a system call.</summary>
+    long RetransmittedSegments => 0;
+
     /// <summary>Receives at least one byte.</summary>
     /// <returns>Bytes received; 0 when the peer closed its side in order.</returns>
     /// <exception cref="IOException">The connection failed or was aborted.</exception>

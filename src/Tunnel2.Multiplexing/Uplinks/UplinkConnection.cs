@@ -22,6 +22,7 @@ internal sealed class UplinkConnection
     private readonly UplinkReader _reader;
     private readonly Action<TunnelStream>? _onStream;
     private readonly Action<UplinkConnection, GoAwayPhase>? _onGoAway;
+    private readonly UplinkLiveness _liveness;
     private readonly Lock _poolGate = new();
     private readonly Stack<TunnelStream> _pool = new();
     private readonly Lock _creditGate = new();
@@ -30,6 +31,7 @@ internal sealed class UplinkConnection
     private UplinkEnd? _end;
     private volatile bool _refusing;
     private volatile bool _peerDraining;
+    private volatile bool _peerFinal;
 
     /// <summary>Makes an uplink; <see cref="RunAsync"/> starts it.</summary>
     /// <param name="transport">The connection, behind its handshake. The uplink disposes of it.</param>
@@ -51,6 +53,7 @@ internal sealed class UplinkConnection
         _receiveWindow = new ReceiveWindow(settings.ReceiveUplinkWindow);
         Writer = new UplinkWriter(this, transport);
         _reader = new UplinkReader(this, transport);
+        _liveness = new UplinkLiveness(settings, Writer, _reader);
     }
 
     public UplinkSettings Settings { get; }
@@ -60,6 +63,15 @@ internal sealed class UplinkConnection
     public StreamTable Streams { get; }
 
     public UplinkStatistics Statistics { get; } = new();
+
+    /// <summary>Which of its session's uplinks this is: the lowest number that was free when it came. 0 for one that is no session's.</summary>
+    public int Slot { get; internal set; }
+
+    /// <summary>Called by the heartbeat, about four times a second, for as long as the uplink is stalled. Set before the heartbeat knows the uplink.</summary>
+    public Action<UplinkConnection>? StallObserver { get; set; }
+
+    /// <summary>Segments that the connection had to send again so far; 0 where the transport cannot tell.</summary>
+    public long RetransmittedSegments => _transport.RetransmittedSegments;
 
     /// <summary>The peer's address, for people.</summary>
     public string RemoteName => _transport.RemoteName;
@@ -71,6 +83,13 @@ internal sealed class UplinkConnection
     public bool IsOpenForStreams => End is null && !_peerDraining && !_refusing;
 
     public int OpenStreams => Streams.Count;
+
+    /// <summary>
+    /// Whether bytes are under way and nothing says that they arrive: a send or a PING has waited for longer than
+    /// <see cref="UplinkSettings.StallAfter"/>. It may recover; it is dead only after <see cref="UplinkSettings.DeadAfter"/>.
+    /// </summary>
+    /// <param name="now">A timestamp of the settings' time provider.</param>
+    public bool IsStalled(long now) => _liveness.IsStalled(now);
 
     /// <summary>Bytes granted to the peer that are neither held here nor granted now: for tests of conservation.</summary>
     internal (int Granted, int Held, int Returnable, int Size) ReceiveCredit
@@ -173,7 +192,26 @@ internal sealed class UplinkConnection
     /// <summary>The second step of a drain: from now on new streams are refused.</summary>
     public void RefuseNewStreams() => _refusing = true;
 
-    /// <summary>Called about once a second: pings a silent peer, gives up a dead one.</summary>
+    /// <summary>
+    /// The last step of retiring an uplink that is not needed: streams that still come are refused, and the peer closes the connection when
+    /// no stream is left on it. Until then everything is listened to, so that nothing that crosses is lost.
+    /// </summary>
+    public void SendGoAwayFinal(SessionEndReason reason, string text)
+    {
+        _refusing = true;
+        Writer.ScheduleGoAway(GoAwayPhase.Final, reason, text);
+    }
+
+    /// <summary>Takes back the streams of which nothing has been sent: each fails as lost, and may be tried elsewhere.</summary>
+    public void WithdrawUnsent()
+    {
+        foreach (var stream in Streams.Snapshot())
+        {
+            stream.Withdraw(SessionEndReason.WriteStalled);
+        }
+    }
+
+    /// <summary>Called a few times a second: asks a silent peer for a sign of life, tells of a stall, gives up a dead peer.</summary>
     public void OnHeartbeat()
     {
         var time = Settings.TimeProvider;
@@ -183,8 +221,7 @@ internal sealed class UplinkConnection
             return;
         }
 
-        var silence = time.GetElapsedTime(_reader.LastInbound, now);
-        if (silence > Settings.DeadAfter)
+        if (time.GetElapsedTime(_reader.LastInbound, now) > Settings.DeadAfter)
         {
             TryEnd(new UplinkEnd(SessionEndReason.PeerSilent));
         }
@@ -192,9 +229,18 @@ internal sealed class UplinkConnection
         {
             TryEnd(new UplinkEnd(SessionEndReason.WriteStalled));
         }
-        else if (silence > Settings.PingAfter)
+        else if (_peerFinal && Settings.Role == UplinkRole.Entry && OpenStreams == 0)
         {
-            _reader.SendPing();
+            // The agent has retired the uplink, and its last stream is over.
+            TryEnd(new UplinkEnd(SessionEndReason.PeerGoingAway));
+        }
+        else
+        {
+            _liveness.OnHeartbeat(now);
+            if (StallObserver is { } observer && _liveness.IsStalled(now))
+            {
+                observer(this);
+            }
         }
     }
 
@@ -277,6 +323,7 @@ internal sealed class UplinkConnection
     internal void OnGoAway(GoAwayPhase phase, SessionEndReason reason, string text)
     {
         _peerDraining = true;
+        _peerFinal |= phase == GoAwayPhase.Final;
         if (phase == GoAwayPhase.Final && reason != SessionEndReason.Shutdown)
         {
             TryEnd(new UplinkEnd(reason, ByPeer: true, Text: text));

@@ -45,9 +45,9 @@ internal sealed class UplinkReader
     public long LastInbound => Volatile.Read(ref _lastInbound);
 
     /// <summary>Sends a PING whose answer gives the round trip.</summary>
-    public void SendPing()
+    public void SendPing(long now)
     {
-        _pingSent = (ulong)_time.GetTimestamp();
+        _pingSent = (ulong)now;
         _uplink.Writer.SchedulePing(_pingSent);
     }
 

@@ -30,6 +30,8 @@ internal sealed class UplinkWriter
     private SendCredit _credit;
     private TunnelStream? _first;
     private long _sendStarted;
+    private long _lastStreamSend;
+    private bool _streamsInBatch;
     private volatile bool _closing;
 
     public UplinkWriter(UplinkConnection uplink, IUplinkTransport transport)
@@ -65,6 +67,15 @@ internal sealed class UplinkWriter
             }
         }
     }
+
+    /// <summary>Streams that wait for a turn or for credit of the uplink. May be a moment old.</summary>
+    public int WaitingStreams => _ready.Count + StarvingStreams;
+
+    /// <summary>When frames of streams were sent last, a timestamp of the settings' time provider; 0: never.</summary>
+    public long LastStreamSend => Volatile.Read(ref _lastStreamSend);
+
+    /// <summary>Whether a send is under way.</summary>
+    public bool IsSending => Volatile.Read(ref _sendStarted) != 0;
 
     /// <summary>Queues a stream that has marked itself ready. Never under a lock: the loop may run on this thread.</summary>
     public void Schedule(TunnelStream stream) => _ready.Writer.TryWrite(stream);
@@ -229,6 +240,7 @@ internal sealed class UplinkWriter
     {
         var statistics = _uplink.Statistics;
         var length = _control.CopyTo(batch, out var frames);
+        _streamsInBatch = false;
         if (!closing)
         {
             while (batch.Length - length >= MinimumTurnRoom)
@@ -243,6 +255,7 @@ internal sealed class UplinkWriter
                 var turn = stream.TakeTurn(batch[length..], out var written);
                 length += written;
                 frames += written > 0 ? 1 : 0;
+                _streamsInBatch |= written > 0;
                 if (turn == StreamTurn.Again)
                 {
                     _ready.Writer.TryWrite(stream);
@@ -263,7 +276,13 @@ internal sealed class UplinkWriter
     {
         _uplink.Statistics.BytesSent += bytes.Length;
         _uplink.Statistics.Flushes++;
-        Volatile.Write(ref _sendStarted, Math.Max(1, _uplink.Settings.TimeProvider.GetTimestamp()));
+        var now = Math.Max(1, _uplink.Settings.TimeProvider.GetTimestamp());
+        Volatile.Write(ref _sendStarted, now);
+        if (_streamsInBatch)
+        {
+            Volatile.Write(ref _lastStreamSend, now);
+        }
+
         var send = _transport.SendAsync(bytes);
         if (send.IsCompletedSuccessfully)
         {

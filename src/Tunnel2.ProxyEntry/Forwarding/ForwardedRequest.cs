@@ -18,6 +18,7 @@ internal sealed class ForwardedRequest
     private ProxyError? _cutBy;
     private long _lastProgress;
     private int _phase;
+    private bool _bodyUnwanted;
 
     /// <summary>Neighbours in the watchdog's list; its lock guards them.</summary>
     public ForwardedRequest? Next { get; set; }
@@ -46,6 +47,21 @@ internal sealed class ForwardedRequest
 
     /// <summary>Whether the response has begun, which the request's pump waits for where the visitor expects a 100.</summary>
     public TaskCompletionSource? MayReadBody { get; set; }
+
+    /// <summary>
+    /// Whether nobody wants the rest of the request's body any more: the exchange on its stream is over. Set before the pump is woken.
+    /// </summary>
+    public bool IsBodyUnwanted
+    {
+        get => Volatile.Read(ref _bodyUnwanted);
+        set => Volatile.Write(ref _bodyUnwanted, value);
+    }
+
+    /// <summary>Whether bytes of the request's body have left the visitor's pipe for good, so that another stream could not have them.</summary>
+    public bool IsBodyTaken { get; set; }
+
+    /// <summary>Bytes at the start of the visitor's pipe that were sent and are kept there in case the stream is refused.</summary>
+    public long KeptBody { get; set; }
 
     /// <summary>What ProxyEntry itself cut the request for, or null.</summary>
     public ProxyError? CutBy
@@ -82,12 +98,26 @@ internal sealed class ForwardedRequest
         ResponseLeft = DeclaredLength.None;
         Status = 0;
         MayReadBody = null;
+        IsBodyUnwanted = false;
+        IsBodyTaken = false;
+        KeptBody = 0;
         Touch();
         lock (_gate)
         {
             _use++;
             _cutBy = null;
         }
+    }
+
+    /// <summary>The request goes to another stream, from its beginning.</summary>
+    public void BeginAgain()
+    {
+        Phase = ForwardPhase.Idle;
+        BytesReceived = 0;
+        MayReadBody = null;
+        IsBodyUnwanted = false;
+        KeptBody = 0;
+        Touch();
     }
 
     /// <summary>Something moved.</summary>

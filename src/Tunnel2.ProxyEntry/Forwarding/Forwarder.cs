@@ -1,5 +1,6 @@
 using System.Runtime.CompilerServices;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
@@ -17,6 +18,9 @@ internal sealed class Forwarder
 {
     private const int RequestBlockGuess = 2 * 1024;
     private const int RetryAfterSeconds = 5;
+
+    /// <summary>On how many streams a request is tried in all, while none of them did anything with it.</summary>
+    private const int MaxTries = 4;
 
     private readonly NameResolver _names;
     private readonly ResponsePump _responses;
@@ -59,42 +63,66 @@ internal sealed class Forwarder
         _metrics.RequestEnded(outcome, request.Status, _timeProvider.GetElapsedTime(started));
     }
 
-    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
-    private async ValueTask<RequestOutcome> RouteAsync(VisitorExchange exchange, ForwardedRequest request)
+    private ValueTask<RequestOutcome> RouteAsync(VisitorExchange exchange, ForwardedRequest request)
     {
         var target = exchange.Target;
         EntrySession? session = null;
         var error = exchange.Fault ?? _names.Resolve(exchange.Authority, ref target, out session);
-        if (error is { } refused)
-        {
-            return await FailAsync(exchange, request, refused, session?.Name ?? exchange.Authority).ConfigureAwait(false);
-        }
+        return error is { } refused
+            ? FailAsync(exchange, request, refused, session?.Name ?? exchange.Authority)
+            : TryStreamsAsync(exchange, request, session!, target);
+    }
 
-        var stream = session!.Tunnel.TryOpenStream();
-        if (stream is null)
+    /// <summary>
+    /// Takes the request to one stream, and to another one when nothing was done with it on the first: refused, or lost before a byte of it
+    /// was sent (docs/protocol.md section 8). The visitor does not notice.
+    /// </summary>
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private async ValueTask<RequestOutcome> TryStreamsAsync(VisitorExchange exchange, ForwardedRequest request, EntrySession session, string target)
+    {
+        UplinkConnection? left = null;
+        StreamFailure failure = default;
+        for (var tries = 1; ; tries++)
         {
-            var full = session.Tunnel.Uplinks.Any(static uplink => uplink.IsOpenForStreams);
-            return await FailAsync(exchange, request, full ? ProxyError.StreamLimit : ProxyError.AgentOffline, session.Name).ConfigureAwait(false);
-        }
+            var stream = session.Tunnel.TryOpenStream(except: left);
+            if (stream is null)
+            {
+                var full = session.Tunnel.Uplinks.Any(static uplink => uplink.IsOpenForStreams);
+                var error = !failure.IsNone ? failure.ToProxyError() : full ? ProxyError.StreamLimit : ProxyError.AgentOffline;
+                return await FailAsync(exchange, request, error, session.Name).ConfigureAwait(false);
+            }
 
-        request.Attach(stream);
-        _metrics.StreamStarted();
-        _watchdog.Add(request);
-        try
-        {
-            return await ForwardAsync(exchange, request, stream, session, target).ConfigureAwait(false);
-        }
-        finally
-        {
-            _watchdog.Remove(request);
-            request.Detach();
-            stream.Release();
-            _metrics.StreamEnded();
+            request.Attach(stream);
+            _metrics.StreamStarted();
+            _watchdog.Add(request);
+            try
+            {
+                var outcome = await ForwardAsync(exchange, request, stream, session, target, mayTryAgain: tries < MaxTries).ConfigureAwait(false);
+                if (outcome is { } final)
+                {
+                    RequestBodyPump.DropKept(exchange, request);
+                    return final;
+                }
+
+                left = stream.Uplink;
+                failure = stream.Failure;
+                _metrics.RequestMoved(failure.Kind == StreamFailureKind.PeerReset ? "refused" : "uplink_lost");
+                request.BeginAgain();
+            }
+            finally
+            {
+                _watchdog.Remove(request);
+                request.Detach();
+                stream.Release();
+                _metrics.StreamEnded();
+            }
         }
     }
 
+    /// <returns>Null when nothing was done with the request, so that it may be tried on another stream.</returns>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
-    private async ValueTask<RequestOutcome> ForwardAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession session, string target)
+    private async ValueTask<RequestOutcome?> ForwardAsync(
+        VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession session, string target, bool mayTryAgain)
     {
         var hasMore = exchange.HasBody || exchange.IsUpgrade;
         if (!TrySendHead(exchange, stream, target, end: !hasMore))
@@ -120,6 +148,7 @@ internal sealed class Forwarder
         catch when (requestPump is { IsCompleted: false })
         {
             // A fault of ours: the stream is released all the same, and only once the pump has left it.
+            request.IsBodyUnwanted = true;
             exchange.RequestBody.CancelPendingRead();
             stream.Reset(StreamResetReason.Internal);
             request.MayReadBody?.TrySetResult();
@@ -129,6 +158,7 @@ internal sealed class Forwarder
 
         if (requestPump is { } pump)
         {
+            request.IsBodyUnwanted = true;
             request.MayReadBody?.TrySetResult();
             if (!pump.IsCompleted)
             {
@@ -138,6 +168,11 @@ internal sealed class Forwarder
             }
 
             await pump.ConfigureAwait(false);
+        }
+
+        if (mayTryAgain && end == ResponseEnd.StreamFailed && request.Status == 0 && !request.IsBodyTaken && request.CutBy is null && stream.IsUntouched)
+        {
+            return null;
         }
 
         return end switch

@@ -21,9 +21,9 @@ internal static class RequestBodyPump
             if (request.MayReadBody is { } mayRead)
             {
                 await Task.WhenAny(mayRead.Task, Task.Delay(_continueAnyway, timeProvider)).ConfigureAwait(false);
-                if (request.Status != 0)
+                if (request.Status != 0 || request.IsBodyUnwanted)
                 {
-                    // The final answer came first: the body is not wanted.
+                    // The final answer came first, or the stream has failed: the body is not wanted.
                     return;
                 }
             }
@@ -52,17 +52,34 @@ internal static class RequestBodyPump
             var read = await body.ReadAsync().ConfigureAwait(false);
             if (read.IsCanceled)
             {
-                // Handed back unread: the front still has to drain the body.
+                // Handed back unread: the front still has to drain the body. A cancellation that was meant for an earlier stream of the
+                // request is passed over.
                 body.AdvanceTo(read.Buffer.Start);
-                return;
+                if (request.IsBodyUnwanted)
+                {
+                    return;
+                }
+
+                continue;
             }
 
             request.Touch();
             var buffer = read.Buffer;
             var status = await WriteAsync(stream, buffer, read.IsCompleted).ConfigureAwait(false);
             request.BytesReceived += buffer.Length;
-            body.AdvanceTo(buffer.End);
             request.Touch();
+            if (!request.IsBodyTaken && (status != StreamSendStatus.Sent || read.IsCompleted))
+            {
+                // The whole of the body so far is in this one buffer. It stays there until the exchange is over: another stream may need it.
+                request.KeptBody = buffer.Length;
+                body.AdvanceTo(buffer.Start);
+            }
+            else
+            {
+                request.IsBodyTaken = true;
+                body.AdvanceTo(buffer.End);
+            }
+
             if (status != StreamSendStatus.Sent)
             {
                 return;
@@ -73,6 +90,27 @@ internal static class RequestBodyPump
                 request.RequestSent();
                 return;
             }
+        }
+    }
+
+    /// <summary>The exchange is over, and with it the need for what was kept of its body. Never throws.</summary>
+    public static void DropKept(VisitorExchange exchange, ForwardedRequest request)
+    {
+        if (request.KeptBody == 0)
+        {
+            return;
+        }
+
+        try
+        {
+            if (exchange.RequestBody.TryRead(out var read))
+            {
+                exchange.RequestBody.AdvanceTo(read.Buffer.GetPosition(Math.Min(request.KeptBody, read.Buffer.Length)));
+            }
+        }
+        catch (Exception)
+        {
+            // The visitor has left, and its body with it.
         }
     }
 

@@ -29,6 +29,9 @@ internal static class CoreServices
         services.AddSingleton<PublicAddresses>();
         services.AddSingleton<UplinkHeartbeat>();
         services.AddSingleton<AgentAdmission>();
+        services.AddSingleton<UplinkMetrics>();
+        services.AddSingleton<SessionJoins>();
+        services.AddSingleton<SessionUplinks>();
         services.AddSingleton<UplinkAcceptor>();
         services.AddSingleton<NameResolver>();
         services.AddSingleton<ForwardWatchdog>();

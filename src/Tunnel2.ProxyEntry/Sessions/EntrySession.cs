@@ -1,4 +1,5 @@
 using Tunnel2.Multiplexing.Session;
+using Tunnel2.Multiplexing.Uplinks;
 
 namespace Tunnel2.ProxyEntry.Sessions;
 
@@ -18,6 +19,18 @@ internal sealed class EntrySession
     public required AgentIdentity Identity { get; init; }
 
     public required string AgentVersion { get; init; }
+
+    /// <summary>What the handshake of the first uplink settled; it holds for every uplink of the session.</summary>
+    public UplinkSettings UplinkSettings { get; init; } = new() { Role = UplinkRole.Entry };
+
+    /// <summary>The most uplinks at once.</summary>
+    public int MaxUplinks { get; init; } = 1;
+
+    /// <summary>The registration's number, given by the directory before anybody can join.</summary>
+    public long Epoch { get; set; }
+
+    /// <summary>When the session began, a timestamp of the host's time provider.</summary>
+    public long StartedAt { get; set; }
 
     /// <summary>The session id as logs show it.</summary>
     public string DisplayId => Convert.ToHexStringLower(SessionId.Span[..4]);
