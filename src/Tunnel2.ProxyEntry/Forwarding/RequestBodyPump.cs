@@ -12,6 +12,11 @@ internal static class RequestBodyPump
     /// <summary>A visitor that expects a 100 gets it after this long, when the backend does not care to answer: as any client would go on.</summary>
     private static readonly TimeSpan _continueAnyway = TimeSpan.FromSeconds(1);
 
+    /// <summary>
+    /// The first bytes of a body stay in the visitor's pipe until the response begins: should the stream be refused, another one gets them.
+    /// </summary>
+    private const int KeepLimit = 16 * 1024;
+
     /// <summary>Runs until the body has ended, failed or is not wanted any more. Never throws.</summary>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
     public static async ValueTask RunAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, TimeProvider timeProvider)
@@ -47,14 +52,16 @@ internal static class RequestBodyPump
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
     private static async ValueTask CopyAsync(PipeReader body, ForwardedRequest request, TunnelStream stream)
     {
+        long kept = 0; // bytes at the start of the pipe that have been sent already
         while (true)
         {
             var read = await body.ReadAsync().ConfigureAwait(false);
+            var buffer = read.Buffer;
             if (read.IsCanceled)
             {
                 // Handed back unread: the front still has to drain the body. A cancellation that was meant for an earlier stream of the
                 // request is passed over.
-                body.AdvanceTo(read.Buffer.Start);
+                body.AdvanceTo(buffer.Start);
                 if (request.IsBodyUnwanted)
                 {
                     return;
@@ -64,19 +71,20 @@ internal static class RequestBodyPump
             }
 
             request.Touch();
-            var buffer = read.Buffer;
-            var status = await WriteAsync(stream, buffer, read.IsCompleted).ConfigureAwait(false);
-            request.BytesReceived += buffer.Length;
+            var status = await WriteAsync(stream, buffer.Slice(kept), read.IsCompleted).ConfigureAwait(false);
+            request.BytesReceived += buffer.Length - kept;
             request.Touch();
-            if (!request.IsBodyTaken && (status != StreamSendStatus.Sent || read.IsCompleted))
+            if (!request.IsBodyTaken && (status != StreamSendStatus.Sent || (buffer.Length <= KeepLimit && request.Status == 0)))
             {
-                // The whole of the body so far is in this one buffer. It stays there until the exchange is over: another stream may need it.
-                request.KeptBody = buffer.Length;
-                body.AdvanceTo(buffer.Start);
+                kept = buffer.Length;
+                request.KeptBody = kept;
+                body.AdvanceTo(buffer.Start, buffer.End);
             }
             else
             {
                 request.IsBodyTaken = true;
+                kept = 0;
+                request.KeptBody = 0;
                 body.AdvanceTo(buffer.End);
             }
 
