@@ -8,10 +8,12 @@ namespace Tunnel2.Client;
 internal static class AgentRunnerFactory
 {
     /// <summary>Chooses the engine for the process. The first lines of Main: the runtime reads its switches when the first socket is made.</summary>
-    public static EngineMode PrepareEngine()
+    public static EngineChoice PrepareEngine()
     {
         // A word that is none of the modes is told by nobody here, before there is a console: it means auto.
-        return EngineSetup.Prepare(EngineSetup.TryParse(Environment.GetEnvironmentVariable("TUNNEL2_ENGINE"), out var mode) ? mode : EngineMode.Auto);
+        return EngineSetup.Prepare(
+            EngineSetup.TryParse(Environment.GetEnvironmentVariable("TUNNEL2_ENGINE"), out var mode) ? mode : EngineMode.Auto,
+            EngineSetup.TryParseTransport(Environment.GetEnvironmentVariable("TUNNEL2_TRANSPORT"), out var transport) ? transport : TransportMode.Auto);
     }
 
     public static IAgentRunner Create() => new TunnelAgent(EngineSetup.Start(PrepareEngine()), TimeProvider.System);

@@ -17,8 +17,8 @@ internal static class QuickstartCommand
 
     /// <summary>Runs until a signal, or until one request was answered; gives the exit code.</summary>
     /// <param name="args">The words after the program's name.</param>
-    /// <param name="mode">The engine that the process was prepared for.</param>
-    public static async Task<int> RunAsync(string[] args, EngineMode mode)
+    /// <param name="choice">The engine that the process was prepared for.</param>
+    public static async Task<int> RunAsync(string[] args, EngineChoice choice)
     {
         // Shared by this method and the agent's lines, hence synchronized.
         var output = TextWriter.Synchronized(new StreamWriter(Console.OpenStandardOutput(), new UTF8Encoding(false)) { AutoFlush = true });
@@ -42,7 +42,7 @@ internal static class QuickstartCommand
         using var terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, OnSignal);
         try
         {
-            using var engine = EngineSetup.Start(mode);
+            using var engine = EngineSetup.Start(choice);
             return await RunAsync(arguments, engine, output, error, stop.Token).ConfigureAwait(false);
         }
         catch (OperationCanceledException) when (stop.IsCancellationRequested)

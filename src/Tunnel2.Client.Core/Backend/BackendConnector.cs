@@ -7,6 +7,7 @@ using System.Security.Cryptography.X509Certificates;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Protocol.Errors;
+using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.Client.Core.Backend;
 
@@ -18,11 +19,17 @@ internal sealed class BackendConnector
 
     private readonly BackendTarget _target;
     private readonly BufferPool _buffers;
+    private readonly EpollLoop? _loop;
     private readonly IPAddress? _literal;
     private IPEndPoint? _lastGood;
 
-    public BackendConnector(BackendTarget target, BufferPool buffers)
+    /// <summary>Makes a connector.</summary>
+    /// <param name="target">Where to.</param>
+    /// <param name="buffers">Where connections rent their buffers.</param>
+    /// <param name="loop">The event loop that plain connections live on, or null for sockets of the runtime.</param>
+    public BackendConnector(BackendTarget target, BufferPool buffers, EpollLoop? loop = null)
     {
+        _loop = target.IsHttps ? null : loop;
         _target = target;
         _buffers = buffers;
         _literal = IPAddress.TryParse(target.Host, out var address) ? address : null;
@@ -42,7 +49,13 @@ internal sealed class BackendConnector
         Socket? socket = null;
         try
         {
-            (socket, var error) = await ConnectSocketAsync(deadline.Token).ConfigureAwait(false);
+            var (connected, error) = await ConnectAnyAsync(deadline.Token).ConfigureAwait(false);
+            if (connected is EpollChannel channel)
+            {
+                return (new BackendConnection(new EpollBackendTransport(channel), _buffers), BackendFailure.None);
+            }
+
+            socket = (Socket?)connected;
             if (socket is null)
             {
                 return (null, BackendFailure.FromConnect(error));
@@ -80,7 +93,8 @@ internal sealed class BackendConnector
         }
     }
 
-    private async ValueTask<(Socket? Socket, SocketError Error)> ConnectSocketAsync(CancellationToken cancellationToken)
+    /// <summary>Connects to one of the backend's addresses: a <see cref="Socket"/>, or an <see cref="EpollChannel"/> where there is a loop.</summary>
+    private async ValueTask<(object? Connected, SocketError Error)> ConnectAnyAsync(CancellationToken cancellationToken)
     {
         if (_literal is not null)
         {
@@ -89,10 +103,10 @@ internal sealed class BackendConnector
 
         if (_lastGood is { } lastGood)
         {
-            var (socket, _) = await TryConnectAsync(lastGood, cancellationToken).ConfigureAwait(false);
-            if (socket is not null)
+            var (connected, _) = await TryConnectAsync(lastGood, cancellationToken).ConfigureAwait(false);
+            if (connected is not null)
             {
-                return (socket, SocketError.Success);
+                return (connected, SocketError.Success);
             }
         }
 
@@ -101,19 +115,24 @@ internal sealed class BackendConnector
         foreach (var address in await Dns.GetHostAddressesAsync(_target.Host, cancellationToken).ConfigureAwait(false))
         {
             var endPoint = new IPEndPoint(address, _target.Port);
-            (var socket, error) = await TryConnectAsync(endPoint, cancellationToken).ConfigureAwait(false);
-            if (socket is not null)
+            (var connected, error) = await TryConnectAsync(endPoint, cancellationToken).ConfigureAwait(false);
+            if (connected is not null)
             {
                 _lastGood = endPoint;
-                return (socket, SocketError.Success);
+                return (connected, SocketError.Success);
             }
         }
 
         return (null, error);
     }
 
-    private static async ValueTask<(Socket? Socket, SocketError Error)> TryConnectAsync(IPEndPoint endPoint, CancellationToken cancellationToken)
+    private async ValueTask<(object? Connected, SocketError Error)> TryConnectAsync(IPEndPoint endPoint, CancellationToken cancellationToken)
     {
+        if (_loop is not null)
+        {
+            return await EpollConnector.ConnectAsync(_loop, endPoint, cancellationToken).ConfigureAwait(false);
+        }
+
         var socket = new Socket(endPoint.AddressFamily, SocketType.Stream, ProtocolType.Tcp);
         try
         {

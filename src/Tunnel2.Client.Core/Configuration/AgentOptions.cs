@@ -23,9 +23,12 @@ public sealed record AgentOptions
     /// <summary>The secret that proves who the agent is, or null. Never printed, <see cref="ToString"/> included.</summary>
     public string? Token { get; init; }
 
+    /// <summary>How the uplink is encrypted; null: it is not.</summary>
+    public TlsOptions? Tls { get; init; }
+
     /// <summary>
     /// Whether the token may leave this machine unencrypted, for networks that are private by themselves. Otherwise an agent with a token
-    /// only talks to a server on loopback, as long as the uplink has no TLS.
+    /// only talks to a server on loopback when <see cref="Tls"/> is null.
     /// </summary>
     public bool AllowPlaintextToken { get; init; }
 
@@ -57,6 +60,7 @@ public sealed record AgentOptions
     private bool PrintMembers(StringBuilder builder)
     {
         builder.Append("Server = ").Append(Server)
+            .Append(", Tls = ").Append(Tls is not null)
             .Append(", Name = ").Append(Name)
             .Append(", Token = ").Append(Token is null ? "none" : "(hidden)")
             .Append(", Upstream = ").Append(Upstream)

@@ -27,6 +27,9 @@ public sealed record AgentOptionsInput
     /// <summary>The value of <c>TUNNEL2_ALLOW_PLAINTEXT</c>: <c>1</c> or <c>true</c> permits it, anything else does not.</summary>
     public string? EnvironmentAllowPlaintext { get; init; }
 
+    /// <summary>The flags about TLS, with their environment variables; null: none was given.</summary>
+    public TlsOptionsInput? Tls { get; init; }
+
     /// <summary><c>--uplinks</c>.</summary>
     public string? Uplinks { get; init; }
 

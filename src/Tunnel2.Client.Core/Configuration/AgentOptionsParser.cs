@@ -13,7 +13,8 @@ public static class AgentOptionsParser
         ArgumentNullException.ThrowIfNull(input);
         var mistakes = new List<OptionMistake>();
         BackendTarget? upstream = input.OlderForm is { } older ? ParseOlderUpstream(input, older, mistakes) : ParseUpstream(input, mistakes);
-        ServerEndpoint server = ParseServer(input, mistakes);
+        ServerEndpoint server = ParseServer(input, mistakes, out bool? wantsTls);
+        TlsOptions? tls = TlsOptionsParser.Parse(input.Tls, server, wantsTls, mistakes);
         string? name = ParseName(input, mistakes);
         string? token = ParseToken(input, mistakes);
         UplinkPolicy uplinks = UplinkPolicy.Auto;
@@ -36,6 +37,7 @@ public static class AgentOptionsParser
         var options = new AgentOptions
         {
             AllowPlaintextToken = input.EnvironmentAllowPlaintext is "1" or "true",
+            Tls = tls,
             Upstream = upstream,
             Server = server,
             Name = name ?? AgentName.CreateRandom(),
@@ -81,13 +83,14 @@ public static class AgentOptionsParser
             : null;
     }
 
-    private static ServerEndpoint ParseServer(AgentOptionsInput input, List<OptionMistake> mistakes)
+    private static ServerEndpoint ParseServer(AgentOptionsInput input, List<OptionMistake> mistakes, out bool? wantsTls)
     {
+        wantsTls = null;
         ServerEndpoint server = ServerEndpoint.Default;
         bool isOlder = input.OlderForm is { TunnelHost: not null } or { TunnelPort: not null };
         if (input.Server is { } flag)
         {
-            server = ParseServerText("--server", flag, mistakes);
+            server = ParseServerText("--server", TlsOptionsParser.TakeScheme(flag, out wantsTls), mistakes);
             if (isOlder)
             {
                 Note("--server", "cannot go with --tunnel-host or --tunnel-port", mistakes);
@@ -95,12 +98,13 @@ public static class AgentOptionsParser
         }
         else if (!string.IsNullOrEmpty(input.EnvironmentServer) && input.OlderForm?.TunnelHost is null)
         {
-            server = ParseServerText("TUNNEL2_SERVER", input.EnvironmentServer, mistakes);
+            server = ParseServerText("TUNNEL2_SERVER", TlsOptionsParser.TakeScheme(input.EnvironmentServer, out wantsTls), mistakes);
         }
 
-        if (input.OlderForm?.TunnelHost is { } host && NoteHost("--tunnel-host", host, mistakes))
+        if (input.OlderForm?.TunnelHost is { } tunnelHost)
         {
-            server = server with { Host = WithoutBrackets(host) };
+            string host = TlsOptionsParser.TakeScheme(tunnelHost, out wantsTls);
+            server = NoteHost("--tunnel-host", host, mistakes) ? server with { Host = WithoutBrackets(host) } : server;
         }
 
         return input.OlderForm?.TunnelPort is { } port && ParsePort("--tunnel-port", port, mistakes) is { } number
@@ -112,7 +116,7 @@ public static class AgentOptionsParser
     {
         if (text.Contains("://", StringComparison.Ordinal))
         {
-            Note(flag, $"'{text[..(text.IndexOf("://", StringComparison.Ordinal) + 3)]}' does not belong here; give host or host:port", mistakes);
+            Note(flag, $"'{text[..(text.IndexOf("://", StringComparison.Ordinal) + 3)]}' does not belong here; give host:port, with tls:// or tcp:// in front if it must be", mistakes);
             return ServerEndpoint.Default;
         }
 

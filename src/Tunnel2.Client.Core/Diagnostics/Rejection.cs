@@ -18,6 +18,9 @@ public enum RejectionReason
     /// <summary>Agent and server have no protocol version in common.</summary>
     VersionUnsupported,
 
+    /// <summary>The server speaks TLS, and the agent did not.</summary>
+    TlsRequired,
+
     /// <summary>The server is full or sheds load; worth trying again.</summary>
     Busy,
 }
@@ -35,11 +38,13 @@ public sealed record Rejection(RejectionReason Reason, string Code, string Text)
         {
             string words = Reason switch
             {
-                RejectionReason.Unauthorized => "The server does not accept the token. Check --token or TUNNEL2_TOKEN",
+                RejectionReason.Unauthorized => "The server does not accept the token. Check --token or TUNNEL2_TOKEN, or --client-cert",
                 RejectionReason.NameTaken => "The name is taken by another agent. Choose another with --name",
                 RejectionReason.NameNotAllowed => "The server does not allow this name. Choose another with --name",
                 RejectionReason.VersionUnsupported =>
                     "This tunnel2 and the server have no protocol version in common. Update the older of the two",
+                RejectionReason.TlsRequired =>
+                    "The server expects TLS. Write --server tls://host:port, and --server-fingerprint or --server-ca where its certificate is not a public one",
                 RejectionReason.Busy => "The server takes no more sessions at the moment",
                 _ => "The server rejected the session",
             };

@@ -1,9 +1,9 @@
-using System.Collections.Concurrent;
 using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Console;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.Client.Core.Exchanges;
 
@@ -12,14 +12,15 @@ internal sealed class ExchangeContext : IDisposable
 {
     private const int MaxPooled = 1024;
 
-    private readonly ConcurrentStack<BackendExchange> _pool = new();
+    private readonly Lock _poolGate = new();
+    private readonly Stack<BackendExchange> _pool = new();
     private int _active;
 
-    public ExchangeContext(AgentOptions options, IAgentEvents events, TimeProvider timeProvider)
+    public ExchangeContext(AgentOptions options, IAgentEvents events, TimeProvider timeProvider, EpollLoop? loop = null)
     {
         Events = events;
         TimeProvider = timeProvider;
-        Connector = new BackendConnector(options.Upstream, Buffers);
+        Connector = new BackendConnector(options.Upstream, Buffers, loop);
         Backends = new BackendPool(Connector, timeProvider);
         RequestHeads = new RequestHeadEncoder(options.Upstream, options.HostHeader);
     }
@@ -43,20 +44,24 @@ internal sealed class ExchangeContext : IDisposable
     public void Serve(TunnelStream stream)
     {
         Interlocked.Increment(ref _active);
-        if (!_pool.TryPop(out var exchange))
+        BackendExchange? exchange;
+        lock (_poolGate)
         {
-            exchange = new BackendExchange(this);
+            _pool.TryPop(out exchange);
         }
 
-        exchange.Start(stream);
+        (exchange ?? new BackendExchange(this)).Start(stream);
     }
 
     public void Return(BackendExchange exchange)
     {
         Interlocked.Decrement(ref _active);
-        if (_pool.Count < MaxPooled)
+        lock (_poolGate)
         {
-            _pool.Push(exchange);
+            if (_pool.Count < MaxPooled)
+            {
+                _pool.Push(exchange);
+            }
         }
     }
 

@@ -15,6 +15,11 @@ internal sealed record BackoffSchedule
     /// <summary>How long an outage counts as young. A restart of the server takes seconds, and is what agents should be quick about.</summary>
     public TimeSpan YoungOutage { get; init; } = TimeSpan.FromSeconds(10);
 
+    /// <summary>
+    /// The same for an outage that the server announced: it finishes what it has for up to 30 s before it ends and is started again.
+    /// </summary>
+    public TimeSpan AnnouncedOutage { get; init; } = TimeSpan.FromSeconds(90);
+
     /// <summary>The ceiling while the outage is young.</summary>
     public TimeSpan YoungCap { get; init; } = TimeSpan.FromSeconds(2);
 

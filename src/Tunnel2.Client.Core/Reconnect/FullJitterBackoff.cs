@@ -10,6 +10,7 @@ namespace Tunnel2.Client.Core.Reconnect;
 /// seconds and the next one may be 8 s away, so that a server that was away for 2 s would be without its agents for far longer. With the
 /// ceiling at 2 s an agent tries again at most 2 s after the server is back, whatever was drawn; a refused connection costs next to nothing.
 /// A server's retry-after is the minimum, and the jitter comes on top: agents that were told the same number must not return at once either.
+/// An outage that the server announced stays young for longer: the server first finishes what it has, and only then starts again.
 /// An outage begins with the first end after a stable life, and a connection that lives for less than 10 s does not end it.
 /// </remarks>
 internal sealed class FullJitterBackoff
@@ -19,6 +20,7 @@ internal sealed class FullJitterBackoff
     private readonly BackoffSchedule _schedule;
     private long? _outageStart;
     private TimeSpan _ceiling;
+    private bool _announced;
 
     public FullJitterBackoff(TimeProvider time, Random random, BackoffSchedule? schedule = null)
     {
@@ -31,15 +33,17 @@ internal sealed class FullJitterBackoff
     /// <summary>Takes note that a connection ended (or never came about) and gives the wait before the next attempt.</summary>
     /// <param name="upTime">How long the connection lived; zero when there was none.</param>
     /// <param name="retryAfter">The least the server asked for, or null.</param>
-    public TimeSpan NextDelay(TimeSpan upTime, TimeSpan? retryAfter = null)
+    /// <param name="announced">Whether the server said that it goes, so that it is expected back.</param>
+    public TimeSpan NextDelay(TimeSpan upTime, TimeSpan? retryAfter = null, bool announced = false)
     {
-        if (_outageStart is null || upTime >= _schedule.StableLife)
+        if (_outageStart is null || upTime >= _schedule.StableLife || (announced && !_announced))
         {
             _outageStart = _time.GetTimestamp();
             _ceiling = _schedule.Base;
+            _announced = announced;
         }
 
-        bool isYoung = _time.GetElapsedTime(_outageStart.Value) < _schedule.YoungOutage;
+        bool isYoung = _time.GetElapsedTime(_outageStart.Value) < (_announced ? _schedule.AnnouncedOutage : _schedule.YoungOutage);
         TimeSpan limit = isYoung ? _schedule.YoungCap : _schedule.Cap;
         TimeSpan ceiling = Min(_ceiling, limit);
 

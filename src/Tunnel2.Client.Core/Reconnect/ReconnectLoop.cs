@@ -83,7 +83,7 @@ internal sealed class ReconnectLoop
                 return exitCode;
             }
 
-            TimeSpan delay = _backoff.NextDelay(end.UpTime, end.RetryAfter);
+            TimeSpan delay = _backoff.NextDelay(end.UpTime, end.RetryAfter, end.Reason == ConnectionEndReason.GoingAway);
             _events.Reconnecting(delay);
             try
             {

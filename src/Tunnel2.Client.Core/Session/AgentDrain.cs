@@ -5,14 +5,15 @@ using Tunnel2.Protocol.Errors;
 namespace Tunnel2.Client.Core.Session;
 
 /// <summary>
-/// The agent's way out: tells ProxyEntry to open no more streams, finishes those under way within a limit, and ends the session.
+/// The agent's way out: tells ProxyEntry to open no more streams and waits until it has ended every uplink, which it does behind its last
+/// stream: only whoever opens streams knows that none is on its way. Bounded by a grace.
 /// </summary>
 internal sealed class AgentDrain
 {
     private static readonly TimeSpan _poll = TimeSpan.FromMilliseconds(20);
 
-    /// <summary>Streams that cross the notice are still served: this long at least the session stays.</summary>
-    private static readonly TimeSpan _crossing = TimeSpan.FromMilliseconds(100);
+    /// <summary>A server that leaves the end to us is not waited for longer than this once no stream is open.</summary>
+    private static readonly TimeSpan _idleLimit = TimeSpan.FromSeconds(2);
 
     private readonly UplinkPool _pool;
     private readonly IAgentEvents _events;
@@ -40,10 +41,14 @@ internal sealed class AgentDrain
         }
 
         var started = _timeProvider.GetTimestamp();
-        await Task.Delay(_crossing, _timeProvider).ConfigureAwait(false);
-        while (_pool.Uplinks.Any(static uplink => uplink.End is null && uplink.OpenStreams > 0) && _timeProvider.GetElapsedTime(started) < _limit)
+        var lastBusy = started;
+        while (_pool.Uplinks is { Count: > 0 } uplinks && _timeProvider.GetElapsedTime(started) < _limit && _timeProvider.GetElapsedTime(lastBusy) < _idleLimit)
         {
             await Task.Delay(_poll, _timeProvider).ConfigureAwait(false);
+            if (uplinks.Any(static uplink => uplink.OpenStreams > 0))
+            {
+                lastBusy = _timeProvider.GetTimestamp();
+            }
         }
 
         foreach (var uplink in _pool.Uplinks)

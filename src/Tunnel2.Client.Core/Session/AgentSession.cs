@@ -1,5 +1,3 @@
-using System.Net;
-using System.Net.Sockets;
 using System.Reflection;
 using System.Text;
 using Tunnel2.Client.Core.Backend;
@@ -16,31 +14,30 @@ using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.Transport.Engine;
-using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Client.Core.Session;
 
 /// <summary>One life of a session after another: connect, say HELLO, serve, and say why it ended.</summary>
 internal sealed class AgentSession
 {
-    private static readonly TimeSpan _connectTimeout = TimeSpan.FromSeconds(10);
     private static readonly TimeSpan _drainLimit = TimeSpan.FromSeconds(30);
     private static readonly string _version = typeof(AgentSession).Assembly.GetCustomAttribute<AssemblyInformationalVersionAttribute>()?.InformationalVersion ?? "0";
 
     private readonly AgentOptions _options;
+    private readonly UplinkDialer _dialer;
     private readonly IAgentEvents _events;
     private readonly ExchangeContext _exchanges;
     private readonly UplinkHeartbeat _heartbeat;
     private readonly IEngine _engine;
     private readonly TimeProvider _timeProvider;
 
-    /// <summary>The server has said that it goes: that it closes the connection then is no fault.</summary>
-    private volatile bool _serverIsLeaving;
+    private readonly RetiringUplinks _retiring = new();
 
     public AgentSession(
         AgentOptions options, IAgentEvents events, ExchangeContext exchanges, UplinkHeartbeat heartbeat, IEngine engine, TimeProvider timeProvider)
     {
         _options = options;
+        _dialer = new UplinkDialer(options, engine, timeProvider);
         _events = events;
         _exchanges = exchanges;
         _heartbeat = heartbeat;
@@ -52,15 +49,15 @@ internal sealed class AgentSession
     /// <param name="stop">Asks to stop: what is under way is finished first.</param>
     public async Task<ConnectionEnd> RunOnceAsync(CancellationToken stop)
     {
-        var (transport, failure) = await ConnectAsync(stop).ConfigureAwait(false);
+        var (transport, end) = await _dialer.DialAsync(stop).ConfigureAwait(false);
         if (transport is null)
         {
-            return failure!;
+            return end!;
         }
 
         try
         {
-            return await ShakeHandsAsync(transport, stop).ConfigureAwait(false);
+            return end = await ShakeHandsAsync(transport, stop).ConfigureAwait(false);
         }
         catch (IOException exception)
         {
@@ -68,38 +65,18 @@ internal sealed class AgentSession
         }
         finally
         {
-            await transport.DisposeAsync().ConfigureAwait(false);
+            // A retiring uplink disposes of it when it ends.
+            if (end is not { Reason: ConnectionEndReason.GoingAway })
+            {
+                await transport.DisposeAsync().ConfigureAwait(false);
+            }
         }
     }
 
-    /// <summary>Dials the server, for a session's first uplink or a further one.</summary>
-    private async Task<(SocketUplinkTransport? Transport, ConnectionEnd? Failure)> ConnectAsync(CancellationToken stop)
-    {
-        var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
-        try
-        {
-            using var deadline = CancellationTokenSource.CreateLinkedTokenSource(stop);
-            deadline.CancelAfter(_connectTimeout);
-            await socket.ConnectAsync(_options.Server.Host, _options.Server.Port, deadline.Token).ConfigureAwait(false);
-        }
-        catch (Exception exception) when (exception is SocketException or OperationCanceledException)
-        {
-            socket.Dispose();
-            return (null, stop.IsCancellationRequested ? ConnectionEnd.Stopped(TimeSpan.Zero) : ConnectionEnd.Unreachable(ConnectFailure.From(_options.Server, exception)));
-        }
+    /// <summary>Completes when the uplinks that were replaced have finished what they carried.</summary>
+    public Task WhenRetiredAsync() => _retiring.WhenAllEnded();
 
-        if (_options.Token is not null && !_options.AllowPlaintextToken && socket.RemoteEndPoint is IPEndPoint { Address: var address } && !IPAddress.IsLoopback(address))
-        {
-            // The uplink is not encrypted: whoever is on the way could read the token and be us.
-            socket.Dispose();
-            return (null, ConnectionEnd.RejectedPermanently(new Rejection(
-                RejectionReason.Other, "token-in-plaintext", "the token would leave this machine unencrypted; TUNNEL2_ALLOW_PLAINTEXT=1 permits it on a network that is private by itself")));
-        }
-
-        return (new SocketUplinkTransport(socket), null);
-    }
-
-    private async Task<ConnectionEnd> ShakeHandsAsync(SocketUplinkTransport transport, CancellationToken stop)
+    private async Task<ConnectionEnd> ShakeHandsAsync(IUplinkTransport transport, CancellationToken stop)
     {
         var hello = CreateHello();
         await transport.SendAsync(hello.ToFrame()).ConfigureAwait(false);
@@ -125,7 +102,7 @@ internal sealed class AgentSession
     }
 
     private async Task<ConnectionEnd> ServeAsync(
-        SocketUplinkTransport transport, HelloMessage hello, WelcomeMessage welcome, ReadOnlyMemory<byte> rest, CancellationToken stop)
+        IUplinkTransport transport, HelloMessage hello, WelcomeMessage welcome, ReadOnlyMemory<byte> rest, CancellationToken stop)
     {
         var settings = _engine.Apply(new UplinkSettings
         {
@@ -139,22 +116,37 @@ internal sealed class AgentSession
         });
         _exchanges.Connector.Timeout = welcome.BackendConnectTimeout > TimeSpan.Zero ? welcome.BackendConnectTimeout : BackendConnector.DefaultTimeout;
         var started = _timeProvider.GetTimestamp();
-        _serverIsLeaving = false;
+        var goodbye = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         var maxUplinks = (welcome.Capabilities & HandshakeCapabilities.MultipleUplinks) != 0 ? welcome.MaxUplinks : 1;
-        var joiner = new UplinkJoiner(welcome, async give => (await ConnectAsync(give).ConfigureAwait(false)).Transport, _timeProvider);
+        var joiner = new UplinkJoiner(welcome, async giveUp => (await _dialer.DialAsync(giveUp).ConfigureAwait(false)).Transport, _timeProvider);
         UplinkPool? pool = null;
         pool = new UplinkPool(
             _options.Uplinks,
             maxUplinks,
-            connection => new UplinkConnection(connection, settings, _exchanges.Serve, (uplink, phase) => OnGoAway(phase, pool!.IsRetiring(uplink))),
+            connection => new UplinkConnection(connection, settings, _exchanges.Serve, (uplink, phase) => OnGoAway(pool!, uplink, phase, goodbye)),
             joiner,
             _heartbeat,
             _timeProvider);
-        var running = pool.RunAsync(transport, rest);
+        var running = FinishAsync(pool, transport, rest, stop);
         _events.Ready(welcome.PublicUrls, _options.Upstream);
+        await Task.WhenAny(running, goodbye.Task).ConfigureAwait(false);
+        if (running.IsCompleted || stop.IsCancellationRequested)
+        {
+            return Describe(await running.ConfigureAwait(false), pool.LastGoAway, _timeProvider.GetElapsedTime(started), stop);
+        }
+
+        // The server opens no more streams here: a new session is wanted at once, and this one finishes what it has beside it.
+        _retiring.Add(running);
+        return ConnectionEnd.GoingAway(_timeProvider.GetElapsedTime(started));
+    }
+
+    /// <summary>Runs a session's uplinks to their end, whoever is still interested in it by then.</summary>
+    private async Task<UplinkEnd> FinishAsync(UplinkPool pool, IUplinkTransport first, ReadOnlyMemory<byte> rest, CancellationToken stop)
+    {
+        var running = pool.RunAsync(first, rest);
         using (stop.UnsafeRegister(static state => ((AgentDrain)state!).Begin(), new AgentDrain(pool, _events, _timeProvider, _drainLimit)))
         {
-            return Describe(await running.ConfigureAwait(false), _timeProvider.GetElapsedTime(started), stop);
+            return await running.ConfigureAwait(false);
         }
     }
 
@@ -169,21 +161,19 @@ internal sealed class AgentSession
         Proof = _options.Token is null ? default : Encoding.UTF8.GetBytes(_options.Token),
     };
 
-    private void OnGoAway(GoAwayPhase phase, bool isOurWish)
+    private void OnGoAway(UplinkPool pool, UplinkConnection uplink, GoAwayPhase phase, TaskCompletionSource goodbye)
     {
-        if (isOurWish || _serverIsLeaving)
-        {
-            return;
-        }
-
-        _serverIsLeaving = true;
-        if (phase == GoAwayPhase.Notice)
+        if (phase == GoAwayPhase.Notice && pool.StopDialling())
         {
             _events.Draining();
+            if (uplink.PeerGoAwayReason == SessionEndReason.Shutdown)
+            {
+                goodbye.TrySetResult();
+            }
         }
     }
 
-    private ConnectionEnd Describe(UplinkEnd end, TimeSpan upTime, CancellationToken stop)
+    private static ConnectionEnd Describe(UplinkEnd end, SessionEndReason goAway, TimeSpan upTime, CancellationToken stop)
     {
         if (stop.IsCancellationRequested)
         {
@@ -192,7 +182,10 @@ internal sealed class AgentSession
 
         return end.Reason switch
         {
-            SessionEndReason.PeerClosed when _serverIsLeaving => ConnectionEnd.GoingAway(upTime),
+            // The server has said that it goes: that it closes the connection then is no fault.
+            SessionEndReason.PeerClosed when goAway == SessionEndReason.Superseded => ConnectionEnd.Superseded(upTime),
+            SessionEndReason.PeerClosed when goAway != SessionEndReason.None => ConnectionEnd.GoingAway(upTime),
+            SessionEndReason.Revoked => ConnectionEnd.RejectedPermanently(new Rejection(RejectionReason.Unauthorized, nameof(SessionEndReason.Revoked), end.Text)),
             SessionEndReason.Superseded => ConnectionEnd.Superseded(upTime),
             SessionEndReason.PeerGoingAway or SessionEndReason.Shutdown => ConnectionEnd.GoingAway(upTime),
             SessionEndReason.PeerClosed => ConnectionEnd.Lost("The server closed the connection.", upTime),
@@ -209,6 +202,7 @@ internal sealed class AgentSession
         var reason = reject.Code switch
         {
             RejectCode.Unauthorized => RejectionReason.Unauthorized,
+            RejectCode.TlsRequired => RejectionReason.TlsRequired,
             RejectCode.NameTaken => RejectionReason.NameTaken,
             RejectCode.InvalidName or RejectCode.NameNotAllowed => RejectionReason.NameNotAllowed,
             RejectCode.VersionNotSupported => RejectionReason.VersionUnsupported,

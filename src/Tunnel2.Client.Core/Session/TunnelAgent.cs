@@ -23,9 +23,11 @@ internal sealed class TunnelAgent : IAgentRunner
     public async Task<int> RunAsync(AgentOptions options, IAgentEvents events, CancellationToken stop)
     {
         using var heartbeat = new UplinkHeartbeat(_timeProvider);
-        using var exchanges = new ExchangeContext(options, events, _timeProvider);
+        using var exchanges = new ExchangeContext(options, events, _timeProvider, _engine.Loop);
         var session = new AgentSession(options, events, exchanges, heartbeat, _engine, _timeProvider);
         var loop = new ReconnectLoop(options, session.RunOnceAsync, events, new FullJitterBackoff(_timeProvider, Random.Shared), _timeProvider);
-        return await loop.RunAsync(stop).ConfigureAwait(false);
+        var exitCode = await loop.RunAsync(stop).ConfigureAwait(false);
+        await session.WhenRetiredAsync().ConfigureAwait(false);
+        return exitCode;
     }
 }

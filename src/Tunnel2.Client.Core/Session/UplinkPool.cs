@@ -76,15 +76,6 @@ internal sealed class UplinkPool
         }
     }
 
-    /// <summary>Whether an uplink goes because we do not need it.</summary>
-    public bool IsRetiring(UplinkConnection uplink)
-    {
-        lock (_gate)
-        {
-            return _retiring.Contains(uplink);
-        }
-    }
-
     /// <summary>Takes over the session's first uplink and runs the session until it ends.</summary>
     /// <param name="first">The first uplink, behind its WELCOME.</param>
     /// <param name="rest">Bytes that arrived behind it.</param>
@@ -100,12 +91,18 @@ internal sealed class UplinkPool
         return end;
     }
 
-    /// <summary>The agent stops: no uplink is dialled any more.</summary>
-    public void StopDialling()
+    /// <summary>The reason in the GOAWAY that the server said on the uplink that ended last; None where there was none.</summary>
+    public SessionEndReason LastGoAway { get; private set; }
+
+    /// <summary>This session, or its server, is about to end: no uplink is dialled any more.</summary>
+    /// <returns>False when that was said before.</returns>
+    public bool StopDialling()
     {
         lock (_gate)
         {
+            var first = !_stopping;
             _stopping = true;
+            return first;
         }
     }
 
@@ -153,10 +150,11 @@ internal sealed class UplinkPool
                 _lostAfter = _timeProvider.GetElapsedTime(started);
             }
 
+            LastGoAway = uplink.PeerGoAwayReason;
             if (_sessionEnd is null && IsEndOfSession(end))
             {
                 _sessionEnd = end;
-                others = [.. _uplinks];
+                others = EndsOthers(end) ? [.. _uplinks] : [];
             }
 
             last = _uplinks.Count == 0;
@@ -176,9 +174,11 @@ internal sealed class UplinkPool
         }
     }
 
-    /// <summary>What ends every uplink of a session when one has seen it.</summary>
-    private static bool IsEndOfSession(UplinkEnd end) =>
-        end.Reason is SessionEndReason.Superseded or SessionEndReason.ProtocolError or SessionEndReason.ControlQueueOverflow;
+    /// <summary>What is said of the session and not of one uplink: it is what the session ended for, whichever uplink ends last.</summary>
+    private static bool IsEndOfSession(UplinkEnd end) => EndsOthers(end) || end.Reason is SessionEndReason.Superseded or SessionEndReason.Revoked;
+
+    /// <summary>What leaves the two ends without agreement about the session, so that no uplink of it may go on.</summary>
+    private static bool EndsOthers(UplinkEnd end) => end.Reason is SessionEndReason.ProtocolError or SessionEndReason.ControlQueueOverflow;
 
     /// <summary>Keeps as many uplinks as there should be, for as long as the session lives.</summary>
     private async Task KeepAsync(CancellationToken over)
@@ -278,19 +278,23 @@ internal sealed class UplinkPool
         }
     }
 
-    /// <summary>GOAWAY in its two steps, on an uplink that is not needed. No stream is lost: what crosses is served or refused, and the server closes.</summary>
+    /// <summary>
+    /// Says on an uplink that it is not needed. The server opens no more streams there and ends it behind the last one, so that none is lost;
+    /// one that leaves the end to us is not waited for long once no stream is open.
+    /// </summary>
     private async Task RetireAsync(UplinkConnection uplink)
     {
         const string Text = "The uplink is not needed any more.";
         uplink.SendGoAwayNotice(SessionEndReason.Shutdown, Text);
-        do
+        for (var idleSince = _timeProvider.GetTimestamp(); uplink.End is null && _timeProvider.GetElapsedTime(idleSince) < _closeLimit;)
         {
             await Task.Delay(_period, _timeProvider).ConfigureAwait(false);
+            if (uplink.OpenStreams > 0)
+            {
+                idleSince = _timeProvider.GetTimestamp();
+            }
         }
-        while (uplink.End is null && uplink.OpenStreams > 0);
 
-        uplink.SendGoAwayFinal(SessionEndReason.Shutdown, Text);
-        await Task.Delay(_closeLimit, _timeProvider).ConfigureAwait(false);
         uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown, Text: Text));
     }
 }

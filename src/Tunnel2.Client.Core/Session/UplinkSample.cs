@@ -20,7 +20,7 @@ internal readonly record struct UplinkSample(
         uplink.Writer.IsSending,
         uplink.OpenStreams,
         (double)uplink.Writer.OutstandingBytes / uplink.Settings.SendUplinkWindow,
-        TimeSpan.FromMicroseconds(uplink.Statistics.RoundTripMicroseconds),
+        uplink.RoundTrip.Last,
         uplink.RetransmittedSegments,
         uplink.Statistics.BytesSent + uplink.Statistics.BytesReceived);
 }

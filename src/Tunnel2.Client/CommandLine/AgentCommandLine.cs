@@ -15,6 +15,10 @@ internal sealed class AgentCommandLine
     private readonly Option<string?> _name = Value("--name", "--subdomain");
     private readonly Option<string?> _publicUrl = Value("--url");
     private readonly Option<string?> _token = Value("--token", "--authtoken");
+    private readonly Option<string?> _serverFingerprint = Value("--server-fingerprint");
+    private readonly Option<string?> _serverCa = Value("--server-ca");
+    private readonly Option<string?> _clientCertificate = Value("--client-cert");
+    private readonly Option<string?> _clientKey = Value("--client-key");
     private readonly Option<string?> _uplinks = Value("--uplinks");
     private readonly Option<string?> _hostHeader = Value("--host-header");
     private readonly Option<bool> _exitOnFailure = Switch("--exit-on-failure");
@@ -58,7 +62,7 @@ internal sealed class AgentCommandLine
     /// <summary>Every option, for the test that the help text names them all.</summary>
     internal IEnumerable<Option> AllOptions =>
     [
-        _help, _version, _server, _name, _publicUrl, _token, _uplinks, _hostHeader, _exitOnFailure, _verbose, _json,
+        _help, _version, _server, _name, _publicUrl, _token, _serverFingerprint, _serverCa, _clientCertificate, _clientKey, _uplinks, _hostHeader, _exitOnFailure, _verbose, _json,
         .. OlderFormOptions,
     ];
 
@@ -155,6 +159,11 @@ internal sealed class AgentCommandLine
         Token = parsed.GetValue(_token),
         EnvironmentToken = environment("TUNNEL2_TOKEN"),
         EnvironmentAllowPlaintext = environment("TUNNEL2_ALLOW_PLAINTEXT"),
+        Tls = new TlsOptionsInput(
+            parsed.GetValue(_serverFingerprint) ?? environment("TUNNEL2_SERVER_FINGERPRINT"),
+            parsed.GetValue(_serverCa) ?? environment("TUNNEL2_SERVER_CA"),
+            parsed.GetValue(_clientCertificate) ?? environment("TUNNEL2_CLIENT_CERT"),
+            parsed.GetValue(_clientKey) ?? environment("TUNNEL2_CLIENT_KEY")),
         Uplinks = parsed.GetValue(_uplinks),
         HostHeader = parsed.GetValue(_hostHeader),
         ExitOnFailure = IsGiven(parsed, _exitOnFailure),

@@ -34,7 +34,13 @@ internal static class HelpText
           https://host:8443       the service is spoken to over TLS
 
         Flags:
-          --server HOST[:PORT]    the server's uplink address (default: TUNNEL2_SERVER, then 127.0.0.1:12001)
+          --server HOST[:PORT]    the server's uplink address (default: TUNNEL2_SERVER, then 127.0.0.1:12001); encrypted unless it is this
+                                  machine; tls://HOST or tcp://HOST (plaintext) decides
+          --server-fingerprint F  trust the server by its certificate's fingerprint, sha256:…, as it prints it at its start; several with
+                                  commas (default: TUNNEL2_SERVER_FINGERPRINT)
+          --server-ca FILE        trust the authorities in this PEM file instead of the system's (default: TUNNEL2_SERVER_CA)
+          --client-cert FILE      a certificate (PEM) that lets the agent in instead of a token (default: TUNNEL2_CLIENT_CERT)
+          --client-key FILE       its key, where it is not in the same file (default: TUNNEL2_CLIENT_KEY)
           --name NAME             the public name: 3 to 50 characters of a-z, 0-9 and - (default: 10 random characters)
           --subdomain NAME        the same as --name
           --url URL               a public URL or host whose first part is the name, such as https://web.example.com

@@ -57,6 +57,9 @@ internal struct ChunkedDecoder
     /// <summary>Why <see cref="ChunkedStatus.Invalid"/> was returned.</summary>
     public readonly Http1Error Error => _error;
 
+    /// <summary>Whether the next byte is one of a chunk's data, so that it continues the run before it.</summary>
+    public readonly bool IsInData => _state == State.Data;
+
     /// <summary>
     /// The trailer fields, relative to the input of the call that returned <see cref="ChunkedStatus.Done"/>; valid until
     /// <see cref="Reset"/>. Hop-by-hop ones are among them.

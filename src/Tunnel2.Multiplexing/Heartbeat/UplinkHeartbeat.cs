@@ -19,6 +19,9 @@ internal sealed class UplinkHeartbeat : IDisposable
     /// <summary>Uplinks watched.</summary>
     public int Count => _uplinks.Count;
 
+    /// <summary>The uplinks watched now: all that run.</summary>
+    public IReadOnlyList<UplinkConnection> Snapshot() => [.. _uplinks.Keys];
+
     public void Add(UplinkConnection uplink) => _uplinks.TryAdd(uplink, 0);
 
     public void Remove(UplinkConnection uplink) => _uplinks.TryRemove(uplink, out _);

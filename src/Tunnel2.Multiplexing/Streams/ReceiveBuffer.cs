@@ -12,6 +12,9 @@ internal struct ReceiveBuffer
     private const int SmallSegment = 4 * 1024;
     private const int LargeSegment = 16 * 1024;
 
+    /// <summary>The largest ring that is kept: what a window of 256 KiB fills.</summary>
+    private const int KeptSegments = 32;
+
     private Segment[]? _ring;
     private int _first;
     private int _count;
@@ -77,6 +80,13 @@ internal struct ReceiveBuffer
         }
 
         DataLength = 0;
+        if (_ring?.Length > KeptSegments)
+        {
+            // What a window that had grown needed is not kept for the next stream.
+            _ring = null;
+            _first = 0;
+        }
+
         return held;
     }
 

@@ -14,11 +14,15 @@ internal sealed class StreamTable
     private readonly Stack<int> _freeSlots = new();
     private Slot[] _slots = new Slot[16];
     private int _used;
+    private bool _closed;
 
     public StreamTable(int maxStreams) => _maxStreams = maxStreams;
 
     /// <summary>Streams that are open now. May be a moment old.</summary>
     public int Count { get; private set; }
+
+    /// <summary>Streams that were ever opened or accepted. May be a moment old.</summary>
+    public long Opened { get; private set; }
 
     /// <summary>ProxyEntry: takes a free slot and gives its next generation to a stream.</summary>
     /// <returns>False when as many streams are open as may be.</returns>
@@ -26,6 +30,11 @@ internal sealed class StreamTable
     {
         lock (_gate)
         {
+            if (_closed)
+            {
+                return false;
+            }
+
             if (!_freeSlots.TryPop(out var slot))
             {
                 if (_used == _maxStreams)
@@ -51,6 +60,17 @@ internal sealed class StreamTable
         {
             EnsureUnsynchronized(id.Slot);
             TakeUnsynchronized(id.Slot, id.Generation, stream);
+        }
+    }
+
+    /// <summary>ProxyEntry, when it drains: opens no more, from the moment on at which no stream is open. One step, so that none slips in between.</summary>
+    /// <returns>Whether that moment has come.</returns>
+    public bool TryCloseEmpty()
+    {
+        lock (_gate)
+        {
+            _closed |= Count == 0;
+            return _closed;
         }
     }
 
@@ -144,6 +164,7 @@ internal sealed class StreamTable
     {
         _slots[slot] = new Slot { Generation = generation, Previous = _slots[slot].Generation, Stream = stream };
         Count++;
+        Opened++;
         stream.Open(new StreamId(slot, generation));
     }
 

@@ -18,6 +18,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
     private ManualResetValueTaskSourceCore<bool> _readSource;
     private ReceiveBuffer _received;
     private ReceiveWindow _receiveWindow;
+    private WindowGrowth _windowGrowth;
     private int _unreadHeads;
     private bool _readWaiting;
     private bool _expectHead;
@@ -80,6 +81,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
     public void ConsumeData(int count)
     {
         var schedule = false;
+        long now = 0;
         lock (_lock)
         {
             if (_released || count == 0)
@@ -91,7 +93,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
             var increment = _receiveWindow.Consume(count);
             if (increment > 0 && !_endReceived && !_resetReceived && !_closed)
             {
-                _windowPending += increment;
+                _windowPending += increment + GrowWindowUnsynchronized(increment, out now);
                 schedule = TryMarkControlUnsynchronized();
             }
         }
@@ -100,6 +102,11 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
         if (schedule)
         {
             _writer.ScheduleControl(this);
+        }
+
+        if (now != 0)
+        {
+            _uplink.ProbeRoundTrip(now);
         }
     }
 
@@ -252,6 +259,24 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
 
     /// <summary>Whether nobody will read what still arrives.</summary>
     private bool IsDroppingUnsynchronized => _released || _failure.Kind == StreamFailureKind.LocalReset;
+
+    /// <summary>Makes the window larger when it is what holds the peer up, and the budgets have room for it.</summary>
+    /// <param name="consumed">Bytes whose credit returns now.</param>
+    /// <param name="now">When it was asked, or 0 where windows do not grow.</param>
+    /// <returns>The credit to grant beyond what was consumed.</returns>
+    private int GrowWindowUnsynchronized(int consumed, out long now)
+    {
+        var settings = _uplink.Settings;
+        now = 0;
+        if (!settings.GrowsWindows)
+        {
+            return 0;
+        }
+
+        now = settings.TimeProvider.GetTimestamp();
+        var by = _windowGrowth.Ask(consumed, _receiveWindow.Size, settings.MaxReceiveStreamWindow, _uplink.RoundTrip.Minimum, settings.TimeProvider, now);
+        return by > 0 && _uplink.WindowGrowth.TryTake(by) ? _receiveWindow.Grow(by) : 0;
+    }
 
     private bool TakeReadWaiterUnsynchronized()
     {

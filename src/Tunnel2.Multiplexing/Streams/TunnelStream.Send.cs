@@ -122,7 +122,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
     /// <param name="end">Whether this direction ends behind them.</param>
     public ValueTask<StreamSendStatus> WriteAsync(ReadOnlyMemory<byte> data, bool end)
     {
-        bool schedule;
+        bool schedule, starved;
         ValueTask<StreamSendStatus> result;
         lock (_lock)
         {
@@ -154,11 +154,16 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
             }
 
             schedule = TryMarkReadyUnsynchronized();
+            starved = !_ready && !data.IsEmpty;
         }
 
         if (schedule)
         {
             _writer.Schedule(this);
+        }
+        else if (starved)
+        {
+            _uplink.Statistics.OnCreditWait();
         }
 
         return result;
@@ -205,6 +210,10 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
             if (TryMarkReadyUnsynchronized())
             {
                 turn = StreamTurn.Again;
+            }
+            else if (!_pending.IsEmpty && !_sendOver && !_resetPending)
+            {
+                _uplink.Statistics.OnCreditWait();
             }
 
             if (_resetBehindEnd && _sendOver && !_endReceived && !_resetReceived)

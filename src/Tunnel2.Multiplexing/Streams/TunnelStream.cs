@@ -112,6 +112,7 @@ internal sealed partial class TunnelStream
         _recycled = false;
         _sendCredit = new SendCredit(_uplink.Settings.SendStreamWindow);
         _receiveWindow = new ReceiveWindow(_uplink.Settings.ReceiveStreamWindow);
+        _windowGrowth = default;
         _expectHead = true;
         _endReceived = false;
         _resetReceived = false;
@@ -171,7 +172,7 @@ internal sealed partial class TunnelStream
     {
         Completions completions = default;
         bool recycle;
-        int unread;
+        int unread, grown;
         lock (_lock)
         {
             if (_released)
@@ -207,10 +208,16 @@ internal sealed partial class TunnelStream
             }
 
             unread = _received.Clear(_uplink.Settings.Buffers);
+            grown = _receiveWindow.Size - _uplink.Settings.ReceiveStreamWindow;
             recycle = TryTakeForRecyclingUnsynchronized();
         }
 
         _uplink.ReturnCredit(unread);
+        if (grown > 0)
+        {
+            _uplink.WindowGrowth.Return(grown);
+        }
+
         Run(completions);
         if (recycle)
         {
@@ -277,7 +284,7 @@ internal sealed partial class TunnelStream
             // The peer has never heard of the stream: to it, a RST would be for one that was never opened.
             _sendOver = true;
             _closed = true;
-            _uplink.Streams.Abandon(Id);
+            _uplink.AbandonSlot(Id);
         }
 
         return completions;

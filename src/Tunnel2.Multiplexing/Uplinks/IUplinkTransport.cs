@@ -12,8 +12,11 @@ internal interface IUplinkTransport : IAsyncDisposable
     /// <summary>Segments that had to be sent again so far, as the operating system counts them; 0 where it does not. May cost a system call.</summary>
     long RetransmittedSegments => 0;
 
-    /// <summary>Receives at least one byte.</summary>
-    /// <returns>Bytes received; 0 when the peer closed its side in order.</returns>
+    /// <summary>
+    /// Receives at least one byte. With an empty buffer it receives nothing and completes when there is something to receive, or when the
+    /// connection ended or failed: so an idle uplink waits without holding memory. One that completes too early only costs that memory.
+    /// </summary>
+    /// <returns>Bytes received; 0 when the peer closed its side in order, and always with an empty buffer.</returns>
     /// <exception cref="IOException">The connection failed or was aborted.</exception>
     ValueTask<int> ReceiveAsync(Memory<byte> buffer);
 

@@ -15,6 +15,9 @@ internal sealed class UplinkConnection
     /// <summary>Stream objects kept for the next streams.</summary>
     private const int MaxPooledStreams = 1024;
 
+    /// <summary>The same while nothing arrives.</summary>
+    private const int MaxIdlePooledStreams = 16;
+
     /// <summary>How long the last words (a GOAWAY) and the peer's leaving may take.</summary>
     private static readonly TimeSpan _farewell = TimeSpan.FromSeconds(1);
 
@@ -31,7 +34,7 @@ internal sealed class UplinkConnection
     private UplinkEnd? _end;
     private volatile bool _refusing;
     private volatile bool _peerDraining;
-    private volatile bool _peerFinal;
+    private volatile UplinkEnd? _whenDrained;
 
     /// <summary>Makes an uplink; <see cref="RunAsync"/> starts it.</summary>
     /// <param name="transport">The connection, behind its handshake. The uplink disposes of it.</param>
@@ -50,10 +53,14 @@ internal sealed class UplinkConnection
         _onGoAway = onGoAway;
         _ended = new TaskCompletionSource(settings.InlineContinuations ? TaskCreationOptions.None : TaskCreationOptions.RunContinuationsAsynchronously);
         Streams = new StreamTable(settings.MaxStreams);
+        RoundTrip = new RoundTripEstimator(settings.TimeProvider);
+
+        // However slow the readers of grown windows are, half of the uplink's credit is left for the others.
+        WindowGrowth = new WindowBudget(settings.ReceiveUplinkWindow / 2, settings.ProcessWindowBudget);
         _receiveWindow = new ReceiveWindow(settings.ReceiveUplinkWindow);
         Writer = new UplinkWriter(this, transport);
         _reader = new UplinkReader(this, transport);
-        _liveness = new UplinkLiveness(settings, Writer, _reader);
+        _liveness = new UplinkLiveness(settings, Writer, _reader, RoundTrip);
     }
 
     public UplinkSettings Settings { get; }
@@ -72,6 +79,10 @@ internal sealed class UplinkConnection
 
     /// <summary>Segments that the connection had to send again so far; 0 where the transport cannot tell.</summary>
     public long RetransmittedSegments => _transport.RetransmittedSegments;
+    public RoundTripEstimator RoundTrip { get; }
+
+    /// <summary>What the windows of this uplink's streams may grow by.</summary>
+    public WindowBudget WindowGrowth { get; }
 
     /// <summary>The peer's address, for people.</summary>
     public string RemoteName => _transport.RemoteName;
@@ -90,6 +101,9 @@ internal sealed class UplinkConnection
     /// </summary>
     /// <param name="now">A timestamp of the settings' time provider.</param>
     public bool IsStalled(long now) => _liveness.IsStalled(now);
+
+    /// <summary>The reason in the peer's GOAWAY; None before there was one.</summary>
+    public SessionEndReason PeerGoAwayReason { get; private set; }
 
     /// <summary>Bytes granted to the peer that are neither held here nor granted now: for tests of conservation.</summary>
     internal (int Granted, int Held, int Returnable, int Size) ReceiveCredit
@@ -174,7 +188,6 @@ internal sealed class UplinkConnection
             return null;
         }
 
-        Statistics.StreamsOpened++;
         if (End is { } end)
         {
             // The uplink ended between the look and the opening: nobody else would tell this stream.
@@ -189,18 +202,20 @@ internal sealed class UplinkConnection
     /// <summary>The first step of a drain: asks the peer to open no more, or to expect no more.</summary>
     public void SendGoAwayNotice(SessionEndReason reason, string text) => Writer.ScheduleGoAway(GoAwayPhase.Notice, reason, text);
 
-    /// <summary>The second step of a drain: from now on new streams are refused.</summary>
-    public void RefuseNewStreams() => _refusing = true;
-
     /// <summary>
-    /// The last step of retiring an uplink that is not needed: streams that still come are refused, and the peer closes the connection when
-    /// no stream is left on it. Until then everything is listened to, so that nothing that crosses is lost.
+    /// ProxyEntry: opens no more streams here, tells the agent to expect no more, and ends the uplink when its last stream is over. Whoever opens
+    /// knows best when that is: nothing can cross the end. The peer's own notice has the same effect.
     /// </summary>
-    public void SendGoAwayFinal(SessionEndReason reason, string text)
+    public void Drain(SessionEndReason reason, string text)
     {
         _refusing = true;
-        Writer.ScheduleGoAway(GoAwayPhase.Final, reason, text);
+        SendGoAwayNotice(reason, text);
+        Interlocked.CompareExchange(ref _whenDrained, new UplinkEnd(reason, Text: text), null);
+        EndIfDrained();
     }
+
+    /// <summary>The second step of a drain: from now on new streams are refused.</summary>
+    public void RefuseNewStreams() => _refusing = true;
 
     /// <summary>Takes back the streams of which nothing has been sent: each fails as lost, and may be tried elsewhere.</summary>
     public void WithdrawUnsent()
@@ -229,18 +244,49 @@ internal sealed class UplinkConnection
         {
             TryEnd(new UplinkEnd(SessionEndReason.WriteStalled));
         }
-        else if (_peerFinal && Settings.Role == UplinkRole.Entry && OpenStreams == 0)
-        {
-            // The agent has retired the uplink, and its last stream is over.
-            TryEnd(new UplinkEnd(SessionEndReason.PeerGoingAway));
-        }
         else
         {
-            _liveness.OnHeartbeat(now);
+            if (_liveness.OnHeartbeat(now))
+            {
+                TrimPool();
+            }
+            else if (Settings.GrowsWindows && RoundTrip.IsStarting)
+            {
+                // While the path is quiet it tells how short it is; under load it would tell how long its queues are.
+                ProbeRoundTrip(now);
+            }
+
             if (StallObserver is { } observer && _liveness.IsStalled(now))
             {
                 observer(this);
             }
+        }
+    }
+
+    /// <summary>Numbers for metrics.</summary>
+    public UplinkSnapshot Snapshot() => new(
+        Statistics.BytesReceived,
+        Statistics.FramesReceived,
+        Statistics.Receives,
+        Statistics.BytesSent,
+        Statistics.FramesSent,
+        Statistics.Flushes,
+        Streams.Opened,
+        Streams.Count,
+        Statistics.CreditWaits,
+        Writer.StarvingStreams,
+        Writer.OutstandingBytes,
+        Statistics.SendingBytes,
+        WindowGrowth.Taken,
+        RoundTrip.Last,
+        RoundTrip.Minimum);
+
+    /// <summary>Measures the round trip if it is time to. Never under a lock: the write loop may run on this thread.</summary>
+    internal void ProbeRoundTrip(long now)
+    {
+        if (RoundTrip.TryBegin(now, out var opaque))
+        {
+            Writer.SchedulePing(opaque);
         }
     }
 
@@ -277,7 +323,18 @@ internal sealed class UplinkConnection
         }
     }
 
-    internal void FreeSlot(StreamId id) => Streams.Free(id);
+    internal void FreeSlot(StreamId id)
+    {
+        Streams.Free(id);
+        CheckDrainLater();
+    }
+
+    /// <summary>A stream of which nothing was ever sent is over.</summary>
+    internal void AbandonSlot(StreamId id)
+    {
+        Streams.Abandon(id);
+        CheckDrainLater();
+    }
 
     internal void Recycle(TunnelStream stream) => ReturnStream(stream);
 
@@ -286,7 +343,6 @@ internal sealed class UplinkConnection
     {
         var stream = RentStream();
         Streams.Accept(id, stream);
-        Statistics.StreamsOpened++;
         var error = stream.OnHeaders(blockBytes, block, body, end);
         if (error != ProtocolError.None)
         {
@@ -323,13 +379,35 @@ internal sealed class UplinkConnection
     internal void OnGoAway(GoAwayPhase phase, SessionEndReason reason, string text)
     {
         _peerDraining = true;
-        _peerFinal |= phase == GoAwayPhase.Final;
+        PeerGoAwayReason = reason;
         if (phase == GoAwayPhase.Final && reason != SessionEndReason.Shutdown)
         {
             TryEnd(new UplinkEnd(reason, ByPeer: true, Text: text));
         }
 
         _onGoAway?.Invoke(this, phase);
+        if (Settings.Role == UplinkRole.Entry)
+        {
+            Interlocked.CompareExchange(ref _whenDrained, new UplinkEnd(SessionEndReason.Shutdown, Text: "All is done."), null);
+            EndIfDrained();
+        }
+    }
+
+    /// <summary>The caller holds a stream's lock, under which no uplink may end.</summary>
+    private void CheckDrainLater()
+    {
+        if (_whenDrained is not null)
+        {
+            ThreadPool.UnsafeQueueUserWorkItem(static self => self.EndIfDrained(), this, preferLocal: false);
+        }
+    }
+
+    private void EndIfDrained()
+    {
+        if (_whenDrained is { } end && Streams.TryCloseEmpty())
+        {
+            TryEnd(end);
+        }
     }
 
     private void Start(TunnelStream stream)
@@ -342,6 +420,25 @@ internal sealed class UplinkConnection
         {
             stream.Reset(StreamResetReason.Internal);
             stream.Release();
+        }
+    }
+
+    /// <summary>An uplink that is silent keeps few objects of its busier days.</summary>
+    private void TrimPool()
+    {
+        lock (_poolGate)
+        {
+            if (_pool.Count <= MaxIdlePooledStreams)
+            {
+                return;
+            }
+
+            while (_pool.Count > MaxIdlePooledStreams)
+            {
+                _pool.Pop();
+            }
+
+            _pool.TrimExcess();
         }
     }
 

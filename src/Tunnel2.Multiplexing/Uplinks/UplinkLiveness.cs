@@ -9,13 +9,15 @@ internal sealed class UplinkLiveness
     private readonly UplinkSettings _settings;
     private readonly UplinkWriter _writer;
     private readonly UplinkReader _reader;
+    private readonly RoundTripEstimator _roundTrip;
     private long _probe; // when the PING that waits for an answer was queued; 0: none waits
 
-    public UplinkLiveness(UplinkSettings settings, UplinkWriter writer, UplinkReader reader)
+    public UplinkLiveness(UplinkSettings settings, UplinkWriter writer, UplinkReader reader, RoundTripEstimator roundTrip)
     {
         _settings = settings;
         _writer = writer;
         _reader = reader;
+        _roundTrip = roundTrip;
     }
 
     /// <summary>Whether a send or a PING has waited for longer than the limit.</summary>
@@ -32,23 +34,27 @@ internal sealed class UplinkLiveness
     /// PINGs and their answers are no reason for another, so that two idle ends do not keep each other awake.
     /// </summary>
     /// <param name="now">A timestamp of the settings' time provider.</param>
-    public void OnHeartbeat(long now)
+    /// <returns>Whether the uplink has been idle for long: it needs little.</returns>
+    public bool OnHeartbeat(long now)
     {
         var lastInbound = _reader.LastInbound;
         if (_probe != 0 && lastInbound < _probe)
         {
-            return;
+            return false;
         }
 
         var silence = _settings.TimeProvider.GetElapsedTime(lastInbound, now);
-        if (silence > _settings.PingAfter || (silence > _settings.ProbeAfter && _writer.LastStreamSend > lastInbound))
+        var isIdle = silence > _settings.PingAfter;
+        if (isIdle || (silence > _settings.ProbeAfter && _writer.LastStreamSend > lastInbound))
         {
             Volatile.Write(ref _probe, now);
-            _reader.SendPing(now);
+            _writer.SchedulePing(_roundTrip.Begin(now));
         }
         else
         {
             Volatile.Write(ref _probe, 0);
         }
+
+        return isIdle;
     }
 }

@@ -12,8 +12,11 @@ namespace Tunnel2.Multiplexing.Uplinks;
 /// </summary>
 internal sealed class UplinkReader
 {
-    /// <summary>What an idle uplink holds.</summary>
+    /// <summary>What an uplink with little to do holds.</summary>
     private const int SmallBuffer = 16 * 1024;
+
+    /// <summary>After a wait of this length the next one is made without a buffer: an idle uplink holds none.</summary>
+    private static readonly TimeSpan _idleAfter = TimeSpan.FromSeconds(1);
 
     /// <summary>What a busy one grows to: parsed in place, so that a full buffer costs one receive.</summary>
     private const int LargeBuffer = 1024 * 1024;
@@ -29,7 +32,6 @@ internal sealed class UplinkReader
     private readonly BufferPool _buffers;
     private readonly TimeProvider _time;
     private long _lastInbound;
-    private ulong _pingSent;
     private int _skip;
 
     public UplinkReader(UplinkConnection uplink, IUplinkTransport transport)
@@ -44,24 +46,23 @@ internal sealed class UplinkReader
     /// <summary>When anything arrived last, a timestamp of the settings' time provider.</summary>
     public long LastInbound => Volatile.Read(ref _lastInbound);
 
-    /// <summary>Sends a PING whose answer gives the round trip.</summary>
-    public void SendPing(long now)
-    {
-        _pingSent = (ulong)now;
-        _uplink.Writer.SchedulePing(_pingSent);
-    }
-
     /// <summary>The loop. Returns when the peer has closed or the connection broke; the uplink has then been told.</summary>
     /// <param name="initial">Bytes that arrived behind the handshake.</param>
     public async Task RunAsync(ReadOnlyMemory<byte> initial)
     {
-        var buffer = _buffers.Rent(Math.Max(SmallBuffer, initial.Length));
+        byte[]? buffer = null;
         try
         {
-            initial.CopyTo(buffer);
+            if (initial.Length > 0)
+            {
+                buffer = _buffers.Rent(Math.Max(SmallBuffer, initial.Length));
+                initial.CopyTo(buffer);
+            }
+
             var filled = initial.Length;
             var smallReceives = 0;
             var immediate = 0;
+            var idle = filled == 0;
             var statistics = _uplink.Statistics;
             while (true)
             {
@@ -71,7 +72,7 @@ internal sealed class UplinkReader
                     // from it (RFC 9112 section 9.6 has the same care).
                     filled = 0;
                 }
-                else if (filled > 0)
+                else if (filled > 0 && buffer is not null)
                 {
                     var error = ProcessFrames(buffer.AsSpan(0, filled), out var consumed, out var needed);
                     if (error != ProtocolError.None)
@@ -94,6 +95,18 @@ internal sealed class UplinkReader
                     }
                 }
 
+                if (idle && filled == 0)
+                {
+                    if (buffer is not null)
+                    {
+                        _buffers.Return(buffer);
+                        buffer = null;
+                    }
+
+                    await _transport.ReceiveAsync(Memory<byte>.Empty).ConfigureAwait(false);
+                }
+
+                buffer ??= _buffers.Rent(SmallBuffer);
                 var receive = _transport.ReceiveAsync(buffer.AsMemory(filled));
                 if (!receive.IsCompleted)
                 {
@@ -112,7 +125,9 @@ internal sealed class UplinkReader
                     return;
                 }
 
-                Volatile.Write(ref _lastInbound, _time.GetTimestamp());
+                var now = _time.GetTimestamp();
+                idle = _time.GetElapsedTime(_lastInbound, now) > _idleAfter;
+                Volatile.Write(ref _lastInbound, now);
                 statistics.BytesReceived += received;
                 statistics.Receives++;
                 filled += received;
@@ -129,7 +144,10 @@ internal sealed class UplinkReader
         }
         finally
         {
-            _buffers.Return(buffer);
+            if (buffer is not null)
+            {
+                _buffers.Return(buffer);
+            }
         }
     }
 
@@ -332,9 +350,9 @@ internal sealed class UplinkReader
                 _uplink.TryEnd(new UplinkEnd(SessionEndReason.ControlQueueOverflow));
             }
         }
-        else if (opaque != 0 && opaque == _pingSent)
+        else
         {
-            _uplink.Statistics.RoundTripMicroseconds = (long)_time.GetElapsedTime((long)opaque).TotalMicroseconds;
+            _uplink.RoundTrip.OnAnswer(opaque, _time.GetTimestamp());
         }
 
         return ProtocolError.None;

@@ -1,5 +1,6 @@
 using System.IO.Pipelines;
 using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol;
 
 namespace Tunnel2.Multiplexing.Uplinks;
@@ -7,6 +8,9 @@ namespace Tunnel2.Multiplexing.Uplinks;
 /// <summary>What an uplink needs to know, settled by the handshake and the host. Immutable.</summary>
 internal sealed record UplinkSettings
 {
+    /// <summary>The largest window unless somebody says otherwise: 8 MiB, which is 1.3 Gbit/s at a round trip of 50 ms.</summary>
+    public const int DefaultMaxStreamWindow = 8 * 1024 * 1024;
+
     public required UplinkRole Role { get; init; }
 
     /// <summary>The credit granted to the peer for each new stream, in bytes.</summary>
@@ -14,6 +18,15 @@ internal sealed record UplinkSettings
 
     /// <summary>The credit granted to the peer for the uplink, in bytes.</summary>
     public int ReceiveUplinkWindow { get; init; } = ProtocolLimits.DefaultUplinkWindow;
+
+    /// <summary>
+    /// What a stream's window may grow to while it is measured that the path needs it, in bytes. At or below
+    /// <see cref="ReceiveStreamWindow"/>: nothing grows, and no round trip is measured for it.
+    /// </summary>
+    public int MaxReceiveStreamWindow { get; init; } = DefaultMaxStreamWindow;
+
+    /// <summary>What the windows of all uplinks of the process may grow by.</summary>
+    public WindowBudget ProcessWindowBudget { get; init; } = WindowBudget.Process;
 
     /// <summary>The credit that the peer grants for each new stream, in bytes.</summary>
     public int SendStreamWindow { get; init; } = ProtocolLimits.DefaultStreamWindow;
@@ -56,6 +69,9 @@ internal sealed record UplinkSettings
 
     /// <summary>One send that makes no end for this long ends the uplink: what it cut in half can never be resumed.</summary>
     public TimeSpan SendStallLimit { get; init; } = TimeSpan.FromSeconds(60);
+
+    /// <summary>Whether windows of streams may grow.</summary>
+    public bool GrowsWindows => MaxReceiveStreamWindow > ReceiveStreamWindow;
 
     public TimeProvider TimeProvider { get; init; } = TimeProvider.System;
 

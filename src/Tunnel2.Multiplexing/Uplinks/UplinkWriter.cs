@@ -274,8 +274,7 @@ internal sealed class UplinkWriter
 
     private ValueTask SendAsync(ReadOnlyMemory<byte> bytes)
     {
-        _uplink.Statistics.BytesSent += bytes.Length;
-        _uplink.Statistics.Flushes++;
+        _uplink.Statistics.OnFlush(bytes.Length);
         var now = Math.Max(1, _uplink.Settings.TimeProvider.GetTimestamp());
         Volatile.Write(ref _sendStarted, now);
         if (_streamsInBatch)
@@ -287,6 +286,7 @@ internal sealed class UplinkWriter
         if (send.IsCompletedSuccessfully)
         {
             Volatile.Write(ref _sendStarted, 0);
+            _uplink.Statistics.SendingBytes = 0;
             return send;
         }
 
@@ -297,5 +297,6 @@ internal sealed class UplinkWriter
     {
         await send.ConfigureAwait(false);
         Volatile.Write(ref _sendStarted, 0);
+        _uplink.Statistics.SendingBytes = 0;
     }
 }

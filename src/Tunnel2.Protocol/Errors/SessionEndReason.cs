@@ -41,4 +41,7 @@ public enum SessionEndReason : ushort
 
     /// <summary>One write made no progress for the stall limit.</summary>
     WriteStalled = 12,
+
+    /// <summary>The agent's token, certificate or right to its name was withdrawn while the session ran.</summary>
+    Revoked = 13,
 }

@@ -4,12 +4,13 @@ namespace Tunnel2.Protocol.FlowControl;
 
 /// <summary>
 /// The receiver's side of a credit window. Bytes move through three states: granted (the peer may send them), held (they arrived and
-/// nobody has consumed them), returnable (consumed, and not yet granted again). Their sum is the window's size at all times.
+/// nobody has consumed them), returnable (consumed, and not yet granted again). Their sum is the window's size at all times. The size may
+/// grow and never shrinks.
 /// A mutable struct; the caller holds whatever lock guards it.
 /// </summary>
 public struct ReceiveWindow
 {
-    private readonly int _size;
+    private int _size;
     private int _granted;
     private int _returnable;
 
@@ -60,6 +61,17 @@ public struct ReceiveWindow
         Debug.Assert(count >= 0 && count <= Held, "Only bytes that arrived can be consumed.");
         _returnable += count;
         return _returnable >= _size / 4 ? TakeReturnable() : 0;
+    }
+
+    /// <summary>Makes the window larger: the peer is granted the difference on top of what it gave back.</summary>
+    /// <param name="by">Bytes, ≥ 0; the size stays at or below <see cref="ProtocolLimits.MaxCredit"/>.</param>
+    /// <returns>The increment to send: <paramref name="by"/>, and with it all that is returnable.</returns>
+    public int Grow(int by)
+    {
+        Debug.Assert(by >= 0 && _size + (long)by <= ProtocolLimits.MaxCredit, "Credit has a bound (docs/protocol.md, section 7).");
+        _size += by;
+        _returnable += by;
+        return TakeReturnable();
     }
 
     /// <summary>Grants all that is returnable.</summary>

@@ -4,10 +4,22 @@ namespace Tunnel2.ProxyEntry.Configuration;
 public sealed class AgentOptions
 {
     /// <summary>
-    /// SHA-256 of the token as <c>sha256:</c> and 64 hexadecimal digits; <c>tunnel2-entry token create</c> prints it. Required. A wrong hash
-    /// means that the agent is rejected.
+    /// SHA-256 of the token as <c>sha256:</c> and 64 hexadecimal digits; <c>tunnel2-entry token create</c> prints it. Required unless a certificate
+    /// is given. A wrong hash means that the agent is rejected.
     /// </summary>
     public string? TokenHash { get; set; }
+
+    /// <summary>
+    /// SHA-256 of the certificate that the agent shows instead of a token, as <c>sha256:</c> and 64 hexadecimal digits (colons between pairs
+    /// may stay). It need not be issued by anybody. Default none.
+    /// </summary>
+    public string? CertificateFingerprint { get; set; }
+
+    /// <summary>
+    /// The common name (CN) of the certificate that the agent shows instead of a token, issued by <see cref="UplinkOptions.ClientCa"/>; any case.
+    /// It may be renewed without a change here. Default none.
+    /// </summary>
+    public string? CertificateName { get; set; }
 
     /// <summary>
     /// The names the token may claim, <c>*</c> standing for any characters (<c>web</c>, <c>team-*</c>), as an array or as one

@@ -37,13 +37,37 @@ internal sealed class AgentTable
         AgentSettings? found = null;
         foreach (var agent in _agents)
         {
-            if (agent.TokenHash.MatchesHash(hash))
+            if (agent.TokenHash is { } expected && expected.MatchesHash(hash))
             {
                 found = agent;
             }
         }
 
         return found;
+    }
+
+    /// <summary>The agent whose certificate this is, or null.</summary>
+    public AgentSettings? FindByCertificate(AgentCertificate certificate) => Array.Find(_agents, agent => agent.Accepts(certificate));
+
+    /// <summary>Whether some agent may show a certificate instead of a token.</summary>
+    public bool UsesCertificates => Array.Exists(_agents, agent => agent.CertificateFingerprint is not null || agent.CertificateName is not null);
+
+    /// <summary>
+    /// Whether what an agent was admitted by still holds: its agent is there, accepts the same token or certificate, and may claim the name.
+    /// </summary>
+    /// <param name="grant">What it was admitted by; null for an agent without a token.</param>
+    /// <param name="name">The name it serves (lower case).</param>
+    public bool StillGrants(AgentGrant? grant, string name)
+    {
+        if (grant is null)
+        {
+            return MayClaim(null, name);
+        }
+
+        return Find(grant.AgentId) is { } agent
+            && (grant.Token is not { } token || (agent.TokenHash is { } expected && expected.IsSameAs(token)))
+            && (grant.Certificate is not { } certificate || agent.Accepts(certificate))
+            && MayClaim(agent, name);
     }
 
     /// <summary>Whether a name (lower case) is written out in some agent's list: such a name is known even if its agent was never seen.</summary>

@@ -19,6 +19,9 @@ internal sealed class CertificateSource
     /// <summary>The file with the certificate.</summary>
     public string Path { get; }
 
+    /// <summary>The files to watch for a renewal.</summary>
+    public IReadOnlyList<string> Files => _keyPath is null ? [Path] : [Path, _keyPath];
+
     /// <summary>Loads the certificate with its private key; the caller disposes it.</summary>
     /// <param name="intermediates">Receives the further certificates of the file, which TLS sends along.</param>
     /// <exception cref="CryptographicException">The file is no certificate, has no private key, or the password is wrong.</exception>

@@ -123,13 +123,20 @@ internal sealed class ConfigurationReader
         }
 
         var value = string.IsNullOrWhiteSpace(section.Value) ? null : section.Value;
-        if (key == SettingKeys.AgentTokenHash)
+        switch (key)
         {
-            agent.TokenHash = value;
-        }
-        else
-        {
-            agent.Tier = value;
+            case SettingKeys.AgentTokenHash:
+                agent.TokenHash = value;
+                break;
+            case SettingKeys.AgentCertificateFingerprint:
+                agent.CertificateFingerprint = value;
+                break;
+            case SettingKeys.AgentCertificateName:
+                agent.CertificateName = value;
+                break;
+            default:
+                agent.Tier = value;
+                break;
         }
     }
 

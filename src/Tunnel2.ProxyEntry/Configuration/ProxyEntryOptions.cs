@@ -46,13 +46,23 @@ public sealed class ProxyEntryOptions
     /// </summary>
     public EngineMode Engine { get; set; } = EngineMode.Auto;
 
+    /// <summary>What moves the bytes of the data plane's sockets; an event loop over epoll needs the event-loop engine.</summary>
+    public TransportMode Transport { get; set; } = TransportMode.Auto;
+
     /// <summary>
     /// Whether agents may connect without a token. Not set (default): yes while <c>Uplink:Listen</c> is loopback, no otherwise. Set to true
     /// off loopback, whoever reaches the uplink port can publish a service under your domain.
     /// </summary>
     public bool? AllowAnonymousAgents { get; set; }
 
-    /// <summary>The agents that hold a token, by agent id (1–64 characters of <c>[A-Za-z0-9._-]</c>). Default none.</summary>
+    /// <summary>
+    /// The folder of what ProxyEntry makes itself and must find again: the self-made certificate of the uplink. Default: <c>$STATE_DIRECTORY</c>
+    /// (systemd sets it), <c>/var/lib/tunnel2</c> for root, else <c>$XDG_STATE_HOME/tunnel2</c>, else <c>~/.local/state/tunnel2</c>. Made with access for
+    /// its owner only.
+    /// </summary>
+    public string? StateFolder { get; set; }
+
+    /// <summary>The agents that hold a token or a certificate, by agent id (1–64 characters of <c>[A-Za-z0-9._-]</c>). Default none.</summary>
     public IDictionary<string, AgentOptions> Agents { get; } = new Dictionary<string, AgentOptions>(StringComparer.OrdinalIgnoreCase);
 
     /// <summary>
@@ -63,4 +73,16 @@ public sealed class ProxyEntryOptions
 
     /// <summary>Limits on how long ProxyEntry and agents wait.</summary>
     public TimeoutOptions Timeouts { get; } = new();
+
+    /// <summary>Limits on how many requests wait for agents that are away.</summary>
+    public ParkingOptions Parking { get; } = new();
+
+    /// <summary>Limits on how much a visitor's request may bring.</summary>
+    public LimitOptions Limits { get; } = new();
+
+    /// <summary>
+    /// Who serves HTTP/1.1 visitors: <c>own</c> (default) or <c>kestrel</c>, which loses order and case of fields, trailers and interim
+    /// responses. HTTP/2 always goes through Kestrel.
+    /// </summary>
+    public Http1FrontMode Http1Front { get; set; } = Http1FrontMode.Own;
 }

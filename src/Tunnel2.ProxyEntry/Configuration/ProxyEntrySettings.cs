@@ -20,8 +20,20 @@ internal sealed record ProxyEntrySettings
     /// <summary>Where agents connect.</summary>
     public required IPEndPoint UplinkListen { get; init; }
 
-    /// <summary>The certificate for TLS on the uplink, or null for plaintext.</summary>
+    /// <summary>Whether the uplink is encrypted, and by whose certificate.</summary>
+    public required UplinkSecurity UplinkSecurity { get; init; }
+
+    /// <summary>The certificate for TLS on the uplink; not null exactly with <see cref="UplinkSecurity.Certificate"/>.</summary>
     public required CertificateSource? UplinkCertificate { get; init; }
+
+    /// <summary>The PEM file of the authorities that issue agents' certificates, or null.</summary>
+    public required string? UplinkClientCa { get; init; }
+
+    /// <summary>How many failed attempts an address may make in a minute; 0 is no limit.</summary>
+    public required int FailuresPerMinute { get; init; }
+
+    /// <summary>Where what ProxyEntry makes itself is kept. It may not exist yet.</summary>
+    public required string StateFolder { get; init; }
 
     /// <summary>Where health, metrics, dashboard and API are served.</summary>
     public required IPEndPoint AdminListen { get; init; }
@@ -41,10 +53,13 @@ internal sealed record ProxyEntrySettings
     /// <summary>How sockets and continuations are scheduled; <see cref="EngineMode.Auto"/> is not resolved yet.</summary>
     public required EngineMode Engine { get; init; }
 
+    /// <summary>What moves the bytes of the data plane's sockets; <see cref="TransportMode.Auto"/> is not resolved yet.</summary>
+    public TransportMode Transport { get; init; } = TransportMode.Auto;
+
     /// <summary>Whether an agent without a token is accepted.</summary>
     public required bool AnonymousAgentsAllowed { get; init; }
 
-    /// <summary>The agents that hold a token.</summary>
+    /// <summary>The agents that hold a token or a certificate, as they were at the start; <see cref="AgentRegistry"/> has those of now.</summary>
     public required AgentTable Agents { get; init; }
 
     /// <summary>Whose forwarding headers are believed.</summary>
@@ -58,6 +73,48 @@ internal sealed record ProxyEntrySettings
 
     /// <summary>How long a body may stand still; <see cref="Timeout.InfiniteTimeSpan"/> when off.</summary>
     public required TimeSpan BodyIdleTimeout { get; init; }
+
+    /// <summary>How long a request waits for the agent of a known name; zero when it does not.</summary>
+    public TimeSpan ParkTimeout { get; init; } = TimeSpan.FromSeconds(5);
+
+    /// <summary>Requests that may wait for one name.</summary>
+    public int ParkedPerName { get; init; } = 1_000;
+
+    /// <summary>Requests that may wait in all.</summary>
+    public int ParkedTotal { get; init; } = 5_000;
+
+    /// <summary>Bytes that waiting requests may hold in all.</summary>
+    public long ParkedBytes { get; init; } = 128 * 1024 * 1024;
+
+    /// <summary>How long everything goes on as before after the order to stop.</summary>
+    public TimeSpan DrainDelay { get; init; }
+
+    /// <summary>How long running exchanges may take to finish after the order to stop.</summary>
+    public TimeSpan DrainTimeout { get; init; } = TimeSpan.FromSeconds(30);
+
+    /// <summary>How long a visitor may take to send a request's head; <see cref="Timeout.InfiniteTimeSpan"/> when off.</summary>
+    public required TimeSpan RequestHeadTimeout { get; init; }
+
+    /// <summary>How long a visitor's connection may be idle; <see cref="Timeout.InfiniteTimeSpan"/> when off.</summary>
+    public required TimeSpan KeepAliveTimeout { get; init; }
+
+    /// <summary>How long a visitor that has ended its direction is taken to be there; <see cref="Timeout.InfiniteTimeSpan"/> when off.</summary>
+    public required TimeSpan HalfClosedTimeout { get; init; }
+
+    /// <summary>The most bytes of a request's head.</summary>
+    public required int MaxRequestHeadBytes { get; init; }
+
+    /// <summary>The most fields of a request's head.</summary>
+    public required int MaxRequestFields { get; init; }
+
+    /// <summary>The most bytes of a request's first line.</summary>
+    public required int MaxRequestLineBytes { get; init; }
+
+    /// <summary>The most bytes of a request's body, or null.</summary>
+    public required long? MaxRequestBodyBytes { get; init; }
+
+    /// <summary>Who serves HTTP/1.1.</summary>
+    public required Http1FrontMode Http1Front { get; init; }
 
     /// <summary>A short text for logs; a record's own would print every member.</summary>
     public override string ToString() =>

@@ -1,3 +1,5 @@
+using System.Globalization;
+
 namespace Tunnel2.ProxyEntry.Configuration;
 
 /// <summary>The table of all settings. A new setting is a property of the options, a line here and a check in the builder.</summary>
@@ -12,6 +14,9 @@ internal static class SettingKeys
     public const string UplinkCertificate = "Uplink:Certificate";
     public const string UplinkCertificateKey = "Uplink:CertificateKey";
     public const string UplinkCertificatePassword = "Uplink:CertificatePassword";
+    public const string UplinkClientCa = "Uplink:ClientCa";
+    public const string FailuresPerMinute = "Uplink:FailuresPerMinute";
+    public const string StateFolder = "StateFolder";
     public const string AllowPlaintext = "Uplink:AllowPlaintext";
     public const string AdminListen = "Admin:Listen";
     public const string AdminToken = "Admin:Token";
@@ -19,13 +24,30 @@ internal static class SettingKeys
     public const string EntryId = "EntryId";
     public const string TestMode = "TestMode";
     public const string Engine = "Engine";
+    public const string Transport = "Transport";
     public const string AllowAnonymousAgents = "AllowAnonymousAgents";
     public const string BackendConnect = "Timeouts:BackendConnect";
     public const string BackendHeaders = "Timeouts:BackendHeaders";
     public const string BodyIdle = "Timeouts:BodyIdle";
+    public const string Park = "Timeouts:Park";
+    public const string DrainDelay = "Timeouts:DrainDelay";
+    public const string Drain = "Timeouts:Drain";
+    public const string ParkingPerName = "Parking:PerName";
+    public const string ParkingTotal = "Parking:Total";
+    public const string ParkingMegabytes = "Parking:Megabytes";
+    public const string RequestHead = "Timeouts:RequestHead";
+    public const string KeepAlive = "Timeouts:KeepAlive";
+    public const string HalfClosed = "Timeouts:HalfClosed";
+    public const string RequestHeadBytes = "Limits:RequestHeadBytes";
+    public const string RequestFields = "Limits:RequestFields";
+    public const string RequestLineBytes = "Limits:RequestLineBytes";
+    public const string RequestBodyBytes = "Limits:RequestBodyBytes";
+    public const string Http1Front = "Http1Front";
     public const string TrustedProxies = "TrustedProxies";
     public const string Agents = "Agents";
     public const string AgentTokenHash = "TokenHash";
+    public const string AgentCertificateFingerprint = "CertificateFingerprint";
+    public const string AgentCertificateName = "CertificateName";
     public const string AgentNames = "Names";
     public const string AgentTier = "Tier";
 
@@ -41,6 +63,9 @@ internal static class SettingKeys
         Text(UplinkCertificate, (o, v) => o.Uplink.Certificate = v),
         Text(UplinkCertificateKey, (o, v) => o.Uplink.CertificateKey = v),
         Text(UplinkCertificatePassword, (o, v) => o.Uplink.CertificatePassword = v),
+        Text(UplinkClientCa, (o, v) => o.Uplink.ClientCa = v),
+        new(FailuresPerMinute, ApplyFailuresPerMinute),
+        Text(StateFolder, (o, v) => o.StateFolder = v),
         Switch(AllowPlaintext, (o, v) => o.Uplink.AllowPlaintext = v),
         Text(AdminListen, (o, v) => o.Admin.Listen = v),
         Text(AdminToken, (o, v) => o.Admin.Token = v) with { RefusesEmpty = true },
@@ -48,14 +73,29 @@ internal static class SettingKeys
         Text(EntryId, (o, v) => o.EntryId = v),
         Switch(TestMode, (o, v) => o.TestMode = v),
         new(Engine, ApplyEngine),
+        new(Transport, ApplyTransport),
         Switch(AllowAnonymousAgents, (o, v) => o.AllowAnonymousAgents = v),
         Duration(BackendConnect, (o, v) => o.Timeouts.BackendConnect = v),
         Duration(BackendHeaders, (o, v) => o.Timeouts.BackendHeaders = v),
         Duration(BodyIdle, (o, v) => o.Timeouts.BodyIdle = v),
+        Duration(Park, (o, v) => o.Timeouts.Park = v),
+        Duration(DrainDelay, (o, v) => o.Timeouts.DrainDelay = v),
+        Duration(Drain, (o, v) => o.Timeouts.Drain = v),
+        Number(ParkingPerName, (o, v) => o.Parking.PerName = v),
+        Number(ParkingTotal, (o, v) => o.Parking.Total = v),
+        Number(ParkingMegabytes, (o, v) => o.Parking.Megabytes = v),
+        Duration(RequestHead, (o, v) => o.Timeouts.RequestHead = v),
+        Duration(KeepAlive, (o, v) => o.Timeouts.KeepAlive = v),
+        Duration(HalfClosed, (o, v) => o.Timeouts.HalfClosed = v),
+        Count(RequestHeadBytes, (o, v) => o.Limits.RequestHeadBytes = (int)v, int.MaxValue),
+        Count(RequestFields, (o, v) => o.Limits.RequestFields = (int)v, int.MaxValue),
+        Count(RequestLineBytes, (o, v) => o.Limits.RequestLineBytes = (int)v, int.MaxValue),
+        new(RequestBodyBytes, ApplyRequestBody),
+        new(Http1Front, ApplyHttp1Front),
     ];
 
     /// <summary>The keys under <c>Agents:&lt;id&gt;</c>.</summary>
-    public static IReadOnlyList<string> AgentKeys { get; } = [AgentTokenHash, AgentNames, AgentTier];
+    public static IReadOnlyList<string> AgentKeys { get; } = [AgentTokenHash, AgentCertificateFingerprint, AgentCertificateName, AgentNames, AgentTier];
 
     private static SettingKey Text(string path, Action<ProxyEntryOptions, string> set) => new(path, (options, value) =>
     {
@@ -74,6 +114,17 @@ internal static class SettingKeys
         return null;
     });
 
+    private static SettingKey Number(string path, Action<ProxyEntryOptions, int> set) => new(path, (options, value) =>
+    {
+        if (!int.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out var result))
+        {
+            return $"{SettingsErrorFormatter.Quote(value)} is not a whole number.";
+        }
+
+        set(options, result);
+        return null;
+    });
+
     private static SettingKey Duration(string path, Action<ProxyEntryOptions, TimeSpan> set) => new(path, (options, value) =>
     {
         if (!SettingValues.TryParseDuration(value, out var result, out var reason))
@@ -84,6 +135,56 @@ internal static class SettingKeys
         set(options, result);
         return null;
     });
+
+    private static string? ApplyFailuresPerMinute(ProxyEntryOptions options, string value)
+    {
+        if (!int.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out var number) || number > 10_000)
+        {
+            return $"{SettingsErrorFormatter.Quote(value)} is not a number between 0 and 10000.";
+        }
+
+        options.Uplink.FailuresPerMinute = number;
+        return null;
+    }
+
+    private static SettingKey Count(string path, Action<ProxyEntryOptions, long> set, long largest) => new(path, (options, value) =>
+    {
+        if (!long.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out var result) || result > largest)
+        {
+            return $"{SettingsErrorFormatter.Quote(value)} is not a whole number.";
+        }
+
+        set(options, result);
+        return null;
+    });
+
+    private static string? ApplyRequestBody(ProxyEntryOptions options, string value)
+    {
+        if (value.Equals("off", StringComparison.OrdinalIgnoreCase))
+        {
+            options.Limits.RequestBodyBytes = -1;
+            return null;
+        }
+
+        return Count(RequestBodyBytes, static (o, v) => o.Limits.RequestBodyBytes = v, long.MaxValue).Apply(options, value) is null
+            ? null
+            : $"{SettingsErrorFormatter.Quote(value)} is neither a number of bytes nor off.";
+    }
+
+    private static string? ApplyHttp1Front(ProxyEntryOptions options, string value)
+    {
+        switch (value.ToLowerInvariant())
+        {
+            case "own":
+                options.Http1Front = Http1FrontMode.Own;
+                return null;
+            case "kestrel":
+                options.Http1Front = Http1FrontMode.Kestrel;
+                return null;
+            default:
+                return $"{SettingsErrorFormatter.Quote(value)} is not a front; use own or kestrel.";
+        }
+    }
 
     private static string? ApplyEngine(ProxyEntryOptions options, string value)
     {
@@ -100,6 +201,24 @@ internal static class SettingKeys
                 return null;
             default:
                 return $"{SettingsErrorFormatter.Quote(value)} is not an engine; use auto, event-loop or portable.";
+        }
+    }
+
+    private static string? ApplyTransport(ProxyEntryOptions options, string value)
+    {
+        switch (value.ToLowerInvariant())
+        {
+            case "auto":
+                options.Transport = TransportMode.Auto;
+                return null;
+            case "epoll":
+                options.Transport = TransportMode.Epoll;
+                return null;
+            case "sockets":
+                options.Transport = TransportMode.Sockets;
+                return null;
+            default:
+                return $"{SettingsErrorFormatter.Quote(value)} is not a transport; use auto, epoll or sockets.";
         }
     }
 }

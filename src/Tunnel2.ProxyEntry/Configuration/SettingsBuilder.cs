@@ -8,12 +8,13 @@ using System.Security.Cryptography.X509Certificates;
 namespace Tunnel2.ProxyEntry.Configuration;
 
 /// <summary>Checks options, one by one and against each other, and makes the settings of them. One use per instance.</summary>
-internal sealed class SettingsBuilder
+internal sealed partial class SettingsBuilder
 {
     private const int MaxEntryIdLength = 12;
     private static readonly SearchValues<char> _nameCharacters = SearchValues.Create("abcdefghijklmnopqrstuvwxyz0123456789-");
     private static readonly TimeSpan _shortestTimeout = TimeSpan.FromMilliseconds(10);
     private static readonly TimeSpan _longestConnect = TimeSpan.FromMinutes(10);
+    private static readonly TimeSpan _longestPark = TimeSpan.FromMinutes(1);
     private static readonly TimeSpan _longestTimeout = TimeSpan.FromDays(1);
 
     private readonly ProxyEntryOptions _options;
@@ -36,19 +37,28 @@ internal sealed class SettingsBuilder
 
         var domain = CheckDomain();
         var entryId = CheckEntryId();
+        var security = ChooseUplinkSecurity(uplink);
         var uplinkCertificate = CheckCertificate(
-            SettingKeys.UplinkCertificate, _options.Uplink.Certificate, _options.Uplink.CertificateKey, _options.Uplink.CertificatePassword);
+            SettingKeys.UplinkCertificate, OwnUplinkCertificate, _options.Uplink.CertificateKey, _options.Uplink.CertificatePassword);
         var publicCertificate = CheckCertificate(
             SettingKeys.PublicCertificate, _options.Public.Certificate, _options.Public.CertificateKey, _options.Public.CertificatePassword);
-        var agents = CheckAgents();
+        var agents = new AgentSettingsBuilder(_options, _errors).Build();
         var anonymous = _options.AllowAnonymousAgents ?? (uplink is not null && IPAddress.IsLoopback(uplink.Address));
 
         CheckPublicListeners(http, https);
         CheckUplinkIsSafe(uplink, anonymous);
+        var clientCa = CheckClientCa(security);
         CheckAdminIsSafe(admin);
         CheckRange(SettingKeys.BackendConnect, _options.Timeouts.BackendConnect, _longestConnect, mayBeOff: false);
         CheckRange(SettingKeys.BackendHeaders, _options.Timeouts.BackendHeaders, _longestTimeout, mayBeOff: true);
         CheckRange(SettingKeys.BodyIdle, _options.Timeouts.BodyIdle, _longestTimeout, mayBeOff: true);
+        CheckRange(SettingKeys.Park, _options.Timeouts.Park, _longestPark, mayBeOff: true);
+        CheckRange(SettingKeys.DrainDelay, _options.Timeouts.DrainDelay, _longestConnect, mayBeOff: true);
+        CheckRange(SettingKeys.Drain, _options.Timeouts.Drain, _longestTimeout, mayBeOff: false);
+        CheckNumber(SettingKeys.ParkingPerName, _options.Parking.PerName, 0, 1_000_000);
+        CheckNumber(SettingKeys.ParkingTotal, _options.Parking.Total, 0, 1_000_000);
+        CheckNumber(SettingKeys.ParkingMegabytes, _options.Parking.Megabytes, 1, 65_536);
+        CheckVisitorLimits();
         var trustedProxies = CheckTrustedProxies();
 
         if (_errors.Count > 0 || uplink is null || admin is null)
@@ -62,19 +72,38 @@ internal sealed class SettingsBuilder
             HttpsListen = https,
             HttpsCertificate = publicCertificate ?? uplinkCertificate,
             UplinkListen = uplink,
+            UplinkSecurity = security,
             UplinkCertificate = uplinkCertificate,
+            UplinkClientCa = clientCa,
+            FailuresPerMinute = _options.Uplink.FailuresPerMinute,
+            StateFolder = _options.StateFolder?.Trim() ?? Configuration.StateFolder.Default(),
             AdminListen = admin,
             AdminToken = _options.Admin.Token is { } token ? TokenHash.FromToken(token) : null,
             Domain = domain,
             EntryId = entryId,
             TestMode = _options.TestMode,
             Engine = _options.Engine,
+            Transport = _options.Transport,
             AnonymousAgentsAllowed = anonymous,
             Agents = new AgentTable(agents),
             TrustedProxies = new TrustedProxySet(trustedProxies),
             BackendConnectTimeout = _options.Timeouts.BackendConnect,
             BackendHeadersTimeout = _options.Timeouts.BackendHeaders,
             BodyIdleTimeout = _options.Timeouts.BodyIdle,
+            ParkTimeout = OffIsZero(_options.Timeouts.Park),
+            ParkedPerName = _options.Parking.PerName,
+            ParkedTotal = _options.Parking.Total,
+            ParkedBytes = _options.Parking.Megabytes * 1024L * 1024,
+            DrainDelay = OffIsZero(_options.Timeouts.DrainDelay),
+            DrainTimeout = _options.Timeouts.Drain,
+            RequestHeadTimeout = _options.Timeouts.RequestHead,
+            KeepAliveTimeout = _options.Timeouts.KeepAlive,
+            HalfClosedTimeout = _options.Timeouts.HalfClosed,
+            MaxRequestHeadBytes = _options.Limits.RequestHeadBytes,
+            MaxRequestFields = _options.Limits.RequestFields,
+            MaxRequestLineBytes = _options.Limits.RequestLineBytes,
+            MaxRequestBodyBytes = _options.Limits.RequestBodyBytes < 0 ? null : _options.Limits.RequestBodyBytes,
+            Http1Front = _options.Http1Front,
         };
     }
 
@@ -117,7 +146,7 @@ internal sealed class SettingsBuilder
             Report(SettingKeys.HttpListen, "is off, and so is Tunnel2:Public:HttpsListen: no visitor could call.");
         }
 
-        if (https is not null && _options.Public.Certificate is null && _options.Uplink.Certificate is null)
+        if (https is not null && _options.Public.Certificate is null && OwnUplinkCertificate is null)
         {
             Report(SettingKeys.HttpsListen, "HTTPS needs Tunnel2:Public:Certificate (or Tunnel2:Uplink:Certificate, when one serves both).");
         }
@@ -147,14 +176,42 @@ internal sealed class SettingsBuilder
                     + "Add Tunnel2:Agents:<id>:TokenHash (tunnel2-entry token create prints one) or set Tunnel2:AllowAnonymousAgents=true.");
             }
         }
+    }
 
-        if (!isLoopback && _options.Uplink.Certificate is null && !_options.Uplink.AllowPlaintext)
+    private string? OwnUplinkCertificate => IsSelfMadeAsked ? null : _options.Uplink.Certificate;
+
+    private bool IsSelfMadeAsked => string.Equals(_options.Uplink.Certificate?.Trim(), "self-made", StringComparison.OrdinalIgnoreCase);
+
+    /// <summary>Off loopback there is TLS unless plaintext is asked for, so nobody has to make a certificate to be safe.</summary>
+    private UplinkSecurity ChooseUplinkSecurity(IPEndPoint? uplink) =>
+        OwnUplinkCertificate is not null ? UplinkSecurity.Certificate
+        : IsSelfMadeAsked ? UplinkSecurity.SelfMade
+        : _options.Uplink.AllowPlaintext || uplink is null || IPAddress.IsLoopback(uplink.Address) ? UplinkSecurity.Plaintext
+        : UplinkSecurity.SelfMade;
+
+    private string? CheckClientCa(UplinkSecurity security)
+    {
+        if (_options.Uplink.ClientCa?.Trim() is not { } path)
         {
-            Report(
-                SettingKeys.UplinkListen,
-                $"{uplink} can be reached from other machines without TLS: tokens and traffic could be read on the way. "
-                + "Set Tunnel2:Uplink:Certificate, or Tunnel2:Uplink:AllowPlaintext=true where the network is safe.");
+            if (_options.Agents.Values.Any(static agent => agent.CertificateName is not null))
+            {
+                Report(SettingKeys.UplinkClientCa, "is missing, but an agent has a CertificateName: somebody must have issued it.");
+            }
+
+            return null;
         }
+
+        if (security == UplinkSecurity.Plaintext)
+        {
+            Report(SettingKeys.UplinkClientCa, "needs TLS on the uplink; set Tunnel2:Uplink:Certificate (a path, or self-made).");
+        }
+
+        if (!ClientAuthorities.TryLoad(path, out _, out var problem))
+        {
+            Report(SettingKeys.UplinkClientCa, $"{SettingsErrorFormatter.Quote(path)} cannot be used: {problem}");
+        }
+
+        return path;
     }
 
     private void CheckAdminIsSafe(IPEndPoint? admin)
@@ -252,64 +309,6 @@ internal sealed class SettingsBuilder
         }
     }
 
-    private List<AgentSettings> CheckAgents()
-    {
-        var result = new List<AgentSettings>();
-        var hashes = new Dictionary<string, string>(StringComparer.Ordinal);
-        foreach (var (id, agent) in _options.Agents)
-        {
-            var path = $"{SettingKeys.Agents}:{id}";
-            if (!IsAgentId(id))
-            {
-                Report(path, "has an id that is not 1 to 64 characters of [A-Za-z0-9._-].");
-            }
-
-            var tokenKey = $"{path}:{SettingKeys.AgentTokenHash}";
-            if (!TokenHash.TryParse(agent.TokenHash, out var hash) || hash is null)
-            {
-                Report(tokenKey, agent.TokenHash is null
-                    ? "is missing; tunnel2-entry token create prints it."
-                    : "is not sha256: and 64 hexadecimal digits; it must be the hash of the token, never the token itself.");
-            }
-            else if (!hashes.TryAdd(hash.ToSetting(), id))
-            {
-                Report(tokenKey, $"is also the hash of agent {hashes[hash.ToSetting()]}; every agent needs its own token.");
-            }
-
-            var tier = agent.Tier?.Trim();
-            if (tier is not null && !IsLabel(tier, 32))
-            {
-                Report($"{path}:{SettingKeys.AgentTier}", $"{SettingsErrorFormatter.Quote(tier)} is not 1 to 32 characters of [a-z0-9-].");
-            }
-
-            var names = CheckNames($"{path}:{SettingKeys.AgentNames}", agent.Names);
-            if (hash is not null)
-            {
-                result.Add(new AgentSettings(id, hash, names, tier));
-            }
-        }
-
-        return result;
-    }
-
-    private ImmutableArray<NamePattern> CheckNames(string key, IList<string> values)
-    {
-        var names = ImmutableArray.CreateBuilder<NamePattern>(values.Count);
-        foreach (var value in values)
-        {
-            if (NamePattern.TryParse(value, out var pattern) && pattern is not null)
-            {
-                names.Add(pattern);
-            }
-            else
-            {
-                Report(key, $"{SettingsErrorFormatter.Quote(value)} is not a name or a pattern of [a-z0-9-] and *.");
-            }
-        }
-
-        return names.ToImmutable();
-    }
-
     private ImmutableArray<IPNetwork> CheckTrustedProxies()
     {
         var networks = ImmutableArray.CreateBuilder<IPNetwork>(_options.TrustedProxies.Count);
@@ -343,12 +342,19 @@ internal sealed class SettingsBuilder
         }
     }
 
+    private void CheckNumber(string key, int value, int least, int most)
+    {
+        if (value < least || value > most)
+        {
+            Report(key, string.Create(CultureInfo.InvariantCulture, $"{value} is not between {least} and {most}."));
+        }
+    }
+
+    private static TimeSpan OffIsZero(TimeSpan value) => value == Timeout.InfiniteTimeSpan ? TimeSpan.Zero : value;
+
     private static bool IsLabel(string text, int maxLength) =>
         text.Length > 0 && text.Length <= maxLength && text[0] != '-' && text[^1] != '-'
         && !text.AsSpan().ContainsAnyExcept(_nameCharacters);
-
-    private static bool IsAgentId(string id) =>
-        id.Length is > 0 and <= 64 && id.All(c => char.IsAsciiLetterOrDigit(c) || c is '.' or '_' or '-');
 
     private bool HasError(string key) => _errors.Exists(error => error.Key == $"{ProxyEntryOptions.SectionName}:{key}");
 

@@ -63,6 +63,9 @@ internal sealed class TokenHash
     /// <summary>Whether the SHA-256 given is this one, in constant time; anything but 32 bytes is not.</summary>
     public bool MatchesHash(ReadOnlySpan<byte> hash) => CryptographicOperations.FixedTimeEquals(_hash, hash);
 
+    /// <summary>Whether both are the hash of the same token, in constant time.</summary>
+    public bool IsSameAs(TokenHash other) => MatchesHash(other._hash);
+
     /// <summary>Says nothing: the hash of a short token could be searched for.</summary>
     public override string ToString() => nameof(TokenHash);
 }

@@ -9,7 +9,11 @@ public sealed class UplinkOptions
     /// </summary>
     public string Listen { get; set; } = "127.0.0.1:12001";
 
-    /// <summary>Path of the certificate for TLS on the uplink, PEM or PKCS#12. Default none: plaintext. Agents check its name.</summary>
+    /// <summary>
+    /// Path of the certificate for TLS on the uplink, PEM (the chain behind it) or PKCS#12, or <c>self-made</c>. Default none: plaintext on
+    /// loopback, a self-made certificate elsewhere (kept in <see cref="ProxyEntryOptions.StateFolder"/>; agents pin its fingerprint). Read again
+    /// when the file changes. Agents check its name.
+    /// </summary>
     public string? Certificate { get; set; }
 
     /// <summary>Path of the PEM private key, where it is not in the certificate's file. Default none.</summary>
@@ -17,6 +21,18 @@ public sealed class UplinkOptions
 
     /// <summary>Password of the PKCS#12 file or of the encrypted PEM key. Default none. Secret: better given by environment.</summary>
     public string? CertificatePassword { get; set; }
+
+    /// <summary>
+    /// Path of a PEM file with the authorities that issue agents' certificates. Default none: only certificates whose fingerprint an agent
+    /// lists are accepted. Needs TLS on the uplink.
+    /// </summary>
+    public string? ClientCa { get; set; }
+
+    /// <summary>
+    /// How many failed attempts (a missing, wrong or revoked token or certificate) one address may make in a minute; IPv6 counts by /64. Beyond
+    /// that every attempt from there is told to wait. 1–10000, default 10; 0 is off, for agents behind one address that others share.
+    /// </summary>
+    public int FailuresPerMinute { get; set; } = 10;
 
     /// <summary>
     /// Permit an uplink without TLS off loopback. Default false. If true on an open network, tokens and all traffic can be read on the way.

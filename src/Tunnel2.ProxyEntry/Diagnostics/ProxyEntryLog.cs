@@ -41,6 +41,15 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2010, LogLevel.Debug, "A further uplink from {RemoteEndPoint} refused: {Reason} ({Detail})")]
     public static partial void JoinRefused(ILogger logger, string remoteEndPoint, string reason, string detail);
 
+    [LoggerMessage(2050, LogLevel.Warning, "Uplink connection from {RemoteEndPoint} is plaintext, but this port speaks TLS")]
+    public static partial void PlaintextOnTlsPort(ILogger logger, string remoteEndPoint);
+
+    [LoggerMessage(2051, LogLevel.Warning, "Uplink connection from {RemoteEndPoint} starts with TLS, but this port speaks plaintext")]
+    public static partial void TlsOnPlaintextPort(ILogger logger, string remoteEndPoint);
+
+    [LoggerMessage(2052, LogLevel.Warning, "Session {SessionId} of {PublicName} ended: agent {AgentId} lost its token, certificate or right to the name")]
+    public static partial void SessionRevoked(ILogger logger, string agentId, string publicName, string sessionId);
+
     [LoggerMessage(2100, LogLevel.Warning, "Request {RequestId} for {PublicName} failed at the {Leg}: {ErrorCode}")]
     public static partial void RequestFailed(ILogger logger, string requestId, string publicName, string leg, string errorCode, Exception? exception);
 
@@ -55,6 +64,9 @@ internal static partial class ProxyEntryLog
 
     [LoggerMessage(2104, LogLevel.Error, "Request {RequestId} failed by a fault of ProxyEntry")]
     public static partial void ForwarderFault(ILogger logger, string requestId, Exception exception);
+
+    [LoggerMessage(2110, LogLevel.Error, "Visitor's connection {ConnectionId} failed by a fault of ProxyEntry")]
+    public static partial void ConnectionFault(ILogger logger, string connectionId, Exception exception);
 
     [LoggerMessage(2200, LogLevel.Information, "Listening for visitors on {EndPoint}")]
     public static partial void ListeningForVisitors(ILogger logger, string endPoint);
@@ -82,4 +94,31 @@ internal static partial class ProxyEntryLog
 
     [LoggerMessage(2208, LogLevel.Warning, "Test mode is on: anyone may choose a session id, and all of them share one origin")]
     public static partial void TestModeIsOn(ILogger logger);
+
+    [LoggerMessage(2209, LogLevel.Warning, "The time to finish is over: {Connections} connections of visitors are cut")]
+    public static partial void GraceOver(ILogger logger, int connections);
+
+    [LoggerMessage(2250, LogLevel.Information, "Made a certificate for the uplink in {Path}")]
+    public static partial void CertificateMade(ILogger logger, string path);
+
+    [LoggerMessage(2251, LogLevel.Information, "Uplink certificate {Subject} until {Until}; agents may pin it: --server-fingerprint {Fingerprint}")]
+    public static partial void CertificateInUse(ILogger logger, string subject, string until, string fingerprint);
+
+    [LoggerMessage(2252, LogLevel.Information, "Uplink certificate read again from {Path}: {Subject}, --server-fingerprint {Fingerprint}, until {Until}")]
+    public static partial void CertificateReloaded(ILogger logger, string path, string subject, string fingerprint, string until);
+
+    [LoggerMessage(2253, LogLevel.Error, "The changed certificate in {Path} cannot be used, the one before stays: {Reason}")]
+    public static partial void CertificateNotReloaded(ILogger logger, string path, string reason);
+
+    [LoggerMessage(2254, LogLevel.Warning, "The certificate in {Path} is not valid now (it ends {Until}): agents that check it will refuse it")]
+    public static partial void CertificateNotValidNow(ILogger logger, string path, string until);
+
+    [LoggerMessage(2255, LogLevel.Information, "Settings read again: {Agents} agents may connect, {Ended} sessions were ended")]
+    public static partial void AgentsReloaded(ILogger logger, int agents, int ended);
+
+    [LoggerMessage(2256, LogLevel.Error, "The changed settings have a mistake, those before stay: {Key}: {Reason}")]
+    public static partial void SettingsNotReloaded(ILogger logger, string key, string reason);
+
+    [LoggerMessage(2257, LogLevel.Warning, "{Key} has changed and takes effect with the next start")]
+    public static partial void SettingNeedsRestart(ILogger logger, string key);
 }

@@ -1,5 +1,6 @@
 using System.Diagnostics.Metrics;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Parking;
 
 namespace Tunnel2.ProxyEntry.Diagnostics;
 
@@ -13,6 +14,7 @@ internal sealed class ProxyEntryMetrics
     public const string MeterName = "Tunnel2.ProxyEntry";
 
     private static readonly string[] _outcomes = ["completed", "upgraded", "error", "visitor_aborted", "aborted"];
+    private static readonly string[] _parkOutcomes = ["none", "returned", "timed_out", "visitor_left", "closed"];
     private static readonly string[] _statusClasses = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
 
     // http.server.request.duration's advice, and three more below: on one machine most requests take less than 5 ms.
@@ -31,6 +33,8 @@ internal sealed class ProxyEntryMetrics
     private readonly Counter<long> _moved;
     private readonly Histogram<double> _duration;
     private readonly UpDownCounter<long> _activeStreams;
+    private readonly UpDownCounter<long> _parkedNow;
+    private readonly Counter<long> _parked;
     private readonly Counter<long> _received;
     private readonly Counter<long> _sent;
     private readonly UpDownCounter<long> _activeSessions;
@@ -47,6 +51,8 @@ internal sealed class ProxyEntryMetrics
         _duration = meter.CreateHistogram(
             "tunnel2.entry.request.duration", "s", "From a request's head to the end of its response.", advice: _requestBuckets);
         _activeStreams = meter.CreateUpDownCounter<long>("tunnel2.entry.streams.active", "{stream}", "Exchanges and upgraded connections that are open.");
+        _parkedNow = meter.CreateUpDownCounter<long>("tunnel2.entry.parked.active", "{request}", "Requests that wait for an agent to come back.");
+        _parked = meter.CreateCounter<long>("tunnel2.entry.parked", "{request}", "Requests that waited for an agent to come back, or found no place to, by how it ended.");
         _received = meter.CreateCounter<long>("tunnel2.entry.visitor.received", "By", "Body bytes received from visitors.");
         _sent = meter.CreateCounter<long>("tunnel2.entry.visitor.sent", "By", "Body bytes sent to visitors.");
         _activeSessions = meter.CreateUpDownCounter<long>("tunnel2.entry.sessions.active", "{session}", "Agents' registrations in force.");
@@ -60,6 +66,19 @@ internal sealed class ProxyEntryMetrics
 
     /// <summary>A stream has ended.</summary>
     public void StreamEnded() => _activeStreams.Add(-1);
+
+    /// <summary>A request waits for its agent; <see cref="ParkingEnded"/> must follow exactly once.</summary>
+    public void ParkingStarted() => _parkedNow.Add(1);
+
+    /// <summary>A request waits no longer.</summary>
+    public void ParkingEnded(ParkOutcome outcome)
+    {
+        _parkedNow.Add(-1);
+        _parked.Add(1, new KeyValuePair<string, object?>("outcome", _parkOutcomes[(int)outcome]));
+    }
+
+    /// <summary>A request found no place to wait.</summary>
+    public void ParkingRefused() => _parked.Add(1, new KeyValuePair<string, object?>("outcome", "full"));
 
     /// <summary>A visitor's request has ended.</summary>
     /// <param name="outcome">How.</param>

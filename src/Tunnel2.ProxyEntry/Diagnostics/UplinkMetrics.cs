@@ -91,7 +91,7 @@ internal sealed class UplinkMetrics
         totals.WasUsed = true;
         totals.Sent += uplink.Statistics.BytesSent;
         totals.Received += uplink.Statistics.BytesReceived;
-        totals.Streams += uplink.Statistics.StreamsOpened;
+        totals.Streams += uplink.Streams.Opened;
     }
 
     private struct Totals

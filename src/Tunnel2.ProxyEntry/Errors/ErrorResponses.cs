@@ -47,12 +47,6 @@ internal static class ErrorResponses
             headers.Add(new("Retry-After", Math.Max(0, seconds).ToString(CultureInfo.InvariantCulture)));
         }
 
-        if (info.Status == 405)
-        {
-            // RFC 9110 section 15.5.6 asks for it; the methods of the service are not known here.
-            headers.Add(new("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
-        }
-
         var body = format == ErrorBodyFormat.Html ? ErrorPage.Render(info, details) : ProblemJson.Render(info, details);
         return new ErrorResponse(info.Status, headers.ToArray(), body);
     }

@@ -24,6 +24,12 @@ internal enum ProxyError
     /// <summary>A method that a reverse proxy does not serve, such as CONNECT.</summary>
     MethodNotSupported,
 
+    /// <summary>The visitor's body has a transfer coding other than chunked.</summary>
+    TransferCodingNotSupported,
+
+    /// <summary>The visitor speaks a version of HTTP that its listener does not.</summary>
+    VersionNotSupported,
+
     /// <summary>The Host is none of this server's.</summary>
     UnknownHost,
 

@@ -37,7 +37,7 @@ internal sealed record ProxyErrorInfo
     public int? RetryAfterSeconds { get; init; }
 
     /// <summary>Whether the visitor, not this system, is at fault: such errors are logged as Debug.</summary>
-    public bool IsVisitorsFault => Status < 500;
+    public bool IsVisitorsFault => Leg == ProxyErrorLeg.Visitor || Status < 500;
 
     /// <summary>The value of <c>Proxy-Status</c> (RFC 9209): this proxy, the error type and the title.</summary>
     public string ProxyStatus => $"Tunnel2; error={ProxyStatusType}; details=\"{Title}\"";

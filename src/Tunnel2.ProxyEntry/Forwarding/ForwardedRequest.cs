@@ -2,6 +2,7 @@ using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 
@@ -45,8 +46,11 @@ internal sealed class ForwardedRequest
     /// <summary>The status of the response, or 0.</summary>
     public int Status { get; set; }
 
-    /// <summary>Whether the response has begun, which the request's pump waits for where the visitor expects a 100.</summary>
-    public TaskCompletionSource? MayReadBody { get; set; }
+    /// <summary>Where the visitor expects a 100: who says it, and when.</summary>
+    public ContinueTurn? Continue { get; set; }
+
+    /// <summary>Whose connection is to be cut with the request, because somebody waits for nothing but the visitor.</summary>
+    public VisitorExchange? CutWith { get; set; }
 
     /// <summary>
     /// Whether nobody wants the rest of the request's body any more: the exchange on its stream is over. Set before the pump is woken.
@@ -59,6 +63,9 @@ internal sealed class ForwardedRequest
 
     /// <summary>Whether bytes of the request's body have left the visitor's pipe for good, so that another stream could not have them.</summary>
     public bool IsBodyTaken { get; set; }
+
+    /// <summary>Whether the visitor was told to go on with its body; once is enough.</summary>
+    public bool HasContinued { get; set; }
 
     /// <summary>Bytes at the start of the visitor's pipe that were sent and are kept there in case the stream is refused.</summary>
     public long KeptBody { get; set; }
@@ -97,10 +104,12 @@ internal sealed class ForwardedRequest
         BytesSent = 0;
         ResponseLeft = DeclaredLength.None;
         Status = 0;
-        MayReadBody = null;
         IsBodyUnwanted = false;
         IsBodyTaken = false;
+        HasContinued = false;
         KeptBody = 0;
+        Continue = null;
+        CutWith = null;
         Touch();
         lock (_gate)
         {
@@ -114,7 +123,7 @@ internal sealed class ForwardedRequest
     {
         Phase = ForwardPhase.Idle;
         BytesReceived = 0;
-        MayReadBody = null;
+        Continue = null;
         IsBodyUnwanted = false;
         KeptBody = 0;
         Touch();
@@ -130,8 +139,12 @@ internal sealed class ForwardedRequest
         Interlocked.CompareExchange(ref _phase, (int)ForwardPhase.Head, (int)ForwardPhase.Upload);
     }
 
-    public void Attach(TunnelStream stream)
+    /// <summary>Cancelled when the session is about to end in order; see <see cref="EntrySession.Leaving"/>.</summary>
+    public CancellationToken SessionLeaving { get; private set; }
+
+    public void Attach(TunnelStream stream, EntrySession session)
     {
+        SessionLeaving = session.Leaving;
         lock (_gate)
         {
             _stream = stream;
@@ -159,6 +172,7 @@ internal sealed class ForwardedRequest
     public void Cut(int use, ProxyError? error, StreamResetReason reason, StreamResetDetail detail = StreamResetDetail.None)
     {
         TunnelStream? stream;
+        VisitorExchange? exchange = null;
         StreamId id;
         lock (_gate)
         {
@@ -167,11 +181,13 @@ internal sealed class ForwardedRequest
             if (stream is not null)
             {
                 _cutBy ??= error;
+                exchange = CutWith;
             }
         }
 
         // Outside the gate: whoever waits on the stream may continue right here.
         stream?.ResetIf(id, reason, detail);
+        exchange?.Abort();
     }
 }
 

@@ -6,6 +6,7 @@ using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
@@ -22,16 +23,16 @@ internal sealed class Forwarder
     /// <summary>On how many streams a request is tried in all, while none of them did anything with it.</summary>
     private const int MaxTries = 4;
 
-    private readonly NameResolver _names;
+    private readonly PatientOpener _opener;
     private readonly ResponsePump _responses;
     private readonly ForwardWatchdog _watchdog;
     private readonly ProxyEntryMetrics _metrics;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
 
-    public Forwarder(NameResolver names, ResponsePump responses, ForwardWatchdog watchdog, ProxyEntryMetrics metrics, TimeProvider timeProvider, ILogger<Forwarder> logger)
+    public Forwarder(PatientOpener opener, ResponsePump responses, ForwardWatchdog watchdog, ProxyEntryMetrics metrics, TimeProvider timeProvider, ILogger<Forwarder> logger)
     {
-        _names = names;
+        _opener = opener;
         _responses = responses;
         _watchdog = watchdog;
         _metrics = metrics;
@@ -65,12 +66,7 @@ internal sealed class Forwarder
 
     private ValueTask<RequestOutcome> RouteAsync(VisitorExchange exchange, ForwardedRequest request)
     {
-        var target = exchange.Target;
-        EntrySession? session = null;
-        var error = exchange.Fault ?? _names.Resolve(exchange.Authority, ref target, out session);
-        return error is { } refused
-            ? FailAsync(exchange, request, refused, session?.Name ?? exchange.Authority)
-            : TryStreamsAsync(exchange, request, session!, target);
+        return exchange.Fault is { } fault ? FailAsync(exchange, request, fault, exchange.Authority) : TryStreamsAsync(exchange, request);
     }
 
     /// <summary>
@@ -78,33 +74,38 @@ internal sealed class Forwarder
     /// was sent (docs/protocol.md section 8). The visitor does not notice.
     /// </summary>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
-    private async ValueTask<RequestOutcome> TryStreamsAsync(VisitorExchange exchange, ForwardedRequest request, EntrySession session, string target)
+    private async ValueTask<RequestOutcome> TryStreamsAsync(VisitorExchange exchange, ForwardedRequest request)
     {
         UplinkConnection? left = null;
         StreamFailure failure = default;
         for (var tries = 1; ; tries++)
         {
-            var stream = session.Tunnel.TryOpenStream(except: left);
-            if (stream is null)
+            var opened = _opener.TryOpen(exchange, except: left);
+            if (opened.Error == ProxyError.AgentOffline)
             {
-                var full = session.Tunnel.Uplinks.Any(static uplink => uplink.IsOpenForStreams);
-                var error = !failure.IsNone ? failure.ToProxyError() : full ? ProxyError.StreamLimit : ProxyError.AgentOffline;
-                return await FailAsync(exchange, request, error, session.Name).ConfigureAwait(false);
+                opened = await _opener.WaitAsync(exchange, opened).ConfigureAwait(false);
             }
 
-            request.Attach(stream);
+            if (opened.Error is { } refused)
+            {
+                var error = failure.IsNone || refused == ProxyError.Draining ? refused : failure.ToProxyError();
+                return await FailAsync(exchange, request, error, opened.Session?.Name ?? exchange.Authority).ConfigureAwait(false);
+            }
+
+            var (_, session, stream) = opened;
+            request.Attach(stream!, session!);
             _metrics.StreamStarted();
             _watchdog.Add(request);
             try
             {
-                var outcome = await ForwardAsync(exchange, request, stream, session, target, mayTryAgain: tries < MaxTries).ConfigureAwait(false);
+                var outcome = await ForwardAsync(exchange, request, stream!, session!, mayTryAgain: tries < MaxTries).ConfigureAwait(false);
                 if (outcome is { } final)
                 {
                     RequestBodyPump.DropKept(exchange, request);
                     return final;
                 }
 
-                left = stream.Uplink;
+                left = stream!.Uplink;
                 failure = stream.Failure;
                 _metrics.RequestMoved(failure.Kind == StreamFailureKind.PeerReset ? "refused" : "uplink_lost");
                 request.BeginAgain();
@@ -113,7 +114,7 @@ internal sealed class Forwarder
             {
                 _watchdog.Remove(request);
                 request.Detach();
-                stream.Release();
+                stream!.Release();
                 _metrics.StreamEnded();
             }
         }
@@ -122,10 +123,10 @@ internal sealed class Forwarder
     /// <returns>Null when nothing was done with the request, so that it may be tried on another stream.</returns>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     private async ValueTask<RequestOutcome?> ForwardAsync(
-        VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession session, string target, bool mayTryAgain)
+        VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession session, bool mayTryAgain)
     {
         var hasMore = exchange.HasBody || exchange.IsUpgrade;
-        if (!TrySendHead(exchange, stream, target, end: !hasMore))
+        if (!TrySendHead(exchange, stream, end: !hasMore))
         {
             stream.Reset(StreamResetReason.Cancel);
             return await FailAsync(exchange, request, ProxyError.RequestHeadTooLarge, session.Name).ConfigureAwait(false);
@@ -136,7 +137,7 @@ internal sealed class Forwarder
         ValueTask? requestPump = null;
         if (exchange.HasBody && !exchange.IsUpgrade)
         {
-            request.MayReadBody = exchange.ExpectsContinue ? new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously) : null;
+            request.Continue = exchange.ExpectsContinue && !request.HasContinued ? new ContinueTurn() : null;
             requestPump = RequestBodyPump.RunAsync(exchange, request, stream, _timeProvider).Preserve();
         }
 
@@ -151,7 +152,7 @@ internal sealed class Forwarder
             request.IsBodyUnwanted = true;
             exchange.RequestBody.CancelPendingRead();
             stream.Reset(StreamResetReason.Internal);
-            request.MayReadBody?.TrySetResult();
+            request.Continue?.Release();
             await requestPump.Value.ConfigureAwait(false);
             throw;
         }
@@ -159,7 +160,7 @@ internal sealed class Forwarder
         if (requestPump is { } pump)
         {
             request.IsBodyUnwanted = true;
-            request.MayReadBody?.TrySetResult();
+            request.Continue?.Release();
             if (!pump.IsCompleted)
             {
                 // The answer is complete, or there will be none: the rest of the body is not wanted.
@@ -185,12 +186,12 @@ internal sealed class Forwarder
         };
     }
 
-    private static bool TrySendHead(VisitorExchange exchange, TunnelStream stream, string target, bool end)
+    private static bool TrySendHead(VisitorExchange exchange, TunnelStream stream, bool end)
     {
         for (var size = RequestBlockGuess; ; size = Math.Min(size * 8, ProtocolLimits.MaxHeaderBlockLength))
         {
             var writer = new HeaderBlockWriter(stream.BeginHead(size));
-            exchange.WriteRequestBlock(ref writer, target);
+            exchange.WriteRequestBlock(ref writer);
             var length = writer.Complete();
             if (writer.HasTooManyFields || (writer.Overflowed && size == ProtocolLimits.MaxHeaderBlockLength))
             {

@@ -12,15 +12,17 @@ internal sealed class NameResolver
     private static readonly TimeSpan _startPhase = TimeSpan.FromSeconds(30);
 
     private readonly ProxyEntrySettings _settings;
+    private readonly AgentRegistry _agents;
     private readonly ISessionDirectory _directory;
     private readonly HostAddressParser _hosts;
     private readonly PathAddressParser _paths;
     private readonly TimeProvider _timeProvider;
     private readonly long _started;
 
-    public NameResolver(ProxyEntrySettings settings, ISessionDirectory directory, TimeProvider timeProvider)
+    public NameResolver(ProxyEntrySettings settings, AgentRegistry agents, ISessionDirectory directory, TimeProvider timeProvider)
     {
         _settings = settings;
+        _agents = agents;
         _directory = directory;
         _timeProvider = timeProvider;
         _started = timeProvider.GetTimestamp();
@@ -63,11 +65,50 @@ internal sealed class NameResolver
         return error;
     }
 
+    /// <summary>The name that a request which was taken for one of ours is for. Allocates: not for every request.</summary>
+    public string GetName(string authority, string target)
+    {
+        Span<char> name = stackalloc char[PublicName.MaxLength];
+        return _hosts.Parse(authority.AsSpan(), name, out var length) == HostAddressOutcome.Name
+            ? name[..length].ToString()
+            : name[.._paths.Parse(target.AsSpan(), name).NameLength].ToString();
+    }
+
+    /// <summary>Finds the session, by values that are still bytes.</summary>
+    /// <param name="authority">The visitor's Host.</param>
+    /// <param name="target">The visitor's target.</param>
+    /// <param name="path">Where in test mode the target says what is to be forwarded; of no meaning when the Host had the name.</param>
+    /// <param name="session">The session, or null.</param>
+    /// <returns>Why there is none, or null.</returns>
+    public ProxyError? Resolve(ReadOnlySpan<byte> authority, ReadOnlySpan<byte> target, out PathAddress path, out EntrySession? session)
+    {
+        session = null;
+        path = default;
+        Span<char> name = stackalloc char[PublicName.MaxLength];
+        switch (_hosts.Parse(authority, name, out var length))
+        {
+            case HostAddressOutcome.Name:
+                return Find(name[..length], out session);
+            case HostAddressOutcome.Invalid when authority.Length > 0:
+                return ProxyError.InvalidHost;
+            default:
+                break;
+        }
+
+        if (!_settings.TestMode)
+        {
+            return ProxyError.UnknownHost;
+        }
+
+        path = _paths.Parse(target, name);
+        return path.Outcome == PathAddressOutcome.Name ? Find(name[..path.NameLength], out session) : ProxyError.UnknownHost;
+    }
+
     private ProxyError? Find(ReadOnlySpan<char> name, out EntrySession? session) => _directory.Find(name, out session) switch
     {
         NameState.Online => null,
         NameState.Offline => ProxyError.AgentOffline,
-        _ when _settings.Agents.IsConfiguredName(name) || _timeProvider.GetElapsedTime(_started) < _startPhase => ProxyError.AgentOffline,
+        _ when _agents.Current.IsConfiguredName(name) || _timeProvider.GetElapsedTime(_started) < _startPhase => ProxyError.AgentOffline,
         _ => ProxyError.UnknownName,
     };
 }

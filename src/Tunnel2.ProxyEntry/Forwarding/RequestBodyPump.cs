@@ -1,8 +1,10 @@
 using System.Buffers;
-using System.IO.Pipelines;
 using System.Runtime.CompilerServices;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Errors;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 
@@ -23,24 +25,26 @@ internal static class RequestBodyPump
     {
         try
         {
-            if (request.MayReadBody is { } mayRead)
+            if (request.Continue is { } turn)
             {
-                await Task.WhenAny(mayRead.Task, Task.Delay(_continueAnyway, timeProvider)).ConfigureAwait(false);
-                if (request.Status != 0 || request.IsBodyUnwanted)
+                await Task.WhenAny(turn.MayRead, Task.Delay(_continueAnyway, timeProvider)).ConfigureAwait(false);
+                if (request.IsBodyUnwanted || !await turn.TryContinueAsync(exchange).ConfigureAwait(false))
                 {
                     // The final answer came first, or the stream has failed: the body is not wanted.
                     return;
                 }
+
+                request.HasContinued = true;
             }
 
-            await CopyAsync(exchange.RequestBody, request, stream).ConfigureAwait(false);
+            await CopyAsync(exchange, request, stream).ConfigureAwait(false);
         }
         catch (Exception exception)
         {
             // The visitor left, or broke its body's framing: the backend must never take what came for the whole.
-            if (exception is BadHttpRequestException && exchange.CanAnswerBrokenBody && !exchange.VisitorLeft.IsCancellationRequested)
+            if (exception is BadHttpRequestException broken && exchange.CanAnswerBrokenBody && !exchange.VisitorLeft.IsCancellationRequested)
             {
-                stream.Reset(StreamResetReason.VisitorProtocol);
+                request.Cut(request.Use, broken.StatusCode == StatusCodes.Status413PayloadTooLarge ? ProxyError.RequestBodyTooLarge : null, StreamResetReason.VisitorProtocol);
                 return;
             }
 
@@ -50,8 +54,9 @@ internal static class RequestBodyPump
     }
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
-    private static async ValueTask CopyAsync(PipeReader body, ForwardedRequest request, TunnelStream stream)
+    private static async ValueTask CopyAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
     {
+        var body = exchange.RequestBody;
         long kept = 0; // bytes at the start of the pipe that have been sent already
         while (true)
         {
@@ -71,7 +76,8 @@ internal static class RequestBodyPump
             }
 
             request.Touch();
-            var status = await WriteAsync(stream, buffer.Slice(kept), read.IsCompleted).ConfigureAwait(false);
+            var hasTrailers = read.IsCompleted && exchange.HasRequestTrailers;
+            var status = await WriteAsync(stream, buffer.Slice(kept), read.IsCompleted && !hasTrailers).ConfigureAwait(false);
             request.BytesReceived += buffer.Length - kept;
             request.Touch();
             if (!request.IsBodyTaken && (status != StreamSendStatus.Sent || (buffer.Length <= KeepLimit && request.Status == 0)))
@@ -95,6 +101,11 @@ internal static class RequestBodyPump
 
             if (read.IsCompleted)
             {
+                if (hasTrailers)
+                {
+                    SendTrailers(exchange, stream);
+                }
+
                 request.RequestSent();
                 return;
             }
@@ -120,6 +131,21 @@ internal static class RequestBodyPump
         {
             // The visitor has left, and its body with it.
         }
+    }
+
+    private static void SendTrailers(VisitorExchange exchange, TunnelStream stream)
+    {
+        var writer = new HeaderBlockWriter(stream.BeginHead(ProtocolLimits.MaxHeaderBlockLength));
+        writer.BeginTrailers();
+        exchange.WriteRequestTrailers(ref writer);
+        var length = writer.Complete();
+        if (writer.Overflowed || writer.HasTooManyFields)
+        {
+            stream.Reset(StreamResetReason.VisitorProtocol);
+            return;
+        }
+
+        stream.EndHead(length, default, end: true, out _);
     }
 
     private static async ValueTask<StreamSendStatus> WriteAsync(TunnelStream stream, ReadOnlySequence<byte> buffer, bool end)

@@ -1,5 +1,5 @@
-using System.Buffers;
 using System.Runtime.CompilerServices;
+using System.Text;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
@@ -36,6 +36,7 @@ internal sealed class ResponsePump
     public async ValueTask<ResponseEnd> RunAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
     {
         var upgraded = false;
+        var isWebSocket = false;
         while (true)
         {
             await stream.WaitToReadAsync().ConfigureAwait(false);
@@ -46,9 +47,29 @@ internal sealed class ResponsePump
             }
 
             var isLast = item.IsLast;
-            switch (OnHead(exchange, request, item, out upgraded))
+            if (request.Continue is { } turn)
+            {
+                await turn.BeginHeadAsync().ConfigureAwait(false);
+            }
+
+            var outcome = HeadOutcome.Malformed;
+            try
+            {
+                outcome = OnHead(exchange, request, item, out upgraded, ref isWebSocket);
+                if (outcome == HeadOutcome.InterimToSend)
+                {
+                    await exchange.FlushAsync().ConfigureAwait(false);
+                }
+            }
+            finally
+            {
+                request.Continue?.EndHead(isFinal: outcome is HeadOutcome.Final or HeadOutcome.Malformed);
+            }
+
+            switch (outcome)
             {
                 case HeadOutcome.Interim:
+                case HeadOutcome.InterimToSend:
                     stream.ConsumeHead();
                     continue;
                 case HeadOutcome.Malformed:
@@ -61,11 +82,11 @@ internal sealed class ResponsePump
 
             if (upgraded)
             {
-                return await UpgradedPump.RunAsync(exchange, request, stream).ConfigureAwait(false);
+                return await UpgradedPump.RunAsync(exchange, request, stream, isWebSocket).ConfigureAwait(false);
             }
 
             // The final head stands: a body that the visitor still holds back for a 100 is not wanted any more.
-            request.MayReadBody?.TrySetResult();
+            request.Continue?.Release();
             request.Phase = ForwardPhase.Body;
             if (exchange.IsUpgrade)
             {
@@ -80,22 +101,16 @@ internal sealed class ResponsePump
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     private static async ValueTask<ResponseEnd> CopyBodyAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
     {
-        var writer = exchange.ResponseBody;
         var unflushed = 0;
         while (true)
         {
             if (!stream.TryRead(out var item))
             {
-                if (!exchange.HasResponseStarted && unflushed == 0)
-                {
-                    // The head does not wait for a body that may take its time.
-                    await exchange.FlushHeadAsync().ConfigureAwait(false);
-                }
-                else if (unflushed > 0)
+                // The head does not wait for a body that may take its time.
+                if (unflushed > 0 || !exchange.HasResponseStarted)
                 {
                     unflushed = 0;
-                    var flushed = await writer.FlushAsync().ConfigureAwait(false);
-                    if (flushed.IsCompleted || flushed.IsCanceled)
+                    if (!await exchange.FlushAsync().ConfigureAwait(false))
                     {
                         stream.Reset(StreamResetReason.Cancel);
                         return ResponseEnd.VisitorLeft;
@@ -124,7 +139,7 @@ internal sealed class ResponsePump
                         return ResponseEnd.Malformed;
                     }
 
-                    writer.Write(item.Memory.Span);
+                    exchange.WriteBody(item.Memory.Span);
                     unflushed += length;
                     request.BytesSent += length;
                     stream.ConsumeData(length);
@@ -136,8 +151,7 @@ internal sealed class ResponsePump
                     if (unflushed >= FlushAt)
                     {
                         unflushed = 0;
-                        var flushed = await writer.FlushAsync().ConfigureAwait(false);
-                        if (flushed.IsCompleted || flushed.IsCanceled)
+                        if (!await exchange.FlushAsync().ConfigureAwait(false))
                         {
                             stream.Reset(StreamResetReason.Cancel);
                             return ResponseEnd.VisitorLeft;
@@ -165,17 +179,13 @@ internal sealed class ResponsePump
             return ResponseEnd.Malformed;
         }
 
-        // Bytes advanced into a response that has started leave only by a flush; a response that has not started leaves whole by itself.
-        if (unflushed > 0 && exchange.HasResponseStarted)
-        {
-            var flushed = await exchange.ResponseBody.FlushAsync().ConfigureAwait(false);
-            return flushed.IsCompleted || flushed.IsCanceled ? ResponseEnd.VisitorLeft : ResponseEnd.Complete;
-        }
+        exchange.CompleteResponse();
 
-        return ResponseEnd.Complete;
+        // Bytes advanced into a response that has started leave only by a flush; a response that has not started leaves whole by itself.
+        return unflushed == 0 || !exchange.HasResponseStarted || await exchange.FlushAsync().ConfigureAwait(false) ? ResponseEnd.Complete : ResponseEnd.VisitorLeft;
     }
 
-    private static HeadOutcome OnHead(VisitorExchange exchange, ForwardedRequest request, StreamItem item, out bool upgraded)
+    private static HeadOutcome OnHead(VisitorExchange exchange, ForwardedRequest request, StreamItem item, out bool upgraded, ref bool isWebSocket)
     {
         upgraded = false;
         if (HeaderBlock.TryRead(item.Memory.Span, out var head) != ProtocolError.None || head.Kind != HeaderBlockKind.Response)
@@ -185,16 +195,13 @@ internal sealed class ResponsePump
 
         if (head.IsInterim)
         {
-            if (head.Status == StatusCodes.Status100Continue && request.MayReadBody is { } mayRead)
+            if (head.Status == StatusCodes.Status100Continue && request.Continue is { } turn)
             {
-                mayRead.TrySetResult();
-            }
-            else
-            {
-                exchange.SendInterim(head);
+                turn.Release();
+                return HeadOutcome.Interim;
             }
 
-            return HeadOutcome.Interim;
+            return exchange.WriteInterim(head) ? HeadOutcome.InterimToSend : HeadOutcome.Interim;
         }
 
         upgraded = head.Status == StatusCodes.Status101SwitchingProtocols;
@@ -208,9 +215,23 @@ internal sealed class ResponsePump
             return HeadOutcome.Malformed;
         }
 
+        isWebSocket = upgraded && IsWebSocket(head);
         request.Status = head.Status;
         request.ResponseLeft = exchange.ResponseMayHaveBody ? length : DeclaredLength.None;
         return HeadOutcome.Final;
+    }
+
+    private static bool IsWebSocket(scoped in HeaderBlock head)
+    {
+        foreach (var field in head.Fields)
+        {
+            if (Ascii.EqualsIgnoreCase(field.Name, "upgrade"u8) && Ascii.EqualsIgnoreCase(field.Value, "websocket"u8))
+            {
+                return true;
+            }
+        }
+
+        return false;
     }
 
     private static void OnTrailers(VisitorExchange exchange, StreamItem item)
@@ -224,6 +245,7 @@ internal sealed class ResponsePump
     private enum HeadOutcome
     {
         Interim,
+        InterimToSend,
         Final,
         Malformed,
     }

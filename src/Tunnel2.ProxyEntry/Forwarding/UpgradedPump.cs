@@ -1,57 +1,88 @@
+using System.IO.Pipelines;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
+using Tunnel2.ProxyEntry.Forwarding.WebSockets;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 
 /// <summary>
-/// Moves raw bytes both ways after a 101. Each direction ends by itself; a silent connection holds no buffer of ours (empty read, then rent).
+/// Moves raw bytes both ways after a 101. The end of one direction ends only that one. A silent connection has no limit; once one direction
+/// has ended, the other is held to the limit of bodies, because then nobody may be there any more.
 /// </summary>
 internal static class UpgradedPump
 {
-    private const int BufferSize = 16 * 1024;
-
-    public static async ValueTask<ResponseEnd> RunAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
+    /// <summary>Runs until both directions have ended.</summary>
+    /// <param name="exchange">The visitor's exchange.</param>
+    /// <param name="request">Its state.</param>
+    /// <param name="stream">The tunnel's stream.</param>
+    /// <param name="isWebSocket">Whether the backend agreed on WebSocket, so that it may be ended in order when the session is about to end.</param>
+    public static async ValueTask<ResponseEnd> RunAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, bool isWebSocket)
     {
         request.Phase = ForwardPhase.Upgraded;
         var connection = await exchange.UpgradeAsync().ConfigureAwait(false);
-        using var leave = new CancellationTokenSource();
-        var inbound = FromVisitorAsync(connection, request, stream, leave.Token);
-        var complete = await ToVisitorAsync(connection, request, stream).ConfigureAwait(false);
-        if (!complete)
+        var inbound = FromVisitorAsync(connection.Input, request, stream);
+        bool complete;
+        await using (var goodbye = isWebSocket ? new WebSocketGoodbye(connection, request.SessionLeaving) : null)
         {
-            // Cut short: the visitor must not take it for an orderly end.
-            stream.Reset(StreamResetReason.Cancel);
-            exchange.Abort();
+            complete = await ToVisitorAsync(connection, request, stream, goodbye).ConfigureAwait(false);
+        }
+
+        if (complete && await connection.EndSendAsync().ConfigureAwait(false))
+        {
+            // What is left is the visitor's direction. Whoever cuts the request, or loses it, has to wake the one that waits for the visitor.
+            request.CutWith = exchange;
+            request.Touch();
+            request.Phase = ForwardPhase.Body;
+            stream.NotifyReset(static (input, _) => ((PipeReader)input!).CancelPendingRead(), connection.Input);
         }
         else
         {
-            // The backend has said its last word, and HttpContext has no way to say only that: ending the request closes both directions.
-            stream.Reset(StreamResetReason.None);
+            // Cut short, which the visitor must not take for an orderly end; or an end that the front can say only for both directions.
+            stream.Reset(complete ? StreamResetReason.None : StreamResetReason.Cancel);
+            if (!complete)
+            {
+                exchange.Abort();
+            }
+
+            connection.Input.CancelPendingRead();
         }
 
         // The stream is another request's as soon as we return: whoever still waits for the visitor must have left it by then.
-        await leave.CancelAsync().ConfigureAwait(false);
         await inbound.ConfigureAwait(false);
+        await connection.Input.CompleteAsync().ConfigureAwait(false);
         return ResponseEnd.Upgraded;
     }
 
-    private static async Task FromVisitorAsync(Stream connection, ForwardedRequest request, TunnelStream stream, CancellationToken leave)
+    private static async Task FromVisitorAsync(PipeReader input, ForwardedRequest request, TunnelStream stream)
     {
-        var buffers = stream.Uplink.Settings.Buffers;
-        byte[]? buffer = null;
         try
         {
             while (true)
             {
-                await connection.ReadAsync(Memory<byte>.Empty, leave).ConfigureAwait(false);
-                buffer = buffers.Rent(BufferSize);
-                var received = await connection.ReadAsync(buffer, leave).ConfigureAwait(false);
-                request.BytesReceived += received;
-                var status = await stream.WriteAsync(buffer.AsMemory(0, received), end: received == 0).ConfigureAwait(false);
-                buffers.Return(buffer);
-                buffer = null;
-                if (received == 0 || status != StreamSendStatus.Sent)
+                var read = await input.ReadAsync().ConfigureAwait(false);
+                if (read.IsCanceled)
                 {
+                    input.AdvanceTo(read.Buffer.Start);
+                    return;
+                }
+
+                request.Touch();
+                foreach (var piece in read.Buffer)
+                {
+                    request.BytesReceived += piece.Length;
+                    if (await stream.WriteAsync(piece, end: false).ConfigureAwait(false) != StreamSendStatus.Sent)
+                    {
+                        input.AdvanceTo(read.Buffer.End);
+                        return;
+                    }
+                }
+
+                input.AdvanceTo(read.Buffer.End);
+                request.Touch();
+                if (read.IsCompleted)
+                {
+                    await stream.WriteAsync(default, end: true).ConfigureAwait(false);
+                    request.Phase = ForwardPhase.Body;
                     return;
                 }
             }
@@ -61,16 +92,9 @@ internal static class UpgradedPump
             // The visitor left: the backend learns it as a cut, not as an end.
             stream.Reset(StreamResetReason.Cancel);
         }
-        finally
-        {
-            if (buffer is not null)
-            {
-                buffers.Return(buffer);
-            }
-        }
     }
 
-    private static async Task<bool> ToVisitorAsync(Stream connection, ForwardedRequest request, TunnelStream stream)
+    private static async ValueTask<bool> ToVisitorAsync(UpgradedConnection connection, ForwardedRequest request, TunnelStream stream, WebSocketGoodbye? goodbye)
     {
         try
         {
@@ -82,13 +106,24 @@ internal static class UpgradedPump
                     continue;
                 }
 
+                request.Touch();
                 switch (item.Kind)
                 {
                     case StreamItemKind.Data:
-                        await connection.WriteAsync(item.Memory).ConfigureAwait(false);
-                        await connection.FlushAsync().ConfigureAwait(false);
+                        var mayGo = goodbye?.BeginWrite(item.Memory.Span) ?? item.Memory.Length;
+                        if (mayGo > 0 && !await connection.SendAsync(item.Memory[..mayGo]).ConfigureAwait(false))
+                        {
+                            return false;
+                        }
+
+                        if (goodbye is not null)
+                        {
+                            await goodbye.EndWriteAsync().ConfigureAwait(false);
+                        }
+
                         request.BytesSent += item.Memory.Length;
                         stream.ConsumeData(item.Memory.Length);
+                        request.Touch();
                         break;
                     case StreamItemKind.End:
                         return true;

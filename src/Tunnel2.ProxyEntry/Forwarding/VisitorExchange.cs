@@ -2,6 +2,7 @@ using System.IO.Pipelines;
 using System.Net;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 
@@ -11,13 +12,13 @@ namespace Tunnel2.ProxyEntry.Forwarding;
 /// </summary>
 internal abstract class VisitorExchange
 {
-    /// <summary>The request's method.</summary>
+    /// <summary>The request's method. A front may have to make the text: not for every request.</summary>
     public abstract string Method { get; }
 
-    /// <summary>Host or <c>:authority</c> as the visitor wrote it; empty when there was none.</summary>
+    /// <summary>Host or <c>:authority</c> as the visitor wrote it; empty when there was none. A front may have to make the text.</summary>
     public abstract string Authority { get; }
 
-    /// <summary>Path and query as the visitor wrote them, byte for byte (characters are bytes).</summary>
+    /// <summary>Path and query as the visitor wrote them, byte for byte (characters are bytes). A front may have to make the text.</summary>
     public abstract string Target { get; }
 
     /// <summary>The peer's address: the visitor's, or that of a proxy in front.</summary>
@@ -41,11 +42,14 @@ internal abstract class VisitorExchange
     /// <summary>Whether a visitor whose body turned out to be broken can be told so, because its connection has not ended.</summary>
     public virtual bool CanAnswerBrokenBody => true;
 
+    /// <summary>The most bytes that the front holds of the request while nobody reads its body: what a waiting request costs.</summary>
+    public virtual long BytesHeldUnread => HasBody ? 1024 * 1024 : 16 * 1024;
+
     /// <summary>The request's body.</summary>
     public abstract PipeReader RequestBody { get; }
 
-    /// <summary>The response's body, once <see cref="TryStartResponse"/> has been called.</summary>
-    public abstract PipeWriter ResponseBody { get; }
+    /// <summary>Whether trailers came behind the request's body. Valid once that was read to its end.</summary>
+    public virtual bool HasRequestTrailers => false;
 
     /// <summary>Whether the response's head has left, so that no other answer can be given.</summary>
     public abstract bool HasResponseStarted { get; }
@@ -56,26 +60,52 @@ internal abstract class VisitorExchange
     /// <summary>Signalled when the visitor leaves before the end.</summary>
     public abstract CancellationToken VisitorLeft { get; }
 
-    /// <summary>Writes the request block's fields: all that are not hop-by-hop, and who forwarded what.</summary>
-    /// <param name="writer">Where to.</param>
-    /// <param name="target">The target to forward.</param>
-    public abstract void WriteRequestBlock(ref HeaderBlockWriter writer, string target);
+    /// <summary>Finds the session that the request is for, and keeps the target that is to be forwarded to it.</summary>
+    /// <param name="names">Who knows names.</param>
+    /// <param name="session">The session, or null.</param>
+    /// <returns>Why there is none, or null.</returns>
+    public abstract ProxyError? Resolve(NameResolver names, out EntrySession? session);
 
-    /// <summary>Passes an interim response on, where the version of HTTP and the front can.</summary>
-    public abstract void SendInterim(scoped in HeaderBlock head);
+    /// <summary>Writes the request block of a request that <see cref="Resolve"/> found a session for: all fields that are not hop-by-hop, and who forwarded what.</summary>
+    /// <param name="writer">Where to. When it overflows, the call is repeated with more room.</param>
+    public abstract void WriteRequestBlock(ref HeaderBlockWriter writer);
+
+    /// <summary>Writes the fields of <see cref="HasRequestTrailers"/> into a block of trailers that has been begun.</summary>
+    public virtual void WriteRequestTrailers(ref HeaderBlockWriter writer)
+    {
+    }
+
+    /// <summary>Tells a visitor that expects it to send the body. Never at the same time as anything else that writes.</summary>
+    public virtual ValueTask SendContinueAsync() => default;
+
+    /// <summary>Writes an interim response, where the version of HTTP and the front can. <see cref="FlushAsync"/> sends it.</summary>
+    /// <returns>Whether there is something to send.</returns>
+    public abstract bool WriteInterim(scoped in HeaderBlock head);
 
     /// <summary>Sets the response's head from a block. Nothing is sent yet.</summary>
     /// <returns>False when the block cannot become a response: nothing of it was kept.</returns>
     public abstract bool TryStartResponse(scoped in HeaderBlock head);
 
+    /// <summary>Writes body bytes behind the head that <see cref="TryStartResponse"/> set. They are copied; <see cref="FlushAsync"/> sends them.</summary>
+    public abstract void WriteBody(ReadOnlySpan<byte> data);
+
+    /// <summary>Sends what was set and written so far, and waits while the visitor does not take it.</summary>
+    /// <returns>False when the visitor is gone.</returns>
+    public abstract ValueTask<bool> FlushAsync();
+
     /// <summary>Adds trailers, where the version of HTTP and the front can.</summary>
     public abstract void SendTrailers(scoped in HeaderBlock trailers);
 
-    /// <summary>Sends the head that was set, so that the visitor sees it before the body.</summary>
-    public abstract ValueTask FlushHeadAsync();
+    /// <summary>
+    /// The response is whole: its end may be said in order, now or when the forwarder is done. Without this call a response never ends in
+    /// order, whatever happened.
+    /// </summary>
+    public virtual void CompleteResponse()
+    {
+    }
 
     /// <summary>Switches the connection to raw bytes, behind a 101 whose head has been set.</summary>
-    public abstract Task<Stream> UpgradeAsync();
+    public abstract ValueTask<UpgradedConnection> UpgradeAsync();
 
     /// <summary>Answers with an error of ProxyEntry's own; aborts when a response has begun.</summary>
     public abstract Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds);

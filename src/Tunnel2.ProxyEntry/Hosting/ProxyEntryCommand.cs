@@ -1,6 +1,7 @@
 using System.Runtime.InteropServices;
 using Microsoft.Extensions.Logging.Console;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.ProxyEntry.Hosting;
@@ -18,40 +19,33 @@ internal static class ProxyEntryCommand
             return TokenCommand.Run(args, Console.Out, Console.Error);
         }
 
+        if (HealthCommand.IsMeant(args))
+        {
+            return await HealthCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+        }
+
         if (FindStray(args) is { } stray)
         {
             await Console.Error.WriteLineAsync($"tunnel2-entry: '{PlainText(stray)}' is not a setting; settings are given as --Tunnel2:Key=value").ConfigureAwait(false);
-            await Console.Error.WriteLineAsync("usage: tunnel2-entry [--Tunnel2:Key=value ...] | token create --name NAME [--tier TIER]").ConfigureAwait(false);
+            await Console.Error.WriteLineAsync("usage: tunnel2-entry [--Tunnel2:Key=value ...] | token create --name NAME [--tier TIER] | health [URL]").ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }
 
-        var configuration = new ConfigurationBuilder()
-            .AddJsonFile(Path.Combine(AppContext.BaseDirectory, "appsettings.json"), optional: true)
-            .AddJsonFile(Path.Combine(Environment.CurrentDirectory, "appsettings.json"), optional: true)
-            .AddEnvironmentVariables()
-            .AddCommandLine(args)
-            .Build();
-        var (settings, errors) = SettingsLoader.Load(configuration);
+        var source = SettingsSource.OfProcess(args);
+        var (settings, errors) = SettingsLoader.Load(source.Read());
         if (settings is null)
         {
             await Console.Error.WriteAsync(SettingsErrorFormatter.Format(errors)).ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }
 
-        if (settings.UplinkCertificate is not null)
-        {
-            // Better no server than one that looks encrypted and is not.
-            await Console.Error.WriteLineAsync("tunnel2-entry: Tunnel2:Uplink:Certificate: TLS on the uplink is not in this version yet.").ConfigureAwait(false);
-            return SettingsErrorFormatter.ExitCode;
-        }
-
-        using var engine = EngineSetup.Start(EngineSetup.Prepare(ToTransport(settings.Engine)));
+        using var engine = EngineSetup.Start(EngineSetup.Prepare(ToTransport(settings.Engine), ToTransport(settings.Transport)));
         var stop = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         using var interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, OnSignal);
         using var terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, OnSignal);
         try
         {
-            await using var host = await ProxyEntryHost.StartAsync(settings, engine, ConfigureLogging).ConfigureAwait(false);
+            await using var host = await ProxyEntryHost.StartAsync(settings, engine, ConfigureLogging, source).ConfigureAwait(false);
             await stop.Task.ConfigureAwait(false);
             return 0;
         }
@@ -108,5 +102,12 @@ internal static class ProxyEntryCommand
         Configuration.EngineMode.EventLoop => Transport.Engine.EngineMode.EventLoop,
         Configuration.EngineMode.Portable => Transport.Engine.EngineMode.Portable,
         _ => Transport.Engine.EngineMode.Auto,
+    };
+
+    private static Transport.Engine.TransportMode ToTransport(Configuration.TransportMode mode) => mode switch
+    {
+        Configuration.TransportMode.Epoll => Transport.Engine.TransportMode.Epoll,
+        Configuration.TransportMode.Sockets => Transport.Engine.TransportMode.Sockets,
+        _ => Transport.Engine.TransportMode.Auto,
     };
 }

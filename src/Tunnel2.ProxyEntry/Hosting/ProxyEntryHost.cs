@@ -6,14 +6,18 @@ using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting.Server;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
-using Tunnel2.Protocol.Errors;
 using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
+using Tunnel2.ProxyEntry.Draining;
+using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
+using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Uplink;
+using Tunnel2.ProxyEntry.Uplink.Tls;
 using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.ProxyEntry.Hosting;
@@ -21,23 +25,23 @@ namespace Tunnel2.ProxyEntry.Hosting;
 /// <summary>A running ProxyEntry: its listeners and everything behind them.</summary>
 internal sealed class ProxyEntryHost : IAsyncDisposable
 {
-    private static readonly TimeSpan _stopLimit = TimeSpan.FromSeconds(5);
-
     private readonly WebApplication _application;
-    private readonly IServer _server;
     private readonly UplinkListener _uplinks;
+    private readonly UplinkTlsSetup _tls;
+    private readonly ReloadLoop _reload;
     private readonly ISessionDirectory _directory;
     private readonly Readiness _readiness;
     private readonly ILogger _logger;
     private bool _stopped;
 
-    private ProxyEntryHost(WebApplication application, UplinkListener uplinks, ILogger logger)
+    private ProxyEntryHost(WebApplication application, UplinkListener uplinks, UplinkTlsSetup tls, ReloadLoop reload, ILogger logger)
     {
         _application = application;
-        _server = application.Services.GetRequiredService<IServer>();
         _directory = application.Services.GetRequiredService<ISessionDirectory>();
         _readiness = application.Services.GetRequiredService<Readiness>();
         _uplinks = uplinks;
+        _tls = tls;
+        _reload = reload;
         _logger = logger;
     }
 
@@ -60,8 +64,9 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
     /// <param name="settings">The checked settings.</param>
     /// <param name="engine">The process's engine.</param>
     /// <param name="configureLogging">Where log lines go.</param>
+    /// <param name="source">Where the settings come from, to read the agents again when it changes; null: never.</param>
     /// <exception cref="IOException">A listener's address is in use or cannot be had.</exception>
-    public static async Task<ProxyEntryHost> StartAsync(ProxyEntrySettings settings, IEngine engine, Action<ILoggingBuilder> configureLogging)
+    public static async Task<ProxyEntryHost> StartAsync(ProxyEntrySettings settings, IEngine engine, Action<ILoggingBuilder> configureLogging, SettingsSource? source = null)
     {
         var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
         var listeners = new List<(string Kind, ListenOptions Options)>();
@@ -73,7 +78,16 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             sockets.Backlog = 4096;
             sockets.CreateBoundListenSocket = endPoint => BindListener(endPoint, settings);
         });
-        builder.Services.Configure<KestrelServerOptions>(kestrel => ConfigureKestrel(kestrel, settings, listeners));
+        var connections = new ListenerConnections();
+        builder.Services.AddSingleton(connections);
+        if (engine.Loop is not null)
+        {
+            // Registered last: Kestrel asks it first.
+            builder.Services.AddSingleton<IConnectionListenerFactory, EpollTransportFactory>();
+        }
+
+        StoppableListenerFactory.AddTo(builder.Services, settings.AdminListen);
+        builder.Services.Configure<KestrelServerOptions>(kestrel => ConfigureKestrel(kestrel, settings, listeners, connections));
         builder.Services.AddMetrics();
         builder.Services.AddTunnel2Core(settings, engine);
         var application = builder.Build();
@@ -84,8 +98,9 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         {
             services.GetRequiredService<PrometheusCollector>();
             await services.GetRequiredService<IServer>().StartAsync(services.GetRequiredService<EntryApplication>(), CancellationToken.None).ConfigureAwait(false);
-            uplinks = Listen(settings, services);
-            var host = new ProxyEntryHost(application, uplinks, logger)
+            var tls = UplinkTlsSetup.Create(settings, services);
+            uplinks = Listen(settings, tls.Server, services);
+            var host = new ProxyEntryHost(application, uplinks, tls, CreateReload(source, tls, services), logger)
             {
                 HttpEndPoint = Bound(listeners, "http"),
                 HttpsEndPoint = Bound(listeners, "https"),
@@ -93,6 +108,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             };
             services.GetRequiredService<PublicAddresses>().Bound(host.HttpEndPoint, host.HttpsEndPoint);
             uplinks.Start();
+            host._reload.Start();
             host.Announce(settings);
             return host;
         }
@@ -108,7 +124,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         }
     }
 
-    /// <summary>Stops in order: not ready any more, no new connections, sessions told, requests under way finished for a while.</summary>
+    /// <summary>Stops in order; see <see cref="EntryDrain"/>.</summary>
     public async Task StopAsync()
     {
         if (_stopped)
@@ -117,26 +133,8 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         }
 
         _stopped = true;
-        _readiness.MarkDraining();
-        var sessions = _directory.Snapshot();
-        ProxyEntryLog.Draining(_logger, sessions.Count, sessions.Sum(static session => session.Tunnel.OpenStreams));
-        foreach (var session in sessions)
-        {
-            foreach (var uplink in session.Tunnel.Uplinks)
-            {
-                uplink.SendGoAwayNotice(SessionEndReason.Shutdown, "The server is stopping.");
-            }
-        }
-
-        using var limit = new CancellationTokenSource(_stopLimit);
-        await _server.StopAsync(limit.Token).ConfigureAwait(false);
-        foreach (var session in _directory.Snapshot())
-        {
-            session.Tunnel.End(SessionEndReason.Shutdown, "The server stopped.");
-        }
-
-        await _uplinks.DisposeAsync().ConfigureAwait(false);
-        ProxyEntryLog.Stopped(_logger);
+        await _reload.DisposeAsync().ConfigureAwait(false);
+        await _application.Services.GetRequiredService<EntryDrain>().RunAsync(_uplinks).ConfigureAwait(false);
     }
 
     /// <inheritdoc/>
@@ -163,17 +161,33 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
     private static IOException BindFailed(EndPoint endPoint, string key, SocketException exception) =>
         new($"Failed to bind to address {endPoint} (Tunnel2:{key}): {exception.Message}", exception);
 
-    private static UplinkListener Listen(ProxyEntrySettings settings, IServiceProvider services)
+    private static UplinkListener Listen(ProxyEntrySettings settings, UplinkTlsServer? tls, IServiceProvider services)
     {
         try
         {
             return new UplinkListener(
-                settings.UplinkListen, services.GetRequiredService<UplinkAcceptor>(), services.GetRequiredService<TimeProvider>(), services.GetRequiredService<ILogger<UplinkListener>>());
+                settings.UplinkListen, services.GetRequiredService<UplinkAcceptor>(), tls, services.GetRequiredService<IEngine>(), services.GetRequiredService<TimeProvider>(), services.GetRequiredService<ILogger<UplinkListener>>());
         }
         catch (SocketException exception)
         {
             throw BindFailed(settings.UplinkListen, "Uplink:Listen", exception);
         }
+    }
+
+    private static ReloadLoop CreateReload(SettingsSource? source, UplinkTlsSetup tls, IServiceProvider services)
+    {
+        var reloadables = new List<IReloadable>();
+        if (tls.Certificate is { } certificate)
+        {
+            reloadables.Add(certificate);
+        }
+
+        if (source is not null)
+        {
+            reloadables.Add(new AgentsReload(source, services.GetRequiredService<SessionRevocation>(), services.GetRequiredService<ILogger<AgentsReload>>()));
+        }
+
+        return new ReloadLoop(reloadables, services.GetRequiredService<TimeProvider>());
     }
 
     private static IPEndPoint? Bound(List<(string Kind, ListenOptions Options)> listeners, string kind) =>
@@ -189,7 +203,12 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             }
         }
 
-        ProxyEntryLog.ListeningForAgents(_logger, UplinkEndPoint, "plaintext");
+        ProxyEntryLog.ListeningForAgents(_logger, UplinkEndPoint, _tls.Description);
+        if (_tls.Certificate is { Current: var certificate })
+        {
+            ProxyEntryLog.CertificateInUse(_logger, certificate.Subject, certificate.Until, certificate.Fingerprint.ToString());
+        }
+
         ProxyEntryLog.ListeningForAdmin(_logger, AdminEndPoint);
         if (settings.TestMode)
         {
@@ -200,17 +219,19 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         ProxyEntryLog.Ready(_logger, _application.Services.GetRequiredService<PublicAddresses>().Main("{name}"));
     }
 
-    private static void ConfigureKestrel(KestrelServerOptions kestrel, ProxyEntrySettings settings, List<(string Kind, ListenOptions Options)> listeners)
+    private static void ConfigureKestrel(KestrelServerOptions kestrel, ProxyEntrySettings settings, List<(string Kind, ListenOptions Options)> listeners, ListenerConnections connections)
     {
         kestrel.AddServerHeader = false;
 
         // Sizes and rates are the backend's business; standing still is the watchdog's.
-        kestrel.Limits.MaxRequestBodySize = null;
+        kestrel.Limits.MaxRequestBodySize = settings.MaxRequestBodyBytes;
         kestrel.Limits.MinRequestBodyDataRate = null;
         kestrel.Limits.MinResponseDataRate = null;
-        kestrel.Limits.MaxRequestLineSize = 16 * 1024;
-        kestrel.Limits.MaxRequestHeadersTotalSize = 64 * 1024;
-        kestrel.Limits.MaxRequestHeaderCount = 200;
+        kestrel.Limits.MaxRequestLineSize = settings.MaxRequestLineBytes;
+        kestrel.Limits.MaxRequestHeadersTotalSize = settings.MaxRequestHeadBytes;
+        kestrel.Limits.MaxRequestHeaderCount = settings.MaxRequestFields;
+        kestrel.Limits.RequestHeadersTimeout = settings.RequestHeadTimeout == Timeout.InfiniteTimeSpan ? TimeSpan.MaxValue : settings.RequestHeadTimeout;
+        kestrel.Limits.KeepAliveTimeout = settings.KeepAliveTimeout == Timeout.InfiniteTimeSpan ? TimeSpan.MaxValue : settings.KeepAliveTimeout;
         kestrel.Limits.Http2.KeepAlivePingDelay = TimeSpan.FromSeconds(30);
 
         // Characters are bytes: what a visitor or backend wrote beyond ASCII passes unchanged.
@@ -220,7 +241,9 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         {
             kestrel.Listen(http, listen =>
             {
-                listen.Protocols = HttpProtocols.Http1;
+                listen.Protocols = HttpProtocols.Http1AndHttp2;
+                listen.Use(connections.Visitors.Track);
+                UseHttp1Front(listen, settings);
                 listeners.Add(("http", listen));
             });
         }
@@ -230,13 +253,17 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             kestrel.Listen(https, listen =>
             {
                 listen.Protocols = HttpProtocols.Http1AndHttp2;
+                listen.Use(connections.Visitors.Track);
                 var intermediates = new X509Certificate2Collection();
                 var certificate = settings.HttpsCertificate!.Load(intermediates);
+                listen.LeaveLoop();
                 listen.UseHttps(tls =>
                 {
                     tls.ServerCertificate = certificate;
                     tls.ServerCertificateChain = intermediates;
                 });
+                listen.ReturnToLoop();
+                UseHttp1Front(listen, settings);
                 listeners.Add(("https", listen));
             });
         }
@@ -244,6 +271,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         kestrel.Listen(settings.AdminListen, listen =>
         {
             listen.Protocols = HttpProtocols.Http1;
+            listen.Use(connections.Admin.Track);
             listen.Use(static (ConnectionDelegate next) => connection =>
             {
                 connection.Features.Set(AdminListenerFeature.Instance);
@@ -251,5 +279,15 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             });
             listeners.Add(("admin", listen));
         });
+    }
+
+    /// <summary>Behind TLS, where there is any: what speaks HTTP/1 ends here, the rest goes on to Kestrel.</summary>
+    private static void UseHttp1Front(ListenOptions listen, ProxyEntrySettings settings)
+    {
+        if (settings.Http1Front == Http1FrontMode.Own)
+        {
+            var front = listen.ApplicationServices.GetRequiredService<Http1Front>();
+            listen.Use(next => connection => front.ServeAsync(connection, next));
+        }
     }
 }

@@ -1,11 +1,16 @@
+using System.Diagnostics.CodeAnalysis;
 using Tunnel2.Multiplexing.Session;
 using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.ProxyEntry.Configuration;
 
 namespace Tunnel2.ProxyEntry.Sessions;
 
 /// <summary>A session as ProxyEntry knows it: the tunnel, and the registration it stands for. Immutable but for the tunnel's own state.</summary>
+[SuppressMessage("Design", "CA1001:Types that own disposable fields should be disposable", Justification = "The source has no timer and no wait handle, and requests may look at it after the session's end.")]
 internal sealed class EntrySession
 {
+    private readonly CancellationTokenSource _leaving = new();
+
     public required TunnelSession Tunnel { get; init; }
 
     /// <summary>16 random bytes.</summary>
@@ -18,6 +23,9 @@ internal sealed class EntrySession
 
     public required AgentIdentity Identity { get; init; }
 
+    /// <summary>By what the agent was admitted; null without a token or certificate.</summary>
+    public AgentGrant? Grant { get; init; }
+
     public required string AgentVersion { get; init; }
 
     /// <summary>What the handshake of the first uplink settled; it holds for every uplink of the session.</summary>
@@ -26,12 +34,24 @@ internal sealed class EntrySession
     /// <summary>The most uplinks at once.</summary>
     public int MaxUplinks { get; init; } = 1;
 
-    /// <summary>The registration's number, given by the directory before anybody can join.</summary>
-    public long Epoch { get; set; }
-
     /// <summary>When the session began, a timestamp of the host's time provider.</summary>
     public long StartedAt { get; set; }
 
+    /// <summary>Which process of the identity it is: a digest of the agent's instance key.</summary>
+    public AgentIdentity Instance { get; init; }
+
+    /// <summary>The registration's number; set once, before the session is served.</summary>
+    public long Epoch { get; set; }
+
+    /// <summary>
+    /// Cancelled when the session is about to end in order (its agent, ProxyEntry or a successor said so): what would otherwise go on for ever
+    /// should find an end.
+    /// </summary>
+    public CancellationToken Leaving => _leaving.Token;
+
     /// <summary>The session id as logs show it.</summary>
     public string DisplayId => Convert.ToHexStringLower(SessionId.Span[..4]);
+
+    /// <summary>Cancels <see cref="Leaving"/>; returns at once.</summary>
+    public void MarkLeaving() => _ = _leaving.CancelAsync();
 }

@@ -22,7 +22,7 @@ internal enum NameState
     /// <summary>Nothing.</summary>
     Unknown,
 
-    /// <summary>It was seen lately, but no agent is connected.</summary>
+    /// <summary>It was seen lately, but no agent is connected, or the one that is has said goodbye.</summary>
     Offline,
 
     /// <summary>A session serves it.</summary>
@@ -41,6 +41,12 @@ internal interface ISessionDirectory
     /// <summary>Registers a session under its name. The same identity takes its name over at once; another one is refused.</summary>
     ValueTask<RegistrationResult> RegisterAsync(EntrySession session, CancellationToken cancellationToken);
 
+    /// <summary>
+    /// Takes note that a session's agent has said goodbye: nothing new is sent to it, and the name is free for anybody who may claim it. A
+    /// registration of another epoch stays untouched.
+    /// </summary>
+    ValueTask MarkLeavingAsync(string name, long epoch, CancellationToken cancellationToken);
+
     /// <summary>Removes a registration; one of another epoch stays untouched.</summary>
     ValueTask UnregisterAsync(string name, long epoch, CancellationToken cancellationToken);
 
@@ -48,6 +54,13 @@ internal interface ISessionDirectory
     /// <param name="name">The name in lower case.</param>
     /// <param name="session">The session that serves it.</param>
     NameState Find(ReadOnlySpan<char> name, out EntrySession? session);
+
+    /// <summary>Why and since when a name has no session. Only for names that <see cref="Find"/> did not find online, or that opened no stream.</summary>
+    /// <param name="name">The name in lower case.</param>
+    NameAbsence GetAbsence(ReadOnlySpan<char> name);
+
+    /// <summary>Raised with each name that was registered, once a look-up finds the new session. Handlers must not block or throw.</summary>
+    event Action<string>? Registered;
 
     /// <summary>All sessions as they are now.</summary>
     IReadOnlyList<EntrySession> Snapshot();

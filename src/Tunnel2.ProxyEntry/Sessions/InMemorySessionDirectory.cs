@@ -26,30 +26,55 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
     }
 
     /// <inheritdoc/>
+    public event Action<string>? Registered;
+
+    /// <inheritdoc/>
     public int Count => Volatile.Read(ref _count);
 
     /// <inheritdoc/>
     public ValueTask<RegistrationResult> RegisterAsync(EntrySession session, CancellationToken cancellationToken)
     {
+        EntrySession? superseded = null;
+        long epoch;
         lock (_gate)
         {
-            EntrySession? superseded = null;
             if (_entries.TryGetValue(session.Name, out var present) && present.Session is { } holder)
             {
-                if (holder.Identity != session.Identity)
+                // Who said goodbye holds nothing any more, and finishes what it has in its own time.
+                if (!present.SaidGoodbye)
                 {
-                    return new ValueTask<RegistrationResult>(new RegistrationResult(RegistrationStatus.NameTaken, 0, null));
+                    if (holder.Identity != session.Identity)
+                    {
+                        return new ValueTask<RegistrationResult>(new RegistrationResult(RegistrationStatus.NameTaken, 0, null));
+                    }
+
+                    superseded = holder;
                 }
 
-                superseded = holder;
                 _count--;
             }
 
-            var epoch = ++_epoch;
-            _entries[session.Name] = new Entry(session, epoch, 0);
+            epoch = ++_epoch;
+            _entries[session.Name] = new Entry(session, epoch, 0, false);
             _count++;
-            return new ValueTask<RegistrationResult>(new RegistrationResult(RegistrationStatus.Registered, epoch, superseded));
         }
+
+        Registered?.Invoke(session.Name);
+        return new ValueTask<RegistrationResult>(new RegistrationResult(RegistrationStatus.Registered, epoch, superseded));
+    }
+
+    /// <inheritdoc/>
+    public ValueTask MarkLeavingAsync(string name, long epoch, CancellationToken cancellationToken)
+    {
+        lock (_gate)
+        {
+            if (_entries.TryGetValue(name, out var present) && present.Epoch == epoch && present is { Session: not null, SaidGoodbye: false })
+            {
+                _entries[name] = present with { LeftAt = _timeProvider.GetTimestamp(), SaidGoodbye = true };
+            }
+        }
+
+        return default;
     }
 
     /// <inheritdoc/>
@@ -59,7 +84,7 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
         {
             if (_entries.TryGetValue(name, out var present) && present.Epoch == epoch && present.Session is not null)
             {
-                var left = new Entry(null, epoch, _timeProvider.GetTimestamp());
+                var left = new Entry(null, epoch, present.SaidGoodbye ? present.LeftAt : _timeProvider.GetTimestamp(), present.SaidGoodbye);
                 _entries[name] = left;
                 _left.Enqueue((name, left));
                 _count--;
@@ -80,8 +105,30 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
             return NameState.Unknown;
         }
 
-        session = entry.Session;
-        return session is not null ? NameState.Online : _timeProvider.GetElapsedTime(entry.LeftAt) < Memory ? NameState.Offline : NameState.Unknown;
+        if (entry is { Session: { } present, SaidGoodbye: false })
+        {
+            session = present;
+            return NameState.Online;
+        }
+
+        return entry.Session is not null || _timeProvider.GetElapsedTime(entry.LeftAt) < Memory ? NameState.Offline : NameState.Unknown;
+    }
+
+    /// <inheritdoc/>
+    public NameAbsence GetAbsence(ReadOnlySpan<char> name)
+    {
+        if (!_lookup.TryGetValue(name, out var entry))
+        {
+            return default;
+        }
+
+        if (entry.SaidGoodbye)
+        {
+            return new NameAbsence(AbsenceKind.SaidGoodbye, entry.LeftAt);
+        }
+
+        // With a session that opens no stream: it has just been lost, and is about to be removed.
+        return new NameAbsence(AbsenceKind.Lost, entry.Session is null ? entry.LeftAt : _timeProvider.GetTimestamp());
     }
 
     /// <inheritdoc/>
@@ -110,5 +157,5 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
         }
     }
 
-    private sealed record Entry(EntrySession? Session, long Epoch, long LeftAt);
+    private sealed record Entry(EntrySession? Session, long Epoch, long LeftAt, bool SaidGoodbye);
 }

@@ -11,18 +11,34 @@ namespace Tunnel2.ProxyEntry.Uplink;
 /// <param name="Reject">The refusal, or null.</param>
 /// <param name="Name">The name that the session may register.</param>
 /// <param name="Identity">Who the agent is.</param>
-internal readonly record struct AdmissionResult(RejectMessage? Reject, string Name, AgentIdentity Identity);
+/// <param name="Grant">By what it was admitted; null without a token or certificate.</param>
+internal readonly record struct AdmissionResult(RejectMessage? Reject, string Name, AgentIdentity Identity, AgentGrant? Grant);
 
 /// <summary>Decides whether an agent may have the name it wants. Thread-safe.</summary>
 internal sealed class AgentAdmission
 {
     private readonly ProxyEntrySettings _settings;
+    private readonly AgentRegistry _agents;
+    private readonly FailedAttempts _failures;
 
-    public AgentAdmission(ProxyEntrySettings settings) => _settings = settings;
+    public AgentAdmission(ProxyEntrySettings settings, AgentRegistry agents, FailedAttempts failures)
+    {
+        _settings = settings;
+        _agents = agents;
+        _failures = failures;
+    }
 
     /// <summary>Judges a HELLO.</summary>
-    public AdmissionResult Admit(HelloMessage hello)
+    /// <param name="hello">What the agent said.</param>
+    /// <param name="peer">Who it came from.</param>
+    public AdmissionResult Admit(HelloMessage hello, UplinkPeer peer = default)
     {
+        if (!_failures.MayTry(peer.Address, out var wait))
+        {
+            // Before anything is looked at: whether the token would have been good cannot be learned from it.
+            return Refuse(RejectCode.Overloaded, "Too many failed attempts from this address.", wait);
+        }
+
         if (!ProtocolVersion.TryChoose(hello.LowestVersion, hello.HighestVersion, out _))
         {
             return Refuse(
@@ -30,16 +46,22 @@ internal sealed class AgentAdmission
                 $"This server speaks version {ProtocolVersion.Lowest} to {ProtocolVersion.Highest}; the agent {hello.LowestVersion} to {hello.HighestVersion}.");
         }
 
-        AgentSettings? agent = null;
-        if (hello.ProofKind == TokenProofKind.Bearer)
+        // Looked for whatever the proof is, so that every refusal takes as long. A token comes before a certificate.
+        var agents = _agents.Current;
+        var byToken = agents.FindByToken(hello.Proof.Span);
+        var agent = hello.ProofKind switch
         {
-            agent = _settings.Agents.FindByToken(hello.Proof.Span);
-        }
+            TokenProofKind.Bearer => byToken,
+            TokenProofKind.None when peer.Certificate is { } certificate => agents.FindByCertificate(certificate),
+            _ => null,
+        };
 
-        // A wrong token is refused even where none is needed: whoever gives one means to be somebody.
-        if (agent is null && (hello.ProofKind != TokenProofKind.None || !_settings.AnonymousAgentsAllowed))
+        // A wrong token is refused even where none is needed: whoever gives one means to be somebody. So is a wrong certificate.
+        var claimsToBeSomebody = hello.ProofKind != TokenProofKind.None || peer.Certificate is not null;
+        if (agent is null && (claimsToBeSomebody || !_settings.AnonymousAgentsAllowed))
         {
-            return Refuse(RejectCode.Unauthorized, "The token is missing or not accepted.");
+            _failures.Note(peer.Address);
+            return Refuse(RejectCode.Unauthorized, "The token or certificate is missing or not accepted.");
         }
 
         var name = hello.WantedName.Length == 0 ? RandomName.Create() : hello.WantedName.ToLowerInvariant();
@@ -49,14 +71,17 @@ internal sealed class AgentAdmission
             return Refuse(RejectCode.InvalidName, PublicName.Describe(problem, _settings.EntryId));
         }
 
-        if (!_settings.Agents.MayClaim(agent, name))
+        if (!agents.MayClaim(agent, name))
         {
             return Refuse(RejectCode.NameNotAllowed, "The name is reserved, or the token may not claim it.");
         }
 
         var identity = agent is null ? AgentIdentity.OfInstance(hello.InstanceKey.Span) : AgentIdentity.OfToken(agent.Id);
-        return new AdmissionResult(null, name, identity);
+        var grant = agent is null ? null
+            : hello.ProofKind == TokenProofKind.Bearer ? new AgentGrant(agent.Id, agent.TokenHash, null)
+            : new AgentGrant(agent.Id, null, peer.Certificate);
+        return new AdmissionResult(null, name, identity, grant);
     }
 
-    private static AdmissionResult Refuse(RejectCode code, string text) => new(new RejectMessage(code, TimeSpan.Zero, text), "", default);
+    private static AdmissionResult Refuse(RejectCode code, string text, TimeSpan wait = default) => new(new RejectMessage(code, wait, text), "", default, null);
 }

@@ -87,9 +87,9 @@ internal sealed class SessionUplinks
     {
         _heartbeat.Remove(uplink);
         _uplinkMetrics.Remove(uplink);
-        if (end.Reason is SessionEndReason.ProtocolError or SessionEndReason.ControlQueueOverflow or SessionEndReason.Superseded)
+        if (end.Reason is SessionEndReason.ProtocolError or SessionEndReason.ControlQueueOverflow)
         {
-            // The two ends no longer agree about the session, or it is somebody else's: no uplink of it may go on (docs/protocol.md section 10).
+            // The two ends no longer agree about the session: no uplink of it may go on (docs/protocol.md section 10).
             session.Tunnel.End(end.Reason, end.Error == ProtocolError.None ? end.Text : end.Error.ToString());
         }
 

@@ -6,11 +6,12 @@ using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Handshake;
-using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.Transport.Engine;
+using Tunnel2.Transport.Tls;
 
 namespace Tunnel2.ProxyEntry.Uplink;
 
@@ -19,19 +20,26 @@ namespace Tunnel2.ProxyEntry.Uplink;
 /// </summary>
 internal sealed class UplinkAcceptor
 {
+    private const string SupersededText = "The same agent registered the name again.";
+
     /// <summary>What an agent is told to wait before it tries again to add an uplink.</summary>
     private static readonly TimeSpan _joinAgain = TimeSpan.FromSeconds(10);
+
+    /// <summary>An agent that comes while we stop may try again after this: the next process may be there by then.</summary>
+    private static readonly TimeSpan _drainingRetry = TimeSpan.FromMilliseconds(500);
 
     private static readonly byte[] _noSecret = new byte[WelcomeMessage.JoinSecretLength];
 
     private readonly ProxyEntrySettings _settings;
+    private readonly DrainSignal _drain;
     private readonly AgentAdmission _admission;
     private readonly ISessionDirectory _directory;
     private readonly PublicAddresses _addresses;
     private readonly SessionJoins _joins;
     private readonly SessionUplinks _uplinks;
-    private readonly Readiness _readiness;
     private readonly IEngine _engine;
+    private readonly UplinkRejection _rejection;
+    private readonly SessionRevocation _revocation;
     private readonly ProxyEntryMetrics _metrics;
     private readonly UplinkMetrics _uplinkMetrics;
     private readonly TimeProvider _timeProvider;
@@ -44,21 +52,25 @@ internal sealed class UplinkAcceptor
         PublicAddresses addresses,
         SessionJoins joins,
         SessionUplinks uplinks,
-        Readiness readiness,
         IEngine engine,
+        UplinkRejection rejection,
+        SessionRevocation revocation,
         ProxyEntryMetrics metrics,
         UplinkMetrics uplinkMetrics,
+        DrainSignal drain,
         TimeProvider timeProvider,
         ILogger<UplinkAcceptor> logger)
     {
+        _drain = drain;
         _settings = settings;
         _admission = admission;
         _directory = directory;
         _addresses = addresses;
         _joins = joins;
         _uplinks = uplinks;
-        _readiness = readiness;
         _engine = engine;
+        _rejection = rejection;
+        _revocation = revocation;
         _metrics = metrics;
         _uplinkMetrics = uplinkMetrics;
         _timeProvider = timeProvider;
@@ -66,19 +78,30 @@ internal sealed class UplinkAcceptor
     }
 
     /// <summary>Serves a connection until it ends.</summary>
-    public async Task ServeAsync(IUplinkTransport transport, CancellationToken stopping)
+    /// <param name="transport">The connection, behind its TLS handshake where there is one.</param>
+    /// <param name="peer">Who is at its other end.</param>
+    /// <param name="stopping">Gives up a handshake.</param>
+    public async Task ServeAsync(IUplinkTransport transport, UplinkPeer peer, CancellationToken stopping)
     {
         try
         {
+            // One limit for all of the handshake: what TLS took is gone.
+            var left = ProtocolLimits.HandshakeTimeout - (peer.Connected is { } connected ? _timeProvider.GetElapsedTime(connected) : TimeSpan.Zero);
             var first = await HandshakeFrameReader.ReadAsync(
-                transport, static type => type is FrameType.Hello or FrameType.Join, ProtocolLimits.HandshakeTimeout, _timeProvider, stopping).ConfigureAwait(false);
+                transport, static type => type is FrameType.Hello or FrameType.Join, left > TimeSpan.Zero ? left : TimeSpan.Zero, _timeProvider, stopping).ConfigureAwait(false);
             if (first.Status != HandshakeReadStatus.Frame)
             {
                 var reason = first.Status == HandshakeReadStatus.Malformed ? first.Error.ToString() : first.Status.ToString();
+                if (first.FirstBytes.Span is [TlsByteStream.HandshakeRecord, 3, ..])
+                {
+                    reason = "TLS on a plaintext port";
+                    ProxyEntryLog.TlsOnPlaintextPort(_logger, transport.RemoteName);
+                }
+
                 ProxyEntryLog.HandshakeFailed(_logger, transport.RemoteName, reason);
                 if (first.Status == HandshakeReadStatus.Malformed)
                 {
-                    await RejectAsync(transport, new RejectMessage(RejectCode.Malformed, TimeSpan.Zero, reason)).ConfigureAwait(false);
+                    await _rejection.SendAsync(transport, new RejectMessage(RejectCode.Malformed, TimeSpan.Zero, reason)).ConfigureAwait(false);
                 }
 
                 return;
@@ -94,11 +117,11 @@ internal sealed class UplinkAcceptor
             if (error != ProtocolError.None)
             {
                 ProxyEntryLog.HandshakeFailed(_logger, transport.RemoteName, error.ToString());
-                await RejectAsync(transport, new RejectMessage(RejectCode.Malformed, TimeSpan.Zero, error.ToString())).ConfigureAwait(false);
+                await _rejection.SendAsync(transport, new RejectMessage(RejectCode.Malformed, TimeSpan.Zero, error.ToString())).ConfigureAwait(false);
                 return;
             }
 
-            await RegisterAsync(transport, hello!, first.Rest, stopping).ConfigureAwait(false);
+            await RegisterAsync(transport, peer, hello!, first.Rest, stopping).ConfigureAwait(false);
         }
         catch (IOException exception)
         {
@@ -110,12 +133,12 @@ internal sealed class UplinkAcceptor
         }
     }
 
-    private async Task RegisterAsync(IUplinkTransport transport, HelloMessage hello, ReadOnlyMemory<byte> rest, CancellationToken stopping)
+    private async Task RegisterAsync(IUplinkTransport transport, UplinkPeer peer, HelloMessage hello, ReadOnlyMemory<byte> rest, CancellationToken stopping)
     {
-        var admission = _admission.Admit(hello);
+        var admission = _admission.Admit(hello, peer);
         if (admission.Reject is { } reject)
         {
-            await RejectAsync(transport, reject).ConfigureAwait(false);
+            await _rejection.SendAsync(transport, reject).ConfigureAwait(false);
             return;
         }
 
@@ -129,24 +152,35 @@ internal sealed class UplinkAcceptor
             JoinSecret = RandomNumberGenerator.GetBytes(WelcomeMessage.JoinSecretLength),
             Name = admission.Name,
             Identity = admission.Identity,
+            Grant = admission.Grant,
             AgentVersion = hello.AgentVersion,
+            Instance = AgentIdentity.OfInstance(hello.InstanceKey.Span),
         };
-        var uplink = new UplinkConnection(transport, session.UplinkSettings);
+        var uplink = CreateUplink(transport, session);
         session.Tunnel.TryAdd(uplink);
         var registration = await _directory.RegisterAsync(session, stopping).ConfigureAwait(false);
         if (registration.Status == RegistrationStatus.NameTaken)
         {
-            await RejectAsync(transport, new RejectMessage(RejectCode.NameTaken, TimeSpan.Zero, $"The name '{session.Name}' is taken.")).ConfigureAwait(false);
+            await _rejection.SendAsync(transport, new RejectMessage(RejectCode.NameTaken, TimeSpan.Zero, $"The name '{session.Name}' is taken.")).ConfigureAwait(false);
             return;
         }
 
         if (registration.Superseded is { } superseded)
         {
             ProxyEntryLog.SessionSuperseded(_logger, session.Name, superseded.DisplayId, session.DisplayId);
-            superseded.Tunnel.End(SessionEndReason.Superseded, "The same agent registered the name again.");
+            Supersede(superseded, session);
         }
 
         session.Epoch = registration.Epoch;
+        if (_drain.IsDraining)
+        {
+            await _directory.UnregisterAsync(session.Name, registration.Epoch, CancellationToken.None).ConfigureAwait(false);
+            session.Tunnel.End(SessionEndReason.Shutdown, "");
+            await _rejection.SendAsync(transport, new RejectMessage(RejectCode.GoingAway, _drainingRetry, "The server is stopping.")).ConfigureAwait(false);
+            return;
+        }
+
+        _revocation.EndIfRevoked(session);
         _uplinks.Begin(session);
         await _uplinks.RunAsync(transport, session, uplink, CreateWelcome(session, session.JoinSecret), rest).ConfigureAwait(false);
     }
@@ -162,19 +196,25 @@ internal sealed class UplinkAcceptor
         {
             await RefuseJoinAsync(transport, RejectCode.VersionNotSupported, TimeSpan.Zero, "A further uplink speaks its session's version.").ConfigureAwait(false);
         }
-        else if (_readiness.Phase == ReadinessPhase.Draining)
+        else if (_drain.IsDraining)
         {
             await RefuseJoinAsync(transport, RejectCode.GoingAway, _joinAgain, "The server is stopping.").ConfigureAwait(false);
         }
-        else if (_joins.Find(join) is not { } session)
+        else if (_joins.Find(join) is not { } session || session.Leaving.IsCancellationRequested)
         {
             await RefuseJoinAsync(transport, RejectCode.UnknownSession, TimeSpan.Zero, "The session is unknown or the proof is wrong.").ConfigureAwait(false);
         }
         else
         {
-            var uplink = new UplinkConnection(transport, session.UplinkSettings);
+            var uplink = CreateUplink(transport, session);
             if (session.Tunnel.TryAdd(uplink))
             {
+                if (session.Leaving.IsCancellationRequested)
+                {
+                    // It began to leave meanwhile, and may have told its uplinks before this one was among them.
+                    uplink.Drain(SessionEndReason.Superseded, SupersededText);
+                }
+
                 // The secret has crossed the wire once; that is enough.
                 await _uplinks.RunAsync(transport, session, uplink, CreateWelcome(session, _noSecret), rest).ConfigureAwait(false);
             }
@@ -194,44 +234,45 @@ internal sealed class UplinkAcceptor
     {
         ProxyEntryLog.JoinRefused(_logger, transport.RemoteName, code.ToString(), text);
         _uplinkMetrics.JoinRefused(code.ToString());
-        await SendRejectAsync(transport, new RejectMessage(code, retryAfter, text)).ConfigureAwait(false);
+        await _rejection.SendQuietlyAsync(transport, new RejectMessage(code, retryAfter, text)).ConfigureAwait(false);
     }
 
-    private async Task RejectAsync(IUplinkTransport transport, RejectMessage reject)
+    /// <summary>
+    /// The name leads to the successor already. The same process has lost the older connection itself; another one may still be answering
+    /// requests on it, and finishes them.
+    /// </summary>
+    private static void Supersede(EntrySession older, EntrySession successor)
     {
-        ProxyEntryLog.AgentRejected(_logger, transport.RemoteName, reject.Code.ToString(), reject.Text);
-        _metrics.SessionRejected(reject.Code.ToString());
-        await SendRejectAsync(transport, reject).ConfigureAwait(false);
-    }
-
-    private async Task SendRejectAsync(IUplinkTransport transport, RejectMessage reject)
-    {
-        await transport.SendAsync(reject.ToFrame()).ConfigureAwait(false);
-        transport.ShutdownSend();
-
-        // Closing at once could destroy what was just sent, where the peer has sent more than we read: let it read first, for a moment.
-        await LingerAsync(transport).ConfigureAwait(false);
-    }
-
-    private async Task LingerAsync(IUplinkTransport transport)
-    {
-        using var deadline = new CancellationTokenSource(TimeSpan.FromSeconds(1), _timeProvider);
-        using var registration = deadline.Token.UnsafeRegister(static state => ((IUplinkTransport)state!).Abort(), transport);
-        var buffer = new byte[1024];
-        var total = 0;
-        try
+        older.MarkLeaving();
+        if (older.Instance == successor.Instance)
         {
-            int received;
-            while (total < 64 * 1024 && (received = await transport.ReceiveAsync(buffer).ConfigureAwait(false)) > 0)
+            older.Tunnel.End(SessionEndReason.Superseded, SupersededText);
+            return;
+        }
+
+        foreach (var uplink in older.Tunnel.Uplinks)
+        {
+            uplink.Drain(SessionEndReason.Superseded, SupersededText);
+        }
+    }
+
+    /// <summary>The agent is stopping: nothing new goes to it, and its name is free once none of its uplinks takes streams.</summary>
+    private async Task OnGoodbyeAsync(EntrySession session)
+    {
+        foreach (var uplink in session.Tunnel.Uplinks)
+        {
+            if (uplink.IsOpenForStreams)
             {
-                total += received;
+                return;
             }
         }
-        catch (IOException)
-        {
-            // It is gone, which is what was waited for.
-        }
+
+        await _directory.MarkLeavingAsync(session.Name, session.Epoch, CancellationToken.None).ConfigureAwait(false);
+        session.MarkLeaving();
     }
+
+    private UplinkConnection CreateUplink(IUplinkTransport transport, EntrySession session) =>
+        new(transport, session.UplinkSettings, onGoAway: (_, _) => _ = OnGoodbyeAsync(session));
 
     private UplinkSettings CreateSettings(HelloMessage hello) => _engine.Apply(new UplinkSettings
     {

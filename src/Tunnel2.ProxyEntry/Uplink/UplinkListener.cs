@@ -1,7 +1,9 @@
 using System.Net;
 using System.Net.Sockets;
+using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.ProxyEntry.Diagnostics;
-using Tunnel2.Transport.Sockets;
+using Tunnel2.ProxyEntry.Uplink.Tls;
+using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.ProxyEntry.Uplink;
 
@@ -18,14 +20,19 @@ internal sealed class UplinkListener : IAsyncDisposable
 
     private readonly Socket _listener;
     private readonly UplinkAcceptor _acceptor;
+    private readonly UplinkTlsServer? _tls;
+    private readonly IEngine _engine;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
     private readonly CancellationTokenSource _stopping = new();
     private Task _loop = Task.CompletedTask;
 
-    public UplinkListener(IPEndPoint endPoint, UplinkAcceptor acceptor, TimeProvider timeProvider, ILogger<UplinkListener> logger)
+    public UplinkListener(
+        IPEndPoint endPoint, UplinkAcceptor acceptor, UplinkTlsServer? tls, IEngine engine, TimeProvider timeProvider, ILogger<UplinkListener> logger)
     {
         _acceptor = acceptor;
+        _tls = tls;
+        _engine = engine;
         _timeProvider = timeProvider;
         _logger = logger;
         _listener = new Socket(endPoint.AddressFamily, SocketType.Stream, ProtocolType.Tcp);
@@ -51,6 +58,9 @@ internal sealed class UplinkListener : IAsyncDisposable
 
     public void Start() => _loop = AcceptAsync();
 
+    /// <summary>Closes the listener; agents that are connected, or about to be, stay.</summary>
+    public void StopAccepting() => _listener.Dispose();
+
     /// <inheritdoc/>
     public async ValueTask DisposeAsync()
     {
@@ -75,7 +85,7 @@ internal sealed class UplinkListener : IAsyncDisposable
             }
             catch (SocketException exception)
             {
-                if (_stopping.IsCancellationRequested)
+                if (_stopping.IsCancellationRequested || _listener.SafeHandle.IsClosed)
                 {
                     return;
                 }
@@ -93,7 +103,20 @@ internal sealed class UplinkListener : IAsyncDisposable
     {
         try
         {
-            await _acceptor.ServeAsync(new SocketUplinkTransport(socket), _stopping.Token).ConfigureAwait(false);
+            var peer = UplinkPeer.Of(socket, _timeProvider.GetTimestamp());
+            var transport = _engine.CreateUplinkTransport(socket);
+            if (_tls is null)
+            {
+                await _acceptor.ServeAsync(transport, peer, _stopping.Token).ConfigureAwait(false);
+            }
+            else
+            {
+                await ServeTlsAsync(_tls, transport, peer).ConfigureAwait(false);
+            }
+        }
+        catch (IOException)
+        {
+            // The peer left while it was told that it is refused.
         }
         catch (Exception exception)
         {
@@ -103,6 +126,18 @@ internal sealed class UplinkListener : IAsyncDisposable
         finally
         {
             socket.Dispose();
+        }
+    }
+
+    private async Task ServeTlsAsync(UplinkTlsServer tls, IUplinkTransport transport, UplinkPeer connected)
+    {
+        await using (transport.ConfigureAwait(false))
+        {
+            var (encrypted, peer) = await tls.OpenAsync(transport, connected, _stopping.Token).ConfigureAwait(false);
+            if (encrypted is not null)
+            {
+                await _acceptor.ServeAsync(encrypted, peer, _stopping.Token).ConfigureAwait(false);
+            }
         }
     }
 }

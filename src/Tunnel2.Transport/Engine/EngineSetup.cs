@@ -1,3 +1,5 @@
+using System.Runtime.InteropServices;
+
 namespace Tunnel2.Transport.Engine;
 
 /// <summary>
@@ -25,12 +27,25 @@ internal static class EngineSetup
         return mode >= EngineMode.Auto;
     }
 
-    /// <summary>Sets the runtime's switches for a mode. Before the first socket of the process.</summary>
-    /// <returns>The mode that holds, never <see cref="EngineMode.Auto"/>.</returns>
-    public static EngineMode Prepare(EngineMode mode)
+    /// <summary>Reads a transport's name as the settings write it: <c>auto</c>, <c>epoll</c>, <c>sockets</c>.</summary>
+    public static bool TryParseTransport(string? text, out TransportMode mode)
     {
-        var chosen = Choose(mode, Environment.ProcessorCount, OperatingSystem.IsLinux());
-        if (chosen == EngineMode.EventLoop)
+        mode = text?.ToUpperInvariant() switch
+        {
+            null or "" or "AUTO" => TransportMode.Auto,
+            "EPOLL" => TransportMode.Epoll,
+            "SOCKETS" => TransportMode.Sockets,
+            _ => (TransportMode)(-1),
+        };
+        return mode >= TransportMode.Auto;
+    }
+
+    /// <summary>Chooses, and sets the runtime's switches. Before the first socket of the process.</summary>
+    /// <returns>What holds.</returns>
+    public static EngineChoice Prepare(EngineMode mode, TransportMode transport = TransportMode.Auto)
+    {
+        var chosen = Choose(mode, transport, Environment.ProcessorCount, OperatingSystem.IsLinux(), HasEpoll);
+        if (chosen is { Mode: EngineMode.EventLoop, Transport: TransportMode.Sockets })
         {
             // A value that somebody has set stays: it is the off switch of each.
             SetUnlessSet(InlineCompletions, "1");
@@ -40,8 +55,21 @@ internal static class EngineSetup
         return chosen;
     }
 
-    /// <summary>Starts the engine for a mode that <see cref="Prepare"/> chose.</summary>
-    public static IEngine Start(EngineMode chosen) => chosen == EngineMode.EventLoop ? new EventLoopEngine() : new PortableEngine();
+    /// <summary>Starts the engine that <see cref="Prepare"/> chose.</summary>
+    public static IEngine Start(EngineChoice chosen) => chosen switch
+    {
+        { Mode: EngineMode.EventLoop, Transport: TransportMode.Epoll } => new EpollEngine(),
+        { Mode: EngineMode.EventLoop } => new EventLoopEngine(),
+        _ => new PortableEngine(),
+    };
+
+    internal static EngineChoice Choose(EngineMode mode, TransportMode transport, int processors, bool isLinux, bool hasEpoll)
+    {
+        // Whoever asks for epoll by name asks for its loop.
+        var asked = mode == EngineMode.Auto && transport == TransportMode.Epoll && hasEpoll ? EngineMode.EventLoop : mode;
+        var chosen = Choose(asked, processors, isLinux);
+        return new EngineChoice(chosen, chosen == EngineMode.EventLoop && transport != TransportMode.Sockets && hasEpoll ? TransportMode.Epoll : TransportMode.Sockets);
+    }
 
     internal static EngineMode Choose(EngineMode mode, int processors, bool isLinux) => mode switch
     {
@@ -49,6 +77,9 @@ internal static class EngineSetup
         EngineMode.EventLoop when !isLinux => EngineMode.Portable,
         _ => mode,
     };
+
+    private static bool HasEpoll =>
+        OperatingSystem.IsLinux() && RuntimeInformation.ProcessArchitecture is Architecture.X64 or Architecture.Arm64;
 
     private static void SetUnlessSet(string name, string value)
     {

@@ -1,5 +1,8 @@
 using System.IO.Pipelines;
+using System.Net.Sockets;
 using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Transport.Epoll;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Transport.Engine;
 
@@ -16,6 +19,13 @@ internal interface IEngine : IDisposable
 
     /// <summary>Where an uplink's write loop continues.</summary>
     PipeScheduler WriterScheduler { get; }
+
+    /// <summary>The event loop over epoll that carries the data plane's sockets, or null where <c>System.Net.Sockets</c> does.</summary>
+    EpollLoop? Loop => null;
+
+    /// <summary>Takes over a connected socket as the bytes of an uplink.</summary>
+    /// <exception cref="SocketException">The system has no descriptor left; the socket is disposed of.</exception>
+    IUplinkTransport CreateUplinkTransport(Socket socket) => new SocketUplinkTransport(socket);
 
     /// <summary>Adds the engine's choices to an uplink's settings.</summary>
     UplinkSettings Apply(UplinkSettings settings);

@@ -2,7 +2,7 @@ using System.Net.Sockets;
 
 namespace Tunnel2.Transport.Sockets;
 
-/// <summary>The socket options of an uplink, and why each is set.</summary>
+/// <summary>The socket options of an uplink, why each is set, and its peer's name.</summary>
 internal static class SocketTuning
 {
     private const int LinuxIpProtoTcp = 6;
@@ -29,6 +29,19 @@ internal static class SocketTuning
         {
             TrySet(socket, LinuxTcpNotSentLowAt, NotSentLowWater);
             TrySet(socket, LinuxTcpUserTimeout, UserTimeoutMilliseconds);
+        }
+    }
+
+    /// <summary>The peer's address, for people.</summary>
+    public static string RemoteNameOf(Socket socket)
+    {
+        try
+        {
+            return socket.RemoteEndPoint?.ToString() ?? "unknown";
+        }
+        catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
+        {
+            return "unknown";
         }
     }
 

@@ -22,7 +22,7 @@ internal sealed class SocketUplinkTransport : IUplinkTransport
         _socket = socket;
         if (isUplink)
         {
-            RemoteName = SafeRemoteName(socket);
+            RemoteName = SocketTuning.RemoteNameOf(socket);
             SocketTuning.ApplyToUplink(socket);
         }
     }
@@ -113,18 +113,6 @@ internal sealed class SocketUplinkTransport : IUplinkTransport
         while (sent < buffer.Length)
         {
             sent += await SendOnce(buffer[sent..]).ConfigureAwait(false);
-        }
-    }
-
-    private static string SafeRemoteName(Socket socket)
-    {
-        try
-        {
-            return socket.RemoteEndPoint?.ToString() ?? "unknown";
-        }
-        catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
-        {
-            return "unknown";
         }
     }
 }

@@ -4,6 +4,7 @@ using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Hosting;
+using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.TestUtilities;
 using Tunnel2.Transport.Engine;
@@ -50,15 +51,28 @@ internal sealed class EntryFixture : IAsyncDisposable
 
         var loaded = SettingsLoader.Load(new ConfigurationBuilder().AddInMemoryCollection(values).Build());
         Assert.True(loaded.IsValid, SettingsErrorFormatter.Format(loaded.Errors));
+        return await StartAsync(loaded.Settings, time, null);
+    }
+
+    /// <summary>Starts one whose settings are a file, so that they can change while it runs.</summary>
+    public static async Task<EntryFixture> StartAsync(SettingsSource source, TimeProvider? time = null)
+    {
+        var loaded = SettingsLoader.Load(source.Read());
+        Assert.True(loaded.IsValid, SettingsErrorFormatter.Format(loaded.Errors));
+        return await StartAsync(loaded.Settings, time, source);
+    }
+
+    private static async Task<EntryFixture> StartAsync(ProxyEntrySettings settings, TimeProvider? time, SettingsSource? source)
+    {
         var log = new LogLines();
-        var host = await ProxyEntryHost.StartAsync(loaded.Settings, new PortableEngine(), logging =>
+        var host = await ProxyEntryHost.StartAsync(settings, new PortableEngine(), logging =>
         {
             logging.SetMinimumLevel(LogLevel.Information).AddProvider(log);
             if (time is not null)
             {
                 logging.Services.AddSingleton(time);
             }
-        });
+        }, source);
         return new EntryFixture(host, log);
     }
 

@@ -53,7 +53,7 @@ public sealed class MethodTests
         await using var visitor = await tunnel.ConnectAsync();
         await visitor.WriteAsync($"CONNECT {TunnelFixture.Host}:80 HTTP/1.1\r\nHost: {TunnelFixture.Host}:80\r\n\r\n");
         var head = await visitor.ReadHeadAsync();
-        Assert.Equal(405, head.StatusCode);
+        Assert.Equal(501, head.StatusCode);
         Assert.Equal("method-not-supported", head["Tunnel2-Error"]);
         Assert.Equal(0, tunnel.RawBackend.ConnectionsAccepted.Value);
     });

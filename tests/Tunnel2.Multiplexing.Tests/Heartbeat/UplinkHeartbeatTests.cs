@@ -71,11 +71,11 @@ public class UplinkHeartbeatTests
         var ping = await peer.ReadAsync();
         await peer.SendAsync(Frame.Ping(12345, ack: true));
         await peer.SyncAsync();
-        Assert.Equal(0, peer.Uplink.Statistics.RoundTripMicroseconds);
+        Assert.Equal(0, peer.Uplink.RoundTrip.Last.TotalMicroseconds);
         time.Advance(TimeSpan.FromMilliseconds(250));
         await peer.SendAsync(Frame.Ping(ControlFrames.ReadPing(ping!.Payload), ack: true));
         await peer.SyncAsync();
-        Assert.Equal(250_000, peer.Uplink.Statistics.RoundTripMicroseconds);
+        Assert.Equal(250_000, peer.Uplink.RoundTrip.Last.TotalMicroseconds);
         await peer.CloseAsync();
     });
 

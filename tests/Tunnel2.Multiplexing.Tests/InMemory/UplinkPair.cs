@@ -13,6 +13,11 @@ internal sealed record PairOptions
 {
     public int StreamWindow { get; init; } = ProtocolLimits.DefaultStreamWindow;
 
+    /// <summary>What windows may grow to; 0: they stay as they are, and nobody asks for the round trip.</summary>
+    public int MaxStreamWindow { get; init; }
+
+    public WindowBudget WindowBudget { get; init; } = new(WindowBudget.DefaultProcessLimit);
+
     public int UplinkWindow { get; init; } = ProtocolLimits.DefaultUplinkWindow;
 
     public int MaxStreams { get; init; } = 4096;
@@ -27,6 +32,8 @@ internal sealed record PairOptions
         Role = role,
         ReceiveStreamWindow = StreamWindow,
         SendStreamWindow = StreamWindow,
+        MaxReceiveStreamWindow = MaxStreamWindow,
+        ProcessWindowBudget = WindowBudget,
         ReceiveUplinkWindow = UplinkWindow,
         SendUplinkWindow = UplinkWindow,
         MaxStreams = MaxStreams,
@@ -99,6 +106,7 @@ internal sealed class UplinkPair
         await UntilQuietAsync();
         await Task.WhenAll(_handlers);
         await _engine.UntilAsync(IsCreditWhole, "all credit is back");
+        Assert.Equal(0, Entry.WindowGrowth.Taken + Agent.WindowGrowth.Taken);
         await EndAsync();
     }
 

@@ -35,8 +35,14 @@ public class RandomOperationsTests
             UplinkWindow = random.Next(16_384, 120_000),
             Capacity = random.Next(500, 60_000),
             MaxStreams = Workers + random.Next(20),
+
+            // In every second round windows grow: time stands still, so that each return of credit but the first asks for more.
+            MaxStreamWindow = random.Next(2) * random.Next(40_000, 200_000),
+            WindowBudget = new WindowBudget(random.Next(1_000_000)),
         };
         var pair = UplinkPair.Start(engine, stream => ServeAsync(engine, stream, seed), options);
+        pair.Entry.LearnRoundTrip();
+        pair.Agent.LearnRoundTrip();
         pair.EntryTransport.Incoming.Tear(new Random(seed + 1));
         pair.AgentTransport.Incoming.Tear(new Random(seed + 2));
         await Task.WhenAll(Enumerable.Range(0, Workers).Select(worker => engine.Start(async () =>
@@ -47,6 +53,7 @@ public class RandomOperationsTests
             }
         })));
         await pair.FinishAsync();
+        Assert.Equal(0, options.WindowBudget.Taken);
     }
 
     private static async Task CallAsync(TestEngine engine, UplinkPair pair, int seed, int number)

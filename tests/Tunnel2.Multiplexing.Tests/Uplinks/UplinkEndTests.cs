@@ -71,6 +71,9 @@ public class UplinkEndTests
         var stream = peer.Uplink.TryOpenStream();
         Assert.NotNull(stream);
         stream.SendRequest("/");
+        var unfinished = peer.Uplink.TryOpenStream();
+        Assert.NotNull(unfinished);
+        unfinished.SendRequest("/");
         await peer.SendAsync(Frame.GoAway(GoAwayPhase.Notice, SessionEndReason.Shutdown));
         await peer.SyncAsync();
         Assert.Null(peer.Uplink.TryOpenStream());
@@ -81,8 +84,53 @@ public class UplinkEndTests
         stream.Release();
         await peer.SendAsync(Frame.GoAway(GoAwayPhase.Final, SessionEndReason.Superseded, "elsewhere"));
         var end = await peer.CloseAsync();
+        unfinished.Release();
         Assert.Equal(new UplinkEnd(SessionEndReason.Superseded, ByPeer: true, Text: "elsewhere"), end);
         Assert.Equal([GoAwayPhase.Notice, GoAwayPhase.Final], told);
+    });
+
+    [Theory]
+    [InlineData(EngineKind.Inline, true)]
+    [InlineData(EngineKind.Pool, true)]
+    [InlineData(EngineKind.Inline, false)]
+    [InlineData(EngineKind.Pool, false)]
+    public Task A_draining_uplink_ends_behind_its_last_stream_and_not_before(EngineKind kind, bool peerDrains) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var peer = new RawPeer(engine, UplinkRole.Entry);
+        var first = peer.Uplink.TryOpenStream()!;
+        var second = peer.Uplink.TryOpenStream()!;
+        first.SendRequest("/1");
+        second.SendRequest("/2");
+        if (peerDrains)
+        {
+            await peer.SendAsync(Frame.GoAway(GoAwayPhase.Notice, SessionEndReason.Shutdown));
+        }
+        else
+        {
+            peer.Uplink.Drain(SessionEndReason.Shutdown, "");
+        }
+
+        await peer.SyncAsync();
+        Assert.Null(peer.Uplink.TryOpenStream());
+        foreach (var stream in new[] { first, second })
+        {
+            Assert.Null(peer.Uplink.End);
+            await peer.SendAsync(Frame.Response(stream.Id, 200, "served"u8));
+            Assert.Equal("200", await stream.ReadHeadAsync());
+            Assert.Equal(6, (await stream.ReadBodyAsync()).Length);
+            stream.Release();
+        }
+
+        await AssertEndsByItselfAsync(peer);
+    });
+
+    [Fact]
+    public Task A_draining_uplink_without_a_stream_ends_at_once() => TestEngine.RunAsync(EngineKind.Pool, async engine =>
+    {
+        var peer = new RawPeer(engine, UplinkRole.Entry);
+        await peer.SendAsync(Frame.GoAway(GoAwayPhase.Notice, SessionEndReason.Shutdown));
+        await AssertEndsByItselfAsync(peer);
+        Assert.Null(peer.Uplink.TryOpenStream());
     });
 
     [Theory]
@@ -134,4 +182,16 @@ public class UplinkEndTests
         Assert.Null(peer.Uplink.End);
         Assert.Equal(SessionEndReason.PeerClosed, (await peer.CloseAsync()).Reason);
     });
+
+    private static async Task AssertEndsByItselfAsync(RawPeer peer)
+    {
+        var last = default((GoAwayPhase, SessionEndReason, string));
+        while (await peer.ReadAsync() is { } frame)
+        {
+            last = frame.Header.Type == FrameType.GoAway ? frame.GoAway : last;
+        }
+
+        Assert.Equal((GoAwayPhase.Final, SessionEndReason.Shutdown), (last.Item1, last.Item2));
+        Assert.Equal(SessionEndReason.Shutdown, (await peer.CloseAsync()).Reason);
+    }
 }

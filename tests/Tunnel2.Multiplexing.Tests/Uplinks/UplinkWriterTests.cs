@@ -5,6 +5,7 @@ using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Headers;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Multiplexing.Tests.Uplinks;
 
@@ -282,12 +283,79 @@ public class UplinkWriterTests
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task An_idle_uplink_holds_one_small_buffer(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    public Task An_idle_uplink_holds_no_buffer(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
     {
-        var pair = UplinkPair.Start(engine, Exchange.EchoAsync);
+        var time = new ManualTimeProvider();
+        var pair = UplinkPair.Start(engine, Exchange.EchoAsync, new PairOptions { Adjust = settings => settings with { TimeProvider = time } });
+        await engine.UntilAsync(() => pair.EntryTransport.Receives == 1 && pair.AgentTransport.Receives == 1, "both readers wait");
+        Assert.Equal(0, pair.EntryBuffers.Outstanding + pair.AgentBuffers.Outstanding);
         await Task.WhenAll(Enumerable.Range(0, 20).Select(i => engine.Start(() => Exchange.RunAsync(engine, pair.Open(), i, 200_000, 30_000))));
         await pair.UntilQuietAsync();
         await engine.UntilAsync(() => pair.EntryBuffers.Outstanding == 1 && pair.AgentBuffers.Outstanding == 1, "only the readers' buffers are out");
+
+        // What comes after a silence ends a wait that had a buffer; the next wait has none.
+        time.Advance(TimeSpan.FromSeconds(6));
+        pair.Entry.OnHeartbeat();
+        await engine.UntilAsync(() => pair.EntryBuffers.Outstanding == 0 && pair.AgentBuffers.Outstanding == 0, "no buffer is out");
+        await Exchange.RunAsync(engine, pair.Open(), 1, 200_000, 30_000);
         await pair.FinishAsync();
+    });
+
+    [Fact]
+    public Task Every_flush_is_counted_in_the_bucket_of_its_size() => TestEngine.RunAsync(EngineKind.Inline, async engine =>
+    {
+        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { Capacity = 1 << 20 });
+        var stream = peer.Uplink.TryOpenStream()!;
+        stream.SendRequest("/", default, end: false, out _);
+        Assert.Equal([1, 0, 0, 0, 0, 0, 0], peer.Uplink.Statistics.FlushSizes.ToArray());
+        foreach (var size in new[] { 248, 249, 1016, 1017, 16_376, 16_377, 180_000 })
+        {
+            await stream.WriteAsync(new byte[size], end: false);
+        }
+
+        Assert.Equal([2, 2, 1, 1, 1, 0, 1], peer.Uplink.Statistics.FlushSizes.ToArray());
+        var snapshot = peer.Uplink.Snapshot();
+        Assert.Equal((8, 1, 1), (snapshot.Flushes, snapshot.StreamsOpened, snapshot.OpenStreams));
+        Assert.Equal((0, 215_283, 0), (snapshot.SendingBytes, snapshot.OutstandingBytes, snapshot.CreditWaits));
+        stream.Release();
+        await peer.CloseAsync();
+    });
+
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task Streams_opened_from_many_threads_are_all_counted(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var pair = UplinkPair.Start(engine, Exchange.EchoAsync);
+        await Task.WhenAll(Enumerable.Range(0, 16).Select(i => engine.Start(async () =>
+        {
+            for (var j = 0; j < 50; j++)
+            {
+                await Exchange.RunAsync(engine, pair.Open(), i, 10, 10);
+            }
+        })));
+        Assert.Equal(800, pair.Entry.Snapshot().StreamsOpened);
+        Assert.Equal(800, pair.Agent.Snapshot().StreamsOpened);
+        await pair.FinishAsync();
+    });
+
+    [Fact]
+    public Task A_wait_for_credit_is_counted_once() => TestEngine.RunAsync(EngineKind.Inline, async engine =>
+    {
+        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { StreamWindow = 20_000 });
+        var stream = peer.Uplink.TryOpenStream()!;
+        stream.SendRequest("/", default, end: false, out _);
+        var writing = stream.WriteAsync(new byte[25_000], end: false);
+        await engine.YieldAsync(5);
+        Assert.Equal(1, peer.Uplink.Snapshot().CreditWaits);
+        await peer.SendAsync(Frame.Window(stream.Id, 5000));
+        Assert.Equal(StreamSendStatus.Sent, await writing);
+        Assert.Equal(1, peer.Uplink.Snapshot().CreditWaits);
+        var second = stream.WriteAsync(new byte[1], end: false);
+        Assert.Equal(2, peer.Uplink.Snapshot().CreditWaits);
+        peer.Uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown));
+        Assert.Equal(StreamSendStatus.UplinkLost, await second);
+        stream.Release();
+        await peer.CloseAsync();
     });
 }

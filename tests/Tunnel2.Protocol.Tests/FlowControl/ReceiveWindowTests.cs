@@ -10,18 +10,20 @@ public sealed class ReceiveWindowTests
         Receive,
         Consume,
         TakeReturnable,
+        Grow,
     }
 
     [Fact]
     public void Granted_held_and_returnable_bytes_always_sum_up_to_the_size() => Property.Holds(
         from size in Gen.Choose(ProtocolLimits.MinWindow, 1 << 20)
-        from operations in Gen.Elements(Operation.Receive, Operation.Receive, Operation.Consume, Operation.Consume, Operation.TakeReturnable)
+        from operations in Gen.Elements(Operation.Receive, Operation.Receive, Operation.Consume, Operation.Consume, Operation.TakeReturnable, Operation.Grow)
             .SelectMany(operation => Gen.Choose(0, 40_000).Select(count => (operation, count))).ArrayOf(200)
         select (size, operations),
         sample =>
         {
             var window = new ReceiveWindow(sample.size);
             var sender = new SendCredit(sample.size);
+            var size = sample.size;
             foreach (var (operation, count) in sample.operations)
             {
                 var increment = 0;
@@ -33,7 +35,13 @@ public sealed class ReceiveWindowTests
                     case Operation.Consume:
                         var (before, consumed) = (window.Returnable, Math.Min(count, window.Held));
                         increment = window.Consume(consumed);
-                        Assert.Equal(before + consumed >= sample.size / 4 ? before + consumed : 0, increment);
+                        Assert.Equal(before + consumed >= size / 4 ? before + consumed : 0, increment);
+                        break;
+                    case Operation.Grow:
+                        var returnable = window.Returnable;
+                        size += count;
+                        increment = window.Grow(count);
+                        Assert.Equal((size, returnable + count), (window.Size, increment));
                         break;
                     default:
                         increment = window.TakeReturnable();
@@ -41,8 +49,8 @@ public sealed class ReceiveWindowTests
                 }
 
                 Assert.True(increment == 0 || sender.TryAdd(increment));
-                Assert.Equal(sample.size, window.Granted + window.Held + window.Returnable);
-                Assert.True(window is { Granted: >= 0, Held: >= 0 } && window.Returnable < Math.Max(1, sample.size / 4));
+                Assert.Equal(size, window.Granted + window.Held + window.Returnable);
+                Assert.True(window is { Granted: >= 0, Held: >= 0 } && window.Returnable < Math.Max(1, size / 4));
                 Assert.Equal(window.Granted, sender.Available);
             }
         });

@@ -1,5 +1,6 @@
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
+using Tunnel2.ProxyEntry.Configuration;
 
 namespace Tunnel2.ProxyEntry.Tests.Configuration;
 
@@ -12,14 +13,53 @@ public sealed class SafeDefaultsTests : IDisposable
     [InlineData("*:12001")]
     [InlineData("[::]:12001")]
     [InlineData("192.0.2.1:12001")]
-    public void An_uplink_off_loopback_needs_tokens_and_tls_and_says_so(string listen)
+    public void An_uplink_off_loopback_needs_tokens_and_says_so(string listen)
     {
-        var errors = SettingsFixture.Load("Uplink:Listen=" + listen).Errors;
+        var error = Assert.Single(SettingsFixture.Load("Uplink:Listen=" + listen).Errors);
 
-        Assert.Equal(2, errors.Count);
-        Assert.All(errors, error => Assert.Equal("Tunnel2:Uplink:Listen", error.Key));
-        Assert.Contains(errors, error => error.Message.Contains("Tunnel2:AllowAnonymousAgents=true", StringComparison.Ordinal));
-        Assert.Contains(errors, error => error.Message.Contains("Tunnel2:Uplink:AllowPlaintext=true", StringComparison.Ordinal));
+        Assert.Equal("Tunnel2:Uplink:Listen", error.Key);
+        Assert.Contains("Tunnel2:AllowAnonymousAgents=true", error.Message, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData(UplinkSecurity.Plaintext, "Uplink:Listen=127.0.0.1:12001")]
+    [InlineData(UplinkSecurity.Plaintext, "Uplink:Listen=*:12001", "Uplink:AllowPlaintext=true")]
+    [InlineData(UplinkSecurity.SelfMade, "Uplink:Listen=*:12001")]
+    [InlineData(UplinkSecurity.SelfMade, "Uplink:Listen=127.0.0.1:12001", "Uplink:Certificate=self-made")]
+    [InlineData(UplinkSecurity.SelfMade, "Uplink:Listen=*:12001", "Uplink:Certificate=Self-Made", "Uplink:AllowPlaintext=true")]
+    internal void Off_loopback_there_is_tls_unless_plaintext_is_asked_for(UplinkSecurity expected, params string[] settings)
+    {
+        var loaded = SettingsFixture.LoadValid([.. settings, "AllowAnonymousAgents=true"]);
+
+        Assert.Equal(expected, loaded.UplinkSecurity);
+        Assert.Null(loaded.UplinkCertificate);
+    }
+
+    [Fact]
+    public void A_given_certificate_means_tls_everywhere() => Assert.Equal(
+        UplinkSecurity.Certificate, SettingsFixture.LoadValid("Uplink:Certificate=" + WriteCertificate("uplink.pem"), "Uplink:AllowPlaintext=true").UplinkSecurity);
+
+    [Fact]
+    public void A_self_made_certificate_does_not_serve_visitors() => Assert.Equal(
+        "Tunnel2:Public:HttpsListen", Assert.Single(SettingsFixture.Load("Public:HttpsListen=*:12443", "Uplink:Certificate=self-made").Errors).Key);
+
+    [Theory]
+    [InlineData("Tunnel2:Uplink:ClientCa", "Agents:a:CertificateName=a")]
+    [InlineData("Tunnel2:Uplink:ClientCa", "Uplink:Certificate=self-made", "Uplink:ClientCa=/nowhere.pem")]
+    [InlineData("Tunnel2:Agents:a:CertificateFingerprint", "Agents:a:CertificateFingerprint=sha256:12")]
+    [InlineData("Tunnel2:Agents:a:TokenHash", "Agents:a:Names=web")]
+    [InlineData("Tunnel2:Uplink:FailuresPerMinute", "Uplink:FailuresPerMinute=-1")]
+    [InlineData("Tunnel2:Uplink:FailuresPerMinute", "Uplink:FailuresPerMinute=10001")]
+    public void A_mistake_about_trust_is_named(string key, params string[] settings) =>
+        Assert.Equal(key, Assert.Single(SettingsFixture.Load(settings).Errors).Key);
+
+    [Fact]
+    public void Agents_with_certificates_count_as_agents()
+    {
+        var settings = SettingsFixture.LoadValid("Uplink:Listen=*:12001", "Agents:a:CertificateFingerprint=" + new string('a', 64));
+
+        Assert.True(settings.Agents.UsesCertificates);
+        Assert.False(settings.AnonymousAgentsAllowed);
     }
 
     [Fact]

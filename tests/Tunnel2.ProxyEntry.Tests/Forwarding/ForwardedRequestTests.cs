@@ -30,10 +30,10 @@ public sealed class ForwardedRequestTests
     [Fact]
     public void The_next_request_knows_nothing_of_the_one_before()
     {
-        var request = new ForwardedRequest { Phase = ForwardPhase.Body, BytesReceived = 1, BytesSent = 2, ResponseLeft = 3, Status = 200, MayReadBody = new TaskCompletionSource() };
+        var request = new ForwardedRequest { Phase = ForwardPhase.Body, BytesReceived = 1, BytesSent = 2, ResponseLeft = 3, Status = 200, Continue = new ContinueTurn() };
         request.Begin();
         Assert.Equal(
             (ForwardPhase.Idle, 0L, 0L, DeclaredLength.None, 0, null),
-            (request.Phase, request.BytesReceived, request.BytesSent, request.ResponseLeft, request.Status, request.MayReadBody));
+            (request.Phase, request.BytesReceived, request.BytesSent, request.ResponseLeft, request.Status, request.Continue));
     }
 }

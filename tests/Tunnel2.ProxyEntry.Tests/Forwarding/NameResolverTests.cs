@@ -1,3 +1,4 @@
+using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Forwarding;
 using Tunnel2.ProxyEntry.Sessions;
@@ -19,7 +20,7 @@ public sealed class NameResolverTests
     {
         var session = Sample.Session("web");
         await _directory.RegisterAsync(session, CancellationToken.None);
-        var resolver = new NameResolver(SettingsFixture.LoadValid("TestMode=true"), _directory, _time);
+        var resolver = Create(SettingsFixture.LoadValid("TestMode=true"));
         foreach (var (host, target, rest) in new[]
         {
             ("web.localhost", "/session/web/a", "/session/web/a"), ("WEB-E1.LOCALHOST:1", "/a", "/a"), ("127.0.0.1", "/session/web/a?b", "/a?b"), ("", "/session/web", "/"),
@@ -35,7 +36,7 @@ public sealed class NameResolverTests
     [Fact]
     public void For_thirty_seconds_after_the_start_every_name_may_come_back()
     {
-        var resolver = new NameResolver(SettingsFixture.LoadValid(), _directory, _time);
+        var resolver = Create(SettingsFixture.LoadValid());
         Assert.Equal(ProxyError.AgentOffline, Resolve(resolver, "nobody.localhost"));
         _time.Advance(TimeSpan.FromSeconds(29.9));
         Assert.Equal(ProxyError.AgentOffline, Resolve(resolver, "nobody.localhost"));
@@ -46,7 +47,7 @@ public sealed class NameResolverTests
     [Fact]
     public void A_configured_name_is_known_for_ever()
     {
-        var resolver = new NameResolver(SettingsFixture.LoadValid("Agents:a:TokenHash=" + SettingsFixture.HashSetting("x"), "Agents:a:Names=shop,blog-*"), _directory, _time);
+        var resolver = Create(SettingsFixture.LoadValid("Agents:a:TokenHash=" + SettingsFixture.HashSetting("x"), "Agents:a:Names=shop,blog-*"));
         _time.Advance(TimeSpan.FromDays(100));
         Assert.Equal(ProxyError.AgentOffline, Resolve(resolver, "shop.localhost"));
         Assert.Equal(ProxyError.UnknownName, Resolve(resolver, "blog-1.localhost"));
@@ -58,12 +59,12 @@ public sealed class NameResolverTests
     [InlineData("", nameof(ProxyError.UnknownHost))]
     [InlineData("a b", nameof(ProxyError.InvalidHost))]
     public void A_host_that_is_none_of_ours_is_not_looked_up(string host, string expected) =>
-        Assert.Equal(expected, Resolve(new NameResolver(SettingsFixture.LoadValid(), _directory, _time), host).ToString());
+        Assert.Equal(expected, Resolve(Create(SettingsFixture.LoadValid()), host).ToString());
 
     [Fact]
     public void Looking_up_allocates_nothing()
     {
-        var resolver = new NameResolver(SettingsFixture.LoadValid(), _directory, _time);
+        var resolver = Create(SettingsFixture.LoadValid());
         var target = "/";
         resolver.Resolve("nobody.localhost", ref target, out _);
         var before = GC.GetAllocatedBytesForCurrentThread();
@@ -83,4 +84,6 @@ public sealed class NameResolverTests
         Assert.Null(session);
         return error;
     }
+
+    private NameResolver Create(ProxyEntrySettings settings) => new(settings, new AgentRegistry(settings), _directory, _time);
 }

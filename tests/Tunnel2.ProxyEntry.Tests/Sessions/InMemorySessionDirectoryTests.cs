@@ -55,6 +55,64 @@ public sealed class InMemorySessionDirectoryTests
     }
 
     [Fact]
+    public async Task A_session_whose_agent_said_goodbye_gets_nothing_new_and_its_name_is_free_for_anybody()
+    {
+        var leaver = Sample.Session("web", "a");
+        var first = await RegisterAsync(leaver);
+        _time.Advance(TimeSpan.FromSeconds(7));
+        await _directory.MarkLeavingAsync("web", first.Epoch, CancellationToken.None);
+        Assert.Equal(NameState.Offline, _directory.Find("web", out var found));
+        Assert.Null(found);
+        Assert.Equal(new NameAbsence(AbsenceKind.SaidGoodbye, _time.GetTimestamp()), _directory.GetAbsence("web"));
+        Assert.Same(leaver, Assert.Single(_directory.Snapshot()));
+
+        // The successor does not supersede it: it finishes what it has, and its end touches nobody.
+        var successor = Sample.Session("web", "b");
+        var second = await RegisterAsync(successor);
+        Assert.Equal((RegistrationStatus.Registered, null), (second.Status, second.Superseded));
+        await _directory.MarkLeavingAsync("web", first.Epoch, CancellationToken.None);
+        await _directory.UnregisterAsync("web", first.Epoch, CancellationToken.None);
+        Assert.Equal(NameState.Online, _directory.Find("web", out found));
+        Assert.Same(successor, found);
+        Assert.Equal(1, _directory.Count);
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task Why_a_name_is_absent_is_kept_with_the_time_of_its_last_word(bool saysGoodbye)
+    {
+        var registration = await RegisterAsync(Sample.Session("web"));
+        var goodbye = _time.GetTimestamp();
+        if (saysGoodbye)
+        {
+            await _directory.MarkLeavingAsync("web", registration.Epoch, CancellationToken.None);
+        }
+
+        _time.Advance(TimeSpan.FromSeconds(20));
+        await _directory.UnregisterAsync("web", registration.Epoch, CancellationToken.None);
+        var expected = saysGoodbye ? new NameAbsence(AbsenceKind.SaidGoodbye, goodbye) : new NameAbsence(AbsenceKind.Lost, _time.GetTimestamp());
+        _time.Advance(TimeSpan.FromSeconds(3));
+        Assert.Equal(expected, _directory.GetAbsence("web"));
+        Assert.Equal(default, _directory.GetAbsence("api"));
+    }
+
+    [Fact]
+    public async Task Whoever_listens_hears_of_a_registration_when_it_can_be_found()
+    {
+        var heard = new List<string>();
+        _directory.Registered += name =>
+        {
+            Assert.Equal(NameState.Online, _directory.Find(name, out _));
+            heard.Add(name);
+        };
+        await RegisterAsync(Sample.Session("web", "a"));
+        await RegisterAsync(Sample.Session("api", "a"));
+        await RegisterAsync(Sample.Session("web", "b"));
+        Assert.Equal(["web", "api"], heard);
+    }
+
+    [Fact]
     public async Task A_name_is_known_for_a_day_after_its_session_and_then_forgotten()
     {
         var registration = await RegisterAsync(Sample.Session("web"));

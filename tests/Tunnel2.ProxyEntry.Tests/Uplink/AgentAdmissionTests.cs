@@ -2,6 +2,7 @@ using System.Net;
 using System.Text;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Handshake;
+using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Tests.Configuration;
 using Tunnel2.ProxyEntry.Uplink;
@@ -12,10 +13,10 @@ public sealed class AgentAdmissionTests
 {
     private static readonly byte[] _key = [.. "0123456789abcdef"u8];
 
-    private static readonly AgentAdmission _open = new(SettingsFixture.LoadValid());
+    private static readonly AgentAdmission _open = Create();
 
-    private static readonly AgentAdmission _closed = new(SettingsFixture.LoadValid(
-        "AllowAnonymousAgents=false", "Agents:shop:TokenHash=" + SettingsFixture.HashSetting("secret"), "Agents:shop:Names=shop,shop-*"));
+    private static readonly AgentAdmission _closed = Create(
+        "AllowAnonymousAgents=false", "Agents:shop:TokenHash=" + SettingsFixture.HashSetting("secret"), "Agents:shop:Names=shop,shop-*");
 
     [Fact]
     public void Without_tokens_the_instance_is_the_owner()
@@ -84,6 +85,12 @@ public sealed class AgentAdmissionTests
         Assert.Equal("https://web.tunnel.example", addresses.Main("web"));
         addresses.Bound(new IPEndPoint(IPAddress.Loopback, 443), new IPEndPoint(IPAddress.Loopback, 80));
         Assert.Equal(["https://web.tunnel.example:80", "http://web.tunnel.example:443"], addresses.All("web"));
+    }
+
+    private static AgentAdmission Create(params string[] settings)
+    {
+        var loaded = SettingsFixture.LoadValid(settings);
+        return new AgentAdmission(loaded, new AgentRegistry(loaded), new FailedAttempts(loaded, TimeProvider.System));
     }
 
     private static HelloMessage Hello(string name, string? token = null) => new()

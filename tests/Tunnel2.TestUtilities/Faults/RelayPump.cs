@@ -19,6 +19,9 @@ internal sealed class RelayPump
     /// <summary>A limited link sends in pieces of this share of a second, so that its flow is smooth.</summary>
     private const int PiecesPerSecond = 100;
 
+    /// <summary>Timers are late by a millisecond or more; a link that is busy makes up for so much, or it would be slower than it says.</summary>
+    private const double LagSeconds = 0.05;
+
     private readonly Socket _from;
     private readonly Socket _to;
     private readonly RelayLink _link;
@@ -193,7 +196,12 @@ internal sealed class RelayPump
         if (bytesPerSecond > 0)
         {
             var now = Stopwatch.GetTimestamp();
-            _freeTimestamp = Math.Max(now, _freeTimestamp) + ToTimestamp((double)count / bytesPerSecond);
+            if (now - _freeTimestamp > ToTimestamp(LagSeconds))
+            {
+                _freeTimestamp = now;
+            }
+
+            _freeTimestamp += ToTimestamp((double)count / bytesPerSecond);
             await WaitUntilAsync(_freeTimestamp, cancellationToken).ConfigureAwait(false);
         }
     }

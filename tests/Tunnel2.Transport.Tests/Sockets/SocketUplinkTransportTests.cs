@@ -47,6 +47,54 @@ public class SocketUplinkTransportTests
     }
 
     [Fact]
+    public async Task A_receive_without_a_buffer_waits_for_something_and_takes_nothing()
+    {
+        var (left, right) = await ConnectAsync();
+        var waiting = left.ReceiveAsync(Memory<byte>.Empty).AsTask();
+        Assert.False(waiting.IsCompleted);
+        await right.SendAsync(new byte[10]);
+        Assert.Equal(0, await waiting.WaitAsync(_limit));
+        Assert.Equal(0, await left.ReceiveAsync(Memory<byte>.Empty));
+        Assert.Equal(10, await left.ReceiveAsync(new byte[20]));
+        waiting = left.ReceiveAsync(Memory<byte>.Empty).AsTask();
+        right.ShutdownSend();
+        Assert.Equal(0, await waiting.WaitAsync(_limit));
+        Assert.Equal(0, await left.ReceiveAsync(new byte[20]));
+        await left.DisposeAsync();
+        await right.DisposeAsync();
+    }
+
+    [Fact]
+    public async Task A_kernel_that_cannot_send_takes_little_from_the_write_loop()
+    {
+        Assert.SkipUnless(OperatingSystem.IsLinux(), "TCP_NOTSENT_LOWAT");
+        var (left, right) = await ConnectAsync();
+        var buffer = new byte[64 * 1024];
+        var sent = 0;
+        var sending = Task.CompletedTask;
+        while (sending.IsCompleted)
+        {
+            await sending;
+            sending = left.SendAsync(buffer).AsTask();
+            sent += buffer.Length;
+        }
+
+        // What the peer's kernel took, what ours may hold unsent, and one segment. Without the option it is megabytes.
+        Assert.InRange(sent, 128 * 1024, 1024 * 1024);
+        var receiving = Task.Run(async () =>
+        {
+            var room = new byte[64 * 1024];
+            for (var received = 0; received < sent;)
+            {
+                received += await right.ReceiveAsync(room);
+            }
+        });
+        await Task.WhenAll(sending, receiving).WaitAsync(_limit);
+        await left.DisposeAsync();
+        await right.DisposeAsync();
+    }
+
+    [Fact]
     public async Task Abort_from_another_thread_ends_a_pending_receive()
     {
         for (var i = 0; i < 50; i++)

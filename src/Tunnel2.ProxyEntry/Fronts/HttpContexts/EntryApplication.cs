@@ -3,6 +3,7 @@ using Microsoft.AspNetCore.Hosting.Server.Abstractions;
 using Microsoft.AspNetCore.Http.Features;
 using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Forwarding;
 
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
@@ -16,9 +17,11 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
     private readonly Forwarder _forwarder;
     private readonly AdminEndpoints _admin;
     private readonly ProxyEntrySettings _settings;
+    private readonly DrainSignal _drain;
 
-    public EntryApplication(Forwarder forwarder, AdminEndpoints admin, ProxyEntrySettings settings)
+    public EntryApplication(Forwarder forwarder, AdminEndpoints admin, ProxyEntrySettings settings, DrainSignal drain)
     {
+        _drain = drain;
         _forwarder = forwarder;
         _admin = admin;
         _settings = settings;
@@ -50,6 +53,11 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
         }
 
         context.Exchange.Begin();
+        if (_drain.IsDraining && !HttpProtocol.IsHttp2(context.Http.Request.Protocol))
+        {
+            context.Http.Response.Headers.Connection = "close";
+        }
+
         var forwarding = _forwarder.ForwardAsync(context.Exchange, context.State);
         if (forwarding.IsCompletedSuccessfully)
         {

@@ -1,5 +1,7 @@
+using System.Buffers;
 using System.IO.Pipelines;
 using System.Net;
+using System.Runtime.CompilerServices;
 using Microsoft.AspNetCore.Http.Features;
 using Microsoft.Extensions.Primitives;
 using Tunnel2.Http1;
@@ -7,17 +9,25 @@ using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 
 /// <summary>A visitor's exchange through Kestrel's HttpContext.</summary>
 internal sealed class HttpContextExchange : VisitorExchange
 {
+    /// <summary>Kestrel's default for <c>MaxRequestBufferSize</c>.</summary>
+    private const long RequestBuffer = 1024 * 1024;
+
+    /// <summary>What a connection and the head of a request take, roughly.</summary>
+    private const long HeadAndConnection = 16 * 1024;
+
     private readonly DefaultHttpContext _http;
     private readonly ProxyEntrySettings _settings;
     private VisitorAddress? _address;
     private IHttpUpgradeFeature? _upgrade;
     private string _target = "";
+    private string _forwardedTarget = "";
     private string _authority = "";
     private ProxyError? _fault;
     private bool _hasBody;
@@ -58,11 +68,14 @@ internal sealed class HttpContextExchange : VisitorExchange
     /// <summary>A body of known length has no framing to break: if it does not come whole, nobody is there any more.</summary>
     public override bool CanAnswerBrokenBody => _http.Request.ContentLength is null;
 
+    /// <summary>Kestrel reads ahead up to its request buffer of 1 MiB, and no further than the body goes.</summary>
+    public override long BytesHeldUnread => (_hasBody ? Math.Min(_http.Request.ContentLength ?? RequestBuffer, RequestBuffer) : 0) + HeadAndConnection;
+
     /// <inheritdoc/>
     public override PipeReader RequestBody => _http.Request.BodyReader;
 
     /// <inheritdoc/>
-    public override PipeWriter ResponseBody => _http.Response.BodyWriter;
+    public override bool HasRequestTrailers => _http.Request.SupportsTrailers() && _http.Request.CheckTrailersAvailable() && Trailers.Count > 0;
 
     /// <inheritdoc/>
     public override bool HasResponseStarted => _http.Response.HasStarted;
@@ -98,21 +111,37 @@ internal sealed class HttpContextExchange : VisitorExchange
     }
 
     /// <inheritdoc/>
-    public override void WriteRequestBlock(ref HeaderBlockWriter writer, string target)
+    public override ProxyError? Resolve(NameResolver names, out EntrySession? session)
+    {
+        _forwardedTarget = _target;
+        return names.Resolve(_authority, ref _forwardedTarget, out session);
+    }
+
+    /// <inheritdoc/>
+    public override void WriteRequestBlock(ref HeaderBlockWriter writer)
     {
         var headers = _http.Request.Headers;
         var isTrusted = !_settings.TrustedProxies.IsEmpty && _settings.TrustedProxies.Contains(_address!.Address);
         var scheme = _http.Request.Scheme;
-        writer.BeginRequest(IsUpgrade ? HeaderBlockFlags.Upgrade : HeaderBlockFlags.None, _http.Request.Method, scheme, _authority, target);
+        writer.BeginRequest(IsUpgrade ? HeaderBlockFlags.Upgrade : HeaderBlockFlags.None, _http.Request.Method, scheme, _authority, _forwardedTarget);
         RequestFields.Write(ref writer, headers, IsUpgrade, isTrusted);
         ForwardingFields.Write(ref writer, headers, _address!, _authority, scheme, _http.Connection.LocalPort, isTrusted);
     }
 
     /// <inheritdoc/>
-    public override void SendInterim(scoped in HeaderBlock head)
+    public override void WriteRequestTrailers(ref HeaderBlockWriter writer)
     {
-        // HttpContext has no way to send a 103; a 100 goes out by itself when the body is read.
+        foreach (var (name, values) in Trailers)
+        {
+            foreach (var value in values)
+            {
+                writer.AddField(name, value ?? "");
+            }
+        }
     }
+
+    /// <summary>HttpContext has no way to send a 103; a 100 goes out by itself when the body is read.</summary>
+    public override bool WriteInterim(scoped in HeaderBlock head) => false;
 
     /// <inheritdoc/>
     public override bool TryStartResponse(scoped in HeaderBlock head)
@@ -181,10 +210,30 @@ internal sealed class HttpContextExchange : VisitorExchange
     }
 
     /// <inheritdoc/>
-    public override async ValueTask FlushHeadAsync() => await _http.Response.BodyWriter.FlushAsync().ConfigureAwait(false);
+    public override void WriteBody(ReadOnlySpan<byte> data) => _http.Response.BodyWriter.Write(data);
 
     /// <inheritdoc/>
-    public override Task<Stream> UpgradeAsync() => _upgrade!.UpgradeAsync();
+    public override ValueTask<bool> FlushAsync()
+    {
+        var flushing = _http.Response.BodyWriter.FlushAsync();
+        if (!flushing.IsCompletedSuccessfully)
+        {
+            return AwaitAsync(flushing);
+        }
+
+        var flushed = flushing.Result;
+        return new ValueTask<bool>(!flushed.IsCompleted && !flushed.IsCanceled);
+
+        [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+        static async ValueTask<bool> AwaitAsync(ValueTask<FlushResult> flushing)
+        {
+            var flushed = await flushing.ConfigureAwait(false);
+            return !flushed.IsCompleted && !flushed.IsCanceled;
+        }
+    }
+
+    /// <inheritdoc/>
+    public override async ValueTask<UpgradedConnection> UpgradeAsync() => new HttpContextUpgrade(await _upgrade!.UpgradeAsync().ConfigureAwait(false));
 
     /// <inheritdoc/>
     public override Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds) =>
@@ -192,6 +241,8 @@ internal sealed class HttpContextExchange : VisitorExchange
 
     /// <inheritdoc/>
     public override void Abort() => _http.Abort();
+
+    private IHeaderDictionary Trailers => _http.Features.GetRequiredFeature<IHttpRequestTrailersFeature>().Trailers;
 
     /// <summary>Path and query as they were sent; of an absolute target what is behind its authority (RFC 9112 section 3.2.2).</summary>
     private string ReadTarget(string raw)

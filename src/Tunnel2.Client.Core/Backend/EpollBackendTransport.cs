@@ -1,0 +1,38 @@
+using Tunnel2.Transport.Epoll;
+
+namespace Tunnel2.Client.Core.Backend;
+
+/// <summary>A plain connection to the backend on the event loop.</summary>
+internal sealed class EpollBackendTransport : BackendTransport
+{
+    private readonly EpollChannel _channel;
+
+    public EpollBackendTransport(EpollChannel channel)
+    {
+        _channel = channel;
+    }
+
+    /// <inheritdoc/>
+    public override ValueTask<int> ReceiveAsync(Memory<byte> buffer) => _channel.ReceiveAsync(buffer);
+
+    /// <inheritdoc/>
+    public override ValueTask SendAsync(ReadOnlyMemory<byte> buffer)
+    {
+        var sent = _channel.SendAsync(buffer);
+        return sent.IsCompletedSuccessfully ? default : IgnoreCountAsync(sent);
+    }
+
+    /// <inheritdoc/>
+    public override void ShutdownSend() => _channel.Socket.ShutdownSend();
+
+    /// <inheritdoc/>
+    public override bool IsIdleAndOpen() => _channel.Socket.IsIdleAndOpen();
+
+    /// <inheritdoc/>
+    public override void Abort() => _channel.Abort();
+
+    /// <inheritdoc/>
+    public override void Dispose() => _channel.Abort();
+
+    private static async ValueTask IgnoreCountAsync(ValueTask<int> sent) => await sent.ConfigureAwait(false);
+}

@@ -1,0 +1,124 @@
+using System.Net;
+using System.Security.Cryptography;
+using Tunnel2.Client.Core.Session.Tls;
+using Tunnel2.Transport.Tls;
+
+namespace Tunnel2.Client.Core.Configuration;
+
+/// <summary>
+/// Decides whether the uplink is encrypted: <c>tls://</c> or <c>tcp://</c> before the server says so; otherwise it is, unless the server is
+/// written as this machine (localhost, 127.0.0.0/8, ::1) and no flag is about TLS. It never goes back to plaintext by itself.
+/// </summary>
+internal static class TlsOptionsParser
+{
+    private const string FingerprintFlag = "--server-fingerprint";
+    private const string CaFlag = "--server-ca";
+    private const string CertificateFlag = "--client-cert";
+    private const string KeyFlag = "--client-key";
+
+    /// <summary>Takes <c>tls://</c> or <c>tcp://</c> from a server's address.</summary>
+    /// <param name="text">The address as it was written.</param>
+    /// <param name="wantsTls">What it asks for; null: nothing.</param>
+    public static string TakeScheme(string text, out bool? wantsTls)
+    {
+        foreach (var (scheme, tls) in new[] { ("tls://", true), ("tcp://", false) })
+        {
+            if (text.StartsWith(scheme, StringComparison.OrdinalIgnoreCase))
+            {
+                wantsTls = tls;
+                return text[scheme.Length..].TrimEnd('/');
+            }
+        }
+
+        wantsTls = null;
+        return text;
+    }
+
+    /// <summary>Judges the flags.</summary>
+    /// <param name="input">The flags; null: none.</param>
+    /// <param name="server">Where the agent connects to.</param>
+    /// <param name="wantsTls">What the server's scheme asks for.</param>
+    /// <param name="mistakes">Receives what is wrong.</param>
+    /// <returns>Null for plaintext.</returns>
+    public static TlsOptions? Parse(TlsOptionsInput? input, ServerEndpoint server, bool? wantsTls, List<OptionMistake> mistakes)
+    {
+        var given = input is { IsAnyGiven: true } ? input : null;
+        if (wantsTls == false && given is not null)
+        {
+            mistakes.Add(new OptionMistake("--server", "tcp:// is plaintext and cannot go with flags about TLS; write tls://"));
+            return null;
+        }
+
+        if (given is null)
+        {
+            return wantsTls ?? !IsThisMachine(server.Host) ? new TlsOptions() : null;
+        }
+
+        var options = new TlsOptions
+        {
+            ServerFingerprints = ParseFingerprints(given.ServerFingerprint, mistakes),
+            ServerCaFile = NullIfEmpty(given.ServerCa),
+            ClientCertificateFile = NullIfEmpty(given.ClientCertificate),
+            ClientKeyFile = NullIfEmpty(given.ClientKey),
+        };
+        CheckFiles(options, mistakes);
+        return options;
+    }
+
+    /// <summary>Whether a host is written as this machine; a name that only resolves to it is not.</summary>
+    internal static bool IsThisMachine(string host) =>
+        host.Equals("localhost", StringComparison.OrdinalIgnoreCase)
+        || host.EndsWith(".localhost", StringComparison.OrdinalIgnoreCase)
+        || (IPAddress.TryParse(host, out var address) && IPAddress.IsLoopback(address));
+
+    private static List<string> ParseFingerprints(string? text, List<OptionMistake> mistakes)
+    {
+        var fingerprints = new List<string>();
+        foreach (var part in (text ?? "").Split(',', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries))
+        {
+            if (CertificateFingerprint.TryParse(part, out var fingerprint))
+            {
+                fingerprints.Add(fingerprint.ToString());
+            }
+            else
+            {
+                mistakes.Add(new OptionMistake(FingerprintFlag, $"'{part}' is not sha256: and 64 hexadecimal digits, as ProxyEntry prints it at its start"));
+            }
+        }
+
+        return fingerprints;
+    }
+
+    private static void CheckFiles(TlsOptions options, List<OptionMistake> mistakes)
+    {
+        if (options.ServerCaFile is not null && options.ServerFingerprints.Count > 0)
+        {
+            mistakes.Add(new OptionMistake(CaFlag, $"cannot go with {FingerprintFlag}; give one of them"));
+        }
+
+        if (options.ClientKeyFile is not null && options.ClientCertificateFile is null)
+        {
+            mistakes.Add(new OptionMistake(KeyFlag, $"needs {CertificateFlag}"));
+        }
+
+        Check(CaFlag, options.ServerCaFile, () => TlsFiles.LoadAuthorities(options), mistakes);
+        Check(CertificateFlag, options.ClientCertificateFile, () => TlsFiles.LoadClientCertificate(options)?.TargetCertificate.Dispose(), mistakes);
+    }
+
+    private static void Check(string flag, string? path, Action load, List<OptionMistake> mistakes)
+    {
+        try
+        {
+            if (path is not null)
+            {
+                load();
+            }
+        }
+        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException)
+        {
+            mistakes.Add(new OptionMistake(flag, $"'{path}' cannot be used: {exception.Message.ReplaceLineEndings(" ").TrimEnd('.')}"));
+        }
+    }
+
+    private static string? NullIfEmpty(string? text) => string.IsNullOrEmpty(text) ? null : text;
+}

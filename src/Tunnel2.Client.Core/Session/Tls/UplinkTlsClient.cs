@@ -1,0 +1,74 @@
+using System.Net.Security;
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Protocol;
+using Tunnel2.Transport.Tls;
+
+namespace Tunnel2.Client.Core.Session.Tls;
+
+/// <summary>Makes an encrypted connection to the server of a connected one. Thread-safe.</summary>
+internal sealed class UplinkTlsClient
+{
+    private readonly ServerEndpoint _server;
+    private readonly TlsOptions _options;
+    private readonly TimeProvider _timeProvider;
+
+    public UplinkTlsClient(ServerEndpoint server, TlsOptions options, TimeProvider timeProvider)
+    {
+        _server = server;
+        _options = options;
+        _timeProvider = timeProvider;
+    }
+
+    /// <summary>Shakes hands.</summary>
+    /// <param name="transport">The connection; the encrypted transport owns it when there is one, otherwise it stays the caller's.</param>
+    /// <param name="stop">Gives up.</param>
+    /// <returns>The encrypted transport, or why there is none.</returns>
+    public async Task<(IUplinkTransport? Transport, ConnectFailure? Failure)> OpenAsync(IUplinkTransport transport, CancellationToken stop)
+    {
+        X509Certificate2Collection? authorities;
+        SslStreamCertificateContext? own;
+        try
+        {
+            authorities = TlsFiles.LoadAuthorities(_options);
+            own = TlsFiles.LoadClientCertificate(_options);
+        }
+        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException)
+        {
+            return (null, Fail($"a file of --server-ca, --client-cert or --client-key cannot be used: {exception.Message}"));
+        }
+
+        var trust = new ServerTrust(_options, authorities, _server.Host, _timeProvider.GetUtcNow().UtcDateTime);
+        var options = new SslClientAuthenticationOptions
+        {
+            TargetHost = _server.Host,
+            ClientCertificateContext = own,
+            CertificateRevocationCheckMode = X509RevocationMode.NoCheck,
+            CertificateChainPolicy = trust.CreateChainPolicy(),
+            RemoteCertificateValidationCallback = (_, certificate, chain, errors) => trust.Judge(certificate, chain, errors),
+        };
+        var result = await TlsHandshake.ConnectAsync(transport, options, ProtocolLimits.HandshakeTimeout, _timeProvider, stop).ConfigureAwait(false);
+        return (result.Transport, result.Status == TlsHandshakeStatus.Done ? null : Describe(result, trust));
+    }
+
+    private ConnectFailure Describe(TlsHandshakeResult result, ServerTrust trust) => result.Status switch
+    {
+        TlsHandshakeStatus.NotTls when IsReject(result.FirstBytes.Span) =>
+            Fail($"the server speaks plaintext at this port; give it Tunnel2:Uplink:Certificate, or connect without TLS by --server tcp://{_server} where the network is safe"),
+        TlsHandshakeStatus.NotTls => Fail("what answers at this port does not speak TLS; is it the uplink port of tunnel2-entry?"),
+        TlsHandshakeStatus.OtherProtocol => ConnectFailure.Create(_server, ConnectFailureReason.NotTunnel2),
+        TlsHandshakeStatus.TimedOut => ConnectFailure.Create(_server, ConnectFailureReason.TimedOut),
+        _ when trust.Problem is { } problem => Fail(problem),
+        TlsHandshakeStatus.Closed => ConnectFailure.Create(_server, ConnectFailureReason.ClosedEarly),
+        _ when result.Detail.Contains("application protocol", StringComparison.OrdinalIgnoreCase) => ConnectFailure.Create(_server, ConnectFailureReason.NotTunnel2),
+        _ => Fail(result.Detail),
+    };
+
+    /// <summary>A frame of ours begins with a length far below 2^16; a TLS record never does.</summary>
+    private static bool IsReject(ReadOnlySpan<byte> first) => first.Length >= 4 && first[0] == 0;
+
+    private ConnectFailure Fail(string detail) => ConnectFailure.Create(_server, ConnectFailureReason.TlsFailed, detail);
+}

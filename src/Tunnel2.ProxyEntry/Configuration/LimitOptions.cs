@@ -1,0 +1,20 @@
+namespace Tunnel2.ProxyEntry.Configuration;
+
+/// <summary>How much a visitor's request may bring: keys <c>Tunnel2:Limits:*</c>.</summary>
+public sealed class LimitOptions
+{
+    /// <summary>
+    /// Bytes of a request's head: 1,024 to 65,536. Default 65,536, which is what an uplink carries; beyond it 431. Too few refuse visitors
+    /// with many cookies.
+    /// </summary>
+    public int RequestHeadBytes { get; set; } = 64 * 1024;
+
+    /// <summary>Fields of a request's head: 10 to 200. Default 200, which is what an uplink carries; beyond it 431.</summary>
+    public int RequestFields { get; set; } = 200;
+
+    /// <summary>Bytes of a request's first line: 256 to 65,536. Default 16,384; beyond it 414. Too few break long queries.</summary>
+    public int RequestLineBytes { get; set; } = 16 * 1024;
+
+    /// <summary>Bytes of a request's body: 0 and more, or off (-1 in code). Default off; beyond it 413.</summary>
+    public long RequestBodyBytes { get; set; } = -1;
+}

@@ -1,0 +1,26 @@
+using System.Globalization;
+using Tunnel2.Protocol;
+
+namespace Tunnel2.ProxyEntry.Configuration;
+
+/// <content>What is checked about visitors' requests.</content>
+internal sealed partial class SettingsBuilder
+{
+    private void CheckVisitorLimits()
+    {
+        CheckRange(SettingKeys.RequestHead, _options.Timeouts.RequestHead, _longestConnect, mayBeOff: true);
+        CheckRange(SettingKeys.KeepAlive, _options.Timeouts.KeepAlive, _longestTimeout, mayBeOff: true);
+        CheckRange(SettingKeys.HalfClosed, _options.Timeouts.HalfClosed, _longestTimeout, mayBeOff: true);
+        CheckBounds(SettingKeys.RequestHeadBytes, _options.Limits.RequestHeadBytes, 1024, ProtocolLimits.MaxHeaderBlockLength);
+        CheckBounds(SettingKeys.RequestFields, _options.Limits.RequestFields, 10, ProtocolLimits.MaxHeaderFields);
+        CheckBounds(SettingKeys.RequestLineBytes, _options.Limits.RequestLineBytes, 256, ProtocolLimits.MaxHeaderBlockLength);
+    }
+
+    private void CheckBounds(string key, int value, int smallest, int largest)
+    {
+        if (value < smallest || value > largest)
+        {
+            Report(key, string.Create(CultureInfo.InvariantCulture, $"{value} is not between {smallest} and {largest}."));
+        }
+    }
+}

@@ -1,0 +1,45 @@
+namespace Tunnel2.ProxyEntry.Configuration;
+
+/// <summary>The folder of what a server makes itself and must find again after a restart.</summary>
+internal static class StateFolder
+{
+    private const string Name = "tunnel2";
+
+    /// <summary>Where it is when no setting says so. systemd's choice wins, since it has made and protected that folder.</summary>
+    public static string Default()
+    {
+        if (Environment.GetEnvironmentVariable("STATE_DIRECTORY") is { Length: > 0 } systemd)
+        {
+            return systemd.Split(':')[0];
+        }
+
+        if (OperatingSystem.IsLinux() && Environment.IsPrivilegedProcess)
+        {
+            return "/var/lib/" + Name;
+        }
+
+        if (Environment.GetEnvironmentVariable("XDG_STATE_HOME") is { Length: > 0 } state && Path.IsPathRooted(state))
+        {
+            return Path.Combine(state, Name);
+        }
+
+        return OperatingSystem.IsWindows()
+            ? Path.Combine(Environment.GetFolderPath(Environment.SpecialFolder.LocalApplicationData), Name)
+            : Path.Combine(Environment.GetFolderPath(Environment.SpecialFolder.UserProfile), ".local", "state", Name);
+    }
+
+    /// <summary>Makes the folder, for its owner only, unless it is there.</summary>
+    /// <exception cref="IOException">It cannot be made.</exception>
+    /// <exception cref="UnauthorizedAccessException">The process may not make it.</exception>
+    public static void Create(string path)
+    {
+        if (OperatingSystem.IsWindows())
+        {
+            Directory.CreateDirectory(path);
+        }
+        else
+        {
+            Directory.CreateDirectory(path, UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+using System.Buffers;
+using System.Net;
+using System.Net.Sockets;
+using System.Threading.Channels;
+using Microsoft.AspNetCore.Connections;
+using Tunnel2.Transport.Epoll;
+
+namespace Tunnel2.ProxyEntry.Connections;
+
+/// <summary>Hands accepted connections to Kestrel.</summary>
+internal sealed class EpollConnectionListener : IConnectionListener
+{
+    private readonly EpollLoop _loop;
+    private readonly MemoryPool<byte> _memoryPool;
+    private readonly EpollListener _listener;
+    private readonly Channel<EpollConnectionContext> _accepted;
+
+    /// <summary>Starts to listen.</summary>
+    /// <param name="loop">The loop that the connections live on.</param>
+    /// <param name="bound">A bound socket; it is taken over.</param>
+    /// <param name="backlog">Connections that the kernel holds until they are accepted.</param>
+    /// <param name="memoryPool">What Kestrel's own pipes rent from.</param>
+    /// <param name="failed">Told where the system was out of something.</param>
+    public EpollConnectionListener(EpollLoop loop, Socket bound, int backlog, MemoryPool<byte> memoryPool, Action<SocketError> failed)
+    {
+        _loop = loop;
+        _memoryPool = memoryPool;
+
+        // Kestrel's accept loop continues right where a connection was accepted; all it does is to queue it to the pool.
+        _accepted = Channel.CreateUnbounded<EpollConnectionContext>(new UnboundedChannelOptions { SingleReader = true, AllowSynchronousContinuations = true });
+        EndPoint = bound.LocalEndPoint!;
+        _listener = EpollListener.Start(loop, bound, backlog, OnAccepted, failed);
+    }
+
+    /// <inheritdoc/>
+    public EndPoint EndPoint { get; }
+
+    /// <inheritdoc/>
+    public async ValueTask<ConnectionContext?> AcceptAsync(CancellationToken cancellationToken = default)
+    {
+        while (await _accepted.Reader.WaitToReadAsync(cancellationToken).ConfigureAwait(false))
+        {
+            if (_accepted.Reader.TryRead(out var connection))
+            {
+                return connection;
+            }
+        }
+
+        return null;
+    }
+
+    /// <inheritdoc/>
+    public ValueTask UnbindAsync(CancellationToken cancellationToken = default)
+    {
+        _listener.Dispose();
+        _accepted.Writer.TryComplete();
+        return default;
+    }
+
+    /// <inheritdoc/>
+    public async ValueTask DisposeAsync()
+    {
+        await UnbindAsync().ConfigureAwait(false);
+        while (_accepted.Reader.TryRead(out var connection))
+        {
+            connection.Abort();
+        }
+
+        _memoryPool.Dispose();
+    }
+
+    private void OnAccepted(int descriptor, IPEndPoint? remote)
+    {
+        var connection = new EpollConnectionContext(_loop, descriptor, _listener.EndPoint, remote, _memoryPool);
+        if (connection.Register() == 0 && !_accepted.Writer.TryWrite(connection))
+        {
+            connection.Abort();
+        }
+    }
+}

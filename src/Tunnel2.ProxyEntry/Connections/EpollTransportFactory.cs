@@ -1,0 +1,48 @@
+using System.Net;
+using System.Net.Sockets;
+using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
+using Microsoft.Extensions.Options;
+using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.Transport.Engine;
+using Tunnel2.Transport.Epoll;
+
+namespace Tunnel2.ProxyEntry.Connections;
+
+/// <summary>
+/// Kestrel's listeners on the engine's event loop (docs/decisions/0007-own-epoll-transport.md). Registered only where the engine has one. How
+/// a listener is bound is the socket transport's setting, so that both say the same about an address that cannot be had.
+/// </summary>
+internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConnectionListenerFactorySelector
+{
+    private readonly EpollLoop _loop;
+    private readonly SocketTransportOptions _options;
+    private readonly IMemoryPoolFactory<byte> _memoryPools;
+    private readonly ILogger _logger;
+
+    public EpollTransportFactory(IEngine engine, IOptions<SocketTransportOptions> options, IMemoryPoolFactory<byte> memoryPools, ILogger<EpollTransportFactory> logger)
+    {
+        _loop = engine.Loop ?? throw new InvalidOperationException("The engine has no event loop over epoll.");
+        _options = options.Value;
+        _memoryPools = memoryPools;
+        _logger = logger;
+    }
+
+    /// <inheritdoc/>
+    public bool CanBind(EndPoint endpoint) => endpoint is IPEndPoint;
+
+    /// <inheritdoc/>
+    public ValueTask<IConnectionListener> BindAsync(EndPoint endpoint, CancellationToken cancellationToken = default)
+    {
+        try
+        {
+            var bound = _options.CreateBoundListenSocket(endpoint);
+            return new ValueTask<IConnectionListener>(
+                new EpollConnectionListener(_loop, bound, _options.Backlog, _memoryPools.Create(), error => ProxyEntryLog.AcceptFailed(_logger, error.ToString())));
+        }
+        catch (SocketException exception) when (exception.SocketErrorCode == SocketError.AddressAlreadyInUse)
+        {
+            throw new AddressInUseException(exception.Message, exception);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+using Microsoft.AspNetCore.Hosting.Server;
+using Tunnel2.Multiplexing.Heartbeat;
+using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.ProxyEntry.Admin;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Parking;
+using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Uplink;
+
+namespace Tunnel2.ProxyEntry.Draining;
+
+/// <summary>
+/// ProxyEntry's way out, in order: not ready any more and no new agents; a last call to the visitors; no new visitors; what is under way
+/// finished within the grace; sessions ended; Kestrel stopped. Runs once.
+/// </summary>
+internal sealed class EntryDrain
+{
+    /// <summary>
+    /// For this long after the order every response says <c>Connection: close</c> while connections and listeners are still open: a visitor whose
+    /// next request is on its way when an idle connection is closed would lose it, and a busy visitor has left by then.
+    /// </summary>
+    private static readonly TimeSpan _lastCall = TimeSpan.FromMilliseconds(250);
+
+    /// <summary>For last words, and for what was cut to be noticed.</summary>
+    private static readonly TimeSpan _farewell = TimeSpan.FromSeconds(2);
+
+    private readonly ProxyEntrySettings _settings;
+    private readonly DrainSignal _signal;
+    private readonly Readiness _readiness;
+    private readonly ISessionDirectory _directory;
+    private readonly UplinkHeartbeat _uplinks;
+    private readonly ParkingLot _parking;
+    private readonly ListenerConnections _connections;
+    private readonly StoppableListenerFactory _listeners;
+    private readonly IServer _server;
+    private readonly TimeProvider _timeProvider;
+    private readonly ILogger _logger;
+
+    public EntryDrain(
+        ProxyEntrySettings settings,
+        DrainSignal signal,
+        Readiness readiness,
+        ISessionDirectory directory,
+        UplinkHeartbeat uplinks,
+        ParkingLot parking,
+        ListenerConnections connections,
+        StoppableListenerFactory listeners,
+        IServer server,
+        TimeProvider timeProvider,
+        ILogger<EntryDrain> logger)
+    {
+        _settings = settings;
+        _signal = signal;
+        _readiness = readiness;
+        _directory = directory;
+        _uplinks = uplinks;
+        _parking = parking;
+        _connections = connections;
+        _listeners = listeners;
+        _server = server;
+        _timeProvider = timeProvider;
+        _logger = logger;
+    }
+
+    /// <summary>Runs the drain; everything has stopped when the task ends.</summary>
+    /// <param name="agents">The agents' listener.</param>
+    public async Task RunAsync(UplinkListener agents)
+    {
+        _readiness.MarkDraining();
+        _signal.Begin();
+        agents.StopAccepting();
+        var sessions = _directory.Snapshot();
+        ProxyEntryLog.Draining(_logger, sessions.Count, sessions.Sum(static session => session.Tunnel.OpenStreams));
+        foreach (var uplink in _uplinks.Snapshot())
+        {
+            // A notice only: requests of visitors that are here already still go to the agent.
+            uplink.SendGoAwayNotice(SessionEndReason.Shutdown, "The server is stopping.");
+        }
+
+        if (_settings.DrainDelay > TimeSpan.Zero)
+        {
+            await Task.Delay(_settings.DrainDelay, _timeProvider).ConfigureAwait(false);
+        }
+
+        if (_connections.Visitors.Count > 0)
+        {
+            await Task.Delay(_lastCall, _timeProvider).ConfigureAwait(false);
+        }
+
+        await FinishVisitorsAsync().ConfigureAwait(false);
+        await EndSessionsAsync().ConfigureAwait(false);
+        _ = _connections.Admin.CloseAsync();
+        _connections.Admin.Abort();
+        using var limit = new CancellationTokenSource(_farewell, _timeProvider);
+        await _server.StopAsync(limit.Token).ConfigureAwait(false);
+        await agents.DisposeAsync().ConfigureAwait(false);
+        ProxyEntryLog.Stopped(_logger);
+    }
+
+    private async Task FinishVisitorsAsync()
+    {
+        await _listeners.StopAcceptingAsync().ConfigureAwait(false);
+        _parking.Close();
+        foreach (var session in _directory.Snapshot())
+        {
+            // What has no end of its own, WebSockets, gets one.
+            session.MarkLeaving();
+        }
+
+        var finished = _connections.Visitors.CloseAsync();
+        if (!await EndsWithinAsync(finished, _settings.DrainTimeout).ConfigureAwait(false))
+        {
+            ProxyEntryLog.GraceOver(_logger, _connections.Visitors.Count);
+            _connections.Visitors.Abort();
+            await EndsWithinAsync(finished, _farewell).ConfigureAwait(false);
+        }
+    }
+
+    private async Task EndSessionsAsync()
+    {
+        var sessions = _directory.Snapshot();
+        foreach (var session in sessions)
+        {
+            session.Tunnel.End(SessionEndReason.Shutdown, "The server stopped.");
+        }
+
+        foreach (var uplink in _uplinks.Snapshot())
+        {
+            uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown, Text: "The server stopped."));
+        }
+
+        await EndsWithinAsync(Task.WhenAll(sessions.Select(static session => session.Tunnel.Completion)), _farewell).ConfigureAwait(false);
+    }
+
+    private async Task<bool> EndsWithinAsync(Task task, TimeSpan limit)
+    {
+        try
+        {
+            await task.WaitAsync(limit, _timeProvider).ConfigureAwait(false);
+            return true;
+        }
+        catch (TimeoutException)
+        {
+            return false;
+        }
+    }
+}

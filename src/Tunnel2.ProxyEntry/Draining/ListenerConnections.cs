@@ -1,0 +1,11 @@
+namespace Tunnel2.ProxyEntry.Draining;
+
+/// <summary>The connections that a stop has to see to the end, by the kind of listener.</summary>
+internal sealed class ListenerConnections
+{
+    /// <summary>Those of visitors.</summary>
+    public ConnectionTracker Visitors { get; } = new();
+
+    /// <summary>Those of the admin listener, which are not waited for.</summary>
+    public ConnectionTracker Admin { get; } = new();
+}

@@ -1,0 +1,135 @@
+using System.Globalization;
+using System.Text;
+using Tunnel2.ProxyEntry.Configuration;
+
+namespace Tunnel2.ProxyEntry.Fronts.Http1;
+
+/// <summary>
+/// One timer for the limits of all visitors' connections, and their clock: time is read once per sweep, so that a request costs no look
+/// at the clock. Limits are kept to within a quarter of a second, or a fifth of the shortest. Thread-safe.
+/// </summary>
+internal sealed class ConnectionSweep : IDisposable
+{
+    /// <summary>How long bytes are read to be thrown away behind an answer.</summary>
+    private static readonly TimeSpan _drainLimit = TimeSpan.FromSeconds(2);
+
+    private static readonly TimeSpan _longestPeriod = TimeSpan.FromMilliseconds(250);
+    private static readonly TimeSpan _shortestPeriod = TimeSpan.FromMilliseconds(5);
+
+    private readonly Lock _gate = new();
+    private readonly HashSet<Http1Connection> _connections = [];
+    private readonly List<Http1Connection> _late = [];
+    private readonly long[] _limits;
+    private readonly TimeProvider _timeProvider;
+    private readonly long _start;
+    private readonly ITimer _timer;
+    private int _sweeping;
+    private long _now;
+    private byte[] _date = [];
+    private long _dateSecond = -1;
+
+    public ConnectionSweep(ProxyEntrySettings settings, TimeProvider timeProvider)
+    {
+        _timeProvider = timeProvider;
+        _start = timeProvider.GetTimestamp();
+        HalfClosedLimit = Milliseconds(settings.HalfClosedTimeout);
+        SendLimit = Milliseconds(settings.BodyIdleTimeout);
+        _limits = new long[(int)ConnectionPhase.Expired];
+        _limits[(int)ConnectionPhase.New] = Milliseconds(settings.RequestHeadTimeout);
+        _limits[(int)ConnectionPhase.Idle] = Milliseconds(settings.KeepAliveTimeout);
+        _limits[(int)ConnectionPhase.Head] = Milliseconds(settings.RequestHeadTimeout);
+        _limits[(int)ConnectionPhase.Exchange] = long.MaxValue;
+        _limits[(int)ConnectionPhase.Draining] = (long)_drainLimit.TotalMilliseconds;
+        SetTime();
+        var shortest = Math.Min(_limits.Min(), Math.Min(HalfClosedLimit, SendLimit));
+        var period = TimeSpan.FromMilliseconds(Math.Clamp(shortest / 5, (long)_shortestPeriod.TotalMilliseconds, (long)_longestPeriod.TotalMilliseconds));
+        _timer = timeProvider.CreateTimer(static self => ((ConnectionSweep)self!).Sweep(), this, period, period);
+    }
+
+    /// <summary>Milliseconds since the start, as of the last sweep.</summary>
+    public long Now => Volatile.Read(ref _now);
+
+    /// <summary>Now as a Date field's value (RFC 9110 section 5.6.7).</summary>
+    public ReadOnlySpan<byte> Date => Volatile.Read(ref _date);
+
+    /// <summary>Milliseconds after which a visitor that has ended its direction counts as gone.</summary>
+    public long HalfClosedLimit { get; }
+
+    /// <summary>Milliseconds for which a visitor may take nothing of what is sent.</summary>
+    public long SendLimit { get; }
+
+    /// <summary>How many connections there are.</summary>
+    public int Count
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return _connections.Count;
+            }
+        }
+    }
+
+    public void Add(Http1Connection connection)
+    {
+        lock (_gate)
+        {
+            _connections.Add(connection);
+        }
+    }
+
+    public void Remove(Http1Connection connection)
+    {
+        lock (_gate)
+        {
+            _connections.Remove(connection);
+        }
+    }
+
+    /// <inheritdoc/>
+    public void Dispose() => _timer.Dispose();
+
+    private void Sweep()
+    {
+        if (Interlocked.Exchange(ref _sweeping, 1) != 0)
+        {
+            return;
+        }
+
+        SetTime();
+        var now = _now;
+        lock (_gate)
+        {
+            foreach (var connection in _connections)
+            {
+                if (connection.IsLate(_limits, now))
+                {
+                    _late.Add(connection);
+                }
+            }
+        }
+
+        // Outside the gate: whoever waits on a connection may continue right here.
+        foreach (var connection in _late)
+        {
+            connection.Expire(_limits, now);
+        }
+
+        _late.Clear();
+        Volatile.Write(ref _sweeping, 0);
+    }
+
+    private void SetTime()
+    {
+        Volatile.Write(ref _now, (long)_timeProvider.GetElapsedTime(_start).TotalMilliseconds);
+        var utc = _timeProvider.GetUtcNow();
+        var second = utc.ToUnixTimeSeconds();
+        if (second != _dateSecond)
+        {
+            _dateSecond = second;
+            Volatile.Write(ref _date, Encoding.ASCII.GetBytes(utc.ToString("R", CultureInfo.InvariantCulture)));
+        }
+    }
+
+    private static long Milliseconds(TimeSpan limit) => limit == Timeout.InfiniteTimeSpan ? long.MaxValue : (long)limit.TotalMilliseconds;
+}

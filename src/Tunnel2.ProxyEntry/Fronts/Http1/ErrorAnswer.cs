@@ -1,0 +1,53 @@
+using Tunnel2.Http1;
+using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Fronts.Http1.Output;
+
+namespace Tunnel2.ProxyEntry.Fronts.Http1;
+
+/// <summary>Writes ProxyEntry's own answers as HTTP/1.1.</summary>
+internal static class ErrorAnswer
+{
+    private const int HeadRoom = 2 * 1024;
+
+    /// <summary>The form that a request asks for, as far as it has been read.</summary>
+    public static ErrorBodyFormat Format(RequestHeadParser parser, ReadOnlySpan<byte> head)
+    {
+        foreach (ref readonly var field in parser.Fields)
+        {
+            if (field.Known == KnownField.Accept && field.ValueOffset + field.ValueLength <= head.Length)
+            {
+                return ErrorBodyNegotiation.Choose(field.Value(head));
+            }
+        }
+
+        return ErrorBodyFormat.ProblemJson;
+    }
+
+    /// <summary>Writes an answer.</summary>
+    /// <param name="output">Where to.</param>
+    /// <param name="answer">What to say.</param>
+    /// <param name="date">The time.</param>
+    /// <param name="connection">Lines about the connection.</param>
+    /// <param name="withBody">False for HEAD.</param>
+    public static void Write(VisitorOutput output, ErrorResponse answer, ReadOnlySpan<byte> date, ReadOnlySpan<byte> connection, bool withBody)
+    {
+        var writer = new HeadWriter(output.GetSpan(HeadRoom));
+        writer.WriteStatusLine(answer.Status, ReasonPhrases.Of(answer.Status));
+        writer.WriteField("Date"u8, date);
+        Span<byte> name = stackalloc byte[64];
+        Span<byte> value = stackalloc byte[512];
+        foreach (var (key, text) in answer.Headers)
+        {
+            writer.WriteField(name[..System.Text.Encoding.Latin1.GetBytes(key, name)], value[..System.Text.Encoding.Latin1.GetBytes(text, value)]);
+        }
+
+        writer.WriteField("Content-Length"u8, answer.Body.Length);
+        writer.WriteCheckedLines(connection);
+        writer.WriteEnd();
+        output.Advance(writer.Written);
+        if (withBody)
+        {
+            output.Write(answer.Body.Span);
+        }
+    }
+}

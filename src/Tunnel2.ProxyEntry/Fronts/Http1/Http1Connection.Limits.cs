@@ -1,0 +1,127 @@
+using System.Diagnostics.CodeAnalysis;
+using System.Runtime.CompilerServices;
+
+namespace Tunnel2.ProxyEntry.Fronts.Http1;
+
+/// <content>Sending under a limit, and what ends the connection from outside.</content>
+[SuppressMessage("Design", "CA1001", Justification = "Disposed of by RunAsync, which is all that anybody calls.")]
+internal sealed partial class Http1Connection
+{
+    private readonly ConnectionClock _clock = new();
+    private readonly CancellationTokenSource _left = new();
+    private long _sendingSince = -1;
+    private long _inputEndedAt = -1;
+    private long _lastSent;
+    private volatile bool _isAborted;
+
+    /// <summary>Signalled when the visitor has left in the middle of a request.</summary>
+    public CancellationToken VisitorLeft => _left.Token;
+
+    /// <summary>Sends what the exchange has written.</summary>
+    /// <returns>False when the visitor is gone.</returns>
+    public ValueTask<bool> FlushAsync()
+    {
+        var flushing = _output.FlushAsync();
+        if (!flushing.IsCompletedSuccessfully)
+        {
+            return WatchAsync(flushing);
+        }
+
+        Sent();
+        return flushing;
+    }
+
+    /// <summary>Sends raw bytes.</summary>
+    /// <returns>False when the visitor is gone.</returns>
+    public ValueTask<bool> SendAsync(ReadOnlyMemory<byte> data) => WatchAsync(_output.SendAsync(data));
+
+    /// <summary>Says the end of our direction.</summary>
+    public ValueTask<bool> EndSendAsync() => _output.EndAsync();
+
+    /// <summary>The connection behind a 101.</summary>
+    public Http1Upgrade Upgrade() => new(_input, this);
+
+    /// <summary>Cuts the connection off. From any thread.</summary>
+    public void Abort()
+    {
+        if (!_isAborted)
+        {
+            _isAborted = true;
+            _transport.Abort();
+        }
+    }
+
+    /// <summary>Whether a limit has passed. Asked by the sweep, for all connections at once: looks, and does nothing.</summary>
+    public bool IsLate(ReadOnlySpan<long> limits, long now) => _clock.IsLate(limits, now) || IsStalled(now) || IsLeft(now);
+
+    /// <summary>Does what a limit that has passed asks for.</summary>
+    public void Expire(ReadOnlySpan<long> limits, long now)
+    {
+        if (_clock.TryExpire(limits, now))
+        {
+            _input.CancelPendingRead();
+        }
+        else if (IsStalled(now))
+        {
+            Abort();
+        }
+        else if (IsLeft(now))
+        {
+            CancelLeft();
+        }
+    }
+
+    /// <summary>The visitor's direction has ended. That is what nearly everybody does who leaves; somebody who only has nothing more to say gets a moment.</summary>
+    private void OnInputEnded() => Volatile.Write(ref _inputEndedAt, _front.Sweep.Now);
+
+    private void OnStopping()
+    {
+        if (_clock.TryExpireIdle(_front.Sweep.Now))
+        {
+            _input.CancelPendingRead();
+        }
+    }
+
+    private bool IsStalled(long now)
+    {
+        var since = Volatile.Read(ref _sendingSince);
+        return since >= 0 && now - since >= _front.Sweep.SendLimit;
+    }
+
+    private bool IsLeft(long now)
+    {
+        var ended = Volatile.Read(ref _inputEndedAt);
+        return ended >= 0
+            && _clock.Phase == ConnectionPhase.Exchange
+            && now - Math.Max(ended, Volatile.Read(ref _lastSent)) >= _front.Sweep.HalfClosedLimit
+            && !_exchange.IsUpgraded
+            && !_left.IsCancellationRequested;
+    }
+
+    private void CancelLeft()
+    {
+        try
+        {
+            _left.Cancel();
+        }
+        catch (ObjectDisposedException)
+        {
+            // It has just ended by itself.
+        }
+    }
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private async ValueTask<bool> WatchAsync(ValueTask<bool> sending)
+    {
+        Volatile.Write(ref _sendingSince, _front.Sweep.Now);
+        var isThere = await sending.ConfigureAwait(false);
+        Sent();
+        return isThere;
+    }
+
+    private void Sent()
+    {
+        Volatile.Write(ref _sendingSince, -1);
+        Volatile.Write(ref _lastSent, _front.Sweep.Now);
+    }
+}

@@ -1,0 +1,264 @@
+using System.IO.Pipelines;
+using Tunnel2.Http1;
+using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Fronts.Http1.Output;
+
+namespace Tunnel2.ProxyEntry.Fronts.Http1;
+
+/// <summary>
+/// A visitor's connection: one request after the other, each read, given to the forwarder and answered before the next is looked at.
+/// Everything that a request needs is kept for the next one.
+/// </summary>
+internal sealed partial class Http1Connection
+{
+    /// <summary>So much of a body that nobody wanted is read for the sake of the connection; behind more it ends.</summary>
+    private const long MaxDrained = 256 * 1024;
+
+    /// <summary>So much is thrown away behind the last answer, so that it arrives.</summary>
+    private const long MaxLingered = 16 * 1024 * 1024;
+
+    private readonly Http1Front _front;
+    private readonly VisitorTransport _transport;
+    private readonly PipeReader _input;
+    private readonly VisitorOutput _output;
+    private readonly RequestHeadReader _heads;
+    private readonly Http1Exchange _exchange;
+    private bool _hasServed;
+
+    public Http1Connection(Http1Front front, VisitorTransport transport)
+    {
+        _front = front;
+        _transport = transport;
+        _input = transport.Input;
+        _output = transport.Output;
+        _heads = new RequestHeadReader(_input, front.Limits, front.Buffers);
+        var fields = new VisitorFields(transport.Remote, transport.LocalPort, transport.IsTls, front.Settings.TrustedProxies);
+        var body = new Http1RequestBody(_input, front.Limits);
+        _exchange = new Http1Exchange(this, fields, _heads.Parser, body, front.Settings.MaxRequestBodyBytes ?? long.MaxValue);
+        _exchange.WriteTo(_output);
+        _clock.Begin(ConnectionPhase.New, front.Sweep.Now);
+    }
+
+    /// <summary>The connection's name in logs.</summary>
+    public string Id => _transport.Id;
+
+    /// <summary>The time as a Date field has it.</summary>
+    public ReadOnlySpan<byte> Date => _front.Sweep.Date;
+
+    /// <summary>Whether the server stops: the present request is the last one.</summary>
+    public bool IsStopping => _transport.Stopping.IsCancellationRequested;
+
+    /// <summary>Whether a response written now should tell the visitor to leave, though the connection is still good.</summary>
+    public bool IsLastCall => IsStopping || _front.Drain.IsDraining;
+
+    /// <summary>Serves the connection until it has ended. Never throws.</summary>
+    /// <returns>False when the visitor speaks HTTP/2; the connection is then as it was.</returns>
+    public async Task<bool> RunAsync()
+    {
+        _front.Sweep.Add(this);
+        var ended = _transport.InputEnded.UnsafeRegister(static self => ((Http1Connection)self!).OnInputEnded(), this);
+        var stopping = _transport.Stopping.UnsafeRegister(static self => ((Http1Connection)self!).OnStopping(), this);
+        var outcome = HeadReadOutcome.End;
+        try
+        {
+            do
+            {
+                outcome = await ReadHeadAsync().ConfigureAwait(false);
+            }
+            while (outcome == HeadReadOutcome.Request && await ServeAsync().ConfigureAwait(false));
+        }
+        catch (Exception exception) when (exception is IOException or OperationCanceledException)
+        {
+            // The visitor is gone: there is nobody to tell.
+        }
+        catch (Exception exception)
+        {
+            ProxyEntryLog.ConnectionFault(_front.Logger, Id, exception);
+            Abort();
+        }
+        finally
+        {
+            await ended.DisposeAsync().ConfigureAwait(false);
+            await stopping.DisposeAsync().ConfigureAwait(false);
+            _front.Sweep.Remove(this);
+            _heads.Release();
+            _exchange.Body.Release();
+            _output.Release();
+            _left.Dispose();
+        }
+
+        if (outcome == HeadReadOutcome.Http2)
+        {
+            return false;
+        }
+
+        await _transport.OutputPipe.CompleteAsync().ConfigureAwait(false);
+        await _input.CompleteAsync().ConfigureAwait(false);
+        return true;
+    }
+
+    private async ValueTask<HeadReadOutcome> ReadHeadAsync()
+    {
+        _heads.Begin();
+        if (_hasServed)
+        {
+            _clock.Begin(ConnectionPhase.Idle, _front.Sweep.Now);
+        }
+
+        while (!IsStopping || !_hasServed)
+        {
+            var read = await _input.ReadAsync().ConfigureAwait(false);
+            var buffer = read.Buffer;
+            if (read.IsCanceled && _clock.Phase == ConnectionPhase.Expired)
+            {
+                return OnHeadExpired(read);
+            }
+
+            if (!buffer.IsEmpty && _clock.Phase != ConnectionPhase.Head && !_clock.TryMoveOn(ConnectionPhase.Head, _front.Sweep.Now))
+            {
+                return OnHeadExpired(read);
+            }
+
+            switch (_heads.Read(buffer, mayBeHttp2: !_hasServed))
+            {
+                case HeadReadOutcome.Request:
+                    if (!_clock.TryMoveOn(ConnectionPhase.Exchange, _front.Sweep.Now))
+                    {
+                        // The rest came in the same moment as the end of its time.
+                        _clock.Begin(ConnectionPhase.Exchange, _front.Sweep.Now);
+                    }
+
+                    BeginRequest(_heads.IsInvalid ? _heads.Parser.Error.ToProxyError() : null);
+                    return HeadReadOutcome.Request;
+                case HeadReadOutcome.Http2:
+                    return HeadReadOutcome.Http2;
+                default:
+                    if (read.IsCompleted)
+                    {
+                        return HeadReadOutcome.End;
+                    }
+
+                    break;
+            }
+        }
+
+        return HeadReadOutcome.End;
+    }
+
+    /// <summary>Whoever has sent nothing is told nothing; whoever has begun is told that it took too long.</summary>
+    private HeadReadOutcome OnHeadExpired(ReadResult read)
+    {
+        if (read.Buffer.IsEmpty || IsStopping)
+        {
+            _input.AdvanceTo(read.Buffer.End);
+            return HeadReadOutcome.End;
+        }
+
+        if (_heads.Read(read.Buffer, mayBeHttp2: false) == HeadReadOutcome.NeedMore)
+        {
+            BeginRequest(Http1Error.RequestTimeout.ToProxyError());
+        }
+        else
+        {
+            BeginRequest(_heads.IsInvalid ? _heads.Parser.Error.ToProxyError() : null);
+        }
+
+        _clock.Begin(ConnectionPhase.Exchange, _front.Sweep.Now);
+        return HeadReadOutcome.Request;
+    }
+
+    private void BeginRequest(ProxyError? fault)
+    {
+        _hasServed = true;
+        _exchange.Begin(_heads.Head, fault);
+        if (fault is null && (_exchange.HasBody || _exchange.IsUpgrade))
+        {
+            _heads.MoveOn();
+            _exchange.HeadMoved(_heads.Head);
+        }
+    }
+
+    /// <summary>Has a request answered.</summary>
+    /// <returns>Whether another one may follow.</returns>
+    private async ValueTask<bool> ServeAsync()
+    {
+        await _front.Forwarder.ForwardAsync(_exchange, _exchange.State).ConfigureAwait(false);
+        _heads.Release();
+        if (_exchange.IsUpgraded)
+        {
+            return false;
+        }
+
+        if (!_exchange.IsComplete || _isAborted)
+        {
+            // Cut short: what the visitor has must not look whole.
+            Abort();
+            return false;
+        }
+
+        if (!await FlushAsync().ConfigureAwait(false))
+        {
+            return false;
+        }
+
+        if (_exchange.KeepAlive && (_exchange.Body.IsFinished || await DrainBodyAsync().ConfigureAwait(false)))
+        {
+            return !IsStopping;
+        }
+
+        await LingerAsync().ConfigureAwait(false);
+        return false;
+    }
+
+    /// <summary>Reads what is left of a body that nobody wanted.</summary>
+    /// <returns>Whether its end was found.</returns>
+    private async ValueTask<bool> DrainBodyAsync()
+    {
+        _clock.Begin(ConnectionPhase.Draining, _front.Sweep.Now);
+        var body = _exchange.Body;
+        try
+        {
+            for (var drained = 0L; !body.IsFinished && drained < MaxDrained;)
+            {
+                var read = await body.ReadAsync().ConfigureAwait(false);
+                drained += read.Buffer.Length;
+                body.AdvanceTo(read.Buffer.End);
+                if (_clock.Phase == ConnectionPhase.Expired)
+                {
+                    return false;
+                }
+            }
+        }
+        catch (BadHttpRequestException)
+        {
+            return false;
+        }
+
+        return body.IsFinished;
+    }
+
+    /// <summary>
+    /// Ends the connection so that the answer arrives: a connection that is closed with bytes unread is reset, and the reset may overtake
+    /// the answer (RFC 9112 section 9.6). So only our direction ends, and for a while what still comes is thrown away.
+    /// </summary>
+    private async ValueTask LingerAsync()
+    {
+        if (!await _output.EndAsync().ConfigureAwait(false) && !_transport.IsTls)
+        {
+            return;
+        }
+
+        _clock.Begin(ConnectionPhase.Draining, _front.Sweep.Now);
+        for (var drained = 0L; drained < MaxLingered;)
+        {
+            var read = await _input.ReadAsync().ConfigureAwait(false);
+            drained += read.Buffer.Length;
+            _input.AdvanceTo(read.Buffer.End);
+            if (read.IsCompleted || _clock.Phase == ConnectionPhase.Expired)
+            {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,255 @@
+using Tunnel2.Http1;
+using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Fronts.Http1.Output;
+
+namespace Tunnel2.ProxyEntry.Fronts.Http1;
+
+/// <content>
+/// The response. Its head is written where the next bytes will stand, but counts only once something follows or it is sent: until then an
+/// error can take its place.
+/// </content>
+internal sealed partial class Http1Exchange
+{
+    private const int HeadGuess = 2 * 1024;
+    private const int MaxHead = 128 * 1024;
+
+    private VisitorOutput _output = null!;
+    private ResponseFraming _framing;
+    private int _status;
+    private int _pendingHead;
+    private bool _hasStarted;
+    private bool _saidContinue;
+    private bool _isTerminated;
+
+    /// <summary>Whether the connection may carry another request behind this one. Decided when the response's head is written.</summary>
+    public bool KeepAlive { get; private set; }
+
+    /// <summary>Whether the response has been written whole.</summary>
+    public bool IsComplete { get; private set; }
+
+    /// <summary>Whether the connection has been switched to raw bytes.</summary>
+    public bool IsUpgraded { get; private set; }
+
+    /// <inheritdoc/>
+    public override bool HasResponseStarted => _hasStarted;
+
+    /// <inheritdoc/>
+    public override bool ResponseMayHaveBody => Parser.KnownMethod != KnownMethod.Head
+        && _status is not StatusCodes.Status204NoContent and not StatusCodes.Status205ResetContent and not StatusCodes.Status304NotModified;
+
+    /// <summary>Sets where responses go.</summary>
+    public void WriteTo(VisitorOutput output) => _output = output;
+
+    /// <inheritdoc/>
+    public override async ValueTask SendContinueAsync()
+    {
+        _output.Write("HTTP/1.1 100 Continue\r\n\r\n"u8);
+        _saidContinue = true;
+        await _connection.FlushAsync().ConfigureAwait(false);
+    }
+
+    /// <inheritdoc/>
+    public override bool WriteInterim(scoped in HeaderBlock head)
+    {
+        // RFC 9110 section 15.2: HTTP/1.0 has none. A 100 that nobody waits for says nothing.
+        if (Parser.Version == Http1Version.Http10 || !TryWriteHead(head, new ResponseHead(ResponseFraming.None, default, default)))
+        {
+            return false;
+        }
+
+        TakeHead();
+        return true;
+    }
+
+    /// <inheritdoc/>
+    public override bool TryStartResponse(scoped in HeaderBlock head)
+    {
+        _status = head.Status;
+        var framing = ChooseFraming(head, out var declaresLength);
+        KeepAlive = framing is not (ResponseFraming.UntilClose or ResponseFraming.Raw) && MayKeepAlive;
+        ReadOnlySpan<byte> connection = framing == ResponseFraming.Raw ? "Connection: Upgrade\r\n"u8 : ConnectionLines;
+        if (head.Status == StatusCodes.Status205ResetContent && !declaresLength)
+        {
+            // RFC 9110 section 15.3.6: it has no content, and nothing else would say where it ends.
+            connection = KeepAlive ? "Content-Length: 0\r\n"u8 : "Content-Length: 0\r\nConnection: close\r\n"u8;
+        }
+
+        if (!TryWriteHead(head, new ResponseHead(framing, connection, _connection.Date)))
+        {
+            _status = 0;
+            return false;
+        }
+
+        _framing = framing;
+        return true;
+    }
+
+    /// <inheritdoc/>
+    public override void WriteBody(ReadOnlySpan<byte> data)
+    {
+        TakeHead();
+        if (_framing != ResponseFraming.Chunked)
+        {
+            _output.Write(data);
+            return;
+        }
+
+        if (data.IsEmpty)
+        {
+            return;
+        }
+
+        var header = _output.GetSpan(ChunkedEncoder.MaxHeaderBytes);
+        _output.Advance(ChunkedEncoder.WriteHeader(header, data.Length));
+        _output.Write(data);
+        _output.Write(ChunkedEncoder.DataEnd);
+    }
+
+    /// <inheritdoc/>
+    public override ValueTask<bool> FlushAsync()
+    {
+        TakeHead();
+        _hasStarted |= _status != 0;
+        return _connection.FlushAsync();
+    }
+
+    /// <inheritdoc/>
+    public override void SendTrailers(scoped in HeaderBlock trailers)
+    {
+        if (_framing != ResponseFraming.Chunked)
+        {
+            return;
+        }
+
+        // A section that cannot be written is left out: the body stays whole.
+        TakeHead();
+        for (var size = HeadGuess; size <= MaxHead; size *= 8)
+        {
+            var writer = new HeadWriter(_output.GetSpan(size));
+            writer.WriteCheckedLines(ChunkedEncoder.LastChunkBeforeTrailers);
+            foreach (var field in trailers.Fields)
+            {
+                var known = KnownFields.Classify(field.Name);
+                if (known is not (KnownField.Host or KnownField.ContentLength or KnownField.Tunnel2) && !KnownFields.IsHopByHop(known))
+                {
+                    writer.WriteField(field.Name, field.Value);
+                }
+            }
+
+            if (writer.WriteEnd() == HeadWriteStatus.Ok)
+            {
+                _output.Advance(writer.Written);
+                _isTerminated = true;
+                return;
+            }
+        }
+    }
+
+    /// <inheritdoc/>
+    public override void CompleteResponse()
+    {
+        TakeHead();
+        if (_framing == ResponseFraming.Chunked && !_isTerminated)
+        {
+            _output.Write(ChunkedEncoder.LastChunk);
+        }
+
+        IsComplete = true;
+    }
+
+    /// <inheritdoc/>
+    public override async ValueTask<UpgradedConnection> UpgradeAsync()
+    {
+        IsUpgraded = true;
+        await FlushAsync().ConfigureAwait(false);
+        return _connection.Upgrade();
+    }
+
+    /// <inheritdoc/>
+    public override async Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds)
+    {
+        _pendingHead = 0;
+        _status = ProxyErrorCatalog.Get(error).Status;
+
+        // Behind what breaks the rules nothing can be read any more; neither can what is left of a body that was cut.
+        KeepAlive = _fault is null && Body.IsFinished && MayKeepAlive;
+        var answer = ErrorResponses.Get(error, ErrorAnswer.Format(Parser, _head.Span), retryAfterSeconds is null ? default : new ErrorDetails { RetryAfterSeconds = retryAfterSeconds });
+        ErrorAnswer.Write(_output, answer, _connection.Date, ConnectionLines, withBody: Parser.KnownMethod != KnownMethod.Head);
+        IsComplete = true;
+        await FlushAsync().ConfigureAwait(false);
+    }
+
+    /// <inheritdoc/>
+    public override void Abort() => _connection.Abort();
+
+    private void BeginResponse()
+    {
+        _framing = ResponseFraming.None;
+        _status = 0;
+        _pendingHead = 0;
+        _hasStarted = false;
+        _saidContinue = false;
+        _isTerminated = false;
+        KeepAlive = false;
+        IsComplete = false;
+        IsUpgraded = false;
+    }
+
+    /// <summary>
+    /// Whether the request, and how far it has been read, allow another one behind it: a visitor who was never told to go on may send the
+    /// body or not, and nobody could tell that from the next request.
+    /// </summary>
+    private bool MayKeepAlive => Parser.KeepAlive && !_connection.IsLastCall && (!ExpectsContinue || _saidContinue);
+
+    private ReadOnlySpan<byte> ConnectionLines => !KeepAlive ? "Connection: close\r\n"u8
+        : Parser.Version == Http1Version.Http10 ? "Connection: keep-alive\r\n"u8
+        : default;
+
+    private ResponseFraming ChooseFraming(scoped in HeaderBlock head, out bool declaresLength)
+    {
+        declaresLength = false;
+        foreach (var field in head.Fields)
+        {
+            declaresLength |= KnownFields.Classify(field.Name) == KnownField.ContentLength;
+        }
+
+        return head.Status == StatusCodes.Status101SwitchingProtocols ? ResponseFraming.Raw
+            : !ResponseMayHaveBody ? ResponseFraming.None
+            : declaresLength ? ResponseFraming.Length
+            : Parser.Version == Http1Version.Http11 ? ResponseFraming.Chunked
+            : ResponseFraming.UntilClose;
+    }
+
+    /// <summary>Writes a head into what follows the output's bytes, without taking it.</summary>
+    private bool TryWriteHead(scoped in HeaderBlock block, ResponseHead head)
+    {
+        for (var size = HeadGuess; size <= MaxHead; size *= 8)
+        {
+            var status = head.Write(block, _output.GetSpan(size), out var written);
+            if (status == HeadWriteStatus.Ok)
+            {
+                _pendingHead = written;
+                return true;
+            }
+
+            if (status == HeadWriteStatus.InvalidSyntax)
+            {
+                break;
+            }
+        }
+
+        _pendingHead = 0;
+        return false;
+    }
+
+    private void TakeHead()
+    {
+        if (_pendingHead > 0)
+        {
+            _output.Advance(_pendingHead);
+            _pendingHead = 0;
+        }
+    }
+}

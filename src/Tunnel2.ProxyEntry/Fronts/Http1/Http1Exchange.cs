@@ -1,0 +1,170 @@
+using System.Globalization;
+using System.IO.Pipelines;
+using System.Net;
+using System.Text;
+using Tunnel2.Http1;
+using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Routing;
+using Tunnel2.ProxyEntry.Sessions;
+
+namespace Tunnel2.ProxyEntry.Fronts.Http1;
+
+/// <summary>
+/// A visitor's exchange on a connection of our own front: the request. One object per connection, used again for each request. The head's
+/// bytes are the connection's; they stay valid until the exchange is over.
+/// </summary>
+internal sealed partial class Http1Exchange : VisitorExchange
+{
+    private readonly Http1Connection _connection;
+    private readonly VisitorFields _fields;
+    private readonly long _bodyLimit;
+    private ReadOnlyMemory<byte> _head;
+    private ByteRange _authority;
+    private ByteRange _target;
+    private byte[]? _madeTarget;
+    private PathAddress _path;
+    private ProxyError? _fault;
+    private bool _isUpgrade;
+    private string _authorityText = "";
+    private string _targetText = "";
+    private long _requests;
+
+    public Http1Exchange(Http1Connection connection, VisitorFields fields, RequestHeadParser parser, Http1RequestBody body, long bodyLimit)
+    {
+        _connection = connection;
+        _fields = fields;
+        Parser = parser;
+        Body = body;
+        _bodyLimit = bodyLimit;
+    }
+
+    /// <summary>What the forwarder keeps of the request.</summary>
+    public ForwardedRequest State { get; } = new();
+
+    /// <summary>The request's head.</summary>
+    public RequestHeadParser Parser { get; }
+
+    /// <summary>The request's body.</summary>
+    public Http1RequestBody Body { get; }
+
+    /// <inheritdoc/>
+    public override string Method => Parser.KnownMethod switch
+    {
+        KnownMethod.Get => "GET",
+        KnownMethod.Head => "HEAD",
+        KnownMethod.Post => "POST",
+        KnownMethod.Put => "PUT",
+        KnownMethod.Patch => "PATCH",
+        KnownMethod.Delete => "DELETE",
+        KnownMethod.Options => "OPTIONS",
+        _ => Encoding.Latin1.GetString(Bytes(Parser.Method)),
+    };
+
+    /// <inheritdoc/>
+    public override string Authority => Text(Bytes(_authority), ref _authorityText);
+
+    /// <inheritdoc/>
+    public override string Target => Text(Bytes(Parser.PathAndQuery), ref _targetText);
+
+    /// <inheritdoc/>
+    public override IPAddress? RemoteAddress => _fields.Address;
+
+    /// <inheritdoc/>
+    public override bool HasBody => Parser.BodyKind != BodyKind.None;
+
+    /// <inheritdoc/>
+    public override bool ExpectsContinue => Parser.ExpectContinue && HasBody;
+
+    /// <inheritdoc/>
+    public override bool IsUpgrade => _isUpgrade;
+
+    /// <inheritdoc/>
+    public override ProxyError? Fault => _fault;
+
+    /// <inheritdoc/>
+    public override string RequestId => string.Create(CultureInfo.InvariantCulture, $"{_connection.Id}:{_requests:X8}");
+
+    /// <inheritdoc/>
+    public override PipeReader RequestBody => Body;
+
+    /// <inheritdoc/>
+    public override bool HasRequestTrailers => Body.Trailers is not null;
+
+    /// <inheritdoc/>
+    public override CancellationToken VisitorLeft => _connection.VisitorLeft;
+
+    /// <summary>Takes up a request.</summary>
+    /// <param name="head">Its head; of a request that was refused, as much of it as there is.</param>
+    /// <param name="fault">Why it is refused, or null.</param>
+    public void Begin(ReadOnlyMemory<byte> head, ProxyError? fault)
+    {
+        _requests++;
+        _head = head;
+        _madeTarget = null;
+        _path = default;
+        _authority = Parser.HostCount > 0 ? Parser.Host : Parser.TargetAuthority;
+        _target = Parser.PathAndQuery;
+        BeginResponse();
+        if (fault is not null)
+        {
+            _fault = fault;
+            _isUpgrade = false;
+            Body.Begin(BodyKind.None, 0, 0);
+            return;
+        }
+
+        _isUpgrade = Parser.IsUpgrade && !HasBody;
+        _fault = Parser.ContentLength > _bodyLimit ? ProxyError.RequestBodyTooLarge : null;
+        Body.Begin(Parser.BodyKind, Parser.ContentLength ?? 0, _bodyLimit);
+    }
+
+    /// <summary>The head has been moved to other memory.</summary>
+    public void HeadMoved(ReadOnlyMemory<byte> head) => _head = head;
+
+    /// <inheritdoc/>
+    public override ProxyError? Resolve(NameResolver names, out EntrySession? session)
+    {
+        var head = _head.Span;
+        return names.Resolve(_authority.Of(head), _target.Of(head), out _path, out session);
+    }
+
+    /// <inheritdoc/>
+    public override void WriteRequestBlock(ref HeaderBlockWriter writer)
+    {
+        var head = _head.Span;
+        var authority = _authority.Of(head);
+        writer.BeginRequest(_isUpgrade ? HeaderBlockFlags.Upgrade : HeaderBlockFlags.None, Parser.Method.Of(head), _fields.Scheme, authority, TargetToForward(head));
+        _fields.Write(ref writer, Parser, head, authority, _isUpgrade);
+    }
+
+    /// <inheritdoc/>
+    public override void WriteRequestTrailers(ref HeaderBlockWriter writer) => Body.Trailers?.Write(ref writer);
+
+    private ReadOnlySpan<byte> TargetToForward(ReadOnlySpan<byte> head)
+    {
+        var target = _target.Of(head)[_path.RestStart..];
+        if (!_path.NeedsSlash && !target.IsEmpty && target[0] != (byte)'?')
+        {
+            return target;
+        }
+
+        // RFC 9112 section 3.2.1: an empty path is sent as one slash.
+        return _madeTarget ??= [(byte)'/', .. target];
+    }
+
+    /// <summary>A part of the head; empty where a head that did not come whole has been let go.</summary>
+    private ReadOnlySpan<byte> Bytes(ByteRange range) => range.Offset + range.Length <= _head.Length ? range.Of(_head.Span) : default;
+
+    /// <summary>A visitor asks for the same again and again: the text is made when it differs from the last.</summary>
+    private static string Text(ReadOnlySpan<byte> bytes, ref string last)
+    {
+        if (last.Length != bytes.Length || !Ascii.Equals(bytes, last))
+        {
+            last = Encoding.Latin1.GetString(bytes);
+        }
+
+        return last;
+    }
+}

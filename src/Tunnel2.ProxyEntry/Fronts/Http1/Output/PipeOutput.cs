@@ -1,0 +1,91 @@
+using System.Buffers;
+using System.IO.Pipelines;
+using System.Net.Security;
+using System.Runtime.CompilerServices;
+
+namespace Tunnel2.ProxyEntry.Fronts.Http1.Output;
+
+/// <summary>Sends through the connection's own pipe: TLS, and transports that show no socket.</summary>
+internal sealed class PipeOutput : VisitorOutput
+{
+    private readonly PipeWriter _writer;
+    private readonly SslStream? _tls;
+
+    /// <summary>Takes over the writing side of a connection.</summary>
+    /// <param name="writer">The pipe.</param>
+    /// <param name="tls">What the pipe writes to, if that is TLS: it can say the end of one direction.</param>
+    public PipeOutput(PipeWriter writer, SslStream? tls)
+    {
+        _writer = writer;
+        _tls = tls;
+    }
+
+    /// <inheritdoc/>
+    public override Span<byte> GetSpan(int size) => _writer.GetSpan(size);
+
+    /// <inheritdoc/>
+    public override void Advance(int count) => _writer.Advance(count);
+
+    /// <inheritdoc/>
+    public override void Write(ReadOnlySpan<byte> data) => _writer.Write(data);
+
+    /// <inheritdoc/>
+    public override ValueTask<bool> FlushAsync()
+    {
+        if (_writer.CanGetUnflushedBytes && _writer.UnflushedBytes == 0)
+        {
+            return new ValueTask<bool>(true);
+        }
+
+        return AwaitAsync(_writer.FlushAsync());
+    }
+
+    /// <inheritdoc/>
+    public override ValueTask<bool> SendAsync(ReadOnlyMemory<byte> data) => AwaitAsync(_writer.WriteAsync(data));
+
+    /// <inheritdoc/>
+    public override async ValueTask<bool> EndAsync()
+    {
+        if (_tls is null)
+        {
+            return false;
+        }
+
+        try
+        {
+            await FlushAsync().ConfigureAwait(false);
+            await _tls.ShutdownAsync().ConfigureAwait(false);
+            return true;
+        }
+        catch (Exception exception) when (exception is IOException or InvalidOperationException)
+        {
+            return false;
+        }
+    }
+
+    /// <inheritdoc/>
+    public override void Release()
+    {
+        // The pipe's owner completes it.
+    }
+
+    private static ValueTask<bool> AwaitAsync(ValueTask<FlushResult> flushing)
+    {
+        return flushing.IsCompletedSuccessfully ? new ValueTask<bool>(IsThere(flushing.Result)) : SlowAsync(flushing);
+
+        [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+        static async ValueTask<bool> SlowAsync(ValueTask<FlushResult> flushing)
+        {
+            try
+            {
+                return IsThere(await flushing.ConfigureAwait(false));
+            }
+            catch (Exception exception) when (exception is IOException or OperationCanceledException or InvalidOperationException)
+            {
+                return false;
+            }
+        }
+
+        static bool IsThere(FlushResult flushed) => !flushed.IsCompleted && !flushed.IsCanceled;
+    }
+}

@@ -1,0 +1,85 @@
+using Tunnel2.Http1;
+using Tunnel2.Protocol.Headers;
+
+namespace Tunnel2.ProxyEntry.Fronts.Http1;
+
+/// <summary>How a response's body is framed towards the visitor (RFC 9112 section 6.3).</summary>
+internal enum ResponseFraming
+{
+    /// <summary>It has none.</summary>
+    None,
+
+    /// <summary>Its declared length.</summary>
+    Length,
+
+    /// <summary>The chunked coding.</summary>
+    Chunked,
+
+    /// <summary>The end of the connection.</summary>
+    UntilClose,
+
+    /// <summary>Raw bytes behind a 101.</summary>
+    Raw,
+}
+
+/// <summary>What the connection adds to a response's head.</summary>
+/// <param name="framing">How the body is framed.</param>
+/// <param name="connection">The lines about the connection, each with its CR LF; may be empty.</param>
+/// <param name="date">What Date is to say where the backend did not.</param>
+internal readonly ref struct ResponseHead(ResponseFraming framing, ReadOnlySpan<byte> connection, ReadOnlySpan<byte> date)
+{
+    private readonly ResponseFraming _framing = framing;
+    private readonly ReadOnlySpan<byte> _connection = connection;
+    private readonly ReadOnlySpan<byte> _date = date;
+
+    /// <summary>Writes a head: the backend's fields in their order, then the connection's.</summary>
+    /// <param name="block">The response block.</param>
+    /// <param name="destination">Where to.</param>
+    /// <param name="written">Bytes written.</param>
+    public HeadWriteStatus Write(scoped in HeaderBlock block, Span<byte> destination, out int written)
+    {
+        var writer = new HeadWriter(destination);
+        writer.WriteStatusLine(block.Status, block.ReasonPhrase);
+        var isInterim = block.Status < 200;
+        var hasDate = isInterim;
+        foreach (var field in block.Fields)
+        {
+            var known = KnownFields.Classify(field.Name);
+            switch (known)
+            {
+                case KnownField.Upgrade when _framing == ResponseFraming.Raw:
+                    break;
+                case KnownField.ContentLength when isInterim || block.Status == StatusCodes.Status204NoContent:
+                case KnownField.Tunnel2:
+                    continue;
+                case KnownField.Date:
+                    hasDate = true;
+                    break;
+                case KnownField.Trailer:
+                    break;
+                case var hop when KnownFields.IsHopByHop(hop):
+                    continue;
+                default:
+                    break;
+            }
+
+            writer.WriteField(field.Name, field.Value);
+        }
+
+        if (!hasDate)
+        {
+            // RFC 9110 section 6.6.1: whoever passes a response on that lacks it may say when it came.
+            writer.WriteField("Date"u8, _date);
+        }
+
+        if (_framing == ResponseFraming.Chunked)
+        {
+            writer.WriteCheckedLines("Transfer-Encoding: chunked\r\n"u8);
+        }
+
+        writer.WriteCheckedLines(_connection);
+        var status = writer.WriteEnd();
+        written = writer.Written;
+        return status;
+    }
+}

@@ -1,0 +1,70 @@
+using System.IO.Pipelines;
+using System.Net;
+using System.Net.Security;
+using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Connections.Features;
+using Microsoft.AspNetCore.Server.Kestrel.Core.Features;
+using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.ProxyEntry.Fronts.Http1.Output;
+
+namespace Tunnel2.ProxyEntry.Fronts.Http1;
+
+/// <summary>What the front needs of a connection, wherever that comes from.</summary>
+internal sealed class VisitorTransport
+{
+    /// <summary>What the visitor sends.</summary>
+    public required PipeReader Input { get; init; }
+
+    /// <summary>The pipe that the transport sends from; completed at the end, in order or not.</summary>
+    public required PipeWriter OutputPipe { get; init; }
+
+    /// <summary>What to write to.</summary>
+    public required VisitorOutput Output { get; init; }
+
+    /// <summary>The connection's name in logs.</summary>
+    public required string Id { get; init; }
+
+    /// <summary>Whether the visitor speaks TLS.</summary>
+    public bool IsTls { get; init; }
+
+    /// <summary>The peer.</summary>
+    public IPEndPoint? Remote { get; init; }
+
+    /// <summary>The port that the visitor called.</summary>
+    public int LocalPort { get; init; }
+
+    /// <summary>Signalled when the visitor's direction has ended, in order or not.</summary>
+    public CancellationToken InputEnded { get; init; }
+
+    /// <summary>Signalled when the server stops.</summary>
+    public CancellationToken Stopping { get; init; }
+
+    /// <summary>Ends the connection at once, so that the visitor cannot take what it has for whole. From any thread.</summary>
+    public required Action Abort { get; init; }
+
+    /// <summary>Whether the visitor has agreed on HTTP/2 in its TLS handshake.</summary>
+    public static bool SpeaksHttp2(ConnectionContext connection) =>
+        connection.Features.Get<ITlsApplicationProtocolFeature>()?.ApplicationProtocol.Span.SequenceEqual(SslApplicationProtocol.Http2.Protocol.Span) == true;
+
+    /// <summary>The parts of one of Kestrel's connections.</summary>
+    public static VisitorTransport Of(ConnectionContext connection, BufferPool buffers)
+    {
+        var isTls = connection.Features.Get<ITlsHandshakeFeature>() is not null;
+        var socket = isTls ? null : connection.Features.Get<IConnectionSocketFeature>()?.Socket;
+        return new VisitorTransport
+        {
+            Input = connection.Transport.Input,
+            OutputPipe = connection.Transport.Output,
+            Output = socket is null
+                ? new PipeOutput(connection.Transport.Output, connection.Features.Get<ISslStreamFeature>()?.SslStream)
+                : new SocketOutput(socket, buffers),
+            Id = connection.ConnectionId,
+            IsTls = isTls,
+            Remote = connection.RemoteEndPoint as IPEndPoint,
+            LocalPort = (connection.LocalEndPoint as IPEndPoint)?.Port ?? 0,
+            InputEnded = connection.ConnectionClosed,
+            Stopping = connection.Features.Get<IConnectionLifetimeNotificationFeature>()?.ConnectionClosedRequested ?? default,
+            Abort = () => connection.Abort(new ConnectionAbortedException("The exchange was cut off.")),
+        };
+    }
+}

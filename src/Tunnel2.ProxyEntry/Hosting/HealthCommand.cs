@@ -1,0 +1,48 @@
+using Tunnel2.ProxyEntry.Configuration;
+
+namespace Tunnel2.ProxyEntry.Hosting;
+
+/// <summary>
+/// <c>tunnel2-entry health [URL]</c>: asks a running ProxyEntry whether it is ready. It is there for the health checks of containers, whose images have no
+/// <c>curl</c>.
+/// </summary>
+internal static class HealthCommand
+{
+    private const string DefaultAddress = "http://127.0.0.1:12002/health/ready";
+
+    private const string Usage = "usage: tunnel2-entry health [URL]";
+
+    /// <summary>Not ready, or no answer.</summary>
+    private const int ExitNotReady = 1;
+
+    private static readonly TimeSpan _limit = TimeSpan.FromSeconds(3);
+
+    public static bool IsMeant(string[] args) => args is ["health", ..];
+
+    /// <summary>Runs the command.</summary>
+    /// <returns>0 when ProxyEntry is ready, 1 when it is not or does not answer within 3 s, 2 for wrong words.</returns>
+    public static async Task<int> RunAsync(string[] args, TextWriter output, TextWriter error)
+    {
+        var address = args is [_, var given] ? given : DefaultAddress;
+        if (args.Length > 2 || !Uri.TryCreate(address, UriKind.Absolute, out var url) || url.Scheme is not ("http" or "https"))
+        {
+            await error.WriteLineAsync(Usage).ConfigureAwait(false);
+            return SettingsErrorFormatter.ExitCode;
+        }
+
+        // A proxy of the environment is for the network; a health check stays on the machine.
+        using var handler = new SocketsHttpHandler { UseProxy = false, AllowAutoRedirect = false, ConnectTimeout = _limit };
+        using var client = new HttpClient(handler) { Timeout = _limit };
+        try
+        {
+            using var response = await client.GetAsync(url).ConfigureAwait(false);
+            await output.WriteLineAsync($"{url} answered {(int)response.StatusCode}").ConfigureAwait(false);
+            return response.IsSuccessStatusCode ? 0 : ExitNotReady;
+        }
+        catch (Exception exception) when (exception is HttpRequestException or TaskCanceledException)
+        {
+            await output.WriteLineAsync($"{url} did not answer: {(exception is TaskCanceledException ? "no answer within 3 s" : exception.Message)}").ConfigureAwait(false);
+            return ExitNotReady;
+        }
+    }
+}

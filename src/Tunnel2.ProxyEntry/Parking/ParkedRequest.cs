@@ -1,0 +1,50 @@
+namespace Tunnel2.ProxyEntry.Parking;
+
+/// <summary>
+/// The place of one waiting request. Whoever got it awaits <see cref="WaitAsync"/> or gives it back with <see cref="Leave"/>, in any case
+/// once; every way out frees the place. Thread-safe.
+/// </summary>
+internal sealed class ParkedRequest
+{
+    private readonly TaskCompletionSource<ParkOutcome> _done = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private readonly ParkingLot _lot;
+
+    internal ParkedRequest(ParkingLot lot, string name, long deadline, long bytes)
+    {
+        _lot = lot;
+        Name = name;
+        Deadline = deadline;
+        Bytes = bytes;
+    }
+
+    /// <summary>The name waited for.</summary>
+    public string Name { get; }
+
+    /// <summary>When waiting ends, as a timestamp of the lot's clock.</summary>
+    internal long Deadline { get; }
+
+    /// <summary>Bytes that count for the lot's limit.</summary>
+    internal long Bytes { get; }
+
+    /// <summary>Whether the place is still taken. Guarded by the lot's gate.</summary>
+    internal bool IsIn { get; set; } = true;
+
+    /// <summary>Waits until the name is registered, the time is over, or the visitor has left.</summary>
+    public async ValueTask<ParkOutcome> WaitAsync(CancellationToken visitorLeft)
+    {
+        using var left = visitorLeft.UnsafeRegister(static self => ((ParkedRequest)self!).End(ParkOutcome.VisitorLeft), this);
+        return await _done.Task.ConfigureAwait(false);
+    }
+
+    /// <summary>Gives the place back without having waited.</summary>
+    public void Leave() => End(ParkOutcome.Returned);
+
+    /// <summary>Tells whoever waits. The place has been freed.</summary>
+    internal void Complete(ParkOutcome outcome) => _done.TrySetResult(outcome);
+
+    private void End(ParkOutcome outcome)
+    {
+        _lot.Remove(this);
+        Complete(outcome);
+    }
+}

@@ -1,0 +1,215 @@
+using Tunnel2.ProxyEntry.Configuration;
+
+namespace Tunnel2.ProxyEntry.Parking;
+
+/// <summary>
+/// The requests that wait for agents to come back: a list for each name, bounded for each name, in number and in bytes. One timer for all,
+/// which runs only while somebody waits; deadlines are kept to within a tenth of a second. Thread-safe.
+/// </summary>
+internal sealed class ParkingLot : IDisposable
+{
+    /// <summary>How often deadlines are looked at.</summary>
+    public static readonly TimeSpan SweepPeriod = TimeSpan.FromMilliseconds(100);
+
+    private readonly Lock _gate = new();
+    private readonly Dictionary<string, List<ParkedRequest>> _waiting = new(StringComparer.Ordinal);
+    private readonly TimeProvider _timeProvider;
+    private readonly ITimer _timer;
+    private readonly int _maxPerName;
+    private readonly int _maxTotal;
+    private readonly long _maxBytes;
+    private int _count;
+    private long _bytes;
+    private bool _closed;
+
+    public ParkingLot(ProxyEntrySettings settings, TimeProvider timeProvider)
+    {
+        _timeProvider = timeProvider;
+        _maxPerName = settings.ParkedPerName;
+        _maxTotal = settings.ParkedTotal;
+        _maxBytes = settings.ParkedBytes;
+        _timer = timeProvider.CreateTimer(static self => ((ParkingLot)self!).Sweep(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
+    }
+
+    /// <summary>Requests that wait now.</summary>
+    public int Count
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return _count;
+            }
+        }
+    }
+
+    /// <summary>Bytes that they count for.</summary>
+    public long Bytes
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return _bytes;
+            }
+        }
+    }
+
+    /// <summary>Takes a place.</summary>
+    /// <param name="name">The name to wait for.</param>
+    /// <param name="deadline">Until when, as a timestamp of the clock that the lot was given.</param>
+    /// <param name="bytes">What the request may hold while it waits.</param>
+    /// <returns>The place, or null when there is none: too many wait, or ProxyEntry is stopping.</returns>
+    public ParkedRequest? TryEnter(string name, long deadline, long bytes)
+    {
+        lock (_gate)
+        {
+            if (_closed || _count >= _maxTotal || _bytes + bytes > _maxBytes)
+            {
+                return null;
+            }
+
+            if (!_waiting.TryGetValue(name, out var list))
+            {
+                if (_maxPerName == 0)
+                {
+                    return null;
+                }
+
+                _waiting.Add(name, list = []);
+            }
+            else if (list.Count >= _maxPerName)
+            {
+                return null;
+            }
+
+            var place = new ParkedRequest(this, name, deadline, bytes);
+            list.Add(place);
+            _bytes += bytes;
+            if (_count++ == 0)
+            {
+                _timer.Change(SweepPeriod, SweepPeriod);
+            }
+
+            return place;
+        }
+    }
+
+    /// <summary>A name was registered: all that wait for it go on, in the order in which they came.</summary>
+    public void Release(string name)
+    {
+        List<ParkedRequest>? released;
+        lock (_gate)
+        {
+            if (!_waiting.Remove(name, out released))
+            {
+                return;
+            }
+
+            foreach (var place in released)
+            {
+                FreeUnsynchronized(place);
+            }
+        }
+
+        CompleteAll(released, ParkOutcome.Returned);
+    }
+
+    /// <summary>ProxyEntry is stopping: nobody waits any more.</summary>
+    public void Close()
+    {
+        List<ParkedRequest> released;
+        lock (_gate)
+        {
+            _closed = true;
+            released = [.. _waiting.Values.SelectMany(static list => list)];
+            _waiting.Clear();
+            foreach (var place in released)
+            {
+                FreeUnsynchronized(place);
+            }
+        }
+
+        CompleteAll(released, ParkOutcome.Closed);
+    }
+
+    public void Dispose() => _timer.Dispose();
+
+    /// <summary>Frees a place, whoever is first to.</summary>
+    internal void Remove(ParkedRequest place)
+    {
+        lock (_gate)
+        {
+            if (place.IsIn && _waiting.TryGetValue(place.Name, out var list))
+            {
+                list.Remove(place);
+                if (list.Count == 0)
+                {
+                    _waiting.Remove(place.Name);
+                }
+
+                FreeUnsynchronized(place);
+            }
+        }
+    }
+
+    private void Sweep()
+    {
+        List<ParkedRequest>? late = null;
+        lock (_gate)
+        {
+            var now = _timeProvider.GetTimestamp();
+            foreach (var (name, list) in _waiting)
+            {
+                var before = late?.Count ?? 0;
+                foreach (var place in list)
+                {
+                    if (place.Deadline <= now)
+                    {
+                        (late ??= []).Add(place);
+                    }
+                }
+
+                if (late is null || late.Count == before)
+                {
+                    continue;
+                }
+
+                for (var i = before; i < late.Count; i++)
+                {
+                    FreeUnsynchronized(late[i]);
+                }
+
+                list.RemoveAll(static place => !place.IsIn);
+                if (list.Count == 0)
+                {
+                    // A dictionary may lose entries while it is walked.
+                    _waiting.Remove(name);
+                }
+            }
+        }
+
+        if (late is not null)
+        {
+            CompleteAll(late, ParkOutcome.TimedOut);
+        }
+    }
+
+    private void FreeUnsynchronized(ParkedRequest place)
+    {
+        place.IsIn = false;
+        _bytes -= place.Bytes;
+        if (--_count == 0)
+        {
+            _timer.Change(Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
+        }
+    }
+
+    private static void CompleteAll(List<ParkedRequest> places, ParkOutcome outcome)
+    {
+        foreach (var place in places)
+        {
+            place.Complete(outcome);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Sessions;
+
+namespace Tunnel2.ProxyEntry.Parking;
+
+/// <summary>What looking for a session gave: a stream on it, or why not.</summary>
+/// <param name="Error">Why there is no stream, or null.</param>
+/// <param name="Session">The session, where there is one.</param>
+/// <param name="Stream">The stream; null with an error.</param>
+internal readonly record struct OpenResult(ProxyError? Error, EntrySession? Session, TunnelStream? Stream);
+
+/// <summary>
+/// Finds the session of a request and opens a stream on it. An agent that is away, but expected back, is waited for; the request's body is
+/// not read meanwhile. Thread-safe.
+/// </summary>
+internal sealed class PatientOpener
+{
+    private readonly NameResolver _names;
+    private readonly ParkingPolicy _policy;
+    private readonly ParkingLot _lot;
+    private readonly ProxyEntryMetrics _metrics;
+
+    public PatientOpener(NameResolver names, ParkingPolicy policy, ParkingLot lot, ISessionDirectory directory, ProxyEntryMetrics metrics)
+    {
+        _names = names;
+        _policy = policy;
+        _lot = lot;
+        _metrics = metrics;
+        directory.Registered += lot.Release;
+    }
+
+    /// <summary>Looks once, without waiting.</summary>
+    /// <param name="exchange">The request.</param>
+    /// <param name="except">An uplink that has just refused or lost the request, or null.</param>
+    public OpenResult TryOpen(VisitorExchange exchange, UplinkConnection? except = null)
+    {
+        if (exchange.Resolve(_names, out var session) is { } error)
+        {
+            return new OpenResult(error, null, null);
+        }
+
+        if (session!.Tunnel.TryOpenStream(except) is { } stream)
+        {
+            return new OpenResult(null, session, stream);
+        }
+
+        foreach (var uplink in session.Tunnel.Uplinks)
+        {
+            if (uplink.IsOpenForStreams)
+            {
+                return new OpenResult(ProxyError.StreamLimit, session, null);
+            }
+        }
+
+        return new OpenResult(ProxyError.AgentOffline, session, null);
+    }
+
+    /// <summary>Goes on where <see cref="TryOpen"/> found the agent offline: waits for it, where that is worth it, and looks again.</summary>
+    public async ValueTask<OpenResult> WaitAsync(VisitorExchange exchange, OpenResult result)
+    {
+        var name = _names.GetName(exchange.Authority, exchange.Target);
+        if (!_policy.TryGetDeadline(name, out var deadline))
+        {
+            return result;
+        }
+
+        while (true)
+        {
+            var place = _lot.TryEnter(name, deadline, exchange.BytesHeldUnread);
+            if (place is null)
+            {
+                _metrics.ParkingRefused();
+                return result;
+            }
+
+            // The agent may have come between the look and the entry: nobody would tell.
+            result = TryOpen(exchange);
+            if (result.Error != ProxyError.AgentOffline)
+            {
+                place.Leave();
+                return result;
+            }
+
+            _metrics.ParkingStarted();
+            var outcome = await place.WaitAsync(exchange.VisitorLeft).ConfigureAwait(false);
+            _metrics.ParkingEnded(outcome);
+            if (outcome != ParkOutcome.Returned)
+            {
+                return outcome == ParkOutcome.Closed ? result with { Error = ProxyError.Draining } : result;
+            }
+
+            result = TryOpen(exchange);
+            if (result.Error != ProxyError.AgentOffline)
+            {
+                return result;
+            }
+        }
+    }
+}

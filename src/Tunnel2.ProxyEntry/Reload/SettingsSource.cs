@@ -1,0 +1,50 @@
+using Tunnel2.ProxyEntry.Configuration;
+
+namespace Tunnel2.ProxyEntry.Reload;
+
+/// <summary>
+/// Where the settings come from: files, environment and command line, read as a whole each time. Configuration's own reload would leave a
+/// broken file's section empty, and so take every agent's token away. Immutable.
+/// </summary>
+internal sealed class SettingsSource
+{
+    private readonly string[] _args;
+
+    /// <param name="files">The settings files, the last wins; each may be missing.</param>
+    /// <param name="args">The command line.</param>
+    public SettingsSource(IReadOnlyList<string> files, string[] args)
+    {
+        Files = files;
+        _args = args;
+    }
+
+    /// <summary>The files that may change.</summary>
+    public IReadOnlyList<string> Files { get; }
+
+    /// <summary>The source of a process: the program's own appsettings.json, then that of the folder it was started in.</summary>
+    public static SettingsSource OfProcess(string[] args) => new(
+        [.. new[] { Path.Combine(AppContext.BaseDirectory, "appsettings.json"), Path.Combine(Environment.CurrentDirectory, "appsettings.json") }.Distinct()],
+        args);
+
+    /// <summary>Reads everything.</summary>
+    /// <exception cref="InvalidDataException">A file is not JSON.</exception>
+    /// <exception cref="IOException">A file cannot be read.</exception>
+    /// <exception cref="UnauthorizedAccessException">The process may not read a file.</exception>
+    public IConfigurationRoot Read()
+    {
+        var builder = new ConfigurationBuilder();
+        foreach (var file in Files)
+        {
+            builder.AddJsonFile(file, optional: true);
+        }
+
+        return builder.AddEnvironmentVariables().AddCommandLine(_args).Build();
+    }
+
+    /// <summary>The values of the section but those of agents, to tell what a reload leaves as it is.</summary>
+    public static Dictionary<string, string?> FixedValues(IConfiguration configuration) => configuration
+        .GetSection(ProxyEntryOptions.SectionName)
+        .AsEnumerable(makePathsRelative: true)
+        .Where(static pair => pair.Value is not null && !pair.Key.StartsWith(SettingKeys.Agents + ":", StringComparison.OrdinalIgnoreCase))
+        .ToDictionary(StringComparer.OrdinalIgnoreCase);
+}

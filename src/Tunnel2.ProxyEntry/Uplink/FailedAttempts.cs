@@ -1,0 +1,122 @@
+using System.Net;
+using System.Net.Sockets;
+using Tunnel2.ProxyEntry.Configuration;
+
+namespace Tunnel2.ProxyEntry.Uplink;
+
+/// <summary>
+/// How many failed attempts each address has left: a bucket that a failure takes one from and time fills again. IPv6 counts by /64, which
+/// one customer has to himself. The table is bounded; full buckets are forgotten first. Thread-safe.
+/// </summary>
+internal sealed class FailedAttempts
+{
+    /// <summary>The most addresses that are remembered.</summary>
+    public const int MaxAddresses = 10_000;
+
+    private readonly Lock _gate = new();
+    private readonly Dictionary<UInt128, Bucket> _buckets = [];
+    private readonly Queue<UInt128> _order = new();
+    private readonly TimeProvider _timeProvider;
+    private readonly int _perMinute;
+
+    public FailedAttempts(ProxyEntrySettings settings, TimeProvider timeProvider)
+    {
+        _perMinute = settings.FailuresPerMinute;
+        _timeProvider = timeProvider;
+    }
+
+    /// <summary>Addresses remembered now.</summary>
+    public int Count
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return _buckets.Count;
+            }
+        }
+    }
+
+    /// <summary>Whether an address may try now. What it would be tried with is not looked at, so the answer tells nothing about it.</summary>
+    /// <param name="address">The address; null is never limited.</param>
+    /// <param name="wait">How long to wait otherwise.</param>
+    public bool MayTry(IPAddress? address, out TimeSpan wait)
+    {
+        wait = TimeSpan.Zero;
+        if (_perMinute == 0 || address is null)
+        {
+            return true;
+        }
+
+        lock (_gate)
+        {
+            if (!_buckets.TryGetValue(KeyOf(address), out var bucket))
+            {
+                return true;
+            }
+
+            var left = LeftUnsynchronized(bucket);
+            wait = left >= 1 ? TimeSpan.Zero : TimeSpan.FromMinutes((1 - left) / _perMinute);
+            return left >= 1;
+        }
+    }
+
+    /// <summary>An attempt from an address failed.</summary>
+    public void Note(IPAddress? address)
+    {
+        if (_perMinute == 0 || address is null)
+        {
+            return;
+        }
+
+        var key = KeyOf(address);
+        lock (_gate)
+        {
+            var now = _timeProvider.GetTimestamp();
+            if (_buckets.TryGetValue(key, out var bucket))
+            {
+                _buckets[key] = new Bucket(Math.Max(0, LeftUnsynchronized(bucket) - 1), now);
+                return;
+            }
+
+            ForgetUnsynchronized();
+            _buckets[key] = new Bucket(_perMinute - 1, now);
+            _order.Enqueue(key);
+        }
+    }
+
+    /// <summary>Drops what is full again, from the oldest on; where nothing is, the oldest: an attacker with many addresses gains nothing else.</summary>
+    private void ForgetUnsynchronized()
+    {
+        while (_order.TryPeek(out var oldest) && (_buckets.Count >= MaxAddresses || LeftUnsynchronized(_buckets[oldest]) >= _perMinute))
+        {
+            _order.Dequeue();
+            _buckets.Remove(oldest);
+        }
+    }
+
+    private double LeftUnsynchronized(Bucket bucket) =>
+        Math.Min(_perMinute, bucket.Left + (_timeProvider.GetElapsedTime(bucket.At).TotalMinutes * _perMinute));
+
+    private static UInt128 KeyOf(IPAddress address)
+    {
+        Span<byte> bytes = stackalloc byte[16];
+        bytes.Clear();
+        var plain = address.IsIPv4MappedToIPv6 ? address.MapToIPv4() : address;
+        if (plain.AddressFamily == AddressFamily.InterNetwork)
+        {
+            // As IPv4-mapped IPv6, which no /64 of real IPv6 addresses is: its upper half is zero, and its lower half is not.
+            bytes[10] = bytes[11] = 0xFF;
+            plain.TryWriteBytes(bytes[12..], out _);
+        }
+        else
+        {
+            plain.TryWriteBytes(bytes, out _);
+            bytes[8..].Clear();
+        }
+
+        return System.Buffers.Binary.BinaryPrimitives.ReadUInt128BigEndian(bytes);
+    }
+
+    private readonly record struct Bucket(double Left, long At);
+}

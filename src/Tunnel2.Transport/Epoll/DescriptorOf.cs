@@ -1,0 +1,27 @@
+using System.Net.Sockets;
+using Tunnel2.Transport.Epoll.Native;
+
+namespace Tunnel2.Transport.Epoll;
+
+/// <summary>Takes a socket's connection, or its bound address, away from <see cref="Socket"/>.</summary>
+internal static class DescriptorOf
+{
+    /// <summary>Disposes of the socket and gives another descriptor of the same, non-blocking.</summary>
+    /// <exception cref="SocketException">The system has no descriptor left; the socket is disposed of.</exception>
+    public static int Take(Socket socket)
+    {
+        int descriptor;
+        using (socket)
+        {
+            descriptor = Libc.FileControl((int)socket.Handle, Libc.FcntlDuplicateCloseOnExec, 0);
+            if (descriptor < 0)
+            {
+                throw new SocketException((int)Errno.ToSocketError(Errno.Last));
+            }
+        }
+
+        // After the disposal, which makes a socket blocking, and with it every descriptor of it.
+        _ = Libc.FileControl(descriptor, Libc.FcntlSetFlags, Libc.OpenNonBlock);
+        return descriptor;
+    }
+}

@@ -1,0 +1,161 @@
+using System.Net;
+using System.Net.Sockets;
+using Tunnel2.Transport.Epoll.Native;
+
+namespace Tunnel2.Transport.Epoll;
+
+/// <summary>
+/// Accepts connections on a loop, several at a time while they come fast: a batch that was full doubles the next, one that ran dry shrinks it,
+/// so that at a slow rate no accept is asked in vain. What accepted sockets inherit (no Nagle delay) is set on the listener.
+/// </summary>
+internal sealed class EpollListener : EpollHandle, IDisposable
+{
+    private const int MaxBatch = 64;
+
+    /// <summary>After an accept that failed for want of descriptors or memory: a moment, and then again, for ever.</summary>
+    private static readonly TimeSpan _pause = TimeSpan.FromMilliseconds(100);
+
+    private readonly EpollLoop _loop;
+    private readonly Action<int, IPEndPoint?> _accepted;
+    private readonly Action<SocketError>? _failed;
+    private readonly Lock _gate = new();
+    private int _descriptor;
+    private int _batch = 1;
+
+    private EpollListener(EpollLoop loop, int descriptor, IPEndPoint endPoint, Action<int, IPEndPoint?> accepted, Action<SocketError>? failed)
+    {
+        _loop = loop;
+        _descriptor = descriptor;
+        _accepted = accepted;
+        _failed = failed;
+        EndPoint = endPoint;
+    }
+
+    /// <summary>Where it listens.</summary>
+    public IPEndPoint EndPoint { get; }
+
+    /// <summary>Listens on a bound socket and starts to accept.</summary>
+    /// <param name="loop">The loop.</param>
+    /// <param name="bound">The socket; it is taken over, and disposed of where this fails.</param>
+    /// <param name="backlog">Connections that the kernel holds until they are accepted.</param>
+    /// <param name="accepted">Called on the loop's thread with each connection's non-blocking descriptor, which belongs to it, and the peer's address.</param>
+    /// <param name="failed">Called where the system was out of something; accepting goes on after a pause.</param>
+    /// <exception cref="SocketException">The socket cannot listen.</exception>
+    public static unsafe EpollListener Start(EpollLoop loop, Socket bound, int backlog, Action<int, IPEndPoint?> accepted, Action<SocketError>? failed = null)
+    {
+        var endPoint = (IPEndPoint)bound.LocalEndPoint!;
+        var descriptor = DescriptorOf.Take(bound);
+        var on = 1;
+        _ = Libc.SetSocketOption(descriptor, Libc.IpProtoTcp, Libc.TcpNoDelay, &on, sizeof(int));
+        var errno = Libc.Listen(descriptor, backlog) == 0 ? 0 : Errno.Last;
+        var listener = new EpollListener(loop, descriptor, endPoint, accepted, failed);
+        if (errno == 0)
+        {
+            lock (listener._gate)
+            {
+                errno = loop.Register(listener, descriptor, EpollEvents.In);
+            }
+        }
+
+        if (errno != 0)
+        {
+            _ = Libc.Close(descriptor);
+            throw new SocketException((int)Errno.ToSocketError(errno));
+        }
+
+        return listener;
+    }
+
+    /// <inheritdoc/>
+    public override void OnEvents(uint mask)
+    {
+        var accepted = 0;
+        while (accepted < _batch)
+        {
+            var errno = AcceptOne();
+            if (errno == 0)
+            {
+                accepted++;
+            }
+            else if (errno == Errno.Again || _descriptor < 0)
+            {
+                _batch = Math.Max(1, accepted);
+                return;
+            }
+            else if (Errno.IsShortage(errno))
+            {
+                Pause(errno);
+                return;
+            }
+
+            // Anything else is the end of one connection that was never ours.
+        }
+
+        // More may wait: the listener is level-triggered, so the next round tells.
+        _batch = Math.Min(MaxBatch, _batch * 2);
+    }
+
+    /// <inheritdoc/>
+    public override void OnLoopStopped() => Dispose();
+
+    /// <summary>Stops listening. What was accepted is not touched.</summary>
+    public void Dispose()
+    {
+        lock (_gate)
+        {
+            if (_descriptor >= 0)
+            {
+                _loop.Unregister(this);
+                _ = Libc.Close(_descriptor);
+                _descriptor = -1;
+            }
+        }
+    }
+
+    private unsafe int AcceptOne()
+    {
+        var address = stackalloc byte[SocketAddressBytes.MaxLength];
+        uint length = SocketAddressBytes.MaxLength;
+        int accepted;
+        lock (_gate)
+        {
+            if (_descriptor < 0)
+            {
+                return Errno.Canceled;
+            }
+
+            accepted = Libc.Accept(_descriptor, address, &length, Libc.SockNonBlock | Libc.SockCloseOnExec);
+            if (accepted < 0)
+            {
+                return Errno.Last;
+            }
+        }
+
+        _accepted(accepted, SocketAddressBytes.Read(new ReadOnlySpan<byte>(address, (int)Math.Min(length, SocketAddressBytes.MaxLength))));
+        return 0;
+    }
+
+    private void Pause(int errno)
+    {
+        SetInterest(0);
+        _failed?.Invoke(Errno.ToSocketError(errno));
+        _ = ResumeAsync();
+    }
+
+    private async Task ResumeAsync()
+    {
+        await Task.Delay(_pause).ConfigureAwait(false);
+        SetInterest(EpollEvents.In);
+    }
+
+    private void SetInterest(uint mask)
+    {
+        lock (_gate)
+        {
+            if (_descriptor >= 0)
+            {
+                _loop.Modify(this, _descriptor, mask);
+            }
+        }
+    }
+}

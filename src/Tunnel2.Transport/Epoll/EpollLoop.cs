@@ -1,0 +1,249 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+using System.IO.Pipelines;
+using Tunnel2.Transport.Epoll.Native;
+
+namespace Tunnel2.Transport.Epoll;
+
+/// <summary>
+/// One thread that waits for sockets and runs what they wake: a round is the events of one <c>epoll_wait</c>, then the work that was
+/// scheduled until then. So what should wait for company (an uplink's batch) is scheduled, and runs when every event of the round has added
+/// its share. Scheduling is thread-safe; the loop's thread is woken only when it sleeps.
+/// </summary>
+internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
+{
+    private const int EventsPerRound = 512;
+
+    private readonly int _epoll;
+    private readonly int _wake;
+    private readonly EpollEvents _events = new(EventsPerRound);
+    private readonly EpollSlots _slots = new();
+    private readonly ConcurrentQueue<LoopWork> _remote = new();
+
+    /// <summary>Guards the loop's own two descriptors against use behind their close.</summary>
+    private readonly Lock _descriptors = new();
+
+    private readonly TaskCompletionSource _ended = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private List<LoopWork> _local = new(256);
+    private List<LoopWork> _running = new(256);
+    private int _threadId;
+    private int _sleeping;
+    private volatile bool _stopping;
+    private volatile bool _stopped;
+
+    /// <summary>Starts a loop.</summary>
+    /// <exception cref="IOException">The system has no descriptor for it.</exception>
+    public EpollLoop()
+    {
+        _epoll = Libc.EpollCreate(Libc.EpollCloseOnExec);
+        _wake = _epoll < 0 ? -1 : Libc.EventDescriptor(0, Libc.EpollCloseOnExec | Libc.OpenNonBlock);
+
+        // Edge-triggered: each write is a new event, so that nobody has to read the counter.
+        if (_wake < 0 || EpollEvents.Control(_epoll, Libc.EpollCtlAdd, _wake, EpollEvents.In | EpollEvents.EdgeTriggered, 0) != 0)
+        {
+            throw Errno.ToException(Errno.Last);
+        }
+
+        new Thread(Run) { IsBackground = true, Name = "Tunnel2 loop" }.Start();
+    }
+
+    /// <summary>Whether the caller is on the loop's thread.</summary>
+    public bool IsCurrent => Environment.CurrentManagedThreadId == Volatile.Read(ref _threadId);
+
+    /// <summary>What the loop has done.</summary>
+    public LoopStatistics Statistics { get; } = new();
+
+    /// <summary>Sockets and listeners that it waits for.</summary>
+    public int HandleCount => _slots.Count;
+
+    /// <summary>Runs work on the loop's thread, behind the events of the present round. Once the loop has ended: on the pool.</summary>
+    public override void Schedule(Action<object?> action, object? state)
+    {
+        if (IsCurrent)
+        {
+            _local.Add(new LoopWork(action, state));
+            return;
+        }
+
+        if (_stopped)
+        {
+            System.Threading.ThreadPool.UnsafeQueueUserWorkItem(action, state, preferLocal: false);
+            return;
+        }
+
+        _remote.Enqueue(new LoopWork(action, state));
+        Wake();
+        if (_stopped)
+        {
+            // The loop may have looked for the last time before this was queued.
+            RunRemoteOnPool();
+        }
+    }
+
+    /// <summary>Makes the loop wait for a descriptor; it is told once, and closing the descriptor is the end of it.</summary>
+    /// <returns>0, or the error.</returns>
+    public int Register(EpollHandle handle, int descriptor, uint mask)
+    {
+        lock (_descriptors)
+        {
+            if (_stopping)
+            {
+                return Errno.Canceled;
+            }
+
+            _slots.Add(handle);
+            var errno = EpollEvents.Control(_epoll, Libc.EpollCtlAdd, descriptor, mask, handle.Token);
+            if (errno != 0)
+            {
+                _slots.Remove(handle);
+            }
+
+            return errno;
+        }
+    }
+
+    /// <summary>Changes what a handle waits for.</summary>
+    public void Modify(EpollHandle handle, int descriptor, uint mask)
+    {
+        lock (_descriptors)
+        {
+            if (!_stopping)
+            {
+                EpollEvents.Control(_epoll, Libc.EpollCtlModify, descriptor, mask, handle.Token);
+            }
+        }
+    }
+
+    /// <summary>Forgets a handle whose descriptor is being closed.</summary>
+    public void Unregister(EpollHandle handle) => _slots.Remove(handle);
+
+    /// <summary>Ends the loop and closes what it still waits for.</summary>
+    public void Dispose()
+    {
+        lock (_descriptors)
+        {
+            if (_stopping)
+            {
+                return;
+            }
+
+            _stopping = true;
+        }
+
+        Signal();
+        if (!IsCurrent)
+        {
+            _ended.Task.Wait();
+        }
+    }
+
+    private void Run()
+    {
+        Volatile.Write(ref _threadId, Environment.CurrentManagedThreadId);
+        while (!_stopping)
+        {
+            var count = Libc.EpollWait(_epoll, _events.Pointer, EventsPerRound, MayISleep() ? -1 : 0);
+            Volatile.Write(ref _sleeping, 0);
+            var started = Stopwatch.GetTimestamp();
+            Statistics.RoundStarted(started);
+            for (var i = 0; i < count; i++)
+            {
+                var token = _events.Data(i);
+                if (token != 0)
+                {
+                    _slots.Find(token)?.OnEvents(_events.Mask(i));
+                }
+            }
+
+            RunScheduled();
+            Statistics.RoundEnded(started, Stopwatch.GetTimestamp(), Math.Max(0, count));
+        }
+
+        Stop();
+    }
+
+    /// <summary>
+    /// Says that the loop sleeps, and then looks once more: whoever queues after the look sees the word and wakes it.
+    /// </summary>
+    private bool MayISleep()
+    {
+        if (_local.Count > 0)
+        {
+            return false;
+        }
+
+        Interlocked.Exchange(ref _sleeping, 1);
+        return _remote.IsEmpty && !_stopping;
+    }
+
+    private void RunScheduled()
+    {
+        // What this work schedules in its turn belongs to the next round: sockets come first again.
+        (_local, _running) = (_running, _local);
+        foreach (var work in _running)
+        {
+            work.Action(work.State);
+        }
+
+        _running.Clear();
+        for (var left = _remote.Count; left > 0 && _remote.TryDequeue(out var work); left--)
+        {
+            work.Action(work.State);
+        }
+    }
+
+    private void Wake()
+    {
+        if (Interlocked.Exchange(ref _sleeping, 0) != 0)
+        {
+            Signal();
+        }
+    }
+
+    private void Signal()
+    {
+        lock (_descriptors)
+        {
+            if (!_stopped)
+            {
+                var one = 1UL;
+                _ = Libc.Write(_wake, (byte*)&one, sizeof(ulong));
+            }
+        }
+    }
+
+    private void Stop()
+    {
+        foreach (var handle in _slots.Snapshot())
+        {
+            handle.OnLoopStopped();
+        }
+
+        while (_local.Count > 0)
+        {
+            RunScheduled();
+        }
+
+        lock (_descriptors)
+        {
+            _stopped = true;
+            _ = Libc.Close(_epoll);
+            _ = Libc.Close(_wake);
+        }
+
+        Volatile.Write(ref _threadId, 0);
+        RunRemoteOnPool();
+        _events.Dispose();
+        _ended.SetResult();
+    }
+
+    private void RunRemoteOnPool()
+    {
+        while (_remote.TryDequeue(out var work))
+        {
+            System.Threading.ThreadPool.UnsafeQueueUserWorkItem(work.Action, work.State, preferLocal: false);
+        }
+    }
+
+    private readonly record struct LoopWork(Action<object?> Action, object? State);
+}

@@ -1,0 +1,66 @@
+using System.Threading.Tasks.Sources;
+using Tunnel2.Transport.Epoll.Native;
+
+namespace Tunnel2.Transport.Epoll;
+
+/// <summary>
+/// An operation that waits, again and again the same object. Begun and ended under its socket's gate; completed outside of it, because the
+/// continuation runs inside <see cref="Complete"/>.
+/// </summary>
+internal sealed class EpollOperation(EpollLoop loop) : IValueTaskSource<int>
+{
+    private ManualResetValueTaskSourceCore<int> _source;
+    private int _canceledWith;
+
+    public bool IsPending { get; private set; }
+
+    public void ThrowIfPending()
+    {
+        if (IsPending)
+        {
+            throw new InvalidOperationException("An operation of this kind is under way already.");
+        }
+    }
+
+    public ValueTask<int> Begin()
+    {
+        ThrowIfPending();
+        IsPending = true;
+        _source.Reset();
+        return new ValueTask<int>(this, _source.Version);
+    }
+
+    public void EndUnsynchronized() => IsPending = false;
+
+    /// <summary>Completes what was ended.</summary>
+    /// <param name="result">The result; negative: the error.</param>
+    public void Complete(int result)
+    {
+        if (result >= 0)
+        {
+            _source.SetResult(result);
+        }
+        else
+        {
+            _source.SetException(Errno.ToException(-result));
+        }
+    }
+
+    /// <summary>Ends it where it is pending, and completes it on the loop's thread in its next turn.</summary>
+    public void CancelUnsynchronized(int result = -Errno.Canceled)
+    {
+        if (IsPending)
+        {
+            IsPending = false;
+            _canceledWith = result;
+            loop.Schedule(static self => ((EpollOperation)self!).Complete(((EpollOperation)self)._canceledWith), this);
+        }
+    }
+
+    int IValueTaskSource<int>.GetResult(short token) => _source.GetResult(token);
+
+    ValueTaskSourceStatus IValueTaskSource<int>.GetStatus(short token) => _source.GetStatus(token);
+
+    void IValueTaskSource<int>.OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+        _source.OnCompleted(continuation, state, token, flags);
+}

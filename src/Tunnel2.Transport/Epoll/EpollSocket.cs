@@ -1,0 +1,330 @@
+using System.Net;
+using Tunnel2.Transport.Epoll.Native;
+
+namespace Tunnel2.Transport.Epoll;
+
+/// <summary>
+/// A non-blocking socket that a loop watches, registered once and edge-triggered: it remembers what the kernel said and asks it nothing that is
+/// known. A receive is tried only after an event said that there is something, and a short one means that there is nothing more; a
+/// send is tried at once, and after a full buffer only when an event said that there is room.
+/// </summary>
+/// <remarks>
+/// Thread-safe: every call that uses the descriptor holds <see cref="Gate"/>, closing too, so that no call meets a descriptor that belongs to
+/// somebody else by now. Calls return the count, or the negative of the error (<see cref="Errno"/>).
+/// </remarks>
+internal sealed unsafe class EpollSocket : EpollHandle
+{
+    private const uint Interest = EpollEvents.In | EpollEvents.Out | EpollEvents.ReadHangUp | EpollEvents.EdgeTriggered;
+
+    private readonly EpollLoop _loop;
+    private readonly ISocketEvents _events;
+    private int _descriptor;
+    private bool _readable;
+    private bool _writable;
+    private bool _ending;
+
+    /// <summary>Takes over a non-blocking descriptor; <see cref="Register"/> makes the loop watch it.</summary>
+    /// <param name="loop">The loop.</param>
+    /// <param name="descriptor">The descriptor: the socket closes it.</param>
+    /// <param name="events">Who is told of events.</param>
+    /// <param name="connected">Whether it is connected already, so that a send may be tried.</param>
+    public EpollSocket(EpollLoop loop, int descriptor, ISocketEvents events, bool connected = true)
+    {
+        _loop = loop;
+        _descriptor = descriptor;
+        _events = events;
+        _writable = connected;
+    }
+
+    public EpollLoop Loop => _loop;
+
+    /// <summary>Guards the descriptor and what is known of it. Its users may guard their own state of the socket by it too.</summary>
+    public Lock Gate { get; } = new();
+
+    /// <summary>Whether a receive would be tried.</summary>
+    public bool IsReadable => _readable;
+
+    public bool IsClosed => _descriptor < 0;
+
+    /// <summary>Whether the peer has ended its direction or the connection is broken.</summary>
+    public bool IsPeerClosed => _ending;
+
+    /// <summary>Makes the loop watch the socket. Closes it where that fails.</summary>
+    /// <returns>0, or the error.</returns>
+    public int Register()
+    {
+        lock (Gate)
+        {
+            var errno = _descriptor < 0 ? Errno.Canceled : _loop.Register(this, _descriptor, Interest);
+            if (errno != 0)
+            {
+                CloseUnsynchronized();
+            }
+
+            return errno;
+        }
+    }
+
+    /// <inheritdoc/>
+    public override void OnEvents(uint mask)
+    {
+        const uint Broken = EpollEvents.Error | EpollEvents.HangUp;
+        bool readable, writable, ended;
+        lock (Gate)
+        {
+            if (_descriptor < 0)
+            {
+                return;
+            }
+
+            readable = (mask & (EpollEvents.In | EpollEvents.ReadHangUp | Broken)) != 0;
+            writable = (mask & (EpollEvents.Out | Broken)) != 0 && !_writable;
+            ended = (mask & (EpollEvents.ReadHangUp | Broken)) != 0 && !_ending;
+            _readable |= readable;
+            _writable |= writable;
+            _ending |= ended;
+        }
+
+        if (readable)
+        {
+            _events.OnReadable();
+        }
+
+        if (writable)
+        {
+            _events.OnWritable();
+        }
+
+        if (ended)
+        {
+            _events.OnPeerClosed();
+        }
+    }
+
+    /// <inheritdoc/>
+    public override void OnLoopStopped()
+    {
+        Close();
+        _events.OnLoopStopped();
+    }
+
+    /// <summary>Receives what is there.</summary>
+    /// <returns>Bytes; 0 at the peer's orderly end; negative: the error, <see cref="Errno.Again"/> where nothing is there.</returns>
+    public int Receive(Span<byte> buffer)
+    {
+        lock (Gate)
+        {
+            return ReceiveUnsynchronized(buffer);
+        }
+    }
+
+    /// <inheritdoc cref="Receive"/>
+    public int ReceiveUnsynchronized(Span<byte> buffer)
+    {
+        if (_descriptor < 0)
+        {
+            return -Errno.Canceled;
+        }
+
+        if (!_readable)
+        {
+            return -Errno.Again;
+        }
+
+        fixed (byte* pointer = buffer)
+        {
+            while (true)
+            {
+                var count = (int)Libc.Receive(_descriptor, pointer, (nuint)buffer.Length, 0);
+                if (count >= 0)
+                {
+                    // Short: drained, and what comes now is a new event. But an end that was announced is still to be read.
+                    _readable = count == buffer.Length || count == 0 || _ending;
+                    return count;
+                }
+
+                var errno = Errno.Last;
+                if (errno == Errno.Interrupted)
+                {
+                    continue;
+                }
+
+                if (errno == Errno.Again)
+                {
+                    _readable = false;
+                }
+
+                return -errno;
+            }
+        }
+    }
+
+    /// <summary>Sends what there is room for.</summary>
+    /// <returns>Bytes, ≥ 1; negative: the error, <see cref="Errno.Again"/> where there is no room.</returns>
+    public int Send(ReadOnlySpan<byte> bytes)
+    {
+        lock (Gate)
+        {
+            return SendUnsynchronized(bytes);
+        }
+    }
+
+    /// <inheritdoc cref="Send"/>
+    public int SendUnsynchronized(ReadOnlySpan<byte> bytes)
+    {
+        if (_descriptor < 0)
+        {
+            return -Errno.Canceled;
+        }
+
+        if (!_writable)
+        {
+            return -Errno.Again;
+        }
+
+        fixed (byte* pointer = bytes)
+        {
+            while (true)
+            {
+                var count = (int)Libc.Send(_descriptor, pointer, (nuint)bytes.Length, Libc.MsgNoSignal);
+                if (count >= 0)
+                {
+                    // The kernel took less than all: it has no room, and says so when it has.
+                    _writable = count == bytes.Length;
+                    return count;
+                }
+
+                var errno = Errno.Last;
+                if (errno == Errno.Interrupted)
+                {
+                    continue;
+                }
+
+                if (errno == Errno.Again)
+                {
+                    _writable = false;
+                }
+
+                return -errno;
+            }
+        }
+    }
+
+    /// <summary>Whether neither bytes nor an end have arrived. Costs a system call.</summary>
+    public bool IsIdleAndOpen()
+    {
+        lock (Gate)
+        {
+            if (_descriptor < 0 || _ending)
+            {
+                return false;
+            }
+
+            byte peeked;
+            return Libc.Receive(_descriptor, &peeked, 1, Libc.MsgPeek | Libc.MsgDontWait) < 0 && Errno.Last == Errno.Again;
+        }
+    }
+
+    /// <summary>Ends the sending direction in order, behind what was sent.</summary>
+    public void ShutdownSend()
+    {
+        lock (Gate)
+        {
+            if (_descriptor >= 0)
+            {
+                _ = Libc.Shutdown(_descriptor, Libc.ShutdownWrite);
+            }
+        }
+    }
+
+    /// <summary>The error that ended a connect, or 0.</summary>
+    public int TakeError()
+    {
+        lock (Gate)
+        {
+            return _descriptor < 0 ? Errno.Canceled : GetOption(Libc.SolSocket, Libc.SoError);
+        }
+    }
+
+    /// <summary>Sets an option of TCP. One that a kernel lacks costs speed, not correctness.</summary>
+    public void SetTcpOption(int option, int value)
+    {
+        lock (Gate)
+        {
+            if (_descriptor >= 0)
+            {
+                _ = Libc.SetSocketOption(_descriptor, Libc.IpProtoTcp, option, &value, sizeof(int));
+            }
+        }
+    }
+
+    /// <summary>Reads an option of TCP; −1 when it cannot.</summary>
+    public int GetTcpOption(int option)
+    {
+        lock (Gate)
+        {
+            return _descriptor < 0 ? -1 : GetOption(Libc.IpProtoTcp, option);
+        }
+    }
+
+    /// <summary>This end's address, or null.</summary>
+    public IPEndPoint? GetLocalEndPoint() => GetEndPoint(peer: false);
+
+    /// <summary>The peer's address, or null.</summary>
+    public IPEndPoint? GetRemoteEndPoint() => GetEndPoint(peer: true);
+
+    /// <summary>Closes the descriptor, once. Who waits on the socket learns nothing by this: that is its user's business.</summary>
+    /// <param name="reset">Whether to throw away what is unsent and tell the peer by a reset.</param>
+    /// <returns>Whether it was open.</returns>
+    public bool Close(bool reset = false)
+    {
+        lock (Gate)
+        {
+            if (reset && _descriptor >= 0)
+            {
+                // struct linger { on, seconds }.
+                var linger = stackalloc int[] { 1, 0 };
+                _ = Libc.SetSocketOption(_descriptor, Libc.SolSocket, Libc.SoLinger, linger, 2 * sizeof(int));
+            }
+
+            return CloseUnsynchronized();
+        }
+    }
+
+    /// <inheritdoc cref="Close"/>
+    public bool CloseUnsynchronized()
+    {
+        if (_descriptor < 0)
+        {
+            return false;
+        }
+
+        _loop.Unregister(this);
+        _ = Libc.Close(_descriptor);
+        _descriptor = -1;
+        return true;
+    }
+
+    private int GetOption(int level, int option)
+    {
+        int value = 0;
+        uint length = sizeof(int);
+        return Libc.GetSocketOption(_descriptor, level, option, &value, &length) == 0 ? value : level == Libc.SolSocket ? Errno.Last : -1;
+    }
+
+    private IPEndPoint? GetEndPoint(bool peer)
+    {
+        lock (Gate)
+        {
+            if (_descriptor < 0)
+            {
+                return null;
+            }
+
+            var address = stackalloc byte[SocketAddressBytes.MaxLength];
+            uint length = SocketAddressBytes.MaxLength;
+            var result = peer ? Libc.GetPeerName(_descriptor, address, &length) : Libc.GetSocketName(_descriptor, address, &length);
+            return result == 0 ? SocketAddressBytes.Read(new ReadOnlySpan<byte>(address, (int)length)) : null;
+        }
+    }
+}

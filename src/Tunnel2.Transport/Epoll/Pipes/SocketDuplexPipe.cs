@@ -1,0 +1,202 @@
+using System.IO.Pipelines;
+using System.Net;
+using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Transport.Epoll.Native;
+
+namespace Tunnel2.Transport.Epoll.Pipes;
+
+/// <summary>
+/// A connection on an event loop as a pair of pipe ends. Each direction is used by one consumer or producer at a time, of any thread; they
+/// continue on the loop's thread, or on the pool while <see cref="RunsOnLoop"/> is off.
+/// </summary>
+internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
+{
+    /// <summary>What of a peer that goes on sending is read and thrown away, so that closing does not take our last bytes from it.</summary>
+    private const int MaxLingerBytes = 1024 * 1024;
+
+    private static readonly TimeSpan _lingerLimit = TimeSpan.FromSeconds(2);
+
+    private readonly EpollSocket _socket;
+    private readonly SocketPipeReader _reader;
+    private readonly SocketPipeWriter _writer;
+    private TaskCompletionSource? _lingering;
+    private int _lingered;
+    private int _closed;
+
+    /// <summary>Takes over a connected, non-blocking descriptor; <see cref="Register"/> starts it.</summary>
+    public SocketDuplexPipe(EpollLoop loop, int descriptor, BufferPool buffers)
+    {
+        Loop = loop;
+        _socket = new EpollSocket(loop, descriptor, this);
+        _reader = new SocketPipeReader(this, _socket, buffers);
+        _writer = new SocketPipeWriter(this, _socket, buffers);
+    }
+
+    public EpollLoop Loop { get; }
+
+    /// <summary>
+    /// Whether whoever waits for this connection continues on the loop's thread. Turned off where something that takes its time stands between
+    /// (a TLS handshake): then on the pool. May change while nothing waits.
+    /// </summary>
+    public bool RunsOnLoop { get; set; } = true;
+
+    /// <inheritdoc/>
+    public PipeReader Input => _reader;
+
+    /// <inheritdoc/>
+    public PipeWriter Output => _writer;
+
+    /// <summary>This end's address, or null when the connection is closed.</summary>
+    public IPEndPoint? GetLocalEndPoint() => _socket.GetLocalEndPoint();
+
+    /// <summary>Starts watching the socket.</summary>
+    /// <returns>0, or the error: then the descriptor is closed.</returns>
+    public int Register() => _socket.Register();
+
+    /// <summary>Ends the connection at once: reads fail, flushes end as completed, and the peer gets a reset.</summary>
+    public void Abort() => Close(reset: true);
+
+    /// <summary>Ends the connection in order: what was flushed is sent, then both ends are completed and the descriptor closed.</summary>
+    public async ValueTask CloseAsync()
+    {
+        _reader.Complete();
+        _writer.Complete();
+        var drained = _writer.DrainedAsync();
+        if (!drained.IsCompleted)
+        {
+            await drained.ConfigureAwait(false);
+        }
+
+        if (!_reader.HasEnded && HasUnread())
+        {
+            // Closing on unread bytes makes a reset of it, which may overtake our last ones (RFC 9112 section 9.6).
+            await LingerAsync().ConfigureAwait(false);
+        }
+
+        Close(reset: false);
+    }
+
+    /// <summary>Runs something where the users of this connection continue.</summary>
+    public void Schedule(Action<object?> action, object? state)
+    {
+        if (RunsOnLoop)
+        {
+            Loop.Schedule(action, state);
+        }
+        else
+        {
+            System.Threading.ThreadPool.UnsafeQueueUserWorkItem(action, state, preferLocal: false);
+        }
+    }
+
+    /// <summary>The exception for an error of the socket, <see cref="Errno.Canceled"/> where this side closed it.</summary>
+    public virtual Exception CreateFailure(int errno) => Errno.ToException(errno);
+
+    /// <summary>The producer has completed its end: the peer is told behind the last byte, unless all is closed before the round ends.</summary>
+    public void OnWriterCompleted(Exception? exception)
+    {
+        if (exception is not null)
+        {
+            Abort();
+        }
+        else if (!_socket.IsClosed)
+        {
+            Loop.Schedule(static self => ((SocketDuplexPipe)self!).ShutdownBehindOutput(), this);
+        }
+    }
+
+    void ISocketEvents.OnReadable()
+    {
+        if (_lingering is not null)
+        {
+            ContinueLingering();
+        }
+        else
+        {
+            _reader.OnReadable();
+        }
+    }
+
+    void ISocketEvents.OnWritable()
+    {
+        _writer.OnWritable();
+        if (_writer.IsCompleted)
+        {
+            ShutdownBehindOutput();
+        }
+    }
+
+    void ISocketEvents.OnPeerClosed() => OnPeerClosed();
+
+    void ISocketEvents.OnLoopStopped() => OnClosed();
+
+    /// <summary>The peer has ended its direction or the connection broke. On the loop's thread, once.</summary>
+    protected virtual void OnPeerClosed()
+    {
+    }
+
+    /// <summary>The descriptor is closed. Once, on any thread.</summary>
+    protected virtual void OnDescriptorClosed()
+    {
+    }
+
+    private void Close(bool reset)
+    {
+        _socket.Close(reset);
+        OnClosed();
+    }
+
+    private void OnClosed()
+    {
+        if (Interlocked.Exchange(ref _closed, 1) != 0)
+        {
+            return;
+        }
+
+        lock (_socket.Gate)
+        {
+            _reader.OnClosedUnsynchronized();
+            _writer.OnClosedUnsynchronized();
+        }
+
+        _lingering?.TrySetResult();
+        OnDescriptorClosed();
+    }
+
+    private void ShutdownBehindOutput()
+    {
+        if (!_socket.IsClosed && _writer.IsDrained)
+        {
+            _socket.ShutdownSend();
+        }
+    }
+
+    private bool HasUnread()
+    {
+        Span<byte> waste = stackalloc byte[16 * 1024];
+        return _socket.IsReadable && _socket.Receive(waste) > 0;
+    }
+
+    private async Task LingerAsync()
+    {
+        _socket.ShutdownSend();
+        _lingering = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        Loop.Schedule(static self => ((SocketDuplexPipe)self!).ContinueLingering(), this);
+        await Task.WhenAny(_lingering.Task, Task.Delay(_lingerLimit)).ConfigureAwait(false);
+    }
+
+    private void ContinueLingering()
+    {
+        Span<byte> waste = stackalloc byte[16 * 1024];
+        int count;
+        while ((count = _socket.Receive(waste)) > 0 && _lingered < MaxLingerBytes)
+        {
+            _lingered += count;
+        }
+
+        if (count != -Errno.Again)
+        {
+            _lingering!.TrySetResult();
+        }
+    }
+}

@@ -1,0 +1,344 @@
+using System.IO.Pipelines;
+using System.Threading.Tasks.Sources;
+using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Transport.Epoll.Native;
+
+namespace Tunnel2.Transport.Epoll.Pipes;
+
+/// <summary>
+/// The receiving side of a connection as a <see cref="PipeReader"/>, without a pipe: a read takes from the socket what is there, and waits for
+/// readiness, not with a buffer. Behaves to its consumer as the reader of a <see cref="Pipe"/> does, but for this: bytes are received
+/// when they are read, so that the kernel's buffer is the only one that fills while nobody reads.
+/// </summary>
+internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult>
+{
+    private readonly SocketDuplexPipe _pipe;
+    private readonly EpollSocket _socket;
+    private readonly ReceivedBytes _received;
+    private ManualResetValueTaskSourceCore<ReadResult> _source;
+    private CancellationTokenRegistration _registration;
+    private CancellationToken _token;
+    private ReadResult _pendingResult;
+    private Exception? _pendingError;
+    private Exception? _failure;
+    private int _atLeast;
+    private bool _waiting;
+    private bool _reading;
+    private bool _mayAdvance;
+    private bool _cancelRequested;
+    private bool _ended;
+    private bool _completed;
+
+    public SocketPipeReader(SocketDuplexPipe pipe, EpollSocket socket, BufferPool buffers)
+    {
+        _pipe = pipe;
+        _socket = socket;
+        _received = new ReceivedBytes(buffers);
+    }
+
+    /// <summary>Whether the consumer has completed it.</summary>
+    public bool IsCompleted => _completed;
+
+    /// <summary>Whether the peer's orderly end was received.</summary>
+    public bool HasEnded => _ended;
+
+    /// <inheritdoc/>
+    public override ValueTask<ReadResult> ReadAsync(CancellationToken cancellationToken = default) => ReadCoreAsync(0, cancellationToken);
+
+    /// <inheritdoc/>
+    public override bool TryRead(out ReadResult result)
+    {
+        lock (_socket.Gate)
+        {
+            ThrowIfUnreadableUnsynchronized();
+            if (!TryGetResultUnsynchronized(0, receive: true, out result, out var error))
+            {
+                return false;
+            }
+
+            return error is null ? true : throw error;
+        }
+    }
+
+    /// <inheritdoc/>
+    public override void AdvanceTo(SequencePosition consumed) => AdvanceTo(consumed, consumed);
+
+    /// <inheritdoc/>
+    public override void AdvanceTo(SequencePosition consumed, SequencePosition examined)
+    {
+        ThrowIfCompleted();
+        if (!_mayAdvance)
+        {
+            throw new InvalidOperationException("No read operation to complete.");
+        }
+
+        _received.AdvanceTo(consumed, examined);
+        _reading = _mayAdvance = false;
+    }
+
+    /// <inheritdoc/>
+    public override void CancelPendingRead()
+    {
+        lock (_socket.Gate)
+        {
+            if (!_waiting)
+            {
+                _cancelRequested = true;
+                return;
+            }
+
+            FinishLaterUnsynchronized(CreateResultUnsynchronized(isCanceled: true), null);
+        }
+    }
+
+    /// <inheritdoc/>
+    public override void Complete(Exception? exception = null)
+    {
+        lock (_socket.Gate)
+        {
+            if (_completed)
+            {
+                return;
+            }
+
+            _completed = true;
+            _reading = _mayAdvance = false;
+            if (!_waiting)
+            {
+                _received.Release();
+            }
+        }
+    }
+
+    /// <summary>There may be something to receive. On the loop's thread.</summary>
+    public void OnReadable()
+    {
+        ReadResult result;
+        Exception? error;
+        CancellationTokenRegistration registration;
+        lock (_socket.Gate)
+        {
+            if (!_waiting)
+            {
+                return;
+            }
+
+            if (!TryGetResultUnsynchronized(_atLeast, receive: true, out result, out error))
+            {
+                return;
+            }
+
+            if (!_pipe.RunsOnLoop)
+            {
+                FinishLaterUnsynchronized(result, error);
+                return;
+            }
+
+            registration = EndWaitUnsynchronized();
+        }
+
+        registration.Dispose();
+        if (error is null)
+        {
+            _source.SetResult(result);
+        }
+        else
+        {
+            _source.SetException(error);
+        }
+    }
+
+    /// <summary>The connection was closed on this side: a read that waits fails.</summary>
+    public void OnClosedUnsynchronized()
+    {
+        _failure ??= _ended ? null : _pipe.CreateFailure(Errno.Canceled);
+        if (_waiting)
+        {
+            FinishLaterUnsynchronized(_failure is null ? CreateResultUnsynchronized(isCanceled: false) : default, _failure);
+        }
+    }
+
+    /// <inheritdoc/>
+    protected override ValueTask<ReadResult> ReadAtLeastAsyncCore(int minimumSize, CancellationToken cancellationToken) => ReadCoreAsync(minimumSize, cancellationToken);
+
+    ReadResult IValueTaskSource<ReadResult>.GetResult(short token) => _source.GetResult(token);
+
+    ValueTaskSourceStatus IValueTaskSource<ReadResult>.GetStatus(short token) => _source.GetStatus(token);
+
+    void IValueTaskSource<ReadResult>.OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+        _source.OnCompleted(continuation, state, token, flags);
+
+    private ValueTask<ReadResult> ReadCoreAsync(int atLeast, CancellationToken cancellationToken)
+    {
+        if (cancellationToken.IsCancellationRequested)
+        {
+            return ValueTask.FromCanceled<ReadResult>(cancellationToken);
+        }
+
+        lock (_socket.Gate)
+        {
+            ThrowIfUnreadableUnsynchronized();
+
+            // A reader away from its loop goes back to it: what it does with the bytes belongs there.
+            var hop = _pipe.RunsOnLoop && !_pipe.Loop.IsCurrent;
+            if (TryGetResultUnsynchronized(atLeast, receive: !hop, out var result, out var error))
+            {
+                return error is null ? new ValueTask<ReadResult>(result) : ValueTask.FromException<ReadResult>(error);
+            }
+
+            _waiting = true;
+            _token = cancellationToken;
+            _atLeast = atLeast;
+            _source.Reset();
+            if (hop && (_socket.IsReadable || _socket.IsClosed))
+            {
+                _pipe.Loop.Schedule(static self => ((SocketPipeReader)self!).OnReadable(), this);
+            }
+
+            if (cancellationToken.CanBeCanceled)
+            {
+                _registration = cancellationToken.UnsafeRegister(static (self, token) => ((SocketPipeReader)self!).OnTokenCanceled(token), this);
+            }
+
+            return new ValueTask<ReadResult>(this, _source.Version);
+        }
+    }
+
+    /// <summary>Gives what there is to give, bytes or the failure, after receiving where nothing was left over.</summary>
+    private bool TryGetResultUnsynchronized(int atLeast, bool receive, out ReadResult result, out Exception? error)
+    {
+        error = null;
+        if (_cancelRequested)
+        {
+            _cancelRequested = false;
+            result = CreateResultUnsynchronized(isCanceled: true);
+            return true;
+        }
+
+        while (true)
+        {
+            if (_ended || (_received.HasUnexamined && _received.Length >= atLeast))
+            {
+                result = CreateResultUnsynchronized(isCanceled: false);
+                return true;
+            }
+
+            if (_failure is not null)
+            {
+                error = _failure;
+                result = default;
+                return true;
+            }
+
+            if (!receive || !ReceiveUnsynchronized())
+            {
+                result = default;
+                return false;
+            }
+        }
+    }
+
+    /// <summary>Receives once.</summary>
+    /// <returns>Whether anything changed.</returns>
+    private bool ReceiveUnsynchronized()
+    {
+        if (!_socket.IsReadable && !_socket.IsClosed)
+        {
+            return false;
+        }
+
+        var count = _socket.ReceiveUnsynchronized(_received.GetRoom());
+        if (count > 0)
+        {
+            _received.Add(count);
+            return true;
+        }
+
+        _received.ReleaseIfEmpty();
+        if (count == -Errno.Again)
+        {
+            return false;
+        }
+
+        if (count == 0)
+        {
+            _ended = true;
+        }
+        else
+        {
+            _failure = _pipe.CreateFailure(-count);
+        }
+
+        return true;
+    }
+
+    private ReadResult CreateResultUnsynchronized(bool isCanceled)
+    {
+        // A cancelled read may be followed by the next without an advance.
+        _reading = !isCanceled;
+        _mayAdvance = true;
+        return new ReadResult(_received.Sequence, isCanceled, _ended);
+    }
+
+    private void OnTokenCanceled(CancellationToken token)
+    {
+        lock (_socket.Gate)
+        {
+            if (_waiting && _token == token)
+            {
+                FinishLaterUnsynchronized(default, new OperationCanceledException(token));
+            }
+        }
+    }
+
+    /// <summary>Ends the wait now and lets the consumer continue later, where it belongs: never inside the call that ended it.</summary>
+    private void FinishLaterUnsynchronized(ReadResult result, Exception? error)
+    {
+        // Only unregistered: its callback may be what is running here, or wait for the gate and then find nothing to do.
+        EndWaitUnsynchronized().Unregister();
+        _pendingResult = result;
+        _pendingError = error;
+        _pipe.Schedule(static self => ((SocketPipeReader)self!).Finish(), this);
+    }
+
+    private CancellationTokenRegistration EndWaitUnsynchronized()
+    {
+        _waiting = false;
+        var registration = _registration;
+        _registration = default;
+        return registration;
+    }
+
+    private void Finish()
+    {
+        var result = _pendingResult;
+        var error = _pendingError;
+        _pendingResult = default;
+        _pendingError = null;
+        if (error is null)
+        {
+            _source.SetResult(result);
+        }
+        else
+        {
+            _source.SetException(error);
+        }
+    }
+
+    private void ThrowIfUnreadableUnsynchronized()
+    {
+        ThrowIfCompleted();
+        if (_reading || _waiting)
+        {
+            throw new InvalidOperationException(_waiting ? "Concurrent reads are not supported." : "Reading is already in progress.");
+        }
+    }
+
+    private void ThrowIfCompleted()
+    {
+        if (_completed)
+        {
+            throw new InvalidOperationException("Reading is not allowed after the reader was completed.");
+        }
+    }
+}

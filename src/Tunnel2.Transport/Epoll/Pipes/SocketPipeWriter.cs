@@ -1,0 +1,396 @@
+using System.IO.Pipelines;
+using System.Threading.Tasks.Sources;
+using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Transport.Epoll.Native;
+
+namespace Tunnel2.Transport.Epoll.Pipes;
+
+/// <summary>
+/// The sending side of a connection as a <see cref="PipeWriter"/>, without a pipe: what is written gathers in one buffer, and a flush sends it on
+/// the spot. A flush ends when the kernel has taken everything, so that a slow reader holds up its own producer and a connection never
+/// holds more than one flush.
+/// </summary>
+internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResult>
+{
+    private const int SmallBuffer = 4 * 1024;
+
+    /// <summary>From this size on bytes are sent from where they are, if nothing waits before them.</summary>
+    private const int WorthSendingDirectly = 8 * 1024;
+
+    private readonly SocketDuplexPipe _pipe;
+    private readonly EpollSocket _socket;
+    private readonly BufferPool _buffers;
+    private ManualResetValueTaskSourceCore<FlushResult> _source;
+    private CancellationTokenRegistration _registration;
+    private CancellationToken _token;
+    private FlushResult _pendingResult;
+    private Exception? _pendingError;
+    private TaskCompletionSource? _drained;
+
+    // What is being written belongs to the producer.
+    private byte[]? _buffer;
+    private int _length;
+
+    // What is being sent, guarded by the socket's gate.
+    private byte[]? _sending;
+    private int _sendStart;
+    private int _sendEnd;
+    private bool _waiting;
+    private bool _cancelRequested;
+    private bool _completed;
+    private bool _broken;
+
+    public SocketPipeWriter(SocketDuplexPipe pipe, EpollSocket socket, BufferPool buffers)
+    {
+        _pipe = pipe;
+        _socket = socket;
+        _buffers = buffers;
+    }
+
+    /// <inheritdoc/>
+    public override bool CanGetUnflushedBytes => true;
+
+    /// <inheritdoc/>
+    public override long UnflushedBytes => _length;
+
+    /// <summary>Whether the producer has completed it.</summary>
+    public bool IsCompleted => _completed;
+
+    /// <summary>Whether the kernel has taken everything that was flushed.</summary>
+    public bool IsDrained => _sending is null;
+
+    /// <inheritdoc/>
+    public override Memory<byte> GetMemory(int sizeHint = 0)
+    {
+        EnsureRoom(sizeHint);
+        return _buffer.AsMemory(_length);
+    }
+
+    /// <inheritdoc/>
+    public override Span<byte> GetSpan(int sizeHint = 0)
+    {
+        EnsureRoom(sizeHint);
+        return _buffer.AsSpan(_length);
+    }
+
+    /// <inheritdoc/>
+    public override void Advance(int bytes)
+    {
+        ArgumentOutOfRangeException.ThrowIfNegative(bytes);
+        ArgumentOutOfRangeException.ThrowIfGreaterThan(bytes, (_buffer?.Length ?? 0) - _length);
+        _length += bytes;
+    }
+
+    /// <inheritdoc/>
+    public override ValueTask<FlushResult> FlushAsync(CancellationToken cancellationToken = default)
+    {
+        if (cancellationToken.IsCancellationRequested)
+        {
+            return ValueTask.FromCanceled<FlushResult>(cancellationToken);
+        }
+
+        lock (_socket.Gate)
+        {
+            return FlushUnsynchronized(cancellationToken);
+        }
+    }
+
+    /// <inheritdoc/>
+    public override ValueTask<FlushResult> WriteAsync(ReadOnlyMemory<byte> source, CancellationToken cancellationToken = default)
+    {
+        ThrowIfCompleted();
+        if (cancellationToken.IsCancellationRequested)
+        {
+            return ValueTask.FromCanceled<FlushResult>(cancellationToken);
+        }
+
+        var rest = source.Span;
+        lock (_socket.Gate)
+        {
+            if (_length == 0 && _sending is null && !_broken && rest.Length >= WorthSendingDirectly)
+            {
+                var sent = _socket.SendUnsynchronized(rest);
+                rest = rest[Math.Max(0, sent)..];
+                if (sent < 0 && sent != -Errno.Again)
+                {
+                    BreakUnsynchronized();
+                }
+            }
+        }
+
+        if (!rest.IsEmpty && !_broken)
+        {
+            rest.CopyTo(GetSpan(rest.Length));
+            _length += rest.Length;
+        }
+
+        return FlushAsync(cancellationToken);
+    }
+
+    /// <inheritdoc/>
+    public override void CancelPendingFlush()
+    {
+        lock (_socket.Gate)
+        {
+            if (_waiting)
+            {
+                // What is being sent is sent on; the next flush waits for it.
+                FinishLaterUnsynchronized(new FlushResult(isCanceled: true, isCompleted: _broken), null);
+            }
+            else
+            {
+                _cancelRequested = true;
+            }
+        }
+    }
+
+    /// <inheritdoc/>
+    public override void Complete(Exception? exception = null)
+    {
+        lock (_socket.Gate)
+        {
+            if (_completed)
+            {
+                return;
+            }
+
+            _completed = true;
+            if (exception is not null)
+            {
+                // What was not flushed is not meant to arrive, and nor is an orderly end.
+                DropUnflushed();
+            }
+
+            SendUnsynchronized();
+        }
+
+        _pipe.OnWriterCompleted(exception);
+    }
+
+    /// <summary>Waits until the kernel has taken what was flushed and completed, or never will.</summary>
+    public Task DrainedAsync()
+    {
+        lock (_socket.Gate)
+        {
+            if (_sending is null || _broken)
+            {
+                return Task.CompletedTask;
+            }
+
+            return (_drained ??= new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously)).Task;
+        }
+    }
+
+    /// <summary>There is room to send again. On the loop's thread.</summary>
+    public void OnWritable()
+    {
+        FlushResult result;
+        CancellationTokenRegistration registration;
+        lock (_socket.Gate)
+        {
+            if (!SendUnsynchronized() || !_waiting)
+            {
+                return;
+            }
+
+            result = new FlushResult(isCanceled: false, isCompleted: _broken);
+            if (!_pipe.RunsOnLoop)
+            {
+                FinishLaterUnsynchronized(result, null);
+                return;
+            }
+
+            registration = EndWaitUnsynchronized();
+        }
+
+        registration.Dispose();
+        _source.SetResult(result);
+    }
+
+    /// <summary>The connection was closed on this side: nothing can be sent any more.</summary>
+    public void OnClosedUnsynchronized()
+    {
+        BreakUnsynchronized();
+        if (_waiting)
+        {
+            FinishLaterUnsynchronized(new FlushResult(isCanceled: false, isCompleted: true), null);
+        }
+    }
+
+    FlushResult IValueTaskSource<FlushResult>.GetResult(short token) => _source.GetResult(token);
+
+    ValueTaskSourceStatus IValueTaskSource<FlushResult>.GetStatus(short token) => _source.GetStatus(token);
+
+    void IValueTaskSource<FlushResult>.OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+        _source.OnCompleted(continuation, state, token, flags);
+
+    private ValueTask<FlushResult> FlushUnsynchronized(CancellationToken cancellationToken)
+    {
+        if (_waiting)
+        {
+            throw new InvalidOperationException("Concurrent flushes are not supported.");
+        }
+
+        // The producer waits from here on: what it has written may be taken as soon as there is room.
+        _waiting = true;
+        var sent = SendUnsynchronized();
+        if (sent || _cancelRequested)
+        {
+            _waiting = false;
+            var result = new FlushResult(_cancelRequested, isCompleted: _broken);
+            _cancelRequested = false;
+            return new ValueTask<FlushResult>(result);
+        }
+
+        _source.Reset();
+        _token = cancellationToken;
+        if (cancellationToken.CanBeCanceled)
+        {
+            _registration = cancellationToken.UnsafeRegister(static (self, token) => ((SocketPipeWriter)self!).OnTokenCanceled(token), this);
+        }
+
+        return new ValueTask<FlushResult>(this, _source.Version);
+    }
+
+    /// <summary>Sends what there is room for.</summary>
+    /// <returns>Whether nothing that may be sent is left.</returns>
+    private bool SendUnsynchronized()
+    {
+        while (true)
+        {
+            if (_sending is null)
+            {
+                if (_length == 0 || !(_waiting || _completed))
+                {
+                    OnDrainedUnsynchronized();
+                    return true;
+                }
+
+                (_sending, _sendStart, _sendEnd) = (_buffer, 0, _length);
+                (_buffer, _length) = (null, 0);
+            }
+
+            var sent = _broken ? -Errno.BrokenPipe : _socket.SendUnsynchronized(_sending.AsSpan(_sendStart, _sendEnd - _sendStart));
+            if (sent == -Errno.Again)
+            {
+                return false;
+            }
+
+            if (sent < 0)
+            {
+                BreakUnsynchronized();
+                continue;
+            }
+
+            _sendStart += sent;
+            if (_sendStart == _sendEnd)
+            {
+                _buffers.Return(_sending!);
+                _sending = null;
+            }
+        }
+    }
+
+    private void BreakUnsynchronized()
+    {
+        _broken = true;
+        if (_sending is not null)
+        {
+            _buffers.Return(_sending);
+            _sending = null;
+        }
+
+        if (_waiting || _completed)
+        {
+            DropUnflushed();
+        }
+
+        OnDrainedUnsynchronized();
+    }
+
+    private void DropUnflushed()
+    {
+        if (_buffer is not null)
+        {
+            _buffers.Return(_buffer);
+            _buffer = null;
+            _length = 0;
+        }
+    }
+
+    private void OnDrainedUnsynchronized()
+    {
+        if (_completed)
+        {
+            DropUnflushed();
+            _drained?.TrySetResult();
+        }
+    }
+
+    private void EnsureRoom(int sizeHint)
+    {
+        ArgumentOutOfRangeException.ThrowIfNegative(sizeHint);
+        ThrowIfCompleted();
+        var needed = _length + Math.Max(1, sizeHint);
+        if (_buffer is null)
+        {
+            _buffer = _buffers.Rent(Math.Max(SmallBuffer, needed));
+        }
+        else if (_buffer.Length < needed)
+        {
+            var larger = _buffers.Rent(Math.Max(_buffer.Length * 4, needed));
+            _buffer.AsSpan(0, _length).CopyTo(larger);
+            _buffers.Return(_buffer);
+            _buffer = larger;
+        }
+    }
+
+    private void OnTokenCanceled(CancellationToken token)
+    {
+        lock (_socket.Gate)
+        {
+            if (_waiting && _token == token)
+            {
+                FinishLaterUnsynchronized(default, new OperationCanceledException(token));
+            }
+        }
+    }
+
+    private void FinishLaterUnsynchronized(FlushResult result, Exception? error)
+    {
+        EndWaitUnsynchronized().Unregister();
+        _pendingResult = result;
+        _pendingError = error;
+        _pipe.Schedule(static self => ((SocketPipeWriter)self!).Finish(), this);
+    }
+
+    private CancellationTokenRegistration EndWaitUnsynchronized()
+    {
+        _waiting = false;
+        var registration = _registration;
+        _registration = default;
+        return registration;
+    }
+
+    private void Finish()
+    {
+        var error = _pendingError;
+        _pendingError = null;
+        if (error is null)
+        {
+            _source.SetResult(_pendingResult);
+        }
+        else
+        {
+            _source.SetException(error);
+        }
+    }
+
+    private void ThrowIfCompleted()
+    {
+        if (_completed)
+        {
+            throw new InvalidOperationException("Writing is not allowed after the writer was completed.");
+        }
+    }
+}

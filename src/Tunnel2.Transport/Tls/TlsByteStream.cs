@@ -1,0 +1,280 @@
+using System.Runtime.CompilerServices;
+using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Multiplexing.Uplinks;
+
+namespace Tunnel2.Transport.Tls;
+
+/// <summary>
+/// The encrypted side of an <see cref="System.Net.Security.SslStream"/>: the bytes of another transport. SslStream asks for them a record
+/// at a time, with a read of nothing before each, and sends a record at a time; here one receive takes what the kernel has, and the records
+/// of a batch leave together. One read and one write at a time.
+/// </summary>
+internal sealed class TlsByteStream : Stream
+{
+    /// <summary>The first byte of a TLS handshake record (RFC 8446 section 5.1).</summary>
+    public const byte HandshakeRecord = 0x16;
+
+    /// <summary>The first byte of a TLS alert record.</summary>
+    public const byte AlertRecord = 0x15;
+
+    /// <summary>What an idle connection holds.</summary>
+    private const int SmallBuffer = 16 * 1024;
+
+    /// <summary>What a busy one grows to.</summary>
+    private const int LargeBuffer = 256 * 1024;
+
+    /// <summary>After this many small receives in a row the next buffer is a small one again.</summary>
+    private const int ShrinkAfter = 64;
+
+    /// <summary>Records of one batch that leave together.</summary>
+    private const int GatherBuffer = 128 * 1024;
+
+    private const int FirstBytesKept = 8;
+
+    private readonly IUplinkTransport _transport;
+    private readonly BufferPool _buffers;
+    private readonly byte[] _firstBytes = new byte[FirstBytesKept];
+    private byte[]? _received;
+    private int _offset;
+    private int _available;
+    private int _size = SmallBuffer;
+    private int _smallReceives;
+    private int _firstCount;
+    private bool _ended;
+    private byte[]? _gathered;
+    private int _gatheredLength;
+    private bool _isGathering;
+    private volatile bool _isHandshake = true;
+
+    public TlsByteStream(IUplinkTransport transport, BufferPool buffers)
+    {
+        _transport = transport;
+        _buffers = buffers;
+    }
+
+    /// <summary>The first bytes that the peer sent, up to 8.</summary>
+    public ReadOnlyMemory<byte> FirstBytes => _firstBytes.AsMemory(0, _firstCount);
+
+    /// <summary>Whether the peer has sent something that is not TLS.</summary>
+    public bool IsForeign => _firstCount > 0 && _firstBytes[0] is not (HandshakeRecord or AlertRecord);
+
+    /// <inheritdoc/>
+    public override bool CanRead => true;
+
+    /// <inheritdoc/>
+    public override bool CanWrite => true;
+
+    /// <inheritdoc/>
+    public override bool CanSeek => false;
+
+    /// <inheritdoc/>
+    public override long Length => throw new NotSupportedException();
+
+    /// <inheritdoc/>
+    public override long Position
+    {
+        get => throw new NotSupportedException();
+        set => throw new NotSupportedException();
+    }
+
+    /// <summary>
+    /// The handshake is over: from here on whoever reads continues on the thread that completed the receive. Until then everything behind
+    /// a receive runs on the thread pool, because the arithmetic of a handshake would hold up everybody else on an engine's thread.
+    /// </summary>
+    public void EndHandshake() => _isHandshake = false;
+
+    /// <summary>Keeps what is written until <see cref="FlushGatheredAsync"/>, or until much has gathered.</summary>
+    public void BeginGathering() => _isGathering = true;
+
+    /// <summary>Sends what has gathered.</summary>
+    public async ValueTask FlushGatheredAsync()
+    {
+        _isGathering = false;
+        try
+        {
+            await SendGatheredAsync().ConfigureAwait(false);
+        }
+        finally
+        {
+            if (_gathered is { } buffer)
+            {
+                _gathered = null;
+                _buffers.Return(buffer);
+            }
+        }
+    }
+
+    /// <summary>Gives the buffers back. Behind the last read and write.</summary>
+    public void ReturnBuffers()
+    {
+        if (_received is { } received)
+        {
+            _received = null;
+            _available = 0;
+            _ended = true;
+            _buffers.Return(received);
+        }
+
+        if (_gathered is { } gathered)
+        {
+            _gathered = null;
+            _buffers.Return(gathered);
+        }
+    }
+
+    /// <inheritdoc/>
+    public override ValueTask<int> ReadAsync(Memory<byte> buffer, CancellationToken cancellationToken = default)
+    {
+        if (_available > 0 || _ended)
+        {
+            return new ValueTask<int>(Take(buffer.Span));
+        }
+
+        _received ??= _buffers.Rent(_size);
+        var receive = _transport.ReceiveAsync(_received);
+        if (_isHandshake)
+        {
+            return ReadInHandshakeAsync(receive, buffer);
+        }
+
+        if (!receive.IsCompletedSuccessfully)
+        {
+            return AwaitReadAsync(receive, buffer);
+        }
+
+        OnReceived(receive.Result);
+        return new ValueTask<int>(Take(buffer.Span));
+    }
+
+    /// <inheritdoc/>
+    public override ValueTask WriteAsync(ReadOnlyMemory<byte> buffer, CancellationToken cancellationToken = default)
+    {
+        if (!_isGathering)
+        {
+            return _transport.SendAsync(buffer);
+        }
+
+        _gathered ??= _buffers.Rent(GatherBuffer);
+        if (buffer.Length > _gathered.Length - _gatheredLength)
+        {
+            return SendAndGatherAsync(buffer);
+        }
+
+        Gather(buffer.Span);
+        return default;
+    }
+
+    /// <inheritdoc/>
+    public override Task<int> ReadAsync(byte[] buffer, int offset, int count, CancellationToken cancellationToken) =>
+        ReadAsync(buffer.AsMemory(offset, count), cancellationToken).AsTask();
+
+    /// <inheritdoc/>
+    public override Task WriteAsync(byte[] buffer, int offset, int count, CancellationToken cancellationToken) =>
+        WriteAsync(buffer.AsMemory(offset, count), cancellationToken).AsTask();
+
+    /// <inheritdoc/>
+    public override Task FlushAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+    /// <inheritdoc/>
+    public override void Flush()
+    {
+    }
+
+    /// <inheritdoc/>
+    public override int Read(byte[] buffer, int offset, int count) => throw new NotSupportedException();
+
+    /// <inheritdoc/>
+    public override void Write(byte[] buffer, int offset, int count) => throw new NotSupportedException();
+
+    /// <inheritdoc/>
+    public override long Seek(long offset, SeekOrigin origin) => throw new NotSupportedException();
+
+    /// <inheritdoc/>
+    public override void SetLength(long value) => throw new NotSupportedException();
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private async ValueTask<int> AwaitReadAsync(ValueTask<int> receive, Memory<byte> buffer)
+    {
+        OnReceived(await receive.ConfigureAwait(false));
+        return Take(buffer.Span);
+    }
+
+    private async ValueTask<int> ReadInHandshakeAsync(ValueTask<int> receive, Memory<byte> buffer)
+    {
+        OnReceived(await receive.ConfigureAwait(false));
+        await Task.CompletedTask.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
+        if (IsForeign)
+        {
+            throw new IOException("The peer does not speak TLS.");
+        }
+
+        return Take(buffer.Span);
+    }
+
+    private void OnReceived(int count)
+    {
+        _offset = 0;
+        _available = count;
+        _ended = count == 0;
+        if (_firstCount < FirstBytesKept)
+        {
+            var kept = Math.Min(FirstBytesKept - _firstCount, count);
+            _received.AsSpan(0, kept).CopyTo(_firstBytes.AsSpan(_firstCount));
+            _firstCount += kept;
+        }
+
+        if (count == _received!.Length)
+        {
+            _size = Math.Min(LargeBuffer, count * 4);
+            _smallReceives = 0;
+        }
+        else if (count > SmallBuffer / 2)
+        {
+            _smallReceives = 0;
+        }
+        else if (++_smallReceives > ShrinkAfter)
+        {
+            _size = SmallBuffer;
+        }
+    }
+
+    /// <summary>A read of nothing only asks whether there is something.</summary>
+    private int Take(Span<byte> destination)
+    {
+        var count = Math.Min(destination.Length, _available);
+        if (count == 0)
+        {
+            return 0;
+        }
+
+        _received.AsSpan(_offset, count).CopyTo(destination);
+        _offset += count;
+        _available -= count;
+        if (_available == 0 && (_received!.Length < _size || _received.Length > _size * 2))
+        {
+            _buffers.Return(_received);
+            _received = null;
+        }
+
+        return count;
+    }
+
+    private void Gather(ReadOnlySpan<byte> bytes)
+    {
+        bytes.CopyTo(_gathered.AsSpan(_gatheredLength));
+        _gatheredLength += bytes.Length;
+    }
+
+    private async ValueTask SendAndGatherAsync(ReadOnlyMemory<byte> buffer)
+    {
+        await SendGatheredAsync().ConfigureAwait(false);
+        Gather(buffer.Span);
+    }
+
+    private ValueTask SendGatheredAsync()
+    {
+        var length = _gatheredLength;
+        _gatheredLength = 0;
+        return length == 0 ? default : _transport.SendAsync(_gathered.AsMemory(0, length));
+    }
+}

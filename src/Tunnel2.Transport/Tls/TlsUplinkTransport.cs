@@ -1,0 +1,152 @@
+using System.Net.Security;
+using System.Runtime.CompilerServices;
+using System.Security.Cryptography.X509Certificates;
+using Tunnel2.Multiplexing.Uplinks;
+
+namespace Tunnel2.Transport.Tls;
+
+/// <summary>
+/// An uplink's bytes over TLS, behind the handshake. Decrypted bytes go straight into the reader's buffer; a batch of the writer becomes
+/// records of up to 16 KiB that leave in as few sends as may be. Continues wherever the transport below does.
+/// </summary>
+internal sealed class TlsUplinkTransport : IUplinkTransport
+{
+    /// <summary>The payload of one record (RFC 8446 section 5.1); more than one is worth gathering.</summary>
+    private const int RecordLength = 16 * 1024;
+
+    private readonly IUplinkTransport _transport;
+    private readonly TlsByteStream _bytes;
+    private readonly SslStream _tls;
+    private Task _shutdown = Task.CompletedTask;
+
+    /// <summary>Takes over a connection behind its handshake.</summary>
+    /// <param name="transport">What carries the encrypted bytes.</param>
+    /// <param name="bytes">The stream over it.</param>
+    /// <param name="tls">TLS over that.</param>
+    public TlsUplinkTransport(IUplinkTransport transport, TlsByteStream bytes, SslStream tls)
+    {
+        _transport = transport;
+        _bytes = bytes;
+        _tls = tls;
+    }
+
+    /// <inheritdoc/>
+    public string RemoteName => _transport.RemoteName;
+
+    /// <summary>The peer's certificate, or null when it showed none.</summary>
+    public X509Certificate2? RemoteCertificate => _tls.RemoteCertificate as X509Certificate2;
+
+    /// <inheritdoc/>
+    public ValueTask<int> ReceiveAsync(Memory<byte> buffer)
+    {
+        ValueTask<int> read;
+        try
+        {
+            read = _tls.ReadAsync(buffer);
+        }
+        catch (Exception exception) when (IsEnd(exception))
+        {
+            return ValueTask.FromException<int>(Aborted(exception));
+        }
+
+        return read.IsCompletedSuccessfully ? read : AwaitReadAsync(read);
+    }
+
+    /// <inheritdoc/>
+    public ValueTask SendAsync(ReadOnlyMemory<byte> buffer)
+    {
+        if (buffer.Length > RecordLength)
+        {
+            return SendRecordsAsync(buffer);
+        }
+
+        ValueTask write;
+        try
+        {
+            write = _tls.WriteAsync(buffer);
+        }
+        catch (Exception exception) when (IsEnd(exception))
+        {
+            return ValueTask.FromException(Aborted(exception));
+        }
+
+        return write.IsCompletedSuccessfully ? write : AwaitWriteAsync(write);
+    }
+
+    /// <inheritdoc/>
+    public void ShutdownSend() => _shutdown = ShutdownAsync();
+
+    /// <inheritdoc/>
+    public void Abort() => _transport.Abort();
+
+    /// <inheritdoc/>
+    public async ValueTask DisposeAsync()
+    {
+        Abort();
+        await _shutdown.ConfigureAwait(false);
+        await _tls.DisposeAsync().ConfigureAwait(false);
+        _bytes.ReturnBuffers();
+        await _transport.DisposeAsync().ConfigureAwait(false);
+    }
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private static async ValueTask<int> AwaitReadAsync(ValueTask<int> read)
+    {
+        try
+        {
+            return await read.ConfigureAwait(false);
+        }
+        catch (Exception exception) when (IsEnd(exception))
+        {
+            throw Aborted(exception);
+        }
+    }
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
+    private static async ValueTask AwaitWriteAsync(ValueTask write)
+    {
+        try
+        {
+            await write.ConfigureAwait(false);
+        }
+        catch (Exception exception) when (IsEnd(exception))
+        {
+            throw Aborted(exception);
+        }
+    }
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
+    private async ValueTask SendRecordsAsync(ReadOnlyMemory<byte> buffer)
+    {
+        try
+        {
+            _bytes.BeginGathering();
+            await _tls.WriteAsync(buffer).ConfigureAwait(false);
+            await _bytes.FlushGatheredAsync().ConfigureAwait(false);
+        }
+        catch (Exception exception) when (IsEnd(exception))
+        {
+            throw Aborted(exception);
+        }
+    }
+
+    /// <summary>The peer learns by close_notify that nothing was cut off, and then by the connection's end.</summary>
+    private async Task ShutdownAsync()
+    {
+        try
+        {
+            await _tls.ShutdownAsync().ConfigureAwait(false);
+        }
+        catch (Exception exception) when (exception is IOException || IsEnd(exception))
+        {
+            // The connection is gone already, which is what was wanted.
+        }
+
+        _transport.ShutdownSend();
+    }
+
+    /// <summary>What SslStream throws, besides IOException, when it was disposed of or its connection was aborted.</summary>
+    private static bool IsEnd(Exception exception) => exception is ObjectDisposedException or InvalidOperationException or NotSupportedException;
+
+    private static IOException Aborted(Exception exception) => new("The connection was aborted.", exception);
+}

@@ -1,0 +1,119 @@
+using System.Text;
+using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.FunctionalTests.Processes;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Frames;
+using Tunnel2.Protocol.Handshake;
+using Tunnel2.ProxyEntry.Reload;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.FunctionalTests.Uplinks.Security;
+
+/// <summary>Tokens that change while the entry runs.</summary>
+public sealed class TokenReloadTests : IDisposable
+{
+    private readonly TemporaryFolder _folder = new();
+    private readonly ManualTimeProvider _time = new();
+
+    [Fact]
+    public async Task A_removed_and_a_changed_token_end_their_sessions_and_no_others()
+    {
+        Write(("gone", "t1", "gone-*"), ("changed", "t2", ""), ("renamed", "t3", "old-*"), ("good", "t4", "good-*"));
+        await using var entry = await StartAsync();
+        await using var gone = await ConnectAsync(entry, "gone-1", "t1");
+        await using var changed = await ConnectAsync(entry, "free", "t2");
+        await using var renamed = await ConnectAsync(entry, "old-1", "t3");
+        await using var good = await ConnectAsync(entry, "good-1", "t4");
+
+        Write(("changed", "t2-new", ""), ("renamed", "t3", "new-*"), ("good", "t4", "good-*"), ("fresh", "t5", ""));
+        _time.Advance(ReloadLoop.Period);
+        foreach (var peer in new[] { gone, changed, renamed })
+        {
+            var goAway = (await peer.ReadUntilAsync(FrameType.GoAway)).GoAway;
+            Assert.Equal((GoAwayPhase.Final, SessionEndReason.Revoked), (goAway.Phase, goAway.Reason));
+            await peer.DisposeAsync();
+        }
+
+        await good.SyncAsync();
+        await WaitSignal.UntilAsync(() => entry.Directory.Count == 1, "only the good session is left");
+        await using var fresh = await ConnectAsync(entry, "fresh-1", "t5");
+        await using var rotated = await ConnectAsync(entry, "free", "t2-new");
+        Assert.Equal(RejectCode.Unauthorized, (await AskAsync(entry, "free", "t2")).Reject.Code);
+        entry.Log.AssertNoErrors();
+    }
+
+    [Fact]
+    public async Task An_agent_whose_token_is_withdrawn_ends_for_good()
+    {
+        Write(("web", "t1", ""), ("other", "t2", ""));
+        await using var entry = await StartAsync();
+        await using var agent = await AgentFixture.StartReadyAsync(AgentFixture.Options(entry.Uplink.Port, 9) with { Token = "t1" });
+        Write(("other", "t2", ""));
+        _time.Advance(ReloadLoop.Period);
+        Assert.Equal(3, await agent.Completion.WaitAsync(TimeSpan.FromSeconds(20)));
+        Assert.Contains("Revoked", Assert.Single(agent.Events.Ends).Message, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("{ \"Tunnel2\": { \"Agents\": ", 1)]
+    [InlineData("{ \"Tunnel2\": { \"AllowAnonymousAgents\": \"perhaps\", \"Agents\": { \"web\": { \"TokenHash\": \"t1\", \"Nmes\": \"x\" } } } }", 3)]
+    public async Task Broken_settings_change_nothing_and_every_mistake_is_logged(string text, int mistakes)
+    {
+        Write(("web", "t1", ""));
+        await using var entry = await StartAsync();
+        await using var peer = await ConnectAsync(entry, "web", "t1");
+
+        File.WriteAllText(_folder["appsettings.json"], text);
+        _time.Advance(ReloadLoop.Period);
+        await WaitSignal.UntilAsync(() => entry.Log.All.Count(static line => line.EventId == 2256) == mistakes, "all mistakes are logged");
+        await peer.SyncAsync();
+        await using var again = await ConnectAsync(entry, "again", "t1");
+
+        File.Delete(_folder["appsettings.json"]);
+        _time.Advance(ReloadLoop.Period);
+        await WaitSignal.UntilAsync(() => entry.Log.All.Count(static line => line.EventId == 2256) == mistakes + 1, "the missing file is logged");
+        await peer.SyncAsync();
+    }
+
+    [Fact]
+    public async Task Other_settings_wait_for_a_restart_and_are_said_to()
+    {
+        Write(("web", "t1", ""));
+        await using var entry = await StartAsync();
+        File.WriteAllText(_folder["appsettings.json"], File.ReadAllText(_folder["appsettings.json"]).Replace("\"EntryId\": \"e1\"", "\"EntryId\": \"e2\"", StringComparison.Ordinal));
+        _time.Advance(ReloadLoop.Period);
+        await WaitSignal.UntilAsync(
+            () => entry.Log.All.Any(static line => line.EventId == 2257 && line.Text.Contains("Tunnel2:EntryId", StringComparison.Ordinal)), "it is said");
+    }
+
+    public void Dispose() => _folder.Dispose();
+
+    private static async Task<RawUplink> ConnectAsync(EntryFixture entry, string name, string token)
+    {
+        var peer = await RawUplink.ConnectAsync(entry.Uplink);
+        await peer.SendAsync(Hello(name, token).ToFrame());
+        Assert.Equal(FrameType.Welcome, (await peer.ReadAsync())?.Type);
+        return peer;
+    }
+
+    private static async Task<ReceivedFrame> AskAsync(EntryFixture entry, string name, string token)
+    {
+        await using var peer = await RawUplink.ConnectAsync(entry.Uplink);
+        await peer.SendAsync(Hello(name, token).ToFrame());
+        return Assert.Single(await peer.ReadToEndAsync());
+    }
+
+    private static HelloMessage Hello(string name, string token) =>
+        RawUplink.Hello(name) with { ProofKind = TokenProofKind.Bearer, Proof = Encoding.UTF8.GetBytes(token) };
+
+    private Task<EntryFixture> StartAsync() => EntryFixture.StartAsync(new SettingsSource([_folder["appsettings.json"]], []), _time);
+
+    private void Write(params (string Id, string Token, string Names)[] agents)
+    {
+        var entries = agents.Select(static agent => $"\"{agent.Id}\": {{ \"TokenHash\": \"{EntryTokens.HashSetting(agent.Token)}\", \"Names\": \"{agent.Names}\" }}");
+        File.WriteAllText(_folder["appsettings.json"], $$"""
+            { "Tunnel2": { "AllowAnonymousAgents": false, "EntryId": "e1", "Public": { "HttpListen": "127.0.0.1:0" }, "Uplink": { "Listen": "127.0.0.1:0" },
+              "Admin": { "Listen": "127.0.0.1:0" }, "Agents": { {{string.Join(", ", entries)}} } } }
+            """);
+    }
+}

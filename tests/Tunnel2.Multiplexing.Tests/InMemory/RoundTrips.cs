@@ -1,0 +1,16 @@
+using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.Multiplexing.Tests.InMemory;
+
+/// <summary>Tells uplinks what their path's round trip is, as an answered PING would.</summary>
+internal static class RoundTrips
+{
+    public static void LearnRoundTrip(this UplinkConnection uplink, int milliseconds = 50)
+    {
+        var time = (ManualTimeProvider)uplink.Settings.TimeProvider;
+        var opaque = uplink.RoundTrip.Begin(time.GetTimestamp());
+        time.Advance(TimeSpan.FromMilliseconds(milliseconds));
+        uplink.RoundTrip.OnAnswer(opaque, time.GetTimestamp());
+    }
+}

@@ -1,0 +1,211 @@
+using Tunnel2.ProxyEntry.Parking;
+using Tunnel2.ProxyEntry.Tests.Configuration;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.ProxyEntry.Tests.Parking;
+
+public sealed class ParkingLotTests
+{
+    private const long Second = TimeSpan.TicksPerSecond;
+
+    private readonly ManualTimeProvider _time = new();
+
+    [Fact]
+    public async Task Whoever_waits_goes_on_when_the_name_is_registered_and_no_other()
+    {
+        using var lot = Create();
+        var waits = new[] { Enter(lot, "web"), Enter(lot, "web"), Enter(lot, "api") }.Select(static place => place.WaitAsync(default).AsTask()).ToList();
+
+        lot.Release("web");
+
+        Assert.Equal([ParkOutcome.Returned, ParkOutcome.Returned], await Task.WhenAll(waits[..2]));
+        Assert.False(waits[2].IsCompleted);
+        Assert.Equal(1, lot.Count);
+        lot.Release("nobody-waits-for-this");
+        lot.Release("api");
+        Assert.Equal(ParkOutcome.Returned, await waits[2]);
+        AssertEmpty(lot);
+    }
+
+    [Fact]
+    public async Task Each_waits_until_its_own_deadline()
+    {
+        using var lot = Create();
+        var early = Enter(lot, "web", 2).WaitAsync(default).AsTask();
+        var late = Enter(lot, "web", 5).WaitAsync(default).AsTask();
+        _time.Advance(TimeSpan.FromSeconds(1.9));
+        Assert.False(early.IsCompleted);
+        _time.Advance(ParkingLot.SweepPeriod);
+        Assert.Equal(ParkOutcome.TimedOut, await early);
+        Assert.False(late.IsCompleted);
+        _time.Advance(TimeSpan.FromSeconds(3));
+        Assert.Equal(ParkOutcome.TimedOut, await late);
+        AssertEmpty(lot);
+    }
+
+    [Fact]
+    public async Task A_visitor_who_leaves_frees_its_place_at_once()
+    {
+        using var lot = Create("Parking:PerName=1");
+        using var visitor = new CancellationTokenSource();
+        var wait = Enter(lot, "web").WaitAsync(visitor.Token).AsTask();
+        Assert.Null(lot.TryEnter("web", 5 * Second, 1));
+
+        await visitor.CancelAsync();
+
+        Assert.Equal(ParkOutcome.VisitorLeft, await wait);
+        AssertEmpty(lot);
+        Enter(lot, "web").Leave();
+        AssertEmpty(lot);
+    }
+
+    [Fact]
+    public async Task A_visitor_who_had_left_before_does_not_wait()
+    {
+        using var lot = Create();
+        Assert.Equal(ParkOutcome.VisitorLeft, await Enter(lot, "web").WaitAsync(new CancellationToken(canceled: true)));
+        AssertEmpty(lot);
+    }
+
+    [Theory]
+    [InlineData("Parking:PerName=2", "web", false)]
+    [InlineData("Parking:PerName=2", "api", true)]
+    [InlineData("Parking:Total=2", "api", false)]
+    [InlineData("Parking:Total=3", "api", true)]
+    [InlineData("Parking:PerName=0", "api", false)]
+    public void There_are_so_many_places_for_a_name_and_in_all(string setting, string name, bool hasPlace)
+    {
+        using var lot = Create(setting);
+        lot.TryEnter("web", 5 * Second, 1);
+        lot.TryEnter("web", 5 * Second, 1);
+        Assert.Equal(hasPlace, lot.TryEnter(name, 5 * Second, 1) is not null);
+    }
+
+    [Fact]
+    public void The_bytes_that_are_held_have_a_limit_of_their_own()
+    {
+        const long Megabyte = 1024 * 1024;
+        using var lot = Create("Parking:Megabytes=3");
+        var first = lot.TryEnter("web", 5 * Second, 2 * Megabyte);
+        Assert.Null(lot.TryEnter("web", 5 * Second, Megabyte + 1));
+        Assert.NotNull(lot.TryEnter("web", 5 * Second, Megabyte));
+        Assert.Null(lot.TryEnter("web", 5 * Second, 1));
+        first!.Leave();
+        Assert.NotNull(lot.TryEnter("web", 5 * Second, 2 * Megabyte));
+    }
+
+    [Fact]
+    public async Task Nobody_waits_in_a_lot_that_was_closed()
+    {
+        using var lot = Create();
+        var waits = new[] { Enter(lot, "web"), Enter(lot, "api") }.Select(static place => place.WaitAsync(default).AsTask()).ToList();
+        lot.Close();
+        Assert.All(await Task.WhenAll(waits), static outcome => Assert.Equal(ParkOutcome.Closed, outcome));
+        Assert.Null(lot.TryEnter("web", 5 * Second, 1));
+        AssertEmpty(lot);
+    }
+
+    [Fact]
+    public void One_timer_serves_all_and_runs_only_while_somebody_waits()
+    {
+        using var lot = Create();
+        Assert.Equal(0, _time.ArmedTimers.Value);
+        var places = Enumerable.Range(0, 100).Select(i => Enter(lot, $"name-{i % 7}")).ToList();
+        Assert.Equal(1, _time.ArmedTimers.Value);
+        places.ForEach(static place => place.Leave());
+        Assert.Equal(0, _time.ArmedTimers.Value);
+    }
+
+    [Fact]
+    public Task Whatever_happens_in_whatever_order_the_books_agree_with_a_model() => SeededRandom.RunAsync(async random =>
+    {
+        using var lot = Create("Parking:PerName=4", "Parking:Total=9", "Parking:Megabytes=1");
+        var waiting = new List<(string Name, long Deadline, int Bytes, CancellationTokenSource Visitor, Task<ParkOutcome> Wait)>();
+        for (var step = 0; step < 3000; step++)
+        {
+            var name = $"n{random.Next(4)}";
+            switch (random.Next(6))
+            {
+                case < 3:
+                    var bytes = random.Next(400_000);
+                    // In the middle of a second: time goes by in whole ones, so that no look falls so close to a deadline that it could go either way.
+                    var deadline = _time.GetTimestamp() + (random.Next(3) * Second) + (Second / 2);
+                    var expected = waiting.Count < 9 && waiting.Count(w => w.Name == name) < 4 && waiting.Sum(static w => w.Bytes) + bytes <= 1024 * 1024;
+                    var place = lot.TryEnter(name, deadline, bytes);
+                    Assert.Equal(expected, place is not null);
+                    if (place is not null)
+                    {
+                        var visitor = new CancellationTokenSource();
+                        waiting.Add((name, deadline, bytes, visitor, place.WaitAsync(visitor.Token).AsTask()));
+                    }
+
+                    break;
+                case 3:
+                    lot.Release(name);
+                    await ExpectAsync(waiting, w => w.Name == name, ParkOutcome.Returned);
+                    break;
+                case 4 when waiting.Count > 0:
+                    var leaver = waiting[random.Next(waiting.Count)];
+                    await leaver.Visitor.CancelAsync();
+                    await ExpectAsync(waiting, w => w.Wait == leaver.Wait, ParkOutcome.VisitorLeft);
+                    break;
+                default:
+                    _time.Advance(TimeSpan.FromSeconds(1));
+                    await ExpectAsync(waiting, w => w.Deadline <= _time.GetTimestamp(), ParkOutcome.TimedOut);
+                    break;
+            }
+
+            Assert.Equal(waiting.Count, lot.Count);
+            Assert.Equal(waiting.Sum(static w => w.Bytes), lot.Bytes);
+            Assert.DoesNotContain(waiting, static w => w.Wait.IsCompleted);
+        }
+    });
+
+    [Fact]
+    public async Task A_place_is_freed_once_however_many_end_it_at_the_same_time()
+    {
+        using var lot = Create();
+        for (var round = 0; round < 500; round++)
+        {
+            using var visitor = new CancellationTokenSource();
+            var wait = Enter(lot, "web").WaitAsync(visitor.Token).AsTask();
+            using var start = new Barrier(3);
+            await Task.WhenAll(
+                Task.Run(() => At(start, visitor.Cancel)),
+                Task.Run(() => At(start, () => lot.Release("web"))),
+                Task.Run(() => At(start, () => _time.Advance(TimeSpan.FromSeconds(6)))));
+            Assert.NotEqual(ParkOutcome.None, await wait);
+            AssertEmpty(lot);
+        }
+    }
+
+    private static void At(Barrier start, Action action)
+    {
+        start.SignalAndWait();
+        action();
+    }
+
+    private static async Task ExpectAsync(
+        List<(string Name, long Deadline, int Bytes, CancellationTokenSource Visitor, Task<ParkOutcome> Wait)> waiting,
+        Func<(string Name, long Deadline, int Bytes, CancellationTokenSource Visitor, Task<ParkOutcome> Wait), bool> which,
+        ParkOutcome outcome)
+    {
+        foreach (var gone in waiting.Where(which).ToList())
+        {
+            Assert.Equal(outcome, await gone.Wait.WaitAsync(TimeSpan.FromSeconds(10)));
+            gone.Visitor.Dispose();
+            waiting.Remove(gone);
+        }
+    }
+
+    private static void AssertEmpty(ParkingLot lot) => Assert.Equal((0, 0L), (lot.Count, lot.Bytes));
+
+    private ParkingLot Create(params string[] settings) => new(SettingsFixture.LoadValid(settings), _time);
+
+    private ParkedRequest Enter(ParkingLot lot, string name, int seconds = 5)
+    {
+        var place = lot.TryEnter(name, _time.GetTimestamp() + (seconds * Second), 100);
+        Assert.NotNull(place);
+        return place;
+    }
+}
