@@ -120,14 +120,22 @@ internal sealed class AgentSession
         _exchanges.Connector.Timeout = welcome.BackendConnectTimeout > TimeSpan.Zero ? welcome.BackendConnectTimeout : BackendConnector.DefaultTimeout;
         var started = _timeProvider.GetTimestamp();
         var goodbye = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
-        var uplink = new UplinkConnection(transport, settings, _exchanges.Serve, (uplink, phase) => OnGoAway(uplink, phase, goodbye));
-        _heartbeat.Add(uplink);
-        var running = FinishAsync(uplink, rest, stop);
+        var maxUplinks = (welcome.Capabilities & HandshakeCapabilities.MultipleUplinks) != 0 ? welcome.MaxUplinks : 1;
+        var joiner = new UplinkJoiner(welcome, async giveUp => (await _dialer.DialAsync(giveUp).ConfigureAwait(false)).Transport, _timeProvider);
+        UplinkPool? pool = null;
+        pool = new UplinkPool(
+            _options.Uplinks,
+            maxUplinks,
+            connection => new UplinkConnection(connection, settings, _exchanges.Serve, (uplink, phase) => OnGoAway(pool!, uplink, phase, goodbye)),
+            joiner,
+            _heartbeat,
+            _timeProvider);
+        var running = FinishAsync(pool, transport, rest, stop);
         _events.Ready(welcome.PublicUrls, _options.Upstream);
         await Task.WhenAny(running, goodbye.Task).ConfigureAwait(false);
         if (running.IsCompleted || stop.IsCancellationRequested)
         {
-            return Describe(await running.ConfigureAwait(false), uplink, _timeProvider.GetElapsedTime(started), stop);
+            return Describe(await running.ConfigureAwait(false), pool.LastGoAway, _timeProvider.GetElapsedTime(started), stop);
         }
 
         // The server opens no more streams here: a new session is wanted at once, and this one finishes what it has beside it.
@@ -135,20 +143,13 @@ internal sealed class AgentSession
         return ConnectionEnd.GoingAway(_timeProvider.GetElapsedTime(started));
     }
 
-    /// <summary>Runs an uplink to its end, whoever is still interested in it by then.</summary>
-    private async Task<UplinkEnd> FinishAsync(UplinkConnection uplink, ReadOnlyMemory<byte> rest, CancellationToken stop)
+    /// <summary>Runs a session's uplinks to their end, whoever is still interested in it by then.</summary>
+    private async Task<UplinkEnd> FinishAsync(UplinkPool pool, IUplinkTransport first, ReadOnlyMemory<byte> rest, CancellationToken stop)
     {
-        var running = uplink.RunAsync(rest);
-        try
+        var running = pool.RunAsync(first, rest);
+        using (stop.UnsafeRegister(static state => ((AgentDrain)state!).Begin(), new AgentDrain(pool, _events, _timeProvider, _drainLimit)))
         {
-            using (stop.UnsafeRegister(static state => ((AgentDrain)state!).Begin(), new AgentDrain(uplink, _events, _timeProvider, _drainLimit)))
-            {
-                return await running.ConfigureAwait(false);
-            }
-        }
-        finally
-        {
-            _heartbeat.Remove(uplink);
+            return await running.ConfigureAwait(false);
         }
     }
 
@@ -157,14 +158,15 @@ internal sealed class AgentSession
         AgentName = "tunnel2",
         AgentVersion = _version,
         InstanceKey = _options.InstanceKey,
+        Capabilities = HandshakeCapabilities.MultipleUplinks,
         WantedName = _options.Name,
         ProofKind = _options.Token is null ? TokenProofKind.None : TokenProofKind.Bearer,
         Proof = _options.Token is null ? default : Encoding.UTF8.GetBytes(_options.Token),
     };
 
-    private void OnGoAway(UplinkConnection uplink, GoAwayPhase phase, TaskCompletionSource goodbye)
+    private void OnGoAway(UplinkPool pool, UplinkConnection uplink, GoAwayPhase phase, TaskCompletionSource goodbye)
     {
-        if (phase == GoAwayPhase.Notice)
+        if (phase == GoAwayPhase.Notice && pool.StopDialling())
         {
             _events.Draining();
             if (uplink.PeerGoAwayReason == SessionEndReason.Shutdown)
@@ -174,7 +176,7 @@ internal sealed class AgentSession
         }
     }
 
-    private static ConnectionEnd Describe(UplinkEnd end, UplinkConnection uplink, TimeSpan upTime, CancellationToken stop)
+    private static ConnectionEnd Describe(UplinkEnd end, SessionEndReason goAway, TimeSpan upTime, CancellationToken stop)
     {
         if (stop.IsCancellationRequested)
         {
@@ -184,8 +186,8 @@ internal sealed class AgentSession
         return end.Reason switch
         {
             // The server has said that it goes: that it closes the connection then is no fault.
-            SessionEndReason.PeerClosed when uplink.PeerGoAwayReason == SessionEndReason.Superseded => ConnectionEnd.Superseded(upTime),
-            SessionEndReason.PeerClosed when uplink.PeerGoAwayReason != SessionEndReason.None => ConnectionEnd.GoingAway(upTime),
+            SessionEndReason.PeerClosed when goAway == SessionEndReason.Superseded => ConnectionEnd.Superseded(upTime),
+            SessionEndReason.PeerClosed when goAway != SessionEndReason.None => ConnectionEnd.GoingAway(upTime),
             SessionEndReason.Revoked => ConnectionEnd.RejectedPermanently(new Rejection(RejectionReason.Unauthorized, nameof(SessionEndReason.Revoked), end.Text)),
             SessionEndReason.Superseded => ConnectionEnd.Superseded(upTime),
             SessionEndReason.PeerGoingAway or SessionEndReason.Shutdown => ConnectionEnd.GoingAway(upTime),

@@ -4,11 +4,11 @@ using Tunnel2.Multiplexing.Uplinks;
 namespace Tunnel2.Multiplexing.Heartbeat;
 
 /// <summary>
-/// One timer for all uplinks of a process: it asks each once a second whether its peer is silent, dead or stalled. Thread-safe.
+/// One timer for all uplinks of a process: it asks each four times a second whether its peer is silent, dead or stalled. Thread-safe.
 /// </summary>
 internal sealed class UplinkHeartbeat : IDisposable
 {
-    private static readonly TimeSpan _period = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan _period = TimeSpan.FromMilliseconds(250);
 
     private readonly ConcurrentDictionary<UplinkConnection, byte> _uplinks = new();
     private readonly ITimer _timer;

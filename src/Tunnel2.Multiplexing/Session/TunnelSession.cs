@@ -5,15 +5,41 @@ using Tunnel2.Protocol.Errors;
 namespace Tunnel2.Multiplexing.Session;
 
 /// <summary>
-/// ProxyEntry's side of a session: the uplinks of one agent's registration of one name. New streams go to the uplink with the fewest
-/// bytes outstanding. It ends when its last uplink has. Thread-safe.
+/// ProxyEntry's side of a session: the uplinks of one agent's registration of one name. They may come and go while it lives. New streams
+/// go to the uplink with the fewest bytes outstanding, and to a stalled one only when there is no other. It ends when its last uplink has.
+/// Thread-safe.
 /// </summary>
 internal sealed class TunnelSession
 {
+    /// <summary>The most uplinks a session can have.</summary>
+    public const int MaxUplinks = 16;
+
     private readonly Lock _gate = new();
+    private readonly int _maxUplinks;
     private readonly TaskCompletionSource<UplinkEnd> _completion = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private volatile UplinkConnection[] _uplinks = [];
     private UplinkEnd? _end;
+
+    /// <summary>Makes a session without uplinks.</summary>
+    /// <param name="maxUplinks">The most uplinks at once, 1 to <see cref="MaxUplinks"/>.</param>
+    public TunnelSession(int maxUplinks = MaxUplinks)
+    {
+        ArgumentOutOfRangeException.ThrowIfLessThan(maxUplinks, 1);
+        ArgumentOutOfRangeException.ThrowIfGreaterThan(maxUplinks, MaxUplinks);
+        _maxUplinks = maxUplinks;
+    }
+
+    /// <summary>Whether the session is over or about to be: it takes no further uplink.</summary>
+    public bool HasEnded
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return _end is not null;
+            }
+        }
+    }
 
     /// <summary>Why the session ended; completes when its last uplink has.</summary>
     public Task<UplinkEnd> Completion => _completion.Task;
@@ -36,24 +62,32 @@ internal sealed class TunnelSession
         }
     }
 
-    /// <summary>Adds an uplink.</summary>
-    /// <returns>False when the session has ended.</returns>
+    /// <summary>Adds an uplink and gives it the lowest free slot.</summary>
+    /// <returns>False when the session has ended or has as many uplinks as it may.</returns>
     public bool TryAdd(UplinkConnection uplink)
     {
         lock (_gate)
         {
-            if (_end is not null)
+            if (_end is not null || _uplinks.Length == _maxUplinks)
             {
                 return false;
             }
 
+            var slot = 0;
+            while (_uplinks.Any(other => other.Slot == slot))
+            {
+                slot++;
+            }
+
+            uplink.Slot = slot;
             _uplinks = [.. _uplinks, uplink];
             return true;
         }
     }
 
     /// <summary>Removes an uplink that ended; the session ends with its last.</summary>
-    public void Remove(UplinkConnection uplink, UplinkEnd end)
+    /// <returns>Whether it was the last.</returns>
+    public bool Remove(UplinkConnection uplink, UplinkEnd end)
     {
         bool last;
         lock (_gate)
@@ -70,30 +104,53 @@ internal sealed class TunnelSession
         {
             _completion.TrySetResult(_end!);
         }
+
+        return last;
     }
 
     /// <summary>Opens a stream on the uplink with the fewest outstanding bytes.</summary>
+    /// <param name="except">An uplink that has just refused or lost the stream, or null.</param>
     /// <returns>Null when no uplink takes one.</returns>
-    public TunnelStream? TryOpenStream()
+    public TunnelStream? TryOpenStream(UplinkConnection? except = null)
     {
         var uplinks = _uplinks;
         if (uplinks.Length == 1)
         {
-            return uplinks[0].TryOpenStream();
+            return uplinks[0] == except ? null : uplinks[0].TryOpenStream();
         }
 
-        UplinkConnection? best = null;
-        var fewest = long.MaxValue;
+        var best = FindBest(uplinks, except);
+        if (best?.TryOpenStream() is { } stream)
+        {
+            return stream;
+        }
+
+        // It is full, or has ended since: any other will do.
         foreach (var uplink in uplinks)
         {
-            if (uplink.IsOpenForStreams && uplink.Writer.OutstandingBytes is var outstanding && outstanding < fewest)
+            if (uplink != best && uplink != except && uplink.TryOpenStream() is { } other)
             {
-                best = uplink;
-                fewest = outstanding;
+                return other;
             }
         }
 
-        return best?.TryOpenStream();
+        return null;
+    }
+
+    /// <summary>
+    /// An uplink was found to be stalled: where another one works, the streams of which nothing has been sent yet are taken back, so that
+    /// their owners can try there.
+    /// </summary>
+    public void OnStalled(UplinkConnection uplink)
+    {
+        foreach (var other in _uplinks)
+        {
+            if (other != uplink && other.IsOpenForStreams && !other.IsStalled(other.Settings.TimeProvider.GetTimestamp()))
+            {
+                uplink.WithdrawUnsent();
+                return;
+            }
+        }
     }
 
     /// <summary>Ends the session and every uplink of it; the first cause wins.</summary>
@@ -116,5 +173,29 @@ internal sealed class TunnelSession
         {
             _completion.TrySetResult(_end!);
         }
+    }
+
+    private static UplinkConnection? FindBest(UplinkConnection[] uplinks, UplinkConnection? except)
+    {
+        UplinkConnection? best = null;
+        UplinkLoad lowest = default;
+        long now = 0;
+        foreach (var uplink in uplinks)
+        {
+            if (!uplink.IsOpenForStreams || uplink == except)
+            {
+                continue;
+            }
+
+            now = now == 0 ? uplink.Settings.TimeProvider.GetTimestamp() : now;
+            var load = UplinkLoad.Of(uplink, now);
+            if (best is null || load.IsBelow(lowest))
+            {
+                best = uplink;
+                lowest = load;
+            }
+        }
+
+        return best;
     }
 }

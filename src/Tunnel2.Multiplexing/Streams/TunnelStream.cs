@@ -57,6 +57,26 @@ internal sealed partial class TunnelStream
     }
 
     /// <summary>
+    /// Whether the stream was cut short and the peer has certainly done nothing with it: it refused the stream, or nothing of it was ever
+    /// sent. Such a request may be tried elsewhere whatever its method (docs/protocol.md section 8).
+    /// </summary>
+    public bool IsUntouched
+    {
+        get
+        {
+            lock (_lock)
+            {
+                return _failure.Kind switch
+                {
+                    StreamFailureKind.PeerReset => _failure.Reason == StreamResetReason.Refused,
+                    StreamFailureKind.UplinkLost => !_announced,
+                    _ => false,
+                };
+            }
+        }
+    }
+
+    /// <summary>
     /// Asks to be called once, from the uplink's threads, when the peer resets the stream or the uplink is lost: for an owner that waits
     /// for something else than the stream. It may come while the owner calls <see cref="Release"/>, so it is given the id to compare.
     /// </summary>
@@ -222,6 +242,22 @@ internal sealed partial class TunnelStream
             DropQueuedSendsUnsynchronized(out _);
             completions = TakeCompletionsUnsynchronized(StreamSendStatus.UplinkLost);
             TakeResetHandlerUnsynchronized(ref completions);
+        }
+
+        Run(completions);
+    }
+
+    /// <summary>Takes the stream back when nothing of it has been sent: to its owner it is lost, to the peer it never was.</summary>
+    internal void Withdraw(SessionEndReason reason)
+    {
+        Completions completions = default;
+        lock (_lock)
+        {
+            if (!_announced && !_released && !_closed && _failure.IsNone)
+            {
+                completions = ResetUnsynchronized(new StreamFailure(StreamFailureKind.UplinkLost, UplinkReason: reason));
+                TakeResetHandlerUnsynchronized(ref completions);
+            }
         }
 
         Run(completions);

@@ -9,6 +9,9 @@ internal interface IUplinkTransport : IAsyncDisposable
     /// <summary>The peer's address, for people; never used for decisions.</summary>
     string RemoteName { get; }
 
+    /// <summary>Segments that had to be sent again so far, as the operating system counts them; 0 where it does not. May cost a system call.</summary>
+    long RetransmittedSegments => 0;
+
     /// <summary>
     /// Receives at least one byte. With an empty buffer it receives nothing and completes when there is something to receive, or when the
     /// connection ended or failed: so an idle uplink waits without holding memory. One that completes too early only costs that memory.

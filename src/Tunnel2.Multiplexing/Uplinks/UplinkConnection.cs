@@ -25,6 +25,7 @@ internal sealed class UplinkConnection
     private readonly UplinkReader _reader;
     private readonly Action<TunnelStream>? _onStream;
     private readonly Action<UplinkConnection, GoAwayPhase>? _onGoAway;
+    private readonly UplinkLiveness _liveness;
     private readonly Lock _poolGate = new();
     private readonly Stack<TunnelStream> _pool = new();
     private readonly Lock _creditGate = new();
@@ -59,6 +60,7 @@ internal sealed class UplinkConnection
         _receiveWindow = new ReceiveWindow(settings.ReceiveUplinkWindow);
         Writer = new UplinkWriter(this, transport);
         _reader = new UplinkReader(this, transport);
+        _liveness = new UplinkLiveness(settings, Writer, _reader, RoundTrip);
     }
 
     public UplinkSettings Settings { get; }
@@ -69,6 +71,14 @@ internal sealed class UplinkConnection
 
     public UplinkStatistics Statistics { get; } = new();
 
+    /// <summary>Which of its session's uplinks this is: the lowest number that was free when it came. 0 for one that is no session's.</summary>
+    public int Slot { get; internal set; }
+
+    /// <summary>Called by the heartbeat, about four times a second, for as long as the uplink is stalled. Set before the heartbeat knows the uplink.</summary>
+    public Action<UplinkConnection>? StallObserver { get; set; }
+
+    /// <summary>Segments that the connection had to send again so far; 0 where the transport cannot tell.</summary>
+    public long RetransmittedSegments => _transport.RetransmittedSegments;
     public RoundTripEstimator RoundTrip { get; }
 
     /// <summary>What the windows of this uplink's streams may grow by.</summary>
@@ -84,6 +94,13 @@ internal sealed class UplinkConnection
     public bool IsOpenForStreams => End is null && !_peerDraining && !_refusing;
 
     public int OpenStreams => Streams.Count;
+
+    /// <summary>
+    /// Whether bytes are under way and nothing says that they arrive: a send or a PING has waited for longer than
+    /// <see cref="UplinkSettings.StallAfter"/>. It may recover; it is dead only after <see cref="UplinkSettings.DeadAfter"/>.
+    /// </summary>
+    /// <param name="now">A timestamp of the settings' time provider.</param>
+    public bool IsStalled(long now) => _liveness.IsStalled(now);
 
     /// <summary>The reason in the peer's GOAWAY; None before there was one.</summary>
     public SessionEndReason PeerGoAwayReason { get; private set; }
@@ -200,7 +217,16 @@ internal sealed class UplinkConnection
     /// <summary>The second step of a drain: from now on new streams are refused.</summary>
     public void RefuseNewStreams() => _refusing = true;
 
-    /// <summary>Called about once a second: pings a silent peer, gives up a dead one.</summary>
+    /// <summary>Takes back the streams of which nothing has been sent: each fails as lost, and may be tried elsewhere.</summary>
+    public void WithdrawUnsent()
+    {
+        foreach (var stream in Streams.Snapshot())
+        {
+            stream.Withdraw(SessionEndReason.WriteStalled);
+        }
+    }
+
+    /// <summary>Called a few times a second: asks a silent peer for a sign of life, tells of a stall, gives up a dead peer.</summary>
     public void OnHeartbeat()
     {
         var time = Settings.TimeProvider;
@@ -210,8 +236,7 @@ internal sealed class UplinkConnection
             return;
         }
 
-        var silence = time.GetElapsedTime(_reader.LastInbound, now);
-        if (silence > Settings.DeadAfter)
+        if (time.GetElapsedTime(_reader.LastInbound, now) > Settings.DeadAfter)
         {
             TryEnd(new UplinkEnd(SessionEndReason.PeerSilent));
         }
@@ -219,15 +244,22 @@ internal sealed class UplinkConnection
         {
             TryEnd(new UplinkEnd(SessionEndReason.WriteStalled));
         }
-        else if (silence > Settings.PingAfter)
+        else
         {
-            Writer.SchedulePing(RoundTrip.Begin(now));
-            TrimPool();
-        }
-        else if (Settings.GrowsWindows && RoundTrip.IsStarting)
-        {
-            // While the path is quiet it tells how short it is; under load it would tell how long its queues are.
-            ProbeRoundTrip(now);
+            if (_liveness.OnHeartbeat(now))
+            {
+                TrimPool();
+            }
+            else if (Settings.GrowsWindows && RoundTrip.IsStarting)
+            {
+                // While the path is quiet it tells how short it is; under load it would tell how long its queues are.
+                ProbeRoundTrip(now);
+            }
+
+            if (StallObserver is { } observer && _liveness.IsStalled(now))
+            {
+                observer(this);
+            }
         }
     }
 

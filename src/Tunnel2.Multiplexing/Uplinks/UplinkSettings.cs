@@ -58,6 +58,15 @@ internal sealed record UplinkSettings
     /// <summary>The peer counts as dead after this much inbound silence.</summary>
     public TimeSpan DeadAfter { get; init; } = TimeSpan.FromSeconds(15);
 
+    /// <summary>
+    /// After bytes of streams were sent and nothing has arrived for this long, a PING asks for a sign of life: that is how a stall is seen
+    /// long before the peer counts as dead.
+    /// </summary>
+    public TimeSpan ProbeAfter { get; init; } = TimeSpan.FromMilliseconds(500);
+
+    /// <summary>A send or a PING without an end or an answer for this long: the uplink counts as stalled and gets no new streams.</summary>
+    public TimeSpan StallAfter { get; init; } = TimeSpan.FromSeconds(1);
+
     /// <summary>One send that makes no end for this long ends the uplink: what it cut in half can never be resumed.</summary>
     public TimeSpan SendStallLimit { get; init; } = TimeSpan.FromSeconds(60);
 

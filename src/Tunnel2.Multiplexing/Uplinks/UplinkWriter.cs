@@ -40,6 +40,8 @@ internal sealed class UplinkWriter
     private TunnelStream? _first;
     private long _sendStarted;
     private int _batchLimit = BatchSize;
+    private long _lastStreamSend;
+    private bool _streamsInBatch;
     private volatile bool _closing;
 
     public UplinkWriter(UplinkConnection uplink, IUplinkTransport transport)
@@ -75,6 +77,15 @@ internal sealed class UplinkWriter
             }
         }
     }
+
+    /// <summary>Streams that wait for a turn or for credit of the uplink. May be a moment old.</summary>
+    public int WaitingStreams => _ready.Count + StarvingStreams;
+
+    /// <summary>When frames of streams were sent last, a timestamp of the settings' time provider; 0: never.</summary>
+    public long LastStreamSend => Volatile.Read(ref _lastStreamSend);
+
+    /// <summary>Whether a send is under way.</summary>
+    public bool IsSending => Volatile.Read(ref _sendStarted) != 0;
 
     /// <summary>Queues a stream that has marked itself ready. Never under a lock: the loop may run on this thread.</summary>
     public void Schedule(TunnelStream stream) => _ready.Writer.TryWrite(stream);
@@ -239,6 +250,7 @@ internal sealed class UplinkWriter
     {
         var statistics = _uplink.Statistics;
         var length = _control.CopyTo(batch, out var frames);
+        _streamsInBatch = false;
         if (!closing)
         {
             while (length < _batchLimit && batch.Length - length >= MinimumTurnRoom)
@@ -253,6 +265,7 @@ internal sealed class UplinkWriter
                 var turn = stream.TakeTurn(batch[length..], out var written);
                 length += written;
                 frames += written > 0 ? 1 : 0;
+                _streamsInBatch |= written > 0;
                 if (turn == StreamTurn.Again)
                 {
                     _ready.Writer.TryWrite(stream);
@@ -272,7 +285,13 @@ internal sealed class UplinkWriter
     private ValueTask SendAsync(ReadOnlyMemory<byte> bytes)
     {
         _uplink.Statistics.OnFlush(bytes.Length);
-        Volatile.Write(ref _sendStarted, Math.Max(1, _uplink.Settings.TimeProvider.GetTimestamp()));
+        var now = Math.Max(1, _uplink.Settings.TimeProvider.GetTimestamp());
+        Volatile.Write(ref _sendStarted, now);
+        if (_streamsInBatch)
+        {
+            Volatile.Write(ref _lastStreamSend, now);
+        }
+
         var send = _transport.SendAsync(bytes);
         if (send.IsCompletedSuccessfully)
         {

@@ -21,7 +21,7 @@ internal static partial class ProxyEntryLog
     public static partial void SessionSuperseded(ILogger logger, string publicName, string oldSessionId, string newSessionId);
 
     [LoggerMessage(2004, LogLevel.Debug, "Uplink {UplinkIndex} of session {SessionId} joined from {RemoteEndPoint}")]
-    public static partial void UplinkJoined(ILogger logger, int uplinkIndex, string sessionId, EndPoint? remoteEndPoint);
+    public static partial void UplinkJoined(ILogger logger, int uplinkIndex, string sessionId, string remoteEndPoint);
 
     [LoggerMessage(2005, LogLevel.Debug, "Uplink connection from {RemoteEndPoint} ended before its handshake: {Reason}")]
     public static partial void HandshakeFailed(ILogger logger, string remoteEndPoint, string reason);
@@ -34,6 +34,12 @@ internal static partial class ProxyEntryLog
 
     [LoggerMessage(2008, LogLevel.Error, "An agent's connection failed by a fault of ProxyEntry")]
     public static partial void UplinkFault(ILogger logger, Exception exception);
+
+    [LoggerMessage(2009, LogLevel.Debug, "Uplink {UplinkIndex} of session {SessionId} left: {Reason}; the session goes on")]
+    public static partial void UplinkLeft(ILogger logger, int uplinkIndex, string sessionId, string reason);
+
+    [LoggerMessage(2010, LogLevel.Debug, "A further uplink from {RemoteEndPoint} refused: {Reason} ({Detail})")]
+    public static partial void JoinRefused(ILogger logger, string remoteEndPoint, string reason, string detail);
 
     [LoggerMessage(2050, LogLevel.Warning, "Uplink connection from {RemoteEndPoint} is plaintext, but this port speaks TLS")]
     public static partial void PlaintextOnTlsPort(ILogger logger, string remoteEndPoint);

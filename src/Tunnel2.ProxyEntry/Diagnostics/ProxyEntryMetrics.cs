@@ -30,6 +30,7 @@ internal sealed class ProxyEntryMetrics
 
     private readonly Counter<long> _requests;
     private readonly Counter<long> _errors;
+    private readonly Counter<long> _moved;
     private readonly Histogram<double> _duration;
     private readonly UpDownCounter<long> _activeStreams;
     private readonly UpDownCounter<long> _parkedNow;
@@ -46,6 +47,8 @@ internal sealed class ProxyEntryMetrics
         var meter = factory.Create(MeterName);
         _requests = meter.CreateCounter<long>("tunnel2.entry.requests", "{request}", "Visitors' requests that ended.");
         _errors = meter.CreateCounter<long>("tunnel2.entry.errors", "{request}", "Requests that ProxyEntry answered with an error of its own.");
+        _moved = meter.CreateCounter<long>(
+            "tunnel2.entry.requests.moved", "{request}", "Requests taken to another stream because nothing had been done with them on the first.");
         _duration = meter.CreateHistogram(
             "tunnel2.entry.request.duration", "s", "From a request's head to the end of its response.", advice: _requestBuckets);
         _activeStreams = meter.CreateUpDownCounter<long>("tunnel2.entry.streams.active", "{stream}", "Exchanges and upgraded connections that are open.");
@@ -103,6 +106,10 @@ internal sealed class ProxyEntryMetrics
             _errors.Add(1, new("error.type", info.Code), new("leg", info.LegName));
         }
     }
+
+    /// <summary>A request goes to another stream.</summary>
+    /// <param name="reason"><c>refused</c> or <c>uplink_lost</c>.</param>
+    public void RequestMoved(string reason) => _moved.Add(1, new KeyValuePair<string, object?>("error.type", reason));
 
     /// <summary>Body bytes came from a visitor.</summary>
     public void BytesReceived(long bytes) => _received.Add(bytes);

@@ -23,6 +23,7 @@ internal sealed class ForwardedRequest
     private int _phase;
     private long _startedAt;
     private long _headAt;
+    private bool _bodyUnwanted;
 
     /// <summary>Neighbours in the watchdog's list; its lock guards them.</summary>
     public ForwardedRequest? Next { get; set; }
@@ -82,6 +83,24 @@ internal sealed class ForwardedRequest
     /// <summary>Whose connection is to be cut with the request, because somebody waits for nothing but the visitor.</summary>
     public VisitorExchange? CutWith { get; set; }
 
+    /// <summary>
+    /// Whether nobody wants the rest of the request's body any more: the exchange on its stream is over. Set before the pump is woken.
+    /// </summary>
+    public bool IsBodyUnwanted
+    {
+        get => Volatile.Read(ref _bodyUnwanted);
+        set => Volatile.Write(ref _bodyUnwanted, value);
+    }
+
+    /// <summary>Whether bytes of the request's body have left the visitor's pipe for good, so that another stream could not have them.</summary>
+    public bool IsBodyTaken { get; set; }
+
+    /// <summary>Whether the visitor was told to go on with its body; once is enough.</summary>
+    public bool HasContinued { get; set; }
+
+    /// <summary>Bytes at the start of the visitor's pipe that were sent and are kept there in case the stream is refused.</summary>
+    public long KeptBody { get; set; }
+
     /// <summary>What ProxyEntry itself cut the request for, or null.</summary>
     public ProxyError? CutBy
     {
@@ -121,6 +140,10 @@ internal sealed class ForwardedRequest
         UplinkIndex = -1;
         _startedAt = Stopwatch.GetTimestamp();
         _headAt = 0;
+        IsBodyUnwanted = false;
+        IsBodyTaken = false;
+        HasContinued = false;
+        KeptBody = 0;
         Continue = null;
         CutWith = null;
         Touch();
@@ -130,6 +153,17 @@ internal sealed class ForwardedRequest
             _id = default;
             _cutBy = null;
         }
+    }
+
+    /// <summary>The request goes to another stream, from its beginning.</summary>
+    public void BeginAgain()
+    {
+        Phase = ForwardPhase.Idle;
+        BytesReceived = 0;
+        Continue = null;
+        IsBodyUnwanted = false;
+        KeptBody = 0;
+        Touch();
     }
 
     /// <summary>Something moved.</summary>
@@ -156,7 +190,7 @@ internal sealed class ForwardedRequest
     {
         Session = session;
         SessionLeaving = session.Leaving;
-        UplinkIndex = FindUplink(stream);
+        UplinkIndex = stream.Uplink.Slot;
         lock (_gate)
         {
             _stream = stream;
@@ -200,20 +234,6 @@ internal sealed class ForwardedRequest
         // Outside the gate: whoever waits on the stream may continue right here.
         stream?.ResetIf(id, reason, detail);
         exchange?.Abort();
-    }
-
-    private int FindUplink(TunnelStream stream)
-    {
-        var uplinks = Session?.Tunnel.Uplinks;
-        for (var i = 0; i < uplinks?.Count; i++)
-        {
-            if (ReferenceEquals(uplinks[i], stream.Uplink))
-            {
-                return i;
-            }
-        }
-
-        return -1;
     }
 }
 

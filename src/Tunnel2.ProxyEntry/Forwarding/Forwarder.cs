@@ -1,5 +1,6 @@
 using System.Runtime.CompilerServices;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
@@ -20,6 +21,9 @@ internal sealed class Forwarder : IForwarder
 {
     private const int RequestBlockGuess = 2 * 1024;
     private const int RetryAfterSeconds = 5;
+
+    /// <summary>On how many streams a request is tried in all, while none of them did anything with it.</summary>
+    private const int MaxTries = 4;
 
     private readonly PatientOpener _opener;
     private readonly ResponsePump _responses;
@@ -83,46 +87,68 @@ internal sealed class Forwarder : IForwarder
         request.Session = null;
     }
 
-    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
-    private async ValueTask<RequestOutcome> RouteAsync(VisitorExchange exchange, ForwardedRequest request)
+    private ValueTask<RequestOutcome> RouteAsync(VisitorExchange exchange, ForwardedRequest request)
     {
-        if (exchange.Fault is { } fault)
-        {
-            return await FailAsync(exchange, request, fault, exchange.Authority).ConfigureAwait(false);
-        }
+        return exchange.Fault is { } fault ? FailAsync(exchange, request, fault, exchange.Authority) : TryStreamsAsync(exchange, request);
+    }
 
-        var opened = _opener.TryOpen(exchange);
-        if (opened.Error == ProxyError.AgentOffline)
+    /// <summary>
+    /// Takes the request to one stream, and to another one when nothing was done with it on the first: refused, or lost before a byte of it
+    /// was sent (docs/protocol.md section 8). The visitor does not notice.
+    /// </summary>
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private async ValueTask<RequestOutcome> TryStreamsAsync(VisitorExchange exchange, ForwardedRequest request)
+    {
+        UplinkConnection? left = null;
+        StreamFailure failure = default;
+        for (var tries = 1; ; tries++)
         {
-            opened = await _opener.WaitAsync(exchange, opened).ConfigureAwait(false);
-        }
+            var opened = _opener.TryOpen(exchange, except: left);
+            if (opened.Error == ProxyError.AgentOffline)
+            {
+                opened = await _opener.WaitAsync(exchange, opened).ConfigureAwait(false);
+            }
 
-        request.Session = opened.Session;
-        if (opened.Error is { } refused)
-        {
-            return await FailAsync(exchange, request, refused, opened.Session?.Name ?? exchange.Authority).ConfigureAwait(false);
-        }
+            request.Session = opened.Session;
+            if (opened.Error is { } refused)
+            {
+                var error = failure.IsNone || refused == ProxyError.Draining ? refused : failure.ToProxyError();
+                return await FailAsync(exchange, request, error, opened.Session?.Name ?? exchange.Authority).ConfigureAwait(false);
+            }
 
-        var (_, session, stream) = opened;
-        request.Attach(stream!, session!);
-        request.Trace.Attach(session!, stream!, new VisitorFacts(exchange.Method, exchange.Target));
-        _metrics.StreamStarted();
-        _watchdog.Add(request);
-        try
-        {
-            return await ForwardAsync(exchange, request, stream!, session!).ConfigureAwait(false);
-        }
-        finally
-        {
-            _watchdog.Remove(request);
-            request.Detach();
-            stream!.Release();
-            _metrics.StreamEnded();
+            var (_, session, stream) = opened;
+            request.Attach(stream!, session!);
+            request.Trace.Attach(session!, stream!, new VisitorFacts(exchange.Method, exchange.Target));
+            _metrics.StreamStarted();
+            _watchdog.Add(request);
+            try
+            {
+                var outcome = await ForwardAsync(exchange, request, stream!, session!, mayTryAgain: tries < MaxTries).ConfigureAwait(false);
+                if (outcome is { } final)
+                {
+                    RequestBodyPump.DropKept(exchange, request);
+                    return final;
+                }
+
+                left = stream!.Uplink;
+                failure = stream.Failure;
+                _metrics.RequestMoved(failure.Kind == StreamFailureKind.PeerReset ? "refused" : "uplink_lost");
+                request.BeginAgain();
+            }
+            finally
+            {
+                _watchdog.Remove(request);
+                request.Detach();
+                stream!.Release();
+                _metrics.StreamEnded();
+            }
         }
     }
 
+    /// <returns>Null when nothing was done with the request, so that it may be tried on another stream.</returns>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
-    private async ValueTask<RequestOutcome> ForwardAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession session)
+    private async ValueTask<RequestOutcome?> ForwardAsync(
+        VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession session, bool mayTryAgain)
     {
         var hasMore = exchange.HasBody || exchange.IsUpgrade;
         if (!TrySendHead(exchange, stream, end: !hasMore))
@@ -137,7 +163,7 @@ internal sealed class Forwarder : IForwarder
         ValueTask? requestPump = null;
         if (exchange.HasBody && !exchange.IsUpgrade)
         {
-            request.Continue = exchange.ExpectsContinue ? new ContinueTurn() : null;
+            request.Continue = exchange.ExpectsContinue && !request.HasContinued ? new ContinueTurn() : null;
             requestPump = RequestBodyPump.RunAsync(exchange, request, stream, _timeProvider).Preserve();
         }
 
@@ -149,6 +175,7 @@ internal sealed class Forwarder : IForwarder
         catch when (requestPump is { IsCompleted: false })
         {
             // A fault of ours: the stream is released all the same, and only once the pump has left it.
+            request.IsBodyUnwanted = true;
             exchange.RequestBody.CancelPendingRead();
             stream.Reset(StreamResetReason.Internal);
             request.Continue?.Release();
@@ -158,6 +185,7 @@ internal sealed class Forwarder : IForwarder
 
         if (requestPump is { } pump)
         {
+            request.IsBodyUnwanted = true;
             request.Continue?.Release();
             if (!pump.IsCompleted)
             {
@@ -167,6 +195,11 @@ internal sealed class Forwarder : IForwarder
             }
 
             await pump.ConfigureAwait(false);
+        }
+
+        if (mayTryAgain && end == ResponseEnd.StreamFailed && request.Status == 0 && !request.IsBodyTaken && request.CutBy is null && stream.IsUntouched)
+        {
+            return null;
         }
 
         return end switch

@@ -14,6 +14,11 @@ internal static class RequestBodyPump
     /// <summary>A visitor that expects a 100 gets it after this long, when the backend does not care to answer: as any client would go on.</summary>
     private static readonly TimeSpan _continueAnyway = TimeSpan.FromSeconds(1);
 
+    /// <summary>
+    /// The first bytes of a body stay in the visitor's pipe until the response begins: should the stream be refused, another one gets them.
+    /// </summary>
+    private const int KeepLimit = 16 * 1024;
+
     /// <summary>Runs until the body has ended, failed or is not wanted any more. Never throws.</summary>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
     public static async ValueTask RunAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, TimeProvider timeProvider)
@@ -23,11 +28,13 @@ internal static class RequestBodyPump
             if (request.Continue is { } turn)
             {
                 await Task.WhenAny(turn.MayRead, Task.Delay(_continueAnyway, timeProvider)).ConfigureAwait(false);
-                if (!await turn.TryContinueAsync(exchange).ConfigureAwait(false))
+                if (request.IsBodyUnwanted || !await turn.TryContinueAsync(exchange).ConfigureAwait(false))
                 {
-                    // The final answer came first: the body is not wanted.
+                    // The final answer came first, or the stream has failed: the body is not wanted.
                     return;
                 }
+
+                request.HasContinued = true;
             }
 
             await CopyAsync(exchange, request, stream).ConfigureAwait(false);
@@ -50,23 +57,43 @@ internal static class RequestBodyPump
     private static async ValueTask CopyAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
     {
         var body = exchange.RequestBody;
+        long kept = 0; // bytes at the start of the pipe that have been sent already
         while (true)
         {
             var read = await body.ReadAsync().ConfigureAwait(false);
+            var buffer = read.Buffer;
             if (read.IsCanceled)
             {
-                // Handed back unread: the front still has to drain the body.
-                body.AdvanceTo(read.Buffer.Start);
-                return;
+                // Handed back unread: the front still has to drain the body. A cancellation that was meant for an earlier stream of the
+                // request is passed over.
+                body.AdvanceTo(buffer.Start);
+                if (request.IsBodyUnwanted)
+                {
+                    return;
+                }
+
+                continue;
             }
 
             request.Touch();
-            var buffer = read.Buffer;
             var hasTrailers = read.IsCompleted && exchange.HasRequestTrailers;
-            var status = await WriteAsync(stream, buffer, read.IsCompleted && !hasTrailers).ConfigureAwait(false);
-            request.BytesReceived += buffer.Length;
-            body.AdvanceTo(buffer.End);
+            var status = await WriteAsync(stream, buffer.Slice(kept), read.IsCompleted && !hasTrailers).ConfigureAwait(false);
+            request.BytesReceived += buffer.Length - kept;
             request.Touch();
+            if (!request.IsBodyTaken && (status != StreamSendStatus.Sent || (buffer.Length <= KeepLimit && request.Status == 0)))
+            {
+                kept = buffer.Length;
+                request.KeptBody = kept;
+                body.AdvanceTo(buffer.Start, buffer.End);
+            }
+            else
+            {
+                request.IsBodyTaken = true;
+                kept = 0;
+                request.KeptBody = 0;
+                body.AdvanceTo(buffer.End);
+            }
+
             if (status != StreamSendStatus.Sent)
             {
                 return;
@@ -82,6 +109,27 @@ internal static class RequestBodyPump
                 request.RequestSent();
                 return;
             }
+        }
+    }
+
+    /// <summary>The exchange is over, and with it the need for what was kept of its body. Never throws.</summary>
+    public static void DropKept(VisitorExchange exchange, ForwardedRequest request)
+    {
+        if (request.KeptBody == 0)
+        {
+            return;
+        }
+
+        try
+        {
+            if (exchange.RequestBody.TryRead(out var read))
+            {
+                exchange.RequestBody.AdvanceTo(read.Buffer.GetPosition(Math.Min(request.KeptBody, read.Buffer.Length)));
+            }
+        }
+        catch (Exception)
+        {
+            // The visitor has left, and its body with it.
         }
     }
 

@@ -40,6 +40,9 @@ internal static class CoreServices
         services.AddSingleton<UplinkRejection>();
         services.AddSingleton<SessionRevocation>();
         services.AddSingleton<AgentAdmission>();
+        services.AddSingleton<UplinkMetrics>();
+        services.AddSingleton<SessionJoins>();
+        services.AddSingleton<SessionUplinks>();
         services.AddSingleton<UplinkAcceptor>();
         services.AddSingleton<LivePlane>();
         services.AddSingleton<LiveEndpoint>();

@@ -78,15 +78,7 @@ internal sealed class RequestTrace
         StreamId = stream.Id.Value;
         Method = visitor.Method;
         Target = visitor.Target;
-        var uplinks = session.Tunnel.Uplinks;
-        for (var i = 0; i < uplinks.Count; i++)
-        {
-            if (uplinks[i] == stream.Uplink)
-            {
-                UplinkId = (ushort)i;
-                break;
-            }
-        }
+        UplinkId = (ushort)stream.Uplink.Slot;
     }
 
     public void MarkHeadSent() => HeadSent = _time?.GetTimestamp() ?? 0;

@@ -1,4 +1,5 @@
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Forwarding;
@@ -33,14 +34,16 @@ internal sealed class PatientOpener
     }
 
     /// <summary>Looks once, without waiting.</summary>
-    public OpenResult TryOpen(VisitorExchange exchange)
+    /// <param name="exchange">The request.</param>
+    /// <param name="except">An uplink that has just refused or lost the request, or null.</param>
+    public OpenResult TryOpen(VisitorExchange exchange, UplinkConnection? except = null)
     {
         if (exchange.Resolve(_names, out var session) is { } error)
         {
             return new OpenResult(error, null, null);
         }
 
-        if (session!.Tunnel.TryOpenStream() is { } stream)
+        if (session!.Tunnel.TryOpenStream(except) is { } stream)
         {
             return new OpenResult(null, session, stream);
         }

@@ -1,5 +1,6 @@
 using System.Diagnostics.CodeAnalysis;
 using Tunnel2.Multiplexing.Session;
+using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.ProxyEntry.Configuration;
 
 namespace Tunnel2.ProxyEntry.Sessions;
@@ -26,6 +27,15 @@ internal sealed class EntrySession
     public AgentGrant? Grant { get; init; }
 
     public required string AgentVersion { get; init; }
+
+    /// <summary>What the handshake of the first uplink settled; it holds for every uplink of the session.</summary>
+    public UplinkSettings UplinkSettings { get; init; } = new() { Role = UplinkRole.Entry };
+
+    /// <summary>The most uplinks at once.</summary>
+    public int MaxUplinks { get; init; } = 1;
+
+    /// <summary>When the session began, a timestamp of the host's time provider.</summary>
+    public long StartedAt { get; set; }
 
     /// <summary>Which process of the identity it is: a digest of the agent's instance key.</summary>
     public AgentIdentity Instance { get; init; }

@@ -1,6 +1,5 @@
 using System.Security.Cryptography;
 using Tunnel2.Multiplexing.Handshake;
-using Tunnel2.Multiplexing.Heartbeat;
 using Tunnel2.Multiplexing.Session;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol;
@@ -17,23 +16,32 @@ using Tunnel2.Transport.Tls;
 namespace Tunnel2.ProxyEntry.Uplink;
 
 /// <summary>
-/// One agent's connection from its first byte to its end: handshake, registration, the uplink's life, removal. Thread-safe.
+/// One agent's connection from its first byte to its WELCOME or REJECT: handshake, registration or joining. Thread-safe.
 /// </summary>
 internal sealed class UplinkAcceptor
 {
+    private const string SupersededText = "The same agent registered the name again.";
+
+    /// <summary>What an agent is told to wait before it tries again to add an uplink.</summary>
+    private static readonly TimeSpan _joinAgain = TimeSpan.FromSeconds(10);
+
     /// <summary>An agent that comes while we stop may try again after this: the next process may be there by then.</summary>
     private static readonly TimeSpan _drainingRetry = TimeSpan.FromMilliseconds(500);
+
+    private static readonly byte[] _noSecret = new byte[WelcomeMessage.JoinSecretLength];
 
     private readonly ProxyEntrySettings _settings;
     private readonly DrainSignal _drain;
     private readonly AgentAdmission _admission;
     private readonly ISessionDirectory _directory;
     private readonly PublicAddresses _addresses;
-    private readonly UplinkHeartbeat _heartbeat;
+    private readonly SessionJoins _joins;
+    private readonly SessionUplinks _uplinks;
     private readonly IEngine _engine;
     private readonly UplinkRejection _rejection;
     private readonly SessionRevocation _revocation;
     private readonly ProxyEntryMetrics _metrics;
+    private readonly UplinkMetrics _uplinkMetrics;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
 
@@ -42,11 +50,13 @@ internal sealed class UplinkAcceptor
         AgentAdmission admission,
         ISessionDirectory directory,
         PublicAddresses addresses,
-        UplinkHeartbeat heartbeat,
+        SessionJoins joins,
+        SessionUplinks uplinks,
         IEngine engine,
         UplinkRejection rejection,
         SessionRevocation revocation,
         ProxyEntryMetrics metrics,
+        UplinkMetrics uplinkMetrics,
         DrainSignal drain,
         TimeProvider timeProvider,
         ILogger<UplinkAcceptor> logger)
@@ -56,11 +66,13 @@ internal sealed class UplinkAcceptor
         _admission = admission;
         _directory = directory;
         _addresses = addresses;
-        _heartbeat = heartbeat;
+        _joins = joins;
+        _uplinks = uplinks;
         _engine = engine;
         _rejection = rejection;
         _revocation = revocation;
         _metrics = metrics;
+        _uplinkMetrics = uplinkMetrics;
         _timeProvider = timeProvider;
         _logger = logger;
     }
@@ -97,8 +109,7 @@ internal sealed class UplinkAcceptor
 
             if (first.Type == FrameType.Join)
             {
-                // Sessions with several uplinks are announced by a capability that WELCOME does not give yet.
-                await _rejection.SendAsync(transport, new RejectMessage(RejectCode.UnknownSession, TimeSpan.Zero, "This session takes no further uplinks.")).ConfigureAwait(false);
+                await JoinAsync(transport, first.Payload, first.Rest).ConfigureAwait(false);
                 return;
             }
 
@@ -131,9 +142,12 @@ internal sealed class UplinkAcceptor
             return;
         }
 
+        var maxUplinks = (hello.Capabilities & HandshakeCapabilities.MultipleUplinks) != 0 ? TunnelSession.MaxUplinks : 1;
         var session = new EntrySession
         {
-            Tunnel = new TunnelSession(),
+            Tunnel = new TunnelSession(maxUplinks),
+            MaxUplinks = maxUplinks,
+            UplinkSettings = CreateSettings(hello),
             SessionId = RandomNumberGenerator.GetBytes(WelcomeMessage.SessionIdLength),
             JoinSecret = RandomNumberGenerator.GetBytes(WelcomeMessage.JoinSecretLength),
             Name = admission.Name,
@@ -142,7 +156,7 @@ internal sealed class UplinkAcceptor
             AgentVersion = hello.AgentVersion,
             Instance = AgentIdentity.OfInstance(hello.InstanceKey.Span),
         };
-        var uplink = new UplinkConnection(transport, CreateSettings(hello), onGoAway: (_, _) => _ = OnGoodbyeAsync(session));
+        var uplink = CreateUplink(transport, session);
         session.Tunnel.TryAdd(uplink);
         var registration = await _directory.RegisterAsync(session, stopping).ConfigureAwait(false);
         if (registration.Status == RegistrationStatus.NameTaken)
@@ -167,32 +181,60 @@ internal sealed class UplinkAcceptor
         }
 
         _revocation.EndIfRevoked(session);
-        await ServeSessionAsync(transport, session, uplink, registration.Epoch, rest).ConfigureAwait(false);
+        _uplinks.Begin(session);
+        await _uplinks.RunAsync(transport, session, uplink, CreateWelcome(session, session.JoinSecret), rest).ConfigureAwait(false);
     }
 
-    private async Task ServeSessionAsync(IUplinkTransport transport, EntrySession session, UplinkConnection uplink, long epoch, ReadOnlyMemory<byte> rest)
+    private async Task JoinAsync(IUplinkTransport transport, ReadOnlyMemory<byte> payload, ReadOnlyMemory<byte> rest)
     {
-        var started = _timeProvider.GetTimestamp();
-        var end = new UplinkEnd(SessionEndReason.TransportFailed);
-        _metrics.SessionStarted();
-        _heartbeat.Add(uplink);
-        try
+        var error = JoinMessage.TryRead(payload.Span, out var join);
+        if (error != ProtocolError.None)
         {
-            // A request may find the session from here on: what it sends waits behind the welcome, because the writer starts after it.
-            await transport.SendAsync(CreateWelcome(session, epoch).ToFrame()).ConfigureAwait(false);
-            ProxyEntryLog.AgentConnected(_logger, session.Identity.ToString(), transport.RemoteName, _addresses.Main(session.Name), session.DisplayId, session.AgentVersion);
-            end = await uplink.RunAsync(rest).ConfigureAwait(false);
+            await RefuseJoinAsync(transport, RejectCode.Malformed, TimeSpan.Zero, error.ToString()).ConfigureAwait(false);
         }
-        finally
+        else if (join!.Version != ProtocolVersion.V1)
         {
-            uplink.TryEnd(end);
-            _heartbeat.Remove(uplink);
-            await _directory.UnregisterAsync(session.Name, epoch, CancellationToken.None).ConfigureAwait(false);
-            session.Tunnel.Remove(uplink, end);
-            var duration = _timeProvider.GetElapsedTime(started);
-            _metrics.SessionEnded(duration, end.Reason.ToString());
-            ProxyEntryLog.AgentDisconnected(_logger, session.Identity.ToString(), _addresses.Main(session.Name), duration, end.ToString(), session.DisplayId);
+            await RefuseJoinAsync(transport, RejectCode.VersionNotSupported, TimeSpan.Zero, "A further uplink speaks its session's version.").ConfigureAwait(false);
         }
+        else if (_drain.IsDraining)
+        {
+            await RefuseJoinAsync(transport, RejectCode.GoingAway, _joinAgain, "The server is stopping.").ConfigureAwait(false);
+        }
+        else if (_joins.Find(join) is not { } session || session.Leaving.IsCancellationRequested)
+        {
+            await RefuseJoinAsync(transport, RejectCode.UnknownSession, TimeSpan.Zero, "The session is unknown or the proof is wrong.").ConfigureAwait(false);
+        }
+        else
+        {
+            var uplink = CreateUplink(transport, session);
+            if (session.Tunnel.TryAdd(uplink))
+            {
+                if (session.Leaving.IsCancellationRequested)
+                {
+                    // It began to leave meanwhile, and may have told its uplinks before this one was among them.
+                    uplink.Drain(SessionEndReason.Superseded, SupersededText);
+                }
+
+                // The secret has crossed the wire once; that is enough.
+                await _uplinks.RunAsync(transport, session, uplink, CreateWelcome(session, _noSecret), rest).ConfigureAwait(false);
+            }
+            else if (session.Tunnel.HasEnded)
+            {
+                await RefuseJoinAsync(transport, RejectCode.UnknownSession, TimeSpan.Zero, "The session is over.").ConfigureAwait(false);
+            }
+            else
+            {
+                await RefuseJoinAsync(transport, RejectCode.Overloaded, _joinAgain, "The session has as many uplinks as it may.").ConfigureAwait(false);
+            }
+        }
+    }
+
+    /// <summary>Not a warning: anybody can send JOINs, and they harm nobody.</summary>
+    private async Task RefuseJoinAsync(IUplinkTransport transport, RejectCode code, TimeSpan retryAfter, string text)
+    {
+        ProxyEntryLog.JoinRefused(_logger, transport.RemoteName, code.ToString(), text);
+        _uplinkMetrics.JoinRefused(code.ToString());
+        await _rejection.SendQuietlyAsync(transport, new RejectMessage(code, retryAfter, text)).ConfigureAwait(false);
     }
 
     /// <summary>
@@ -201,17 +243,16 @@ internal sealed class UplinkAcceptor
     /// </summary>
     private static void Supersede(EntrySession older, EntrySession successor)
     {
-        const string Text = "The same agent registered the name again.";
         older.MarkLeaving();
         if (older.Instance == successor.Instance)
         {
-            older.Tunnel.End(SessionEndReason.Superseded, Text);
+            older.Tunnel.End(SessionEndReason.Superseded, SupersededText);
             return;
         }
 
         foreach (var uplink in older.Tunnel.Uplinks)
         {
-            uplink.Drain(SessionEndReason.Superseded, Text);
+            uplink.Drain(SessionEndReason.Superseded, SupersededText);
         }
     }
 
@@ -230,6 +271,9 @@ internal sealed class UplinkAcceptor
         session.MarkLeaving();
     }
 
+    private UplinkConnection CreateUplink(IUplinkTransport transport, EntrySession session) =>
+        new(transport, session.UplinkSettings, onGoAway: (_, _) => _ = OnGoodbyeAsync(session));
+
     private UplinkSettings CreateSettings(HelloMessage hello) => _engine.Apply(new UplinkSettings
     {
         Role = UplinkRole.Entry,
@@ -239,11 +283,13 @@ internal sealed class UplinkAcceptor
         TimeProvider = _timeProvider,
     });
 
-    private WelcomeMessage CreateWelcome(EntrySession session, long epoch) => new()
+    private WelcomeMessage CreateWelcome(EntrySession session, ReadOnlyMemory<byte> joinSecret) => new()
     {
+        Capabilities = session.MaxUplinks > 1 ? HandshakeCapabilities.MultipleUplinks : HandshakeCapabilities.None,
         SessionId = session.SessionId,
-        JoinSecret = session.JoinSecret,
-        Epoch = (ulong)epoch,
+        JoinSecret = joinSecret,
+        Epoch = (ulong)session.Epoch,
+        MaxUplinks = (byte)session.MaxUplinks,
         Name = session.Name,
         PublicUrls = _addresses.All(session.Name),
         BackendConnectTimeout = _settings.BackendConnectTimeout,

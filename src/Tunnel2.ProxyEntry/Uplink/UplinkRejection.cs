@@ -24,6 +24,13 @@ internal sealed class UplinkRejection
     {
         ProxyEntryLog.AgentRejected(_logger, transport.RemoteName, reject.Code.ToString(), reject.Text);
         _metrics.SessionRejected(reject.Code.ToString());
+        await SendQuietlyAsync(transport, reject).ConfigureAwait(false);
+    }
+
+    /// <summary>The same without a word in log and metrics: those are the caller's.</summary>
+    /// <exception cref="IOException">The connection failed.</exception>
+    public async Task SendQuietlyAsync(IUplinkTransport transport, RejectMessage reject)
+    {
         await transport.SendAsync(reject.ToFrame()).ConfigureAwait(false);
         transport.ShutdownSend();
 

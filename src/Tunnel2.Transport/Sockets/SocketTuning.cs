@@ -8,6 +8,10 @@ internal static class SocketTuning
     private const int LinuxIpProtoTcp = 6;
     private const int LinuxTcpNotSentLowAt = 25;
     private const int LinuxTcpUserTimeout = 18;
+    private const int LinuxTcpInfo = 11;
+
+    /// <summary>Where <c>tcpi_total_retrans</c> stands in the kernel's <c>struct tcp_info</c>, which only ever grows at its end.</summary>
+    private const int TotalRetransmitsOffset = 100;
 
     /// <summary>
     /// What the kernel may hold unsent. More only means that frames have left the fair scheduler's hands too early.
@@ -38,6 +42,25 @@ internal static class SocketTuning
         catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
         {
             return "unknown";
+        }
+    }
+
+    /// <summary>Segments that the kernel sent again on a connection so far; 0 where it does not tell.</summary>
+    public static long ReadRetransmittedSegments(Socket socket)
+    {
+        if (!OperatingSystem.IsLinux())
+        {
+            return 0;
+        }
+
+        try
+        {
+            Span<byte> info = stackalloc byte[TotalRetransmitsOffset + sizeof(uint)];
+            return socket.GetRawSocketOption(LinuxIpProtoTcp, LinuxTcpInfo, info) == info.Length ? BitConverter.ToUInt32(info[TotalRetransmitsOffset..]) : 0;
+        }
+        catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
+        {
+            return 0;
         }
     }
 

@@ -31,6 +31,9 @@ internal sealed class SocketUplinkTransport : IUplinkTransport
     public string RemoteName { get; } = "";
 
     /// <inheritdoc/>
+    public long RetransmittedSegments => SocketTuning.ReadRetransmittedSegments(_socket);
+
+    /// <inheritdoc/>
     public ValueTask<int> ReceiveAsync(Memory<byte> buffer)
     {
         _receive.SetBuffer(buffer);

@@ -2,6 +2,7 @@ using System.Net;
 using System.Net.Sockets;
 using System.Security.Cryptography;
 using System.Text;
+using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Handshake;
@@ -33,6 +34,16 @@ internal sealed record ReceivedFrame(FrameHeader Header, byte[] Payload)
         {
             Assert.Equal(FrameType.Rst, Type);
             return (ControlFrames.ReadRst(Payload, out var detail), detail);
+        }
+    }
+
+    public WelcomeMessage Welcome
+    {
+        get
+        {
+            Assert.Equal(FrameType.Welcome, Type);
+            Assert.Equal(ProtocolError.None, WelcomeMessage.TryRead(Payload, out var welcome));
+            return welcome!;
         }
     }
 
@@ -100,6 +111,38 @@ internal sealed class RawUplink : IAsyncDisposable
         await uplink.SendAsync(Hello(name, instanceKey).ToFrame());
         var answer = await uplink.ReadAsync();
         Assert.Equal(FrameType.Welcome, answer?.Type);
+        return uplink;
+    }
+
+    /// <summary>Connects as an agent whose session may have several uplinks, and gives what the entry welcomed it with.</summary>
+    public static async Task<(RawUplink Uplink, WelcomeMessage Welcome)> ConnectForSeveralAsync(
+        IPEndPoint entry, string name = "web", ReadOnlyMemory<byte> instanceKey = default, int window = ProtocolLimits.DefaultUplinkWindow)
+    {
+        var uplink = await ConnectAsync(entry);
+        var hello = Hello(name, instanceKey) with
+        {
+            Capabilities = HandshakeCapabilities.MultipleUplinks,
+            StreamWindow = window,
+            UplinkWindow = window,
+        };
+        await uplink.SendAsync(hello.ToFrame());
+        return (uplink, (await uplink.ReadAsync())!.Welcome);
+    }
+
+    /// <summary>Connects and says JOIN.</summary>
+    /// <returns>The uplink, whose answer was not read yet.</returns>
+    public static async Task<RawUplink> JoinAsync(IPEndPoint entry, JoinMessage join)
+    {
+        var uplink = await ConnectAsync(entry);
+        await uplink.SendAsync(join.ToFrame());
+        return uplink;
+    }
+
+    /// <summary>Adds an uplink to a session.</summary>
+    public static async Task<RawUplink> JoinAsync(IPEndPoint entry, WelcomeMessage welcome, ulong counter = 1)
+    {
+        var uplink = await JoinAsync(entry, JoinMessage.Create(welcome.SessionId, welcome.JoinSecret.Span, counter));
+        Assert.NotNull((await uplink.ReadAsync())!.Welcome);
         return uplink;
     }
 

@@ -10,18 +10,20 @@ namespace Tunnel2.FunctionalTests.Harness;
 /// </summary>
 internal sealed class TunnelFixture : IAsyncDisposable
 {
-    /// <summary>No exchange of a test takes this long: a visitor that waits longer fails the test instead of hanging it.</summary>
-    private static readonly TimeSpan _patience = TimeSpan.FromSeconds(25);
-
     private readonly List<IDisposable> _visitors = [];
     private readonly CancellationTokenSource _outOfPatience = new();
+
+    /// <summary>No exchange of a test takes this long: a visitor that waits longer fails the test instead of hanging it.</summary>
+    private readonly TimeSpan _patience;
+
     private readonly TestBackendServer? _backend;
     private readonly RawTcpServer? _rawBackend;
     private readonly CuttingProxy? _link;
     private bool _isUp = true;
 
-    private TunnelFixture(EntryFixture entry, AgentFixture agent, CuttingProxy? link, TestBackendServer? backend, RawTcpServer? rawBackend)
+    private TunnelFixture(EntryFixture entry, AgentFixture agent, CuttingProxy? link, TestBackendServer? backend, RawTcpServer? rawBackend, TimeSpan patience)
     {
+        _patience = patience;
         Entry = entry;
         Agent = agent;
         _link = link;
@@ -68,15 +70,15 @@ internal sealed class TunnelFixture : IAsyncDisposable
         await using var entry = await EntryFixture.StartAsync(setup.EntryTime, setup.Settings);
         await using var link = setup.CanBeCut ? CuttingProxy.Start(entry.Uplink) : null;
         var options = setup.Agent(AgentFixture.Options(link?.Port ?? entry.Uplink.Port, backendPort));
-        await using var agent = await AgentFixture.StartReadyAsync(options, new AgentEventLog { WantsRequests = setup.WantsRequests });
-        await using var tunnel = new TunnelFixture(entry, agent, link, backend, rawBackend);
+        await using var agent = await AgentFixture.StartReadyAsync(options, new AgentEventLog { WantsRequests = setup.WantsRequests }, setup.AgentTime);
+        await using var tunnel = new TunnelFixture(entry, agent, link, backend, rawBackend, setup.Patience);
         try
         {
             await test(tunnel);
         }
         catch (Exception exception) when (tunnel._outOfPatience.IsCancellationRequested)
         {
-            throw new TimeoutException($"A visitor waited for more than {_patience.TotalSeconds} s.", exception);
+            throw new TimeoutException($"A visitor waited for more than {setup.Patience.TotalSeconds} s.", exception);
         }
 
         await tunnel.VerifyAsync();

@@ -19,4 +19,10 @@ internal sealed record TunnelSetup
 
     /// <summary>Whether the agent tells of every request.</summary>
     public bool WantsRequests { get; init; }
+
+    /// <summary>The agent's clock.</summary>
+    public TimeProvider? AgentTime { get; init; }
+
+    /// <summary>How long the test's visitors wait in all.</summary>
+    public TimeSpan Patience { get; init; } = TimeSpan.FromSeconds(25);
 }

@@ -67,7 +67,7 @@ public class UplinkHeartbeatTests
         var time = new ManualTimeProvider();
         using var heartbeat = new UplinkHeartbeat(time);
         var peer = Make(engine, time, heartbeat);
-        time.Advance(TimeSpan.FromSeconds(6));
+        time.Advance(TimeSpan.FromMilliseconds(5250));
         var ping = await peer.ReadAsync();
         await peer.SendAsync(Frame.Ping(12345, ack: true));
         await peer.SyncAsync();

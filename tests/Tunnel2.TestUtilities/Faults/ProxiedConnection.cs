@@ -11,6 +11,7 @@ public sealed class ProxiedConnection
     private readonly Socket _target;
     private readonly RelayPump _toTarget;
     private readonly RelayPump _toClient;
+    private readonly RelayLink _own = new();
     private readonly CancellationTokenSource _stop = new();
     private int _isCut;
 
@@ -19,8 +20,8 @@ public sealed class ProxiedConnection
         Number = number;
         _client = client;
         _target = target;
-        _toTarget = new RelayPump(client, target, toTarget, $"to the target on connection {number}");
-        _toClient = new RelayPump(target, client, toClient, $"to the client on connection {number}");
+        _toTarget = new RelayPump(client, target, toTarget, _own, $"to the target on connection {number}");
+        _toClient = new RelayPump(target, client, toClient, _own, $"to the client on connection {number}");
     }
 
     /// <summary>Its place in the order in which connections were accepted, from 1.</summary>
@@ -34,6 +35,15 @@ public sealed class ProxiedConnection
 
     /// <summary>Set when both sockets are closed.</summary>
     public WaitSignal Closed { get; } = new("the proxied connection is closed");
+
+    /// <summary>Stops reading on this connection, in both directions; nothing is lost.</summary>
+    public void Pause() => _own.Change(static settings => settings with { IsPaused = true });
+
+    /// <summary>Ends <see cref="Pause"/>.</summary>
+    public void Resume() => _own.Change(static settings => settings with { IsPaused = false });
+
+    /// <summary>Swallows everything on this connection, ends of streams too; both sides believe that all is well. For good.</summary>
+    public void BlackHole() => _own.Change(static settings => settings with { IsBlackHole = true });
 
     /// <summary>
     /// Cuts it. With <see cref="CutMode.Fin"/> the sockets stay open to swallow what still comes (closing them then would send a reset)

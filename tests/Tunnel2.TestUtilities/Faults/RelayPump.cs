@@ -25,6 +25,7 @@ internal sealed class RelayPump
     private readonly Socket _from;
     private readonly Socket _to;
     private readonly RelayLink _link;
+    private readonly RelayLink _own;
     private readonly Pipe _queue = new(new PipeOptions(
         pauseWriterThreshold: QueueLimit, resumeWriterThreshold: QueueLimit / 2, minimumSegmentSize: ReadLength,
         useSynchronizationContext: false));
@@ -36,11 +37,17 @@ internal sealed class RelayPump
     private long _freeTimestamp;
     private volatile bool _isDiscarding;
 
-    public RelayPump(Socket from, Socket to, RelayLink link, string name)
+    /// <param name="from">Where bytes come from.</param>
+    /// <param name="to">Where they go.</param>
+    /// <param name="link">What holds for this direction of all connections.</param>
+    /// <param name="own">What holds for this connection beside that: only pauses and black holes.</param>
+    /// <param name="name">For messages.</param>
+    public RelayPump(Socket from, Socket to, RelayLink link, RelayLink own, string name)
     {
         _from = from;
         _to = to;
         _link = link;
+        _own = own;
         _forwarded = new AsyncCounter($"bytes forwarded {name}");
     }
 
@@ -74,12 +81,12 @@ internal sealed class RelayPump
         {
             while (true)
             {
-                await _link.WaitWhilePausedAsync(cancellationToken).ConfigureAwait(false);
+                await WaitWhilePausedAsync(cancellationToken).ConfigureAwait(false);
                 var memory = _queue.Writer.GetMemory(ReadLength);
                 var count = await _from.ReceiveAsync(memory, SocketFlags.None, cancellationToken).ConfigureAwait(false);
                 // The pause may have come while the read was waiting; what it brought is held back by the sender.
                 var settings = _link.Settings;
-                if (settings.IsBlackHole || _isDiscarding)
+                if (settings.IsBlackHole || _own.Settings.IsBlackHole || _isDiscarding)
                 {
                     if (count > 0)
                     {
@@ -134,8 +141,8 @@ internal sealed class RelayPump
 
     private async ValueTask PassEndOnAsync(CancellationToken cancellationToken)
     {
-        var settings = await _link.WaitWhilePausedAsync(cancellationToken).ConfigureAwait(false);
-        if (!settings.IsBlackHole && !_isDiscarding)
+        var settings = await WaitWhilePausedAsync(cancellationToken).ConfigureAwait(false);
+        if (!settings.IsBlackHole && !_own.Settings.IsBlackHole && !_isDiscarding)
         {
             _to.Shutdown(SocketShutdown.Send);
         }
@@ -145,11 +152,11 @@ internal sealed class RelayPump
     {
         while (length > 0)
         {
-            var settings = await _link.WaitWhilePausedAsync(cancellationToken).ConfigureAwait(false);
+            var settings = await WaitWhilePausedAsync(cancellationToken).ConfigureAwait(false);
             var read = await _queue.Reader.ReadAsync(cancellationToken).ConfigureAwait(false);
             var piece = read.Buffer.First;
             piece = piece[..Math.Min(piece.Length, Math.Min(length, PieceLength(settings)))];
-            var keep = settings.IsBlackHole || _isDiscarding
+            var keep = settings.IsBlackHole || _own.Settings.IsBlackHole || _isDiscarding
                 ? 0
                 : (int)Math.Min(piece.Length, Math.Max(0, Limit - _forwarded.Value));
             if (keep > 0)
@@ -164,6 +171,19 @@ internal sealed class RelayPump
             if (_forwarded.Value >= Limit && !_isDiscarding)
             {
                 LimitReached?.Invoke();
+            }
+        }
+    }
+
+    private async ValueTask<LinkSettings> WaitWhilePausedAsync(CancellationToken cancellationToken)
+    {
+        while (true)
+        {
+            await _own.WaitWhilePausedAsync(cancellationToken).ConfigureAwait(false);
+            var settings = await _link.WaitWhilePausedAsync(cancellationToken).ConfigureAwait(false);
+            if (!_own.Settings.IsPaused)
+            {
+                return settings;
             }
         }
     }

@@ -1,0 +1,300 @@
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.Multiplexing.Heartbeat;
+using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Protocol.Errors;
+
+namespace Tunnel2.Client.Core.Session;
+
+/// <summary>
+/// The agent's side of a session: runs its uplinks, dials those that are missing while others stand, and, with <c>--uplinks auto</c>, asks
+/// <see cref="UplinkGrowth"/> how many there should be. It ends when its last uplink has. Thread-safe.
+/// </summary>
+internal sealed class UplinkPool
+{
+    /// <summary>The most uplinks that <c>auto</c> grows to.</summary>
+    public const int MaxAutomatic = 4;
+
+    /// <summary>
+    /// How lost uplinks come back while others stand: at once nearly, because the session is poorer meanwhile; ever more seldom when they
+    /// do not last or the server does not want them.
+    /// </summary>
+    private static readonly BackoffSchedule _schedule = new()
+    {
+        Base = TimeSpan.FromMilliseconds(100),
+        StableLife = TimeSpan.FromMilliseconds(500),
+    };
+
+    private static readonly TimeSpan _period = TimeSpan.FromMilliseconds(500);
+
+    /// <summary>How long the server may take to close an uplink that was retired and has no stream left.</summary>
+    private static readonly TimeSpan _closeLimit = TimeSpan.FromSeconds(5);
+
+    private readonly UplinkPolicy _policy;
+    private readonly int _maxUplinks;
+    private readonly Func<IUplinkTransport, UplinkConnection> _create;
+    private readonly UplinkJoiner _joiner;
+    private readonly UplinkHeartbeat _heartbeat;
+    private readonly TimeProvider _timeProvider;
+    private readonly Lock _gate = new();
+    private readonly List<UplinkConnection> _uplinks = [];
+    private readonly HashSet<UplinkConnection> _retiring = [];
+    private readonly TaskCompletionSource<UplinkEnd> _ended = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private UplinkEnd? _sessionEnd;
+    private TaskCompletionSource _changed = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private TimeSpan? _lostAfter; // how long the uplink lived that was lost last, until KeepAsync has taken note
+    private bool _stopping;
+    private bool _isOver;
+
+    /// <summary>Makes the pool of a session.</summary>
+    /// <param name="policy">How many uplinks the user wants.</param>
+    /// <param name="maxUplinks">How many the server takes.</param>
+    /// <param name="create">Makes an uplink of a connection behind its handshake.</param>
+    /// <param name="joiner">Dials further uplinks.</param>
+    /// <param name="heartbeat">Watches them.</param>
+    /// <param name="timeProvider">Time.</param>
+    public UplinkPool(
+        UplinkPolicy policy, int maxUplinks, Func<IUplinkTransport, UplinkConnection> create, UplinkJoiner joiner, UplinkHeartbeat heartbeat, TimeProvider timeProvider)
+    {
+        _policy = policy;
+        _maxUplinks = maxUplinks;
+        _create = create;
+        _joiner = joiner;
+        _heartbeat = heartbeat;
+        _timeProvider = timeProvider;
+    }
+
+    /// <summary>The uplinks as they are now.</summary>
+    public IReadOnlyList<UplinkConnection> Uplinks
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return [.. _uplinks];
+            }
+        }
+    }
+
+    /// <summary>Takes over the session's first uplink and runs the session until it ends.</summary>
+    /// <param name="first">The first uplink, behind its WELCOME.</param>
+    /// <param name="rest">Bytes that arrived behind it.</param>
+    /// <returns>Why the last uplink ended, or what ended the session as a whole.</returns>
+    public async Task<UplinkEnd> RunAsync(IUplinkTransport first, ReadOnlyMemory<byte> rest)
+    {
+        Start(first, rest);
+        using var over = new CancellationTokenSource();
+        var keeping = _maxUplinks > 1 && _policy != UplinkPolicy.Fixed(1) ? KeepAsync(over.Token) : Task.CompletedTask;
+        var end = await _ended.Task.ConfigureAwait(false);
+        await over.CancelAsync().ConfigureAwait(false);
+        await keeping.ConfigureAwait(false);
+        return end;
+    }
+
+    /// <summary>The reason in the GOAWAY that the server said on the uplink that ended last; None where there was none.</summary>
+    public SessionEndReason LastGoAway { get; private set; }
+
+    /// <summary>This session, or its server, is about to end: no uplink is dialled any more.</summary>
+    /// <returns>False when that was said before.</returns>
+    public bool StopDialling()
+    {
+        lock (_gate)
+        {
+            var first = !_stopping;
+            _stopping = true;
+            return first;
+        }
+    }
+
+    private void Start(IUplinkTransport transport, ReadOnlyMemory<byte> rest)
+    {
+        var uplink = _create(transport);
+        lock (_gate)
+        {
+            if (_isOver)
+            {
+                // The session's last uplink went while this one was dialled; nobody would wait for it.
+                transport.Abort();
+            }
+
+            _uplinks.Add(uplink);
+        }
+
+        _heartbeat.Add(uplink);
+        _ = RunUplinkAsync(uplink, rest);
+    }
+
+    private async Task RunUplinkAsync(UplinkConnection uplink, ReadOnlyMemory<byte> rest)
+    {
+        var started = _timeProvider.GetTimestamp();
+        UplinkEnd end;
+        try
+        {
+            end = await uplink.RunAsync(rest).ConfigureAwait(false);
+        }
+        catch (Exception exception)
+        {
+            end = new UplinkEnd(SessionEndReason.Internal, Text: exception.Message);
+            uplink.TryEnd(end);
+        }
+
+        _heartbeat.Remove(uplink);
+        UplinkConnection[] others = [];
+        bool last;
+        TaskCompletionSource changed;
+        lock (_gate)
+        {
+            _uplinks.Remove(uplink);
+            if (!_retiring.Remove(uplink))
+            {
+                _lostAfter = _timeProvider.GetElapsedTime(started);
+            }
+
+            LastGoAway = uplink.PeerGoAwayReason;
+            if (_sessionEnd is null && IsEndOfSession(end))
+            {
+                _sessionEnd = end;
+                others = EndsOthers(end) ? [.. _uplinks] : [];
+            }
+
+            last = _uplinks.Count == 0;
+            _isOver |= last;
+            changed = _changed;
+        }
+
+        foreach (var other in others)
+        {
+            other.TryEnd(end with { ByPeer = false });
+        }
+
+        changed.TrySetResult();
+        if (last)
+        {
+            _ended.TrySetResult(_sessionEnd ?? end);
+        }
+    }
+
+    /// <summary>What is said of the session and not of one uplink: it is what the session ended for, whichever uplink ends last.</summary>
+    private static bool IsEndOfSession(UplinkEnd end) => EndsOthers(end) || end.Reason is SessionEndReason.Superseded or SessionEndReason.Revoked;
+
+    /// <summary>What leaves the two ends without agreement about the session, so that no uplink of it may go on.</summary>
+    private static bool EndsOthers(UplinkEnd end) => end.Reason is SessionEndReason.ProtocolError or SessionEndReason.ControlQueueOverflow;
+
+    /// <summary>Keeps as many uplinks as there should be, for as long as the session lives.</summary>
+    private async Task KeepAsync(CancellationToken over)
+    {
+        var growth = _policy.IsAuto ? new UplinkGrowth(_timeProvider, Math.Min(MaxAutomatic, _maxUplinks)) : null;
+        var backoff = new FullJitterBackoff(_timeProvider, Random.Shared, _schedule);
+        var wanted = _policy.IsAuto ? 1 : Math.Min(_policy.Count, _maxUplinks);
+        var notBefore = _timeProvider.GetTimestamp();
+        try
+        {
+            while (true)
+            {
+                TaskCompletionSource changed;
+                UplinkConnection[] serving;
+                bool mayDial;
+                TimeSpan? lostAfter;
+                lock (_gate)
+                {
+                    changed = _changed = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+                    serving = [.. _uplinks.Where(uplink => uplink.IsOpenForStreams && !_retiring.Contains(uplink))];
+                    mayDial = !_stopping && _uplinks.Count is > 0 and var count && count < _maxUplinks;
+                    lostAfter = _lostAfter;
+                    _lostAfter = null;
+                }
+
+                if (lostAfter is { } upTime)
+                {
+                    notBefore = After(backoff.NextDelay(upTime));
+                }
+
+                if (growth is not null)
+                {
+                    wanted = growth.Decide(serving.Select(UplinkSample.Of).ToArray(), wanted);
+                    if (wanted < serving.Length)
+                    {
+                        Retire(serving);
+                    }
+                }
+
+                var now = _timeProvider.GetTimestamp();
+                if (serving.Length < wanted && mayDial && now >= notBefore)
+                {
+                    var outcome = await _joiner.JoinAsync(over).ConfigureAwait(false);
+                    if (outcome.Transport is { } transport)
+                    {
+                        Start(transport, outcome.Rest);
+                        continue;
+                    }
+
+                    // The session lives on what it has; what is missing is tried again, ever more seldom while it fails.
+                    notBefore = After(backoff.NextDelay(TimeSpan.Zero, outcome.RetryAfter));
+                }
+
+                await WaitAsync(changed.Task, serving.Length < wanted ? notBefore : null, over).ConfigureAwait(false);
+            }
+        }
+        catch (OperationCanceledException)
+        {
+            // The session is over.
+        }
+    }
+
+    private long After(TimeSpan delay) => _timeProvider.GetTimestamp() + (long)(delay.TotalSeconds * _timeProvider.TimestampFrequency);
+
+    /// <summary>Waits for a change of the uplinks, or until it is time to look again: the period, or the next dial where that is sooner.</summary>
+    private async Task WaitAsync(Task changed, long? dialAt, CancellationToken over)
+    {
+        var now = _timeProvider.GetTimestamp();
+        var limit = dialAt is { } at && at > now && _timeProvider.GetElapsedTime(now, at) is var untilDial && untilDial < _period ? untilDial : _period;
+        try
+        {
+            await changed.WaitAsync(limit, _timeProvider, over).ConfigureAwait(false);
+        }
+        catch (TimeoutException)
+        {
+            // Time to look again.
+        }
+    }
+
+    /// <summary>Begins to retire one uplink that has no stream. Where all have some, nothing would be won: its connection would stay.</summary>
+    private void Retire(UplinkConnection[] serving)
+    {
+        // The first one last: it may be the only one behind a route that is known to work.
+        for (var i = serving.Length - 1; i >= 0; i--)
+        {
+            var uplink = serving[i];
+            if (uplink.OpenStreams == 0)
+            {
+                lock (_gate)
+                {
+                    _retiring.Add(uplink);
+                }
+
+                _ = RetireAsync(uplink);
+                return;
+            }
+        }
+    }
+
+    /// <summary>
+    /// Says on an uplink that it is not needed. The server opens no more streams there and ends it behind the last one, so that none is lost;
+    /// one that leaves the end to us is not waited for long once no stream is open.
+    /// </summary>
+    private async Task RetireAsync(UplinkConnection uplink)
+    {
+        const string Text = "The uplink is not needed any more.";
+        uplink.SendGoAwayNotice(SessionEndReason.Shutdown, Text);
+        for (var idleSince = _timeProvider.GetTimestamp(); uplink.End is null && _timeProvider.GetElapsedTime(idleSince) < _closeLimit;)
+        {
+            await Task.Delay(_period, _timeProvider).ConfigureAwait(false);
+            if (uplink.OpenStreams > 0)
+            {
+                idleSince = _timeProvider.GetTimestamp();
+            }
+        }
+
+        uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown, Text: Text));
+    }
+}

@@ -1,0 +1,38 @@
+using Tunnel2.Multiplexing.Uplinks;
+
+namespace Tunnel2.Multiplexing.Session;
+
+/// <summary>
+/// How busy an uplink is, as far as one end can see; the lower, the better for a new stream. Compared member by member, in this order.
+/// </summary>
+/// <param name="IsStalled">Whether nothing shows that bytes arrive: such an uplink is taken only when there is no other.</param>
+/// <param name="Level">
+/// Quarters of the uplink's window that are outstanding. Credit comes back by quarters (docs/protocol.md section 7), so that less than one
+/// may be credit that was merely not returned yet, and says nothing.
+/// </param>
+/// <param name="Waiting">Streams that wait for their turn or for credit of the uplink.</param>
+/// <param name="Streams">Open streams: where downloads go, this side sends next to nothing, and only their number tells.</param>
+/// <param name="Outstanding">Bytes outstanding, exactly.</param>
+internal readonly record struct UplinkLoad(bool IsStalled, long Level, int Waiting, int Streams, long Outstanding)
+{
+    /// <summary>Reads an uplink's load.</summary>
+    /// <param name="uplink">The uplink.</param>
+    /// <param name="now">A timestamp of the uplink's time provider.</param>
+    public static UplinkLoad Of(UplinkConnection uplink, long now)
+    {
+        var outstanding = uplink.Writer.OutstandingBytes;
+        return new UplinkLoad(
+            uplink.IsStalled(now),
+            outstanding / Math.Max(1, uplink.Settings.SendUplinkWindow / 4),
+            uplink.Writer.WaitingStreams,
+            uplink.OpenStreams,
+            outstanding);
+    }
+
+    public bool IsBelow(in UplinkLoad other) =>
+        IsStalled != other.IsStalled ? other.IsStalled
+        : Level != other.Level ? Level < other.Level
+        : Waiting != other.Waiting ? Waiting < other.Waiting
+        : Streams != other.Streams ? Streams < other.Streams
+        : Outstanding < other.Outstanding;
+}

@@ -1,0 +1,58 @@
+using System.Collections.Concurrent;
+using Tunnel2.Protocol.Handshake;
+using Tunnel2.ProxyEntry.Sessions;
+
+namespace Tunnel2.ProxyEntry.Uplink;
+
+/// <summary>
+/// The sessions of this process that further uplinks may join, by session id. A JOIN counts when it proves to know the session's secret and
+/// its counter is higher than all that were accepted before; one that does not changes nothing. Thread-safe.
+/// </summary>
+internal sealed class SessionJoins
+{
+    private static readonly byte[] _nobodysSecret = new byte[WelcomeMessage.JoinSecretLength];
+
+    private readonly ConcurrentDictionary<Guid, Entry> _sessions = new();
+
+    /// <summary>Sessions that can be joined.</summary>
+    public int Count => _sessions.Count;
+
+    /// <summary>A session stands: its agent may send JOINs as soon as it has seen the WELCOME.</summary>
+    public void Add(EntrySession session) => _sessions[KeyOf(session.SessionId)] = new Entry(session);
+
+    /// <summary>The session is over.</summary>
+    public void Remove(EntrySession session) => _sessions.TryRemove(KeyOf(session.SessionId), out _);
+
+    /// <summary>Judges a JOIN. The proof is computed for a session that does not exist too: an answer's time does not tell which it was.</summary>
+    /// <returns>The session, or null when it is unknown, the proof wrong or the counter not new.</returns>
+    public EntrySession? Find(JoinMessage join)
+    {
+        _sessions.TryGetValue(KeyOf(join.SessionId), out var entry);
+        var isProven = join.IsProvenBy(entry is null ? _nobodysSecret : entry.Session.JoinSecret.Span);
+        return isProven && entry is not null && entry.TryAdvance(join.Counter) ? entry.Session : null;
+    }
+
+    private static Guid KeyOf(ReadOnlyMemory<byte> sessionId) => new(sessionId.Span);
+
+    private sealed class Entry(EntrySession session)
+    {
+        private readonly Lock _gate = new();
+        private ulong _highest;
+
+        public EntrySession Session => session;
+
+        public bool TryAdvance(ulong counter)
+        {
+            lock (_gate)
+            {
+                if (counter <= _highest)
+                {
+                    return false;
+                }
+
+                _highest = counter;
+                return true;
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+using Tunnel2.Multiplexing.Heartbeat;
+using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Handshake;
+using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Sessions;
+
+namespace Tunnel2.ProxyEntry.Uplink;
+
+/// <summary>
+/// Runs the uplinks of sessions, each from its WELCOME to its end. Whichever of a session's uplinks ends last takes the session out of the
+/// directory, and only its own registration. Thread-safe.
+/// </summary>
+internal sealed class SessionUplinks
+{
+    private readonly ISessionDirectory _directory;
+    private readonly SessionJoins _joins;
+    private readonly PublicAddresses _addresses;
+    private readonly UplinkHeartbeat _heartbeat;
+    private readonly ProxyEntryMetrics _metrics;
+    private readonly UplinkMetrics _uplinkMetrics;
+    private readonly TimeProvider _timeProvider;
+    private readonly ILogger _logger;
+
+    public SessionUplinks(
+        ISessionDirectory directory,
+        SessionJoins joins,
+        PublicAddresses addresses,
+        UplinkHeartbeat heartbeat,
+        ProxyEntryMetrics metrics,
+        UplinkMetrics uplinkMetrics,
+        TimeProvider timeProvider,
+        ILogger<SessionUplinks> logger)
+    {
+        _directory = directory;
+        _joins = joins;
+        _addresses = addresses;
+        _heartbeat = heartbeat;
+        _metrics = metrics;
+        _uplinkMetrics = uplinkMetrics;
+        _timeProvider = timeProvider;
+        _logger = logger;
+    }
+
+    /// <summary>A session was registered, and <see cref="RunAsync"/> follows for its first uplink at once.</summary>
+    public void Begin(EntrySession session)
+    {
+        session.StartedAt = _timeProvider.GetTimestamp();
+        _metrics.SessionStarted();
+        _joins.Add(session);
+    }
+
+    /// <summary>Welcomes and runs an uplink until it ends.</summary>
+    /// <param name="transport">The connection.</param>
+    /// <param name="session">Its session, which has the uplink already.</param>
+    /// <param name="uplink">The uplink.</param>
+    /// <param name="welcome">The answer to its HELLO or JOIN.</param>
+    /// <param name="rest">Bytes that arrived behind the handshake.</param>
+    public async Task RunAsync(IUplinkTransport transport, EntrySession session, UplinkConnection uplink, WelcomeMessage welcome, ReadOnlyMemory<byte> rest)
+    {
+        uplink.StallObserver = session.Tunnel.OnStalled;
+        _heartbeat.Add(uplink);
+        _uplinkMetrics.Add(uplink);
+        try
+        {
+            // A request may find the uplink from here on: what it sends waits behind the welcome, because the writer starts after it.
+            await transport.SendAsync(welcome.ToFrame()).ConfigureAwait(false);
+            if (uplink.Slot == 0 && session.Tunnel.Uplinks.Count == 1)
+            {
+                ProxyEntryLog.AgentConnected(_logger, session.Identity.ToString(), transport.RemoteName, _addresses.Main(session.Name), session.DisplayId, session.AgentVersion);
+            }
+            else
+            {
+                ProxyEntryLog.UplinkJoined(_logger, uplink.Slot, session.DisplayId, transport.RemoteName);
+            }
+
+            await uplink.RunAsync(rest).ConfigureAwait(false);
+        }
+        finally
+        {
+            uplink.TryEnd(new UplinkEnd(SessionEndReason.TransportFailed));
+            await EndAsync(session, uplink, uplink.End!).ConfigureAwait(false);
+        }
+    }
+
+    private async Task EndAsync(EntrySession session, UplinkConnection uplink, UplinkEnd end)
+    {
+        _heartbeat.Remove(uplink);
+        _uplinkMetrics.Remove(uplink);
+        if (end.Reason is SessionEndReason.ProtocolError or SessionEndReason.ControlQueueOverflow)
+        {
+            // The two ends no longer agree about the session: no uplink of it may go on (docs/protocol.md section 10).
+            session.Tunnel.End(end.Reason, end.Error == ProtocolError.None ? end.Text : end.Error.ToString());
+        }
+
+        if (!session.Tunnel.Remove(uplink, end))
+        {
+            ProxyEntryLog.UplinkLeft(_logger, uplink.Slot, session.DisplayId, end.ToString());
+            return;
+        }
+
+        _joins.Remove(session);
+        await _directory.UnregisterAsync(session.Name, session.Epoch, CancellationToken.None).ConfigureAwait(false);
+        var duration = _timeProvider.GetElapsedTime(session.StartedAt);
+        _metrics.SessionEnded(duration, end.Reason.ToString());
+        ProxyEntryLog.AgentDisconnected(_logger, session.Identity.ToString(), _addresses.Main(session.Name), duration, end.ToString(), session.DisplayId);
+    }
+}

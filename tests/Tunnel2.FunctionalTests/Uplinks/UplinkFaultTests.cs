@@ -1,0 +1,178 @@
+using System.Diagnostics;
+using System.Globalization;
+using System.Text.Json;
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.FunctionalTests.Uplinks;
+
+/// <summary>What visitors see of faults of one uplink among four. <c>load-tests/uplinks/run.sh</c> runs the same for longer.</summary>
+public sealed class UplinkFaultTests
+{
+    private const int Visitors = 8;
+
+    private static readonly double _seconds = Number("TUNNEL2_UPLINK_SECONDS", 4);
+    private static readonly long _uploadLength = Number("TUNNEL2_UPLOAD_MEGABYTES", 64) * 1_000_000;
+
+    private static readonly TunnelSetup _four = new()
+    {
+        CanBeCut = true,
+        Agent = static options => options with { Uplinks = UplinkPolicy.Fixed(4) },
+        Patience = TimeSpan.FromSeconds(40 + (2 * _seconds) + (_uploadLength / 5_000_000)),
+    };
+
+    [Fact]
+    public Task Of_uplinks_killed_again_and_again_only_requests_under_way_fail() => TunnelFixture.RunAsync(
+        async tunnel =>
+        {
+            await UntilFourAsync(tunnel);
+            var steady = SteadyVisitors.Start(tunnel, Visitors, "/delay/30");
+            var cuts = new List<long>();
+            var random = new Random(4);
+            for (var clock = Stopwatch.StartNew(); clock.Elapsed.TotalSeconds < _seconds;)
+            {
+                // About 250 requests a second: a cut every 200 ms or so.
+                await steady.Ended.WaitForAsync(50 * (cuts.Count + 1), TimeSpan.FromSeconds(20));
+                var open = tunnel.Link.Connections.Where(static connection => !connection.Closed.IsSet).ToArray();
+                cuts.Add(Stopwatch.GetTimestamp());
+                open[random.Next(open.Length)].Cut(cuts.Count % 2 == 0 ? CutMode.Fin : CutMode.Reset);
+            }
+
+            var requests = await steady.StopAsync();
+            var failed = requests.Where(static request => request.Status != 200).ToList();
+            Report($"{cuts.Count} cuts, {requests.Count} requests, {failed.Count} failed");
+            Assert.All(failed, static request => Assert.Equal((502, "uplink-lost"), (request.Status, request.Error)));
+            Assert.All(failed, request => Assert.Contains(cuts, request.WasUnderWayAt));
+
+            // One uplink of four carries a quarter of what is under way, or half while others are being redialled.
+            Assert.InRange(failed.Count, 0, cuts.Count * Visitors / 2);
+            Assert.Equal(1, tunnel.Agent.Events.ReadyCount.Value);
+            Assert.Equal(0, tunnel.Agent.Events.EndCount.Value);
+            await UntilFourAsync(tunnel);
+        },
+        _four);
+
+    [Fact]
+    public Task A_black_holed_uplink_is_avoided_once_seen_and_dead_within_fifteen_seconds() => TunnelFixture.RunAsync(
+        async tunnel =>
+        {
+            await UntilFourAsync(tunnel);
+            var session = tunnel.Entry.Session.Tunnel;
+            var steady = SteadyVisitors.Start(tunnel, Visitors, "/delay/10");
+            await steady.Ended.WaitForAsync(100);
+            var uplinks = session.Uplinks;
+            tunnel.Link.Connections[1].BlackHole();
+            var swallowed = Stopwatch.GetTimestamp();
+            await WaitSignal.UntilAsync(() => uplinks.Any(static uplink => uplink.IsStalled(TimeProvider.System.GetTimestamp())), "the stall is seen");
+            var seen = Stopwatch.GetTimestamp();
+            var stalled = uplinks.Single(static uplink => uplink.IsStalled(TimeProvider.System.GetTimestamp()));
+            await WaitSignal.UntilAsync(() => !session.Uplinks.Contains(stalled), "it is dead", TimeSpan.FromSeconds(20));
+            var dead = Stopwatch.GetTimestamp();
+            await UntilFourAsync(tunnel);
+            var requests = await steady.StopAsync();
+            Report($"seen after {Stopwatch.GetElapsedTime(swallowed, seen).TotalSeconds:0.0} s, dead after {Stopwatch.GetElapsedTime(swallowed, dead).TotalSeconds:0.0} s");
+            Assert.InRange(Stopwatch.GetElapsedTime(swallowed, seen).TotalSeconds, 0, 4);
+            Assert.InRange(Stopwatch.GetElapsedTime(swallowed, dead).TotalSeconds, 0, 16);
+            Assert.All(requests.Where(request => request.Started > seen), static request =>
+            {
+                Assert.Equal(200, request.Status);
+                Assert.InRange(request.Took.TotalSeconds, 0, 1);
+            });
+
+            // What had gone into the hole is lost, and nothing else is.
+            var failed = requests.Where(static request => request.Status != 200).ToList();
+            Assert.All(failed, request => Assert.True(request.Error == "uplink-lost" && request.Started < seen && request.Ended >= dead - Stopwatch.Frequency));
+            Assert.InRange(failed.Count, 0, Visitors);
+            Assert.Equal(1, tunnel.Agent.Events.ReadyCount.Value);
+        },
+        _four);
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public Task An_upload_arrives_whole_or_fails_when_two_uplinks_are_killed_and_others_are_unharmed(bool ownUplink) => TunnelFixture.RunAsync(
+        async tunnel =>
+        {
+            await UntilFourAsync(tunnel);
+            await using var visitor = await tunnel.ConnectAsync();
+            await visitor.WriteAsync($"POST /sink?hash=1 HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Length: {_uploadLength}\r\n\r\n");
+            var uploaded = 0L;
+            var uploading = UploadAsync(visitor, position => Volatile.Write(ref uploaded, position));
+            var cuts = new List<long>();
+            var steady = SteadyVisitors.Start(tunnel, 4, "/delay/5");
+            for (var cut = 1; cut <= 2; cut++)
+            {
+                await WaitSignal.UntilAsync(
+                    () => Volatile.Read(ref uploaded) > _uploadLength * cut / 3 || uploading.IsCompleted, "a third of the upload is through", _four.Patience);
+                var byLoad = tunnel.Link.Connections.Where(static connection => !connection.Closed.IsSet).OrderByDescending(static connection => connection.BytesToClient.Value).ToArray();
+                cuts.Add(Stopwatch.GetTimestamp());
+                (ownUplink && cut == 2 ? byLoad[0] : byLoad[^1]).Cut(CutMode.Reset);
+            }
+
+            var isSent = await uploading;
+            var requests = await steady.StopAsync();
+            Assert.All(requests.Where(static request => request.Status != 200), request => Assert.Contains(cuts, request.WasUnderWayAt));
+            if (ownUplink)
+            {
+                // The visitor sees that it failed, and the backend never a whole request.
+                if (isSent || visitor.Ending == ConnectionEnding.Open)
+                {
+                    await AssertFailedAsync(visitor);
+                }
+            }
+            else
+            {
+                var head = await visitor.ReadHeadAsync();
+                var answer = JsonDocument.Parse((await visitor.ReadBodyAsync(head)).Text()).RootElement;
+                Assert.Equal(_uploadLength, answer.GetProperty("bytes").GetInt64());
+                Assert.Equal(PatternBytes.Sha256Hex(_uploadLength, TestContext.Current.CancellationToken), answer.GetProperty("sha256").GetString());
+            }
+
+            await UntilFourAsync(tunnel);
+            Assert.Equal(200, (await tunnel.ExchangeAsync("/bytes/1000")).Head.StatusCode);
+        },
+        _four);
+
+    private static async Task AssertFailedAsync(RawHttpClient visitor)
+    {
+        try
+        {
+            Assert.Equal(502, (await visitor.ReadHeadAsync()).StatusCode);
+        }
+        catch (RawConnectionEndedException)
+        {
+            // Cut off while it was still sending: the answer was lost with the connection, which is a failure to see all the same.
+        }
+    }
+
+    /// <summary>Sends a body.</summary>
+    /// <returns>Whether all of it was taken.</returns>
+    private static async Task<bool> UploadAsync(RawHttpClient visitor, Action<long> progress)
+    {
+        try
+        {
+            for (long position = 0; position < _uploadLength;)
+            {
+                var piece = PatternBytes.Window(position, Math.Min(200_003, _uploadLength - position));
+                await visitor.WriteAsync(piece);
+                position += piece.Length;
+                progress(position);
+            }
+
+            return true;
+        }
+        catch (Exception exception) when (exception is IOException or System.Net.Sockets.SocketException)
+        {
+            return false;
+        }
+    }
+
+    private static Task UntilFourAsync(TunnelFixture tunnel) =>
+        WaitSignal.UntilAsync(() => tunnel.Entry.Session.Tunnel.Uplinks.Count == 4, "four uplinks stand", TimeSpan.FromSeconds(35));
+
+    private static int Number(string variable, int normally) =>
+        int.Parse(Environment.GetEnvironmentVariable(variable) ?? normally.ToString(CultureInfo.InvariantCulture), CultureInfo.InvariantCulture);
+
+    private static void Report(FormattableString text) => TestContext.Current.TestOutputHelper?.WriteLine(text.ToString(CultureInfo.InvariantCulture));
+}
