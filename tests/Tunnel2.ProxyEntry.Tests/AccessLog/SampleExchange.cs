@@ -3,6 +3,7 @@ using System.Net;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Tests.AccessLog;
 
@@ -31,25 +32,27 @@ internal sealed class SampleExchange : VisitorExchange
 
     public override PipeReader RequestBody => throw new NotSupportedException();
 
-    public override PipeWriter ResponseBody => throw new NotSupportedException();
-
     public override bool HasResponseStarted => false;
 
     public override bool ResponseMayHaveBody => true;
 
     public override CancellationToken VisitorLeft => default;
 
-    public override void WriteRequestBlock(ref HeaderBlockWriter writer, string target) => throw new NotSupportedException();
+    public override void WriteRequestBlock(ref HeaderBlockWriter writer) => throw new NotSupportedException();
 
-    public override void SendInterim(scoped in HeaderBlock head) => throw new NotSupportedException();
+    public override ProxyError? Resolve(NameResolver names, out EntrySession? session) => throw new NotSupportedException();
+
+    public override bool WriteInterim(scoped in HeaderBlock head) => throw new NotSupportedException();
 
     public override bool TryStartResponse(scoped in HeaderBlock head) => throw new NotSupportedException();
 
     public override void SendTrailers(scoped in HeaderBlock trailers) => throw new NotSupportedException();
 
-    public override ValueTask FlushHeadAsync() => throw new NotSupportedException();
+    public override void WriteBody(ReadOnlySpan<byte> data) => throw new NotSupportedException();
 
-    public override Task<Stream> UpgradeAsync() => throw new NotSupportedException();
+    public override ValueTask<bool> FlushAsync() => throw new NotSupportedException();
+
+    public override ValueTask<UpgradedConnection> UpgradeAsync() => throw new NotSupportedException();
 
     public override Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds) => throw new NotSupportedException();
 

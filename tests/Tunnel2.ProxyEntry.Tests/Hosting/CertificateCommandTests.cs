@@ -1,4 +1,3 @@
-using System.Security.Cryptography.X509Certificates;
 using Tunnel2.ProxyEntry.Hosting;
 using Tunnel2.ProxyEntry.Tests.Configuration;
 using Tunnel2.Transport.Tls;

@@ -2,6 +2,7 @@ using System.IO.Pipelines;
 using System.Net;
 using System.Text;
 using Microsoft.Extensions.Logging.Abstractions;
+using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Forwarding;
 using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Fronts.Http1.Output;
@@ -19,13 +20,16 @@ internal sealed class FrontFixture : IAsyncDisposable
     private readonly ConnectionSweep _sweep;
     private readonly StringBuilder _received = new();
 
+    /// <summary>Whether ProxyEntry is stopping.</summary>
+    public DrainSignal Drain { get; } = new();
+
     public FrontFixture(Func<VisitorExchange, ForwardedRequest, ValueTask> script, PipeScheduler? scheduler = null, params string[] settings)
     {
         Forwarder = new ScriptedForwarder(script);
         var loaded = SettingsFixture.LoadValid(settings);
         _sweep = new ConnectionSweep(loaded, Time);
         _pipes = new DuplexPipePair(DuplexPipePair.CreateOptions(64 * 1024, scheduler));
-        var front = new Http1Front(Forwarder, _sweep, loaded, NullLogger<Http1Front>.Instance);
+        var front = new Http1Front(Forwarder, _sweep, loaded, Drain, NullLogger<Http1Front>.Instance);
         var transport = new VisitorTransport
         {
             Input = _pipes.Right.Input,
