@@ -3,6 +3,7 @@ using System.Net.Sockets;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
 using Microsoft.Extensions.Options;
+using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.Transport.Engine;
 using Tunnel2.Transport.Epoll;
@@ -19,13 +20,22 @@ internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConne
     private readonly SocketTransportOptions _options;
     private readonly IMemoryPoolFactory<byte> _memoryPools;
     private readonly ILogger _logger;
+    private readonly SocketTransportFactory _sockets;
+    private readonly EndPoint _admin;
 
-    public EpollTransportFactory(IEngine engine, IOptions<SocketTransportOptions> options, IMemoryPoolFactory<byte> memoryPools, ILogger<EpollTransportFactory> logger)
+    public EpollTransportFactory(
+        IEngine engine,
+        ProxyEntrySettings settings,
+        IOptions<SocketTransportOptions> options,
+        IMemoryPoolFactory<byte> memoryPools,
+        ILoggerFactory loggers)
     {
         _loop = engine.Loop ?? throw new InvalidOperationException("The engine has no event loop over epoll.");
         _options = options.Value;
         _memoryPools = memoryPools;
-        _logger = logger;
+        _logger = loggers.CreateLogger<EpollTransportFactory>();
+        _sockets = new SocketTransportFactory(options, loggers);
+        _admin = settings.AdminListen;
     }
 
     /// <inheritdoc/>
@@ -34,6 +44,12 @@ internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConne
     /// <inheritdoc/>
     public ValueTask<IConnectionListener> BindAsync(EndPoint endpoint, CancellationToken cancellationToken = default)
     {
+        if (ReferenceEquals(endpoint, _admin))
+        {
+            // The live view writes to its subscribers' sockets itself, and what an operator asks for must not depend on the loop.
+            return _sockets.BindAsync(endpoint, cancellationToken);
+        }
+
         try
         {
             var bound = _options.CreateBoundListenSocket(endpoint);

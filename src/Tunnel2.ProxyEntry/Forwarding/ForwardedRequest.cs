@@ -92,14 +92,14 @@ internal sealed class ForwardedRequest
         set => Volatile.Write(ref _bodyUnwanted, value);
     }
 
-    /// <summary>Whether bytes of the request's body have left the visitor's pipe for good, so that another stream could not have them.</summary>
+    /// <summary>Whether bytes of the request's body were sent and not kept, so that another stream could not have them.</summary>
     public bool IsBodyTaken { get; set; }
 
     /// <summary>Whether the visitor was told to go on with its body; once is enough.</summary>
     public bool HasContinued { get; set; }
 
-    /// <summary>Bytes at the start of the visitor's pipe that were sent and are kept there in case the stream is refused.</summary>
-    public long KeptBody { get; set; }
+    /// <summary>The beginning of the body, kept in case the stream is refused.</summary>
+    public KeptBody Kept { get; } = new();
 
     /// <summary>What ProxyEntry itself cut the request for, or null.</summary>
     public ProxyError? CutBy
@@ -143,7 +143,6 @@ internal sealed class ForwardedRequest
         IsBodyUnwanted = false;
         IsBodyTaken = false;
         HasContinued = false;
-        KeptBody = 0;
         Continue = null;
         CutWith = null;
         Touch();
@@ -162,7 +161,6 @@ internal sealed class ForwardedRequest
         BytesReceived = 0;
         Continue = null;
         IsBodyUnwanted = false;
-        KeptBody = 0;
         Touch();
     }
 

@@ -72,6 +72,8 @@ internal sealed class Forwarder : IForwarder
             outcome = await FailAsync(exchange, request, ProxyError.Internal, "").ConfigureAwait(false);
         }
 
+        request.Kept.Drop();
+
         _metrics.BytesReceived(request.BytesReceived);
         _metrics.BytesSent(request.BytesSent);
         var ended = _timeProvider.GetTimestamp();
@@ -126,7 +128,6 @@ internal sealed class Forwarder : IForwarder
                 var outcome = await ForwardAsync(exchange, request, stream!, session!, mayTryAgain: tries < MaxTries).ConfigureAwait(false);
                 if (outcome is { } final)
                 {
-                    RequestBodyPump.DropKept(exchange, request);
                     return final;
                 }
 

@@ -14,11 +14,6 @@ internal static class RequestBodyPump
     /// <summary>A visitor that expects a 100 gets it after this long, when the backend does not care to answer: as any client would go on.</summary>
     private static readonly TimeSpan _continueAnyway = TimeSpan.FromSeconds(1);
 
-    /// <summary>
-    /// The first bytes of a body stay in the visitor's pipe until the response begins: should the stream be refused, another one gets them.
-    /// </summary>
-    private const int KeepLimit = 16 * 1024;
-
     /// <summary>Runs until the body has ended, failed or is not wanted any more. Never throws.</summary>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
     public static async ValueTask RunAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, TimeProvider timeProvider)
@@ -57,7 +52,13 @@ internal static class RequestBodyPump
     private static async ValueTask CopyAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
     {
         var body = exchange.RequestBody;
-        long kept = 0; // bytes at the start of the pipe that have been sent already
+        var kept = request.Kept;
+        if (kept.Length > 0 && await stream.WriteAsync(kept.Bytes, end: false).ConfigureAwait(false) != StreamSendStatus.Sent)
+        {
+            return;
+        }
+
+        request.BytesReceived = kept.Length;
         while (true)
         {
             var read = await body.ReadAsync().ConfigureAwait(false);
@@ -76,24 +77,25 @@ internal static class RequestBodyPump
             }
 
             request.Touch();
+            var keeps = !request.IsBodyTaken && request.Status == 0 && kept.TryAdd(buffer, stream.Uplink.Settings.Buffers);
             var hasTrailers = read.IsCompleted && exchange.HasRequestTrailers;
-            var status = await WriteAsync(stream, buffer.Slice(kept), read.IsCompleted && !hasTrailers).ConfigureAwait(false);
-            request.BytesReceived += buffer.Length - kept;
+            var status = await WriteAsync(stream, buffer, read.IsCompleted && !hasTrailers).ConfigureAwait(false);
             request.Touch();
-            if (!request.IsBodyTaken && (status != StreamSendStatus.Sent || (buffer.Length <= KeepLimit && request.Status == 0)))
+            if (!keeps && !request.IsBodyTaken)
             {
-                kept = buffer.Length;
-                request.KeptBody = kept;
-                body.AdvanceTo(buffer.Start, buffer.End);
-            }
-            else
-            {
+                if (status != StreamSendStatus.Sent)
+                {
+                    // Too much to keep, but it has not gone anywhere: another stream can have it from the visitor's pipe.
+                    body.AdvanceTo(buffer.Start);
+                    return;
+                }
+
                 request.IsBodyTaken = true;
-                kept = 0;
-                request.KeptBody = 0;
-                body.AdvanceTo(buffer.End);
+                kept.Drop();
             }
 
+            request.BytesReceived += buffer.Length;
+            body.AdvanceTo(buffer.End);
             if (status != StreamSendStatus.Sent)
             {
                 return;
@@ -109,27 +111,6 @@ internal static class RequestBodyPump
                 request.RequestSent();
                 return;
             }
-        }
-    }
-
-    /// <summary>The exchange is over, and with it the need for what was kept of its body. Never throws.</summary>
-    public static void DropKept(VisitorExchange exchange, ForwardedRequest request)
-    {
-        if (request.KeptBody == 0)
-        {
-            return;
-        }
-
-        try
-        {
-            if (exchange.RequestBody.TryRead(out var read))
-            {
-                exchange.RequestBody.AdvanceTo(read.Buffer.GetPosition(Math.Min(request.KeptBody, read.Buffer.Length)));
-            }
-        }
-        catch (Exception)
-        {
-            // The visitor has left, and its body with it.
         }
     }
 

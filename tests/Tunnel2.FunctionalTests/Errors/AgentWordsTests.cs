@@ -86,7 +86,7 @@ public sealed class AgentWordsTests
             null, "AllowAnonymousAgents=false", $"Agents:ci:TokenHash={EntryTokens.HashSetting("right")}");
         await AssertSaysAsync(
             entry.Uplink.Port,
-            "The server does not accept the token. Check --token or TUNNEL2_TOKEN, and that the server has its hash",
+            "The server does not accept the token. Check --token or TUNNEL2_TOKEN, or --client-cert, and that the server knows it",
             static options => options with { Token = "wrong" },
             AgentExitCode.Rejected);
     }

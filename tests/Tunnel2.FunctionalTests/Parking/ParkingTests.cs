@@ -88,6 +88,7 @@ public sealed class ParkingTests
             await AssertWaitsAsync(small);
         },
         "Parking:Megabytes=1",
+        "Http1Front=kestrel",
         "Timeouts:Park=20s");
 
     [Fact]

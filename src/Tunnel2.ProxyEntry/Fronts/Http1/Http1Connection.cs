@@ -43,6 +43,9 @@ internal sealed partial class Http1Connection
     /// <summary>The connection's name in logs.</summary>
     public string Id => _transport.Id;
 
+    /// <summary>The most bytes that are held of what nobody reads.</summary>
+    public int ReadAhead => _transport.ReadAhead;
+
     /// <summary>The time as a Date field has it.</summary>
     public ReadOnlySpan<byte> Date => _front.Sweep.Date;
 

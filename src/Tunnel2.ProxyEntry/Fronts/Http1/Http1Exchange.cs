@@ -17,6 +17,9 @@ namespace Tunnel2.ProxyEntry.Fronts.Http1;
 /// </summary>
 internal sealed partial class Http1Exchange : VisitorExchange
 {
+    /// <summary>What a connection and the head of a request take, roughly.</summary>
+    private const long HeadAndConnection = 16 * 1024;
+
     private readonly Http1Connection _connection;
     private readonly VisitorFields _fields;
     private readonly long _bodyLimit;
@@ -73,6 +76,9 @@ internal sealed partial class Http1Exchange : VisitorExchange
 
     /// <inheritdoc/>
     public override bool HasBody => Parser.BodyKind != BodyKind.None;
+
+    /// <inheritdoc/>
+    public override long BytesHeldUnread => (HasBody ? Math.Min(Parser.ContentLength ?? long.MaxValue, _connection.ReadAhead) : 0) + HeadAndConnection;
 
     /// <inheritdoc/>
     public override bool ExpectsContinue => Parser.ExpectContinue && HasBody;

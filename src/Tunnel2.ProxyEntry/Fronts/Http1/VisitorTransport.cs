@@ -5,6 +5,7 @@ using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.AspNetCore.Server.Kestrel.Core.Features;
 using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Fronts.Http1.Output;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
@@ -12,6 +13,12 @@ namespace Tunnel2.ProxyEntry.Fronts.Http1;
 /// <summary>What the front needs of a connection, wherever that comes from.</summary>
 internal sealed class VisitorTransport
 {
+    /// <summary>On the event loop bytes are received when they are read: no more than one read's is here.</summary>
+    private const int LoopReadAhead = 64 * 1024;
+
+    /// <summary>Kestrel's default for <c>MaxRequestBufferSize</c>, which is its transports' limit.</summary>
+    private const int PipeReadAhead = 1024 * 1024;
+
     /// <summary>What the visitor sends.</summary>
     public required PipeReader Input { get; init; }
 
@@ -26,6 +33,9 @@ internal sealed class VisitorTransport
 
     /// <summary>Whether the visitor speaks TLS.</summary>
     public bool IsTls { get; init; }
+
+    /// <summary>The most bytes that the transport holds while nobody reads.</summary>
+    public int ReadAhead { get; init; } = PipeReadAhead;
 
     /// <summary>The peer.</summary>
     public IPEndPoint? Remote { get; init; }
@@ -50,16 +60,18 @@ internal sealed class VisitorTransport
     public static VisitorTransport Of(ConnectionContext connection, BufferPool buffers)
     {
         var isTls = connection.Features.Get<ITlsHandshakeFeature>() is not null;
+        var isOnLoop = !isTls && connection.Features.Get<ILoopFeature>() is not null;
         var socket = isTls ? null : connection.Features.Get<IConnectionSocketFeature>()?.Socket;
         return new VisitorTransport
         {
             Input = connection.Transport.Input,
             OutputPipe = connection.Transport.Output,
             Output = socket is null
-                ? new PipeOutput(connection.Transport.Output, connection.Features.Get<ISslStreamFeature>()?.SslStream)
+                ? new PipeOutput(connection.Transport.Output, connection.Features.Get<ISslStreamFeature>()?.SslStream, endsByCompletion: isOnLoop)
                 : new SocketOutput(socket, buffers),
             Id = connection.ConnectionId,
             IsTls = isTls,
+            ReadAhead = isOnLoop ? LoopReadAhead : PipeReadAhead,
             Remote = connection.RemoteEndPoint as IPEndPoint,
             LocalPort = (connection.LocalEndPoint as IPEndPoint)?.Port ?? 0,
             InputEnded = connection.ConnectionClosed,

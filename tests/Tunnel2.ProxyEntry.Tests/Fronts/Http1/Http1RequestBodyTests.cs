@@ -5,8 +5,8 @@ using FsCheck;
 using FsCheck.Fluent;
 using Microsoft.AspNetCore.Http;
 using Tunnel2.Http1;
-using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Fronts.Http1;
 
 namespace Tunnel2.ProxyEntry.Tests.Fronts.Http1;
 

@@ -10,14 +10,18 @@ internal sealed class PipeOutput : VisitorOutput
 {
     private readonly PipeWriter _writer;
     private readonly SslStream? _tls;
+    private readonly bool _endsByCompletion;
+    private bool _hasEnded;
 
     /// <summary>Takes over the writing side of a connection.</summary>
     /// <param name="writer">The pipe.</param>
     /// <param name="tls">What the pipe writes to, if that is TLS: it can say the end of one direction.</param>
-    public PipeOutput(PipeWriter writer, SslStream? tls)
+    /// <param name="endsByCompletion">Whether the transport tells the peer the end of one direction when the pipe is completed, and leaves the other open.</param>
+    public PipeOutput(PipeWriter writer, SslStream? tls, bool endsByCompletion = false)
     {
         _writer = writer;
         _tls = tls;
+        _endsByCompletion = endsByCompletion;
     }
 
     /// <inheritdoc/>
@@ -32,6 +36,11 @@ internal sealed class PipeOutput : VisitorOutput
     /// <inheritdoc/>
     public override ValueTask<bool> FlushAsync()
     {
+        if (_hasEnded)
+        {
+            return new ValueTask<bool>(false);
+        }
+
         if (_writer.CanGetUnflushedBytes && _writer.UnflushedBytes == 0)
         {
             return new ValueTask<bool>(true);
@@ -46,14 +55,25 @@ internal sealed class PipeOutput : VisitorOutput
     /// <inheritdoc/>
     public override async ValueTask<bool> EndAsync()
     {
-        if (_tls is null)
+        if (_tls is null && !_endsByCompletion)
         {
             return false;
         }
 
         try
         {
-            await FlushAsync().ConfigureAwait(false);
+            if (!await FlushAsync().ConfigureAwait(false))
+            {
+                return false;
+            }
+
+            _hasEnded = true;
+            if (_tls is null)
+            {
+                await _writer.CompleteAsync().ConfigureAwait(false);
+                return true;
+            }
+
             await _tls.ShutdownAsync().ConfigureAwait(false);
             return true;
         }
