@@ -55,7 +55,8 @@ install_node_packages() {
         [[ -f $folder/package-lock.json ]] || continue
         # npm writes this file last: an older lock file means that everything is there already.
         [[ $folder/node_modules/.package-lock.json -nt $folder/package-lock.json ]] && continue
-        step npm ci --prefix "$folder" --no-audit --no-fund
+        # Not npm ci: it wants the optional packages of every other platform in the lock file, which not every registry has.
+        step npm install --no-save --prefix "$folder" --no-audit --no-fund
     done
 }
 

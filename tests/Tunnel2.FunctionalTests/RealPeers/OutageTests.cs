@@ -44,7 +44,7 @@ public sealed class OutageTests
         await using var tunnel = await RealTunnel.StartAsync();
         var firstLine = tunnel.Agent.Lines.Single(static line => line.StartsWith("Forwarding ", StringComparison.Ordinal));
         tunnel.Entry.Runner.Kill();
-        await tunnel.Agent.WaitForLineAsync(static line => line.Contains("lost", StringComparison.Ordinal));
+        await tunnel.Agent.WaitForLineAsync(static line => line.StartsWith("Disconnected ", StringComparison.Ordinal));
         // How long ProxyEntry is away is what this test is about.
         await Shell.RunAsync("sleep", "2");
 
