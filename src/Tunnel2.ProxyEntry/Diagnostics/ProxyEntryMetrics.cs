@@ -44,6 +44,7 @@ internal sealed class ProxyEntryMetrics
     private readonly Counter<long> _rejectedSessions;
     private readonly Histogram<double> _sessionDuration;
     private readonly Counter<long> _accessLogDropped;
+    private readonly Counter<long> _exports;
 
     public ProxyEntryMetrics(IMeterFactory factory)
     {
@@ -66,6 +67,7 @@ internal sealed class ProxyEntryMetrics
         _rejectedSessions = meter.CreateCounter<long>("tunnel2.entry.sessions.rejected", "{session}", "Agents turned away.");
         _sessionDuration = meter.CreateHistogram(
             "tunnel2.entry.session.duration", "s", "How long sessions lasted, by the reason of their end.", advice: _sessionBuckets);
+        _exports = meter.CreateCounter<long>("tunnel2.entry.otlp.exports", "{export}", "Batches sent to the collector of OTLP, or lost because it did not take them.");
         _accessLogDropped = meter.CreateCounter<long>("tunnel2.entry.access_log.dropped", "{line}", "Lines of the access log that were lost, by the reason.");
     }
 
@@ -151,6 +153,11 @@ internal sealed class ProxyEntryMetrics
     /// <param name="lines">How many.</param>
     /// <param name="reason"><c>full</c>: the writer was too slow; <c>unwritable</c>: the file or output took none.</param>
     public void AccessLogDropped(long lines, string reason) => _accessLogDropped.Add(lines, new KeyValuePair<string, object?>("error.type", reason));
+
+    /// <summary>A batch was sent to the collector, or could not be.</summary>
+    /// <param name="signal"><c>metrics</c> or <c>traces</c>.</param>
+    /// <param name="succeeded">Whether it took the batch.</param>
+    public void Exported(string signal, bool succeeded) => _exports.Add(1, new("signal", signal), new("outcome", succeeded ? "ok" : "failed"));
 
     /// <summary>An agent was turned away.</summary>
     /// <param name="reason">Why: one of a small fixed set, never free text.</param>

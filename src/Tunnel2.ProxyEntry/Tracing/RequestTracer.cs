@@ -55,8 +55,8 @@ internal sealed class RequestTracer : IDisposable
         timeline.Begin(_time, started, tellsVisitor);
         if (isTraced)
         {
-            extras.DropsTraceState = parent == default;
             timeline.Edge = Start(MethodOf(exchange), ActivityKind.Server, parent);
+            extras.DropsTraceState = timeline.Edge is not null && parent == default;
         }
     }
 

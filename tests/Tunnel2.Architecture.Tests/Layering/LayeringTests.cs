@@ -17,6 +17,7 @@ public sealed class LayeringTests
         ["Tunnel2.ProxyEntry"] = new()
         {
             Projects = ["Tunnel2.Multiplexing", "Tunnel2.Transport", "Tunnel2.Http1", "Tunnel2.Telemetry"],
+            Packages = ["OpenTelemetry", "OpenTelemetry.Exporter.OpenTelemetryProtocol"],
             SeesAspNet = true,
         },
         ["Tunnel2.Quickstart"] = new() { Projects = ["Tunnel2.ProxyEntry", "Tunnel2.Client.Core"], SeesAspNet = true },

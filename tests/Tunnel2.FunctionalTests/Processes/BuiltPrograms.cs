@@ -42,7 +42,8 @@ internal static class BuiltPrograms
         return ProcessRunner.Start("env", ["--default-signal=INT", "dotnet", path, .. arguments], environment, Path.GetTempPath());
     }
 
-    private static string FindRepository()
+    /// <summary>The folder of the working tree.</summary>
+    public static string FindRepository()
     {
         for (var folder = new DirectoryInfo(AppContext.BaseDirectory); folder is not null; folder = folder.Parent)
         {

@@ -62,7 +62,7 @@ internal sealed class VisitorFields
                     continue;
                 case KnownField.XRealIp when _isTrusted:
                     break;
-                case KnownField.None or KnownField.Tunnel2 when extras is not null && extras.Replaces(name):
+                case KnownField.None or KnownField.TraceParent or KnownField.Tunnel2 when extras is not null && extras.Replaces(name):
                     continue;
                 case var known when ForwardingNames.IsForwarding(known, name) || parser.IsHopByHop(head, field):
                     continue;
