@@ -42,7 +42,7 @@ internal static class RequestFields
     /// <param name="isUpgrade">Whether the visitor asks to switch protocols.</param>
     /// <param name="isTrusted">Whether the peer's forwarding fields are believed, and so kept.</param>
     /// <param name="extras">What ProxyEntry adds, or null.</param>
-    public static void Write(ref HeaderBlockWriter writer, IHeaderDictionary headers, bool isUpgrade, bool isTrusted, ExchangeExtras? extras)
+    public static void Write(ref HeaderBlockWriter writer, IHeaderDictionary headers, bool isUpgrade, bool isTrusted, ExchangeExtras? extras = null)
     {
         var listed = ListedInConnection(headers);
         foreach (var (name, values) in headers)
