@@ -87,11 +87,17 @@ internal sealed class RequestTimeline
         extras.AddResponseField("Server-Timing", text[..length]);
     }
 
+    /// <summary>Milliseconds with three digits behind the point, by hand: a format of <c>double</c> takes ten times as long.</summary>
     private static void Append(Span<char> text, ref int length, string name, TimeSpan duration)
     {
         name.CopyTo(text[length..]);
         length += name.Length;
-        duration.TotalMilliseconds.TryFormat(text[length..], out var written, "0.000", CultureInfo.InvariantCulture);
+        var (milliseconds, rest) = Math.DivRem(Math.Max(0, duration.Ticks / TimeSpan.TicksPerMicrosecond), 1000);
+        milliseconds.TryFormat(text[length..], out var written, default, CultureInfo.InvariantCulture);
         length += written;
+        text[length++] = '.';
+        text[length++] = (char)('0' + (rest / 100));
+        text[length++] = (char)('0' + (rest / 10 % 10));
+        text[length++] = (char)('0' + (rest % 10));
     }
 }

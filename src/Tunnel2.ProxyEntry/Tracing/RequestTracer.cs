@@ -119,7 +119,6 @@ internal sealed class RequestTracer : IDisposable
             edge.SetStatus(ActivityStatusCode.Error);
         }
 
-        edge.SetTag("tunnel2.wait", timeline.Wait.TotalSeconds);
         Stop(edge);
         timeline.Edge = null;
         timeline.Agent = null;
