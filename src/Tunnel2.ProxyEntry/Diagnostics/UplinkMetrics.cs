@@ -43,7 +43,7 @@ internal sealed class UplinkMetrics
         meter.CreateObservableCounter("tunnel2.entry.uplink.receives", () => Observe(static totals => totals.Receives), "{receive}", "Receives that brought bytes.");
         meter.CreateObservableCounter("tunnel2.entry.uplink.flushes", ObserveFlushes, "{flush}", "Sends to agents, by their size: each counts in the smallest size it fits in.");
         meter.CreateObservableCounter("tunnel2.entry.uplink.credit_waits", () => Observe(static totals => totals.CreditWaits), "{wait}", "How often a stream had bytes to send and no credit for them.");
-        meter.CreateObservableGauge("tunnel2.entry.buffers.outstanding", static () => BufferPool.Shared.Outstanding, "{buffer}", "Buffers rented and not returned: none while nothing is under way.");
+        meter.CreateObservableGauge("tunnel2.entry.buffers.outstanding", static () => BufferPool.Shared.Outstanding, "{buffer}", "Buffers of the data plane that are rented and not returned.");
         _refused = meter.CreateCounter<long>("tunnel2.entry.uplinks.refused", "{uplink}", "Further uplinks of sessions that were turned away.");
     }
 

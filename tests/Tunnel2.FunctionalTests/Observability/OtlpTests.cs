@@ -11,8 +11,10 @@ public sealed partial class OtlpTests
     private const string VisitorsSpan = "00f067aa0ba902b7";
     private const string VisitorsTrace = $"traceparent: 00-{TraceId}-{VisitorsSpan}-01\r\ntracestate: vendor=1\r\n";
 
-    [Fact]
-    public async Task A_trace_goes_from_the_visitor_through_the_edge_and_the_agent_to_the_backend()
+    [Theory]
+    [InlineData("own")]
+    [InlineData("kestrel")]
+    public async Task A_trace_goes_from_the_visitor_through_the_edge_and_the_agent_to_the_backend(string front)
     {
         await using var sink = await OtlpSink.StartAsync();
         var (spanId, begun) = ("", "");
@@ -34,7 +36,7 @@ public sealed partial class OtlpTests
                 begun = Parent().Match(body.Request()["traceparent"]!).Groups[1].Value;
                 Assert.Null(body.Request()["tracestate"]);
             },
-            new TunnelSetup { Settings = [$"Otlp:Endpoint={sink.Address}", "Tracing:SampleRatio=1"] });
+            new TunnelSetup { Settings = [$"Otlp:Endpoint={sink.Address}", "Tracing:SampleRatio=1", "Http1Front=" + front] });
 
         // The end of the entry has sent what was left.
         Assert.True(sink.Has("/v1/traces", Convert.FromHexString(TraceId)));
