@@ -5,6 +5,7 @@ using Tunnel2.ProxyEntry.Forwarding;
 using Tunnel2.ProxyEntry.RateLimits;
 using Tunnel2.ProxyEntry.Tests.Configuration;
 using Tunnel2.ProxyEntry.Tests.Sessions;
+using Tunnel2.ProxyEntry.Tests.Tracing;
 
 namespace Tunnel2.ProxyEntry.Tests.RateLimits;
 
@@ -36,6 +37,24 @@ public sealed class SessionRateLimitTests
         Assert.True(limit.TryTake());
         Assert.False(limit.TryTake());
         Assert.True(SpinWait.SpinUntil(limit.TryTake, TimeSpan.FromSeconds(10)));
+    }
+
+    [Theory]
+    [InlineData(1_000_000, 1_000_000)]
+    [InlineData(1, 1)]
+    public void A_request_of_a_limited_session_stays_within_its_budget(int rate, int burst)
+    {
+        var limit = new SessionRateLimit(new RateTier("t", rate, burst));
+        var extras = new ExchangeExtras();
+        var cost = ThreadCost.Measure(() =>
+        {
+            limit.TryTake();
+            extras.Reset();
+            limit.Describe(extras);
+        });
+        TestContext.Current.TestOutputHelper?.WriteLine($"limit of {rate}/s: {cost.Nanoseconds:0} ns and {cost.Bytes} bytes a request");
+        Assert.InRange(cost.Nanoseconds, 1, 10_000);
+        Assert.InRange(cost.Bytes, 0, 400);
     }
 
     [Fact]
