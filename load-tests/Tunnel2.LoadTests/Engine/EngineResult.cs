@@ -4,5 +4,5 @@ namespace Tunnel2.LoadTests.Engine;
 /// <param name="Flows">By flow.</param>
 /// <param name="Elapsed">From the first arrival to the last answer.</param>
 /// <param name="WasStopped">Whether it was stopped before its end.</param>
-/// <param name="PriorityRaised">Whether the system runs the generator's thread before others.</param>
-internal sealed record EngineResult(IReadOnlyList<FlowResult> Flows, TimeSpan Elapsed, bool WasStopped, bool PriorityRaised);
+/// <param name="Priority">How the system ranked the generator's thread.</param>
+internal sealed record EngineResult(IReadOnlyList<FlowResult> Flows, TimeSpan Elapsed, bool WasStopped, GeneratorPriority Priority);

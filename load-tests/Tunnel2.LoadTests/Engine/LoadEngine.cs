@@ -54,7 +54,7 @@ internal sealed class LoadEngine
 
     private EngineResult Run(CancellationToken cancellationToken)
     {
-        var raised = Poller.TryRaisePriority();
+        var priority = Poller.RaisePriority();
         using var poller = new Poller();
         using var table = new ConnectionTable(poller, _endPoint);
         var start = LoopClock.Now + HeadStart;
@@ -69,7 +69,7 @@ internal sealed class LoadEngine
 
         return new EngineResult(
             [.. flows.Select((flow, i) => FlowResult.From(_scenario.Flows[i], flow))],
-            TimeSpan.FromTicks((end - start) / 100), cancellationToken.IsCancellationRequested, raised);
+            TimeSpan.FromTicks((end - start) / 100), cancellationToken.IsCancellationRequested, priority);
     }
 
     private static void Loop(FlowRun[] flows, Poller poller, ConnectionTable table, CancellationToken cancellationToken)

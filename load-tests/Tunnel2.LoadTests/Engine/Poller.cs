@@ -57,11 +57,19 @@ internal sealed unsafe partial class Poller : IDisposable
     public (ulong Token, uint Mask) this[int index] => (_events.Data(index), _events.Mask(index));
 
     /// <summary>
-    /// Asks the system to run this thread before others, so that the programs under test delay the generator less when all share few
-    /// processors. Needs a privilege; without it nothing changes.
+    /// Asks the system to run this thread before others, so that other programs delay the generator less when all share few processors: as a
+    /// real-time thread, or else before usual ones. Both need a privilege; without it nothing changes. The generator sleeps whenever nothing is due.
     /// </summary>
-    /// <returns>Whether it was granted.</returns>
-    public static bool TryRaisePriority() => SetPriority(0, 0, -10) == 0;
+    public static GeneratorPriority RaisePriority()
+    {
+        // Process 0 is, on Linux, the calling thread in both calls.
+        const int RoundRobin = 2;
+        const int Niceness = -10;
+        var lowest = 1;
+        return SetScheduler(0, RoundRobin, &lowest) == 0 ? GeneratorPriority.RealTime
+            : SetPriority(0, 0, Niceness) == 0 ? GeneratorPriority.Raised
+            : GeneratorPriority.Usual;
+    }
 
     /// <inheritdoc/>
     public void Dispose()
@@ -73,7 +81,10 @@ internal sealed unsafe partial class Poller : IDisposable
     [LibraryImport("libc", EntryPoint = "ppoll")]
     private static partial int Poll(PollDescriptor* descriptors, nuint count, TimeSpecification* timeout, void* signalMask);
 
-    // Process 0 is, on Linux, the calling thread.
+    // The structure sched_param has one member, the priority.
+    [LibraryImport("libc", EntryPoint = "sched_setscheduler")]
+    private static partial int SetScheduler(int process, int policy, int* priority);
+
     [LibraryImport("libc", EntryPoint = "setpriority")]
     private static partial int SetPriority(int which, int who, int priority);
 

@@ -18,7 +18,7 @@ internal static class HtmlReport
         .warning{border-left:4px solid var(--bad);padding:.4rem .8rem;font-weight:600}
         .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(480px,1fr));gap:1rem;margin:1rem 0}
         svg{width:100%;height:auto}polyline{fill:none;stroke-width:1.8;stroke-linejoin:round}
-        polyline.a{stroke:var(--a)}polyline.b{stroke:var(--b)}polyline.c{stroke:var(--c)}text{font:11px system-ui,sans-serif;fill:currentColor}
+        polyline.a{stroke:var(--a);stroke-width:5;stroke-opacity:.45}polyline.b{stroke:var(--b)}polyline.c{stroke:var(--c)}text{font:11px system-ui,sans-serif;fill:currentColor}
         text.title{font-size:13px;font-weight:600}text.a{fill:var(--a)}text.b{fill:var(--b)}text.c{fill:var(--c)}.grid{stroke:var(--line)}
         """;
 

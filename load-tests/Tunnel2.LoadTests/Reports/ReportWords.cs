@@ -34,12 +34,13 @@ internal static class ReportWords
         { } knee => Text.Line($"Knee: {knee.Rate:#,0}/s was held, {knee.BrokeAt:#,0}/s was not: {knee.Reason}."),
     };
 
-    /// <summary>What each program used; null where that is not known.</summary>
-    public static string? Processes(ScenarioReport scenario)
+    /// <summary>What each program used, and how busy the machine was otherwise.</summary>
+    public static string Processes(ScenarioReport scenario)
     {
         var requests = Math.Max(1, scenario.Flows.Sum(static flow => flow.Total.Requests));
-        return scenario.Processes.Count == 0 ? null : string.Join("; ", scenario.Processes.Select(process => Text.Line(
-            $"{process.Name} {process.ProcessorSeconds:0.0} s of processor time ({process.ProcessorSeconds * 1e6 / requests:0} µs a request), {process.ResidentMegabytes:0} MB"))) + ".";
+        return string.Join("; ", scenario.Processes.Select(process => Text.Line(
+            $"{process.Name} {process.ProcessorSeconds:0.0} s of processor time ({process.ProcessorSeconds * 1e6 / requests:0} µs a request), {process.ResidentMegabytes:0} MB")))
+            + Text.Line($". Programs that are not part of this used {scenario.OthersShare * 100:0} % of the processors.");
     }
 
     /// <summary>The failures of a flow by kind; null: there are none.</summary>

@@ -1,3 +1,4 @@
+using Tunnel2.LoadTests.Engine;
 using Tunnel2.LoadTests.Running;
 using Tunnel2.LoadTests.Statistics;
 
@@ -30,8 +31,8 @@ internal sealed record ScenarioReport
     /// <summary>Whether the generator kept its schedule. If not, the latencies do not count.</summary>
     public bool LatenciesCount { get; init; }
 
-    /// <summary>Whether the system ran the generator before other programs.</summary>
-    public bool GeneratorPriorityRaised { get; init; }
+    /// <summary>How the system ranked the generator.</summary>
+    public GeneratorPriority GeneratorPriority { get; init; }
 
     /// <summary>The rules.</summary>
     public required IReadOnlyList<RuleReport> Rules { get; init; }
@@ -44,6 +45,9 @@ internal sealed record ScenarioReport
 
     /// <summary>What the programs used.</summary>
     public required IReadOnlyList<ProcessFigures> Processes { get; init; }
+
+    /// <summary>The share of the processors that other programs used, 0 to 1.</summary>
+    public double OthersShare { get; init; }
 
     /// <summary>The flows.</summary>
     public required IReadOnlyList<FlowReport> Flows { get; init; }
@@ -59,11 +63,12 @@ internal sealed record ScenarioReport
         WasStopped = result.Engine.WasStopped,
         GeneratorLag = LatencyReport.Of(result.Lag),
         LatenciesCount = result.LatenciesCount,
-        GeneratorPriorityRaised = result.Engine.PriorityRaised,
+        GeneratorPriority = result.Engine.Priority,
         Rules = [.. result.Outcomes.Select(static outcome => new RuleReport(outcome.Rule, outcome.Verdict, outcome.Found))],
         Knee = result.Knee,
         UplinkCuts = result.Cuts,
         Processes = result.Processes,
+        OthersShare = Math.Round(result.OthersShare, 3),
         Flows = [.. result.Engine.Flows.Select(FlowReport.Of)],
     };
 }

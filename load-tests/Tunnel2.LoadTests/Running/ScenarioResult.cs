@@ -13,6 +13,9 @@ internal sealed record ScenarioResult(LoadScenario Scenario, DateTimeOffset Star
     /// <summary>What the programs used; empty where they were not ours.</summary>
     public IReadOnlyList<ProcessFigures> Processes { get; init; } = [];
 
+    /// <summary>The share of the processors that programs used of which nothing else is known, 0 to 1.</summary>
+    public double OthersShare { get; init; }
+
     /// <summary>Connections between agent and ProxyEntry that were cut.</summary>
     public int Cuts { get; init; }
 

@@ -22,6 +22,7 @@ internal sealed class ScenarioRunner(LoadOptions options, TextWriter console)
         await console.WriteLineAsync(Text.Line($"  {scaled.Arrivals:#,0} requests in {scaled.Duration.TotalSeconds:#,0.#} s"));
         await using var target = await OpenTargetAsync(scaled, cancellationToken);
         await WarmUpAsync(scaled, target, cancellationToken);
+        var machine = MachineTime.Read();
         var before = ProcessFigures.ReadTimes(target);
         if (scaled.CutUplinkEvery is { } interval)
         {
@@ -43,7 +44,14 @@ internal sealed class ScenarioRunner(LoadOptions options, TextWriter console)
             }
         }
 
-        return new ScenarioResult(scaled, started, await running) { Processes = ProcessFigures.Since(before, target), Cuts = target.Cuts };
+        var result = await running;
+        var processes = ProcessFigures.Since(before, target);
+        return new ScenarioResult(scaled, started, result)
+        {
+            Processes = processes,
+            OthersShare = machine.OthersShare(processes.Sum(static process => process.ProcessorSeconds)),
+            Cuts = target.Cuts,
+        };
     }
 
     private async Task<LoadTarget> OpenTargetAsync(LoadScenario scenario, CancellationToken cancellationToken)
