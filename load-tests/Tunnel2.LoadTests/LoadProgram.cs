@@ -85,9 +85,7 @@ internal static class LoadProgram
         return stop.IsCancellationRequested ? Interrupted : couldNotBegin ? NotBegun : results.All(static result => result.Passed) ? Passed : Failed;
     }
 
-    private static IEnumerable<LoadScenario> Choose(LoadOptions options) => options.Scenarios
-        .SelectMany(name => name == "all"
-            ? ScenarioCatalog.All.Where(scenario => !scenario.Direct && (options.Target is null || scenario.CutUplinkEvery is null))
-            : [ScenarioCatalog.Find(name)!])
-        .Distinct();
+    /// <summary>A tunnel that runs elsewhere is not cut by 'all', and asked about several sessions only if it has some.</summary>
+    private static IEnumerable<LoadScenario> Choose(LoadOptions options) => ScenarioCatalog.Choose(options.Scenarios).Where(scenario =>
+        options.Target is null || options.Scenarios.Contains(scenario.Name) || (scenario.CutUplinkEvery is null && (scenario.Sessions == 1 || options.Hosts.Count > 1)));
 }

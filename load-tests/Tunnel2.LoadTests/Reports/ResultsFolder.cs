@@ -12,7 +12,7 @@ internal sealed class ResultsFolder
     private ResultsFolder(string path) => _path = path;
 
     /// <summary>The page for people.</summary>
-    public string HtmlPath => Path.Combine(_path, "results.html");
+    public string HtmlPath => PathOf("results.html");
 
     /// <summary>Makes the folder and tries to write into it.</summary>
     /// <param name="path">The folder; null: a new one below artifacts/load-tests of the repository.</param>
@@ -36,12 +36,15 @@ internal sealed class ResultsFolder
         return new ResultsFolder(folder);
     }
 
+    /// <summary>A file or folder in it.</summary>
+    public string PathOf(string name) => Path.Combine(_path, name);
+
     /// <summary>Writes the results in all three forms.</summary>
     public void Write(IReadOnlyList<ScenarioResult> results)
     {
         var report = LoadReport.Of(results);
-        File.WriteAllText(Path.Combine(_path, "results.json"), JsonReport.Of(report));
-        File.WriteAllText(Path.Combine(_path, "results.md"), MarkdownReport.Of(report), Encoding.UTF8);
+        File.WriteAllText(PathOf("results.json"), JsonReport.Of(report));
+        File.WriteAllText(PathOf("results.md"), MarkdownReport.Of(report), Encoding.UTF8);
         File.WriteAllText(HtmlPath, HtmlReport.Of(report), Encoding.UTF8);
     }
 }

@@ -20,7 +20,7 @@ internal sealed class ScenarioRunner(LoadOptions options, TextWriter console)
         var scaled = scenario.Scale(options.DurationScale);
         await console.WriteLineAsync($"{scaled.Name}: {scaled.Description}");
         await console.WriteLineAsync(Text.Line($"  {scaled.Arrivals:#,0} requests in {scaled.Duration.TotalSeconds:#,0.#} s"));
-        await using var target = await OpenTargetAsync(scaled, cancellationToken);
+        await using var target = await LoadTargets.OpenAsync(scaled, options, cancellationToken);
         await WarmUpAsync(scaled, target, cancellationToken);
         var machine = MachineTime.Read();
         var before = ProcessFigures.ReadTimes(target);
@@ -52,26 +52,6 @@ internal sealed class ScenarioRunner(LoadOptions options, TextWriter console)
             OthersShare = machine.OthersShare(processes.Sum(static process => process.ProcessorSeconds)),
             Cuts = target.Cuts,
         };
-    }
-
-    private async Task<LoadTarget> OpenTargetAsync(LoadScenario scenario, CancellationToken cancellationToken)
-    {
-        if (options.Target is not { } target)
-        {
-            return await StartedTunnel.StartAsync(scenario, cancellationToken);
-        }
-
-        if (scenario.CutUplinkEvery is not null)
-        {
-            throw new LoadFailedException($"{scenario.Name} cuts connections of a tunnel that it starts itself: leave out --url.");
-        }
-
-        if (scenario.Sessions > 1 && options.Hosts.Count < 2)
-        {
-            throw new LoadFailedException($"{scenario.Name} is about several sessions: give --host for each of them.");
-        }
-
-        return new RunningTarget(target, scenario.Sessions > 1 ? options.Hosts : [options.Hosts[0]]);
     }
 
     /// <summary>Each kind of request at a moderate rate, not counted: the programs compile what they run often.</summary>

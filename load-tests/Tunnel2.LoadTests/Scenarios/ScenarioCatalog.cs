@@ -36,6 +36,11 @@ internal static class ScenarioCatalog
     /// <summary>Finds a scenario by its name; null: there is none.</summary>
     public static LoadScenario? Find(string name) => All.FirstOrDefault(scenario => string.Equals(scenario.Name, name, StringComparison.OrdinalIgnoreCase));
 
+    /// <summary>The scenarios of these names, each once; <c>all</c> is every one that is about the tunnel.</summary>
+    public static IEnumerable<LoadScenario> Choose(IEnumerable<string> names) => names
+        .SelectMany(static name => name == "all" ? All.Where(static scenario => !scenario.Direct) : [Find(name)!])
+        .Distinct();
+
     private static LoadScenario Ultra() => new(
         "ultra", "1000 to 50,000 a second in steps of 10 s, until one is not held: finds the knee.",
         [new TrafficFlow("requests", Download(Kilobyte), Stairs(10, 1000, 2000, 3000, 4000, 6000, 8000, 10_000, 12_500, 15_000, 20_000, 30_000, 40_000, 50_000)) { StopAtKnee = true }],
