@@ -15,7 +15,7 @@ namespace Tunnel2.Multiplexing.Buffers;
 internal sealed class BufferPool
 {
     /// <summary>Larger arrays are few at a time: the shared pool has room for them.</summary>
-    private const int LargestKept = 32 * 1024;
+    private const int LargestKept = 64 * 1024;
 
     private const int SmallestKept = 1024;
 

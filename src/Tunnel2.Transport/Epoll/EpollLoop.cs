@@ -12,7 +12,7 @@ namespace Tunnel2.Transport.Epoll;
 /// </summary>
 internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
 {
-    private const int EventsPerRound = 512;
+    private static readonly int EventsPerRound = int.Parse(Environment.GetEnvironmentVariable("T2_EV") ?? "512");
 
     private readonly int _epoll;
     private readonly int _wake;
