@@ -220,7 +220,31 @@ internal sealed partial class Http1Connection
             return !IsStopping;
         }
 
-        await LingerAsync().ConfigureAwait(false);
+        if (!MayCloseAtOnce())
+        {
+            await LingerAsync().ConfigureAwait(false);
+        }
+
+        return false;
+    }
+
+    /// <summary>
+    /// Whether the visitor asked for the end itself and has sent nothing behind its request: then nothing is under way that could reset the
+    /// connection before the answer has arrived.
+    /// </summary>
+    private bool MayCloseAtOnce()
+    {
+        if (!_transport.SeesUnread || _exchange.Parser.KeepAlive || !_exchange.Body.IsFinished)
+        {
+            return false;
+        }
+
+        if (!_input.TryRead(out var read))
+        {
+            return true;
+        }
+
+        _input.AdvanceTo(read.Buffer.Start);
         return false;
     }
 
