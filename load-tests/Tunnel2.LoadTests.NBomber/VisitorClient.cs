@@ -21,6 +21,7 @@ internal sealed class VisitorClient : IDisposable
     private readonly SocketsHttpHandler _handler;
     private readonly HttpClient _client;
     private long _next = -1;
+    private long _wrongBodies;
 
     /// <summary>Makes one.</summary>
     /// <param name="flow">The flow.</param>
@@ -46,8 +47,6 @@ internal sealed class VisitorClient : IDisposable
 
     /// <summary>Answers with other bytes than they should have had.</summary>
     public long WrongBodies => Interlocked.Read(ref _wrongBodies);
-
-    private long _wrongBodies;
 
     /// <summary>Sends the next request and checks its answer.</summary>
     public async Task<IResponse> SendAsync()
@@ -181,5 +180,5 @@ internal sealed class VisitorClient : IDisposable
         return Fail(failure == FailureKind.None ? FailureKind.Truncated : failure, "");
     }
 
-    private static IResponse Fail(FailureKind kind, string message) => Response.Fail(statusCode: kind.ToString(), message: message);
+    private static Response<object> Fail(FailureKind kind, string message) => Response.Fail(statusCode: kind.ToString(), message: message);
 }
