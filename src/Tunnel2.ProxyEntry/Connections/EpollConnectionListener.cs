@@ -57,17 +57,20 @@ internal sealed class EpollConnectionListener : IConnectionListener
     }
 
     /// <inheritdoc/>
-    public ValueTask UnbindAsync(CancellationToken cancellationToken = default)
+    public async ValueTask UnbindAsync(CancellationToken cancellationToken = default)
     {
-        _listener.Dispose();
+        await _listener.StopAsync().ConfigureAwait(false);
         _accepted.Writer.TryComplete();
-        return default;
+
+        // Until Kestrel has taken the last one.
+        await _accepted.Reader.Completion.WaitAsync(cancellationToken).ConfigureAwait(false);
     }
 
     /// <inheritdoc/>
     public async ValueTask DisposeAsync()
     {
-        await UnbindAsync().ConfigureAwait(false);
+        await _listener.StopAsync().ConfigureAwait(false);
+        _accepted.Writer.TryComplete();
         while (_accepted.Reader.TryRead(out var connection))
         {
             connection.Abort();

@@ -13,12 +13,16 @@ namespace Tunnel2.ProxyEntry.Draining;
 internal sealed class ConnectionTracker
 {
     private readonly ConcurrentDictionary<ConnectionContext, byte> _open = new();
-    private TaskCompletionSource? _none;
     private readonly CancellationTokenSource _closingSource = new();
+    private TaskCompletionSource? _none;
+    private int _expected;
     private volatile bool _closing;
 
     /// <summary>Connections open now.</summary>
     public int Count => _open.Count;
+
+    /// <summary>A connection was accepted that <see cref="Track"/> will hear of in a moment: nobody may think meanwhile that there is none.</summary>
+    public void Expect() => Interlocked.Increment(ref _expected);
 
     /// <summary>Signalled when every connection is to end. For those that say so themselves by <see cref="Opened"/>.</summary>
     public CancellationToken Closing => _closingSource.Token;
@@ -37,6 +41,7 @@ internal sealed class ConnectionTracker
     public ConnectionDelegate Track(ConnectionDelegate next) => async connection =>
     {
         _open.TryAdd(connection, 0);
+        Interlocked.Decrement(ref _expected);
         if (_closing)
         {
             // It was accepted while the listener closed: it gets its one answer.
@@ -90,7 +95,7 @@ internal sealed class ConnectionTracker
 
     private void CompleteIfNone()
     {
-        if (Volatile.Read(ref _none) is { } none && _open.IsEmpty)
+        if (Volatile.Read(ref _none) is { } none && Volatile.Read(ref _expected) == 0 && _open.IsEmpty)
         {
             none.TrySetResult();
         }

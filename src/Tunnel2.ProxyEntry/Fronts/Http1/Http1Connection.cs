@@ -109,13 +109,23 @@ internal sealed partial class Http1Connection
             _clock.Begin(ConnectionPhase.Idle, _front.Sweep.Now);
         }
 
-        while (!IsStopping || !_hasServed)
+        var cameLate = false;
+
+        // A request that has begun to come is still served.
+        while (!IsStopping || !_hasServed || _clock.Phase == ConnectionPhase.Head)
         {
             var read = await _input.ReadAsync().ConfigureAwait(false);
             var buffer = read.Buffer;
             if (read.IsCanceled && _clock.Phase == ConnectionPhase.Expired)
             {
-                return OnHeadExpired(read);
+                if (!IsStopping || buffer.IsEmpty || cameLate)
+                {
+                    return OnHeadExpired(read);
+                }
+
+                // It came in the moment in which the idle connection was to be closed.
+                cameLate = true;
+                _clock.Begin(ConnectionPhase.Head, _front.Sweep.Now);
             }
 
             if (!buffer.IsEmpty && _clock.Phase != ConnectionPhase.Head && !_clock.TryMoveOn(ConnectionPhase.Head, _front.Sweep.Now))
