@@ -234,7 +234,7 @@ internal sealed partial class Http1Connection
     /// </summary>
     private bool MayCloseAtOnce()
     {
-        if (!_transport.SeesUnread || _exchange.Parser.KeepAlive || !_exchange.Body.IsFinished)
+        if (!_transport.SeesUnread || _exchange.Fault is not null || _exchange.Parser.KeepAlive || !_exchange.Body.IsFinished)
         {
             return false;
         }
