@@ -40,6 +40,8 @@ internal sealed class Follower : IDisposable
 
     internal long Corrupt { get; private set; }
 
+    internal long Skipped { get; private set; }
+
     /// <summary>Waits until the counts are so.</summary>
     internal async Task UntilAsync(Func<Follower, bool> condition, string what)
     {
@@ -83,6 +85,7 @@ internal sealed class Follower : IDisposable
                 next = gap.First + gap.Count;
                 Abandoned += gap.Reason == RingGapReason.Abandoned ? gap.Count : 0;
                 Corrupt += gap.Reason == RingGapReason.Corrupt ? gap.Count : 0;
+                Skipped += gap.Reason == RingGapReason.SkippedAsStale ? gap.Count : 0;
             }
 
             foreach (ref readonly RingEntry entry in _batch.Entries)
