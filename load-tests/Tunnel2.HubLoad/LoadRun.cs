@@ -146,8 +146,9 @@ internal static class LoadRun
         Console.WriteLine(string.Create(CultureInfo.InvariantCulture,
             $"published {counts.Sum()} on {channels} channels; {checker.DeliveredCount / elapsed:0} messages/s; {checker}, phantoms {phantoms}; server's connections {answer[1]}; RSS {server.ReadResidentBytes() / 1e6:0.0} MB"));
         Console.WriteLine(hiccups.Finish());
-        Console.WriteLine(complete && checker.IsClean ? "complete" : "NOT complete");
-        return complete && checker.IsClean && phantoms == 0 && answer[1] == connections.Count.ToString(CultureInfo.InvariantCulture);
+        bool whole = connections.Count > 0 && complete && checker.IsClean && phantoms == 0 && answer[1] == connections.Count.ToString(CultureInfo.InvariantCulture);
+        Console.WriteLine(whole ? "complete" : "NOT complete");
+        return whole;
     }
 
     private static async Task<bool> UntilAsync(Func<bool> condition)

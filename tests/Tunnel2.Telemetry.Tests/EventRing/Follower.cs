@@ -45,7 +45,7 @@ internal sealed class Follower : IDisposable
     /// <summary>Waits until the counts are so.</summary>
     internal async Task UntilAsync(Func<Follower, bool> condition, string what)
     {
-        bool met = await Task.Run(() => SpinWait.SpinUntil(() => condition(this) || Fault is not null, TimeSpan.FromSeconds(30)));
+        bool met = await Task.Run(() => SpinWait.SpinUntil(() => condition(this) || Fault is not null, TimeSpan.FromMinutes(2)));
         Assert.True(met && Fault is null, $"{what}: {Fault ?? $"nothing came any more; {Records} records, {Missed} missed"}");
     }
 

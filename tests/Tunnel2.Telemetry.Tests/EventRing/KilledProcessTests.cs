@@ -16,8 +16,8 @@ public sealed class KilledProcessTests : IDisposable
     private static readonly int _rounds =
         int.TryParse(Environment.GetEnvironmentVariable("TUNNEL2_CRASH_ROUNDS"), CultureInfo.InvariantCulture, out int rounds) ? rounds : 4;
 
-    private static readonly TimeSpan _start = TimeSpan.FromSeconds(60);
-    private static readonly TimeSpan _patience = TimeSpan.FromSeconds(30);
+    private static readonly TimeSpan _start = TimeSpan.FromMinutes(3);
+    private static readonly TimeSpan _patience = TimeSpan.FromMinutes(2);
     private readonly string _directory = Directory.CreateTempSubdirectory("tunnel2-killed-").FullName;
     private readonly int _seed = Environment.TickCount;
 
