@@ -10,6 +10,9 @@ internal abstract class BackendTransport : IDisposable
     /// <returns>Bytes received; 0 at the orderly end (and for an empty buffer).</returns>
     public abstract ValueTask<int> ReceiveAsync(Memory<byte> buffer);
 
+    /// <summary>Whether a receive into an empty buffer costs nothing, so that a wait of any length can do without a buffer.</summary>
+    public virtual bool WaitsFreely => false;
+
     /// <summary>Sends everything.</summary>
     public abstract ValueTask SendAsync(ReadOnlyMemory<byte> buffer);
 

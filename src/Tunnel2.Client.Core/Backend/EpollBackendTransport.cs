@@ -16,6 +16,9 @@ internal sealed class EpollBackendTransport : BackendTransport
     public override ValueTask<int> ReceiveAsync(Memory<byte> buffer) => _channel.ReceiveAsync(buffer);
 
     /// <inheritdoc/>
+    public override bool WaitsFreely => true;
+
+    /// <inheritdoc/>
     public override ValueTask SendAsync(ReadOnlyMemory<byte> buffer)
     {
         var sent = _channel.SendAsync(buffer);

@@ -243,6 +243,14 @@ internal sealed class BackendExchange
             int received;
             try
             {
+                if (filled == 0 && connection.Transport.WaitsFreely)
+                {
+                    // A thousand exchanges that wait for the backend need no buffer, and the few that go on use the same ones, warm in the cache.
+                    connection.ReturnBuffer();
+                    await connection.Transport.ReceiveAsync(Memory<byte>.Empty).ConfigureAwait(false);
+                    buffer = connection.RentBuffer(HeadBuffer);
+                }
+
                 received = await connection.Transport.ReceiveAsync(buffer.AsMemory(filled)).ConfigureAwait(false);
             }
             catch (IOException)

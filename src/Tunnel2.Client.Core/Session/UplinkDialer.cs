@@ -6,6 +6,7 @@ using Tunnel2.Client.Core.Reconnect;
 using Tunnel2.Client.Core.Session.Tls;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Transport.Engine;
+using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.Client.Core.Session;
 
@@ -30,21 +31,22 @@ internal sealed class UplinkDialer
     /// <returns>A transport that is ready for the first frame, or why there is none.</returns>
     public async Task<(IUplinkTransport? Transport, ConnectionEnd? End)> DialAsync(CancellationToken stop)
     {
-        var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
+        IUplinkTransport transport;
+        IPAddress? peer;
         try
         {
             using var deadline = CancellationTokenSource.CreateLinkedTokenSource(stop);
             deadline.CancelAfter(_connectTimeout);
-            await socket.ConnectAsync(_options.Server.Host, _options.Server.Port, deadline.Token).ConfigureAwait(false);
+            (transport, peer) = _engine.Loop is { } loop
+                ? await ConnectOnLoopAsync(loop, deadline.Token).ConfigureAwait(false)
+                : await ConnectSocketAsync(deadline.Token).ConfigureAwait(false);
         }
         catch (Exception exception) when (exception is SocketException or OperationCanceledException)
         {
-            socket.Dispose();
             return (null, stop.IsCancellationRequested ? ConnectionEnd.Stopped(TimeSpan.Zero) : ConnectionEnd.Unreachable(ConnectFailure.From(_options.Server, exception)));
         }
 
-        var leaksToken = WouldLeakToken(socket);
-        var transport = _engine.CreateUplinkTransport(socket);
+        var leaksToken = WouldLeakToken(peer);
         if (_tls is null)
         {
             if (!leaksToken)
@@ -67,7 +69,43 @@ internal sealed class UplinkDialer
         return (null, stop.IsCancellationRequested ? ConnectionEnd.Stopped(TimeSpan.Zero) : ConnectionEnd.Unreachable(failure!));
     }
 
+    /// <summary>
+    /// Connects on the loop that the connection will live on. A socket of the runtime that was connected asynchronously would stay known to the
+    /// runtime's own socket engine: it would be woken for every frame as well.
+    /// </summary>
+    private async Task<(IUplinkTransport Transport, IPAddress? Peer)> ConnectOnLoopAsync(EpollLoop loop, CancellationToken cancellationToken)
+    {
+        var error = SocketError.HostNotFound;
+        foreach (var address in await Dns.GetHostAddressesAsync(_options.Server.Host, cancellationToken).ConfigureAwait(false))
+        {
+            var endPoint = new IPEndPoint(address, _options.Server.Port);
+            (var channel, error) = await EpollConnector.ConnectAsync(loop, endPoint, cancellationToken).ConfigureAwait(false);
+            if (channel is not null)
+            {
+                return (EpollUplinkTransport.Adopt(channel, endPoint), address);
+            }
+        }
+
+        throw new SocketException((int)error);
+    }
+
+    private async Task<(IUplinkTransport Transport, IPAddress? Peer)> ConnectSocketAsync(CancellationToken cancellationToken)
+    {
+        var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
+        try
+        {
+            await socket.ConnectAsync(_options.Server.Host, _options.Server.Port, cancellationToken).ConfigureAwait(false);
+            var peer = (socket.RemoteEndPoint as IPEndPoint)?.Address;
+            return (_engine.CreateUplinkTransport(socket), peer);
+        }
+        catch
+        {
+            socket.Dispose();
+            throw;
+        }
+    }
+
     /// <summary>The uplink is not encrypted: whoever is on the way could read the token and be us.</summary>
-    private bool WouldLeakToken(Socket socket) =>
-        _options.Token is not null && !_options.AllowPlaintextToken && socket.RemoteEndPoint is IPEndPoint { Address: var address } && !IPAddress.IsLoopback(address);
+    private bool WouldLeakToken(IPAddress? peer) =>
+        _options.Token is not null && !_options.AllowPlaintextToken && peer is not null && !IPAddress.IsLoopback(peer);
 }

@@ -15,7 +15,7 @@ namespace Tunnel2.Multiplexing.Buffers;
 internal sealed class BufferPool
 {
     /// <summary>Larger arrays are few at a time: the shared pool has room for them.</summary>
-    private const int LargestKept = 32 * 1024;
+    private const int LargestKept = 64 * 1024;
 
     private const int SmallestKept = 1024;
 
@@ -28,7 +28,7 @@ internal sealed class BufferPool
     private static readonly int _firstShift = BitOperations.Log2(SmallestKept);
 
     private readonly SizeClass[] _sizes = new SizeClass[BitOperations.Log2(LargestKept) - _firstShift + 1];
-    private long _outstanding;
+    private long _largeOutstanding;
 
     public BufferPool()
     {
@@ -42,19 +42,24 @@ internal sealed class BufferPool
     public static BufferPool Shared { get; } = new();
 
     /// <summary>Buffers rented and not returned.</summary>
-    public long Outstanding => Volatile.Read(ref _outstanding);
+    public long Outstanding => Volatile.Read(ref _largeOutstanding) + _sizes.Sum(static size => size.Outstanding);
 
     public byte[] Rent(int minimumLength)
     {
-        Interlocked.Increment(ref _outstanding);
-        return minimumLength > LargestKept ? ArrayPool<byte>.Shared.Rent(minimumLength) : _sizes[IndexOf(minimumLength)].Rent();
+        if (minimumLength <= LargestKept)
+        {
+            return _sizes[IndexOf(minimumLength)].Rent();
+        }
+
+        Interlocked.Increment(ref _largeOutstanding);
+        return ArrayPool<byte>.Shared.Rent(minimumLength);
     }
 
     public void Return(byte[] buffer)
     {
-        Interlocked.Decrement(ref _outstanding);
         if (buffer.Length > LargestKept)
         {
+            Interlocked.Decrement(ref _largeOutstanding);
             ArrayPool<byte>.Shared.Return(buffer);
         }
         else
@@ -69,13 +74,18 @@ internal sealed class BufferPool
     {
         private readonly Lock _gate = new();
         private readonly Stack<byte[]> _kept = new();
+        private long _outstanding;
         private int _unused;
         private long _trimAt = Environment.TickCount64 + TrimPeriodMilliseconds;
+
+        /// <summary>Rented and not returned; each size counts its own, under the lock that it takes anyway.</summary>
+        public long Outstanding => Volatile.Read(ref _outstanding);
 
         public byte[] Rent()
         {
             lock (_gate)
             {
+                _outstanding++;
                 if (_kept.TryPop(out var buffer))
                 {
                     _unused = Math.Min(_unused, _kept.Count);
@@ -90,6 +100,7 @@ internal sealed class BufferPool
         {
             lock (_gate)
             {
+                _outstanding--;
                 if ((_kept.Count + 1) * (long)length <= MaxKeptBytes)
                 {
                     _kept.Push(buffer);

@@ -8,13 +8,14 @@ namespace Tunnel2.Multiplexing.Heartbeat;
 /// </summary>
 internal sealed class UplinkHeartbeat : IDisposable
 {
-    private static readonly TimeSpan _period = TimeSpan.FromMilliseconds(250);
+    /// <summary>How often each uplink is looked at.</summary>
+    public static readonly TimeSpan Period = TimeSpan.FromMilliseconds(250);
 
     private readonly ConcurrentDictionary<UplinkConnection, byte> _uplinks = new();
     private readonly ITimer _timer;
 
     public UplinkHeartbeat(TimeProvider timeProvider) =>
-        _timer = timeProvider.CreateTimer(static self => ((UplinkHeartbeat)self!).Beat(), this, _period, _period);
+        _timer = timeProvider.CreateTimer(static self => ((UplinkHeartbeat)self!).Beat(), this, Period, Period);
 
     /// <summary>Uplinks watched.</summary>
     public int Count => _uplinks.Count;

@@ -12,6 +12,9 @@ internal struct ReceiveBuffer
     private const int SmallSegment = 4 * 1024;
     private const int LargeSegment = 16 * 1024;
 
+    /// <summary>What a body that comes faster than it is read goes on in: the consumer sends as much at once.</summary>
+    private const int BulkSegment = 64 * 1024;
+
     /// <summary>The largest ring that is kept: what a window of 256 KiB fills.</summary>
     private const int KeptSegments = 32;
 
@@ -48,8 +51,13 @@ internal struct ReceiveBuffer
             }
         }
 
-        Append(payload, isHead: false, payload.Length > SmallSegment / 2 || _count > 0 ? LargeSegment : SmallSegment, pool);
+        Append(payload, isHead: false, CapacityFor(payload.Length), pool);
     }
+
+    private readonly int CapacityFor(int length) =>
+        _count > 1 && length > LargeSegment / 2 ? BulkSegment
+        : length > SmallSegment / 2 || _count > 0 ? LargeSegment
+        : SmallSegment;
 
     public void ConsumeHead(BufferPool pool)
     {

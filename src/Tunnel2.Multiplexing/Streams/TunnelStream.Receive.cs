@@ -177,10 +177,14 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
     }
 
     /// <summary>A DATA frame came.</summary>
-    internal ProtocolError OnData(ReadOnlySpan<byte> payload, bool end)
+    /// <param name="payload">Its bytes; they are copied.</param>
+    /// <param name="end">Whether this direction ends behind them.</param>
+    /// <param name="wake">Whether a reader waits: <see cref="WakeReader"/> is then the caller's to call, once.</param>
+    internal ProtocolError OnData(ReadOnlySpan<byte> payload, bool end, out bool wake)
     {
-        bool wake, recycle;
+        bool recycle;
         int dropped;
+        wake = false;
         lock (_lock)
         {
             if (_resetReceived || _endReceived || _expectHead)
@@ -209,9 +213,12 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
             recycle = TryTakeForRecyclingUnsynchronized();
         }
 
-        FinishReceive(dropped, wake, recycle);
+        FinishReceive(dropped, wake: false, recycle);
         return ProtocolError.None;
     }
+
+    /// <summary>Lets the reader go on that <see cref="OnData"/> found waiting.</summary>
+    internal void WakeReader() => _readSource.SetResult(true);
 
     /// <summary>A RST frame came.</summary>
     internal void OnRst(StreamId id, StreamResetReason reason, StreamResetDetail detail)

@@ -1,3 +1,4 @@
+using Tunnel2.Multiplexing.Heartbeat;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.FlowControl;
@@ -236,7 +237,8 @@ internal sealed class UplinkConnection
             return;
         }
 
-        if (time.GetElapsedTime(_reader.LastInbound, now) > Settings.DeadAfter)
+        // By the next look it would be longer than the limit.
+        if (time.GetElapsedTime(_reader.LastInbound, now) > Settings.DeadAfter - UplinkHeartbeat.Period)
         {
             TryEnd(new UplinkEnd(SessionEndReason.PeerSilent));
         }

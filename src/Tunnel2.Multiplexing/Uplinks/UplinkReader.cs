@@ -31,6 +31,12 @@ internal sealed class UplinkReader
     private readonly IUplinkTransport _transport;
     private readonly BufferPool _buffers;
     private readonly TimeProvider _time;
+
+    /// <summary>
+    /// Streams whose readers go on once the whole buffer has been looked at: with all of their bytes at once rather than frame by frame, which is a
+    /// system call and a wake-up of the next process for each.
+    /// </summary>
+    private readonly List<TunnelStream> _woken = [];
     private long _lastInbound;
     private int _skip;
 
@@ -75,6 +81,7 @@ internal sealed class UplinkReader
                 else if (filled > 0 && buffer is not null)
                 {
                     var error = ProcessFrames(buffer.AsSpan(0, filled), out var consumed, out var needed);
+                    WakeReaders();
                     if (error != ProtocolError.None)
                     {
                         _uplink.TryEnd(new UplinkEnd(SessionEndReason.ProtocolError, error));
@@ -144,11 +151,22 @@ internal sealed class UplinkReader
         }
         finally
         {
+            WakeReaders();
             if (buffer is not null)
             {
                 _buffers.Return(buffer);
             }
         }
+    }
+
+    private void WakeReaders()
+    {
+        foreach (var stream in _woken)
+        {
+            stream.WakeReader();
+        }
+
+        _woken.Clear();
     }
 
     private byte[] Grow(byte[] buffer, int filled, int size)
@@ -256,7 +274,18 @@ internal sealed class UplinkReader
             return ProtocolError.None;
         }
 
-        return lookup == StreamLookup.Open ? stream!.OnData(payload, header.EndsDirection) : ProtocolError.UnknownStream;
+        if (lookup != StreamLookup.Open)
+        {
+            return ProtocolError.UnknownStream;
+        }
+
+        var error = stream!.OnData(payload, header.EndsDirection, out var wake);
+        if (wake)
+        {
+            _woken.Add(stream);
+        }
+
+        return error;
     }
 
     private ProtocolError OnHeaders(FrameHeader header, ReadOnlySpan<byte> payload)

@@ -21,6 +21,7 @@ internal sealed class EpollConnectionContext : ConnectionContext, IConnectionIdF
     private readonly IPEndPoint _listenerEndPoint;
     private IDictionary<object, object?>? _items;
     private CancellationTokenSource? _closedSource;
+    private FeatureCollection? _features;
     private EndPoint? _localEndPoint;
     private string? _id;
     private CancellationToken? _closedToken;
@@ -34,7 +35,6 @@ internal sealed class EpollConnectionContext : ConnectionContext, IConnectionIdF
         MemoryPool = memoryPool;
         _pipe = new Pipe(this, loop, descriptor);
         Transport = _pipe;
-        Features = CreateFeatures();
     }
 
     /// <inheritdoc/>
@@ -45,7 +45,7 @@ internal sealed class EpollConnectionContext : ConnectionContext, IConnectionIdF
     }
 
     /// <inheritdoc/>
-    public override IFeatureCollection Features { get; }
+    public override IFeatureCollection Features => _features ??= CreateFeatures();
 
     /// <inheritdoc cref="BaseConnectionContext.Items"/>
     public override IDictionary<object, object?> Items

@@ -14,6 +14,7 @@ internal sealed class EpollConnectionListener : IConnectionListener
     private readonly MemoryPool<byte> _memoryPool;
     private readonly EpollListener _listener;
     private readonly Channel<EpollConnectionContext> _accepted;
+    private readonly Func<EpollConnectionContext, Task<bool>>? _serve;
 
     /// <summary>Starts to listen.</summary>
     /// <param name="loop">The loop that the connections live on.</param>
@@ -21,8 +22,14 @@ internal sealed class EpollConnectionListener : IConnectionListener
     /// <param name="backlog">Connections that the kernel holds until they are accepted.</param>
     /// <param name="memoryPool">What Kestrel's own pipes rent from.</param>
     /// <param name="failed">Told where the system was out of something.</param>
-    public EpollConnectionListener(EpollLoop loop, Socket bound, int backlog, MemoryPool<byte> memoryPool, Action<SocketError> failed)
+    /// <param name="serve">
+    /// Serves a connection right on the loop, without Kestrel's task, thread and bookkeeping for each; false: Kestrel is to have it, as it was.
+    /// Null: Kestrel has them all.
+    /// </param>
+    public EpollConnectionListener(
+        EpollLoop loop, Socket bound, int backlog, MemoryPool<byte> memoryPool, Action<SocketError> failed, Func<EpollConnectionContext, Task<bool>>? serve = null)
     {
+        _serve = serve;
         _loop = loop;
         _memoryPool = memoryPool;
 
@@ -50,17 +57,20 @@ internal sealed class EpollConnectionListener : IConnectionListener
     }
 
     /// <inheritdoc/>
-    public ValueTask UnbindAsync(CancellationToken cancellationToken = default)
+    public async ValueTask UnbindAsync(CancellationToken cancellationToken = default)
     {
-        _listener.Dispose();
+        await _listener.StopAsync().ConfigureAwait(false);
         _accepted.Writer.TryComplete();
-        return default;
+
+        // Until Kestrel has taken the last one.
+        await _accepted.Reader.Completion.WaitAsync(cancellationToken).ConfigureAwait(false);
     }
 
     /// <inheritdoc/>
     public async ValueTask DisposeAsync()
     {
-        await UnbindAsync().ConfigureAwait(false);
+        await _listener.StopAsync().ConfigureAwait(false);
+        _accepted.Writer.TryComplete();
         while (_accepted.Reader.TryRead(out var connection))
         {
             connection.Abort();
@@ -72,7 +82,36 @@ internal sealed class EpollConnectionListener : IConnectionListener
     private void OnAccepted(int descriptor, IPEndPoint? remote)
     {
         var connection = new EpollConnectionContext(_loop, descriptor, _listener.EndPoint, remote, _memoryPool);
-        if (connection.Register() == 0 && !_accepted.Writer.TryWrite(connection))
+        if (connection.Register() != 0)
+        {
+            return;
+        }
+
+        if (_serve is null)
+        {
+            GiveToKestrel(connection);
+        }
+        else
+        {
+            _ = ServeAsync(_serve, connection);
+        }
+    }
+
+    private async Task ServeAsync(Func<EpollConnectionContext, Task<bool>> serve, EpollConnectionContext connection)
+    {
+        if (await serve(connection).ConfigureAwait(false))
+        {
+            await connection.DisposeAsync().ConfigureAwait(false);
+        }
+        else
+        {
+            GiveToKestrel(connection);
+        }
+    }
+
+    private void GiveToKestrel(EpollConnectionContext connection)
+    {
+        if (!_accepted.Writer.TryWrite(connection))
         {
             connection.Abort();
         }

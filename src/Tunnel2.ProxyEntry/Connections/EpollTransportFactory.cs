@@ -5,6 +5,8 @@ using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
 using Microsoft.Extensions.Options;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Draining;
+using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.Transport.Engine;
 using Tunnel2.Transport.Epoll;
 
@@ -22,12 +24,17 @@ internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConne
     private readonly ILogger _logger;
     private readonly SocketTransportFactory _sockets;
     private readonly EndPoint _admin;
+    private readonly EndPoint? _direct;
+    private readonly Http1Front _front;
+    private readonly ConnectionTracker _visitors;
 
     public EpollTransportFactory(
         IEngine engine,
         ProxyEntrySettings settings,
         IOptions<SocketTransportOptions> options,
         IMemoryPoolFactory<byte> memoryPools,
+        Http1Front front,
+        ListenerConnections connections,
         ILoggerFactory loggers)
     {
         _loop = engine.Loop ?? throw new InvalidOperationException("The engine has no event loop over epoll.");
@@ -36,6 +43,9 @@ internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConne
         _logger = loggers.CreateLogger<EpollTransportFactory>();
         _sockets = new SocketTransportFactory(options, loggers);
         _admin = settings.AdminListen;
+        _direct = settings.Http1Front == Http1FrontMode.Own ? settings.HttpListen : null;
+        _front = front;
+        _visitors = connections.Visitors;
     }
 
     /// <inheritdoc/>
@@ -54,11 +64,25 @@ internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConne
         {
             var bound = _options.CreateBoundListenSocket(endpoint);
             return new ValueTask<IConnectionListener>(
-                new EpollConnectionListener(_loop, bound, _options.Backlog, _memoryPools.Create(), error => ProxyEntryLog.AcceptFailed(_logger, error.ToString())));
+                new EpollConnectionListener(_loop, bound, _options.Backlog, _memoryPools.Create(), error => ProxyEntryLog.AcceptFailed(_logger, error.ToString()), ReferenceEquals(endpoint, _direct) ? ServeAsync : null));
         }
         catch (SocketException exception) when (exception.SocketErrorCode == SocketError.AddressAlreadyInUse)
         {
             throw new AddressInUseException(exception.Message, exception);
+        }
+    }
+
+    /// <summary>A visitor without TLS: nothing stands between the connection and our front. HTTP/2 is Kestrel's, which tracks it itself.</summary>
+    private async Task<bool> ServeAsync(EpollConnectionContext connection)
+    {
+        _visitors.Opened(connection);
+        try
+        {
+            return await _front.ServeAsync(connection, _visitors.Closing).ConfigureAwait(false);
+        }
+        finally
+        {
+            _visitors.Ended(connection);
         }
     }
 }

@@ -1,4 +1,5 @@
 using System.Collections.Concurrent;
+using System.Diagnostics.CodeAnalysis;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Connections.Features;
 
@@ -8,19 +9,39 @@ namespace Tunnel2.ProxyEntry.Draining;
 /// The open connections of some of Kestrel's listeners, as a connection middleware: Kestrel itself can only close those of all listeners at
 /// once, and health has to be answered until the end. Thread-safe.
 /// </summary>
+[SuppressMessage("Design", "CA1001", Justification = "Its source of cancellation has no timer and lives as long as the process.")]
 internal sealed class ConnectionTracker
 {
     private readonly ConcurrentDictionary<ConnectionContext, byte> _open = new();
+    private readonly CancellationTokenSource _closingSource = new();
     private TaskCompletionSource? _none;
+    private int _expected;
     private volatile bool _closing;
 
     /// <summary>Connections open now.</summary>
     public int Count => _open.Count;
 
+    /// <summary>A connection was accepted that <see cref="Track"/> will hear of in a moment: nobody may think meanwhile that there is none.</summary>
+    public void Expect() => Interlocked.Increment(ref _expected);
+
+    /// <summary>Signalled when every connection is to end. For those that say so themselves by <see cref="Opened"/>.</summary>
+    public CancellationToken Closing => _closingSource.Token;
+
+    /// <summary>A connection is served, past the middleware.</summary>
+    public void Opened(ConnectionContext connection) => _open.TryAdd(connection, 0);
+
+    /// <summary>It is not any longer.</summary>
+    public void Ended(ConnectionContext connection)
+    {
+        _open.TryRemove(connection, out _);
+        CompleteIfNone();
+    }
+
     /// <summary>The middleware: counts a connection for as long as it is served.</summary>
     public ConnectionDelegate Track(ConnectionDelegate next) => async connection =>
     {
         _open.TryAdd(connection, 0);
+        Interlocked.Decrement(ref _expected);
         if (_closing)
         {
             // It was accepted while the listener closed: it gets its one answer.
@@ -33,8 +54,7 @@ internal sealed class ConnectionTracker
         }
         finally
         {
-            _open.TryRemove(connection, out _);
-            CompleteIfNone();
+            Ended(connection);
         }
     };
 
@@ -43,6 +63,7 @@ internal sealed class ConnectionTracker
     public Task CloseAsync()
     {
         _closing = true;
+        _closingSource.Cancel();
         foreach (var (connection, _) in _open)
         {
             RequestClose(connection);
@@ -74,7 +95,7 @@ internal sealed class ConnectionTracker
 
     private void CompleteIfNone()
     {
-        if (Volatile.Read(ref _none) is { } none && _open.IsEmpty)
+        if (Volatile.Read(ref _none) is { } none && Volatile.Read(ref _expected) == 0 && _open.IsEmpty)
         {
             none.TrySetResult();
         }

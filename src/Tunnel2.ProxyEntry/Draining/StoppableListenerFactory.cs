@@ -11,13 +11,16 @@ internal sealed class StoppableListenerFactory : IConnectionListenerFactory, ICo
 {
     private readonly IConnectionListenerFactory _inner;
     private readonly EndPoint _kept;
+    private readonly ListenerConnections _connections;
     private readonly Lock _gate = new();
     private readonly List<IConnectionListener> _listeners = [];
 
     /// <param name="inner">The transport.</param>
     /// <param name="kept">The end point, as the object given to Kestrel, whose listener stays open.</param>
-    public StoppableListenerFactory(IConnectionListenerFactory inner, EndPoint kept)
+    /// <param name="connections">Who counts what is accepted.</param>
+    public StoppableListenerFactory(IConnectionListenerFactory inner, EndPoint kept, ListenerConnections connections)
     {
+        _connections = connections;
         _inner = inner;
         _kept = kept;
     }
@@ -27,7 +30,7 @@ internal sealed class StoppableListenerFactory : IConnectionListenerFactory, ICo
     {
         var transport = services.Last(static service => service.ServiceType == typeof(IConnectionListenerFactory));
         services.Remove(transport);
-        services.AddSingleton(provider => new StoppableListenerFactory((IConnectionListenerFactory)Create(provider, transport), kept));
+        services.AddSingleton(provider => new StoppableListenerFactory((IConnectionListenerFactory)Create(provider, transport), kept, provider.GetRequiredService<ListenerConnections>()));
         services.AddSingleton<IConnectionListenerFactory>(static provider => provider.GetRequiredService<StoppableListenerFactory>());
     }
 
@@ -37,8 +40,10 @@ internal sealed class StoppableListenerFactory : IConnectionListenerFactory, ICo
     /// <inheritdoc/>
     public async ValueTask<IConnectionListener> BindAsync(EndPoint endpoint, CancellationToken cancellationToken = default)
     {
-        var listener = await _inner.BindAsync(endpoint, cancellationToken).ConfigureAwait(false);
-        if (!ReferenceEquals(endpoint, _kept))
+        var isKept = ReferenceEquals(endpoint, _kept);
+        var listener = new CountingListener(
+            await _inner.BindAsync(endpoint, cancellationToken).ConfigureAwait(false), isKept ? _connections.Admin : _connections.Visitors);
+        if (!isKept)
         {
             lock (_gate)
             {

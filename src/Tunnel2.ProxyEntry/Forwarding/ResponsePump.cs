@@ -28,6 +28,9 @@ internal enum ResponseEnd
 /// <summary>Moves a response from its stream to the visitor, each piece as it comes. Stateless; thread-safe.</summary>
 internal sealed class ResponsePump
 {
+    /// <summary>From this size on a piece is sent from where it is.</summary>
+    private const int SendAt = 16 * 1024;
+
     /// <summary>As long as more is at hand, pieces are gathered up to this before they are sent.</summary>
     private const int FlushAt = 64 * 1024;
 
@@ -139,23 +142,35 @@ internal sealed class ResponsePump
                         return ResponseEnd.Malformed;
                     }
 
-                    exchange.WriteBody(item.Memory.Span);
-                    unflushed += length;
                     request.BytesSent += length;
+                    var isThere = true;
+                    if (length >= SendAt)
+                    {
+                        unflushed = 0;
+                        isThere = await exchange.SendBodyAsync(item.Memory).ConfigureAwait(false);
+                    }
+                    else
+                    {
+                        exchange.WriteBody(item.Memory.Span);
+                        unflushed += length;
+                    }
+
                     stream.ConsumeData(length);
-                    if (item.IsLast)
+                    if (isThere && item.IsLast)
                     {
                         return await FinishAsync(exchange, request, unflushed).ConfigureAwait(false);
                     }
 
-                    if (unflushed >= FlushAt)
+                    if (isThere && unflushed >= FlushAt)
                     {
                         unflushed = 0;
-                        if (!await exchange.FlushAsync().ConfigureAwait(false))
-                        {
-                            stream.Reset(StreamResetReason.Cancel);
-                            return ResponseEnd.VisitorLeft;
-                        }
+                        isThere = await exchange.FlushAsync().ConfigureAwait(false);
+                    }
+
+                    if (!isThere)
+                    {
+                        stream.Reset(StreamResetReason.Cancel);
+                        return ResponseEnd.VisitorLeft;
                     }
 
                     break;

@@ -117,6 +117,16 @@ internal abstract class VisitorExchange
     /// <summary>Writes body bytes behind the head that <see cref="TryStartResponse"/> set. They are copied; <see cref="FlushAsync"/> sends them.</summary>
     public abstract void WriteBody(ReadOnlySpan<byte> data);
 
+    /// <summary>
+    /// Writes body bytes and sends them with all before them; without copying them where the front can. They are borrowed until it is done.
+    /// </summary>
+    /// <returns>False when the visitor is gone.</returns>
+    public virtual ValueTask<bool> SendBodyAsync(ReadOnlyMemory<byte> data)
+    {
+        WriteBody(data.Span);
+        return FlushAsync();
+    }
+
     /// <summary>Sends what was set and written so far, and waits while the visitor does not take it.</summary>
     /// <returns>False when the visitor is gone.</returns>
     public abstract ValueTask<bool> FlushAsync();

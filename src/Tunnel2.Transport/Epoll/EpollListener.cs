@@ -12,6 +12,9 @@ internal sealed class EpollListener : EpollHandle, IDisposable
 {
     private const int MaxBatch = 64;
 
+    /// <summary>More than any backlog: who comes faster than this is accepted does not keep a listener open.</summary>
+    private const int MaxRest = 10_000;
+
     /// <summary>After an accept that failed for want of descriptors or memory: a moment, and then again, for ever.</summary>
     private static readonly TimeSpan _pause = TimeSpan.FromMilliseconds(100);
 
@@ -98,6 +101,22 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     /// <inheritdoc/>
     public override void OnLoopStopped() => Dispose();
 
+    /// <summary>Stops listening, behind the connections that the kernel has already taken for us: it would reset them.</summary>
+    /// <returns>Completes when it is closed and the last connection was handed out.</returns>
+    public Task StopAsync()
+    {
+        var stopped = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        _loop.Schedule(
+            state =>
+            {
+                AcceptTheRest();
+                Dispose();
+                ((TaskCompletionSource)state!).SetResult();
+            },
+            stopped);
+        return stopped.Task;
+    }
+
     /// <summary>Stops listening. What was accepted is not touched.</summary>
     public void Dispose()
     {
@@ -108,6 +127,18 @@ internal sealed class EpollListener : EpollHandle, IDisposable
                 _loop.Unregister(this);
                 _ = Libc.Close(_descriptor);
                 _descriptor = -1;
+            }
+        }
+    }
+
+    private void AcceptTheRest()
+    {
+        for (var i = 0; i < MaxRest; i++)
+        {
+            var errno = AcceptOne();
+            if (errno == Errno.Again || _descriptor < 0 || Errno.IsShortage(errno))
+            {
+                return;
             }
         }
     }

@@ -12,7 +12,11 @@ namespace Tunnel2.Transport.Epoll;
 /// </summary>
 internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
 {
-    private const int EventsPerRound = 512;
+    /// <summary>
+    /// Few enough that what a round has gathered for an uplink leaves while the next sockets are served, so that the peer works at the same
+    /// time; more than enough for a batch.
+    /// </summary>
+    private const int EventsPerRound = 128;
 
     private readonly int _epoll;
     private readonly int _wake;

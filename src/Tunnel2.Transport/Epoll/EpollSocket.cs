@@ -118,6 +118,9 @@ internal sealed unsafe class EpollSocket : EpollHandle
         }
     }
 
+    /// <summary>Lets the next receive ask the kernel, though no event has told of anything yet.</summary>
+    public void AskAgainUnsynchronized() => _readable = true;
+
     /// <inheritdoc cref="Receive"/>
     public int ReceiveUnsynchronized(Span<byte> buffer)
     {

@@ -1,3 +1,4 @@
+using System.Net;
 using System.Net.Sockets;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Transport.Sockets;
@@ -31,6 +32,15 @@ internal sealed class EpollUplinkTransport : IUplinkTransport
         var channel = new EpollChannel(loop, DescriptorOf.Take(socket));
         var errno = channel.Register();
         return errno == 0 ? new EpollUplinkTransport(channel, remoteName) : throw Native.Errno.ToException(errno);
+    }
+
+    /// <summary>Takes over a connection that was made on its loop and sets what an uplink wants of it.</summary>
+    /// <param name="channel">The connection.</param>
+    /// <param name="peer">Its other end.</param>
+    public static EpollUplinkTransport Adopt(EpollChannel channel, IPEndPoint peer)
+    {
+        SocketTuning.ApplyToUplink(channel.Socket);
+        return new EpollUplinkTransport(channel, peer.ToString());
     }
 
     /// <inheritdoc/>

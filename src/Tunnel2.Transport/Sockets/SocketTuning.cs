@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.Transport.Sockets;
 
@@ -21,6 +22,7 @@ internal static class SocketTuning
     /// <summary>Sent bytes that nobody acknowledges for this long end the connection, even where PINGs cannot be written any more.</summary>
     private const int UserTimeoutMilliseconds = 20_000;
 
+    /// <summary>Sets what an uplink wants of its connection.</summary>
     public static void ApplyToUplink(Socket socket)
     {
         // The writer makes its own batches; waiting for more is its decision.
@@ -30,6 +32,14 @@ internal static class SocketTuning
             TrySet(socket, LinuxTcpNotSentLowAt, NotSentLowWater);
             TrySet(socket, LinuxTcpUserTimeout, UserTimeoutMilliseconds);
         }
+    }
+
+    /// <inheritdoc cref="ApplyToUplink(Socket)"/>
+    /// <param name="socket">A connected TCP socket without Nagle's delay.</param>
+    public static void ApplyToUplink(EpollSocket socket)
+    {
+        socket.SetTcpOption(LinuxTcpNotSentLowAt, NotSentLowWater);
+        socket.SetTcpOption(LinuxTcpUserTimeout, UserTimeoutMilliseconds);
     }
 
     /// <summary>The peer's address, for people.</summary>

@@ -14,6 +14,15 @@ internal sealed record SteadyResult(TimeSpan Started, TimeSpan Took, string? Pro
 {
     /// <summary>What a request that no listener took is called: nobody accepted it.</summary>
     public const string Refused = "refused";
+
+    /// <summary>
+    /// What a request is called that met the server's end of an idle connection half-way: it was not accepted, and every client sends it again
+    /// (RFC 9112 section 9.3.1).
+    /// </summary>
+    public const string Crossed = "crossed";
+
+    /// <summary>Whether the request was never accepted.</summary>
+    public bool WasNotAccepted => Problem is Refused or Crossed;
 }
 
 /// <summary>
@@ -154,6 +163,16 @@ internal sealed class SteadyVisitors : IAsyncDisposable
             }
 
             return null;
+        }
+        catch (RawConnectionEndedException exception) when (isReused && exception.Received.Length == 0)
+        {
+            await connection.DisposeAsync();
+            return SteadyResult.Crossed;
+        }
+        catch (IOException exception) when (isReused && exception.InnerException is SocketException { SocketErrorCode: SocketError.ConnectionReset or SocketError.Shutdown })
+        {
+            await connection.DisposeAsync();
+            return SteadyResult.Crossed;
         }
         catch (Exception exception)
         {

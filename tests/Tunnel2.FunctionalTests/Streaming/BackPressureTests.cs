@@ -1,4 +1,5 @@
 using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol;
 using Tunnel2.TestUtilities;
 
@@ -48,7 +49,7 @@ public sealed class BackPressureTests
                 }
 
                 Assert.InRange(written.Value, 1, KernelBuffers);
-                Assert.InRange(Assert.Single(tunnel.Entry.Session.Tunnel.Uplinks).ReceiveCredit.Held, 1, ProtocolLimits.DefaultStreamWindow);
+                Assert.InRange(Assert.Single(tunnel.Entry.Session.Tunnel.Uplinks).ReceiveCredit.Held, 1, UplinkSettings.DefaultMaxStreamWindow);
 
                 // Nothing is lost by waiting.
                 var reader = slow.OpenBody(head);

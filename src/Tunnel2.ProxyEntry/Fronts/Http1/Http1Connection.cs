@@ -109,13 +109,23 @@ internal sealed partial class Http1Connection
             _clock.Begin(ConnectionPhase.Idle, _front.Sweep.Now);
         }
 
-        while (!IsStopping || !_hasServed)
+        var cameLate = false;
+
+        // A request that has begun to come is still served.
+        while (!IsStopping || !_hasServed || _clock.Phase == ConnectionPhase.Head)
         {
             var read = await _input.ReadAsync().ConfigureAwait(false);
             var buffer = read.Buffer;
             if (read.IsCanceled && _clock.Phase == ConnectionPhase.Expired)
             {
-                return OnHeadExpired(read);
+                if (!IsStopping || buffer.IsEmpty || cameLate)
+                {
+                    return OnHeadExpired(read);
+                }
+
+                // It came in the moment in which the idle connection was to be closed.
+                cameLate = true;
+                _clock.Begin(ConnectionPhase.Head, _front.Sweep.Now);
             }
 
             if (!buffer.IsEmpty && _clock.Phase != ConnectionPhase.Head && !_clock.TryMoveOn(ConnectionPhase.Head, _front.Sweep.Now))
@@ -210,7 +220,31 @@ internal sealed partial class Http1Connection
             return !IsStopping;
         }
 
-        await LingerAsync().ConfigureAwait(false);
+        if (!MayCloseAtOnce())
+        {
+            await LingerAsync().ConfigureAwait(false);
+        }
+
+        return false;
+    }
+
+    /// <summary>
+    /// Whether the visitor asked for the end itself and has sent nothing behind its request: then nothing is under way that could reset the
+    /// connection before the answer has arrived.
+    /// </summary>
+    private bool MayCloseAtOnce()
+    {
+        if (!_transport.SeesUnread || _exchange.Fault is not null || _exchange.Parser.KeepAlive || !_exchange.Body.IsFinished)
+        {
+            return false;
+        }
+
+        if (!_input.TryRead(out var read))
+        {
+            return true;
+        }
+
+        _input.AdvanceTo(read.Buffer.Start);
         return false;
     }
 

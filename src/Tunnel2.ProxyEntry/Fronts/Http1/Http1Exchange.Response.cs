@@ -108,6 +108,19 @@ internal sealed partial class Http1Exchange
     }
 
     /// <inheritdoc/>
+    public override ValueTask<bool> SendBodyAsync(ReadOnlyMemory<byte> data)
+    {
+        if (_framing == ResponseFraming.Chunked)
+        {
+            return base.SendBodyAsync(data);
+        }
+
+        TakeHead();
+        _hasStarted = true;
+        return _connection.SendAsync(data);
+    }
+
+    /// <inheritdoc/>
     public override ValueTask<bool> FlushAsync()
     {
         TakeHead();

@@ -2,6 +2,7 @@ using Microsoft.AspNetCore.Connections;
 using Tunnel2.Http1;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Forwarding;
 
@@ -44,6 +45,13 @@ internal sealed class Http1Front
 
     /// <summary>Where buffers come from.</summary>
     public BufferPool Buffers { get; } = BufferPool.Shared;
+
+    /// <summary>Serves a connection on the event loop until it ends.</summary>
+    /// <param name="connection">The connection, without TLS.</param>
+    /// <param name="stopping">Signalled when the server stops.</param>
+    /// <returns>False when the visitor speaks HTTP/2; the connection is then as it was.</returns>
+    public Task<bool> ServeAsync(EpollConnectionContext connection, CancellationToken stopping) =>
+        new Http1Connection(this, VisitorTransport.Of(connection, stopping)).RunAsync();
 
     /// <summary>Serves a connection until it ends, or gives it on.</summary>
     /// <param name="connection">The connection.</param>

@@ -90,11 +90,23 @@ internal sealed class VisitorFields
     /// <summary>A trusted proxy's words are kept, and its own address is added. Allocates.</summary>
     private void WriteBehindOthers(ref HeaderBlockWriter writer, RequestHeadParser parser, ReadOnlySpan<byte> head, ReadOnlySpan<byte> authority)
     {
-        writer.AddField("X-Forwarded-For"u8, Append(Joined(parser, head, KnownField.XForwardedFor), _addressText));
-        writer.AddField("X-Forwarded-Host"u8, Kept(Joined(parser, head, KnownField.XForwardedHost), authority));
-        writer.AddField("X-Forwarded-Proto"u8, Kept(Joined(parser, head, KnownField.XForwardedProto), _scheme));
-        writer.AddField("X-Forwarded-Port"u8, Kept(Joined(parser, head, KnownField.XForwardedPort), _port));
-        writer.AddField("Forwarded"u8, Append(Joined(parser, head, KnownField.Forwarded), Forwarded(authority)));
+        var toldHost = Joined(parser, head, KnownField.XForwardedHost);
+        var toldScheme = Joined(parser, head, KnownField.XForwardedProto);
+        var toldForwarded = Joined(parser, head, KnownField.Forwarded);
+        var isTold = toldHost.Length > 0 || toldScheme.Length > 0;
+        var addresses = Append(Joined(parser, head, KnownField.XForwardedFor), _addressText);
+        var host = Kept(toldHost, authority);
+        var scheme = Kept(toldScheme, _scheme);
+        var port = isTold ? Encoding.Latin1.GetBytes(ProxiedVisitor.Port(Encoding.Latin1.GetString(host), Encoding.Latin1.GetString(scheme))) : _port;
+        writer.AddField("X-Forwarded-For"u8, addresses);
+        writer.AddField("X-Forwarded-Host"u8, host);
+        writer.AddField("X-Forwarded-Proto"u8, scheme);
+        writer.AddField("X-Forwarded-Port"u8, Kept(Joined(parser, head, KnownField.XForwardedPort), port));
+        writer.AddField(
+            "Forwarded"u8,
+            isTold && toldForwarded.Length == 0
+                ? Encoding.Latin1.GetBytes(ProxiedVisitor.Forwarded(Encoding.Latin1.GetString(addresses), Encoding.Latin1.GetString(host), Encoding.Latin1.GetString(scheme)))
+                : Append(toldForwarded, Forwarded(authority)));
     }
 
     /// <summary>An element of <c>Forwarded</c> (RFC 7239). It is the same for all requests to one host.</summary>

@@ -31,6 +31,9 @@ internal sealed class VisitorTransport
     /// <summary>The connection's name in logs.</summary>
     public required string Id { get; init; }
 
+    /// <summary>Whether a <see cref="PipeReader.TryRead"/> of the input sees all that has arrived.</summary>
+    public bool SeesUnread { get; init; }
+
     /// <summary>Whether the visitor speaks TLS.</summary>
     public bool IsTls { get; init; }
 
@@ -56,6 +59,22 @@ internal sealed class VisitorTransport
     public static bool SpeaksHttp2(ConnectionContext connection) =>
         connection.Features.Get<ITlsApplicationProtocolFeature>()?.ApplicationProtocol.Span.SequenceEqual(SslApplicationProtocol.Http2.Protocol.Span) == true;
 
+    /// <summary>The parts of a connection on the event loop.</summary>
+    public static VisitorTransport Of(EpollConnectionContext connection, CancellationToken stopping) => new()
+    {
+        Input = connection.Transport.Input,
+        OutputPipe = connection.Transport.Output,
+        Output = new PipeOutput(connection.Transport.Output, tls: null, endsByCompletion: true),
+        Id = connection.ConnectionId,
+        Abort = connection.Abort,
+        SeesUnread = true,
+        ReadAhead = LoopReadAhead,
+        Remote = connection.RemoteEndPoint as IPEndPoint,
+        LocalPort = (connection.LocalEndPoint as IPEndPoint)?.Port ?? 0,
+        InputEnded = connection.ConnectionClosed,
+        Stopping = stopping,
+    };
+
     /// <summary>The parts of one of Kestrel's connections.</summary>
     public static VisitorTransport Of(ConnectionContext connection, BufferPool buffers)
     {
@@ -70,13 +89,14 @@ internal sealed class VisitorTransport
                 ? new PipeOutput(connection.Transport.Output, connection.Features.Get<ISslStreamFeature>()?.SslStream, endsByCompletion: isOnLoop)
                 : new SocketOutput(socket, buffers),
             Id = connection.ConnectionId,
+            Abort = () => connection.Abort(new ConnectionAbortedException("The exchange was cut off.")),
+            SeesUnread = isOnLoop,
             IsTls = isTls,
             ReadAhead = isOnLoop ? LoopReadAhead : PipeReadAhead,
             Remote = connection.RemoteEndPoint as IPEndPoint,
             LocalPort = (connection.LocalEndPoint as IPEndPoint)?.Port ?? 0,
             InputEnded = connection.ConnectionClosed,
             Stopping = connection.Features.Get<IConnectionLifetimeNotificationFeature>()?.ConnectionClosedRequested ?? default,
-            Abort = () => connection.Abort(new ConnectionAbortedException("The exchange was cut off.")),
         };
     }
 }

@@ -23,11 +23,19 @@ internal static class ForwardingFields
             return;
         }
 
-        writer.AddField("X-Forwarded-For", Append(headers["X-Forwarded-For"], address.Text));
-        writer.AddField("X-Forwarded-Host", Kept(headers["X-Forwarded-Host"], host));
-        writer.AddField("X-Forwarded-Proto", Kept(headers["X-Forwarded-Proto"], scheme));
-        writer.AddField("X-Forwarded-Port", Kept(headers["X-Forwarded-Port"], address.PortText(port)));
-        writer.AddField("Forwarded", Append(headers["Forwarded"], address.ForwardedText(host, scheme)));
+        var isTold = !StringValues.IsNullOrEmpty(headers["X-Forwarded-Host"]) || !StringValues.IsNullOrEmpty(headers["X-Forwarded-Proto"]);
+        var addresses = Append(headers["X-Forwarded-For"], address.Text);
+        var visitorHost = Kept(headers["X-Forwarded-Host"], host);
+        var visitorScheme = Kept(headers["X-Forwarded-Proto"], scheme);
+        writer.AddField("X-Forwarded-For", addresses);
+        writer.AddField("X-Forwarded-Host", visitorHost);
+        writer.AddField("X-Forwarded-Proto", visitorScheme);
+        writer.AddField("X-Forwarded-Port", Kept(headers["X-Forwarded-Port"], isTold ? ProxiedVisitor.Port(visitorHost, visitorScheme) : address.PortText(port)));
+        writer.AddField(
+            "Forwarded",
+            isTold && StringValues.IsNullOrEmpty(headers["Forwarded"])
+                ? ProxiedVisitor.Forwarded(addresses, visitorHost, visitorScheme)
+                : Append(headers["Forwarded"], address.ForwardedText(host, scheme)));
     }
 
     private static string Append(StringValues before, string added) => StringValues.IsNullOrEmpty(before) ? added : $"{string.Join(", ", before.ToArray())}, {added}";

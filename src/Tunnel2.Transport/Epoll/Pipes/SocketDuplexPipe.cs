@@ -173,8 +173,13 @@ internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
 
     private bool HasUnread()
     {
+        if (!_socket.IsReadable)
+        {
+            return false;
+        }
+
         Span<byte> waste = stackalloc byte[16 * 1024];
-        return _socket.IsReadable && _socket.Receive(waste) > 0;
+        return _socket.Receive(waste) > 0;
     }
 
     private async Task LingerAsync()

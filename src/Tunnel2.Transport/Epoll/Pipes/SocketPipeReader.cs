@@ -87,6 +87,9 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
                 return;
             }
 
+            // What has arrived and no event has told of yet comes along: whoever cancels to end an idle connection must not miss a request.
+            _socket.AskAgainUnsynchronized();
+            ReceiveUnsynchronized();
             FinishLaterUnsynchronized(CreateResultUnsynchronized(isCanceled: true), null);
         }
     }

@@ -1,0 +1,63 @@
+using System.Globalization;
+using System.Net;
+using System.Net.Sockets;
+using System.Text;
+
+namespace Tunnel2.ProxyEntry.Fronts;
+
+/// <summary>
+/// Completes what a trusted proxy in front says about its visitor. Many proxies say only a part of it; a service that reads another part must
+/// not learn of the proxy's hop to us instead: a port that no visitor can reach, or <c>http</c> for what was <c>https</c>.
+/// </summary>
+internal static class ProxiedVisitor
+{
+    /// <summary>The port that the visitor called, where the proxy does not say it: the one in the host, or the scheme's own.</summary>
+    /// <param name="host">The host that the visitor asked for.</param>
+    /// <param name="scheme">The scheme that the visitor used.</param>
+    public static string Port(string host, string scheme)
+    {
+        var colon = host.LastIndexOf(':');
+        if (colon >= 0 && ushort.TryParse(host.AsSpan(colon + 1), NumberStyles.None, CultureInfo.InvariantCulture, out var port))
+        {
+            return port.ToString(CultureInfo.InvariantCulture);
+        }
+
+        return scheme.Equals("https", StringComparison.OrdinalIgnoreCase) ? "443" : "80";
+    }
+
+    /// <summary><c>Forwarded</c> from what <c>X-Forwarded-*</c> say, as RFC 7239 section 7.4 wants it: the visitor's element has host and scheme, the proxies' only their address.</summary>
+    /// <param name="addresses">The addresses, as in <c>X-Forwarded-For</c>, the last proxy's included.</param>
+    /// <param name="host">The host that the visitor asked for.</param>
+    /// <param name="scheme">The scheme that the visitor used.</param>
+    public static string Forwarded(string addresses, string host, string scheme)
+    {
+        var text = new StringBuilder();
+        foreach (var range in addresses.AsSpan().Split(','))
+        {
+            var first = text.Length == 0;
+            text.Append(first ? "for=" : ", for=").Append(Node(addresses.AsSpan(range).Trim()));
+            if (first)
+            {
+                text.Append(";host=\"").Append(Quotable(host)).Append("\";proto=").Append(IsToken(scheme) ? scheme : "unknown");
+            }
+        }
+
+        return text.ToString();
+    }
+
+    private static string Node(ReadOnlySpan<char> address)
+    {
+        // With a port, as some proxies write it.
+        IPAddress? parsed = null;
+        if (address.IndexOfAny('.', ':') < 0 || (!IPAddress.TryParse(address, out parsed) && !(IPEndPoint.TryParse(address, out var endPoint) && (parsed = endPoint.Address) is not null)))
+        {
+            return "unknown";
+        }
+
+        return parsed!.AddressFamily == AddressFamily.InterNetworkV6 ? $"\"[{parsed}]\"" : parsed.ToString();
+    }
+
+    private static string Quotable(string host) => host.AsSpan().IndexOfAny('"', '\\') < 0 ? host : "";
+
+    private static bool IsToken(string scheme) => scheme.Length > 0 && scheme.All(char.IsAsciiLetterOrDigit);
+}
