@@ -14,6 +14,7 @@ public sealed partial class DocumentTests
         var known = SettingKeys.Values.Select(static key => key.Path)
             .Concat(SettingKeys.AgentKeys.Where(static key => key != SettingKeys.AgentNames).Select(static key => $"{SettingKeys.Agents}:<id>:{key}"))
             .Append($"{SettingKeys.Agents}:<id>:{SettingKeys.AgentNames}:0")
+            .Concat(SettingKeys.TierKeys.Select(static key => $"{SettingKeys.Tiers}:<name>:{key}"))
             .Append($"{SettingKeys.TrustedProxies}:0")
             .Order();
         Assert.Equal(known, RowsOf("docs/settings.md").SelectMany(ExpandNames).Where(static name => name != ":1").Order());
