@@ -2,6 +2,7 @@ using BenchmarkDotNet.Running;
 using Tunnel2.LiveBenchmarks.Aggregation;
 using Tunnel2.LiveBenchmarks.EventRing;
 using Tunnel2.LiveBenchmarks.MessageStore;
+using Tunnel2.LiveBenchmarks.Records;
 using Tunnel2.LiveBenchmarks.SubscriptionHub;
 
 namespace Tunnel2.LiveBenchmarks;
@@ -14,6 +15,7 @@ internal static class Program
         "ring" => RingBenchmarks.Run(args[1..]),
         "relay" => RelayBenchmarks.Run(args[1..]),
         "aggregation" => AggregationBenchmarks.Run(args[1..]),
+        "checksum" => ChecksumRace.Run(),
         "store-race" => StoreRace.Run(args.AsSpan(1)),
         "index-race" => IndexRace.Run(args.AsSpan(1)),
         _ => RunBenchmarks(args),

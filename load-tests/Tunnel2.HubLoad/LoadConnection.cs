@@ -45,7 +45,7 @@ internal sealed class LoadConnection : IDisposable
 
             if (!connection._buffer.AsSpan().StartsWith("HTTP/1.1 101"u8))
             {
-                throw new IOException($"refused: {Encoding.ASCII.GetString(connection._buffer, 9, 3)}");
+                throw new IOException($"refused: {Encoding.ASCII.GetString(connection._buffer, 0, connection._end).ReplaceLineEndings(" ")}");
             }
 
             connection.Consume(head + 4);
@@ -63,7 +63,14 @@ internal sealed class LoadConnection : IDisposable
         _last.Add(channel, -1);
         byte[] text = Encoding.ASCII.GetBytes($$"""{"op":"subscribe","channel":"load.{{channel}}"}""");
         byte[] frame = [0x81, (byte)(0x80 | text.Length), 0, 0, 0, 0, .. text];
-        await _socket.SendAsync(frame);
+        try
+        {
+            await _socket.SendAsync(frame);
+        }
+        catch (SocketException)
+        {
+            // The reader finds the connection's end, too, and counts it.
+        }
     }
 
     /// <summary>Reads until the connection ends.</summary>

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using System.Globalization;
+using Tunnel2.Telemetry.SubscriptionHub;
 
 namespace Tunnel2.HubLoad;
 
@@ -16,6 +17,11 @@ internal static class LoadRun
         int rate = options.Get("--rate", 10);
         int seconds = options.Get("--seconds", 10);
         const int Channels = 5;
+        if (!HasRoomFor(count))
+        {
+            return 2;
+        }
+
         using var server = new ServerProcess();
         await server.CommandAsync($"create {Channels}");
         long before = server.ReadResidentBytes();
@@ -49,6 +55,11 @@ internal static class LoadRun
         int rate = options.Get("--rate", 2);
         int burst = options.Get("--burst", 8);
         int seconds = options.Get("--seconds", 20);
+        if (!HasRoomFor(count))
+        {
+            return 2;
+        }
+
         using var server = new ServerProcess();
         await server.CommandAsync($"create {channels}");
         var checker = new LoadChecker();
@@ -59,6 +70,21 @@ internal static class LoadRun
         }
 
         return await PublishAndCheckAsync(server, connections, checker, channels, rate, seconds, burst) && connections.Count == count ? 0 : 1;
+    }
+
+    /// <summary>Fails before the run, and not in the middle of it: limits on open files may be hard.</summary>
+    private static bool HasRoomFor(int count)
+    {
+        int limit = OpenFiles.Limit();
+        if (OpenFiles.MostSubscribers(limit) >= count)
+        {
+            return true;
+        }
+
+        Console.Error.WriteLine(string.Create(
+            CultureInfo.InvariantCulture,
+            $"{count} connections need a limit of {(count * 5L / 3) + 1} open files, and here it is {limit}: raise it (ulimit -n), or ask for fewer with --count {OpenFiles.MostSubscribers(limit)}"));
+        return false;
     }
 
     private static async Task<List<LoadConnection>> RampAsync(ServerProcess server, int count, int ramp, LoadChecker checker)
@@ -110,6 +136,7 @@ internal static class LoadRun
         }
 
         checker.Restart();
+        using var hiccups = new HiccupMeter();
         long start = Stopwatch.GetTimestamp();
         string[] answer = await server.CommandAsync($"publish {channels} {rate} {seconds} {burst}");
         long[] counts = [.. answer[2..].Select(word => long.Parse(word, CultureInfo.InvariantCulture))];
@@ -118,8 +145,10 @@ internal static class LoadRun
         long phantoms = connections.Sum(connection => connection.Last.Count(last => last.Value > counts[last.Key]));
         Console.WriteLine(string.Create(CultureInfo.InvariantCulture,
             $"published {counts.Sum()} on {channels} channels; {checker.DeliveredCount / elapsed:0} messages/s; {checker}, phantoms {phantoms}; server's connections {answer[1]}; RSS {server.ReadResidentBytes() / 1e6:0.0} MB"));
-        Console.WriteLine(complete && checker.IsClean ? "complete" : "NOT complete");
-        return complete && checker.IsClean && phantoms == 0 && answer[1] == connections.Count.ToString(CultureInfo.InvariantCulture);
+        Console.WriteLine(hiccups.Finish());
+        bool whole = connections.Count > 0 && complete && checker.IsClean && phantoms == 0 && answer[1] == connections.Count.ToString(CultureInfo.InvariantCulture);
+        Console.WriteLine(whole ? "complete" : "NOT complete");
+        return whole;
     }
 
     private static async Task<bool> UntilAsync(Func<bool> condition)

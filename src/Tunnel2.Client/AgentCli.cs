@@ -35,6 +35,11 @@ internal static class AgentCli
             return await TapCommand.RunAsync(args, output, error, stop);
         }
 
+        if (TopCommand.IsMeant(args))
+        {
+            return await TopCommand.RunAsync(args, environment, output, error, stop);
+        }
+
         CommandLineResult commandLine = new AgentCommandLine().Parse(args, environment);
         switch (commandLine.Request)
         {

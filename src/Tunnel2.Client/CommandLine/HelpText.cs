@@ -14,12 +14,13 @@ internal static class HelpText
         Run 'tunnel2 --help' for the flags.
         """;
 
-    /// <summary>The lines under a mistake of the two commands that look at a server's requests.</summary>
+    /// <summary>The lines under a mistake of the commands that look at a server's requests.</summary>
     public const string LiveUsage =
         """
         Usage: tunnel2 tap [--host HOST[:PORT] | --ring FILE | --replay FILE] [--name NAME] [--status 5xx] [--min-duration 200ms]
                            [--from-oldest] [--record FILE] [--json]
                tunnel2 stats FILE [--json]
+               tunnel2 top [--host HOST[:PORT]] [--token TOKEN] [--window 1s|10s|1m] [--once]
         """;
 
     /// <summary>The whole help text.</summary>
@@ -101,6 +102,11 @@ internal static class HelpText
           --min-duration TIME     only those that took so long: 500us, 200ms, 1.5s
           --from-oldest           begin with the oldest request that is still there
           --record FILE           also write what is shown to a new file
+          tunnel2 top             a table of the tunnels that refreshes: requests/s, errors, durations, bytes
+          --host HOST[:PORT]      the server's admin listener (default: 127.0.0.1:12002); https://HOST where it is behind TLS
+          --token TOKEN           its admin token (default: TUNNEL2_ADMIN_TOKEN)
+          --window 1s|10s|1m      over what the figures are taken (default: 1s)
+          --once                  print the table once and end
 
         Exit codes:
           0  asked to stop (Ctrl+C, SIGTERM); the requests under way are finished first, a second signal stops at once

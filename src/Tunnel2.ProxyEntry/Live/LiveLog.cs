@@ -22,4 +22,7 @@ internal static partial class LiveLog
 
     [LoggerMessage(4005, LogLevel.Error, "The live view has stopped by a fault of its own; forwarding is not affected")]
     public static partial void AggregationFailed(ILogger logger, Exception exception);
+
+    [LoggerMessage(4006, LogLevel.Information, "The live view takes {Most} subscribers at most instead of {Wanted}: this process may have {Limit} files open")]
+    public static partial void FewerSubscribers(ILogger logger, int most, int wanted, int limit);
 }

@@ -37,7 +37,14 @@ internal sealed class LivePlane : IAsyncDisposable
         if (_ring is not null)
         {
             _usage = new ContainerUsage(timeProvider);
-            Guard = new AdmissionGuard(settings.HubMaxConnections, settings.HubConnectionsPerAddress, timeProvider);
+            var files = OpenFiles.Limit();
+            var most = Math.Min(settings.HubMaxConnections, OpenFiles.MostSubscribers(files));
+            if (most < settings.HubMaxConnections)
+            {
+                LiveLog.FewerSubscribers(logger, most, settings.HubMaxConnections, files);
+            }
+
+            Guard = new AdmissionGuard(most, settings.HubConnectionsPerAddress, timeProvider);
             Hub = new Hub(new HubLimits(), meters.Create(HubMetrics.MeterName), timeProvider, ReadUsage);
             _feed = new LiveFeed(_ring.Ring, Hub, Publisher, directory, timeProvider, logger);
         }

@@ -10,6 +10,7 @@ internal sealed class SlowestConsumerGate
 {
     private readonly SharedEventRing _ring;
     private readonly Func<TimeSpan, bool>? _onBlocked;
+    private readonly DeadConsumers _dead;
     private long _minimum;
     private int _version;
 
@@ -19,10 +20,14 @@ internal sealed class SlowestConsumerGate
     {
         _ring = ring;
         _onBlocked = onBlocked;
+        _dead = new DeadConsumers(ring);
         _minimum = ring.Consumers.MinimumCursor(Volatile.Read(ref ring.Head));
     }
 
-    /// <summary>Claims up to <paramref name="wanted"/> numbers from <paramref name="first"/> on; false when there is room for none.</summary>
+    /// <summary>
+    /// Claims up to <paramref name="wanted"/> numbers from <paramref name="first"/> on; false when there is room for none. Who only ever tries is
+    /// rid of dead consumers, too: each refusal looks at them.
+    /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal bool TryClaim(int wanted, out long first, out int count)
     {
@@ -35,6 +40,7 @@ internal sealed class SlowestConsumerGate
                 room = Rescan(head);
                 if (room <= 0)
                 {
+                    _dead.Skip(head);
                     first = 0;
                     count = 0;
                     return false;
@@ -60,11 +66,6 @@ internal sealed class SlowestConsumerGate
     {
         TimeProvider time = _ring.Options.Time;
         long started = time.GetTimestamp();
-        int consumers = _ring.Header.Consumers;
-        Span<long> beats = stackalloc long[consumers];
-        Span<long> since = stackalloc long[consumers];
-        Span<long> words = stackalloc long[consumers];
-        words.Clear();
         for (int round = 0; ; round++)
         {
             long head = Volatile.Read(ref _ring.Head);
@@ -80,7 +81,7 @@ internal sealed class SlowestConsumerGate
             }
 
             cancellationToken.ThrowIfCancellationRequested();
-            SkipTheDead(head, time, words, beats, since);
+            _dead.Skip(head);
             if (round < 200)
             {
                 Thread.Yield();
@@ -102,27 +103,5 @@ internal sealed class SlowestConsumerGate
         long minimum = _ring.Consumers.MinimumCursor(head);
         Volatile.Write(ref _minimum, minimum);
         return minimum + _ring.Capacity - head;
-    }
-
-    private void SkipTheDead(long head, TimeProvider time, Span<long> words, Span<long> beats, Span<long> since)
-    {
-        long now = time.GetTimestamp();
-        for (int i = 0; i < words.Length; i++)
-        {
-            if (!_ring.Consumers.TryGetBlocker(i, head - _ring.Capacity, out long word, out long beat))
-            {
-                words[i] = 0;
-            }
-            else if (words[i] != word || beats[i] != beat)
-            {
-                words[i] = word;
-                beats[i] = beat;
-                since[i] = now;
-            }
-            else if (time.GetElapsedTime(since[i], now) >= _ring.Options.StaleAfter)
-            {
-                _ring.Consumers.Skip(i, word);
-            }
-        }
     }
 }

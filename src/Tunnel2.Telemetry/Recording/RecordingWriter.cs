@@ -58,7 +58,7 @@ internal sealed class RecordingWriter : IDisposable
     {
         WriteRecords();
         Span<byte> frame = stackalloc byte[64];
-        _stream.Write(frame[..RelayFrame.WriteGap(frame, gap)]);
+        Write(frame[..RelayFrame.WriteGap(frame, gap)]);
     }
 
     /// <summary>Hands what has been added to the system.</summary>
@@ -81,6 +81,19 @@ internal sealed class RecordingWriter : IDisposable
         }
     }
 
+    private void Write(ReadOnlySpan<byte> bytes)
+    {
+        try
+        {
+            _stream.Write(bytes);
+        }
+        catch (ArgumentOutOfRangeException exception)
+        {
+            // What the runtime makes of EFBIG: a limit of the file system or of the process on the size of a file.
+            throw new IOException("The recording has become as large as a file may be here.", exception);
+        }
+    }
+
     private void WriteRecords()
     {
         if (_count == 0)
@@ -91,6 +104,6 @@ internal sealed class RecordingWriter : IDisposable
         BinaryPrimitives.WriteInt64LittleEndian(_frame.AsSpan(RelayFrame.HeaderLength), _first);
         BinaryPrimitives.WriteInt64LittleEndian(_frame.AsSpan(RelayFrame.HeaderLength + 8), _count);
         _count = 0;
-        _stream.Write(_frame.AsSpan(0, RelayFrame.Finish(_frame, RelayFrameKind.Records, _length - RelayFrame.HeaderLength)));
+        Write(_frame.AsSpan(0, RelayFrame.Finish(_frame, RelayFrameKind.Records, _length - RelayFrame.HeaderLength)));
     }
 }

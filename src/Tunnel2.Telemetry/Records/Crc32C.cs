@@ -22,7 +22,7 @@ internal static class Crc32C
     {
         ref byte start = ref MemoryMarshal.GetReference(data);
         nuint length = (uint)data.Length;
-        nuint i = 0;
+        nuint i = length >= ThreeLanes.Block ? ThreeLanes.Append(ref register, ref start, length) : 0;
         for (; i + 8 <= length; i += 8)
         {
             register = BitOperations.Crc32C(register, Unsafe.ReadUnaligned<ulong>(ref Unsafe.AddByteOffset(ref start, i)));
@@ -34,5 +34,69 @@ internal static class Crc32C
         }
 
         return register;
+    }
+
+    /// <summary>
+    /// Long data, three lanes at a time: each step of the instruction waits three cycles for the one before, and the processor can begin one
+    /// every cycle. The register is linear in its input, so that lanes begun at zero can be put together: what stands behind a lane moves its
+    /// register on as so many zero bytes would.
+    /// </summary>
+    private static class ThreeLanes
+    {
+        /// <summary>Bytes of three lanes.</summary>
+        internal const int Block = 3 * Lane;
+
+        private const int Lane = 1024;
+
+        /// <summary>A register moved on by a lane of zeros: four tables, one for each of its bytes.</summary>
+        private static readonly uint[] _moved = MakeTables();
+
+        /// <summary>Feeds as many whole blocks as there are.</summary>
+        /// <returns>How many bytes that was.</returns>
+        internal static nuint Append(ref uint register, ref byte start, nuint length)
+        {
+            uint first = register;
+            nuint done = 0;
+            for (; done + Block <= length; done += Block)
+            {
+                uint second = 0;
+                uint third = 0;
+                ref byte lane = ref Unsafe.AddByteOffset(ref start, done);
+                for (nuint i = 0; i < Lane; i += 8)
+                {
+                    first = BitOperations.Crc32C(first, Unsafe.ReadUnaligned<ulong>(ref Unsafe.AddByteOffset(ref lane, i)));
+                    second = BitOperations.Crc32C(second, Unsafe.ReadUnaligned<ulong>(ref Unsafe.AddByteOffset(ref lane, i + Lane)));
+                    third = BitOperations.Crc32C(third, Unsafe.ReadUnaligned<ulong>(ref Unsafe.AddByteOffset(ref lane, i + (2 * Lane))));
+                }
+
+                first = Move(Move(first) ^ second) ^ third;
+            }
+
+            register = first;
+            return done;
+        }
+
+        private static uint Move(uint register) =>
+            _moved[register & 0xFF] ^ _moved[0x100 + ((register >> 8) & 0xFF)] ^ _moved[0x200 + ((register >> 16) & 0xFF)] ^ _moved[0x300 + (register >> 24)];
+
+        private static uint[] MakeTables()
+        {
+            uint[] tables = new uint[4 * 256];
+            for (int bit = 0; bit < 32; bit++)
+            {
+                uint moved = 1u << bit;
+                for (int i = 0; i < Lane; i += 8)
+                {
+                    moved = BitOperations.Crc32C(moved, 0UL);
+                }
+
+                for (int value = 0; value < 256; value++)
+                {
+                    tables[((bit >> 3) * 256) + value] ^= (value >> (bit & 7) & 1) != 0 ? moved : 0;
+                }
+            }
+
+            return tables;
+        }
     }
 }

@@ -76,6 +76,18 @@ internal sealed class LogLinearHistogram
     /// <summary>See the static overload.</summary>
     internal uint Quantile(double q) => Quantile(_counts, Count, q);
 
+    /// <summary>Adds another's values.</summary>
+    internal void Merge(LogLinearHistogram other)
+    {
+        for (int i = 0; i < _counts.Length; i++)
+        {
+            _counts[i] += other._counts[i];
+        }
+
+        Count += other.Count;
+        Max = Math.Max(Max, other.Max);
+    }
+
     internal void Clear()
     {
         Array.Clear(_counts);

@@ -15,10 +15,17 @@ internal static class RequestErrorCodes
     /// <summary>A code without a number here.</summary>
     internal const ushort Other = 2;
 
+    /// <summary>
+    /// The service itself answered with a status from 500 on. Never in a record, whose status says it: aggregation counts it as an error
+    /// of this name.
+    /// </summary>
+    internal const ushort BackendStatus = 3;
+
     private static readonly Dictionary<ushort, string> _names = new()
     {
         [VisitorLeft] = "visitor-left",
         [Other] = "other",
+        [BackendStatus] = "backend-5xx",
         [10] = "bad-request",
         [11] = "invalid-host",
         [12] = "request-target-too-long",

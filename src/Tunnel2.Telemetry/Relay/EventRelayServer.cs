@@ -14,6 +14,9 @@ internal sealed class EventRelayServer : IAsyncDisposable
 {
     private const int BytesPerTurn = 256 * 1024;
 
+    /// <summary>Connections beyond the limit that are heard out, so that they can be told.</summary>
+    private const int MostWaitingOutside = 16;
+
     private readonly SharedEventRing _ring;
     private readonly RelayServerOptions _options;
     private readonly RelayHistory _history;
@@ -25,6 +28,7 @@ internal sealed class EventRelayServer : IAsyncDisposable
     private readonly Thread _pump;
     private readonly Task _accepting;
     private volatile RelayConnection[] _connections = [];
+    private int _waitingOutside;
 
     /// <exception cref="SocketException">The address is taken.</exception>
     internal EventRelayServer(SharedEventRing ring, RelayServerOptions options, Meter meter)
@@ -165,6 +169,14 @@ internal sealed class EventRelayServer : IAsyncDisposable
         await Task.CompletedTask.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
         using var connection = new RelayConnection(socket, Metrics, _time);
         bool room = TryAdd(connection);
+        if (!room && Interlocked.Increment(ref _waitingOutside) > MostWaitingOutside)
+        {
+            // Even the refusal is not for everybody: who only connects must not use up the server's sockets.
+            Interlocked.Decrement(ref _waitingOutside);
+            connection.Close(RelayCloseReason.Refused);
+            return;
+        }
+
         try
         {
             socket.NoDelay = true;
@@ -205,6 +217,10 @@ internal sealed class EventRelayServer : IAsyncDisposable
         finally
         {
             Remove(connection);
+            if (!room)
+            {
+                Interlocked.Decrement(ref _waitingOutside);
+            }
         }
     }
 

@@ -8,9 +8,17 @@ namespace Tunnel2.FunctionalTests.Live;
 /// <summary>A client of <c>/live</c>.</summary>
 internal sealed class Subscriber : IDisposable
 {
-    private readonly byte[] _buffer = new byte[256 * 1024];
+    /// <summary>Nothing takes so long: a test whose message never comes fails instead of hanging.</summary>
+    private static readonly TimeSpan _patience = TimeSpan.FromSeconds(60);
 
-    private Subscriber(ClientWebSocket socket) => Socket = socket;
+    private readonly byte[] _buffer = new byte[256 * 1024];
+    private readonly CancellationTokenSource _limit = CancellationTokenSource.CreateLinkedTokenSource(TestContext.Current.CancellationToken);
+
+    private Subscriber(ClientWebSocket socket)
+    {
+        Socket = socket;
+        _limit.CancelAfter(_patience);
+    }
 
     public ClientWebSocket Socket { get; }
 
@@ -24,7 +32,7 @@ internal sealed class Subscriber : IDisposable
     }
 
     public Task SendAsync(string text) =>
-        Socket.SendAsync(Encoding.UTF8.GetBytes(text), WebSocketMessageType.Text, true, TestContext.Current.CancellationToken);
+        Socket.SendAsync(Encoding.UTF8.GetBytes(text), WebSocketMessageType.Text, true, _limit.Token);
 
     public Task SubscribeAsync(string channel) => SendAsync($$"""{"op":"subscribe","channel":"{{channel}}"}""");
 
@@ -34,7 +42,7 @@ internal sealed class Subscriber : IDisposable
         var length = 0;
         while (true)
         {
-            var received = await Socket.ReceiveAsync(_buffer.AsMemory(length), TestContext.Current.CancellationToken);
+            var received = await Socket.ReceiveAsync(_buffer.AsMemory(length), _limit.Token);
             if (received.MessageType == WebSocketMessageType.Close)
             {
                 return null;
@@ -72,5 +80,9 @@ internal sealed class Subscriber : IDisposable
         return Socket.CloseStatus;
     }
 
-    public void Dispose() => Socket.Dispose();
+    public void Dispose()
+    {
+        Socket.Dispose();
+        _limit.Dispose();
+    }
 }

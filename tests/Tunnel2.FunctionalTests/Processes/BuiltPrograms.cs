@@ -13,6 +13,12 @@ internal static class BuiltPrograms
     /// <summary>The folder of the node clients and servers.</summary>
     public static string NodeFolder { get; } = Path.Combine(_repository, "tests", "Tunnel2.FunctionalTests", "node");
 
+    /// <summary>Where <c>tunnel2-entry</c> is, for what a shell has to start.</summary>
+    public static string EntryPath => PathOf("src/Tunnel2.ProxyEntry", "tunnel2-entry.dll");
+
+    /// <summary>Where <c>tunnel2</c> is.</summary>
+    public static string AgentPath => PathOf("src/Tunnel2.Client", "tunnel2.dll");
+
     /// <summary>Starts <c>tunnel2-entry</c>.</summary>
     public static ProcessRunner StartEntry(IEnumerable<string> arguments) => Start("src/Tunnel2.ProxyEntry", "tunnel2-entry.dll", arguments, null);
 
@@ -35,11 +41,17 @@ internal static class BuiltPrograms
     private static ProcessRunner Start(
         string project, string file, IEnumerable<string> arguments, IReadOnlyDictionary<string, string?>? environment)
     {
-        var path = Path.Combine(_repository, project, "bin", _flavour, file);
-        Assert.True(File.Exists(path), $"{path} is not built.");
+        var path = PathOf(project, file);
         // A working folder without an appsettings.json that would be read. A shell starts background jobs with SIGINT ignored, which the
         // runtime respects and children inherit: the tests may be such a job.
         return ProcessRunner.Start("env", ["--default-signal=INT", "dotnet", path, .. arguments], environment, Path.GetTempPath());
+    }
+
+    private static string PathOf(string project, string file)
+    {
+        var path = Path.Combine(_repository, project, "bin", _flavour, file);
+        Assert.True(File.Exists(path), $"{path} is not built.");
+        return path;
     }
 
     private static string FindRepository()

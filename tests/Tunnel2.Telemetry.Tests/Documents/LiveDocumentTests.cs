@@ -1,3 +1,4 @@
+using System.Buffers.Binary;
 using System.Globalization;
 using System.Runtime.CompilerServices;
 using System.Text;
@@ -25,6 +26,20 @@ public sealed class LiveDocumentTests
     }
 
     [Fact]
+    public void The_header_of_a_ring_is_as_documented()
+    {
+        byte[] documented = Documented("ring");
+        byte[] page = new byte[EventRingLayout.PageSize];
+        EventRingHeader.Write(page, new EventRingOptions(), 1_700_000_000_000);
+        documented.AsSpan(32, 8).CopyTo(page.AsSpan(32));
+        BinaryPrimitives.WriteUInt32LittleEndian(page.AsSpan(48), Crc32C.Compute(page.AsSpan(0, 48)));
+        Check("ring", page.AsSpan(0, 52));
+        documented.CopyTo(page, 0);
+        Assert.Equal(EventRingOpenError.None, EventRingHeader.Read(page, long.MaxValue, out EventRingHeader header));
+        Assert.Equal(new EventRingHeader(256, 65_536, 8, EventRingPolicy.OverwriteOldest, true, 0x0102_0304_0506_0709), header);
+    }
+
+    [Fact]
     public unsafe void The_slot_of_a_ring_is_as_documented()
     {
         using var f = new RingFixture();
@@ -42,6 +57,27 @@ public sealed class LiveDocumentTests
     }
 
     [Fact]
+    public void The_frames_of_the_relay_are_as_documented()
+    {
+        byte[] frame = new byte[256];
+        Check("welcome", frame.AsSpan(0, RelayFrame.WriteWelcome(frame, RelayStatus.Accepted, 0x0102_0304_0506_0709, 16)));
+        var batch = new RingBatch(2, 64);
+        Assert.True(batch.TryAdd((ushort)RecordType.Request, "abc"u8) && batch.TryAdd((ushort)RecordType.Request, "d"u8));
+        Check("records", frame.AsSpan(0, RelayFrame.WriteRecords(frame, batch, 2)));
+        Check("gap", frame.AsSpan(0, RelayFrame.WriteGap(frame, new RingGap(18, 5, RingGapReason.Overwritten))));
+        Check("slow", frame.AsSpan(0, RelayFrame.WriteNumbers(frame, RelayFrameKind.SlowWarning, 5_000_000, 8_388_608)));
+        Check("heartbeat", frame.AsSpan(0, RelayFrame.WriteNumbers(frame, RelayFrameKind.Heartbeat, 23, 0)));
+        foreach ((string block, RelayFrameKind kind) in new[]
+        {
+            ("welcome", RelayFrameKind.Welcome), ("records", RelayFrameKind.Records), ("gap", RelayFrameKind.Gap), ("slow", RelayFrameKind.SlowWarning), ("heartbeat", RelayFrameKind.Heartbeat),
+        })
+        {
+            Assert.Equal(Documented(block).Length, RelayFrame.TryRead(Documented(block), out RelayFrameKind read, out _));
+            Assert.Equal(kind, read);
+        }
+    }
+
+    [Fact]
     public void The_header_of_a_recording_is_as_documented()
     {
         byte[] header = new byte[RecordingFormat.HeaderLength];
@@ -53,7 +89,11 @@ public sealed class LiveDocumentTests
     public void The_frame_of_a_message_is_as_documented() =>
         Check("message", new HubChannel("a.b").MessageFrame("k", new HubMessage(1, "{}"u8.ToArray())));
 
-    private static void Check(string block, ReadOnlySpan<byte> written) => Assert.Equal(Hex(Documented(block)), Hex(written));
+    private static void Check(string block, ReadOnlySpan<byte> written)
+    {
+        string hex = Hex(written);
+        Assert.True(hex == Hex(Documented(block)), $"{block} is written as {hex}");
+    }
 
     private static string Hex(ReadOnlySpan<byte> bytes) => Convert.ToHexString(bytes);
 

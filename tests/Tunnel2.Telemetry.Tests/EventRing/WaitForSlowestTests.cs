@@ -131,6 +131,22 @@ public sealed class WaitForSlowestTests
     }
 
     [Fact]
+    public void A_producer_that_never_waits_is_rid_of_a_dead_reader_and_not_of_one_that_polls()
+    {
+        using var f = RingFixture.Waiting();
+        EventRingProducer producer = f.Ring.CreateProducer();
+        using EventRingReader dead = f.Ring.CreateReader(RingFixture.Registered);
+        RingFixture.Publish(producer, 0, 16);
+        Assert.Equal(PublishStatus.Full, producer.TryPublish(1, Number(16)));
+        f.Time.Advance(f.Options.StaleAfter - TimeSpan.FromMilliseconds(1));
+        Assert.Equal(PublishStatus.Full, producer.TryPublish(1, Number(16)));
+        f.Time.Advance(TimeSpan.FromMilliseconds(1));
+        Assert.Equal(PublishStatus.Full, producer.TryPublish(1, Number(16)));
+        RingFixture.Publish(producer, 16, 1);
+        Assert.All(f.Ring.Consumers.List(), c => Assert.True(c.IsSkipped));
+    }
+
+    [Fact]
     public void A_reader_that_was_skipped_is_told_so_with_its_loss_and_is_waited_for_again()
     {
         using var f = RingFixture.Waiting();

@@ -34,4 +34,31 @@ public sealed class Crc32CTests
             Assert.Equal(expected, Crc32C.Append(Crc32C.Append(Crc32C.Seed, data.AsSpan(0, cut)), data.AsSpan(cut, length - cut)));
         }
     }
+
+    [Theory]
+    [InlineData(3071)]
+    [InlineData(3072)]
+    [InlineData(3073)]
+    [InlineData(6144)]
+    [InlineData(100_003)]
+    public void Long_data_gives_what_it_gives_bit_by_bit_wherever_it_is_cut(int length)
+    {
+        byte[] data = new byte[length];
+        new Random(length).NextBytes(data);
+        uint expected = 0xFFFFFFFF;
+        foreach (byte b in data)
+        {
+            expected ^= b;
+            for (int bit = 0; bit < 8; bit++)
+            {
+                expected = (expected >> 1) ^ ((expected & 1) * 0x82F63B78u);
+            }
+        }
+
+        Assert.Equal(~expected, Crc32C.Compute(data));
+        foreach (int cut in new[] { 0, 1, 7, length / 2, length - 3072, length - 1 })
+        {
+            Assert.Equal(expected, Crc32C.Append(Crc32C.Append(Crc32C.Seed, data.AsSpan(0, Math.Max(0, cut))), data.AsSpan(Math.Max(0, cut))));
+        }
+    }
 }

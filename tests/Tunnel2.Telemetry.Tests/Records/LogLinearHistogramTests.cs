@@ -42,4 +42,20 @@ public sealed class LogLinearHistogramTests
         histogram.Clear();
         Assert.Equal(0u, histogram.Quantile(0.5));
     }
+
+    [Fact]
+    public void Two_that_are_merged_are_one_of_all_values()
+    {
+        var one = new LogLinearHistogram();
+        var other = new LogLinearHistogram();
+        var all = new LogLinearHistogram();
+        for (uint i = 1; i < 10_000; i += 7)
+        {
+            (i % 2 == 0 ? one : other).Add(i * i);
+            all.Add(i * i);
+        }
+
+        one.Merge(other);
+        Assert.Equal((all.Count, all.Max, all.Quantile(0.5), all.Quantile(0.99)), (one.Count, one.Max, one.Quantile(0.5), one.Quantile(0.99)));
+    }
 }

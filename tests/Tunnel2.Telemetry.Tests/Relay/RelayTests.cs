@@ -265,6 +265,21 @@ public sealed class RelayTests
     }
 
     [Fact]
+    public async Task Peers_that_only_connect_are_cut_off_beyond_a_few_and_leave_room_behind_them()
+    {
+        await using var f = new RelayFixture();
+        f.Start(new RelayServerOptions { MaxClients = 2, HelloTimeout = TimeSpan.FromMinutes(5) });
+        List<Socket> silent = [.. Enumerable.Range(0, 60).Select(_ => f.Connect())];
+        int cutOff = silent.Count(static socket => socket.Poll(TimeSpan.FromMilliseconds(200), SelectMode.SelectRead) && socket.Available == 0);
+        Assert.InRange(cutOff, 60 - 2 - 16, 60 - 2);
+        silent.ForEach(static socket => socket.Dispose());
+        f.Publish(0, 10);
+        CheckingSink sink = f.Follow(FromOldest);
+        await sink.When(static s => s.Next == 10);
+        AssertWhole(sink, 10);
+    }
+
+    [Fact]
     public async Task A_damaged_stream_ends_the_connection_and_the_client_resumes()
     {
         await using var f = new RelayFixture();

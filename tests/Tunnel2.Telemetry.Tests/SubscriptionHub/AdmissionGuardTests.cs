@@ -16,6 +16,31 @@ public sealed class AdmissionGuardTests
         }
     }
 
+    [Theory]
+    [InlineData("Limit                     Soft Limit           Hard Limit           Units     \nMax open files            20000                20000                files     \n", 20_000)]
+    [InlineData("Max open files            unlimited            unlimited            files     \n", int.MaxValue)]
+    [InlineData("Max cpu time              unlimited            unlimited            seconds   \n", int.MaxValue)]
+    [InlineData(null, int.MaxValue)]
+    public void The_limit_of_open_files_is_read_and_subscribers_leave_two_fifths_of_it(string? limits, int limit)
+    {
+        string root = Directory.CreateTempSubdirectory("tunnel2-limits-").FullName;
+        try
+        {
+            if (limits is not null)
+            {
+                Write(root, "proc/self/limits", limits);
+            }
+
+            Assert.Equal(limit, OpenFiles.Limit(root));
+        }
+        finally
+        {
+            Directory.Delete(root, recursive: true);
+        }
+
+        Assert.Equal(12_000, OpenFiles.MostSubscribers(20_000));
+    }
+
     [Fact]
     public void It_closes_above_75_percent_and_opens_again_only_below_65()
     {

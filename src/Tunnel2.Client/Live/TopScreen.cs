@@ -1,0 +1,48 @@
+using System.Text;
+
+namespace Tunnel2.Client.Live;
+
+/// <summary>Where the table goes: over the one before on a terminal, below it anywhere else. Not thread-safe.</summary>
+internal sealed class TopScreen
+{
+    private readonly TextWriter _output;
+    private readonly Func<(int Columns, int Rows)>? _size;
+    private bool _isUsed;
+
+    /// <param name="output">Where to.</param>
+    /// <param name="size">The terminal's size now, or null where the output is none.</param>
+    public TopScreen(TextWriter output, Func<(int Columns, int Rows)>? size)
+    {
+        _output = output;
+        _size = size;
+    }
+
+    /// <summary>The screen of this process.</summary>
+    public static TopScreen OfProcess(TextWriter output) =>
+        new(output, Console.IsOutputRedirected ? null : static () => (Console.WindowWidth, Console.WindowHeight));
+
+    /// <summary>Lines that fit, or 0 for any number.</summary>
+    public int Rows => _size?.Invoke().Rows ?? 0;
+
+    /// <summary>Shows the lines.</summary>
+    /// <exception cref="IOException">Nobody reads the output any more.</exception>
+    public void Show(IReadOnlyList<string> lines, bool isLast)
+    {
+        var text = new StringBuilder();
+        if (_size is null || isLast)
+        {
+            text.Append(_isUsed ? Environment.NewLine : "").AppendJoin(Environment.NewLine, lines).Append(Environment.NewLine);
+        }
+        else
+        {
+            // Home, each line up to its end, and what is below: nothing flickers.
+            int columns = Math.Max(20, _size().Columns);
+            text.Append(_isUsed ? "\x1b[H" : "\x1b[2J\x1b[H");
+            text.AppendJoin("\x1b[K\r\n", lines.Select(line => line.Length > columns ? line[..columns] : line)).Append("\x1b[K\x1b[J");
+        }
+
+        _isUsed = true;
+        _output.Write(text);
+        _output.Flush();
+    }
+}

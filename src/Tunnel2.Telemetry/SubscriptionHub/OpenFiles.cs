@@ -1,0 +1,27 @@
+using System.Globalization;
+
+namespace Tunnel2.Telemetry.SubscriptionHub;
+
+/// <summary>How many files and sockets this process may have open, and what of it subscribers may take. Stateless.</summary>
+internal static class OpenFiles
+{
+    /// <summary>The limit; <see cref="int.MaxValue"/> where there is none or the system does not say.</summary>
+    /// <param name="root">In place of <c>/</c>, for tests.</param>
+    internal static int Limit(string root = "/")
+    {
+        const string Name = "Max open files";
+        try
+        {
+            string? line = File.ReadLines(Path.Combine(root, "proc/self/limits")).FirstOrDefault(static text => text.StartsWith(Name, StringComparison.Ordinal));
+            string[] words = line?[Name.Length..].Split(' ', StringSplitOptions.RemoveEmptyEntries) ?? [];
+            return words.Length > 0 && int.TryParse(words[0], NumberStyles.None, CultureInfo.InvariantCulture, out int limit) ? limit : int.MaxValue;
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
+        {
+            return int.MaxValue;
+        }
+    }
+
+    /// <summary>Subscribers that leave two fifths of the limit to visitors, agents and everything else.</summary>
+    internal static int MostSubscribers(int limit) => (int)(limit * 3L / 5);
+}
