@@ -165,7 +165,7 @@ internal sealed class VisitorClient : IDisposable
         return check;
     }
 
-    private IResponse Judge(IBodyCheck check, FailureKind failure, long bytes)
+    private Response<object> Judge(IBodyCheck check, FailureKind failure, long bytes)
     {
         if (failure == FailureKind.None && check.IsComplete)
         {

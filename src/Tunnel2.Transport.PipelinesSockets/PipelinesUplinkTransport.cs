@@ -46,10 +46,11 @@ internal sealed class PipelinesUplinkTransport : IUplinkTransport
         }
 
         // Nothing is marked as examined beyond what is taken, so that the next read returns the rest at once.
-        var taken = read.Buffer.Slice(0, Math.Min(buffer.Length, read.Buffer.Length));
+        var count = (int)Math.Min(buffer.Length, read.Buffer.Length);
+        var taken = read.Buffer.Slice(0, count);
         taken.CopyTo(buffer.Span);
         _connection.Input.AdvanceTo(taken.End);
-        return (int)taken.Length;
+        return count;
     }
 
     /// <inheritdoc/>

@@ -46,6 +46,13 @@ public sealed class ProgramTests
                 Assert.Equal(200, (await tunnel.ExchangeAsync("/status/200")).Head.StatusCode);
             }
 
+            // Each is asked for when the one before has been shown, so that the tap had nothing to do between them and wrote the recording on.
+            foreach (var status in new[] { 201, 202 })
+            {
+                await tunnel.ExchangeAsync($"/status/{status}");
+                await tap.WaitForLineAsync(line => line.Contains($"/status/{status}"), Limits.Work);
+            }
+
             tap.Kill();
             await tap.WaitForExitAsync(Limits.Work);
         }

@@ -69,7 +69,7 @@ public sealed class KilledProcessTests : IDisposable
     public async Task A_reader_killed_at_any_moment_stops_nobody_and_loses_nobody_a_record(string kind, bool waits)
     {
         EventRingPolicy policy = waits ? EventRingPolicy.WaitForSlowest : EventRingPolicy.OverwriteOldest;
-        var options = new EventRingOptions { Capacity = 65_536, Policy = policy, StaleAfter = TimeSpan.FromMilliseconds(500), Consumers = 2 };
+        var options = new EventRingOptions { Capacity = 65_536, Policy = policy, StaleAfter = TimeSpan.FromMilliseconds(500), Consumers = 2, ClaimTimeout = TimeSpan.FromMinutes(1) };
         using SharedEventRing ring = SharedEventRing.Create(RingPath, options);
         using var follower = new Follower(ring, register: waits);
         using var stop = new CancellationTokenSource();
@@ -109,8 +109,9 @@ public sealed class KilledProcessTests : IDisposable
         Assert.Equal(ring.Head, follower.Start + follower.Records + follower.Missed);
         if (waits)
         {
-            // On a machine that is busy enough the follower itself may be silent for too long, and is told so; nothing else may cost it a record.
-            Assert.Equal(follower.Missed, follower.Skipped);
+            // On a machine that is busy enough the follower itself may be silent for too long, and is told so; nothing else may cost it a record. (Nobody dies
+            // here within a claim, so that the bound for those is out of the way of a publisher that does not get its turn.)
+            Assert.True(follower.Missed == follower.Skipped, $"{follower.Missed} missed, {follower.Skipped} skipped, {follower.Abandoned} abandoned, {follower.Corrupt} corrupt (seed {_seed})");
         }
     }
 

@@ -158,6 +158,7 @@ public sealed class RelayTests
         slow.Send(hello.AsSpan(0, RelayFrame.WriteHello(hello, 0, FromOldest)));
         byte[] buffer = new byte[1 << 20];
         int filled = slow.Receive(buffer); // It was welcomed…
+        Assert.True(SpinWait.SpinUntil(() => server.ConnectionCount == 2, RelayFixture.Limit));
         long published = 0;
         while (server.ConnectionCount == 2 && published < 200_000)
         {
