@@ -23,6 +23,10 @@ public sealed partial class RepositoryTests
     }
 
     [Fact]
+    public void The_full_solution_has_every_project() =>
+        Assert.Equal(ProjectFile.All.Select(project => project.Path).Order(StringComparer.Ordinal), ProjectsOf("Tunnel2.Full.sln").Order(StringComparer.Ordinal));
+
+    [Fact]
     public void Projects_that_the_solution_leaves_out_exist_and_are_in_the_full_one()
     {
         foreach (var path in NotInTheSolution)
