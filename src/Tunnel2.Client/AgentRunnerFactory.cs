@@ -16,5 +16,17 @@ internal static class AgentRunnerFactory
             EngineSetup.TryParseTransport(Environment.GetEnvironmentVariable("TUNNEL2_TRANSPORT"), out var transport) ? transport : TransportMode.Auto);
     }
 
-    public static IAgentRunner Create() => new TunnelAgent(EngineSetup.Start(PrepareEngine()), TimeProvider.System);
+    public static IAgentRunner Create() => new TunnelAgent(StartEngine(), TimeProvider.System);
+
+    private static IEngine StartEngine()
+    {
+#if PIPELINES_SOCKETS
+        if (Environment.GetEnvironmentVariable("TUNNEL2_TRANSPORT") == Transport.PipelinesSockets.PipelinesEngine.Name)
+        {
+            return new Transport.PipelinesSockets.PipelinesEngine();
+        }
+
+#endif
+        return EngineSetup.Start(PrepareEngine());
+    }
 }

@@ -37,6 +37,7 @@ internal sealed class BackendExchange
     private BackendConnection? _connection;
     private CancellationTokenSource? _connecting;
     private bool _aborted;
+    private ExchangeTiming _timing;
 
     public BackendExchange(ExchangeContext context)
     {
@@ -138,6 +139,7 @@ internal sealed class BackendExchange
             return new BackendFailure(StreamResetReason.VisitorProtocol, StreamResetDetail.None);
         }
 
+        _timing = plan.WantsTiming ? new ExchangeTiming(_context.TimeProvider) : default;
         stream.NotifyReset(static (exchange, id) => ((BackendExchange)exchange!).Abort(id), this);
         var retry = plan.IsReplayable;
         while (true)
@@ -174,6 +176,7 @@ internal sealed class BackendExchange
             return (AttemptOutcome.Failed, new BackendFailure(reason, StreamResetDetail.HeadTooLarge));
         }
 
+        _timing.MarkSent();
         ValueTask<RequestPumpEnd>? requestPump = null;
         try
         {
@@ -264,7 +267,7 @@ internal sealed class BackendExchange
             filled += received;
             while ((parsed = parser.Parse(buffer.AsSpan(0, filled), out consumed)) == ParseStatus.Done && parser.IsInterim)
             {
-                if (++interim > MaxInterim || !ResponseHeadEncoder.TrySend(stream, parser, buffer, default, false, out _, out _))
+                if (++interim > MaxInterim || !ResponseHeadEncoder.TrySend(stream, parser, buffer, default, false, default, out _, out _))
                 {
                     return Fail(StreamResetDetail.MalformedHead);
                 }
@@ -296,6 +299,7 @@ internal sealed class BackendExchange
         }
 
         _counters.StatusCode = parser.StatusCode;
+        _timing.MarkHead();
         if (parser.StatusCode == 101)
         {
             return plan.Framing == RequestFraming.Raw ? await TunnelAsync(stream, connection, consumed, filled).ConfigureAwait(false) : Fail(StreamResetDetail.UnexpectedUpgrade);
@@ -350,7 +354,7 @@ internal sealed class BackendExchange
 
         var body = buffer.AsMemory(headLength, bodyLength);
         _counters.ResponseBytes += bodyLength;
-        if (!ResponseHeadEncoder.TrySend(stream, parser, buffer, body.Span, end, out var taken, out var sent))
+        if (!ResponseHeadEncoder.TrySend(stream, parser, buffer, body.Span, end, _timing, out var taken, out var sent))
         {
             return ResponseBodyEnd.Failed(StreamResetDetail.HeadTooLarge);
         }
@@ -393,7 +397,7 @@ internal sealed class BackendExchange
     {
         var buffer = connection.Buffer!;
         var first = buffer.AsMemory(headLength, filled - headLength);
-        if (!ResponseHeadEncoder.TrySend(stream, connection.Parser, buffer, first.Span, end: false, out var taken, out var sent))
+        if (!ResponseHeadEncoder.TrySend(stream, connection.Parser, buffer, first.Span, end: false, _timing, out var taken, out var sent))
         {
             return (AttemptOutcome.Failed, BackendFailure.Protocol(StreamResetDetail.HeadTooLarge), false);
         }

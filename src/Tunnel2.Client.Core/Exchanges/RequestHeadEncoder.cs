@@ -76,6 +76,7 @@ internal sealed class RequestHeadEncoder
                     // Meant for us as much as for the backend: trailers cross the wire.
                     writer.WriteField(field.Name, field.Value);
                     break;
+                case KnownField.Tunnel2 when RequestPlan.IsTimingField(field.Name):
                 case var known when KnownFields.IsHopByHop(known):
                     break;
                 default:

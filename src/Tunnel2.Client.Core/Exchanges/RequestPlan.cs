@@ -1,4 +1,5 @@
 using System.Buffers.Text;
+using System.Text;
 using Tunnel2.Http1;
 using Tunnel2.Protocol.Headers;
 
@@ -23,6 +24,12 @@ internal enum RequestFraming
 /// <summary>What an exchange needs to know of its request's head beyond the bytes it sends.</summary>
 internal readonly record struct RequestPlan(KnownMethod Method, RequestFraming Framing, long ContentLength, bool IsValid)
 {
+    /// <summary>Whether ProxyEntry wants to know what the exchange took here.</summary>
+    public bool WantsTiming { get; init; }
+
+    /// <summary>Whether a field is the one by which ProxyEntry says so; it goes no further.</summary>
+    public static bool IsTimingField(ReadOnlySpan<byte> name) => name.Length == 14 && Ascii.EqualsIgnoreCase(name, "Tunnel2-Timing"u8);
+
     /// <summary>
     /// Whether the request may be sent again when a kept connection turns out to be closed: it has no body and its method is idempotent
     /// (RFC 9110 section 9.2.2), and as nothing of an answer had arrived, that is all it takes (RFC 9112 section 9.3.1).
@@ -36,6 +43,7 @@ internal readonly record struct RequestPlan(KnownMethod Method, RequestFraming F
     public static RequestPlan Read(scoped in HeaderBlock block, bool ended)
     {
         long? contentLength = null;
+        var wantsTiming = false;
         foreach (var field in block.Fields)
         {
             switch (KnownFields.Classify(field.Name))
@@ -48,6 +56,9 @@ internal readonly record struct RequestPlan(KnownMethod Method, RequestFraming F
 
                     contentLength = length;
                     break;
+                case KnownField.Tunnel2:
+                    wantsTiming |= IsTimingField(field.Name);
+                    break;
                 case KnownField.TransferEncoding:
                     // The wire has no transfer codings; a block with one comes from nobody honest.
                     return default;
@@ -59,15 +70,15 @@ internal readonly record struct RequestPlan(KnownMethod Method, RequestFraming F
         var method = KnownMethods.Classify(block.Method);
         if ((block.Flags & HeaderBlockFlags.Upgrade) != 0)
         {
-            return new RequestPlan(method, RequestFraming.Raw, 0, contentLength is null or 0);
+            return new RequestPlan(method, RequestFraming.Raw, 0, contentLength is null or 0) { WantsTiming = wantsTiming };
         }
 
         if (contentLength is { } declared)
         {
-            return new RequestPlan(method, declared == 0 ? RequestFraming.None : RequestFraming.Length, declared, !ended || declared == 0);
+            return new RequestPlan(method, declared == 0 ? RequestFraming.None : RequestFraming.Length, declared, !ended || declared == 0) { WantsTiming = wantsTiming };
         }
 
-        return new RequestPlan(method, ended ? RequestFraming.None : RequestFraming.Chunked, 0, true);
+        return new RequestPlan(method, ended ? RequestFraming.None : RequestFraming.Chunked, 0, true) { WantsTiming = wantsTiming };
     }
 
     private static bool TryReadLength(ReadOnlySpan<byte> value, out long length)

@@ -16,16 +16,18 @@ internal static class ResponseHeadEncoder
     /// <param name="buffer">What it was parsed from.</param>
     /// <param name="body">The first body bytes.</param>
     /// <param name="end">Whether the response ends behind them.</param>
+    /// <param name="timing">What the exchange took, for those who asked.</param>
     /// <param name="bodyTaken">How many of them left with the head.</param>
     /// <param name="status">How sending went.</param>
     /// <returns>False when the head is too large for the wire.</returns>
     public static bool TrySend(
-        TunnelStream stream, ResponseHeadParser parser, ReadOnlySpan<byte> buffer, ReadOnlySpan<byte> body, bool end, out int bodyTaken, out StreamSendStatus status)
+        TunnelStream stream, ResponseHeadParser parser, ReadOnlySpan<byte> buffer, ReadOnlySpan<byte> body, bool end, ExchangeTiming timing, out int bodyTaken, out StreamSendStatus status)
     {
         for (var size = FirstGuess; size <= ProtocolLimits.MaxHeaderBlockLength; size = size < ProtocolLimits.MaxHeaderBlockLength ? Math.Min(size * 8, ProtocolLimits.MaxHeaderBlockLength) : int.MaxValue)
         {
             var writer = new HeaderBlockWriter(stream.BeginHead(size, body.Length));
             WriteHead(ref writer, parser, buffer);
+            timing.Write(ref writer);
             var length = writer.Complete();
             if (writer.HasTooManyFields)
             {

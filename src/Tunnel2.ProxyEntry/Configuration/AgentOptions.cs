@@ -27,6 +27,6 @@ public sealed class AgentOptions
     /// </summary>
     public IList<string> Names { get; } = [];
 
-    /// <summary>The name of the set of limits that applies, 1–32 characters of <c>[a-z0-9-]</c>. Default none: unlimited.</summary>
+    /// <summary>The name of the set of limits that applies, 1–32 characters of <c>[a-z0-9-]</c>: <c>free</c>, <c>pro</c>, <c>enterprise</c> or one of <see cref="ProxyEntryOptions.Tiers"/>. Default none: unlimited.</summary>
     public string? Tier { get; set; }
 }

@@ -6,15 +6,16 @@ namespace Tunnel2.ProxyEntry.Configuration;
 /// <summary>Checks the agents of the options and makes settings of them. One use per instance.</summary>
 internal sealed class AgentSettingsBuilder
 {
-    private const int MaxTierLength = 32;
     private const int MaxCertificateNameLength = 64; // the upper bound of a common name, RFC 5280 appendix A
 
     private readonly ProxyEntryOptions _options;
+    private readonly TierTable _tiers;
     private readonly List<SettingsError> _errors;
     private readonly Dictionary<string, string> _owners = new(StringComparer.OrdinalIgnoreCase);
 
-    public AgentSettingsBuilder(ProxyEntryOptions options, List<SettingsError> errors)
+    public AgentSettingsBuilder(ProxyEntryOptions options, TierTable tiers, List<SettingsError> errors)
     {
+        _tiers = tiers;
         _options = options;
         _errors = errors;
     }
@@ -32,9 +33,9 @@ internal sealed class AgentSettingsBuilder
             }
 
             var tier = agent.Tier?.Trim();
-            if (tier is not null && !IsTier(tier))
+            if (tier is not null && !_tiers.Contains(tier))
             {
-                Report($"{path}:{SettingKeys.AgentTier}", $"{SettingsErrorFormatter.Quote(tier)} is not 1 to {MaxTierLength} characters of [a-z0-9-].");
+                Report($"{path}:{SettingKeys.AgentTier}", $"{SettingsErrorFormatter.Quote(tier)} is not a tier; there are {string.Join(", ", _tiers.Names)}. Tunnel2:Tiers:<name>:RequestsPerSecond makes another.");
             }
 
             agents.Add(new AgentSettings(id, CheckToken(path, id, agent), CheckNames($"{path}:{SettingKeys.AgentNames}", agent.Names), tier)
@@ -129,10 +130,6 @@ internal sealed class AgentSettingsBuilder
 
         return names.ToImmutable();
     }
-
-    private static bool IsTier(string tier) =>
-        tier.Length is > 0 and <= MaxTierLength && tier[0] != '-' && tier[^1] != '-'
-        && tier.All(static c => char.IsAsciiLetterLower(c) || char.IsAsciiDigit(c) || c == '-');
 
     private static bool IsAgentId(string id) =>
         id.Length is > 0 and <= 64 && id.All(static c => char.IsAsciiLetterOrDigit(c) || c is '.' or '_' or '-');

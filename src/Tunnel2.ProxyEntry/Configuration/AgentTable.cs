@@ -7,12 +7,16 @@ namespace Tunnel2.ProxyEntry.Configuration;
 internal sealed class AgentTable
 {
     private readonly AgentSettings[] _agents;
+    private readonly TierTable _tiers;
     private readonly FrozenDictionary<string, AgentSettings> _byId;
     private readonly FrozenSet<string> _literalNames;
     private readonly FrozenSet<string>.AlternateLookup<ReadOnlySpan<char>> _literalNamesBySpan;
 
-    public AgentTable(IEnumerable<AgentSettings> agents)
+    /// <param name="agents">The agents.</param>
+    /// <param name="tiers">The tiers they name; null: those that are built in.</param>
+    public AgentTable(IEnumerable<AgentSettings> agents, TierTable? tiers = null)
     {
+        _tiers = tiers ?? TierTable.BuiltIn;
         _agents = [.. agents];
         _byId = _agents.ToFrozenDictionary(agent => agent.Id, StringComparer.OrdinalIgnoreCase);
         _literalNames = _agents
@@ -69,6 +73,9 @@ internal sealed class AgentTable
             && (grant.Certificate is not { } certificate || agent.Accepts(certificate))
             && MayClaim(agent, name);
     }
+
+    /// <summary>The limits of whoever holds a grant; null for none, as for an agent without a token.</summary>
+    public RateTier? TierOf(AgentGrant? grant) => grant is null ? null : _tiers.Find(Find(grant.AgentId)?.Tier);
 
     /// <summary>Whether a name (lower case) is written out in some agent's list: such a name is known even if its agent was never seen.</summary>
     public bool IsConfiguredName(ReadOnlySpan<char> name) => _literalNamesBySpan.Contains(name);

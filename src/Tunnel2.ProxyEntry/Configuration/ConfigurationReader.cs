@@ -4,7 +4,7 @@ namespace Tunnel2.ProxyEntry.Configuration;
 /// Walks section <c>Tunnel2</c> and fills the options. ConfigurationBinder would stop at the first value it cannot convert and pass over
 /// misspelt keys in silence; a setting that has no effect is the mistake that costs most time.
 /// </summary>
-internal sealed class ConfigurationReader
+internal sealed partial class ConfigurationReader
 {
     private const string Prefix = ProxyEntryOptions.SectionName + ":";
 
@@ -17,7 +17,7 @@ internal sealed class ConfigurationReader
         .ToHashSet(StringComparer.OrdinalIgnoreCase);
 
     private static readonly string[] _topLevelKeys =
-        [.. SettingKeys.Values.Select(key => key.Path), SettingKeys.TrustedProxies, SettingKeys.Agents];
+        [.. SettingKeys.Values.Select(key => key.Path), SettingKeys.TrustedProxies, SettingKeys.Agents, SettingKeys.Tiers];
 
     private readonly ProxyEntryOptions _options;
     private readonly List<SettingsError> _errors;
@@ -50,6 +50,10 @@ internal sealed class ConfigurationReader
         else if (path.Equals(SettingKeys.Agents, StringComparison.OrdinalIgnoreCase))
         {
             ReadAgents(section);
+        }
+        else if (path.Equals(SettingKeys.Tiers, StringComparison.OrdinalIgnoreCase))
+        {
+            ReadTiers(section);
         }
         else if (_groups.Contains(path))
         {

@@ -66,6 +66,12 @@ public sealed class ProxyEntryOptions
     public IDictionary<string, AgentOptions> Agents { get; } = new Dictionary<string, AgentOptions>(StringComparer.OrdinalIgnoreCase);
 
     /// <summary>
+    /// The sets of limits that agents' tokens can name, by name (1–32 characters of <c>[a-z0-9-]</c>). Always there unless replaced: <c>free</c>
+    /// (10 requests a second), <c>pro</c> (100) and <c>enterprise</c> (unlimited).
+    /// </summary>
+    public IDictionary<string, TierOptions> Tiers { get; } = new Dictionary<string, TierOptions>(StringComparer.OrdinalIgnoreCase);
+
+    /// <summary>
     /// Addresses and networks (CIDR) of proxies in front of ProxyEntry whose <c>Forwarded</c> and <c>X-Forwarded-*</c> are believed, as an
     /// array or as one comma-separated value. Default none. Too wide a network lets visitors forge their address.
     /// </summary>
@@ -91,6 +97,9 @@ public sealed class ProxyEntryOptions
 
     /// <summary>The access log.</summary>
     public AccessLogOptions AccessLog { get; } = new();
+
+    /// <summary>OTLP, traces and <c>Server-Timing</c>.</summary>
+    public TelemetryOptions Telemetry { get; } = new();
 
     /// <summary>Limits on how many requests wait for agents that are away.</summary>
     public ParkingOptions Parking { get; } = new();

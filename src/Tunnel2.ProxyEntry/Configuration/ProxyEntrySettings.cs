@@ -77,6 +77,9 @@ internal sealed record ProxyEntrySettings
     /// <summary>Which requests are logged, how and where.</summary>
     public AccessLogSettings AccessLog { get; init; } = AccessLogSettings.Off;
 
+    /// <summary>OTLP, traces and <c>Server-Timing</c>.</summary>
+    public TelemetrySettings Telemetry { get; init; } = TelemetrySettings.Off;
+
     /// <summary>How long a request waits for the agent of a known name; zero when it does not.</summary>
     public TimeSpan ParkTimeout { get; init; } = TimeSpan.FromSeconds(5);
 

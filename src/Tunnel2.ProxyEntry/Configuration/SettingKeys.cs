@@ -56,6 +56,9 @@ internal static class SettingKeys
     public const string AgentCertificateFingerprint = "CertificateFingerprint";
     public const string AgentCertificateName = "CertificateName";
     public const string AgentNames = "Names";
+    public const string Tiers = "Tiers";
+    public const string TierRequestsPerSecond = "RequestsPerSecond";
+    public const string TierBurst = "Burst";
     public const string AgentTier = "Tier";
 
     /// <summary>All keys that take one value, whatever the order.</summary>
@@ -107,10 +110,14 @@ internal static class SettingKeys
         Number(HubMaxConnections, (o, v) => o.Hub.MaxConnections = v),
         Number(HubConnectionsPerAddress, (o, v) => o.Hub.ConnectionsPerAddress = v),
         .. AccessLogKeys.All,
+        .. TelemetryKeys.All,
     ];
 
     /// <summary>The keys under <c>Agents:&lt;id&gt;</c>.</summary>
     public static IReadOnlyList<string> AgentKeys { get; } = [AgentTokenHash, AgentCertificateFingerprint, AgentCertificateName, AgentNames, AgentTier];
+
+    /// <summary>The keys under <c>Tiers:&lt;name&gt;</c>.</summary>
+    public static IReadOnlyList<string> TierKeys { get; } = [TierRequestsPerSecond, TierBurst];
 
     private static SettingKey Text(string path, Action<ProxyEntryOptions, string> set) => new(path, (options, value) =>
     {

@@ -16,6 +16,14 @@ internal sealed partial class SettingsBuilder
         CheckBounds(SettingKeys.RequestLineBytes, _options.Limits.RequestLineBytes, 256, ProtocolLimits.MaxHeaderBlockLength);
     }
 
+    private void CheckCount(string key, int value)
+    {
+        if (value is < 1 or > 1_000_000)
+        {
+            Report(key, "is not between 1 and 1000000.");
+        }
+    }
+
     private void CheckBounds(string key, int value, int smallest, int largest)
     {
         if (value < smallest || value > largest)

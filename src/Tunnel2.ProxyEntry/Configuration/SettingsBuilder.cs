@@ -42,7 +42,8 @@ internal sealed partial class SettingsBuilder
             SettingKeys.UplinkCertificate, OwnUplinkCertificate, _options.Uplink.CertificateKey, _options.Uplink.CertificatePassword);
         var publicCertificate = CheckCertificate(
             SettingKeys.PublicCertificate, _options.Public.Certificate, _options.Public.CertificateKey, _options.Public.CertificatePassword);
-        var agents = new AgentSettingsBuilder(_options, _errors).Build();
+        var tiers = TierSettingsBuilder.Build(_options, Report);
+        var agents = new AgentSettingsBuilder(_options, tiers, _errors).Build();
         var anonymous = _options.AllowAnonymousAgents ?? (uplink is not null && IPAddress.IsLoopback(uplink.Address));
 
         CheckPublicListeners(http, https);
@@ -63,6 +64,7 @@ internal sealed partial class SettingsBuilder
         var relay = CheckLive();
         var accessLog = AccessLogKeys.Check(_options.AccessLog, Report);
 
+        var telemetry = TelemetryKeys.Check(_options.Telemetry, Report);
         if (_errors.Count > 0 || uplink is null || admin is null)
         {
             return null;
@@ -87,12 +89,13 @@ internal sealed partial class SettingsBuilder
             Engine = _options.Engine,
             Transport = _options.Transport,
             AnonymousAgentsAllowed = anonymous,
-            Agents = new AgentTable(agents),
+            Agents = new AgentTable(agents, tiers),
             TrustedProxies = new TrustedProxySet(trustedProxies),
             BackendConnectTimeout = _options.Timeouts.BackendConnect,
             BackendHeadersTimeout = _options.Timeouts.BackendHeaders,
             BodyIdleTimeout = _options.Timeouts.BodyIdle,
             AccessLog = accessLog,
+            Telemetry = telemetry,
             ParkTimeout = OffIsZero(_options.Timeouts.Park),
             ParkedPerName = _options.Parking.PerName,
             ParkedTotal = _options.Parking.Total,
@@ -354,14 +357,6 @@ internal sealed partial class SettingsBuilder
         }
 
         return relay;
-    }
-
-    private void CheckCount(string key, int value)
-    {
-        if (value is < 1 or > 1_000_000)
-        {
-            Report(key, "is not between 1 and 1000000.");
-        }
     }
 
     private void CheckRange(string key, TimeSpan value, TimeSpan longest, bool mayBeOff)

@@ -1,6 +1,7 @@
 using System.Diagnostics.Metrics;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Parking;
+using Tunnel2.ProxyEntry.RateLimits;
 
 namespace Tunnel2.ProxyEntry.Diagnostics;
 
@@ -31,7 +32,9 @@ internal sealed class ProxyEntryMetrics
     private readonly Counter<long> _requests;
     private readonly Counter<long> _errors;
     private readonly Counter<long> _moved;
+    private readonly Counter<long> _rateLimited;
     private readonly Histogram<double> _duration;
+    private readonly Histogram<double> _firstByte;
     private readonly UpDownCounter<long> _activeStreams;
     private readonly UpDownCounter<long> _parkedNow;
     private readonly Counter<long> _parked;
@@ -41,6 +44,7 @@ internal sealed class ProxyEntryMetrics
     private readonly Counter<long> _rejectedSessions;
     private readonly Histogram<double> _sessionDuration;
     private readonly Counter<long> _accessLogDropped;
+    private readonly Counter<long> _exports;
 
     public ProxyEntryMetrics(IMeterFactory factory)
     {
@@ -49,8 +53,11 @@ internal sealed class ProxyEntryMetrics
         _errors = meter.CreateCounter<long>("tunnel2.entry.errors", "{request}", "Requests that ProxyEntry answered with an error of its own.");
         _moved = meter.CreateCounter<long>(
             "tunnel2.entry.requests.moved", "{request}", "Requests taken to another stream because nothing had been done with them on the first.");
+        _rateLimited = meter.CreateCounter<long>("tunnel2.entry.rate_limited", "{request}", "Requests refused because their session had more than its tier allows.");
         _duration = meter.CreateHistogram(
             "tunnel2.entry.request.duration", "s", "From a request's head to the end of its response.", advice: _requestBuckets);
+        _firstByte = meter.CreateHistogram(
+            "tunnel2.entry.request.time_to_first_byte", "s", "From a request's head to the head of the backend's response.", advice: _requestBuckets);
         _activeStreams = meter.CreateUpDownCounter<long>("tunnel2.entry.streams.active", "{stream}", "Exchanges and upgraded connections that are open.");
         _parkedNow = meter.CreateUpDownCounter<long>("tunnel2.entry.parked.active", "{request}", "Requests that wait for an agent to come back.");
         _parked = meter.CreateCounter<long>("tunnel2.entry.parked", "{request}", "Requests that waited for an agent to come back, or found no place to, by how it ended.");
@@ -60,6 +67,7 @@ internal sealed class ProxyEntryMetrics
         _rejectedSessions = meter.CreateCounter<long>("tunnel2.entry.sessions.rejected", "{session}", "Agents turned away.");
         _sessionDuration = meter.CreateHistogram(
             "tunnel2.entry.session.duration", "s", "How long sessions lasted, by the reason of their end.", advice: _sessionBuckets);
+        _exports = meter.CreateCounter<long>("tunnel2.entry.otlp.exports", "{export}", "Batches sent to the collector of OTLP, or lost because it did not take them.");
         _accessLogDropped = meter.CreateCounter<long>("tunnel2.entry.access_log.dropped", "{line}", "Lines of the access log that were lost, by the reason.");
     }
 
@@ -97,6 +105,15 @@ internal sealed class ProxyEntryMetrics
         }
     }
 
+    /// <summary>How long the first byte of a response took; null when none came from the backend.</summary>
+    public void FirstByte(TimeSpan? time)
+    {
+        if (time is { } elapsed && _firstByte.Enabled)
+        {
+            _firstByte.Record(elapsed.TotalSeconds);
+        }
+    }
+
     /// <summary>ProxyEntry answered, or aborted, a request by its own decision.</summary>
     public void RequestFailed(ProxyError error)
     {
@@ -106,6 +123,9 @@ internal sealed class ProxyEntryMetrics
             _errors.Add(1, new("error.type", info.Code), new("leg", info.LegName));
         }
     }
+
+    /// <summary>A request was refused because its session has had its share.</summary>
+    public void RateLimited(SessionRateLimit limit) => _rateLimited.Add(1, limit.TierTag);
 
     /// <summary>A request goes to another stream.</summary>
     /// <param name="reason"><c>refused</c> or <c>uplink_lost</c>.</param>
@@ -133,6 +153,11 @@ internal sealed class ProxyEntryMetrics
     /// <param name="lines">How many.</param>
     /// <param name="reason"><c>full</c>: the writer was too slow; <c>unwritable</c>: the file or output took none.</param>
     public void AccessLogDropped(long lines, string reason) => _accessLogDropped.Add(lines, new KeyValuePair<string, object?>("error.type", reason));
+
+    /// <summary>A batch was sent to the collector, or could not be.</summary>
+    /// <param name="signal"><c>metrics</c> or <c>traces</c>.</param>
+    /// <param name="succeeded">Whether it took the batch.</param>
+    public void Exported(string signal, bool succeeded) => _exports.Add(1, new("signal", signal), new("outcome", succeeded ? "ok" : "failed"));
 
     /// <summary>An agent was turned away.</summary>
     /// <param name="reason">Why: one of a small fixed set, never free text.</param>

@@ -1,5 +1,6 @@
 using System.Diagnostics.Metrics;
 using System.Globalization;
+using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Session;
 using Tunnel2.Multiplexing.Uplinks;
 
@@ -15,9 +16,12 @@ internal sealed class UplinkMetrics
     private static readonly KeyValuePair<string, object?>[] _slots =
         [.. Enumerable.Range(0, TunnelSession.MaxUplinks).Select(static slot => new KeyValuePair<string, object?>("slot", slot.ToString(CultureInfo.InvariantCulture)))];
 
+    private static readonly KeyValuePair<string, object?>[] _flushSizes =
+        [.. UplinkStatistics.FlushSizeBounds.Select(static bound => bound.ToString(CultureInfo.InvariantCulture)).Append("+Inf").Select(static bound => new KeyValuePair<string, object?>("size", bound))];
+
     private readonly Lock _gate = new();
     private readonly HashSet<UplinkConnection> _uplinks = [];
-    private readonly Totals[] _ended = new Totals[TunnelSession.MaxUplinks];
+    private readonly UplinkTotals[] _ended = new UplinkTotals[TunnelSession.MaxUplinks];
     private readonly Counter<long> _refused;
 
     public UplinkMetrics(IMeterFactory factory)
@@ -27,9 +31,19 @@ internal sealed class UplinkMetrics
         meter.CreateObservableGauge("tunnel2.entry.uplink.streams.active", () => Observe(static totals => totals.OpenStreams), "{stream}", "Streams open on the uplinks.");
         meter.CreateObservableGauge("tunnel2.entry.uplink.outstanding", () => Observe(static totals => totals.Outstanding), "By", "Bytes sent to agents for which no credit came back yet.");
         meter.CreateObservableGauge("tunnel2.entry.uplinks.stalled", () => Observe(static totals => totals.Stalled), "{uplink}", "Uplinks that get no new streams because nothing shows that bytes arrive.");
+        meter.CreateObservableGauge("tunnel2.entry.uplink.streams.waiting", () => Observe(static totals => totals.WaitingStreams), "{stream}", "Streams that have something to send and wait for their turn or for the uplink's credit.");
+        meter.CreateObservableGauge("tunnel2.entry.uplink.pending", () => Observe(static totals => totals.Pending), "By", "Bytes of the sends under way: written into batches, not yet taken by the kernel.");
+        meter.CreateObservableGauge("tunnel2.entry.uplink.window.growth", () => Observe(static totals => totals.WindowGrowth), "By", "Bytes by which the receive windows of open streams have grown.");
+        meter.CreateObservableGauge("tunnel2.entry.uplink.round_trip", ObserveRoundTrips, "s", "The last PING's round trip, over all uplinks.");
         meter.CreateObservableCounter("tunnel2.entry.uplink.streams", () => Observe(static totals => totals.Streams), "{stream}", "Streams opened on the uplinks.");
         meter.CreateObservableCounter("tunnel2.entry.uplink.sent", () => Observe(static totals => totals.Sent), "By", "Bytes sent to agents, frames included.");
         meter.CreateObservableCounter("tunnel2.entry.uplink.received", () => Observe(static totals => totals.Received), "By", "Bytes received from agents, frames included.");
+        meter.CreateObservableCounter("tunnel2.entry.uplink.frames.sent", () => Observe(static totals => totals.FramesSent), "{frame}", "Frames sent to agents.");
+        meter.CreateObservableCounter("tunnel2.entry.uplink.frames.received", () => Observe(static totals => totals.FramesReceived), "{frame}", "Frames received from agents.");
+        meter.CreateObservableCounter("tunnel2.entry.uplink.receives", () => Observe(static totals => totals.Receives), "{receive}", "Receives that brought bytes.");
+        meter.CreateObservableCounter("tunnel2.entry.uplink.flushes", ObserveFlushes, "{flush}", "Sends to agents, by their size: each counts in the smallest size it fits in.");
+        meter.CreateObservableCounter("tunnel2.entry.uplink.credit_waits", () => Observe(static totals => totals.CreditWaits), "{wait}", "How often a stream had bytes to send and no credit for them.");
+        meter.CreateObservableGauge("tunnel2.entry.buffers.outstanding", static () => BufferPool.Shared.Outstanding, "{buffer}", "Buffers of the data plane that are rented and not returned.");
         _refused = meter.CreateCounter<long>("tunnel2.entry.uplinks.refused", "{uplink}", "Further uplinks of sessions that were turned away.");
     }
 
@@ -48,7 +62,7 @@ internal sealed class UplinkMetrics
         {
             if (_uplinks.Remove(uplink))
             {
-                AddDone(ref _ended[uplink.Slot], uplink);
+                _ended[uplink.Slot].AddDone(uplink);
             }
         }
     }
@@ -57,23 +71,9 @@ internal sealed class UplinkMetrics
     /// <param name="reason">One of the codes of REJECT.</param>
     public void JoinRefused(string reason) => _refused.Add(1, new KeyValuePair<string, object?>("error.type", reason));
 
-    private List<Measurement<long>> Observe(Func<Totals, long> value)
+    private List<Measurement<long>> Observe(Func<UplinkTotals, long> value)
     {
-        var sums = new Totals[TunnelSession.MaxUplinks];
-        lock (_gate)
-        {
-            _ended.CopyTo(sums, 0);
-            foreach (var uplink in _uplinks)
-            {
-                ref var sum = ref sums[uplink.Slot];
-                AddDone(ref sum, uplink);
-                sum.Active++;
-                sum.OpenStreams += uplink.OpenStreams;
-                sum.Outstanding += uplink.Writer.OutstandingBytes;
-                sum.Stalled += uplink.IsStalled(uplink.Settings.TimeProvider.GetTimestamp()) ? 1 : 0;
-            }
-        }
-
+        var sums = Sum();
         var measurements = new List<Measurement<long>>();
         for (var slot = 0; slot < sums.Length; slot++)
         {
@@ -86,23 +86,60 @@ internal sealed class UplinkMetrics
         return measurements;
     }
 
-    private static void AddDone(ref Totals totals, UplinkConnection uplink)
+    /// <summary>No instrument can be handed a histogram that is counted already, so each bucket is a counter: by size, all slots together.</summary>
+    private IEnumerable<Measurement<long>> ObserveFlushes()
     {
-        totals.WasUsed = true;
-        totals.Sent += uplink.Statistics.BytesSent;
-        totals.Received += uplink.Statistics.BytesReceived;
-        totals.Streams += uplink.Streams.Opened;
+        var counts = new long[_flushSizes.Length];
+        foreach (var totals in Sum())
+        {
+            for (var i = 0; i < totals.Flushes.Length; i++)
+            {
+                counts[i] += totals.Flushes[i];
+            }
+        }
+
+        return counts.Select(static (count, i) => new Measurement<long>(count, _flushSizes[i]));
     }
 
-    private struct Totals
+    private List<Measurement<double>> ObserveRoundTrips()
     {
-        public bool WasUsed;
-        public long Active;
-        public long OpenStreams;
-        public long Outstanding;
-        public long Stalled;
-        public long Streams;
-        public long Sent;
-        public long Received;
+        var (count, sum, least, most) = (0, TimeSpan.Zero, TimeSpan.MaxValue, TimeSpan.Zero);
+        lock (_gate)
+        {
+            foreach (var uplink in _uplinks)
+            {
+                var last = uplink.RoundTrip.Last;
+                if (last > TimeSpan.Zero)
+                {
+                    count++;
+                    sum += last;
+                    least = last < least ? last : least;
+                    most = last > most ? last : most;
+                }
+            }
+        }
+
+        return count == 0 ? [] :
+        [
+            new(least.TotalSeconds, new KeyValuePair<string, object?>("stat", "min")),
+            new((sum / count).TotalSeconds, new KeyValuePair<string, object?>("stat", "mean")),
+            new(most.TotalSeconds, new KeyValuePair<string, object?>("stat", "max")),
+        ];
+    }
+
+    private UplinkTotals[] Sum()
+    {
+        lock (_gate)
+        {
+            var sums = Array.ConvertAll(_ended, static ended => ended.Copy());
+            foreach (var uplink in _uplinks)
+            {
+                ref var sum = ref sums[uplink.Slot];
+                sum.AddDone(uplink);
+                sum.AddPresent(uplink);
+            }
+
+            return sums;
+        }
     }
 }

@@ -1,3 +1,5 @@
+using Tunnel2.ProxyEntry.Forwarding;
+
 namespace Tunnel2.ProxyEntry.Errors;
 
 /// <summary>Sends errors through ASP.NET Core.</summary>
@@ -7,7 +9,7 @@ internal static class ErrorResponseExtensions
     /// Answers with an error in the form the visitor asks for; without a body for HEAD. Whatever was set on the response before is cleared.
     /// If the response head has been sent already, the exchange is aborted: a clean end would pass a half answer off as whole.
     /// </summary>
-    public static Task WriteProxyErrorAsync(this HttpContext context, ProxyError error, ErrorDetails details = default)
+    public static Task WriteProxyErrorAsync(this HttpContext context, ProxyError error, ErrorDetails details = default, ExchangeExtras? extras = null)
     {
         var response = context.Response;
         if (response.HasStarted)
@@ -24,6 +26,7 @@ internal static class ErrorResponseExtensions
             response.Headers[name] = value;
         }
 
+        extras?.CopyTo(response.Headers);
         response.ContentLength = rendered.Body.Length;
         return HttpMethods.IsHead(context.Request.Method)
             ? Task.CompletedTask

@@ -4,7 +4,9 @@ using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Live;
+using Tunnel2.ProxyEntry.RateLimits;
 using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Tracing;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 
@@ -24,6 +26,9 @@ internal sealed class ForwardedRequest
     private long _startedAt;
     private long _headAt;
     private bool _bodyUnwanted;
+    private bool _isCounted;
+    private ExchangeExtras? _extras;
+    private RequestTimeline? _timeline;
 
     /// <summary>Neighbours in the watchdog's list; its lock guards them.</summary>
     public ForwardedRequest? Next { get; set; }
@@ -128,6 +133,39 @@ internal sealed class ForwardedRequest
         }
     }
 
+    /// <summary>Counts the request against its session's limit, once however often it is tried or waits.</summary>
+    /// <returns>False when it is one too many.</returns>
+    public bool TryCount(VisitorExchange exchange, SessionRateLimit limit)
+    {
+        if (_isCounted)
+        {
+            return true;
+        }
+
+        _isCounted = limit.TryTake();
+        limit.Describe(UseExtras(exchange));
+        return _isCounted;
+    }
+
+    /// <summary>What ProxyEntry adds to the exchange, from now on.</summary>
+    public ExchangeExtras UseExtras(VisitorExchange exchange)
+    {
+        if (exchange.Extras is { } present)
+        {
+            return present;
+        }
+
+        _extras ??= new ExchangeExtras();
+        _extras.Reset();
+        return exchange.Extras = _extras;
+    }
+
+    /// <summary>When what happened, for a trace or the visitor; null for most.</summary>
+    public RequestTimeline? Timeline { get; private set; }
+
+    /// <summary>Somebody wants to know when what happens: from now on there is a <see cref="Timeline"/>.</summary>
+    public RequestTimeline UseTimeline() => Timeline = _timeline ??= new RequestTimeline();
+
     public void Begin()
     {
         Phase = ForwardPhase.Idle;
@@ -143,6 +181,8 @@ internal sealed class ForwardedRequest
         IsBodyUnwanted = false;
         IsBodyTaken = false;
         HasContinued = false;
+        _isCounted = false;
+        Timeline = null;
         Continue = null;
         CutWith = null;
         Touch();

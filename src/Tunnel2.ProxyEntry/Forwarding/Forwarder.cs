@@ -10,6 +10,7 @@ using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Tracing;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 
@@ -31,6 +32,7 @@ internal sealed class Forwarder : IForwarder
     private readonly ProxyEntryMetrics _metrics;
     private readonly RequestPublisher _live;
     private readonly RequestAccessLog _accessLog;
+    private readonly RequestTracer? _tracer;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
 
@@ -41,6 +43,7 @@ internal sealed class Forwarder : IForwarder
         ProxyEntryMetrics metrics,
         RequestPublisher live,
         RequestAccessLog accessLog,
+        RequestTracer tracer,
         TimeProvider timeProvider,
         ILogger<Forwarder> logger)
     {
@@ -50,6 +53,7 @@ internal sealed class Forwarder : IForwarder
         _metrics = metrics;
         _live = live;
         _accessLog = accessLog;
+        _tracer = tracer.IsOn ? tracer : null;
         _timeProvider = timeProvider;
         _logger = logger;
     }
@@ -60,10 +64,12 @@ internal sealed class Forwarder : IForwarder
     {
         var started = _timeProvider.GetTimestamp();
         request.Begin();
+        exchange.Extras = null;
         request.Trace.Begin(_live.Time, started);
         RequestOutcome outcome;
         try
         {
+            _tracer?.Begin(exchange, request, started);
             outcome = await RouteAsync(exchange, request).ConfigureAwait(false);
         }
         catch (Exception exception)
@@ -79,10 +85,16 @@ internal sealed class Forwarder : IForwarder
         var ended = _timeProvider.GetTimestamp();
         var elapsed = _timeProvider.GetElapsedTime(started, ended);
         _metrics.RequestEnded(outcome, request.Status, elapsed);
+        _metrics.FirstByte(request.FirstByte);
         _live.RequestEnded(exchange, request, outcome, ended);
         if (_accessLog.IsOn)
         {
             _accessLog.RequestEnded(exchange, request, outcome, elapsed);
+        }
+
+        if (request.Timeline is { } timeline)
+        {
+            _tracer!.End(exchange, request, timeline, outcome);
         }
 
         // An idle visitor's connection must not keep a session that has ended.
@@ -105,10 +117,10 @@ internal sealed class Forwarder : IForwarder
         StreamFailure failure = default;
         for (var tries = 1; ; tries++)
         {
-            var opened = _opener.TryOpen(exchange, except: left);
+            var opened = _opener.TryOpen(exchange, request, except: left);
             if (opened.Error == ProxyError.AgentOffline)
             {
-                opened = await _opener.WaitAsync(exchange, opened).ConfigureAwait(false);
+                opened = await _opener.WaitAsync(exchange, request, opened).ConfigureAwait(false);
             }
 
             request.Session = opened.Session;
@@ -121,6 +133,11 @@ internal sealed class Forwarder : IForwarder
             var (_, session, stream) = opened;
             request.Attach(stream!, session!);
             request.Trace.Attach(session!, stream!, new VisitorFacts(exchange.Method, exchange.Target));
+            if (request.Timeline is { } timeline)
+            {
+                _tracer!.OnStream(exchange, timeline, session!);
+            }
+
             _metrics.StreamStarted();
             _watchdog.Add(request);
             try
@@ -275,6 +292,7 @@ internal sealed class Forwarder : IForwarder
 
         _metrics.RequestFailed(error);
         request.Status = info.Status;
+        request.Timeline?.TellVisitor(exchange);
         await exchange.WriteErrorAsync(error, info.Status == StatusCodes.Status503ServiceUnavailable ? info.RetryAfterSeconds ?? RetryAfterSeconds : null).ConfigureAwait(false);
         return RequestOutcome.Error;
     }

@@ -225,6 +225,7 @@ internal sealed class ResponsePump
             return HeadOutcome.Malformed;
         }
 
+        request.Timeline?.OnResponseHead(head, exchange);
         if (!DeclaredLength.TryRead(head, out var length) || !exchange.TryStartResponse(head))
         {
             return HeadOutcome.Malformed;

@@ -79,6 +79,15 @@ internal abstract class VisitorExchange
     /// <summary>Signalled when the visitor leaves before the end.</summary>
     public abstract CancellationToken VisitorLeft { get; }
 
+    /// <summary>What ProxyEntry itself adds to the request and its response; null, as for most, when that is nothing.</summary>
+    public ExchangeExtras? Extras { get; set; }
+
+    /// <summary>Copies the value of a field of the request's head.</summary>
+    /// <param name="name">The field's name; any case finds it.</param>
+    /// <param name="destination">Where to.</param>
+    /// <returns>The value's length; -1 when there is no such field, more than one, or no room for the value.</returns>
+    public virtual int CopyField(ReadOnlySpan<byte> name, Span<byte> destination) => -1;
+
     /// <summary>Finds the session that the request is for, and keeps the target that is to be forwarded to it.</summary>
     /// <param name="names">Who knows names.</param>
     /// <param name="session">The session, or null.</param>

@@ -12,6 +12,7 @@ using Tunnel2.ProxyEntry.Fronts.HttpContexts;
 using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Tracing;
 using Tunnel2.ProxyEntry.Uplink;
 using Tunnel2.Transport.Engine;
 
@@ -52,6 +53,7 @@ internal static class CoreServices
         services.AddSingleton<ParkingPolicy>();
         services.AddSingleton<PatientOpener>();
         services.AddSingleton<ForwardWatchdog>();
+        services.AddSingleton<RequestTracer>();
         services.AddSingleton<ResponsePump>();
         services.AddSingleton<RequestAccessLog>();
         services.AddSingleton<Forwarder>();

@@ -10,6 +10,7 @@ using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Diagnostics.Otlp;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Fronts.Http1;
@@ -34,6 +35,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
     private readonly ISessionDirectory _directory;
     private readonly Readiness _readiness;
     private readonly ILogger _logger;
+    private OtlpExport? _export;
     private bool _stopped;
 
     private ProxyEntryHost(WebApplication application, UplinkListener uplinks, UplinkTlsSetup tls, ReloadLoop reload, ILogger logger)
@@ -61,6 +63,10 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
 
     /// <summary>Requests that wait for an agent now.</summary>
     public int ParkedRequests => _application.Services.GetRequiredService<ParkingLot>().Count;
+
+    /// <summary>What <c>/metrics</c> shows.</summary>
+    public PrometheusCollector Metrics => _application.Services.GetRequiredService<PrometheusCollector>();
+
     /// <summary>The live view of requests.</summary>
     public LivePlane Live => _application.Services.GetRequiredService<LivePlane>();
 
@@ -114,6 +120,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
                 HttpsEndPoint = Bound(listeners, "https"),
                 AdminEndPoint = Bound(listeners, "admin")!,
             };
+            host._export = OtlpExport.Start(settings, services.GetRequiredService<ProxyEntryMetrics>());
             services.GetRequiredService<PublicAddresses>().Bound(host.HttpEndPoint, host.HttpsEndPoint);
             uplinks.Start();
             host._reload.Start();
@@ -144,6 +151,10 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         await _reload.DisposeAsync().ConfigureAwait(false);
         Live.CloseSubscribers();
         await _application.Services.GetRequiredService<EntryDrain>().RunAsync(_uplinks).ConfigureAwait(false);
+        if (_export is not null)
+        {
+            await _export.DisposeAsync().ConfigureAwait(false);
+        }
     }
 
     /// <inheritdoc/>

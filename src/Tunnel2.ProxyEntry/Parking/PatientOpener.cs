@@ -35,15 +35,22 @@ internal sealed class PatientOpener
 
     /// <summary>Looks once, without waiting.</summary>
     /// <param name="exchange">The request.</param>
+    /// <param name="request">What the forwarder keeps of it.</param>
     /// <param name="except">An uplink that has just refused or lost the request, or null.</param>
-    public OpenResult TryOpen(VisitorExchange exchange, UplinkConnection? except = null)
+    public OpenResult TryOpen(VisitorExchange exchange, ForwardedRequest request, UplinkConnection? except = null)
     {
         if (exchange.Resolve(_names, out var session) is { } error)
         {
             return new OpenResult(error, null, null);
         }
 
-        if (session!.Tunnel.TryOpenStream(except) is { } stream)
+        if (session!.RateLimit is { } limit && !request.TryCount(exchange, limit))
+        {
+            _metrics.RateLimited(limit);
+            return new OpenResult(ProxyError.RateLimit, session, null);
+        }
+
+        if (session.Tunnel.TryOpenStream(except) is { } stream)
         {
             return new OpenResult(null, session, stream);
         }
@@ -60,7 +67,7 @@ internal sealed class PatientOpener
     }
 
     /// <summary>Goes on where <see cref="TryOpen"/> found the agent offline: waits for it, where that is worth it, and looks again.</summary>
-    public async ValueTask<OpenResult> WaitAsync(VisitorExchange exchange, OpenResult result)
+    public async ValueTask<OpenResult> WaitAsync(VisitorExchange exchange, ForwardedRequest request, OpenResult result)
     {
         var name = _names.GetName(exchange.Authority, exchange.Target);
         if (!_policy.TryGetDeadline(name, out var deadline))
@@ -78,7 +85,7 @@ internal sealed class PatientOpener
             }
 
             // The agent may have come between the look and the entry: nobody would tell.
-            result = TryOpen(exchange);
+            result = TryOpen(exchange, request);
             if (result.Error != ProxyError.AgentOffline)
             {
                 place.Leave();
@@ -93,7 +100,7 @@ internal sealed class PatientOpener
                 return outcome == ParkOutcome.Closed ? result with { Error = ProxyError.Draining } : result;
             }
 
-            result = TryOpen(exchange);
+            result = TryOpen(exchange, request);
             if (result.Error != ProxyError.AgentOffline)
             {
                 return result;

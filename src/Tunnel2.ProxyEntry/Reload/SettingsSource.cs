@@ -41,10 +41,12 @@ internal sealed class SettingsSource
         return builder.AddEnvironmentVariables().AddCommandLine(_args).Build();
     }
 
-    /// <summary>The values of the section but those of agents, to tell what a reload leaves as it is.</summary>
+    /// <summary>The values of the section but those of agents and tiers, to tell what a reload leaves as it is.</summary>
     public static Dictionary<string, string?> FixedValues(IConfiguration configuration) => configuration
         .GetSection(ProxyEntryOptions.SectionName)
         .AsEnumerable(makePathsRelative: true)
-        .Where(static pair => pair.Value is not null && !pair.Key.StartsWith(SettingKeys.Agents + ":", StringComparison.OrdinalIgnoreCase))
+        .Where(static pair => pair.Value is not null
+            && !pair.Key.StartsWith(SettingKeys.Agents + ":", StringComparison.OrdinalIgnoreCase)
+            && !pair.Key.StartsWith(SettingKeys.Tiers + ":", StringComparison.OrdinalIgnoreCase))
         .ToDictionary(StringComparer.OrdinalIgnoreCase);
 }

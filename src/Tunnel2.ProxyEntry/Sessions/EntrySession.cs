@@ -2,6 +2,7 @@ using System.Diagnostics.CodeAnalysis;
 using Tunnel2.Multiplexing.Session;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.RateLimits;
 
 namespace Tunnel2.ProxyEntry.Sessions;
 
@@ -10,6 +11,7 @@ namespace Tunnel2.ProxyEntry.Sessions;
 internal sealed class EntrySession
 {
     private readonly CancellationTokenSource _leaving = new();
+    private SessionRateLimit? _rateLimit;
 
     public required TunnelSession Tunnel { get; init; }
 
@@ -25,6 +27,13 @@ internal sealed class EntrySession
 
     /// <summary>By what the agent was admitted; null without a token or certificate.</summary>
     public AgentGrant? Grant { get; init; }
+
+    /// <summary>How many requests the session may get; null when it may get any number. Set again when the settings change.</summary>
+    public SessionRateLimit? RateLimit
+    {
+        get => Volatile.Read(ref _rateLimit);
+        set => Volatile.Write(ref _rateLimit, value);
+    }
 
     public required string AgentVersion { get; init; }
 

@@ -1,11 +1,15 @@
 using Tunnel2.Protocol.Errors;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.RateLimits;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Uplink;
 
-/// <summary>Ends the sessions whose agent lost its token, certificate or name, and no others. Thread-safe.</summary>
+/// <summary>
+/// Lets what the table of agents says hold for sessions: ends those whose agent lost its token, certificate or name, gives the others their
+/// tier. Thread-safe.
+/// </summary>
 internal sealed class SessionRevocation
 {
     private readonly AgentRegistry _agents;
@@ -19,23 +23,24 @@ internal sealed class SessionRevocation
         _logger = logger;
     }
 
-    /// <summary>Lets another table of agents hold, and ends what it no longer grants.</summary>
+    /// <summary>Lets another table of agents hold, ends what it no longer grants, and changes the tiers of the rest.</summary>
     /// <returns>How many sessions were ended.</returns>
     public int Apply(AgentTable table)
     {
         _agents.Replace(table);
-        return _directory.Snapshot().Count(EndIfRevoked);
+        return _directory.Snapshot().Count(Settle);
     }
 
     /// <summary>
-    /// Ends a session that the present table does not grant. Called behind a registration too: the table may have changed between the
+    /// Ends a session that the present table does not grant, and gives its tier to one that it grants. Called behind a registration too: the table may have changed between the
     /// admission and the moment from which <see cref="Apply"/> finds the session.
     /// </summary>
     /// <returns>Whether it was ended.</returns>
-    public bool EndIfRevoked(EntrySession session)
+    public bool Settle(EntrySession session)
     {
         if (_agents.Current.StillGrants(session.Grant, session.Name))
         {
+            SessionTiers.Apply(session, _agents.Current);
             return false;
         }
 

@@ -9,6 +9,7 @@ using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Draining;
+using Tunnel2.ProxyEntry.RateLimits;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.Transport.Engine;
 using Tunnel2.Transport.Tls;
@@ -33,6 +34,7 @@ internal sealed class UplinkAcceptor
     private readonly ProxyEntrySettings _settings;
     private readonly DrainSignal _drain;
     private readonly AgentAdmission _admission;
+    private readonly AgentRegistry _agents;
     private readonly ISessionDirectory _directory;
     private readonly PublicAddresses _addresses;
     private readonly SessionJoins _joins;
@@ -48,6 +50,7 @@ internal sealed class UplinkAcceptor
     public UplinkAcceptor(
         ProxyEntrySettings settings,
         AgentAdmission admission,
+        AgentRegistry agents,
         ISessionDirectory directory,
         PublicAddresses addresses,
         SessionJoins joins,
@@ -64,6 +67,7 @@ internal sealed class UplinkAcceptor
         _drain = drain;
         _settings = settings;
         _admission = admission;
+        _agents = agents;
         _directory = directory;
         _addresses = addresses;
         _joins = joins;
@@ -156,6 +160,8 @@ internal sealed class UplinkAcceptor
             AgentVersion = hello.AgentVersion,
             Instance = AgentIdentity.OfInstance(hello.InstanceKey.Span),
         };
+        // Before anybody can find the session: no request slips through ahead of its limit.
+        SessionTiers.Apply(session, _agents.Current);
         var uplink = CreateUplink(transport, session);
         session.Tunnel.TryAdd(uplink);
         var registration = await _directory.RegisterAsync(session, stopping).ConfigureAwait(false);
@@ -168,6 +174,7 @@ internal sealed class UplinkAcceptor
         if (registration.Superseded is { } superseded)
         {
             ProxyEntryLog.SessionSuperseded(_logger, session.Name, superseded.DisplayId, session.DisplayId);
+            SessionTiers.Inherit(session, superseded);
             Supersede(superseded, session);
         }
 
@@ -180,7 +187,7 @@ internal sealed class UplinkAcceptor
             return;
         }
 
-        _revocation.EndIfRevoked(session);
+        _revocation.Settle(session);
         _uplinks.Begin(session);
         await _uplinks.RunAsync(transport, session, uplink, CreateWelcome(session, session.JoinSecret), rest).ConfigureAwait(false);
     }

@@ -13,10 +13,11 @@ public sealed class LayeringTests
         ["Tunnel2.Multiplexing"] = new() { Projects = ["Tunnel2.Protocol"] },
         ["Tunnel2.Transport"] = new() { Projects = ["Tunnel2.Multiplexing", "Tunnel2.Protocol"] },
         ["Tunnel2.Client.Core"] = new() { Projects = ["Tunnel2.Multiplexing", "Tunnel2.Transport", "Tunnel2.Http1"] },
-        ["Tunnel2.Client"] = new() { Projects = ["Tunnel2.Client.Core", "Tunnel2.Telemetry"], Packages = ["System.CommandLine", "YamlDotNet"] },
+        ["Tunnel2.Client"] = new() { Projects = ["Tunnel2.Client.Core", "Tunnel2.Telemetry", "Tunnel2.Transport.PipelinesSockets"], Packages = ["System.CommandLine", "YamlDotNet"] },
         ["Tunnel2.ProxyEntry"] = new()
         {
             Projects = ["Tunnel2.Multiplexing", "Tunnel2.Transport", "Tunnel2.Http1", "Tunnel2.Telemetry"],
+            Packages = ["OpenTelemetry", "OpenTelemetry.Exporter.OpenTelemetryProtocol"],
             SeesAspNet = true,
         },
         ["Tunnel2.Quickstart"] = new() { Projects = ["Tunnel2.ProxyEntry", "Tunnel2.Client.Core"], SeesAspNet = true },

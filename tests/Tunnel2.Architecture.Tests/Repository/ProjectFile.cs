@@ -17,7 +17,8 @@ internal sealed class ProjectFile
     /// <summary>Every project of the working tree.</summary>
     public static IReadOnlyList<ProjectFile> All { get; } = [.. RepositoryFiles.All(".csproj").Select(path => new ProjectFile(path))];
 
-    public static IEnumerable<ProjectFile> UnderSrc => All.Where(project => project.Folder == "src");
+    /// <summary>Those below src that Tunnel2.sln builds.</summary>
+    public static IEnumerable<ProjectFile> UnderSrc => All.Where(project => project.Folder == "src" && !RepositoryTests.NotInTheSolution.Contains(project.Path));
 
     public string Path { get; }
 

@@ -3,6 +3,7 @@ using Microsoft.Extensions.Configuration;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Hosting;
 using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Reload;
@@ -31,6 +32,9 @@ internal sealed class EntryFixture : IAsyncDisposable
 
     /// <summary>Requests that wait for an agent.</summary>
     public int ParkedRequests => _host.ParkedRequests;
+
+    public PrometheusCollector Metrics => _host.Metrics;
+
     public LivePlane Live => _host.Live;
 
     public IPEndPoint Http => _host.HttpEndPoint!;

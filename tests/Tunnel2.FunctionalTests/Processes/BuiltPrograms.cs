@@ -54,7 +54,8 @@ internal static class BuiltPrograms
         return path;
     }
 
-    private static string FindRepository()
+    /// <summary>The folder of the working tree.</summary>
+    public static string FindRepository()
     {
         for (var folder = new DirectoryInfo(AppContext.BaseDirectory); folder is not null; folder = folder.Parent)
         {

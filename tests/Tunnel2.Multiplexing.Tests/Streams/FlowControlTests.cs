@@ -42,7 +42,7 @@ public class FlowControlTests
         }
 
         Assert.Equal(Window, pair.Agent.ReceiveCredit.Held);
-        Assert.InRange(pair.AgentBuffers.Outstanding, Window / (16 * 1024), (Window / (16 * 1024)) + 8);
+        Assert.InRange(pair.AgentBuffers.Outstanding, Window / (64 * 1024), (Window / (16 * 1024)) + 8);
         Assert.Equal(Window, pair.Entry.Writer.OutstandingBytes - pair.Agent.ReceiveCredit.Returnable);
         Assert.False(sending.IsCompleted);
         proceed.SetResult();

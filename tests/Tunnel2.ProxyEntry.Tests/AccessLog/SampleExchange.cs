@@ -1,5 +1,6 @@
 using System.IO.Pipelines;
 using System.Net;
+using System.Text;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Forwarding;
@@ -7,7 +8,7 @@ using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Tests.AccessLog;
 
-/// <summary>A visitor's exchange of which only what the access log reads is there.</summary>
+/// <summary>A visitor's exchange of which only what logs and traces read is there.</summary>
 internal sealed class SampleExchange : VisitorExchange
 {
     private static readonly IPAddress _address = IPAddress.Parse("203.0.113.9");
@@ -18,7 +19,7 @@ internal sealed class SampleExchange : VisitorExchange
 
     public override string Target { get; } = "/path?token=secret";
 
-    public override IPAddress? RemoteAddress => _address;
+    public override IPAddress? RemoteAddress { get; } = _address;
 
     public override string RequestId => "0HN:00000001";
 
@@ -37,6 +38,12 @@ internal sealed class SampleExchange : VisitorExchange
     public override bool ResponseMayHaveBody => true;
 
     public override CancellationToken VisitorLeft => default;
+
+    /// <summary>The one field that the request has, or null.</summary>
+    public (string Name, string Value)? Field { get; init; }
+
+    public override int CopyField(ReadOnlySpan<byte> name, Span<byte> destination) =>
+        Field is { } field && Ascii.EqualsIgnoreCase(name, field.Name) ? Encoding.ASCII.GetBytes(field.Value, destination) : -1;
 
     public override void WriteRequestBlock(ref HeaderBlockWriter writer) => throw new NotSupportedException();
 

@@ -1,4 +1,5 @@
 using Tunnel2.Multiplexing.Session;
+using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Tests.Sessions;
@@ -6,13 +7,14 @@ namespace Tunnel2.ProxyEntry.Tests.Sessions;
 /// <summary>Sessions for tests.</summary>
 internal static class Sample
 {
-    public static EntrySession Session(string name, string agentId = "a") => new()
+    public static EntrySession Session(string name, string agentId = "a", AgentGrant? grant = null) => new()
     {
         Tunnel = new TunnelSession(),
         SessionId = new byte[16],
         JoinSecret = new byte[32],
         Name = name,
         Identity = AgentIdentity.OfToken(agentId),
+        Grant = grant,
         AgentVersion = "0",
     };
 }

@@ -40,6 +40,18 @@ internal sealed class PrometheusCollector : IDisposable
     /// <summary>The number of the collection that is running or was last.</summary>
     internal long CurrentCollection => Volatile.Read(ref _collection);
 
+    /// <summary>The names of all families, those that have no series yet among them.</summary>
+    public IReadOnlyList<string> FamilyNames
+    {
+        get
+        {
+            lock (_familiesLock)
+            {
+                return [.. _families.Keys];
+            }
+        }
+    }
+
     /// <summary>Asks observable instruments and writes everything. An instrument that throws is left out and counted.</summary>
     public byte[] Collect()
     {

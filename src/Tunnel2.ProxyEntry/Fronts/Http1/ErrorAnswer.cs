@@ -28,8 +28,9 @@ internal static class ErrorAnswer
     /// <param name="answer">What to say.</param>
     /// <param name="date">The time.</param>
     /// <param name="connection">Lines about the connection.</param>
+    /// <param name="added">Further lines.</param>
     /// <param name="withBody">False for HEAD.</param>
-    public static void Write(VisitorOutput output, ErrorResponse answer, ReadOnlySpan<byte> date, ReadOnlySpan<byte> connection, bool withBody)
+    public static void Write(VisitorOutput output, ErrorResponse answer, ReadOnlySpan<byte> date, ReadOnlySpan<byte> connection, ReadOnlySpan<byte> added, bool withBody)
     {
         var writer = new HeadWriter(output.GetSpan(HeadRoom));
         writer.WriteStatusLine(answer.Status, ReasonPhrases.Of(answer.Status));
@@ -42,6 +43,7 @@ internal static class ErrorAnswer
         }
 
         writer.WriteField("Content-Length"u8, answer.Body.Length);
+        writer.WriteCheckedLines(added);
         writer.WriteCheckedLines(connection);
         writer.WriteEnd();
         output.Advance(writer.Written);

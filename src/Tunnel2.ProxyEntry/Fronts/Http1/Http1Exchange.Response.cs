@@ -76,7 +76,7 @@ internal sealed partial class Http1Exchange
             connection = KeepAlive ? "Content-Length: 0\r\n"u8 : "Content-Length: 0\r\nConnection: close\r\n"u8;
         }
 
-        if (!TryWriteHead(head, new ResponseHead(framing, connection, _connection.Date)))
+        if (!TryWriteHead(head, new ResponseHead(framing, connection, _connection.Date, AddedLines)))
         {
             _status = 0;
             return false;
@@ -189,7 +189,7 @@ internal sealed partial class Http1Exchange
         // Behind what breaks the rules nothing can be read any more; neither can what is left of a body that was cut.
         KeepAlive = _fault is null && Body.IsFinished && MayKeepAlive;
         var answer = ErrorResponses.Get(error, ErrorAnswer.Format(Parser, _head.Span), retryAfterSeconds is null ? default : new ErrorDetails { RetryAfterSeconds = retryAfterSeconds });
-        ErrorAnswer.Write(_output, answer, _connection.Date, ConnectionLines, withBody: Parser.KnownMethod != KnownMethod.Head);
+        ErrorAnswer.Write(_output, answer, _connection.Date, ConnectionLines, AddedLines, withBody: Parser.KnownMethod != KnownMethod.Head);
         IsComplete = true;
         await FlushAsync().ConfigureAwait(false);
     }
@@ -219,6 +219,8 @@ internal sealed partial class Http1Exchange
     private ReadOnlySpan<byte> ConnectionLines => !KeepAlive ? "Connection: close\r\n"u8
         : Parser.Version == Http1Version.Http10 ? "Connection: keep-alive\r\n"u8
         : default;
+
+    private ReadOnlySpan<byte> AddedLines => Extras is { } extras ? extras.ResponseLines : default;
 
     private ResponseFraming ChooseFraming(scoped in HeaderBlock head, out bool declaresLength)
     {

@@ -101,6 +101,29 @@ internal sealed partial class Http1Exchange : VisitorExchange
     /// <inheritdoc/>
     public override CancellationToken VisitorLeft => _connection.VisitorLeft;
 
+    /// <inheritdoc/>
+    public override int CopyField(ReadOnlySpan<byte> name, Span<byte> destination)
+    {
+        var head = _head.Span;
+        var found = -1;
+        foreach (ref readonly var field in Parser.Fields)
+        {
+            if (field.NameLength != name.Length || !Ascii.EqualsIgnoreCase(field.Name(head), name))
+            {
+                continue;
+            }
+
+            if (found >= 0 || !field.Value(head).TryCopyTo(destination))
+            {
+                return -1;
+            }
+
+            found = field.ValueLength;
+        }
+
+        return found;
+    }
+
     /// <summary>Takes up a request.</summary>
     /// <param name="head">Its head; of a request that was refused, as much of it as there is.</param>
     /// <param name="fault">Why it is refused, or null.</param>
@@ -142,7 +165,7 @@ internal sealed partial class Http1Exchange : VisitorExchange
         var head = _head.Span;
         var authority = _authority.Of(head);
         writer.BeginRequest(_isUpgrade ? HeaderBlockFlags.Upgrade : HeaderBlockFlags.None, Parser.Method.Of(head), _fields.Scheme, authority, TargetToForward(head));
-        _fields.Write(ref writer, Parser, head, authority, _isUpgrade);
+        _fields.Write(ref writer, Parser, head, authority, _isUpgrade, Extras);
     }
 
     /// <inheritdoc/>

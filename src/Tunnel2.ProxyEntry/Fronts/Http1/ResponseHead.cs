@@ -26,11 +26,13 @@ internal enum ResponseFraming
 /// <param name="framing">How the body is framed.</param>
 /// <param name="connection">The lines about the connection, each with its CR LF; may be empty.</param>
 /// <param name="date">What Date is to say where the backend did not.</param>
-internal readonly ref struct ResponseHead(ResponseFraming framing, ReadOnlySpan<byte> connection, ReadOnlySpan<byte> date)
+/// <param name="added">Further lines of ProxyEntry's own, each with its CR LF; may be empty.</param>
+internal readonly ref struct ResponseHead(ResponseFraming framing, ReadOnlySpan<byte> connection, ReadOnlySpan<byte> date, ReadOnlySpan<byte> added = default)
 {
     private readonly ResponseFraming _framing = framing;
     private readonly ReadOnlySpan<byte> _connection = connection;
     private readonly ReadOnlySpan<byte> _date = date;
+    private readonly ReadOnlySpan<byte> _added = added;
 
     /// <summary>Writes a head: the backend's fields in their order, then the connection's.</summary>
     /// <param name="block">The response block.</param>
@@ -77,6 +79,7 @@ internal readonly ref struct ResponseHead(ResponseFraming framing, ReadOnlySpan<
             writer.WriteCheckedLines("Transfer-Encoding: chunked\r\n"u8);
         }
 
+        writer.WriteCheckedLines(_added);
         writer.WriteCheckedLines(_connection);
         var status = writer.WriteEnd();
         written = writer.Written;

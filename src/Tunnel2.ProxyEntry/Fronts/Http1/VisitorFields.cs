@@ -3,6 +3,7 @@ using System.Text;
 using Tunnel2.Http1;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Forwarding;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
@@ -42,7 +43,8 @@ internal sealed class VisitorFields
     /// <param name="head">What it was parsed from.</param>
     /// <param name="authority">The Host that the visitor asked for.</param>
     /// <param name="isUpgrade">Whether the visitor asks to switch protocols, and may.</param>
-    public void Write(ref HeaderBlockWriter writer, RequestHeadParser parser, ReadOnlySpan<byte> head, ReadOnlySpan<byte> authority, bool isUpgrade)
+    /// <param name="extras">What ProxyEntry adds, or null.</param>
+    public void Write(ref HeaderBlockWriter writer, RequestHeadParser parser, ReadOnlySpan<byte> head, ReadOnlySpan<byte> authority, bool isUpgrade, ExchangeExtras? extras)
     {
         foreach (ref readonly var field in parser.Fields)
         {
@@ -60,6 +62,8 @@ internal sealed class VisitorFields
                     continue;
                 case KnownField.XRealIp when _isTrusted:
                     break;
+                case KnownField.None or KnownField.TraceParent or KnownField.Tunnel2 when extras is not null && extras.Replaces(name):
+                    continue;
                 case var known when ForwardingNames.IsForwarding(known, name) || parser.IsHopByHop(head, field):
                     continue;
                 default:
@@ -69,6 +73,7 @@ internal sealed class VisitorFields
             writer.AddField(name, field.Value(head));
         }
 
+        extras?.WriteRequestFields(ref writer);
         if (_isTrusted)
         {
             WriteBehindOthers(ref writer, parser, head, authority);

@@ -3,6 +3,7 @@ using System.Globalization;
 using System.IO.Pipelines;
 using System.Net;
 using System.Runtime.CompilerServices;
+using System.Text;
 using Microsoft.AspNetCore.Http.Features;
 using Microsoft.AspNetCore.Server.Kestrel.Core.Features;
 using Microsoft.Extensions.Primitives;
@@ -108,6 +109,13 @@ internal sealed class HttpContextExchange : VisitorExchange
     /// <inheritdoc/>
     public override CancellationToken VisitorLeft => _http.RequestAborted;
 
+    /// <inheritdoc/>
+    public override int CopyField(ReadOnlySpan<byte> name, Span<byte> destination)
+    {
+        var values = _http.Request.Headers[Encoding.ASCII.GetString(name)];
+        return values.Count == 1 && values[0] is { } value && value.Length <= destination.Length ? Encoding.Latin1.GetBytes(value, destination) : -1;
+    }
+
     /// <summary>Takes up the request that the context holds now.</summary>
     public void Begin()
     {
@@ -145,7 +153,8 @@ internal sealed class HttpContextExchange : VisitorExchange
         var isTrusted = !_settings.TrustedProxies.IsEmpty && _settings.TrustedProxies.Contains(_address!.Address);
         var scheme = _http.Request.Scheme;
         writer.BeginRequest(IsUpgrade ? HeaderBlockFlags.Upgrade : HeaderBlockFlags.None, _http.Request.Method, scheme, _authority, _forwardedTarget);
-        RequestFields.Write(ref writer, headers, IsUpgrade, isTrusted);
+        RequestFields.Write(ref writer, headers, IsUpgrade, isTrusted, Extras);
+        Extras?.WriteRequestFields(ref writer);
         ForwardingFields.Write(ref writer, headers, _address!, _authority, scheme, _http.Connection.LocalPort, isTrusted);
     }
 
@@ -200,6 +209,7 @@ internal sealed class HttpContextExchange : VisitorExchange
             headers[name] = StringValues.Concat(headers[name], cache.Get(field.Value));
         }
 
+        Extras?.CopyTo(headers);
         response.StatusCode = head.Status;
         if (!head.ReasonPhrase.IsEmpty && _http.Features.Get<IHttpResponseFeature>() is { } feature)
         {
@@ -258,7 +268,7 @@ internal sealed class HttpContextExchange : VisitorExchange
 
     /// <inheritdoc/>
     public override Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds) =>
-        _http.WriteProxyErrorAsync(error, retryAfterSeconds is null ? default : new ErrorDetails { RetryAfterSeconds = retryAfterSeconds });
+        _http.WriteProxyErrorAsync(error, retryAfterSeconds is null ? default : new ErrorDetails { RetryAfterSeconds = retryAfterSeconds }, Extras);
 
     /// <inheritdoc/>
     public override void Abort() => _http.Abort();

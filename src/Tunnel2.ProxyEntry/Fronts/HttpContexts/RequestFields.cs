@@ -1,6 +1,7 @@
 using System.Collections.Frozen;
 using Tunnel2.Http1;
 using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Forwarding;
 
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 
@@ -40,7 +41,8 @@ internal static class RequestFields
     /// <param name="headers">The visitor's fields.</param>
     /// <param name="isUpgrade">Whether the visitor asks to switch protocols.</param>
     /// <param name="isTrusted">Whether the peer's forwarding fields are believed, and so kept.</param>
-    public static void Write(ref HeaderBlockWriter writer, IHeaderDictionary headers, bool isUpgrade, bool isTrusted)
+    /// <param name="extras">What ProxyEntry adds, or null.</param>
+    public static void Write(ref HeaderBlockWriter writer, IHeaderDictionary headers, bool isUpgrade, bool isTrusted, ExchangeExtras? extras = null)
     {
         var listed = ListedInConnection(headers);
         foreach (var (name, values) in headers)
@@ -64,7 +66,7 @@ internal static class RequestFields
                 // Backends that turn names into variables cannot tell X_Forwarded_For from the real one.
                 continue;
             }
-            else if (name[0] == ':' || (listed is not null && listed.Contains(name)))
+            else if (name[0] == ':' || (extras is not null && extras.Replaces(name)) || (listed is not null && listed.Contains(name)))
             {
                 continue;
             }

@@ -1,0 +1,91 @@
+using Tunnel2.LoadTests.Reports;
+using Tunnel2.LoadTests.Running;
+using Tunnel2.LoadTests.Scenarios;
+
+namespace Tunnel2.LoadTests;
+
+/// <summary>The program, apart from its process.</summary>
+internal static class LoadProgram
+{
+    private const int Passed = 0;
+    private const int Failed = 1;
+    private const int NotBegun = 2;
+    private const int Interrupted = 130;
+
+    /// <summary>Runs what the command line says.</summary>
+    /// <param name="arguments">The command line.</param>
+    /// <param name="output">Progress and results.</param>
+    /// <param name="errors">Mistakes.</param>
+    /// <param name="stop">Ends the run; what was done until then is reported.</param>
+    /// <returns>The exit code.</returns>
+    public static async Task<int> RunAsync(string[] arguments, TextWriter output, TextWriter errors, CancellationToken stop)
+    {
+        var options = CommandLine.Parse(arguments, out var error);
+        if (options is null)
+        {
+            await (error is null ? output : errors).WriteLineAsync(error ?? CommandLine.Usage);
+            return error is null ? Passed : NotBegun;
+        }
+
+        if (!OperatingSystem.IsLinux())
+        {
+            await errors.WriteLineAsync("The load generator uses epoll: it runs on Linux only.");
+            return NotBegun;
+        }
+
+        try
+        {
+            var folder = ResultsFolder.Prepare(options.Results);
+            return await RunAllAsync(options, folder, output, errors, stop);
+        }
+        catch (LoadFailedException e)
+        {
+            await errors.WriteLineAsync(e.Message);
+            return NotBegun;
+        }
+    }
+
+    private static async Task<int> RunAllAsync(LoadOptions options, ResultsFolder folder, TextWriter output, TextWriter errors, CancellationToken stop)
+    {
+        var results = new List<ScenarioResult>();
+        var runner = new ScenarioRunner(options, output);
+        var couldNotBegin = false;
+        foreach (var scenario in Choose(options))
+        {
+            if (stop.IsCancellationRequested)
+            {
+                break;
+            }
+
+            try
+            {
+                var result = await runner.RunAsync(scenario, stop);
+                results.Add(result);
+                await output.WriteLineAsync(ConsoleSummary.Of(result));
+            }
+            catch (OperationCanceledException) when (stop.IsCancellationRequested)
+            {
+                break;
+            }
+            catch (LoadFailedException e) when (results.Count > 0)
+            {
+                // What was measured before is worth its report.
+                await errors.WriteLineAsync(e.Message);
+                couldNotBegin = true;
+                break;
+            }
+        }
+
+        if (results.Count > 0)
+        {
+            folder.Write(results);
+            await output.WriteLineAsync($"Results: {folder.HtmlPath} (and .md, .json)");
+        }
+
+        return stop.IsCancellationRequested ? Interrupted : couldNotBegin ? NotBegun : results.All(static result => result.Passed) ? Passed : Failed;
+    }
+
+    /// <summary>A tunnel that runs elsewhere is not cut by 'all', and asked about several sessions only if it has some.</summary>
+    private static IEnumerable<LoadScenario> Choose(LoadOptions options) => ScenarioCatalog.Choose(options.Scenarios).Where(scenario =>
+        options.Target is null || options.Scenarios.Contains(scenario.Name) || (scenario.CutUplinkEvery is null && (scenario.Sessions == 1 || options.Hosts.Count > 1)));
+}

@@ -1,0 +1,4 @@
+namespace Tunnel2.LoadTests.Running;
+
+/// <summary>A run cannot begin; the message is for people.</summary>
+internal sealed class LoadFailedException(string message) : Exception(message);

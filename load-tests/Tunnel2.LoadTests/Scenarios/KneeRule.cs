@@ -1,0 +1,16 @@
+using System.Globalization;
+
+namespace Tunnel2.LoadTests.Scenarios;
+
+/// <summary>The knee is found, and is at least at this rate.</summary>
+/// <param name="AtLeast">Requests a second.</param>
+internal sealed record KneeRule(double AtLeast) : PassRule
+{
+    /// <inheritdoc/>
+    protected override string Words => string.Create(CultureInfo.InvariantCulture, $"the highest rate that is held is found, and is at least {AtLeast:#,0}/s");
+
+    /// <inheritdoc/>
+    protected override (RuleVerdict Verdict, string Found) Decide(RunFigures figures) => figures.Knee is { } knee
+        ? (Verdict(knee >= AtLeast), string.Create(CultureInfo.InvariantCulture, $"{knee:#,0}/s"))
+        : (RuleVerdict.Failed, "none was held");
+}

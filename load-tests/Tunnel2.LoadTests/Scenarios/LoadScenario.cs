@@ -1,0 +1,30 @@
+namespace Tunnel2.LoadTests.Scenarios;
+
+/// <summary>One load run as data: who runs it (the engine here, or another) decides how.</summary>
+/// <param name="Name">What is typed to run it.</param>
+/// <param name="Description">One sentence.</param>
+/// <param name="Flows">Its requests and schedules.</param>
+/// <param name="Rules">What must hold for it to pass.</param>
+internal sealed record LoadScenario(string Name, string Description, IReadOnlyList<TrafficFlow> Flows, IReadOnlyList<PassRule> Rules)
+{
+    /// <summary>Tunnels that the requests are spread over, in turn.</summary>
+    public int Sessions { get; init; } = 1;
+
+    /// <summary>How often the connection between agent and ProxyEntry is cut; null: never.</summary>
+    public TimeSpan? CutUplinkEvery { get; init; }
+
+    /// <summary>Straight to the backend, without a tunnel.</summary>
+    public bool Direct { get; init; }
+
+    /// <summary>How long its longest schedule is.</summary>
+    public TimeSpan Duration => Flows.Max(static flow => flow.Duration);
+
+    /// <summary>Arrivals of all flows.</summary>
+    public long Arrivals => Flows.Sum(static flow => flow.Arrivals);
+
+    /// <summary>The same with the duration of every step multiplied; rates and sizes stay.</summary>
+    public LoadScenario Scale(double factor) => this with
+    {
+        Flows = [.. Flows.Select(flow => flow with { Steps = [.. flow.Steps.Select(step => step.Scale(factor))] })],
+    };
+}

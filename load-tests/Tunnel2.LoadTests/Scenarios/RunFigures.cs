@@ -1,0 +1,20 @@
+namespace Tunnel2.LoadTests.Scenarios;
+
+/// <summary>What pass rules judge; whoever ran the scenario fills in what it knows.</summary>
+internal sealed record RunFigures
+{
+    /// <summary>By flow.</summary>
+    public required IReadOnlyDictionary<string, FlowFigures> Flows { get; init; }
+
+    /// <summary>Whether the generator kept its schedule, so that latencies count.</summary>
+    public bool LatenciesCount { get; init; } = true;
+
+    /// <summary>The generator's lag behind its schedule, 99th percentile; null: not measured.</summary>
+    public TimeSpan? LagP99 { get; init; }
+
+    /// <summary>The 99th percentile of each session; null: not measured by session.</summary>
+    public IReadOnlyList<TimeSpan>? SessionP99s { get; init; }
+
+    /// <summary>The highest rate that was held, per second; null: not looked for, or none was held.</summary>
+    public double? Knee { get; init; }
+}

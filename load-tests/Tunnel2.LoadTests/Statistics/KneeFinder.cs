@@ -1,0 +1,51 @@
+using System.Globalization;
+using Tunnel2.LoadTests.Scenarios;
+
+namespace Tunnel2.LoadTests.Statistics;
+
+/// <summary>
+/// Finds the knee of a stairs-like schedule: the last step that was held before the first one that was not. A step is held when at most 1 % of
+/// its requests failed, the 99th percentile from the intended start stayed below 100 ms, and the generator itself kept up.
+/// </summary>
+internal static class KneeFinder
+{
+    /// <summary>The most failures of a step that is held.</summary>
+    public const double MaxFailedShare = 0.01;
+
+    /// <summary>The highest 99th percentile of a step that is held.</summary>
+    public static readonly TimeSpan MaxP99 = TimeSpan.FromMilliseconds(100);
+
+    /// <summary>Finds it.</summary>
+    /// <param name="steps">The schedule.</param>
+    /// <param name="statistics">What came of each step that was run.</param>
+    public static Knee Find(IReadOnlyList<LoadStep> steps, IReadOnlyList<StepStatistics> statistics)
+    {
+        double? held = null;
+        for (var i = 0; i < steps.Count && statistics[i].Arrivals > 0; i++)
+        {
+            if (WhyNotHeld(statistics[i]) is { } reason)
+            {
+                return new Knee(held, steps[i].Rate, reason);
+            }
+
+            held = steps[i].Rate;
+        }
+
+        return new Knee(held, null, "every step that was run was held");
+    }
+
+    /// <summary>Whether a step was held, as far as can be said at its end: what is outstanding must be less than a tenth of a second's worth.</summary>
+    public static bool IsHeldAtItsEnd(LoadStep step, StepStatistics statistics) =>
+        WhyNotHeld(statistics) is null && statistics.Outstanding <= Math.Max(1, step.Rate * MaxP99.TotalSeconds);
+
+    private static string? WhyNotHeld(StepStatistics step)
+    {
+        var p99 = step.Latency.PercentileTime(0.99);
+        return step.Failures.Total > step.Arrivals * MaxFailedShare ? $"{Format(100.0 * step.Failures.Total / step.Arrivals)} % of the requests failed"
+            : !LagLimit.IsKept(step.Lag) ? $"the generator itself lagged (p99 {Format(step.Lag.PercentileTime(0.99).TotalMilliseconds)} ms): a faster machine may find more"
+            : p99 > MaxP99 ? $"p99 was {Format(p99.TotalMilliseconds)} ms"
+            : null;
+    }
+
+    private static string Format(double number) => number.ToString("0.##", CultureInfo.InvariantCulture);
+}

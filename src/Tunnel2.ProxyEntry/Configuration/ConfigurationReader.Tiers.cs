@@ -1,0 +1,45 @@
+namespace Tunnel2.ProxyEntry.Configuration;
+
+/// <content>The tiers, whose keys carry names.</content>
+internal sealed partial class ConfigurationReader
+{
+    private void ReadTiers(IConfigurationSection section)
+    {
+        ReportValueOfGroup(section, SettingKeys.Tiers);
+        foreach (var tierSection in section.GetChildren())
+        {
+            var path = SettingKeys.Tiers + ":" + tierSection.Key;
+            ReportValueOfGroup(tierSection, path);
+            var tier = new TierOptions();
+            foreach (var child in tierSection.GetChildren())
+            {
+                ReadTierKey(child, path, tier);
+            }
+
+            _options.Tiers[tierSection.Key] = tier;
+        }
+    }
+
+    private void ReadTierKey(IConfigurationSection section, string tierPath, TierOptions tier)
+    {
+        var value = string.IsNullOrWhiteSpace(section.Value) ? null : section.Value;
+        if (section.Key.Equals(SettingKeys.TierRequestsPerSecond, StringComparison.OrdinalIgnoreCase))
+        {
+            tier.RequestsPerSecond = value;
+        }
+        else if (section.Key.Equals(SettingKeys.TierBurst, StringComparison.OrdinalIgnoreCase))
+        {
+            tier.Burst = value;
+        }
+        else
+        {
+            ReportUnknown(section, tierPath + ":" + section.Key, tierPath + ":", SettingKeys.TierKeys);
+            return;
+        }
+
+        foreach (var child in section.GetChildren())
+        {
+            ReportUnknown(child, tierPath + ":" + section.Key + ":" + child.Key, tierPath + ":", SettingKeys.TierKeys);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+using Tunnel2.Multiplexing.Uplinks;
+
+namespace Tunnel2.ProxyEntry.Diagnostics;
+
+/// <summary>What uplinks did and hold, added up. Not thread-safe.</summary>
+internal struct UplinkTotals
+{
+    private long[]? _flushes;
+
+    public bool WasUsed { get; private set; }
+
+    public long Active { get; private set; }
+
+    public long OpenStreams { get; private set; }
+
+    public long WaitingStreams { get; private set; }
+
+    public long Outstanding { get; private set; }
+
+    public long Pending { get; private set; }
+
+    public long WindowGrowth { get; private set; }
+
+    public long Stalled { get; private set; }
+
+    public long Streams { get; private set; }
+
+    public long Sent { get; private set; }
+
+    public long Received { get; private set; }
+
+    public long FramesSent { get; private set; }
+
+    public long FramesReceived { get; private set; }
+
+    public long Receives { get; private set; }
+
+    public long CreditWaits { get; private set; }
+
+    /// <summary>By <see cref="UplinkStatistics.FlushSizeBounds"/>; empty before the first uplink.</summary>
+    public readonly ReadOnlySpan<long> Flushes => _flushes;
+
+    /// <summary>The same numbers, to go on from: nothing added to one is seen in the other.</summary>
+    public readonly UplinkTotals Copy()
+    {
+        var copy = this;
+        copy._flushes = (long[]?)_flushes?.Clone();
+        return copy;
+    }
+
+    /// <summary>Adds what an uplink has done so far.</summary>
+    public void AddDone(UplinkConnection uplink)
+    {
+        var done = uplink.Statistics;
+        WasUsed = true;
+        Sent += done.BytesSent;
+        Received += done.BytesReceived;
+        FramesSent += done.FramesSent;
+        FramesReceived += done.FramesReceived;
+        Receives += done.Receives;
+        CreditWaits += done.CreditWaits;
+        Streams += uplink.Streams.Opened;
+        _flushes ??= new long[UplinkStatistics.FlushSizeBounds.Length + 1];
+        var sizes = done.FlushSizes;
+        for (var i = 0; i < sizes.Length; i++)
+        {
+            _flushes[i] += sizes[i];
+        }
+    }
+
+    /// <summary>Adds what an uplink holds now.</summary>
+    public void AddPresent(UplinkConnection uplink)
+    {
+        Active++;
+        OpenStreams += uplink.OpenStreams;
+        WaitingStreams += uplink.Writer.WaitingStreams;
+        Outstanding += uplink.Writer.OutstandingBytes;
+        Pending += uplink.Statistics.SendingBytes;
+        WindowGrowth += uplink.WindowGrowth.Taken;
+        Stalled += uplink.IsStalled(uplink.Settings.TimeProvider.GetTimestamp()) ? 1 : 0;
+    }
+}

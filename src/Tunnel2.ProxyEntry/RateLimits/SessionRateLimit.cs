@@ -1,0 +1,67 @@
+using System.Diagnostics.CodeAnalysis;
+using System.Globalization;
+using System.Threading.RateLimiting;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Forwarding;
+
+namespace Tunnel2.ProxyEntry.RateLimits;
+
+/// <summary>
+/// The token bucket of one session. It has no timer: whoever takes a token first puts in what the time that passed has earned. Thread-safe.
+/// </summary>
+[SuppressMessage("Design", "CA1001:Types that own disposable fields should be disposable", Justification = "Without automatic replenishment the limiter holds nothing to dispose of, and requests may look at it after the session's end.")]
+internal sealed class SessionRateLimit
+{
+    /// <summary>What the fields call the limit. Not the tier's name: what the owner of a tunnel pays for is not the visitors' business.</summary>
+    private const string PolicyName = "tunnel";
+
+    private readonly TokenBucketRateLimiter _bucket;
+    private readonly string _policy;
+
+    /// <param name="tier">The limits.</param>
+    public SessionRateLimit(RateTier tier)
+    {
+        Tier = tier;
+        TierTag = new KeyValuePair<string, object?>("tunnel2.tier", tier.Name);
+
+        // One token at a time, but not more often than the clock of a processor under load can be trusted with.
+        var tokens = Math.Max(1, tier.RequestsPerSecond / 1000);
+        _bucket = new TokenBucketRateLimiter(new TokenBucketRateLimiterOptions
+        {
+            AutoReplenishment = false,
+            QueueLimit = 0,
+            TokenLimit = tier.Burst,
+            TokensPerPeriod = tokens,
+            ReplenishmentPeriod = TimeSpan.FromSeconds((double)tokens / tier.RequestsPerSecond),
+        });
+        _policy = string.Create(CultureInfo.InvariantCulture, $"\"{PolicyName}\";q={tier.Burst};w={SecondsFor(tier.Burst)}");
+    }
+
+    /// <summary>The limits that hold.</summary>
+    public RateTier Tier { get; }
+
+    /// <summary>The tier as a tag of a metric; its values are those of the settings.</summary>
+    public KeyValuePair<string, object?> TierTag { get; }
+
+    /// <summary>Takes a token for a request.</summary>
+    /// <returns>False when the session has had its share.</returns>
+    public bool TryTake()
+    {
+        _bucket.TryReplenish();
+        using var lease = _bucket.AttemptAcquire();
+        return lease.IsAcquired;
+    }
+
+    /// <summary>
+    /// Says in the response how much is left (draft-ietf-httpapi-ratelimit-headers-10): <c>q</c> is the burst, <c>w</c> the seconds in which
+    /// it is earned, <c>r</c> what is left of it, <c>t</c> the seconds until all of it is there again.
+    /// </summary>
+    public void Describe(ExchangeExtras extras)
+    {
+        var left = (int)(_bucket.GetStatistics()?.CurrentAvailablePermits ?? 0);
+        extras.AddResponseField("RateLimit-Policy", _policy);
+        extras.AddResponseField("RateLimit", string.Create(CultureInfo.InvariantCulture, $"\"{PolicyName}\";r={left};t={SecondsFor(Tier.Burst - left)}"));
+    }
+
+    private int SecondsFor(int tokens) => (int)(((long)tokens + Tier.RequestsPerSecond - 1) / Tier.RequestsPerSecond);
+}

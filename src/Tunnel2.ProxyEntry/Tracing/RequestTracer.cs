@@ -1,0 +1,213 @@
+using System.Diagnostics;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Sessions;
+
+namespace Tunnel2.ProxyEntry.Tracing;
+
+/// <summary>
+/// Decides of which requests the legs are measured, for a trace or for the visitor, and makes the spans: one of the whole request, one of the
+/// agent's leg, under which the backend goes on. A request that is not traced keeps the <c>traceparent</c> it came with. Thread-safe.
+/// </summary>
+internal sealed class RequestTracer : IDisposable
+{
+    /// <summary>The name of the source of spans.</summary>
+    public const string SourceName = "Tunnel2.ProxyEntry";
+
+    private readonly ActivitySource? _source;
+    private readonly double _ratio;
+    private readonly ServerTimingMode _serverTiming;
+    private readonly TrustedProxySet _trusted;
+    private readonly TimeProvider _time;
+
+    public RequestTracer(ProxyEntrySettings settings, TimeProvider time)
+    {
+        _ratio = settings.Telemetry.SampleRatio;
+        _serverTiming = settings.Telemetry.ServerTiming;
+        _trusted = settings.TrustedProxies;
+        _time = time;
+        _source = _ratio > 0 ? new ActivitySource(SourceName) : null;
+    }
+
+    /// <summary>Whether any request may be traced or timed. When not, nothing else here is to be called.</summary>
+    public bool IsOn => _source is not null || _serverTiming != ServerTimingMode.Off;
+
+    /// <summary>A request begins.</summary>
+    /// <param name="exchange">The request.</param>
+    /// <param name="request">What is kept of it.</param>
+    /// <param name="started">The clock's timestamp.</param>
+    public void Begin(VisitorExchange exchange, ForwardedRequest request, long started)
+    {
+        var tellsVisitor = _serverTiming == ServerTimingMode.Always
+            || (_serverTiming == ServerTimingMode.OnRequest && exchange.CopyField("Tunnel2-Timing"u8, stackalloc byte[64]) >= 0);
+        var parent = default(ActivityContext);
+        var isTraced = _source is not null && IsSampled(exchange, out parent);
+        if (!tellsVisitor && !isTraced)
+        {
+            return;
+        }
+
+        var extras = request.UseExtras(exchange);
+        extras.AsksForTiming = true;
+        var timeline = request.UseTimeline();
+        timeline.Begin(_time, started, tellsVisitor);
+        if (isTraced)
+        {
+            timeline.Edge = Start(MethodOf(exchange), ActivityKind.Server, parent);
+            extras.DropsTraceState = timeline.Edge is not null && parent == default;
+        }
+    }
+
+    /// <summary>A request has a stream, on which its head is written next.</summary>
+    public void OnStream(VisitorExchange exchange, RequestTimeline timeline, EntrySession session)
+    {
+        timeline.Opened();
+        if (timeline.Edge is not { } edge || exchange.Extras is not { } extras)
+        {
+            return;
+        }
+
+        if (timeline.Agent is { } left)
+        {
+            // Nothing was done with the request on the stream before.
+            left.SetStatus(ActivityStatusCode.Error);
+            Stop(left);
+        }
+
+        var agent = timeline.Agent = Start("tunnel", ActivityKind.Client, edge.Context);
+        if (agent is not null)
+        {
+            agent.SetTag("tunnel2.name", session.Name);
+            TraceParent.Write(agent, extras.SetTraceParent());
+        }
+    }
+
+    /// <summary>A request that has a timeline has ended.</summary>
+    public void End(VisitorExchange exchange, ForwardedRequest request, RequestTimeline timeline, RequestOutcome outcome)
+    {
+        if (timeline.Edge is not { } edge)
+        {
+            return;
+        }
+
+        if (timeline.Agent is { } agent)
+        {
+            EndAgent(agent, request, timeline);
+        }
+
+        edge.SetTag("http.request.method", edge.OperationName);
+        edge.SetTag("server.address", exchange.Authority);
+        edge.SetTag("url.path", PathOf(exchange.Target));
+        if (request.Status > 0)
+        {
+            edge.SetTag("http.response.status_code", request.Status);
+        }
+
+        if (request.Error is { } error)
+        {
+            edge.SetTag("error.type", ProxyErrorCatalog.Get(error).Code);
+        }
+        else if (outcome == RequestOutcome.VisitorAborted)
+        {
+            edge.SetTag("error.type", "visitor_aborted");
+        }
+
+        if (request.Status >= 500 || outcome == RequestOutcome.Aborted)
+        {
+            edge.SetStatus(ActivityStatusCode.Error);
+        }
+
+        Stop(edge);
+        timeline.Edge = null;
+        timeline.Agent = null;
+    }
+
+    /// <inheritdoc/>
+    public void Dispose() => _source?.Dispose();
+
+    /// <summary>
+    /// Whether a request is traced. What a proxy of ours has decided holds; a stranger's flag does not, or strangers could have everything traced.
+    /// </summary>
+    private bool IsSampled(VisitorExchange exchange, out ActivityContext parent)
+    {
+        Span<byte> value = stackalloc byte[256];
+        parent = default;
+        if (!_trusted.IsEmpty && _trusted.Contains(exchange.RemoteAddress))
+        {
+            var length = exchange.CopyField("traceparent"u8, value);
+            return length >= 0 && TraceParent.TryParse(value[..length], out parent)
+                ? (parent.TraceFlags & ActivityTraceFlags.Recorded) != 0
+                : Draw();
+        }
+
+        if (!Draw())
+        {
+            return false;
+        }
+
+        var own = exchange.CopyField("traceparent"u8, value);
+        parent = own >= 0 && TraceParent.TryParse(value[..own], out var given) ? given : default;
+        return true;
+    }
+
+    // Drawn anew, not from the trace's id: whoever chooses that would choose this.
+    private bool Draw() => _ratio >= 1 || Random.Shared.NextDouble() < _ratio;
+
+    private static void EndAgent(Activity agent, ForwardedRequest request, RequestTimeline timeline)
+    {
+        if (timeline.Timing is { } timing)
+        {
+            // The tunnel took as long there as back, as far as anybody knows.
+            agent.SetStartTime(agent.StartTimeUtc + (timeline.Tunnel / 2));
+            agent.SetTag("tunnel2.agent.connect", timing.Connect.TotalSeconds);
+            agent.SetTag("tunnel2.backend.time_to_first_byte", timing.Backend.TotalSeconds);
+        }
+
+        agent.SetTag("tunnel2.tunnel", timeline.Tunnel.TotalSeconds);
+        if (request.Status >= 400)
+        {
+            agent.SetStatus(ActivityStatusCode.Error);
+        }
+
+        Stop(agent);
+    }
+
+    /// <summary>Starts a span without making it the current one: requests of many visitors share these threads.</summary>
+    private Activity? Start(string name, ActivityKind kind, ActivityContext parent)
+    {
+        Activity.Current = null;
+        var span = _source!.StartActivity(name, kind, parent);
+        Activity.Current = null;
+        return span;
+    }
+
+    private static void Stop(Activity span)
+    {
+        span.Stop();
+        Activity.Current = null;
+    }
+
+    /// <summary>OpenTelemetry's rule: a name that anybody can make up is no name of a span.</summary>
+    private static string MethodOf(VisitorExchange exchange) => exchange.Method switch
+    {
+        "GET" => "GET",
+        "HEAD" => "HEAD",
+        "POST" => "POST",
+        "PUT" => "PUT",
+        "PATCH" => "PATCH",
+        "DELETE" => "DELETE",
+        "OPTIONS" => "OPTIONS",
+        "TRACE" => "TRACE",
+        "CONNECT" => "CONNECT",
+        _ => "HTTP",
+    };
+
+    /// <summary>The query is left out: secrets travel in it.</summary>
+    private static string PathOf(string target)
+    {
+        var query = target.IndexOf('?');
+        return query < 0 ? target : target[..query];
+    }
+}

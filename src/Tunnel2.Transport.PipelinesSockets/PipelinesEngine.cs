@@ -1,0 +1,36 @@
+using System.IO.Pipelines;
+using System.Net.Sockets;
+using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Transport.Engine;
+
+namespace Tunnel2.Transport.PipelinesSockets;
+
+/// <summary>
+/// The portable engine with its uplinks over Pipelines.Sockets.Unofficial: to compare with, in a whole tunnel. An agent that was built with
+/// <c>-p:PipelinesSockets=true</c> uses it where <c>TUNNEL2_TRANSPORT</c> is <see cref="Name"/>.
+/// </summary>
+internal sealed class PipelinesEngine : IEngine
+{
+    /// <summary>What selects it.</summary>
+    public const string Name = "pipelines";
+
+    private readonly PortableEngine _portable = new();
+
+    /// <inheritdoc/>
+    public EngineMode Mode => EngineMode.Portable;
+
+    /// <inheritdoc/>
+    public bool IsInline => false;
+
+    /// <inheritdoc/>
+    public PipeScheduler WriterScheduler => _portable.WriterScheduler;
+
+    /// <inheritdoc/>
+    public IUplinkTransport CreateUplinkTransport(Socket socket) => new PipelinesUplinkTransport(socket);
+
+    /// <inheritdoc/>
+    public UplinkSettings Apply(UplinkSettings settings) => _portable.Apply(settings);
+
+    /// <inheritdoc/>
+    public void Dispose() => _portable.Dispose();
+}

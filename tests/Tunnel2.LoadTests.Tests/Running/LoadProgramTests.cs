@@ -1,0 +1,123 @@
+using System.Text.Json;
+using Tunnel2.LoadTests.Running;
+using Tunnel2.LoadTests.Scenarios;
+using Tunnel2.TestBackend;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.LoadTests.Tests.Running;
+
+public sealed class LoadProgramTests : IDisposable
+{
+    private readonly string _folder = Directory.CreateTempSubdirectory("tunnel2-load-tests-").FullName;
+    private readonly StringWriter _output = new();
+    private readonly StringWriter _errors = new();
+
+    public void Dispose() => Directory.Delete(_folder, recursive: true);
+
+    [Fact]
+    public async Task The_quick_form_runs_against_a_real_tunnel_and_leaves_its_results()
+    {
+        var exitCode = await RunAsync("baseline", "concurrent-50", "churn", "--duration-scale", "0.02", "--warm-up", "0.5");
+
+        Assert.True(exitCode == 0, $"{_output}\n{_errors}");
+        using var report = JsonDocument.Parse(await File.ReadAllTextAsync(Path.Combine(_folder, "results.json"), TestContext.Current.CancellationToken));
+        var scenarios = report.RootElement.GetProperty("scenarios");
+        Assert.Equal(["baseline", "concurrent-50", "churn"], scenarios.EnumerateArray().Select(static scenario => scenario.GetProperty("name").GetString()));
+        Assert.All(scenarios.EnumerateArray(), static scenario =>
+        {
+            var total = scenario.GetProperty("flows")[0].GetProperty("total");
+            Assert.Equal(total.GetProperty("requests").GetInt64(), total.GetProperty("ok").GetInt64());
+            Assert.True(scenario.GetProperty("generatorLag").GetProperty("count").GetInt64() > 0);
+        });
+        var page = await File.ReadAllTextAsync(Path.Combine(_folder, "results.html"), TestContext.Current.CancellationToken);
+        Assert.Contains("<svg", page, StringComparison.Ordinal);
+        Assert.DoesNotContain("<script", page, StringComparison.Ordinal);
+        Assert.Contains("| 50 at once, 1/s | 50 | 50 | 0 |", await File.ReadAllTextAsync(Path.Combine(_folder, "results.md"), TestContext.Current.CancellationToken), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Small_and_bulk_requests_events_and_websockets_go_through_a_real_tunnel_together()
+    {
+        // Without its limit of latency: whoever else is busy on the machine decides about that.
+        var mixed = ScenarioCatalog.Find("mixed")! with { Rules = [new OkShareRule(1)] };
+        var options = new LoadOptions { DurationScale = 0.03, WarmUp = TimeSpan.FromSeconds(0.5) };
+
+        var result = await new ScenarioRunner(options, _output).RunAsync(mixed, TestContext.Current.CancellationToken);
+
+        Assert.True(result.Passed, _output.ToString());
+        Assert.Equal(["backend", "ProxyEntry", "agent", "generator"], result.Processes.Select(static process => process.Name));
+    }
+
+    [Fact]
+    public async Task A_rule_that_does_not_hold_is_exit_code_1()
+    {
+        await using var backend = await TestBackendServer.StartAsync(new TestBackendOptions(), TestContext.Current.CancellationToken);
+        await using var relay = CuttingProxy.Start(backend.EndPoint);
+        _output.NewLine = "\n";
+        var running = RunAsync("baseline", "--url", $"http://127.0.0.1:{relay.Port}", "--duration-scale", "0.02", "--warm-up", "0.2");
+
+        // The second connection is the first of the counted ones: the warm-up closes its own.
+        (await relay.WaitForConnectionAsync(2)).CutAfter(RelayDirection.ToClient, 3000, CutMode.Reset);
+
+        Assert.Equal(1, await running);
+        Assert.Contains("does not hold: every request", _output.ToString(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_stopped_run_reports_what_was_done()
+    {
+        await using var backend = await TestBackendServer.StartAsync(new TestBackendOptions(), TestContext.Current.CancellationToken);
+        using var stop = new CancellationTokenSource();
+        await using var output = new StoppingWriter(stop, "/s due");
+
+        var exitCode = await LoadProgram.RunAsync(["baseline", "ramp", "--url", backend.BaseAddress.ToString(), "--warm-up", "0.2", "--results", _folder], output, _errors, stop.Token);
+
+        Assert.Equal(130, exitCode);
+        Assert.Contains("baseline: stopped", output.ToString(), StringComparison.Ordinal);
+        Assert.DoesNotContain("ramp:", output.ToString(), StringComparison.Ordinal);
+        Assert.Contains("\"wasStopped\": true", await File.ReadAllTextAsync(Path.Combine(_folder, "results.json"), TestContext.Current.CancellationToken), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_results_folder_that_cannot_be_written_is_said_before_anything_runs()
+    {
+        var file = Path.Combine(_folder, "file");
+        await File.WriteAllTextAsync(file, "", TestContext.Current.CancellationToken);
+
+        Assert.Equal(2, await LoadProgram.RunAsync(["baseline", "--results", Path.Combine(file, "results")], _output, _errors, TestContext.Current.CancellationToken));
+        Assert.Contains("Results cannot be written into", _errors.ToString(), StringComparison.Ordinal);
+        Assert.Empty(_output.ToString());
+    }
+
+    [Fact]
+    public async Task A_tunnel_where_nothing_works_is_said_and_nothing_is_measured()
+    {
+        Assert.Equal(2, await RunAsync("baseline", "--url", $"http://127.0.0.1:{FreePort.Next()}", "--warm-up", "0.2"));
+        Assert.Contains("ConnectRefused", _errors.ToString(), StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("uplink-loss", "leave out --url")]
+    [InlineData("spread-40", "give --host")]
+    public async Task A_scenario_that_needs_more_than_one_url_says_so(string scenario, string words)
+    {
+        Assert.Equal(2, await RunAsync(scenario, "--url", "http://127.0.0.1:1"));
+        Assert.Contains(words, _errors.ToString(), StringComparison.Ordinal);
+    }
+
+    private Task<int> RunAsync(params string[] arguments) =>
+        LoadProgram.RunAsync([.. arguments, "--results", _folder], _output, _errors, TestContext.Current.CancellationToken);
+
+    /// <summary>Asks for the end when a text is written.</summary>
+    private sealed class StoppingWriter(CancellationTokenSource stop, string text) : StringWriter
+    {
+        public override void WriteLine(string? value)
+        {
+            base.WriteLine(value);
+            if (value?.Contains(text, StringComparison.Ordinal) == true)
+            {
+                stop.Cancel();
+            }
+        }
+    }
+}

@@ -1,0 +1,31 @@
+using Tunnel2.ProxyEntry.Configuration;
+
+namespace Tunnel2.ProxyEntry.Tests.Configuration;
+
+public sealed class TelemetryKeysTests
+{
+    [Fact]
+    public void All_of_it_is_off_unless_asked_for() => Assert.Equal(TelemetrySettings.Off, SettingsFixture.LoadValid().Telemetry);
+
+    [Fact]
+    public void All_settings_arrive() => Assert.Equal(
+        new TelemetrySettings
+        {
+            OtlpEndpoint = new Uri("https://collector:4318/x"),
+            OtlpInterval = TimeSpan.FromMinutes(1),
+            SampleRatio = 0.25,
+            ServerTiming = ServerTimingMode.OnRequest,
+        },
+        SettingsFixture.LoadValid("Otlp:Endpoint=https://collector:4318/x", "Otlp:Interval=1m", "Tracing:SampleRatio=0.25", "ServerTiming=on-request").Telemetry);
+
+    [Theory]
+    [InlineData("Otlp:Endpoint=collector:4318", "is not an address")]
+    [InlineData("Otlp:Endpoint=http://me:secret@collector", "is not an address")]
+    [InlineData("Otlp:Interval=10ms", "between 1s and 1h")]
+    [InlineData("Tracing:SampleRatio=half", "is not a number")]
+    [InlineData("Tracing:SampleRatio=1.5", "between 0 and 1")]
+    [InlineData("Tracing:SampleRatio=0.5", "needs Tunnel2:Otlp:Endpoint")]
+    [InlineData("ServerTiming=sometimes", "off, on-request or always")]
+    public void Mistakes_are_told(string setting, string words) =>
+        Assert.Contains(words, Assert.Single(SettingsFixture.Load(setting).Errors).Message, StringComparison.Ordinal);
+}

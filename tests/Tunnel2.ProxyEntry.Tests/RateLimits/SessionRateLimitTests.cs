@@ -1,0 +1,105 @@
+using System.Diagnostics;
+using System.Text;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.RateLimits;
+using Tunnel2.ProxyEntry.Tests.Configuration;
+using Tunnel2.ProxyEntry.Tests.Sessions;
+using Tunnel2.ProxyEntry.Tests.Tracing;
+
+namespace Tunnel2.ProxyEntry.Tests.RateLimits;
+
+public sealed class SessionRateLimitTests
+{
+    [Theory]
+    [InlineData(10, 10)]
+    [InlineData(100, 5)]
+    [InlineData(1500, 40)]
+    [InlineData(1_000_000, 1)]
+    public void Never_more_than_the_burst_and_what_the_time_has_earned(int rate, int burst)
+    {
+        var limit = new SessionRateLimit(new RateTier("t", rate, burst));
+        var clock = Stopwatch.StartNew();
+        var taken = 0;
+        while (clock.ElapsedMilliseconds < 250)
+        {
+            taken += limit.TryTake() ? 1 : 0;
+            Assert.True(taken <= burst + (clock.Elapsed.TotalSeconds * rate) + 1, $"{taken} of {rate}/s in {clock.Elapsed}");
+        }
+
+        Assert.True(taken >= burst, $"{taken} is less than the burst.");
+    }
+
+    [Fact]
+    public void Time_gives_back_what_was_taken()
+    {
+        var limit = new SessionRateLimit(new RateTier("t", 100, 1));
+        Assert.True(limit.TryTake());
+        Assert.False(limit.TryTake());
+        Assert.True(SpinWait.SpinUntil(limit.TryTake, TimeSpan.FromSeconds(10)));
+    }
+
+    [Theory]
+    [InlineData(1_000_000, 1_000_000)]
+    [InlineData(1, 1)]
+    public void A_request_of_a_limited_session_stays_within_its_budget(int rate, int burst)
+    {
+        var limit = new SessionRateLimit(new RateTier("t", rate, burst));
+        var extras = new ExchangeExtras();
+        var cost = ThreadCost.Measure(() =>
+        {
+            limit.TryTake();
+            extras.Reset();
+            limit.Describe(extras);
+        });
+        TestContext.Current.TestOutputHelper?.WriteLine($"limit of {rate}/s: {cost.Nanoseconds:0} ns and {cost.Bytes} bytes a request");
+        Assert.InRange(cost.Nanoseconds, 1, 10_000);
+        Assert.InRange(cost.Bytes, 0, 400);
+    }
+
+    [Fact]
+    public void What_is_left_is_told_in_the_words_of_the_draft()
+    {
+        var limit = new SessionRateLimit(new RateTier("secret-plan", 2, 7));
+        limit.TryTake();
+        var extras = new ExchangeExtras();
+        limit.Describe(extras);
+        Assert.Equal("RateLimit-Policy: \"tunnel\";q=7;w=4\r\nRateLimit: \"tunnel\";r=6;t=1\r\n", Encoding.ASCII.GetString(extras.ResponseLines));
+    }
+
+    [Fact]
+    public void A_change_of_settings_keeps_the_bucket_of_a_tier_that_stays_and_a_new_session_that_of_the_one_it_replaces()
+    {
+        var grant = new AgentGrant("a", null, null);
+        var before = Table("Agents:a:Tier=free");
+        var session = Sample.Session("web", grant: grant);
+        SessionTiers.Apply(session, before);
+        var limit = session.RateLimit;
+        Assert.Equal(new RateTier("free", 10, 10), limit?.Tier);
+        SessionTiers.Apply(session, Table("Agents:a:Tier=free", "Tiers:other:RequestsPerSecond=3"));
+        Assert.Same(limit, session.RateLimit);
+
+        var successor = Sample.Session("web", grant: grant);
+        SessionTiers.Apply(successor, before);
+        Assert.NotSame(limit, successor.RateLimit);
+        SessionTiers.Inherit(successor, session);
+        Assert.Same(limit, successor.RateLimit);
+
+        SessionTiers.Apply(session, Table("Agents:a:Tier=free", "Tiers:free:RequestsPerSecond=11"));
+        Assert.Equal(new RateTier("free", 11, 11), session.RateLimit?.Tier);
+        SessionTiers.Apply(session, Table("Agents:a:Tier=enterprise"));
+        Assert.Null(session.RateLimit);
+    }
+
+    [Fact]
+    public void Whoever_has_no_tier_or_no_token_is_unlimited()
+    {
+        var table = Table();
+        Assert.Null(table.TierOf(null));
+        Assert.Null(table.TierOf(new AgentGrant("a", null, null)));
+        Assert.Null(table.TierOf(new AgentGrant("gone", null, null)));
+    }
+
+    private static AgentTable Table(params string[] settings) =>
+        SettingsFixture.LoadValid(["Agents:a:TokenHash=" + SettingsFixture.HashSetting("t"), .. settings]).Agents;
+}

@@ -1,0 +1,108 @@
+using System.Diagnostics;
+using System.Globalization;
+using System.Text;
+using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Diagnostics.Otlp;
+using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Tests.AccessLog;
+using Tunnel2.ProxyEntry.Tests.Configuration;
+using Tunnel2.ProxyEntry.Tests.Diagnostics.Prometheus;
+using Tunnel2.ProxyEntry.Tests.Sessions;
+using Tunnel2.ProxyEntry.Tracing;
+
+namespace Tunnel2.ProxyEntry.Tests.Tracing;
+
+public sealed class RequestTracerTests
+{
+    private static readonly byte[] _head = MakeHead("250,1750");
+
+    [Fact]
+    public void When_all_is_off_there_is_nothing_to_call()
+    {
+        using var tracer = new RequestTracer(SettingsFixture.LoadValid(), TimeProvider.System);
+        Assert.False(tracer.IsOn);
+    }
+
+    [Fact]
+    public void The_agents_part_is_taken_out_of_the_tunnels()
+    {
+        var time = new TestUtilities.ManualTimeProvider();
+        using var tracer = new RequestTracer(SettingsFixture.LoadValid("ServerTiming=always"), time);
+        var (exchange, request) = (new SampleExchange(), new ForwardedRequest());
+        request.Begin();
+        tracer.Begin(exchange, request, time.GetTimestamp());
+        time.Advance(TimeSpan.FromMilliseconds(3));
+        tracer.OnStream(exchange, request.Timeline!, Sample.Session("web"));
+        time.Advance(TimeSpan.FromMilliseconds(5));
+        Assert.Equal(Protocol.Errors.ProtocolError.None, HeaderBlock.TryRead(_head, out var head));
+        request.Timeline!.OnResponseHead(head, exchange);
+        Assert.Equal(
+            "Server-Timing: edge;dur=3.000, tunnel;dur=3.000, agent;dur=0.250, backend;dur=1.750\r\n", Encoding.ASCII.GetString(exchange.Extras!.ResponseLines));
+    }
+
+    [Theory]
+    [InlineData("")]
+    [InlineData("5")]
+    [InlineData("5,")]
+    [InlineData("-1,5")]
+    [InlineData("1,5x")]
+    [InlineData("1,99999999999999")]
+    public void An_agents_nonsense_is_no_timing(string value)
+    {
+        Assert.Equal(Protocol.Errors.ProtocolError.None, HeaderBlock.TryRead(MakeHead(value), out var head));
+        Assert.Null(AgentTiming.Read(head));
+    }
+
+    /// <summary>docs/performance.md has the times. Those allowed here tell a mistake from a machine with ten times as much to do as it has processors.</summary>
+    [Theory]
+    [InlineData("off", 0.000001, 5_000, 100)]
+    [InlineData("always", 0, 10_000, 100)]
+    [InlineData("off", 1, 15_000, 1500)]
+    [InlineData("always", 1, 15_000, 1500)]
+    public async Task Measuring_a_request_stays_within_its_budget(string serverTiming, double ratio, int nanoseconds, int bytes)
+    {
+        var settings = SettingsFixture.LoadValid(
+            "Otlp:Endpoint=http://127.0.0.1:9", "Otlp:Interval=1h", "ServerTiming=" + serverTiming, "Tracing:SampleRatio=" + ratio.ToString("0.######", CultureInfo.InvariantCulture));
+        using var factory = new TestMeterFactory();
+        using var tracer = new RequestTracer(settings, TimeProvider.System);
+        await using var export = OtlpExport.Start(settings, new ProxyEntryMetrics(factory));
+        var (exchange, request, session) = (new SampleExchange { Field = ("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01") }, new ForwardedRequest(), Sample.Session("web"));
+        Activity? left = null;
+        var cost = ThreadCost.Measure(() =>
+        {
+            Trace(tracer, exchange, request, session);
+            left = Activity.Current;
+        });
+
+        Assert.Null(left);
+        TestContext.Current.TestOutputHelper?.WriteLine($"Server-Timing {serverTiming}, ratio {ratio}: {cost.Nanoseconds:0} ns and {cost.Bytes} bytes a request");
+        Assert.InRange(cost.Nanoseconds, 1, nanoseconds);
+        Assert.InRange(cost.Bytes, 0, bytes);
+    }
+
+    private static void Trace(RequestTracer tracer, SampleExchange exchange, ForwardedRequest request, ProxyEntry.Sessions.EntrySession session)
+    {
+        request.Begin();
+        exchange.Extras = null;
+        tracer.Begin(exchange, request, Stopwatch.GetTimestamp());
+        if (request.Timeline is { } timeline)
+        {
+            tracer.OnStream(exchange, timeline, session);
+            _ = HeaderBlock.TryRead(_head, out var head);
+            timeline.OnResponseHead(head, exchange);
+            request.HeadArrived(200);
+            tracer.End(exchange, request, timeline, RequestOutcome.Completed);
+        }
+    }
+
+    private static byte[] MakeHead(string timing)
+    {
+        var buffer = new byte[512];
+        var writer = new HeaderBlockWriter(buffer);
+        writer.BeginResponse(HeaderBlockFlags.None, 200, "OK"u8);
+        writer.AddField("Content-Type", "text/plain");
+        writer.AddField("Tunnel2-Timing", timing);
+        return buffer[..writer.Complete()];
+    }
+}
