@@ -35,7 +35,7 @@ public sealed class KilledProcessTests : IDisposable
     public async Task A_producer_killed_at_any_moment_costs_what_it_had_not_committed_and_nothing_else(bool waits, bool checksum)
     {
         EventRingPolicy policy = waits ? EventRingPolicy.WaitForSlowest : EventRingPolicy.OverwriteOldest;
-        var options = new EventRingOptions { Capacity = 1024, Policy = policy, Checksum = checksum, ClaimTimeout = TimeSpan.FromMilliseconds(500) };
+        var options = new EventRingOptions { Capacity = 1024, Policy = policy, Checksum = checksum, ClaimTimeout = TimeSpan.FromMilliseconds(100) };
         using SharedEventRing ring = SharedEventRing.Create(RingPath, options);
         using var follower = new Follower(ring, register: waits);
         var random = new Random(_seed);
@@ -48,17 +48,16 @@ public sealed class KilledProcessTests : IDisposable
             producer.Kill();
             await producer.WaitForExitAsync(_patience);
 
-            // The ring is usable: what this process publishes now arrives.
-            long wanted = follower.Own + 1;
-            Assert.True(await PublishAsync(own), $"round {round}: no room in the ring (seed {_seed})");
-            await follower.UntilAsync(f => f.Own >= wanted, $"round {round} (seed {_seed})");
+            // The ring is usable: what this process publishes now arrives. A whole lap, so that it meets the slot that the dead one left half filled, and
+            // takes it over in the next round, as a server that lives on does.
+            long wanted = follower.Own + ring.Capacity;
+            Assert.True(await PublishAsync(own, ring.Capacity), $"round {round}: no room in the ring (seed {_seed})");
+            await follower.UntilAsync(f => waits ? f.Own >= wanted : f.Own > wanted - ring.Capacity, $"round {round} (seed {_seed})");
         }
 
         await follower.StopAsync();
         Assert.Null(follower.Fault);
         Assert.Equal(ring.Head, follower.Start + follower.Records + follower.Missed);
-        // One producer has one claim at a time: at most one record of each that was killed.
-        Assert.InRange(follower.Abandoned, 0, waits ? _rounds : long.MaxValue);
         Assert.Equal(0, follower.Corrupt);
         Assert.True(waits ? follower.Missed == follower.Abandoned + follower.Skipped : follower.Missed >= follower.Abandoned, $"{follower.Missed} missed, {follower.Abandoned} abandoned, {follower.Skipped} skipped");
     }
@@ -156,5 +155,16 @@ public sealed class KilledProcessTests : IDisposable
         return producer.TryPublish(Follower.OwnType, payload) == PublishStatus.Published;
     }
 
-    private static Task<bool> PublishAsync(EventRingProducer producer) => Task.Run(() => SpinWait.SpinUntil(() => Publish(producer), _patience));
+    private static Task<bool> PublishAsync(EventRingProducer producer, int count) => Task.Run(() =>
+    {
+        for (int i = 0; i < count; i++)
+        {
+            if (!SpinWait.SpinUntil(() => Publish(producer), _patience))
+            {
+                return false;
+            }
+        }
+
+        return true;
+    });
 }

@@ -252,9 +252,10 @@ public sealed class RelayTests
         Assert.Equal(RelayStatus.UnsupportedVersion, Ask(f, version));
         Assert.Equal(RelayStatus.BadHello, Ask(f, from));
         Assert.Equal(RelayStatus.BadHello, Ask(f, "GET / HTTP/1.1\r\nHost: relay\r\n\r\n      "u8.ToArray()));
+        Assert.True(SpinWait.SpinUntil(() => f.Server!.ConnectionCount == 1, RelayFixture.Limit));
         using (f.Connect())
         {
-            SpinWait.SpinUntil(() => f.Server!.ConnectionCount == 2, RelayFixture.Limit);
+            Assert.True(SpinWait.SpinUntil(() => f.Server!.ConnectionCount == 2, RelayFixture.Limit));
             byte[] good = new byte[36];
             RelayFrame.WriteHello(good, 0, 0);
             Assert.Equal(RelayStatus.TooManyClients, Ask(f, good));
