@@ -23,6 +23,9 @@ internal sealed class EntryDrain
     /// </summary>
     private static readonly TimeSpan _lastCall = TimeSpan.FromMilliseconds(250);
 
+    /// <summary>For subscribers of the live view to read that it ends: a connection that is cut takes the word back.</summary>
+    private static readonly TimeSpan _lastWords = TimeSpan.FromMilliseconds(500);
+
     /// <summary>For last words, and for what was cut to be noticed.</summary>
     private static readonly TimeSpan _farewell = TimeSpan.FromSeconds(2);
 
@@ -87,7 +90,7 @@ internal sealed class EntryDrain
         await EndsWithinAsync(_connections.Visitors.WaitForNoneAsync(), _lastCall).ConfigureAwait(false);
         await FinishVisitorsAsync().ConfigureAwait(false);
         await EndSessionsAsync().ConfigureAwait(false);
-        _ = _connections.Admin.CloseAsync();
+        await EndsWithinAsync(_connections.Admin.CloseAsync(), _lastWords).ConfigureAwait(false);
         _connections.Admin.Abort();
         using var limit = new CancellationTokenSource(_farewell, _timeProvider);
         await _server.StopAsync(limit.Token).ConfigureAwait(false);
