@@ -10,10 +10,13 @@ namespace Tunnel2.Multiplexing.Session;
 /// Quarters of the uplink's window that are outstanding. Credit comes back by quarters (docs/protocol.md section 7), so that less than one
 /// may be credit that was merely not returned yet, and says nothing.
 /// </param>
+/// <param name="Group">
+/// Open streams by fours. Before those that wait: how many wait is the chance of a moment, and a crowd that comes at once would follow it to a few uplinks.
+/// </param>
 /// <param name="Waiting">Streams that wait for their turn or for credit of the uplink.</param>
 /// <param name="Streams">Open streams: where downloads go, this side sends next to nothing, and only their number tells.</param>
 /// <param name="Outstanding">Bytes outstanding, exactly.</param>
-internal readonly record struct UplinkLoad(bool IsStalled, long Level, int Waiting, int Streams, long Outstanding)
+internal readonly record struct UplinkLoad(bool IsStalled, long Level, int Group, int Waiting, int Streams, long Outstanding)
 {
     /// <summary>Reads an uplink's load.</summary>
     /// <param name="uplink">The uplink.</param>
@@ -21,17 +24,20 @@ internal readonly record struct UplinkLoad(bool IsStalled, long Level, int Waiti
     public static UplinkLoad Of(UplinkConnection uplink, long now)
     {
         var outstanding = uplink.Writer.OutstandingBytes;
+        var streams = uplink.OpenStreams;
         return new UplinkLoad(
             uplink.IsStalled(now),
             outstanding / Math.Max(1, uplink.Settings.SendUplinkWindow / 4),
+            streams / 4,
             uplink.Writer.WaitingStreams,
-            uplink.OpenStreams,
+            streams,
             outstanding);
     }
 
     public bool IsBelow(in UplinkLoad other) =>
         IsStalled != other.IsStalled ? other.IsStalled
         : Level != other.Level ? Level < other.Level
+        : Group != other.Group ? Group < other.Group
         : Waiting != other.Waiting ? Waiting < other.Waiting
         : Streams != other.Streams ? Streams < other.Streams
         : Outstanding < other.Outstanding;

@@ -1,4 +1,3 @@
-using System.Runtime.CompilerServices;
 using System.Text.RegularExpressions;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Errors;
@@ -55,7 +54,19 @@ public sealed partial class DocumentTests
         }
     }
 
-    private static string PathOf(string document, [CallerFilePath] string file = "") => Path.Combine(Path.GetDirectoryName(file)!, "../../..", document);
+    /// <summary>A build for continuous integration hides where its sources are, so the folder is looked for from the program on upwards.</summary>
+    private static string PathOf(string document)
+    {
+        for (var folder = new DirectoryInfo(AppContext.BaseDirectory); folder is not null; folder = folder.Parent)
+        {
+            if (File.Exists(Path.Combine(folder.FullName, "Tunnel2.sln")))
+            {
+                return Path.Combine(folder.FullName, document);
+            }
+        }
+
+        throw new DirectoryNotFoundException("Tunnel2.sln is in no folder above the test program.");
+    }
 
     [GeneratedRegex("`([^`]+)`")]
     private static partial Regex Quoted();

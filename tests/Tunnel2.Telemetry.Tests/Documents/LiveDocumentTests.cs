@@ -1,6 +1,5 @@
 using System.Buffers.Binary;
 using System.Globalization;
-using System.Runtime.CompilerServices;
 using System.Text;
 using System.Text.RegularExpressions;
 using Tunnel2.Telemetry.EventRing;
@@ -107,7 +106,19 @@ public sealed class LiveDocumentTests
 
     private static Regex Block(string name) => new($"```hex {name}\n(.*?)```", RegexOptions.Singleline);
 
-    private static string Root([CallerFilePath] string file = "") => Path.GetFullPath(Path.Combine(Path.GetDirectoryName(file)!, "../../.."));
+    /// <summary>A build for continuous integration hides where its sources are, so the folder is looked for from the program on upwards.</summary>
+    private static string Root()
+    {
+        for (var folder = new DirectoryInfo(AppContext.BaseDirectory); folder is not null; folder = folder.Parent)
+        {
+            if (File.Exists(Path.Combine(folder.FullName, "Tunnel2.sln")))
+            {
+                return folder.FullName;
+            }
+        }
+
+        throw new DirectoryNotFoundException("Tunnel2.sln is in no folder above the test program.");
+    }
 
     private sealed class RequestRecordBytes
     {
