@@ -1,5 +1,6 @@
 using System.Buffers;
 using System.Numerics;
+using Tunnel2.Multiplexing.Threading;
 
 namespace Tunnel2.Multiplexing.Buffers;
 
@@ -72,7 +73,7 @@ internal sealed class BufferPool
 
     private sealed class SizeClass(int length)
     {
-        private readonly Lock _gate = new();
+        private readonly ShortLock _gate = new();
         private readonly Stack<byte[]> _kept = new();
         private long _outstanding;
         private int _unused;
@@ -83,7 +84,7 @@ internal sealed class BufferPool
 
         public byte[] Rent()
         {
-            lock (_gate)
+            using (_gate.EnterScope())
             {
                 _outstanding++;
                 if (_kept.TryPop(out var buffer))
@@ -98,7 +99,7 @@ internal sealed class BufferPool
 
         public void Return(byte[] buffer)
         {
-            lock (_gate)
+            using (_gate.EnterScope())
             {
                 _outstanding--;
                 if ((_kept.Count + 1) * (long)length <= MaxKeptBytes)

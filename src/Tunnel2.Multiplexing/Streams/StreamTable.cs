@@ -1,3 +1,4 @@
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 
@@ -9,7 +10,7 @@ namespace Tunnel2.Multiplexing.Streams;
 /// </summary>
 internal sealed class StreamTable
 {
-    private readonly Lock _gate = new();
+    private readonly ShortLock _gate = new();
     private readonly int _maxStreams;
     private readonly Stack<int> _freeSlots = new();
     private Slot[] _slots = new Slot[16];
@@ -28,7 +29,7 @@ internal sealed class StreamTable
     /// <returns>False when as many streams are open as may be.</returns>
     public bool TryOpen(TunnelStream stream)
     {
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             if (_closed)
             {
@@ -56,7 +57,7 @@ internal sealed class StreamTable
     /// <param name="stream">The stream.</param>
     public void Accept(StreamId id, TunnelStream stream)
     {
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             EnsureUnsynchronized(id.Slot);
             TakeUnsynchronized(id.Slot, id.Generation, stream);
@@ -67,7 +68,7 @@ internal sealed class StreamTable
     /// <returns>Whether that moment has come.</returns>
     public bool TryCloseEmpty()
     {
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             _closed |= Count == 0;
             return _closed;
@@ -77,7 +78,7 @@ internal sealed class StreamTable
     /// <summary>Frees a stream's slot: both of its directions are over.</summary>
     public void Free(StreamId id)
     {
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             ref var slot = ref _slots[id.Slot];
             if (slot.Stream is not null && slot.Generation == id.Generation)
@@ -99,7 +100,7 @@ internal sealed class StreamTable
     /// </summary>
     public void Abandon(StreamId id)
     {
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             ref var slot = ref _slots[id.Slot];
             if (slot.Stream is not null && slot.Generation == id.Generation)
@@ -118,7 +119,7 @@ internal sealed class StreamTable
     /// <returns>What the id means here.</returns>
     public StreamLookup Find(StreamId id, out TunnelStream? stream)
     {
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             stream = null;
             if (id.Slot >= _maxStreams)
@@ -146,7 +147,7 @@ internal sealed class StreamTable
     public List<TunnelStream> Snapshot()
     {
         var open = new List<TunnelStream>();
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             foreach (var slot in _slots)
             {

@@ -30,7 +30,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
     /// </summary>
     public ValueTask<bool> WaitToReadAsync()
     {
-        lock (_lock)
+        using (_lock.EnterScope())
         {
             if (IsReadableUnsynchronized)
             {
@@ -47,7 +47,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
     /// <param name="item">A view, valid until <see cref="ConsumeHead"/>, <see cref="ConsumeData"/> or <see cref="Release"/>.</param>
     public bool TryRead(out StreamItem item)
     {
-        lock (_lock)
+        using (_lock.EnterScope())
         {
             if (!_received.IsEmpty && _failure.Kind != StreamFailureKind.LocalReset)
             {
@@ -64,7 +64,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
     /// <summary>The head that <see cref="TryRead"/> showed is done with; its memory is gone.</summary>
     public void ConsumeHead()
     {
-        lock (_lock)
+        using (_lock.EnterScope())
         {
             if (_released || _received.IsEmpty)
             {
@@ -82,7 +82,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
     {
         var schedule = false;
         long now = 0;
-        lock (_lock)
+        using (_lock.EnterScope())
         {
             if (_released || count == 0)
             {
@@ -122,7 +122,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
     {
         bool wake, recycle;
         int dropped;
-        lock (_lock)
+        using (_lock.EnterScope())
         {
             if (_endReceived || _resetReceived)
             {
@@ -185,7 +185,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
         bool recycle;
         int dropped;
         wake = false;
-        lock (_lock)
+        using (_lock.EnterScope())
         {
             if (_resetReceived || _endReceived || _expectHead)
             {
@@ -225,7 +225,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
     {
         Completions completions;
         bool recycle;
-        lock (_lock)
+        using (_lock.EnterScope())
         {
             if (_closed || Id != id || _resetReceived)
             {

@@ -74,7 +74,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
         var building = _building!;
         _building = null;
         bool schedule;
-        lock (_lock)
+        using (_lock.EnterScope())
         {
             bodyTaken = 0;
             if (IsSendStoppedUnsynchronized)
@@ -124,7 +124,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
     {
         bool schedule, starved;
         ValueTask<StreamSendStatus> result;
-        lock (_lock)
+        using (_lock.EnterScope())
         {
             if (IsSendStoppedUnsynchronized)
             {
@@ -186,7 +186,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
         var control = false;
         bool recycle;
         var turn = StreamTurn.Done;
-        lock (_lock)
+        using (_lock.EnterScope())
         {
             if (_headQueued)
             {
@@ -250,7 +250,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
     {
         var written = 0;
         bool recycle;
-        lock (_lock)
+        using (_lock.EnterScope())
         {
             _controlReady = false;
             if (_windowPending > 0 && !_closed && !_resetPending && !_endReceived && !_resetReceived)
@@ -282,7 +282,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
     internal ProtocolError OnWindow(StreamId id, int increment)
     {
         bool schedule;
-        lock (_lock)
+        using (_lock.EnterScope())
         {
             if (_closed || Id != id)
             {
@@ -309,7 +309,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
     internal void OnUplinkCredit()
     {
         bool schedule;
-        lock (_lock)
+        using (_lock.EnterScope())
         {
             _parked = false;
             schedule = TryMarkReadyUnsynchronized();

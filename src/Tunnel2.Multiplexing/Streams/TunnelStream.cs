@@ -1,3 +1,4 @@
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.FlowControl;
@@ -20,7 +21,7 @@ internal sealed partial class TunnelStream
     /// <summary>Up to this many sent bytes a stream counts as young and goes before older ones.</summary>
     public const int YoungLimit = 64 * 1024;
 
-    private readonly Lock _lock = new();
+    private readonly ShortLock _lock = new();
     private readonly UplinkConnection _uplink;
     private readonly UplinkWriter _writer;
     private StreamFailure _failure;
@@ -49,7 +50,7 @@ internal sealed partial class TunnelStream
     {
         get
         {
-            lock (_lock)
+            using (_lock.EnterScope())
             {
                 return _failure;
             }
@@ -64,7 +65,7 @@ internal sealed partial class TunnelStream
     {
         get
         {
-            lock (_lock)
+            using (_lock.EnterScope())
             {
                 return _failure.Kind switch
                 {
@@ -85,7 +86,7 @@ internal sealed partial class TunnelStream
     public void NotifyReset(Action<object?, StreamId> onReset, object? state)
     {
         StreamId id;
-        lock (_lock)
+        using (_lock.EnterScope())
         {
             id = Id;
             if (!_resetReceived)
@@ -137,7 +138,7 @@ internal sealed partial class TunnelStream
     public void Reset(StreamResetReason reason, StreamResetDetail detail = StreamResetDetail.None)
     {
         Completions completions;
-        lock (_lock)
+        using (_lock.EnterScope())
         {
             completions = ResetUnsynchronized(new StreamFailure(StreamFailureKind.LocalReset, reason, detail));
         }
@@ -154,7 +155,7 @@ internal sealed partial class TunnelStream
     public void ResetIf(StreamId id, StreamResetReason reason, StreamResetDetail detail = StreamResetDetail.None)
     {
         Completions completions = default;
-        lock (_lock)
+        using (_lock.EnterScope())
         {
             if (Id == id && !_released)
             {
@@ -173,7 +174,7 @@ internal sealed partial class TunnelStream
         Completions completions = default;
         bool recycle;
         int unread, grown;
-        lock (_lock)
+        using (_lock.EnterScope())
         {
             if (_released)
             {
@@ -229,7 +230,7 @@ internal sealed partial class TunnelStream
     internal void OnUplinkLost(SessionEndReason reason)
     {
         Completions completions;
-        lock (_lock)
+        using (_lock.EnterScope())
         {
             if (_failure.IsNone && !(_endReceived && (_sendOver || _endQueued)))
             {
@@ -251,7 +252,7 @@ internal sealed partial class TunnelStream
     internal void Withdraw(SessionEndReason reason)
     {
         Completions completions = default;
-        lock (_lock)
+        using (_lock.EnterScope())
         {
             if (!_announced && !_released && !_closed && _failure.IsNone)
             {

@@ -1,4 +1,5 @@
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 
@@ -14,7 +15,7 @@ internal sealed class ControlQueue
     /// <summary>The most PING answers that may wait: a peer that sends more without reading the answers attacks or is broken.</summary>
     public const int MaxPendingAnswers = 64;
 
-    private readonly Lock _gate = new();
+    private readonly ShortLock _gate = new();
     private readonly Queue<TunnelStream> _streams = new();
     private readonly ulong[] _answers = new ulong[MaxPendingAnswers];
     private int _answerCount;
@@ -30,7 +31,7 @@ internal sealed class ControlQueue
     {
         get
         {
-            lock (_gate)
+            using (_gate.EnterScope())
             {
                 return _streams.Count > 0;
             }
@@ -39,7 +40,7 @@ internal sealed class ControlQueue
 
     public void AddStream(TunnelStream stream)
     {
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             _streams.Enqueue(stream);
         }
@@ -47,7 +48,7 @@ internal sealed class ControlQueue
 
     public void AddUplinkCredit(int increment)
     {
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             _uplinkIncrement += increment;
         }
@@ -55,7 +56,7 @@ internal sealed class ControlQueue
 
     public void AddPing(ulong opaque)
     {
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             _ping = opaque;
             _pingPending = true;
@@ -64,7 +65,7 @@ internal sealed class ControlQueue
 
     public bool TryAddAnswer(ulong opaque)
     {
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             if (_answerCount == MaxPendingAnswers)
             {
@@ -78,7 +79,7 @@ internal sealed class ControlQueue
 
     public void AddGoAway(GoAwayPhase phase, SessionEndReason reason, string text)
     {
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             if (phase > _goAway)
             {
@@ -97,7 +98,7 @@ internal sealed class ControlQueue
     {
         var written = 0;
         frames = 0;
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             for (var i = 0; i < _answerCount; i++)
             {
@@ -140,7 +141,7 @@ internal sealed class ControlQueue
 
     private bool TryTakeStream([System.Diagnostics.CodeAnalysis.MaybeNullWhen(false)] out TunnelStream stream)
     {
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             return _streams.TryDequeue(out stream);
         }

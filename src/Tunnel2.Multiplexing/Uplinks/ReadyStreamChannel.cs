@@ -3,6 +3,7 @@ using System.IO.Pipelines;
 using System.Threading.Channels;
 using System.Threading.Tasks.Sources;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Threading;
 
 namespace Tunnel2.Multiplexing.Uplinks;
 
@@ -17,7 +18,7 @@ internal sealed class ReadyStreamChannel : Channel<TunnelStream>
     /// <summary>One turn in this many belongs to the old streams while there are both.</summary>
     private const int OldShare = 4;
 
-    private readonly Lock _gate = new();
+    private readonly ShortLock _gate = new();
     private readonly Queue<TunnelStream> _young = new();
     private readonly Queue<TunnelStream> _old = new();
     private readonly ChannelReaderSide _reader;
@@ -48,7 +49,7 @@ internal sealed class ReadyStreamChannel : Channel<TunnelStream>
     private bool Enqueue(TunnelStream? stream)
     {
         bool wake;
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             if (_completed)
             {
@@ -83,7 +84,7 @@ internal sealed class ReadyStreamChannel : Channel<TunnelStream>
     private bool Complete()
     {
         bool wake;
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             if (_completed)
             {
@@ -107,7 +108,7 @@ internal sealed class ReadyStreamChannel : Channel<TunnelStream>
 
     private bool TryDequeue([MaybeNullWhen(false)] out TunnelStream stream)
     {
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             var oldsTurn = _young.Count == 0 || (_old.Count > 0 && _turn % OldShare == OldShare - 1);
             if (!(oldsTurn ? _old : _young).TryDequeue(out stream))
@@ -142,7 +143,7 @@ internal sealed class ReadyStreamChannel : Channel<TunnelStream>
         /// <summary>One wait at a time; the token is not looked at: the loop ends by the channel's completion.</summary>
         public override ValueTask<bool> WaitToReadAsync(CancellationToken cancellationToken = default)
         {
-            lock (channel._gate)
+            using (channel._gate.EnterScope())
             {
                 if (channel._completed)
                 {

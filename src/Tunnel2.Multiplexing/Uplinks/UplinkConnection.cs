@@ -1,5 +1,6 @@
 using Tunnel2.Multiplexing.Heartbeat;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.FlowControl;
 using Tunnel2.Protocol.Frames;
@@ -27,9 +28,9 @@ internal sealed class UplinkConnection
     private readonly Action<TunnelStream>? _onStream;
     private readonly Action<UplinkConnection, GoAwayPhase>? _onGoAway;
     private readonly UplinkLiveness _liveness;
-    private readonly Lock _poolGate = new();
+    private readonly ShortLock _poolGate = new();
     private readonly Stack<TunnelStream> _pool = new();
-    private readonly Lock _creditGate = new();
+    private readonly ShortLock _creditGate = new();
     private ReceiveWindow _receiveWindow;
     private readonly TaskCompletionSource _ended;
     private UplinkEnd? _end;
@@ -111,7 +112,7 @@ internal sealed class UplinkConnection
     {
         get
         {
-            lock (_creditGate)
+            using (_creditGate.EnterScope())
             {
                 return (_receiveWindow.Granted, _receiveWindow.Held, _receiveWindow.Returnable, _receiveWindow.Size);
             }
@@ -311,7 +312,7 @@ internal sealed class UplinkConnection
             return true;
         }
 
-        lock (_creditGate)
+        using (_creditGate.EnterScope())
         {
             return _receiveWindow.TryReceive(count);
         }
@@ -326,7 +327,7 @@ internal sealed class UplinkConnection
         }
 
         int increment;
-        lock (_creditGate)
+        using (_creditGate.EnterScope())
         {
             increment = _receiveWindow.Consume(count);
         }
@@ -440,7 +441,7 @@ internal sealed class UplinkConnection
     /// <summary>An uplink that is silent keeps few objects of its busier days.</summary>
     private void TrimPool()
     {
-        lock (_poolGate)
+        using (_poolGate.EnterScope())
         {
             if (_pool.Count <= MaxIdlePooledStreams)
             {
@@ -458,7 +459,7 @@ internal sealed class UplinkConnection
 
     private TunnelStream RentStream()
     {
-        lock (_poolGate)
+        using (_poolGate.EnterScope())
         {
             if (_pool.TryPop(out var pooled))
             {
@@ -471,7 +472,7 @@ internal sealed class UplinkConnection
 
     private void ReturnStream(TunnelStream stream)
     {
-        lock (_poolGate)
+        using (_poolGate.EnterScope())
         {
             if (_pool.Count < MaxPooledStreams)
             {

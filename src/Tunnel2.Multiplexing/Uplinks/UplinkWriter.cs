@@ -1,5 +1,6 @@
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.FlowControl;
@@ -33,7 +34,7 @@ internal sealed class UplinkWriter
     private readonly ReadyStreamChannel _ready;
     private readonly ControlQueue _control = new();
     private readonly BufferPool _buffers;
-    private readonly Lock _creditGate = new();
+    private readonly ShortLock _creditGate = new();
     private readonly List<TunnelStream> _parked = [];
     private readonly int _initialCredit;
     private SendCredit _credit;
@@ -59,7 +60,7 @@ internal sealed class UplinkWriter
     {
         get
         {
-            lock (_creditGate)
+            using (_creditGate.EnterScope())
             {
                 return _parked.Count;
             }
@@ -71,7 +72,7 @@ internal sealed class UplinkWriter
     {
         get
         {
-            lock (_creditGate)
+            using (_creditGate.EnterScope())
             {
                 return _initialCredit - _credit.Available;
             }
@@ -143,7 +144,7 @@ internal sealed class UplinkWriter
     /// <param name="park">A stream to call back (<see cref="TunnelStream.OnUplinkCredit"/>) when none was left, or null.</param>
     public int TakeUplinkCredit(int wanted, TunnelStream? park)
     {
-        lock (_creditGate)
+        using (_creditGate.EnterScope())
         {
             var granted = _credit.Take(wanted);
             if (granted == 0 && park is not null)
@@ -222,7 +223,7 @@ internal sealed class UplinkWriter
     private bool TryAddUplinkCredit(int count)
     {
         TunnelStream[] woken;
-        lock (_creditGate)
+        using (_creditGate.EnterScope())
         {
             if (!_credit.TryAdd(count))
             {

@@ -312,6 +312,9 @@ public class UplinkWriterTests
         Array.ForEach(streams, stream => stream.SendRequest("/", default, end: false, out _));
         var writing = streams.Select(stream => engine.Start(async () => await stream.WriteAsync(new byte[4_000_000], end: true))).ToArray();
         await engine.UntilAsync(() => peer.UplinkTransport.Outgoing.IsSendWaiting, "the transport is full");
+
+        // On a pool the three do not begin at once: whoever comes first would have the connection to itself until the others do.
+        await engine.UntilAsync(() => peer.Uplink.Writer.WaitingStreams == streams.Length, "all three wait for their turn");
         peer.Transport.Incoming.Resume();
         var order = new List<int>();
         while (order.Count < 400)

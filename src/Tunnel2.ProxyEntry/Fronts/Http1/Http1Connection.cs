@@ -25,6 +25,7 @@ internal sealed partial class Http1Connection
     private readonly RequestHeadReader _heads;
     private readonly Http1Exchange _exchange;
     private bool _hasServed;
+    private bool _cameLate;
 
     public Http1Connection(Http1Front front, VisitorTransport transport)
     {
@@ -65,11 +66,24 @@ internal sealed partial class Http1Connection
         var outcome = HeadReadOutcome.End;
         try
         {
+            // What usually waits, the next head and the answer, waits here: a method of its own would be allocated anew for each request.
             do
             {
-                outcome = await ReadHeadAsync().ConfigureAwait(false);
+                BeginHead();
+                outcome = HeadReadOutcome.NeedMore;
+                while (outcome == HeadReadOutcome.NeedMore && MayReadHead)
+                {
+                    outcome = OnHeadRead(await _input.ReadAsync().ConfigureAwait(false));
+                }
+
+                if (outcome != HeadReadOutcome.Request)
+                {
+                    break;
+                }
+
+                await _front.Forwarder.ForwardAsync(_exchange, _exchange.State).ConfigureAwait(false);
             }
-            while (outcome == HeadReadOutcome.Request && await ServeAsync().ConfigureAwait(false));
+            while (await FinishAsync().ConfigureAwait(false));
         }
         catch (Exception exception) when (exception is IOException or OperationCanceledException)
         {
@@ -101,66 +115,61 @@ internal sealed partial class Http1Connection
         return true;
     }
 
-    private async ValueTask<HeadReadOutcome> ReadHeadAsync()
+    /// <summary>Whether a head may still come: one that has begun to come is still served.</summary>
+    private bool MayReadHead => !IsStopping || !_hasServed || _clock.Phase == ConnectionPhase.Head;
+
+    private void BeginHead()
     {
         _heads.Begin();
+        _cameLate = false;
         if (_hasServed)
         {
             _clock.Begin(ConnectionPhase.Idle, _front.Sweep.Now);
         }
+    }
 
-        var cameLate = false;
-
-        // A request that has begun to come is still served.
-        while (!IsStopping || !_hasServed || _clock.Phase == ConnectionPhase.Head)
+    /// <summary>Looks at what has come of a head.</summary>
+    /// <returns><see cref="HeadReadOutcome.NeedMore"/> while it is not whole.</returns>
+    private HeadReadOutcome OnHeadRead(in ReadResult read)
+    {
+        var buffer = read.Buffer;
+        if (read.IsCanceled && _clock.Phase == ConnectionPhase.Expired)
         {
-            var read = await _input.ReadAsync().ConfigureAwait(false);
-            var buffer = read.Buffer;
-            if (read.IsCanceled && _clock.Phase == ConnectionPhase.Expired)
-            {
-                if (!IsStopping || buffer.IsEmpty || cameLate)
-                {
-                    return OnHeadExpired(read);
-                }
-
-                // It came in the moment in which the idle connection was to be closed.
-                cameLate = true;
-                _clock.Begin(ConnectionPhase.Head, _front.Sweep.Now);
-            }
-
-            if (!buffer.IsEmpty && _clock.Phase != ConnectionPhase.Head && !_clock.TryMoveOn(ConnectionPhase.Head, _front.Sweep.Now))
+            if (!IsStopping || buffer.IsEmpty || _cameLate)
             {
                 return OnHeadExpired(read);
             }
 
-            switch (_heads.Read(buffer, mayBeHttp2: !_hasServed))
-            {
-                case HeadReadOutcome.Request:
-                    if (!_clock.TryMoveOn(ConnectionPhase.Exchange, _front.Sweep.Now))
-                    {
-                        // The rest came in the same moment as the end of its time.
-                        _clock.Begin(ConnectionPhase.Exchange, _front.Sweep.Now);
-                    }
-
-                    BeginRequest(_heads.IsInvalid ? _heads.Parser.Error.ToProxyError() : null);
-                    return HeadReadOutcome.Request;
-                case HeadReadOutcome.Http2:
-                    return HeadReadOutcome.Http2;
-                default:
-                    if (read.IsCompleted)
-                    {
-                        return HeadReadOutcome.End;
-                    }
-
-                    break;
-            }
+            // It came in the moment in which the idle connection was to be closed.
+            _cameLate = true;
+            _clock.Begin(ConnectionPhase.Head, _front.Sweep.Now);
         }
 
-        return HeadReadOutcome.End;
+        if (!buffer.IsEmpty && _clock.Phase != ConnectionPhase.Head && !_clock.TryMoveOn(ConnectionPhase.Head, _front.Sweep.Now))
+        {
+            return OnHeadExpired(read);
+        }
+
+        switch (_heads.Read(buffer, mayBeHttp2: !_hasServed))
+        {
+            case HeadReadOutcome.Request:
+                if (!_clock.TryMoveOn(ConnectionPhase.Exchange, _front.Sweep.Now))
+                {
+                    // The rest came in the same moment as the end of its time.
+                    _clock.Begin(ConnectionPhase.Exchange, _front.Sweep.Now);
+                }
+
+                BeginRequest(_heads.IsInvalid ? _heads.Parser.Error.ToProxyError() : null);
+                return HeadReadOutcome.Request;
+            case HeadReadOutcome.Http2:
+                return HeadReadOutcome.Http2;
+            default:
+                return read.IsCompleted ? HeadReadOutcome.End : HeadReadOutcome.NeedMore;
+        }
     }
 
     /// <summary>Whoever has sent nothing is told nothing; whoever has begun is told that it took too long.</summary>
-    private HeadReadOutcome OnHeadExpired(ReadResult read)
+    private HeadReadOutcome OnHeadExpired(in ReadResult read)
     {
         if (read.Buffer.IsEmpty || IsStopping)
         {
@@ -192,11 +201,10 @@ internal sealed partial class Http1Connection
         }
     }
 
-    /// <summary>Has a request answered.</summary>
-    /// <returns>Whether another one may follow.</returns>
-    private async ValueTask<bool> ServeAsync()
+    /// <summary>Sends the rest of an answer and leaves the connection as its end asks for.</summary>
+    /// <returns>Whether another request may follow.</returns>
+    private async ValueTask<bool> FinishAsync()
     {
-        await _front.Forwarder.ForwardAsync(_exchange, _exchange.State).ConfigureAwait(false);
         _heads.Release();
         if (_exchange.IsUpgraded)
         {
