@@ -1,22 +1,26 @@
+using System.Text;
+
 namespace Tunnel2.Telemetry.Records;
 
 /// <summary>Method names and the numbers of <see cref="RequestMethod"/>. Stateless.</summary>
 internal static class RequestMethods
 {
+    /// <summary>The longest name of a method that has a number, in bytes.</summary>
+    internal const int MaxNameLength = 7;
+
     /// <summary>The number of a method (case-sensitive, RFC 9110 section 9.1).</summary>
-    internal static RequestMethod Parse(string method) => method switch
+    internal static RequestMethod Parse(ReadOnlySpan<byte> method)
     {
-        "GET" => RequestMethod.Get,
-        "HEAD" => RequestMethod.Head,
-        "POST" => RequestMethod.Post,
-        "PUT" => RequestMethod.Put,
-        "DELETE" => RequestMethod.Delete,
-        "CONNECT" => RequestMethod.Connect,
-        "OPTIONS" => RequestMethod.Options,
-        "TRACE" => RequestMethod.Trace,
-        "PATCH" => RequestMethod.Patch,
-        _ => RequestMethod.Other,
-    };
+        for (var number = RequestMethod.Get; number <= RequestMethod.Patch; number++)
+        {
+            if (Ascii.Equals(method, Name(number)))
+            {
+                return number;
+            }
+        }
+
+        return RequestMethod.Other;
+    }
 
     /// <summary>The method's name; <c>OTHER</c> where the record does not say which it was.</summary>
     internal static string Name(RequestMethod method) => method switch
