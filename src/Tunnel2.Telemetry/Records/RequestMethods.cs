@@ -1,5 +1,3 @@
-using System.Text;
-
 namespace Tunnel2.Telemetry.Records;
 
 /// <summary>Method names and the numbers of <see cref="RequestMethod"/>. Stateless.</summary>
@@ -9,18 +7,15 @@ internal static class RequestMethods
     internal const int MaxNameLength = 7;
 
     /// <summary>The number of a method (case-sensitive, RFC 9110 section 9.1).</summary>
-    internal static RequestMethod Parse(ReadOnlySpan<byte> method)
+    internal static RequestMethod Parse(ReadOnlySpan<byte> method) => method.Length switch
     {
-        for (var number = RequestMethod.Get; number <= RequestMethod.Patch; number++)
-        {
-            if (Ascii.Equals(method, Name(number)))
-            {
-                return number;
-            }
-        }
-
-        return RequestMethod.Other;
-    }
+        3 => method.SequenceEqual("GET"u8) ? RequestMethod.Get : method.SequenceEqual("PUT"u8) ? RequestMethod.Put : RequestMethod.Other,
+        4 => method.SequenceEqual("POST"u8) ? RequestMethod.Post : method.SequenceEqual("HEAD"u8) ? RequestMethod.Head : RequestMethod.Other,
+        5 => method.SequenceEqual("PATCH"u8) ? RequestMethod.Patch : method.SequenceEqual("TRACE"u8) ? RequestMethod.Trace : RequestMethod.Other,
+        6 => method.SequenceEqual("DELETE"u8) ? RequestMethod.Delete : RequestMethod.Other,
+        7 => method.SequenceEqual("OPTIONS"u8) ? RequestMethod.Options : method.SequenceEqual("CONNECT"u8) ? RequestMethod.Connect : RequestMethod.Other,
+        _ => RequestMethod.Other,
+    };
 
     /// <summary>The method's name; <c>OTHER</c> where the record does not say which it was.</summary>
     internal static string Name(RequestMethod method) => method switch

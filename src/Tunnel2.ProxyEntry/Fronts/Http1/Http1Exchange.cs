@@ -102,6 +102,20 @@ internal sealed partial class Http1Exchange : VisitorExchange
     public override CancellationToken VisitorLeft => _connection.VisitorLeft;
 
     /// <inheritdoc/>
+    public override int WriteRequestId(Span<char> destination)
+    {
+        var length = _connection.Id.Length + 1;
+        if (length > destination.Length || !_requests.TryFormat(destination[length..], out var digits, "X8", CultureInfo.InvariantCulture))
+        {
+            return 0;
+        }
+
+        _connection.Id.CopyTo(destination);
+        destination[length - 1] = ':';
+        return length + digits;
+    }
+
+    /// <inheritdoc/>
     public override int CopyMethod(Span<byte> destination) => Copy(Bytes(Parser.Method), destination);
 
     /// <inheritdoc/>
