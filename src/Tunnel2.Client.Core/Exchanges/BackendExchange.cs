@@ -22,26 +22,23 @@ namespace Tunnel2.Client.Core.Exchanges;
 internal sealed class BackendExchange
 {
     private const int HeadBuffer = 16 * 1024;
-    private const int MaxHeadBuffer = 128 * 1024;
-
-    /// <summary>More interim responses than this are a backend gone wrong.</summary>
-    private const int MaxInterim = 16;
+    private const int MaxHeadBuffer = 256 * 1024;
 
     private readonly ExchangeContext _context;
     private readonly Lock _gate = new();
-    private readonly ResponseChunks _chunks = new();
     private readonly ExchangeCounters _counters = new();
+    private readonly ResponsePump _responses;
     private readonly Action _finish;
     private ValueTaskAwaiter _running;
     private StreamId _id;
     private BackendConnection? _connection;
     private CancellationTokenSource? _connecting;
     private bool _aborted;
-    private ExchangeTiming _timing;
 
     public BackendExchange(ExchangeContext context)
     {
         _context = context;
+        _responses = new ResponsePump(context.Buffers, _counters);
         _finish = Finish;
     }
 
@@ -50,7 +47,6 @@ internal sealed class BackendExchange
     public void Start(TunnelStream stream)
     {
         _counters.Reset();
-        _chunks.Reset();
         _aborted = false;
         lock (_gate)
         {
@@ -139,7 +135,7 @@ internal sealed class BackendExchange
             return new BackendFailure(StreamResetReason.VisitorProtocol, StreamResetDetail.None);
         }
 
-        _timing = plan.WantsTiming ? new ExchangeTiming(_context.TimeProvider) : default;
+        _responses.Begin(plan.WantsTiming ? new ExchangeTiming(_context.TimeProvider) : default);
         stream.NotifyReset(static (exchange, id) => ((BackendExchange)exchange!).Abort(id), this);
         var retry = plan.IsReplayable;
         while (true)
@@ -176,7 +172,7 @@ internal sealed class BackendExchange
             return (AttemptOutcome.Failed, new BackendFailure(reason, StreamResetDetail.HeadTooLarge));
         }
 
-        _timing.MarkSent();
+        _responses.RequestIsSent();
         ValueTask<RequestPumpEnd>? requestPump = null;
         try
         {
@@ -198,7 +194,7 @@ internal sealed class BackendExchange
         var (outcome, failure, reusable) = (AttemptOutcome.Failed, new BackendFailure(StreamResetReason.Internal, StreamResetDetail.None), false);
         try
         {
-            (outcome, failure, reusable) = await RespondAsync(stream, plan, connection).ConfigureAwait(false);
+            (outcome, failure, reusable) = await _responses.RunAsync(stream, plan, connection).ConfigureAwait(false);
         }
         catch (Exception) when (requestPump is not null)
         {
@@ -224,210 +220,6 @@ internal sealed class BackendExchange
         }
 
         return (outcome, failure);
-    }
-
-    /// <summary>Reads the response and moves it into the stream.</summary>
-    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
-    private async ValueTask<(AttemptOutcome Outcome, BackendFailure Failure, bool Reusable)> RespondAsync(
-        TunnelStream stream, RequestPlan plan, BackendConnection connection)
-    {
-        var parser = connection.Parser;
-        var buffer = connection.Buffer!;
-        var filled = 0;
-        var consumed = 0;
-        var interim = 0;
-        parser.Reset(plan.Method);
-        var parsed = ParseStatus.NeedMore;
-        while (parsed != ParseStatus.Done)
-        {
-            int received;
-            try
-            {
-                if (filled == 0 && connection.Transport.WaitsFreely)
-                {
-                    // A thousand exchanges that wait for the backend need no buffer, and the few that go on use the same ones, warm in the cache.
-                    connection.ReturnBuffer();
-                    await connection.Transport.ReceiveAsync(Memory<byte>.Empty).ConfigureAwait(false);
-                    buffer = connection.RentBuffer(HeadBuffer);
-                }
-
-                received = await connection.Transport.ReceiveAsync(buffer.AsMemory(filled)).ConfigureAwait(false);
-            }
-            catch (IOException)
-            {
-                received = 0;
-            }
-
-            if (received == 0)
-            {
-                var outcome = filled == 0 && interim == 0 ? AttemptOutcome.NothingCame : AttemptOutcome.Failed;
-                return (outcome, BackendFailure.Protocol(StreamResetDetail.ClosedBeforeResponse), false);
-            }
-
-            filled += received;
-            while ((parsed = parser.Parse(buffer.AsSpan(0, filled), out consumed)) == ParseStatus.Done && parser.IsInterim)
-            {
-                if (++interim > MaxInterim || !ResponseHeadEncoder.TrySend(stream, parser, buffer, default, false, default, out _, out _))
-                {
-                    return Fail(StreamResetDetail.MalformedHead);
-                }
-
-                filled -= consumed;
-                buffer.AsSpan(consumed, filled).CopyTo(buffer);
-                parser.Reset(plan.Method);
-                if (filled == 0)
-                {
-                    parsed = ParseStatus.NeedMore;
-                    break;
-                }
-            }
-
-            if (parsed == ParseStatus.Invalid)
-            {
-                return Fail(parser.Error is Http1Error.HeadTooLarge or Http1Error.TooManyFields ? StreamResetDetail.HeadTooLarge : StreamResetDetail.MalformedHead);
-            }
-
-            if (parsed == ParseStatus.NeedMore && filled == buffer.Length)
-            {
-                if (buffer.Length >= MaxHeadBuffer)
-                {
-                    return Fail(StreamResetDetail.HeadTooLarge);
-                }
-
-                buffer = connection.GrowBuffer(filled, buffer.Length * 2);
-            }
-        }
-
-        _counters.StatusCode = parser.StatusCode;
-        _timing.MarkHead();
-        if (parser.StatusCode == 101)
-        {
-            return plan.Framing == RequestFraming.Raw ? await TunnelAsync(stream, connection, consumed, filled).ConfigureAwait(false) : Fail(StreamResetDetail.UnexpectedUpgrade);
-        }
-
-        var body = await RespondFinalAsync(stream, connection, consumed, filled).ConfigureAwait(false);
-        if (!body.IsComplete)
-        {
-            return (AttemptOutcome.Failed, body.Failure, false);
-        }
-
-        return (AttemptOutcome.Answered, BackendFailure.None, parser.KeepAlive && parser.BodyKind != BodyKind.UntilClose && body.Leftover == 0);
-
-        static (AttemptOutcome, BackendFailure, bool) Fail(StreamResetDetail detail) => (AttemptOutcome.Failed, BackendFailure.Protocol(detail), false);
-    }
-
-    /// <summary>Sends the final head, what came of the body with it, and then the rest of the body.</summary>
-    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
-    private async ValueTask<ResponseBodyEnd> RespondFinalAsync(TunnelStream stream, BackendConnection connection, int headLength, int filled)
-    {
-        var parser = connection.Parser;
-        var buffer = connection.Buffer!;
-        var bodyLength = filled - headLength;
-        var leftover = 0;
-        var end = false;
-        var chunked = ChunkedStatus.NeedMore;
-        switch (parser.BodyKind)
-        {
-            case BodyKind.None:
-                leftover = bodyLength;
-                bodyLength = 0;
-                end = true;
-                break;
-            case BodyKind.Length:
-                leftover = (int)Math.Max(0, bodyLength - parser.ContentLength!.Value);
-                bodyLength -= leftover;
-                end = bodyLength == parser.ContentLength;
-                break;
-            case BodyKind.Chunked:
-                chunked = _chunks.DecodeInPlace(buffer, headLength, filled, out bodyLength);
-                if (chunked == ChunkedStatus.Invalid)
-                {
-                    return ResponseBodyEnd.Failed(StreamResetDetail.MalformedBody);
-                }
-
-                leftover = filled - _chunks.Consumed;
-                end = chunked == ChunkedStatus.Done && !_chunks.HasTrailers;
-                break;
-            default:
-                break;
-        }
-
-        var body = buffer.AsMemory(headLength, bodyLength);
-        _counters.ResponseBytes += bodyLength;
-        if (!ResponseHeadEncoder.TrySend(stream, parser, buffer, body.Span, end, _timing, out var taken, out var sent))
-        {
-            return ResponseBodyEnd.Failed(StreamResetDetail.HeadTooLarge);
-        }
-
-        if (sent == StreamSendStatus.Sent && taken < bodyLength)
-        {
-            sent = await stream.WriteAsync(body[taken..], end).ConfigureAwait(false);
-        }
-
-        if (sent != StreamSendStatus.Sent)
-        {
-            return ResponseBodyEnd.NobodyLeft;
-        }
-
-        if (end)
-        {
-            return ResponseBodyEnd.Complete(leftover);
-        }
-
-        if (parser.BodyKind != BodyKind.Chunked)
-        {
-            var remaining = parser.BodyKind == BodyKind.Length ? parser.ContentLength!.Value - bodyLength : -1;
-            return await ResponseBodyPump.RunPlainAsync(stream, connection, remaining, _counters).ConfigureAwait(false);
-        }
-
-        if (chunked == ChunkedStatus.Done)
-        {
-            return ResponseHeadEncoder.TrySendTrailers(stream, _chunks.Trailers, _chunks.TrailerBytes(buffer), out _)
-                ? ResponseBodyEnd.Complete(leftover)
-                : ResponseBodyEnd.Failed(StreamResetDetail.MalformedBody);
-        }
-
-        buffer.AsSpan(_chunks.Consumed, leftover).CopyTo(buffer);
-        return await ResponseBodyPump.RunChunkedAsync(stream, connection, leftover, _chunks, _counters).ConfigureAwait(false);
-    }
-
-    /// <summary>The backend has switched protocols: raw bytes both ways until both sides have ended.</summary>
-    private async ValueTask<(AttemptOutcome Outcome, BackendFailure Failure, bool Reusable)> TunnelAsync(
-        TunnelStream stream, BackendConnection connection, int headLength, int filled)
-    {
-        var buffer = connection.Buffer!;
-        var first = buffer.AsMemory(headLength, filled - headLength);
-        if (!ResponseHeadEncoder.TrySend(stream, connection.Parser, buffer, first.Span, end: false, _timing, out var taken, out var sent))
-        {
-            return (AttemptOutcome.Failed, BackendFailure.Protocol(StreamResetDetail.HeadTooLarge), false);
-        }
-
-        var requestPump = RequestPump.RunAsync(stream, connection.Transport, RequestFraming.Raw, 0, _context.Buffers, _counters).Preserve();
-        if (taken < first.Length)
-        {
-            await stream.WriteAsync(first[taken..], end: false).ConfigureAwait(false);
-        }
-
-        _counters.ResponseBytes += first.Length;
-        connection.ReturnBuffer();
-        var end = new ResponseBodyEnd(new BackendFailure(StreamResetReason.Internal, StreamResetDetail.None), false, 0);
-        try
-        {
-            end = await RawResponsePump.RunAsync(stream, connection, _counters).ConfigureAwait(false);
-        }
-        catch (Exception)
-        {
-            // A fault of ours: the request's pump is made to end below, before anything is let go of.
-        }
-
-        if (!end.IsComplete)
-        {
-            connection.Transport.Abort();
-            stream.Reset(end.Failure.IsNone ? StreamResetReason.Cancel : end.Failure.Reason, end.Failure.Detail);
-        }
-
-        await requestPump.ConfigureAwait(false);
-        return (end.IsComplete ? AttemptOutcome.Answered : AttemptOutcome.Failed, end.Failure, false);
     }
 
     private async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> ConnectAsync(bool check, bool fresh)
@@ -509,7 +301,7 @@ internal sealed class BackendExchange
         sentBody = 0;
         var status = HeadWriteStatus.DestinationTooSmall;
         length = 0;
-        for (var size = HeadBuffer; size <= 2 * MaxHeadBuffer && status == HeadWriteStatus.DestinationTooSmall; size *= 2)
+        for (var size = HeadBuffer; size <= MaxHeadBuffer && status == HeadWriteStatus.DestinationTooSmall; size *= 2)
         {
             status = _context.RequestHeads.Write(block, plan.Framing, connection.RentBuffer(size), out length);
         }
@@ -542,17 +334,5 @@ internal sealed class BackendExchange
         }
 
         return new RequestSummary(Encoding.Latin1.GetString(block.Method), Encoding.Latin1.GetString(block.Target), 0, default, 0, 0);
-    }
-
-    private enum AttemptOutcome
-    {
-        /// <summary>The whole response is in the stream.</summary>
-        Answered,
-
-        /// <summary>Nothing of a response came.</summary>
-        NothingCame,
-
-        /// <summary>It failed in its course.</summary>
-        Failed,
     }
 }

@@ -12,6 +12,12 @@ namespace Tunnel2.ProxyEntry.AccessLog;
 /// </summary>
 internal struct AccessLogRecord
 {
+    /// <summary>Bytes of a method that are kept at the most.</summary>
+    public const int MaxMethodLength = 16;
+
+    /// <summary>Bytes of a path that are kept at the most.</summary>
+    public const int MaxPathLength = 384;
+
     /// <summary>When the request ended, UTC.</summary>
     public long EndedTicks;
 
@@ -85,6 +91,15 @@ internal struct AccessLogRecord
     /// <summary>The address as an object; for the writer's thread.</summary>
     public readonly IPAddress? GetAddress() => AddressLength == 0 ? null : new IPAddress(((ReadOnlySpan<byte>)Address)[..AddressLength]);
 
+    /// <summary>Copies bytes, as many as fit.</summary>
+    /// <returns>How many.</returns>
+    public static int Copy(ReadOnlySpan<byte> bytes, Span<byte> destination)
+    {
+        var length = Math.Min(bytes.Length, destination.Length);
+        bytes[..length].CopyTo(destination);
+        return length;
+    }
+
     /// <summary>Copies characters, which stand for bytes (Latin-1), as many as fit.</summary>
     /// <returns>How many.</returns>
     public static int Copy(ReadOnlySpan<char> text, Span<byte> destination)
@@ -112,7 +127,7 @@ internal struct AccessLogRecord
         private byte _first;
     }
 
-    [InlineArray(384)]
+    [InlineArray(MaxPathLength)]
     internal struct Bytes384
     {
         private byte _first;

@@ -50,8 +50,7 @@ internal sealed class RequestAccessLog : IDisposable
     /// <param name="exchange">The request.</param>
     /// <param name="request">What became of it.</param>
     /// <param name="outcome">How it ended.</param>
-    /// <param name="duration">From its head to its end.</param>
-    public void RequestEnded(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome, TimeSpan duration)
+    public void RequestEnded(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome)
     {
         if (_ring is not { } ring || (request.Error is null && !IsSampled()))
         {
@@ -60,10 +59,18 @@ internal sealed class RequestAccessLog : IDisposable
 
         // Everything that belongs to others is asked before a slot is claimed: from there to the end nothing can fail.
         var now = _timeProvider.GetUtcNow().UtcTicks;
-        var target = exchange.Target.AsSpan();
-        var query = target.IndexOf('?');
-        var path = query < 0 || _settings.IncludesQuery ? target : target[..query];
-        var method = exchange.Method;
+        Span<byte> method = stackalloc byte[AccessLogRecord.MaxMethodLength];
+        method = method[..exchange.CopyMethod(method)];
+
+        // One byte more than there is a place for, to know whether something was cut off.
+        Span<byte> path = stackalloc byte[AccessLogRecord.MaxPathLength + 1];
+        path = path[..exchange.CopyTarget(path)];
+        var query = path.IndexOf((byte)'?');
+        if (query >= 0 && !_settings.IncludesQuery)
+        {
+            path = path[..query];
+        }
+
         var session = request.Session;
         var name = session is null ? exchange.Authority : session.Name;
         var address = exchange.RemoteAddress;
@@ -80,8 +87,8 @@ internal sealed class RequestAccessLog : IDisposable
 
         ref var record = ref ring.At(position);
         record.EndedTicks = now;
-        record.DurationTicks = duration.Ticks;
-        record.FirstByteTicks = request.FirstByte?.Ticks ?? -1;
+        record.DurationTicks = request.Times.Total.Ticks;
+        record.FirstByteTicks = request.Times.FirstByte?.Ticks ?? -1;
         record.BytesIn = request.BytesReceived;
         record.BytesOut = request.BytesSent;
         record.Stream = stream;

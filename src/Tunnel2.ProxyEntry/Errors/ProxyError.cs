@@ -87,9 +87,6 @@ internal enum ProxyError
     /// <summary>ProxyEntry is shutting down.</summary>
     Draining,
 
-    /// <summary>The request has passed through this tunnel already.</summary>
-    LoopDetected,
-
     /// <summary>A fault of ProxyEntry.</summary>
     Internal,
 }

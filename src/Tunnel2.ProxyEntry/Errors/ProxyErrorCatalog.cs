@@ -64,8 +64,6 @@ internal static class ProxyErrorCatalog
             "This tunnel received more requests than its limit allows. Slow down and try again in a moment.", retryAfter: 1),
         Entry(ProxyError.Draining, 503, "draining", "destination_unavailable", "The server is shutting down",
             "This server takes no new requests because it is being stopped or updated. Try again in a moment.", retryAfter: 2),
-        Entry(ProxyError.LoopDetected, 502, "loop-detected", "proxy_loop_detected", "The tunnel leads back to itself",
-            "The request came through this tunnel before, so it would go round for ever. Point the agent at the service, not at the public address."),
         Entry(ProxyError.Internal, 500, "internal-error", "proxy_internal_error", "Something went wrong in the tunnel server",
             "This is a fault of the tunnel server, not of the request or the service. Its log says more."),
     ]);

@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
@@ -23,8 +22,6 @@ internal sealed class ForwardedRequest
     private ProxyError? _cutBy;
     private long _lastProgress;
     private int _phase;
-    private long _startedAt;
-    private long _headAt;
     private bool _bodyUnwanted;
     private bool _isCounted;
     private ExchangeExtras? _extras;
@@ -36,8 +33,11 @@ internal sealed class ForwardedRequest
     /// <summary>Neighbours in the watchdog's list; its lock guards them.</summary>
     public ForwardedRequest? Previous { get; set; }
 
-    /// <summary>What the live plane wants to know.</summary>
-    public RequestTrace Trace { get; } = new();
+    /// <summary>When what happened.</summary>
+    public RequestTimes Times { get; } = new();
+
+    /// <summary>What was reported of an upgraded connection; null for all other requests.</summary>
+    public UpgradeReports? Reports { get; set; }
 
     /// <summary>Where the request stands: what it waits for decides which limit holds.</summary>
     public ForwardPhase Phase
@@ -64,23 +64,11 @@ internal sealed class ForwardedRequest
     /// <summary>What ProxyEntry itself failed the request with, or null.</summary>
     public ProxyError? Error { get; set; }
 
-    /// <summary>The stream that carried the request; the default value when none did.</summary>
-    public StreamId StreamId
-    {
-        get
-        {
-            lock (_gate)
-            {
-                return _id;
-            }
-        }
-    }
+    /// <summary>The stream that carried the request; the default value when none did. For the request's own flow, and under the watchdog's list.</summary>
+    public StreamId StreamId => _id;
 
     /// <summary>The position of the stream's uplink among those of its session when the stream was opened; -1 when there was none.</summary>
     public int UplinkIndex { get; private set; } = -1;
-
-    /// <summary>From the request to the final head of its response, or null when none came.</summary>
-    public TimeSpan? FirstByte => _headAt == 0 ? null : Stopwatch.GetElapsedTime(_startedAt, _headAt);
 
     /// <summary>Where the visitor expects a 100: who says it, and when.</summary>
     public ContinueTurn? Continue { get; set; }
@@ -164,10 +152,14 @@ internal sealed class ForwardedRequest
     public RequestTimeline? Timeline { get; private set; }
 
     /// <summary>Somebody wants to know when what happens: from now on there is a <see cref="Timeline"/>.</summary>
-    public RequestTimeline UseTimeline() => Timeline = _timeline ??= new RequestTimeline();
+    public RequestTimeline UseTimeline() => Timeline = _timeline ??= new RequestTimeline(Times);
 
-    public void Begin()
+    /// <summary>A request begins.</summary>
+    /// <param name="clock">What its times are read from.</param>
+    public void Begin(TimeProvider clock)
     {
+        Times.Begin(clock);
+        Reports = null;
         Phase = ForwardPhase.Idle;
         BytesReceived = 0;
         BytesSent = 0;
@@ -176,8 +168,6 @@ internal sealed class ForwardedRequest
         Session = null;
         Error = null;
         UplinkIndex = -1;
-        _startedAt = Stopwatch.GetTimestamp();
-        _headAt = 0;
         IsBodyUnwanted = false;
         IsBodyTaken = false;
         HasContinued = false;
@@ -215,10 +205,12 @@ internal sealed class ForwardedRequest
     }
 
     /// <summary>The final head of the response has come.</summary>
-    public void HeadArrived(int status)
+    /// <param name="status">Its status.</param>
+    /// <param name="at">When: a timestamp of <see cref="Times"/>.</param>
+    public void HeadArrived(int status, long at)
     {
         Status = status;
-        _headAt = Stopwatch.GetTimestamp();
+        Times.MarkResponseHead(at);
     }
 
     /// <summary>Cancelled when the session is about to end in order; see <see cref="EntrySession.Leaving"/>.</summary>

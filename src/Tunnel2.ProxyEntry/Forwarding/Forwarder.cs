@@ -62,14 +62,12 @@ internal sealed class Forwarder : IForwarder
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
     public async ValueTask ForwardAsync(VisitorExchange exchange, ForwardedRequest request)
     {
-        var started = _timeProvider.GetTimestamp();
-        request.Begin();
+        request.Begin(_timeProvider);
         exchange.Extras = null;
-        request.Trace.Begin(_live.Time, started);
         RequestOutcome outcome;
         try
         {
-            _tracer?.Begin(exchange, request, started);
+            _tracer?.Begin(exchange, request);
             outcome = await RouteAsync(exchange, request).ConfigureAwait(false);
         }
         catch (Exception exception)
@@ -82,14 +80,13 @@ internal sealed class Forwarder : IForwarder
 
         _metrics.BytesReceived(request.BytesReceived);
         _metrics.BytesSent(request.BytesSent);
-        var ended = _timeProvider.GetTimestamp();
-        var elapsed = _timeProvider.GetElapsedTime(started, ended);
-        _metrics.RequestEnded(outcome, request.Status, elapsed);
-        _metrics.FirstByte(request.FirstByte);
-        _live.RequestEnded(exchange, request, outcome, ended);
+        request.Times.MarkEnded();
+        _metrics.RequestEnded(outcome, request.Status, request.Times.Total);
+        _metrics.FirstByte(request.Times.FirstByte);
+        _live.RequestEnded(exchange, request, outcome);
         if (_accessLog.IsOn)
         {
-            _accessLog.RequestEnded(exchange, request, outcome, elapsed);
+            _accessLog.RequestEnded(exchange, request, outcome);
         }
 
         if (request.Timeline is { } timeline)
@@ -99,6 +96,7 @@ internal sealed class Forwarder : IForwarder
 
         // An idle visitor's connection must not keep a session that has ended.
         request.Session = null;
+        request.Reports = null;
     }
 
     private ValueTask<RequestOutcome> RouteAsync(VisitorExchange exchange, ForwardedRequest request)
@@ -132,7 +130,11 @@ internal sealed class Forwarder : IForwarder
 
             var (_, session, stream) = opened;
             request.Attach(stream!, session!);
-            request.Trace.Attach(session!, stream!, new VisitorFacts(exchange.Method, exchange.Target));
+            if (exchange.IsUpgrade)
+            {
+                _live.UpgradeBegins(exchange, request);
+            }
+
             if (request.Timeline is { } timeline)
             {
                 _tracer!.OnStream(exchange, timeline, session!);
@@ -175,7 +177,7 @@ internal sealed class Forwarder : IForwarder
             return await FailAsync(exchange, request, ProxyError.RequestHeadTooLarge, session.Name).ConfigureAwait(false);
         }
 
-        request.Trace.MarkHeadSent();
+        request.Times.MarkHeadSent();
         request.Phase = exchange.HasBody && !exchange.IsUpgrade ? ForwardPhase.Upload : ForwardPhase.Head;
         using var left = exchange.VisitorLeft.UnsafeRegister(static state => ((ForwardedRequest)state!).CutByVisitor(), request);
         ValueTask? requestPump = null;
@@ -263,7 +265,6 @@ internal sealed class Forwarder : IForwarder
 
     private async ValueTask<RequestOutcome> FailAsync(VisitorExchange exchange, ForwardedRequest request, ProxyError error, string name)
     {
-        request.Trace.Error = error;
         var info = ProxyErrorCatalog.Get(error);
         if (exchange.VisitorLeft.IsCancellationRequested)
         {

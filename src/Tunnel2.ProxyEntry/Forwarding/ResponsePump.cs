@@ -225,15 +225,15 @@ internal sealed class ResponsePump
             return HeadOutcome.Malformed;
         }
 
-        request.Timeline?.OnResponseHead(head, exchange);
+        var arrived = request.Times.Now();
+        request.Timeline?.OnResponseHead(head, exchange, arrived);
         if (!DeclaredLength.TryRead(head, out var length) || !exchange.TryStartResponse(head))
         {
             return HeadOutcome.Malformed;
         }
 
         isWebSocket = upgraded && IsWebSocket(head);
-        request.HeadArrived(head.Status);
-        request.Trace.MarkResponseHead();
+        request.HeadArrived(head.Status, arrived);
         request.ResponseLeft = exchange.ResponseMayHaveBody ? length : DeclaredLength.None;
         return HeadOutcome.Final;
     }

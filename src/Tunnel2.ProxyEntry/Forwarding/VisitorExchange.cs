@@ -1,5 +1,6 @@
 using System.IO.Pipelines;
 using System.Net;
+using System.Text;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Sessions;
@@ -57,6 +58,17 @@ internal abstract class VisitorExchange
         id.AsSpan(0, length).CopyTo(destination);
         return length;
     }
+
+    /// <summary>
+    /// Copies <see cref="Method"/> as bytes, as much of it as fits. For every request when it is recorded: a front overrides it where it can
+    /// do that without making the string.
+    /// </summary>
+    /// <returns>How many bytes were copied.</returns>
+    public virtual int CopyMethod(Span<byte> destination) => Copy(Method, destination);
+
+    /// <summary>The same as <see cref="CopyMethod"/>, of <see cref="Target"/>.</summary>
+    /// <returns>How many bytes were copied.</returns>
+    public virtual int CopyTarget(Span<byte> destination) => Copy(Target, destination);
 
     /// <summary>Whether a visitor whose body turned out to be broken can be told so, because its connection has not ended.</summary>
     public virtual bool CanAnswerBrokenBody => true;
@@ -150,4 +162,6 @@ internal abstract class VisitorExchange
 
     /// <summary>Cuts the exchange off, so that the visitor cannot take what it has for a whole response.</summary>
     public abstract void Abort();
+
+    private static int Copy(string text, Span<byte> destination) => Encoding.Latin1.GetBytes(text.AsSpan(0, Math.Min(text.Length, destination.Length)), destination);
 }

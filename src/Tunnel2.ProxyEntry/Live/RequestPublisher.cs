@@ -17,6 +17,7 @@ internal sealed class RequestPublisher
     private static readonly ushort[] _errorNumbers = [.. ProxyErrorCatalog.All.Select(info => RequestErrorCodes.Number(info.Code))];
 
     private readonly EventRingProducer? _producer;
+    private readonly TimeProvider _clock;
     private readonly int _maxPayload;
     private readonly double _microsecondsPerTick;
     private ClockAnchor _anchor;
@@ -25,18 +26,18 @@ internal sealed class RequestPublisher
     /// <param name="timeProvider">The forwarder's clock.</param>
     public RequestPublisher(SharedEventRing? ring, TimeProvider timeProvider)
     {
-        Time = ring is null ? null : timeProvider;
+        _clock = timeProvider;
         _producer = ring?.CreateProducer();
         _maxPayload = Math.Min(ring?.MaxPayload ?? 0, 512);
         _microsecondsPerTick = 1e6 / timeProvider.TimestampFrequency;
         _anchor = ClockAnchor.Now(timeProvider);
     }
 
-    /// <summary>The name under which requests are recorded that reached no session; no session can have it.</summary>
+    /// <summary>The name under which requests are recorded for which no session was found; no session can have it.</summary>
     public const string NoSession = "-";
 
-    /// <summary>The clock for <see cref="RequestTrace.Begin"/>; null while nobody wants records, which saves reading it.</summary>
-    public TimeProvider? Time { get; }
+    /// <summary>Bytes of a target that are recorded at the most.</summary>
+    public const int MaxTargetLength = 256;
 
     /// <summary>Records that found no place in the ring.</summary>
     public long Dropped => _producer?.Dropped ?? 0;
@@ -44,55 +45,65 @@ internal sealed class RequestPublisher
     /// <summary>Sets timestamps and the time of day in step again; about once a second, from anywhere.</summary>
     public void Synchronise()
     {
-        if (Time is { } time)
+        if (_producer is not null)
         {
-            Volatile.Write(ref _anchor, ClockAnchor.Now(time));
+            Volatile.Write(ref _anchor, ClockAnchor.Now(_clock));
+        }
+    }
+
+    /// <summary>The method of a request as records have it.</summary>
+    public static RequestMethod MethodOf(VisitorExchange exchange)
+    {
+        Span<byte> method = stackalloc byte[RequestMethods.MaxNameLength + 1];
+        return RequestMethods.Parse(method[..exchange.CopyMethod(method)]);
+    }
+
+    /// <summary>A request that may be upgraded has its stream: from now on it may be reported.</summary>
+    public void UpgradeBegins(VisitorExchange exchange, ForwardedRequest request)
+    {
+        if (_producer is not null)
+        {
+            request.Reports = new UpgradeReports(exchange);
         }
     }
 
     /// <summary>A request has ended, one way or another.</summary>
-    public void RequestEnded(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome, long ended)
+    public void RequestEnded(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome)
     {
         if (_producer is null)
         {
             return;
         }
 
-        var trace = request.Trace;
         var error = outcome == RequestOutcome.VisitorAborted ? RequestErrorCodes.VisitorLeft
-            : trace.Error is { } failed ? _errorNumbers[(int)failed]
+            : request.Error is { } failed ? _errorNumbers[(int)failed]
             : RequestErrorCodes.None;
-        Publish(
-            trace, new VisitorFacts(exchange.Method, exchange.Target), request, error,
-            outcome == RequestOutcome.Upgraded ? RequestFlags.Upgraded : RequestFlags.None,
-            trace.ReportedAt == 0 ? trace.Started : trace.ReportedAt, ended);
-        trace.Forget();
+        Span<byte> target = stackalloc byte[MaxTargetLength];
+        target = target[..exchange.CopyTarget(target)];
+        Publish(request, MethodOf(exchange), target, error, outcome == RequestOutcome.Upgraded ? RequestFlags.Upgraded : RequestFlags.None, request.Times.Ended);
     }
 
     /// <summary>An upgraded connection goes on. With the watchdog's list held, so that the request cannot end meanwhile.</summary>
     public void UpgradedGoesOn(ForwardedRequest request)
     {
-        if (_producer is null || request.Trace is not { Session: not null } trace)
+        if (request.Reports is not { } reports)
         {
             return;
         }
 
-        var now = Time!.GetTimestamp();
-        Publish(
-            trace, new VisitorFacts(trace.Method, trace.Target), request, RequestErrorCodes.None, RequestFlags.Upgraded | RequestFlags.Interim,
-            trace.ReportedAt == 0 ? trace.Started : trace.ReportedAt, now);
+        var now = _clock.GetTimestamp();
+        Publish(request, reports.Method, reports.Target, RequestErrorCodes.None, RequestFlags.Upgraded | RequestFlags.Interim, now);
     }
 
-    private void Publish(
-        RequestTrace trace, VisitorFacts visitor, ForwardedRequest request, ushort error, RequestFlags flags, long from, long until)
+    private void Publish(ForwardedRequest request, RequestMethod method, ReadOnlySpan<byte> target, ushort error, RequestFlags flags, long until)
     {
         Span<byte> name = stackalloc byte[RequestRecordCodec.MaxSessionNameLength];
-        Span<byte> target = stackalloc byte[256];
         Span<byte> payload = stackalloc byte[512];
-        var sessionName = trace.Session?.Name ?? NoSession;
+        var sessionName = request.Session?.Name ?? NoSession;
         var nameLength = Encoding.Latin1.GetBytes(sessionName.AsSpan(0, Math.Min(sessionName.Length, name.Length)), name);
-        var targetLength = Encoding.Latin1.GetBytes(visitor.Target.AsSpan(0, Math.Min(visitor.Target.Length, target.Length)), target);
 
+        var (times, reports) = (request.Times, request.Reports);
+        var from = reports is { ReportedAt: not 0 } ? reports.ReportedAt : times.Started;
         var total = Microseconds(from, until);
         var anchor = Volatile.Read(ref _anchor);
         var ended = anchor.UnixMicroseconds + (long)((until - anchor.Timestamp) * _microsecondsPerTick);
@@ -100,20 +111,20 @@ internal sealed class RequestPublisher
         var record = new RequestRecord
         {
             SessionName = name[..nameLength],
-            Target = target[..targetLength],
+            Target = target,
             StartedUnixMicroseconds = ended - total,
-            QueueMicroseconds = trace.HeadSent == 0 ? 0 : Microseconds(trace.Started, trace.HeadSent),
-            FirstByteMicroseconds = trace.ResponseHead == 0 ? 0 : Microseconds(trace.Started, trace.ResponseHead),
-            BodyMicroseconds = trace.ResponseHead == 0 ? 0 : Microseconds(trace.ResponseHead, until),
+            QueueMicroseconds = times.HeadSent == 0 ? 0 : Microseconds(times.Started, times.HeadSent),
+            FirstByteMicroseconds = times.ResponseHead == 0 ? 0 : Microseconds(times.Started, times.ResponseHead),
+            BodyMicroseconds = times.ResponseHead == 0 ? 0 : Microseconds(times.ResponseHead, until),
             TotalMicroseconds = total,
-            BytesIn = (ulong)Math.Max(0, bytesIn - trace.ReportedIn),
-            BytesOut = (ulong)Math.Max(0, bytesOut - trace.ReportedOut),
-            SessionId = trace.Session is { } session ? BinaryPrimitives.ReadUInt64LittleEndian(session.SessionId.Span) : 0,
-            StreamId = trace.StreamId,
-            UplinkId = trace.UplinkId,
+            BytesIn = (ulong)Math.Max(0, bytesIn - (reports?.ReportedIn ?? 0)),
+            BytesOut = (ulong)Math.Max(0, bytesOut - (reports?.ReportedOut ?? 0)),
+            SessionId = request.Session is { } session ? BinaryPrimitives.ReadUInt64LittleEndian(session.SessionId.Span) : 0,
+            StreamId = request.StreamId.Value,
+            UplinkId = (ushort)Math.Max(0, request.UplinkIndex),
             Status = (ushort)request.Status,
             ErrorCode = error,
-            Method = RequestMethods.Parse(visitor.Method),
+            Method = method,
             Flags = flags,
         };
         var length = RequestRecordCodec.Encode(payload[.._maxPayload], record);
@@ -124,9 +135,7 @@ internal sealed class RequestPublisher
 
         if ((flags & RequestFlags.Interim) != 0)
         {
-            trace.ReportedAt = until;
-            trace.ReportedIn = bytesIn;
-            trace.ReportedOut = bytesOut;
+            reports!.Reported(until, bytesIn, bytesOut);
         }
     }
 

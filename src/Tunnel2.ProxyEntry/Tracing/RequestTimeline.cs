@@ -6,16 +6,16 @@ using Tunnel2.ProxyEntry.Forwarding;
 namespace Tunnel2.ProxyEntry.Tracing;
 
 /// <summary>
-/// When what happened to a request whose legs somebody wants to know, and its spans where it is traced. Used by one request at a time and again
-/// by the next.
+/// The legs of a request that somebody wants to know, and its spans where it is traced. Used by one request at a time and again by the next.
 /// </summary>
 internal sealed class RequestTimeline
 {
-    private TimeProvider _time = TimeProvider.System;
+    private readonly RequestTimes _times;
     private bool _tellsVisitor;
     private bool _hasTold;
-    private long _started;
-    private long _opened;
+
+    /// <param name="times">The request's times.</param>
+    public RequestTimeline(RequestTimes times) => _times = times;
 
     /// <summary>The span of the whole request, or null when it is not traced.</summary>
     public Activity? Edge { get; set; }
@@ -26,37 +26,29 @@ internal sealed class RequestTimeline
     /// <summary>What the agent measured, or null.</summary>
     public AgentTiming? Timing { get; private set; }
 
-    /// <summary>From the request until a stream was there for it: what looking for its agent, and waiting for it, took.</summary>
-    public TimeSpan Wait => _opened == 0 ? TimeSpan.Zero : _time.GetElapsedTime(_started, _opened);
-
     /// <summary>From the request's head on the stream to the response's head, without what the agent measured; zero before.</summary>
     public TimeSpan Tunnel { get; private set; }
 
     /// <summary>A request begins.</summary>
-    /// <param name="time">The clock.</param>
-    /// <param name="started">Its timestamp.</param>
     /// <param name="tellsVisitor">Whether the response is to have <c>Server-Timing</c>.</param>
-    public void Begin(TimeProvider time, long started, bool tellsVisitor)
+    public void Begin(bool tellsVisitor)
     {
-        _time = time;
-        _started = started;
         _tellsVisitor = tellsVisitor;
         _hasTold = false;
-        _opened = 0;
         Tunnel = default;
         Timing = null;
         Edge = null;
         Agent = null;
     }
 
-    /// <summary>The request has a stream; its head is sent next.</summary>
-    public void Opened() => _opened = _time.GetTimestamp();
-
     /// <summary>The response's final head came, and has not been passed on yet.</summary>
-    public void OnResponseHead(scoped in HeaderBlock head, VisitorExchange exchange)
+    /// <param name="head">The head.</param>
+    /// <param name="exchange">The request.</param>
+    /// <param name="at">When: a timestamp of the request's times.</param>
+    public void OnResponseHead(scoped in HeaderBlock head, VisitorExchange exchange, long at)
     {
         Timing = AgentTiming.Read(head);
-        var all = _time.GetElapsedTime(_opened);
+        var all = _times.SinceHeadSent(at);
         Tunnel = Timing is { } agent && agent.Total < all ? all - agent.Total : all;
         TellVisitor(exchange);
     }
@@ -72,7 +64,7 @@ internal sealed class RequestTimeline
         _hasTold = true;
         Span<char> text = stackalloc char[160];
         var length = 0;
-        Append(text, ref length, "edge;dur=", _opened == 0 ? _time.GetElapsedTime(_started) : Wait);
+        Append(text, ref length, "edge;dur=", _times.Wait);
         if (Tunnel > TimeSpan.Zero)
         {
             Append(text, ref length, ", tunnel;dur=", Tunnel);

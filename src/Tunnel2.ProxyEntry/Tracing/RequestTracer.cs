@@ -20,14 +20,12 @@ internal sealed class RequestTracer : IDisposable
     private readonly double _ratio;
     private readonly ServerTimingMode _serverTiming;
     private readonly TrustedProxySet _trusted;
-    private readonly TimeProvider _time;
 
-    public RequestTracer(ProxyEntrySettings settings, TimeProvider time)
+    public RequestTracer(ProxyEntrySettings settings)
     {
         _ratio = settings.Telemetry.SampleRatio;
         _serverTiming = settings.Telemetry.ServerTiming;
         _trusted = settings.TrustedProxies;
-        _time = time;
         _source = _ratio > 0 ? new ActivitySource(SourceName) : null;
     }
 
@@ -37,8 +35,7 @@ internal sealed class RequestTracer : IDisposable
     /// <summary>A request begins.</summary>
     /// <param name="exchange">The request.</param>
     /// <param name="request">What is kept of it.</param>
-    /// <param name="started">The clock's timestamp.</param>
-    public void Begin(VisitorExchange exchange, ForwardedRequest request, long started)
+    public void Begin(VisitorExchange exchange, ForwardedRequest request)
     {
         var tellsVisitor = _serverTiming == ServerTimingMode.Always
             || (_serverTiming == ServerTimingMode.OnRequest && exchange.CopyField("Tunnel2-Timing"u8, stackalloc byte[64]) >= 0);
@@ -52,7 +49,7 @@ internal sealed class RequestTracer : IDisposable
         var extras = request.UseExtras(exchange);
         extras.AsksForTiming = true;
         var timeline = request.UseTimeline();
-        timeline.Begin(_time, started, tellsVisitor);
+        timeline.Begin(tellsVisitor);
         if (isTraced)
         {
             timeline.Edge = Start(MethodOf(exchange), ActivityKind.Server, parent);
@@ -63,7 +60,6 @@ internal sealed class RequestTracer : IDisposable
     /// <summary>A request has a stream, on which its head is written next.</summary>
     public void OnStream(VisitorExchange exchange, RequestTimeline timeline, EntrySession session)
     {
-        timeline.Opened();
         if (timeline.Edge is not { } edge || exchange.Extras is not { } extras)
         {
             return;

@@ -52,7 +52,7 @@ internal static class RequestErrorCodes
         [60] = "stream-limit",
         [61] = "rate-limit",
         [62] = "draining",
-        [63] = "loop-detected",
+        // 63 was given to loop-detected, which nothing ever reported.
         [64] = "internal-error",
     };
 

@@ -3,18 +3,17 @@ namespace Tunnel2.Telemetry.Records;
 /// <summary>Method names and the numbers of <see cref="RequestMethod"/>. Stateless.</summary>
 internal static class RequestMethods
 {
+    /// <summary>The longest name of a method that has a number, in bytes.</summary>
+    internal const int MaxNameLength = 7;
+
     /// <summary>The number of a method (case-sensitive, RFC 9110 section 9.1).</summary>
-    internal static RequestMethod Parse(string method) => method switch
+    internal static RequestMethod Parse(ReadOnlySpan<byte> method) => method.Length switch
     {
-        "GET" => RequestMethod.Get,
-        "HEAD" => RequestMethod.Head,
-        "POST" => RequestMethod.Post,
-        "PUT" => RequestMethod.Put,
-        "DELETE" => RequestMethod.Delete,
-        "CONNECT" => RequestMethod.Connect,
-        "OPTIONS" => RequestMethod.Options,
-        "TRACE" => RequestMethod.Trace,
-        "PATCH" => RequestMethod.Patch,
+        3 => method.SequenceEqual("GET"u8) ? RequestMethod.Get : method.SequenceEqual("PUT"u8) ? RequestMethod.Put : RequestMethod.Other,
+        4 => method.SequenceEqual("POST"u8) ? RequestMethod.Post : method.SequenceEqual("HEAD"u8) ? RequestMethod.Head : RequestMethod.Other,
+        5 => method.SequenceEqual("PATCH"u8) ? RequestMethod.Patch : method.SequenceEqual("TRACE"u8) ? RequestMethod.Trace : RequestMethod.Other,
+        6 => method.SequenceEqual("DELETE"u8) ? RequestMethod.Delete : RequestMethod.Other,
+        7 => method.SequenceEqual("OPTIONS"u8) ? RequestMethod.Options : method.SequenceEqual("CONNECT"u8) ? RequestMethod.Connect : RequestMethod.Other,
         _ => RequestMethod.Other,
     };
 

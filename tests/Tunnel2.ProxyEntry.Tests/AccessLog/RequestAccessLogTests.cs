@@ -28,7 +28,7 @@ public sealed class RequestAccessLogTests : IDisposable
     {
         _collector = new PrometheusCollector(_factory, TimeProvider.System);
         _metrics = new ProxyEntryMetrics(_factory);
-        _request.Begin();
+        _request.Begin(_time);
         _request.Status = 200;
     }
 
@@ -129,7 +129,7 @@ public sealed class RequestAccessLogTests : IDisposable
             _request.Error = ProxyError.BackendRefused;
             for (var i = 0; i < 50; i++)
             {
-                log.RequestEnded(_exchange, _request, RequestOutcome.Error, TimeSpan.FromMilliseconds(1));
+                log.RequestEnded(_exchange, _request, RequestOutcome.Error);
             }
         }
 
@@ -177,7 +177,7 @@ public sealed class RequestAccessLogTests : IDisposable
 
     private RequestAccessLog Create(AccessLogSettings settings, int capacity = 16) => new(settings, _ => _sink, capacity, _metrics, _time, _logger);
 
-    private void End(RequestAccessLog log) => log.RequestEnded(_exchange, _request, RequestOutcome.Completed, TimeSpan.FromMilliseconds(1));
+    private void End(RequestAccessLog log) => log.RequestEnded(_exchange, _request, RequestOutcome.Completed);
 
     private sealed class WarningCounter : ILogger
     {

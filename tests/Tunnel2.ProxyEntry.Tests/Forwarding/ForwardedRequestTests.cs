@@ -22,7 +22,7 @@ public sealed class ForwardedRequestTests
     public void A_request_without_a_stream_cannot_be_cut()
     {
         var request = new ForwardedRequest();
-        request.Begin();
+        request.Begin(TimeProvider.System);
         request.Cut(request.Use, ProxyError.BackendTimeout, StreamResetReason.BackendTimeout);
         Assert.Null(request.CutBy);
     }
@@ -31,7 +31,7 @@ public sealed class ForwardedRequestTests
     public void The_next_request_knows_nothing_of_the_one_before()
     {
         var request = new ForwardedRequest { Phase = ForwardPhase.Body, BytesReceived = 1, BytesSent = 2, ResponseLeft = 3, Status = 200, Continue = new ContinueTurn() };
-        request.Begin();
+        request.Begin(TimeProvider.System);
         Assert.Equal(
             (ForwardPhase.Idle, 0L, 0L, DeclaredLength.None, 0, null),
             (request.Phase, request.BytesReceived, request.BytesSent, request.ResponseLeft, request.Status, request.Continue));

@@ -30,11 +30,12 @@ public sealed class RequestPublisherTests : IDisposable
     {
         for (var i = 0; i < Batch; i++)
         {
-            var trace = request.Trace;
-            trace.Begin(publisher.Time, TimeProvider.System.GetTimestamp());
-            trace.MarkHeadSent();
-            trace.MarkResponseHead();
-            publisher.RequestEnded(exchange, request, RequestOutcome.Completed, TimeProvider.System.GetTimestamp());
+            var times = request.Times;
+            times.Begin(TimeProvider.System);
+            times.MarkHeadSent();
+            times.MarkResponseHead(times.Now());
+            times.MarkEnded();
+            publisher.RequestEnded(exchange, request, RequestOutcome.Completed);
         }
     }
 
@@ -75,28 +76,61 @@ public sealed class RequestPublisherTests : IDisposable
     }
 
     [Fact]
-    public void Switched_off_nothing_is_published_and_no_clock_is_read()
+    public void Switched_off_nothing_is_published_and_nothing_is_kept_for_reports()
     {
         var publisher = new RequestPublisher(null, TimeProvider.System);
-        Assert.Null(publisher.Time);
-        var request = new ForwardedRequest();
-        request.Trace.Begin(publisher.Time, 5);
-        request.Trace.MarkHeadSent();
-        Assert.Equal(0, request.Trace.HeadSent);
-        publisher.RequestEnded(new SampleExchange(), request, RequestOutcome.Completed, 10);
+        var (exchange, request) = (new SampleExchange(), new ForwardedRequest());
+        publisher.UpgradeBegins(exchange, request);
+        Assert.Null(request.Reports);
+        publisher.RequestEnded(exchange, request, RequestOutcome.Completed);
         Assert.Equal(0, publisher.Dropped);
+    }
+
+    [Fact]
+    public void An_upgraded_connection_is_told_in_parts_that_add_up()
+    {
+        using var ring = CreateRing();
+        var time = new TestUtilities.ManualTimeProvider();
+        var publisher = new RequestPublisher(ring, time);
+        using var reader = ring.CreateReader(new EventRingReaderOptions());
+        var (exchange, request) = (new SampleExchange(), new ForwardedRequest());
+        request.Begin(time);
+        publisher.UpgradeBegins(exchange, request);
+
+        time.Advance(TimeSpan.FromMilliseconds(1));
+        (request.BytesReceived, request.BytesSent) = (5, 70);
+        publisher.UpgradedGoesOn(request);
+        time.Advance(TimeSpan.FromMilliseconds(2));
+        (request.BytesReceived, request.BytesSent) = (6, 100);
+        request.Times.MarkEnded();
+        publisher.RequestEnded(exchange, request, RequestOutcome.Upgraded);
+
+        Assert.Equal((1000u, 5ul, 70ul, RequestFlags.Upgraded | RequestFlags.Interim), Next());
+        Assert.Equal((2000u, 1ul, 30ul, RequestFlags.Upgraded), Next());
+
+        (uint, ulong, ulong, RequestFlags) Next()
+        {
+            var buffer = new byte[ring.MaxPayload];
+            Assert.Equal(RingReadStatus.Record, reader.TryRead(buffer, out var entry, out _));
+            Assert.Equal(RecordDecodeStatus.Ok, RequestRecordCodec.Decode(buffer.AsSpan(0, entry.Length), out var record));
+            Assert.Equal("/path?token=secret"u8, record.Target);
+            Assert.Equal(RequestMethod.Get, record.Method);
+            return (record.TotalMicroseconds, record.BytesIn, record.BytesOut, record.Flags);
+        }
     }
 
     [Fact]
     public void A_request_is_told_with_its_times_bytes_and_error()
     {
         using var ring = CreateRing();
-        var publisher = new RequestPublisher(ring, TimeProvider.System);
+        var time = new TestUtilities.ManualTimeProvider();
+        var publisher = new RequestPublisher(ring, time);
         using var reader = ring.CreateReader(new EventRingReaderOptions());
         var request = new ForwardedRequest { Status = 502, BytesReceived = 7, BytesSent = 9 };
-        var started = TimeProvider.System.GetTimestamp();
-        request.Trace.Begin(publisher.Time, started);
-        publisher.RequestEnded(new SampleExchange(), request, RequestOutcome.VisitorAborted, started + (TimeProvider.System.TimestampFrequency / 4));
+        request.Times.Begin(time);
+        time.Advance(TimeSpan.FromMilliseconds(250));
+        request.Times.MarkEnded();
+        publisher.RequestEnded(new SampleExchange(), request, RequestOutcome.VisitorAborted);
         var buffer = new byte[ring.MaxPayload];
         Assert.Equal(RingReadStatus.Record, reader.TryRead(buffer, out var entry, out _));
         Assert.Equal(RecordDecodeStatus.Ok, RequestRecordCodec.Decode(buffer.AsSpan(0, entry.Length), out var record));

@@ -20,7 +20,7 @@ public sealed class RequestTracerTests
     [Fact]
     public void When_all_is_off_there_is_nothing_to_call()
     {
-        using var tracer = new RequestTracer(SettingsFixture.LoadValid(), TimeProvider.System);
+        using var tracer = new RequestTracer(SettingsFixture.LoadValid());
         Assert.False(tracer.IsOn);
     }
 
@@ -28,15 +28,16 @@ public sealed class RequestTracerTests
     public void The_agents_part_is_taken_out_of_the_tunnels()
     {
         var time = new TestUtilities.ManualTimeProvider();
-        using var tracer = new RequestTracer(SettingsFixture.LoadValid("ServerTiming=always"), time);
+        using var tracer = new RequestTracer(SettingsFixture.LoadValid("ServerTiming=always"));
         var (exchange, request) = (new SampleExchange(), new ForwardedRequest());
-        request.Begin();
-        tracer.Begin(exchange, request, time.GetTimestamp());
+        request.Begin(time);
+        tracer.Begin(exchange, request);
         time.Advance(TimeSpan.FromMilliseconds(3));
         tracer.OnStream(exchange, request.Timeline!, Sample.Session("web"));
+        request.Times.MarkHeadSent();
         time.Advance(TimeSpan.FromMilliseconds(5));
         Assert.Equal(Protocol.Errors.ProtocolError.None, HeaderBlock.TryRead(_head, out var head));
-        request.Timeline!.OnResponseHead(head, exchange);
+        request.Timeline!.OnResponseHead(head, exchange, time.GetTimestamp());
         Assert.Equal(
             "Server-Timing: edge;dur=3.000, tunnel;dur=3.000, agent;dur=0.250, backend;dur=1.750\r\n", Encoding.ASCII.GetString(exchange.Extras!.ResponseLines));
     }
@@ -65,7 +66,7 @@ public sealed class RequestTracerTests
         var settings = SettingsFixture.LoadValid(
             "Otlp:Endpoint=http://127.0.0.1:9", "Otlp:Interval=1h", "ServerTiming=" + serverTiming, "Tracing:SampleRatio=" + ratio.ToString("0.######", CultureInfo.InvariantCulture));
         using var factory = new TestMeterFactory();
-        using var tracer = new RequestTracer(settings, TimeProvider.System);
+        using var tracer = new RequestTracer(settings);
         await using var export = OtlpExport.Start(settings, new ProxyEntryMetrics(factory));
         var (exchange, request, session) = (new SampleExchange { Field = ("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01") }, new ForwardedRequest(), Sample.Session("web"));
         Activity? left = null;
@@ -83,15 +84,17 @@ public sealed class RequestTracerTests
 
     private static void Trace(RequestTracer tracer, SampleExchange exchange, ForwardedRequest request, ProxyEntry.Sessions.EntrySession session)
     {
-        request.Begin();
+        request.Begin(TimeProvider.System);
         exchange.Extras = null;
-        tracer.Begin(exchange, request, Stopwatch.GetTimestamp());
+        tracer.Begin(exchange, request);
         if (request.Timeline is { } timeline)
         {
             tracer.OnStream(exchange, timeline, session);
+            request.Times.MarkHeadSent();
             _ = HeaderBlock.TryRead(_head, out var head);
-            timeline.OnResponseHead(head, exchange);
-            request.HeadArrived(200);
+            var arrived = request.Times.Now();
+            timeline.OnResponseHead(head, exchange, arrived);
+            request.HeadArrived(200, arrived);
             tracer.End(exchange, request, timeline, RequestOutcome.Completed);
         }
     }

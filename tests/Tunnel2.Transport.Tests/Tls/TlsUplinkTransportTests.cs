@@ -1,8 +1,7 @@
-using System.Net;
 using System.Net.Security;
-using System.Net.Sockets;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
+using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Transport.Engine;
 using Tunnel2.Transport.Sockets;
 using Tunnel2.Transport.Tests.Sockets;
@@ -10,9 +9,8 @@ using Tunnel2.Transport.Tls;
 
 namespace Tunnel2.Transport.Tests.Tls;
 
-public class TlsUplinkTransportTests
+public sealed class TlsUplinkTransportTests : UplinkTransportContract
 {
-    private static readonly TimeSpan _limit = TimeSpan.FromSeconds(20);
     private static readonly X509Certificate2 _certificate = CreateCertificate();
 
     [Theory]
@@ -26,51 +24,7 @@ public class TlsUplinkTransportTests
     {
         var (left, right) = await ConnectAsync();
         var length = Math.Max(20 * batch, 3000) / batch * batch;
-        await Task.WhenAll(SendAsync(left, batch, length), SendAsync(right, batch, length), ReceiveAsync(left, length), ReceiveAsync(right, length)).WaitAsync(_limit);
-        await left.DisposeAsync();
-        await right.DisposeAsync();
-    }
-
-    [Fact]
-    public async Task An_orderly_end_is_a_receive_of_nothing_behind_what_was_sent_and_the_other_way_stays_open()
-    {
-        var (left, right) = await ConnectAsync();
-        await left.SendAsync(new byte[100_000]);
-        left.ShutdownSend();
-        await ReceiveZerosAsync(right, 100_000);
-        Assert.Equal(0, await right.ReceiveAsync(new byte[10]));
-        await right.SendAsync(new byte[10]);
-        Assert.Equal(10, await left.ReceiveAsync(new byte[30]));
-        await left.DisposeAsync();
-        await right.DisposeAsync();
-    }
-
-    [Fact]
-    public async Task Abort_from_another_thread_ends_a_pending_receive_and_what_comes_after()
-    {
-        for (var i = 0; i < 20; i++)
-        {
-            var (left, right) = await ConnectAsync();
-            var receiving = left.ReceiveAsync(new byte[10]).AsTask();
-            await Task.WhenAll(Task.Run(left.Abort), Task.Run(left.Abort)).WaitAsync(_limit);
-            await Assert.ThrowsAsync<IOException>(() => receiving.WaitAsync(_limit));
-            await Assert.ThrowsAsync<IOException>(async () => await left.ReceiveAsync(new byte[10]));
-            await Assert.ThrowsAsync<IOException>(async () => await left.SendAsync(new byte[10]));
-            left.ShutdownSend();
-            await left.DisposeAsync();
-            await Assert.ThrowsAsync<IOException>(async () => await left.SendAsync(new byte[10]));
-            await right.DisposeAsync();
-        }
-    }
-
-    [Fact]
-    public async Task Abort_from_another_thread_ends_a_pending_send()
-    {
-        var (left, right) = await ConnectAsync();
-        var sending = left.SendAsync(new byte[64_000_000]).AsTask();
-        Assert.False(sending.IsCompleted);
-        await Task.Run(left.Abort).WaitAsync(_limit);
-        await Assert.ThrowsAsync<IOException>(() => sending.WaitAsync(_limit));
+        await Task.WhenAll(SendAsync(left, batch, length), SendAsync(right, batch, length), ReceiveAsync(left, length), ReceiveAsync(right, length)).WaitAsync(Limit);
         await left.DisposeAsync();
         await right.DisposeAsync();
     }
@@ -83,7 +37,7 @@ public class TlsUplinkTransportTests
         Assert.True(EngineSetup.TryParse(mode, out var parsed));
         using var engine = EngineSetup.Start(new EngineChoice(parsed, TransportMode.Sockets));
         var (left, right) = await ConnectAsync();
-        await UplinkTransportTests.RunStreamsAsync(left, right, engine);
+        await RunStreamsAsync(left, right, engine);
     }
 
     [Fact]
@@ -92,7 +46,7 @@ public class TlsUplinkTransportTests
         var (left, right) = await ConnectSocketsAsync();
         await using var transport = new SocketUplinkTransport(left);
         await right.SendAsync("GET / HTTP/1.1\r\n\r\n"u8.ToArray());
-        var result = await TlsHandshake.AcceptAsync(transport, ServerOptions(), _limit, TimeProvider.System, CancellationToken.None);
+        var result = await TlsHandshake.AcceptAsync(transport, ServerOptions(), Limit, TimeProvider.System, CancellationToken.None);
         Assert.Equal(TlsHandshakeStatus.NotTls, result.Status);
         Assert.Equal("GET / HT"u8.ToArray(), result.FirstBytes.ToArray());
 
@@ -108,17 +62,17 @@ public class TlsUplinkTransportTests
         var (left, right) = await ConnectSocketsAsync();
         await using var leaving = new SocketUplinkTransport(left);
         right.Dispose();
-        var closed = await TlsHandshake.AcceptAsync(leaving, ServerOptions(), _limit, TimeProvider.System, CancellationToken.None).WaitAsync(_limit);
+        var closed = await TlsHandshake.AcceptAsync(leaving, ServerOptions(), Limit, TimeProvider.System, CancellationToken.None).WaitAsync(Limit);
         Assert.Equal(TlsHandshakeStatus.Closed, closed.Status);
 
         (left, right) = await ConnectSocketsAsync();
         await using var waiting = new SocketUplinkTransport(left);
-        var slow = await TlsHandshake.AcceptAsync(waiting, ServerOptions(), TimeSpan.FromMilliseconds(50), TimeProvider.System, CancellationToken.None).WaitAsync(_limit);
+        var slow = await TlsHandshake.AcceptAsync(waiting, ServerOptions(), TimeSpan.FromMilliseconds(50), TimeProvider.System, CancellationToken.None).WaitAsync(Limit);
         Assert.Equal(TlsHandshakeStatus.TimedOut, slow.Status);
         right.Dispose();
     }
 
-    private static async Task SendAsync(TlsUplinkTransport transport, int batch, int length)
+    private static async Task SendAsync(IUplinkTransport transport, int batch, int length)
     {
         for (var sent = 0; sent < length; sent += batch)
         {
@@ -132,7 +86,7 @@ public class TlsUplinkTransportTests
         }
     }
 
-    private static async Task ReceiveAsync(TlsUplinkTransport transport, int length)
+    private static async Task ReceiveAsync(IUplinkTransport transport, int length)
     {
         var buffer = new byte[100_000];
         for (var total = 0; total < length;)
@@ -151,18 +105,7 @@ public class TlsUplinkTransportTests
         }
     }
 
-    private static async Task ReceiveZerosAsync(TlsUplinkTransport transport, int length)
-    {
-        var buffer = new byte[30_000];
-        while (length > 0)
-        {
-            var received = await transport.ReceiveAsync(buffer);
-            Assert.InRange(received, 1, length);
-            length -= received;
-        }
-    }
-
-    private static async Task<(TlsUplinkTransport Left, TlsUplinkTransport Right)> ConnectAsync()
+    internal override async Task<(IUplinkTransport Left, IUplinkTransport Right)> ConnectAsync()
     {
         var (left, right) = await ConnectSocketsAsync();
         var client = new SslClientAuthenticationOptions
@@ -170,22 +113,12 @@ public class TlsUplinkTransportTests
             TargetHost = "test",
             RemoteCertificateValidationCallback = (_, certificate, _, _) => certificate?.GetCertHashString() == _certificate.GetCertHashString(),
         };
-        var accepting = TlsHandshake.AcceptAsync(new SocketUplinkTransport(left), ServerOptions(), _limit, TimeProvider.System, CancellationToken.None);
-        var connecting = TlsHandshake.ConnectAsync(new SocketUplinkTransport(right), client, _limit, TimeProvider.System, CancellationToken.None);
-        var results = await Task.WhenAll(accepting, connecting).WaitAsync(_limit);
+        var accepting = TlsHandshake.AcceptAsync(new SocketUplinkTransport(left), ServerOptions(), Limit, TimeProvider.System, CancellationToken.None);
+        var connecting = TlsHandshake.ConnectAsync(new SocketUplinkTransport(right), client, Limit, TimeProvider.System, CancellationToken.None);
+        var results = await Task.WhenAll(accepting, connecting).WaitAsync(Limit);
         Assert.All(results, static result => Assert.True(result.Status == TlsHandshakeStatus.Done, $"{result.Status} {result.Detail}"));
         Assert.NotNull(results[1].Transport!.RemoteCertificate);
         return (results[0].Transport!, results[1].Transport!);
-    }
-
-    private static async Task<(Socket Left, Socket Right)> ConnectSocketsAsync()
-    {
-        using var listener = new Socket(SocketType.Stream, ProtocolType.Tcp);
-        listener.Bind(new IPEndPoint(IPAddress.Loopback, 0));
-        listener.Listen(1);
-        var right = new Socket(SocketType.Stream, ProtocolType.Tcp);
-        await right.ConnectAsync(listener.LocalEndPoint!);
-        return (await listener.AcceptAsync(), right);
     }
 
     private static SslServerAuthenticationOptions ServerOptions() => new() { ServerCertificateContext = SslStreamCertificateContext.Create(_certificate, null, offline: true) };

@@ -102,6 +102,26 @@ internal sealed partial class Http1Exchange : VisitorExchange
     public override CancellationToken VisitorLeft => _connection.VisitorLeft;
 
     /// <inheritdoc/>
+    public override int WriteRequestId(Span<char> destination)
+    {
+        var length = _connection.Id.Length + 1;
+        if (length > destination.Length || !_requests.TryFormat(destination[length..], out var digits, "X8", CultureInfo.InvariantCulture))
+        {
+            return 0;
+        }
+
+        _connection.Id.CopyTo(destination);
+        destination[length - 1] = ':';
+        return length + digits;
+    }
+
+    /// <inheritdoc/>
+    public override int CopyMethod(Span<byte> destination) => Copy(Bytes(Parser.Method), destination);
+
+    /// <inheritdoc/>
+    public override int CopyTarget(Span<byte> destination) => Copy(Bytes(Parser.PathAndQuery), destination);
+
+    /// <inheritdoc/>
     public override int CopyField(ReadOnlySpan<byte> name, Span<byte> destination)
     {
         var head = _head.Span;
@@ -185,6 +205,13 @@ internal sealed partial class Http1Exchange : VisitorExchange
 
     /// <summary>A part of the head; empty where a head that did not come whole has been let go.</summary>
     private ReadOnlySpan<byte> Bytes(ByteRange range) => range.Offset + range.Length <= _head.Length ? range.Of(_head.Span) : default;
+
+    private static int Copy(ReadOnlySpan<byte> bytes, Span<byte> destination)
+    {
+        var length = Math.Min(bytes.Length, destination.Length);
+        bytes[..length].CopyTo(destination);
+        return length;
+    }
 
     /// <summary>A visitor asks for the same again and again: the text is made when it differs from the last.</summary>
     private static string Text(ReadOnlySpan<byte> bytes, ref string last)

@@ -15,14 +15,9 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
     private readonly SocketDuplexPipe _pipe;
     private readonly EpollSocket _socket;
     private readonly ReceivedBytes _received;
-    private ManualResetValueTaskSourceCore<ReadResult> _source;
-    private CancellationTokenRegistration _registration;
-    private CancellationToken _token;
-    private ReadResult _pendingResult;
-    private Exception? _pendingError;
+    private PipeWait<ReadResult> _wait;
     private Exception? _failure;
     private int _atLeast;
-    private bool _waiting;
     private bool _reading;
     private bool _mayAdvance;
     private bool _cancelRequested;
@@ -81,7 +76,7 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
     {
         lock (_socket.Gate)
         {
-            if (!_waiting)
+            if (!_wait.IsOn)
             {
                 _cancelRequested = true;
                 return;
@@ -106,7 +101,7 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
 
             _completed = true;
             _reading = _mayAdvance = false;
-            if (!_waiting)
+            if (!_wait.IsOn)
             {
                 _received.Release();
             }
@@ -121,7 +116,7 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
         CancellationTokenRegistration registration;
         lock (_socket.Gate)
         {
-            if (!_waiting)
+            if (!_wait.IsOn)
             {
                 return;
             }
@@ -137,25 +132,18 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
                 return;
             }
 
-            registration = EndWaitUnsynchronized();
+            registration = _wait.EndUnsynchronized();
         }
 
         registration.Dispose();
-        if (error is null)
-        {
-            _source.SetResult(result);
-        }
-        else
-        {
-            _source.SetException(error);
-        }
+        _wait.Finish(result, error);
     }
 
     /// <summary>The connection was closed on this side: a read that waits fails.</summary>
     public void OnClosedUnsynchronized()
     {
         _failure ??= _ended ? null : _pipe.CreateFailure(Errno.Canceled);
-        if (_waiting)
+        if (_wait.IsOn)
         {
             FinishLaterUnsynchronized(_failure is null ? CreateResultUnsynchronized(isCanceled: false) : default, _failure);
         }
@@ -164,12 +152,12 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
     /// <inheritdoc/>
     protected override ValueTask<ReadResult> ReadAtLeastAsyncCore(int minimumSize, CancellationToken cancellationToken) => ReadCoreAsync(minimumSize, cancellationToken);
 
-    ReadResult IValueTaskSource<ReadResult>.GetResult(short token) => _source.GetResult(token);
+    ReadResult IValueTaskSource<ReadResult>.GetResult(short token) => _wait.GetResult(token);
 
-    ValueTaskSourceStatus IValueTaskSource<ReadResult>.GetStatus(short token) => _source.GetStatus(token);
+    ValueTaskSourceStatus IValueTaskSource<ReadResult>.GetStatus(short token) => _wait.GetStatus(token);
 
     void IValueTaskSource<ReadResult>.OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
-        _source.OnCompleted(continuation, state, token, flags);
+        _wait.OnCompleted(continuation, state, token, flags);
 
     private ValueTask<ReadResult> ReadCoreAsync(int atLeast, CancellationToken cancellationToken)
     {
@@ -189,21 +177,13 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
                 return error is null ? new ValueTask<ReadResult>(result) : ValueTask.FromException<ReadResult>(error);
             }
 
-            _waiting = true;
-            _token = cancellationToken;
             _atLeast = atLeast;
-            _source.Reset();
             if (hop && (_socket.IsReadable || _socket.IsClosed))
             {
                 _pipe.Loop.Schedule(static self => ((SocketPipeReader)self!).OnReadable(), this);
             }
 
-            if (cancellationToken.CanBeCanceled)
-            {
-                _registration = cancellationToken.UnsafeRegister(static (self, token) => ((SocketPipeReader)self!).OnTokenCanceled(token), this);
-            }
-
-            return new ValueTask<ReadResult>(this, _source.Version);
+            return _wait.BeginUnsynchronized(this, static (self, token) => ((SocketPipeReader)self!).OnTokenCanceled(token), cancellationToken);
         }
     }
 
@@ -287,7 +267,7 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
     {
         lock (_socket.Gate)
         {
-            if (_waiting && _token == token)
+            if (_wait.IsForUnsynchronized(token))
             {
                 FinishLaterUnsynchronized(default, new OperationCanceledException(token));
             }
@@ -297,43 +277,16 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
     /// <summary>Ends the wait now and lets the consumer continue later, where it belongs: never inside the call that ended it.</summary>
     private void FinishLaterUnsynchronized(ReadResult result, Exception? error)
     {
-        // Only unregistered: its callback may be what is running here, or wait for the gate and then find nothing to do.
-        EndWaitUnsynchronized().Unregister();
-        _pendingResult = result;
-        _pendingError = error;
-        _pipe.Schedule(static self => ((SocketPipeReader)self!).Finish(), this);
-    }
-
-    private CancellationTokenRegistration EndWaitUnsynchronized()
-    {
-        _waiting = false;
-        var registration = _registration;
-        _registration = default;
-        return registration;
-    }
-
-    private void Finish()
-    {
-        var result = _pendingResult;
-        var error = _pendingError;
-        _pendingResult = default;
-        _pendingError = null;
-        if (error is null)
-        {
-            _source.SetResult(result);
-        }
-        else
-        {
-            _source.SetException(error);
-        }
+        _wait.EndForLaterUnsynchronized(result, error);
+        _pipe.Schedule(static self => ((SocketPipeReader)self!)._wait.FinishPending(), this);
     }
 
     private void ThrowIfUnreadableUnsynchronized()
     {
         ThrowIfCompleted();
-        if (_reading || _waiting)
+        if (_reading || _wait.IsOn)
         {
-            throw new InvalidOperationException(_waiting ? "Concurrent reads are not supported." : "Reading is already in progress.");
+            throw new InvalidOperationException(_wait.IsOn ? "Concurrent reads are not supported." : "Reading is already in progress.");
         }
     }
 

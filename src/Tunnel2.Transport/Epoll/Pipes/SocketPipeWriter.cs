@@ -20,11 +20,7 @@ internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResul
     private readonly SocketDuplexPipe _pipe;
     private readonly EpollSocket _socket;
     private readonly BufferPool _buffers;
-    private ManualResetValueTaskSourceCore<FlushResult> _source;
-    private CancellationTokenRegistration _registration;
-    private CancellationToken _token;
-    private FlushResult _pendingResult;
-    private Exception? _pendingError;
+    private PipeWait<FlushResult> _wait;
     private TaskCompletionSource? _drained;
 
     // What is being written belongs to the producer.
@@ -35,7 +31,6 @@ internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResul
     private byte[]? _sending;
     private int _sendStart;
     private int _sendEnd;
-    private bool _waiting;
     private bool _cancelRequested;
     private bool _completed;
     private bool _broken;
@@ -132,7 +127,7 @@ internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResul
     {
         lock (_socket.Gate)
         {
-            if (_waiting)
+            if (_wait.IsOn)
             {
                 // What is being sent is sent on; the next flush waits for it.
                 FinishLaterUnsynchronized(new FlushResult(isCanceled: true, isCompleted: _broken), null);
@@ -188,7 +183,7 @@ internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResul
         CancellationTokenRegistration registration;
         lock (_socket.Gate)
         {
-            if (!SendUnsynchronized() || !_waiting)
+            if (!SendUnsynchronized() || !_wait.IsOn)
             {
                 return;
             }
@@ -200,56 +195,49 @@ internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResul
                 return;
             }
 
-            registration = EndWaitUnsynchronized();
+            registration = _wait.EndUnsynchronized();
         }
 
         registration.Dispose();
-        _source.SetResult(result);
+        _wait.Finish(result, null);
     }
 
     /// <summary>The connection was closed on this side: nothing can be sent any more.</summary>
     public void OnClosedUnsynchronized()
     {
         BreakUnsynchronized();
-        if (_waiting)
+        if (_wait.IsOn)
         {
             FinishLaterUnsynchronized(new FlushResult(isCanceled: false, isCompleted: true), null);
         }
     }
 
-    FlushResult IValueTaskSource<FlushResult>.GetResult(short token) => _source.GetResult(token);
+    FlushResult IValueTaskSource<FlushResult>.GetResult(short token) => _wait.GetResult(token);
 
-    ValueTaskSourceStatus IValueTaskSource<FlushResult>.GetStatus(short token) => _source.GetStatus(token);
+    ValueTaskSourceStatus IValueTaskSource<FlushResult>.GetStatus(short token) => _wait.GetStatus(token);
 
     void IValueTaskSource<FlushResult>.OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
-        _source.OnCompleted(continuation, state, token, flags);
+        _wait.OnCompleted(continuation, state, token, flags);
 
     private ValueTask<FlushResult> FlushUnsynchronized(CancellationToken cancellationToken)
     {
-        if (_waiting)
+        if (_wait.IsOn)
         {
             throw new InvalidOperationException("Concurrent flushes are not supported.");
         }
 
         // The producer waits from here on: what it has written may be taken as soon as there is room.
-        _waiting = true;
+        _wait.AnnounceUnsynchronized();
         var sent = SendUnsynchronized();
         if (sent || _cancelRequested)
         {
-            _waiting = false;
+            _wait.WithdrawUnsynchronized();
             var result = new FlushResult(_cancelRequested, isCompleted: _broken);
             _cancelRequested = false;
             return new ValueTask<FlushResult>(result);
         }
 
-        _source.Reset();
-        _token = cancellationToken;
-        if (cancellationToken.CanBeCanceled)
-        {
-            _registration = cancellationToken.UnsafeRegister(static (self, token) => ((SocketPipeWriter)self!).OnTokenCanceled(token), this);
-        }
-
-        return new ValueTask<FlushResult>(this, _source.Version);
+        return _wait.BeginUnsynchronized(this, static (self, token) => ((SocketPipeWriter)self!).OnTokenCanceled(token), cancellationToken);
     }
 
     /// <summary>Sends what there is room for.</summary>
@@ -260,7 +248,7 @@ internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResul
         {
             if (_sending is null)
             {
-                if (_length == 0 || !(_waiting || _completed))
+                if (_length == 0 || !(_wait.IsOn || _completed))
                 {
                     OnDrainedUnsynchronized();
                     return true;
@@ -300,7 +288,7 @@ internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResul
             _sending = null;
         }
 
-        if (_waiting || _completed)
+        if (_wait.IsOn || _completed)
         {
             DropUnflushed();
         }
@@ -349,7 +337,7 @@ internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResul
     {
         lock (_socket.Gate)
         {
-            if (_waiting && _token == token)
+            if (_wait.IsForUnsynchronized(token))
             {
                 FinishLaterUnsynchronized(default, new OperationCanceledException(token));
             }
@@ -358,32 +346,8 @@ internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResul
 
     private void FinishLaterUnsynchronized(FlushResult result, Exception? error)
     {
-        EndWaitUnsynchronized().Unregister();
-        _pendingResult = result;
-        _pendingError = error;
-        _pipe.Schedule(static self => ((SocketPipeWriter)self!).Finish(), this);
-    }
-
-    private CancellationTokenRegistration EndWaitUnsynchronized()
-    {
-        _waiting = false;
-        var registration = _registration;
-        _registration = default;
-        return registration;
-    }
-
-    private void Finish()
-    {
-        var error = _pendingError;
-        _pendingError = null;
-        if (error is null)
-        {
-            _source.SetResult(_pendingResult);
-        }
-        else
-        {
-            _source.SetException(error);
-        }
+        _wait.EndForLaterUnsynchronized(result, error);
+        _pipe.Schedule(static self => ((SocketPipeWriter)self!)._wait.FinishPending(), this);
     }
 
     private void ThrowIfCompleted()

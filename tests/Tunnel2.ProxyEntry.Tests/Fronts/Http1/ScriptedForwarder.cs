@@ -13,7 +13,7 @@ internal sealed class ScriptedForwarder(Func<VisitorExchange, ForwardedRequest, 
 
     public ValueTask ForwardAsync(VisitorExchange exchange, ForwardedRequest request)
     {
-        request.Begin();
+        request.Begin(TimeProvider.System);
         if (exchange.Fault is { } fault)
         {
             Refused.Add(fault);

@@ -1,0 +1,250 @@
+using System.Runtime.CompilerServices;
+using Tunnel2.Client.Core.Backend;
+using Tunnel2.Http1;
+using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Protocol.Errors;
+
+namespace Tunnel2.Client.Core.Exchanges;
+
+/// <summary>
+/// Reads a response from the backend and moves it into its stream: interim heads, the final head, and the body or what follows a switch of
+/// protocols. Used by one exchange at a time and again by the next.
+/// </summary>
+internal sealed class ResponsePump
+{
+    private const int HeadBuffer = 16 * 1024;
+    private const int MaxHeadBuffer = 128 * 1024;
+
+    /// <summary>More interim responses than this are a backend gone wrong.</summary>
+    private const int MaxInterim = 16;
+
+    private readonly BufferPool _buffers;
+    private readonly ExchangeCounters _counters;
+    private readonly ResponseChunks _chunks = new();
+    private ExchangeTiming _timing;
+
+    /// <param name="buffers">Where the other direction of an upgraded connection has its buffers from.</param>
+    /// <param name="counters">Where status and bytes are counted.</param>
+    public ResponsePump(BufferPool buffers, ExchangeCounters counters)
+    {
+        _buffers = buffers;
+        _counters = counters;
+    }
+
+    /// <summary>An exchange begins.</summary>
+    /// <param name="timing">What it takes; the default value where nobody asks.</param>
+    public void Begin(ExchangeTiming timing)
+    {
+        _timing = timing;
+        _chunks.Reset();
+    }
+
+    /// <summary>There is a connection, and the request is sent on it; the last time counts.</summary>
+    public void RequestIsSent() => _timing.MarkSent();
+
+    /// <summary>Runs until the response is in the stream whole, or has failed.</summary>
+    /// <param name="stream">The exchange's stream.</param>
+    /// <param name="plan">What was asked.</param>
+    /// <param name="connection">Where the request was sent.</param>
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    public async ValueTask<AttemptEnd> RunAsync(TunnelStream stream, RequestPlan plan, BackendConnection connection)
+    {
+        var parser = connection.Parser;
+        var buffer = connection.Buffer!;
+        var filled = 0;
+        var consumed = 0;
+        var interim = 0;
+        parser.Reset(plan.Method);
+        var parsed = ParseStatus.NeedMore;
+        while (parsed != ParseStatus.Done)
+        {
+            int received;
+            try
+            {
+                if (filled == 0 && connection.Transport.WaitsFreely)
+                {
+                    // A thousand exchanges that wait for the backend need no buffer, and the few that go on use the same ones, warm in the cache.
+                    connection.ReturnBuffer();
+                    await connection.Transport.ReceiveAsync(Memory<byte>.Empty).ConfigureAwait(false);
+                    buffer = connection.RentBuffer(HeadBuffer);
+                }
+
+                received = await connection.Transport.ReceiveAsync(buffer.AsMemory(filled)).ConfigureAwait(false);
+            }
+            catch (IOException)
+            {
+                received = 0;
+            }
+
+            if (received == 0)
+            {
+                var outcome = filled == 0 && interim == 0 ? AttemptOutcome.NothingCame : AttemptOutcome.Failed;
+                return new AttemptEnd(outcome, BackendFailure.Protocol(StreamResetDetail.ClosedBeforeResponse), false);
+            }
+
+            filled += received;
+            while ((parsed = parser.Parse(buffer.AsSpan(0, filled), out consumed)) == ParseStatus.Done && parser.IsInterim)
+            {
+                if (++interim > MaxInterim || !ResponseHeadEncoder.TrySend(stream, parser, buffer, default, false, default, out _, out _))
+                {
+                    return Fail(StreamResetDetail.MalformedHead);
+                }
+
+                filled -= consumed;
+                buffer.AsSpan(consumed, filled).CopyTo(buffer);
+                parser.Reset(plan.Method);
+                if (filled == 0)
+                {
+                    parsed = ParseStatus.NeedMore;
+                    break;
+                }
+            }
+
+            if (parsed == ParseStatus.Invalid)
+            {
+                return Fail(parser.Error is Http1Error.HeadTooLarge or Http1Error.TooManyFields ? StreamResetDetail.HeadTooLarge : StreamResetDetail.MalformedHead);
+            }
+
+            if (parsed == ParseStatus.NeedMore && filled == buffer.Length)
+            {
+                if (buffer.Length >= MaxHeadBuffer)
+                {
+                    return Fail(StreamResetDetail.HeadTooLarge);
+                }
+
+                buffer = connection.GrowBuffer(filled, buffer.Length * 2);
+            }
+        }
+
+        _counters.StatusCode = parser.StatusCode;
+        _timing.MarkHead();
+        if (parser.StatusCode == 101)
+        {
+            return plan.Framing == RequestFraming.Raw ? await TunnelAsync(stream, connection, consumed, filled).ConfigureAwait(false) : Fail(StreamResetDetail.UnexpectedUpgrade);
+        }
+
+        var body = await SendFinalAsync(stream, connection, consumed, filled).ConfigureAwait(false);
+        if (!body.IsComplete)
+        {
+            return new AttemptEnd(AttemptOutcome.Failed, body.Failure, false);
+        }
+
+        return new AttemptEnd(AttemptOutcome.Answered, BackendFailure.None, parser.KeepAlive && parser.BodyKind != BodyKind.UntilClose && body.Leftover == 0);
+    }
+
+    /// <summary>Sends the final head, what came of the body with it, and then the rest of the body.</summary>
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private async ValueTask<ResponseBodyEnd> SendFinalAsync(TunnelStream stream, BackendConnection connection, int headLength, int filled)
+    {
+        var parser = connection.Parser;
+        var buffer = connection.Buffer!;
+        var bodyLength = filled - headLength;
+        var leftover = 0;
+        var end = false;
+        var chunked = ChunkedStatus.NeedMore;
+        switch (parser.BodyKind)
+        {
+            case BodyKind.None:
+                leftover = bodyLength;
+                bodyLength = 0;
+                end = true;
+                break;
+            case BodyKind.Length:
+                leftover = (int)Math.Max(0, bodyLength - parser.ContentLength!.Value);
+                bodyLength -= leftover;
+                end = bodyLength == parser.ContentLength;
+                break;
+            case BodyKind.Chunked:
+                chunked = _chunks.DecodeInPlace(buffer, headLength, filled, out bodyLength);
+                if (chunked == ChunkedStatus.Invalid)
+                {
+                    return ResponseBodyEnd.Failed(StreamResetDetail.MalformedBody);
+                }
+
+                leftover = filled - _chunks.Consumed;
+                end = chunked == ChunkedStatus.Done && !_chunks.HasTrailers;
+                break;
+            default:
+                break;
+        }
+
+        var body = buffer.AsMemory(headLength, bodyLength);
+        _counters.ResponseBytes += bodyLength;
+        if (!ResponseHeadEncoder.TrySend(stream, parser, buffer, body.Span, end, _timing, out var taken, out var sent))
+        {
+            return ResponseBodyEnd.Failed(StreamResetDetail.HeadTooLarge);
+        }
+
+        if (sent == StreamSendStatus.Sent && taken < bodyLength)
+        {
+            sent = await stream.WriteAsync(body[taken..], end).ConfigureAwait(false);
+        }
+
+        if (sent != StreamSendStatus.Sent)
+        {
+            return ResponseBodyEnd.NobodyLeft;
+        }
+
+        if (end)
+        {
+            return ResponseBodyEnd.Complete(leftover);
+        }
+
+        if (parser.BodyKind != BodyKind.Chunked)
+        {
+            var remaining = parser.BodyKind == BodyKind.Length ? parser.ContentLength!.Value - bodyLength : -1;
+            return await ResponseBodyPump.RunPlainAsync(stream, connection, remaining, _counters).ConfigureAwait(false);
+        }
+
+        if (chunked == ChunkedStatus.Done)
+        {
+            return ResponseHeadEncoder.TrySendTrailers(stream, _chunks.Trailers, _chunks.TrailerBytes(buffer), out _)
+                ? ResponseBodyEnd.Complete(leftover)
+                : ResponseBodyEnd.Failed(StreamResetDetail.MalformedBody);
+        }
+
+        buffer.AsSpan(_chunks.Consumed, leftover).CopyTo(buffer);
+        return await ResponseBodyPump.RunChunkedAsync(stream, connection, leftover, _chunks, _counters).ConfigureAwait(false);
+    }
+
+    /// <summary>The backend has switched protocols: raw bytes both ways until both sides have ended.</summary>
+    private async ValueTask<AttemptEnd> TunnelAsync(TunnelStream stream, BackendConnection connection, int headLength, int filled)
+    {
+        var buffer = connection.Buffer!;
+        var first = buffer.AsMemory(headLength, filled - headLength);
+        if (!ResponseHeadEncoder.TrySend(stream, connection.Parser, buffer, first.Span, end: false, _timing, out var taken, out var sent))
+        {
+            return Fail(StreamResetDetail.HeadTooLarge);
+        }
+
+        var requestPump = RequestPump.RunAsync(stream, connection.Transport, RequestFraming.Raw, 0, _buffers, _counters).Preserve();
+        if (taken < first.Length)
+        {
+            await stream.WriteAsync(first[taken..], end: false).ConfigureAwait(false);
+        }
+
+        _counters.ResponseBytes += first.Length;
+        connection.ReturnBuffer();
+        var end = new ResponseBodyEnd(new BackendFailure(StreamResetReason.Internal, StreamResetDetail.None), false, 0);
+        try
+        {
+            end = await RawResponsePump.RunAsync(stream, connection, _counters).ConfigureAwait(false);
+        }
+        catch (Exception)
+        {
+            // A fault of ours: the request's pump is made to end below, before anything is let go of.
+        }
+
+        if (!end.IsComplete)
+        {
+            connection.Transport.Abort();
+            stream.Reset(end.Failure.IsNone ? StreamResetReason.Cancel : end.Failure.Reason, end.Failure.Detail);
+        }
+
+        await requestPump.ConfigureAwait(false);
+        return new AttemptEnd(end.IsComplete ? AttemptOutcome.Answered : AttemptOutcome.Failed, end.Failure, false);
+    }
+
+    private static AttemptEnd Fail(StreamResetDetail detail) => new(AttemptOutcome.Failed, BackendFailure.Protocol(detail), false);
+}

@@ -1,0 +1,39 @@
+using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.Telemetry.Records;
+
+namespace Tunnel2.ProxyEntry.Live;
+
+/// <summary>
+/// What reports about an upgraded connection need while it goes on: they are made by a thread that must not ask its exchange. Made for
+/// such connections only. Guarded by the watchdog's list once the connection is on it.
+/// </summary>
+internal sealed class UpgradeReports
+{
+    private readonly byte[] _target;
+
+    /// <param name="exchange">The request that asks for the upgrade.</param>
+    public UpgradeReports(VisitorExchange exchange)
+    {
+        Span<byte> bytes = stackalloc byte[RequestPublisher.MaxTargetLength];
+        _target = bytes[..exchange.CopyTarget(bytes)].ToArray();
+        Method = RequestPublisher.MethodOf(exchange);
+    }
+
+    /// <summary>The request's method.</summary>
+    public RequestMethod Method { get; }
+
+    /// <summary>The request's target, cut where a record would cut it.</summary>
+    public ReadOnlySpan<byte> Target => _target;
+
+    /// <summary>Until when the connection has been reported; 0 before the first report.</summary>
+    public long ReportedAt { get; private set; }
+
+    /// <summary>Body bytes received that have been reported already.</summary>
+    public long ReportedIn { get; private set; }
+
+    /// <summary>Body bytes sent that have been reported already.</summary>
+    public long ReportedOut { get; private set; }
+
+    /// <summary>The connection has been reported.</summary>
+    public void Reported(long at, long bytesIn, long bytesOut) => (ReportedAt, ReportedIn, ReportedOut) = (at, bytesIn, bytesOut);
+}

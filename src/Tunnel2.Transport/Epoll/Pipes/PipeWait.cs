@@ -1,0 +1,96 @@
+using System.Threading.Tasks.Sources;
+
+namespace Tunnel2.Transport.Epoll.Pipes;
+
+/// <summary>
+/// The one wait that an end of a pipe may have at a time: for bytes to read, or for a flush. A part of the end that is its value task's
+/// source, so that waiting allocates nothing. Whether there is a wait is guarded by the socket's gate; whoever ended it finishes it.
+/// </summary>
+/// <typeparam name="TResult">What the wait gives.</typeparam>
+internal struct PipeWait<TResult>
+{
+    private ManualResetValueTaskSourceCore<TResult> _source;
+    private CancellationTokenRegistration _registration;
+    private CancellationToken _token;
+    private TResult? _pendingResult;
+    private Exception? _pendingError;
+
+    /// <summary>Whether somebody waits, or is about to.</summary>
+    public bool IsOn { get; private set; }
+
+    /// <summary>Somebody is about to wait: <see cref="BeginUnsynchronized"/> or <see cref="WithdrawUnsynchronized"/> follows.</summary>
+    public void AnnounceUnsynchronized() => IsOn = true;
+
+    /// <summary>Nobody needs to wait after all.</summary>
+    public void WithdrawUnsynchronized() => IsOn = false;
+
+    /// <summary>Begins to wait.</summary>
+    /// <param name="owner">The end that this is a part of.</param>
+    /// <param name="onCanceled">Called when the token is cancelled, with the owner; perhaps right here.</param>
+    /// <param name="token">What ends the wait early.</param>
+    public ValueTask<TResult> BeginUnsynchronized(IValueTaskSource<TResult> owner, Action<object?, CancellationToken> onCanceled, CancellationToken token)
+    {
+        IsOn = true;
+        _source.Reset();
+        _token = token;
+        if (token.CanBeCanceled)
+        {
+            _registration = token.UnsafeRegister(onCanceled, owner);
+        }
+
+        return new ValueTask<TResult>(owner, _source.Version);
+    }
+
+    /// <summary>Whether the wait that is on began with this token.</summary>
+    public readonly bool IsForUnsynchronized(CancellationToken token) => IsOn && _token == token;
+
+    /// <summary>Ends the wait. <see cref="Finish"/> follows, outside the gate.</summary>
+    /// <returns>What is to be disposed of before that.</returns>
+    public CancellationTokenRegistration EndUnsynchronized()
+    {
+        IsOn = false;
+        var registration = _registration;
+        _registration = default;
+        return registration;
+    }
+
+    /// <summary>Ends the wait now; <see cref="FinishPending"/> follows, where the consumer belongs and never inside the call that ended it.</summary>
+    public void EndForLaterUnsynchronized(TResult? result, Exception? error)
+    {
+        // Only unregistered: its callback may be what is running here, or wait for the gate and then find nothing to do.
+        EndUnsynchronized().Unregister();
+        _pendingResult = result;
+        _pendingError = error;
+    }
+
+    /// <summary>Lets the consumer continue with what <see cref="EndForLaterUnsynchronized"/> left.</summary>
+    public void FinishPending()
+    {
+        var (result, error) = (_pendingResult, _pendingError);
+        (_pendingResult, _pendingError) = (default, null);
+        Finish(result, error);
+    }
+
+    /// <summary>Lets the consumer continue.</summary>
+    public void Finish(TResult? result, Exception? error)
+    {
+        if (error is null)
+        {
+            _source.SetResult(result!);
+        }
+        else
+        {
+            _source.SetException(error);
+        }
+    }
+
+    /// <inheritdoc cref="IValueTaskSource{TResult}.GetResult"/>
+    public TResult GetResult(short token) => _source.GetResult(token);
+
+    /// <inheritdoc cref="IValueTaskSource{TResult}.GetStatus"/>
+    public readonly ValueTaskSourceStatus GetStatus(short token) => _source.GetStatus(token);
+
+    /// <inheritdoc cref="IValueTaskSource{TResult}.OnCompleted"/>
+    public void OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+        _source.OnCompleted(continuation, state, token, flags);
+}

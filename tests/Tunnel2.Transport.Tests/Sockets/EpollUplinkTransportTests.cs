@@ -1,0 +1,21 @@
+using Tunnel2.Transport.Epoll;
+
+namespace Tunnel2.Transport.Tests.Sockets;
+
+public sealed class EpollUplinkTransportTests() : TcpUplinkTransportContract("epoll")
+{
+    [Fact]
+    public async Task The_socket_is_tuned_and_named()
+    {
+        using var loop = new EpollLoop();
+        var (left, right) = await ConnectSocketsAsync();
+        using (right)
+        {
+            var transport = EpollUplinkTransport.Adopt(loop, left);
+            Assert.Equal(right.LocalEndPoint!.ToString(), transport.RemoteName);
+            Assert.Equal(1, transport.Socket.GetTcpOption(1));
+            Assert.Equal(128 * 1024, transport.Socket.GetTcpOption(25));
+            await transport.DisposeAsync();
+        }
+    }
+}

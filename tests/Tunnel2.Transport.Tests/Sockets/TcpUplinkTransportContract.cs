@@ -1,0 +1,129 @@
+using System.Net.Sockets;
+using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Frames;
+using Tunnel2.Transport.Engine;
+
+namespace Tunnel2.Transport.Tests.Sockets;
+
+/// <summary>What a transport over TCP itself does beyond <see cref="UplinkTransportContract"/>.</summary>
+public abstract class TcpUplinkTransportContract : UplinkTransportContract, IDisposable
+{
+    private protected TcpUplinkTransportContract(string engine) => Engine = TestEngines.Create(engine);
+
+    internal IEngine Engine { get; }
+
+    public void Dispose()
+    {
+        Engine.Dispose();
+        GC.SuppressFinalize(this);
+    }
+
+    [Fact]
+    public async Task Streams_run_over_real_sockets()
+    {
+        var (left, right) = await ConnectAsync();
+        await RunStreamsAsync(left, right, Engine);
+    }
+
+    [Fact]
+    public async Task A_receive_without_a_buffer_waits_for_something_and_takes_nothing()
+    {
+        var (left, right) = await ConnectAsync();
+        var waiting = left.ReceiveAsync(Memory<byte>.Empty).AsTask();
+        Assert.False(waiting.IsCompleted);
+        await right.SendAsync(new byte[10]);
+        Assert.Equal(0, await waiting.WaitAsync(Limit));
+        Assert.Equal(0, await left.ReceiveAsync(Memory<byte>.Empty));
+        Assert.Equal(10, await left.ReceiveAsync(new byte[20]));
+        waiting = left.ReceiveAsync(Memory<byte>.Empty).AsTask();
+        right.ShutdownSend();
+        Assert.Equal(0, await waiting.WaitAsync(Limit));
+        Assert.Equal(0, await left.ReceiveAsync(new byte[20]));
+        await left.DisposeAsync();
+        await right.DisposeAsync();
+    }
+
+    [Fact]
+    public async Task A_kernel_that_cannot_send_takes_little_from_the_write_loop()
+    {
+        Assert.SkipUnless(OperatingSystem.IsLinux(), "TCP_NOTSENT_LOWAT");
+        var (left, right) = await ConnectAsync();
+        var buffer = new byte[64 * 1024];
+        var sent = 0;
+        var sending = Task.CompletedTask;
+        while (sending.IsCompleted)
+        {
+            await sending;
+            sending = left.SendAsync(buffer).AsTask();
+            sent += buffer.Length;
+        }
+
+        // What the peer's kernel took, what ours may hold unsent, and one segment. Without the option it is megabytes.
+        Assert.InRange(sent, 128 * 1024, 1024 * 1024);
+        var receiving = Task.Run(async () =>
+        {
+            var room = new byte[64 * 1024];
+            for (var received = 0; received < sent;)
+            {
+                received += await right.ReceiveAsync(room);
+            }
+        });
+        await Task.WhenAll(sending, receiving).WaitAsync(Limit);
+        await left.DisposeAsync();
+        await right.DisposeAsync();
+    }
+
+    [Fact]
+    public async Task A_reset_by_the_peer_is_an_io_exception()
+    {
+        var (left, right) = await ConnectSocketsAsync();
+        await using var connection = Engine.CreateUplinkTransport(left);
+        var receiving = connection.ReceiveAsync(new byte[10]).AsTask();
+        right.LingerState = new LingerOption(true, 0);
+        right.Dispose();
+        var error = await Assert.ThrowsAsync<IOException>(() => receiving.WaitAsync(Limit));
+        Assert.Contains(nameof(SocketError.ConnectionReset), error.Message, StringComparison.Ordinal);
+        await Assert.ThrowsAsync<IOException>(async () =>
+        {
+            await connection.SendAsync(new byte[10]);
+            await connection.SendAsync(new byte[10]);
+        });
+    }
+
+    [Fact]
+    public async Task The_last_words_reach_a_peer_whose_bytes_were_not_all_read()
+    {
+        for (var i = 0; i < 20; i++)
+        {
+            var (left, right) = await ConnectSocketsAsync();
+            var uplink = new UplinkConnection(Engine.CreateUplinkTransport(left), new UplinkSettings { Role = UplinkRole.Entry, MaxReceiveStreamWindow = 0 });
+            var run = uplink.RunAsync();
+
+            // A frame that breaks the protocol, and a megabyte behind it that nobody will ever parse.
+            var bytes = new byte[1_000_000];
+            new FrameHeader(0, FrameType.Data, FrameFlags.None, new StreamId(9, 9)).Write(bytes);
+            await right.SendAsync(bytes);
+            var answer = new MemoryStream();
+            var buffer = new byte[4096];
+            while (await right.ReceiveAsync(buffer) is > 0 and var received)
+            {
+                answer.Write(buffer, 0, received);
+            }
+
+            var frame = answer.ToArray();
+            Assert.Equal(ProtocolError.None, FrameHeader.TryRead(frame, out var header));
+            Assert.Equal(FrameType.GoAway, header.Type);
+            ControlFrames.TryReadGoAway(frame.AsSpan(FrameHeader.Size), out _, out var reason, out _);
+            Assert.Equal(SessionEndReason.ProtocolError, reason);
+            right.Dispose();
+            Assert.Equal(ProtocolError.UnknownStream, (await run.WaitAsync(Limit)).Error);
+        }
+    }
+
+    internal override async Task<(IUplinkTransport Left, IUplinkTransport Right)> ConnectAsync()
+    {
+        var (left, right) = await ConnectSocketsAsync();
+        return (Engine.CreateUplinkTransport(left), Engine.CreateUplinkTransport(right));
+    }
+}
