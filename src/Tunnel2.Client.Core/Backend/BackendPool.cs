@@ -1,3 +1,5 @@
+using Tunnel2.Multiplexing.Threading;
+
 namespace Tunnel2.Client.Core.Backend;
 
 /// <summary>
@@ -16,7 +18,7 @@ internal sealed class BackendPool : IDisposable
     private static readonly TimeSpan _sweepPeriod = TimeSpan.FromSeconds(5);
 
     private readonly BackendConnector _connector;
-    private readonly Lock _gate = new();
+    private readonly ShortLock _gate = new();
     private readonly List<BackendConnection> _idle = [];
     private readonly TimeProvider _timeProvider;
     private readonly ITimer _sweep;
@@ -34,7 +36,7 @@ internal sealed class BackendPool : IDisposable
     {
         get
         {
-            lock (_gate)
+            using (_gate.EnterScope())
             {
                 return _idle.Count;
             }
@@ -50,7 +52,7 @@ internal sealed class BackendPool : IDisposable
         while (true)
         {
             BackendConnection connection;
-            lock (_gate)
+            using (_gate.EnterScope())
             {
                 if (_idle.Count == 0)
                 {
@@ -80,7 +82,7 @@ internal sealed class BackendPool : IDisposable
         connection.ReturnBuffer();
         connection.IsReused = true;
         connection.IdleSince = _timeProvider.GetTimestamp();
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             if (!_disposed && _idle.Count < MaxIdle)
             {
@@ -96,7 +98,7 @@ internal sealed class BackendPool : IDisposable
     {
         _sweep.Dispose();
         BackendConnection[] idle;
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             _disposed = true;
             idle = [.. _idle];
@@ -114,7 +116,7 @@ internal sealed class BackendPool : IDisposable
     {
         List<BackendConnection>? dead = null;
         var now = _timeProvider.GetTimestamp();
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             var kept = 0;
             for (var i = 0; i < _idle.Count; i++)

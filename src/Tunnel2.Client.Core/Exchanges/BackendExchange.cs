@@ -30,6 +30,7 @@ internal sealed class BackendExchange
     private readonly ResponsePump _responses;
     private readonly Action _finish;
     private ValueTaskAwaiter _running;
+    private ValueTask<RequestPumpEnd>? _requestPump;
     private StreamId _id;
     private BackendConnection? _connection;
     private CancellationTokenSource? _connecting;
@@ -48,10 +49,9 @@ internal sealed class BackendExchange
     {
         _counters.Reset();
         _aborted = false;
-        lock (_gate)
-        {
-            _id = stream.Id;
-        }
+
+        // Nobody has been told of this use yet: a call for an earlier one does not find its id, whichever it reads.
+        _id = stream.Id;
 
         // Awaited by hand: a pooled task has to be asked for its result before it and this object may be used again.
         _running = RunAsync(stream).GetAwaiter();
@@ -71,15 +71,57 @@ internal sealed class BackendExchange
         _context.Return(this);
     }
 
+    /// <remarks>
+    /// What usually waits, the backend's answer, waits here: each method in between would be another one to suspend and to resume.
+    /// </remarks>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
     private async ValueTask RunAsync(TunnelStream stream)
     {
         var summary = _context.Events.WantsRequests ? Describe(stream) : default;
         var started = _context.Events.WantsRequests ? _context.TimeProvider.GetTimestamp() : 0;
-        BackendFailure failure;
+        var failure = BackendFailure.None;
         try
         {
-            failure = await ServeAsync(stream).ConfigureAwait(false);
+            var retry = TryBegin(stream, out var head, out var plan, ref failure) && plan.IsReplayable;
+            while (plan.IsValid)
+            {
+                (var connection, failure) = await ConnectAsync(!plan.IsReplayable, fresh: !retry && plan.IsReplayable).ConfigureAwait(false);
+                if (connection is null)
+                {
+                    break;
+                }
+
+                // A kept connection that the backend has closed meanwhile is found out here, before anything of an answer came.
+                var mayRetry = retry && connection.IsReused;
+                var end = await SendAsync(stream, head, plan, connection).ConfigureAwait(false);
+                if (end is null)
+                {
+                    if (_requestPump is null && connection.Transport.WaitsFreely)
+                    {
+                        // A thousand exchanges that wait for the backend need no buffer, and the few that go on use the same ones, warm in the cache.
+                        connection.ReturnBuffer();
+                        try
+                        {
+                            await connection.Transport.ReceiveAsync(Memory<byte>.Empty).ConfigureAwait(false);
+                        }
+                        catch (IOException)
+                        {
+                            // Whoever reads the response meets it again.
+                        }
+                    }
+
+                    end = await ReceiveAsync(stream, plan, connection).ConfigureAwait(false);
+                }
+
+                failure = end.Value.Failure;
+                if (end.Value.Outcome != AttemptOutcome.NothingCame || !mayRetry || _aborted)
+                {
+                    break;
+                }
+
+                retry = false;
+                TakeConnection()?.Dispose();
+            }
         }
         catch (Exception)
         {
@@ -87,7 +129,7 @@ internal sealed class BackendExchange
             failure = new BackendFailure(StreamResetReason.Internal, StreamResetDetail.None);
         }
 
-        if (WasAborted())
+        if (EndUse())
         {
             // What failed then failed because we cut it.
             failure = BackendFailure.None;
@@ -98,82 +140,49 @@ internal sealed class BackendExchange
             stream.Reset(failure.Reason, failure.Detail);
         }
 
-        TakeConnection()?.Dispose();
         if (_context.Events.WantsRequests)
         {
-            (string Leg, string Error)? trouble = failure.IsNone ? ExchangeFailureWords.For(stream.Failure) : ExchangeFailureWords.For(failure.Reason, failure.Detail);
-            _context.Events.RequestCompleted(summary with
-            {
-                StatusCode = _counters.StatusCode,
-                Duration = _context.TimeProvider.GetElapsedTime(started),
-                RequestBytes = _counters.RequestBytes,
-                ResponseBytes = _counters.ResponseBytes,
-                Error = trouble?.Error,
-                Leg = trouble?.Leg,
-            });
-        }
-
-        lock (_gate)
-        {
-            _id = StreamId.Uplink;
+            Tell(summary, _context.TimeProvider.GetElapsedTime(started), stream, failure);
         }
 
         stream.Release();
     }
 
-    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
-    private async ValueTask<BackendFailure> ServeAsync(TunnelStream stream)
+    /// <summary>Reads what is asked for, and watches the stream from then on.</summary>
+    private bool TryBegin(TunnelStream stream, out StreamItem head, out RequestPlan plan, ref BackendFailure failure)
     {
-        if (!stream.TryRead(out var head) || head.Kind != StreamItemKind.Head)
+        plan = default;
+        _requestPump = null;
+        if (!stream.TryRead(out head) || head.Kind != StreamItemKind.Head)
         {
-            return BackendFailure.None;
+            return false;
         }
 
-        var plan = ReadPlan(head);
+        plan = ReadPlan(head);
         if (!plan.IsValid)
         {
-            return new BackendFailure(StreamResetReason.VisitorProtocol, StreamResetDetail.None);
+            failure = new BackendFailure(StreamResetReason.VisitorProtocol, StreamResetDetail.None);
+            return false;
         }
 
         _responses.Begin(plan.WantsTiming ? new ExchangeTiming(_context.TimeProvider) : default);
         stream.NotifyReset(static (exchange, id) => ((BackendExchange)exchange!).Abort(id), this);
-        var retry = plan.IsReplayable;
-        while (true)
-        {
-            var (connection, failure) = await ConnectAsync(!plan.IsReplayable, fresh: !retry && plan.IsReplayable).ConfigureAwait(false);
-            if (connection is null)
-            {
-                return failure;
-            }
-
-            // A kept connection that the backend has closed meanwhile is found out here, before anything of an answer came.
-            var mayRetry = retry && connection.IsReused;
-            (var outcome, failure) = await AttemptAsync(stream, head, plan, connection).ConfigureAwait(false);
-            if (outcome != AttemptOutcome.NothingCame || !mayRetry || _aborted)
-            {
-                return failure;
-            }
-
-            retry = false;
-            TakeConnection()?.Dispose();
-        }
+        return true;
     }
 
-    /// <summary>One attempt on one connection.</summary>
+    /// <summary>Sends the request on a connection, and has what is to come of its body follow.</summary>
+    /// <returns>How the attempt ended; null when it goes on.</returns>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
-    private async ValueTask<(AttemptOutcome Outcome, BackendFailure Failure)> AttemptAsync(
-        TunnelStream stream, StreamItem head, RequestPlan plan, BackendConnection connection)
+    private async ValueTask<AttemptEnd?> SendAsync(TunnelStream stream, StreamItem head, RequestPlan plan, BackendConnection connection)
     {
-        var nothing = (AttemptOutcome.NothingCame, BackendFailure.Protocol(StreamResetDetail.ClosedBeforeResponse));
         var status = WriteRequest(stream, head, plan, connection, out var length, out var sentBody);
         if (status != HeadWriteStatus.Ok)
         {
             var reason = status == HeadWriteStatus.InvalidSyntax ? StreamResetReason.VisitorProtocol : StreamResetReason.BackendProtocol;
-            return (AttemptOutcome.Failed, new BackendFailure(reason, StreamResetDetail.HeadTooLarge));
+            return new AttemptEnd(AttemptOutcome.Failed, new BackendFailure(reason, StreamResetDetail.HeadTooLarge), false);
         }
 
         _responses.RequestIsSent();
-        ValueTask<RequestPumpEnd>? requestPump = null;
         try
         {
             await connection.Transport.SendAsync(connection.Buffer.AsMemory(0, length)).ConfigureAwait(false);
@@ -182,44 +191,52 @@ internal sealed class BackendExchange
         {
             if (plan.IsReplayable)
             {
-                return nothing;
+                return new AttemptEnd(AttemptOutcome.NothingCame, BackendFailure.Protocol(StreamResetDetail.ClosedBeforeResponse), false);
             }
         }
 
         if (plan.Framing is RequestFraming.Length or RequestFraming.Chunked && !(sentBody == plan.ContentLength && plan.Framing == RequestFraming.Length))
         {
-            requestPump = RequestPump.RunAsync(stream, connection.Transport, plan.Framing, plan.ContentLength - sentBody, _context.Buffers, _counters).Preserve();
+            _requestPump = RequestPump.RunAsync(stream, connection.Transport, plan.Framing, plan.ContentLength - sentBody, _context.Buffers, _counters).Preserve();
         }
 
-        var (outcome, failure, reusable) = (AttemptOutcome.Failed, new BackendFailure(StreamResetReason.Internal, StreamResetDetail.None), false);
+        return null;
+    }
+
+    /// <summary>Moves the response into the stream, and sees the request's body to its end.</summary>
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private async ValueTask<AttemptEnd> ReceiveAsync(TunnelStream stream, RequestPlan plan, BackendConnection connection)
+    {
+        var end = new AttemptEnd(AttemptOutcome.Failed, new BackendFailure(StreamResetReason.Internal, StreamResetDetail.None), false);
         try
         {
-            (outcome, failure, reusable) = await _responses.RunAsync(stream, plan, connection).ConfigureAwait(false);
+            end = await _responses.RunAsync(stream, plan, connection).ConfigureAwait(false);
         }
-        catch (Exception) when (requestPump is not null)
+        catch (Exception) when (_requestPump is not null)
         {
             // A fault of ours. Stream and connection are let go of only when the request's pump has: it is made to end below.
         }
 
-        if (requestPump is { } pump)
+        if (_requestPump is { } pump)
         {
-            if (outcome != AttemptOutcome.Answered)
+            if (end.Outcome != AttemptOutcome.Answered)
             {
                 connection.Transport.Abort();
-                stream.Reset(failure.IsNone ? StreamResetReason.Cancel : failure.Reason, failure.Detail);
+                stream.Reset(end.Failure.IsNone ? StreamResetReason.Cancel : end.Failure.Reason, end.Failure.Detail);
             }
 
             // A backend may answer before it has read the whole body; ProxyEntry then says when to stop.
-            var end = await pump.ConfigureAwait(false);
-            reusable &= end == RequestPumpEnd.Complete;
+            var sent = await pump.ConfigureAwait(false);
+            _requestPump = null;
+            end = end with { Reusable = end.Reusable && sent == RequestPumpEnd.Complete };
         }
 
-        if (outcome == AttemptOutcome.Answered && reusable && TakeConnection() is { } returned)
+        if (end.Outcome == AttemptOutcome.Answered && end.Reusable && TakeConnection() is { } returned)
         {
             _context.Backends.Return(returned);
         }
 
-        return (outcome, failure);
+        return end;
     }
 
     private async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> ConnectAsync(bool check, bool fresh)
@@ -273,12 +290,22 @@ internal sealed class BackendExchange
         }
     }
 
-    private bool WasAborted()
+    /// <summary>Lets go of the connection, if it is still here; a call to <see cref="Abort"/> finds nothing from now on.</summary>
+    /// <returns>Whether the exchange was aborted.</returns>
+    private bool EndUse()
     {
+        BackendConnection? left;
+        bool aborted;
         lock (_gate)
         {
-            return _aborted;
+            _id = StreamId.Uplink;
+            aborted = _aborted;
+            left = _connection;
+            _connection = null;
         }
+
+        left?.Dispose();
+        return aborted;
     }
 
     private BackendConnection? TakeConnection()
@@ -324,6 +351,20 @@ internal sealed class BackendExchange
         }
 
         return status;
+    }
+
+    private void Tell(RequestSummary summary, TimeSpan duration, TunnelStream stream, BackendFailure failure)
+    {
+        (string Leg, string Error)? trouble = failure.IsNone ? ExchangeFailureWords.For(stream.Failure) : ExchangeFailureWords.For(failure.Reason, failure.Detail);
+        _context.Events.RequestCompleted(summary with
+        {
+            StatusCode = _counters.StatusCode,
+            Duration = duration,
+            RequestBytes = _counters.RequestBytes,
+            ResponseBytes = _counters.ResponseBytes,
+            Error = trouble?.Error,
+            Leg = trouble?.Leg,
+        });
     }
 
     private static RequestSummary Describe(TunnelStream stream)

@@ -3,6 +3,7 @@ using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Console;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.Client.Core.Exchanges;
@@ -12,7 +13,7 @@ internal sealed class ExchangeContext : IDisposable
 {
     private const int MaxPooled = 1024;
 
-    private readonly Lock _poolGate = new();
+    private readonly ShortLock _poolGate = new();
     private readonly Stack<BackendExchange> _pool = new();
     private int _active;
 
@@ -45,7 +46,7 @@ internal sealed class ExchangeContext : IDisposable
     {
         Interlocked.Increment(ref _active);
         BackendExchange? exchange;
-        lock (_poolGate)
+        using (_poolGate.EnterScope())
         {
             _pool.TryPop(out exchange);
         }
@@ -56,7 +57,7 @@ internal sealed class ExchangeContext : IDisposable
     public void Return(BackendExchange exchange)
     {
         Interlocked.Decrement(ref _active);
-        lock (_poolGate)
+        using (_poolGate.EnterScope())
         {
             if (_pool.Count < MaxPooled)
             {

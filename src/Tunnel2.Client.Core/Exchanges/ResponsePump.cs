@@ -51,7 +51,7 @@ internal sealed class ResponsePump
     public async ValueTask<AttemptEnd> RunAsync(TunnelStream stream, RequestPlan plan, BackendConnection connection)
     {
         var parser = connection.Parser;
-        var buffer = connection.Buffer!;
+        var buffer = connection.Buffer ?? [];
         var filled = 0;
         var consumed = 0;
         var interim = 0;
@@ -64,9 +64,13 @@ internal sealed class ResponsePump
             {
                 if (filled == 0 && connection.Transport.WaitsFreely)
                 {
-                    // A thousand exchanges that wait for the backend need no buffer, and the few that go on use the same ones, warm in the cache.
-                    connection.ReturnBuffer();
-                    await connection.Transport.ReceiveAsync(Memory<byte>.Empty).ConfigureAwait(false);
+                    // Nothing is held while nothing comes. Whoever has waited already has given the buffer back.
+                    if (connection.Buffer is not null)
+                    {
+                        connection.ReturnBuffer();
+                        await connection.Transport.ReceiveAsync(Memory<byte>.Empty).ConfigureAwait(false);
+                    }
+
                     buffer = connection.RentBuffer(HeadBuffer);
                 }
 

@@ -1,4 +1,5 @@
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.ProxyEntry.Errors;
@@ -15,7 +16,7 @@ namespace Tunnel2.ProxyEntry.Forwarding;
 /// </summary>
 internal sealed class ForwardedRequest
 {
-    private readonly Lock _gate = new();
+    private readonly ShortLock _gate = new();
     private TunnelStream? _stream;
     private StreamId _id;
     private int _use;
@@ -99,7 +100,7 @@ internal sealed class ForwardedRequest
     {
         get
         {
-            lock (_gate)
+            using (_gate.EnterScope())
             {
                 return _cutBy;
             }
@@ -114,7 +115,7 @@ internal sealed class ForwardedRequest
     {
         get
         {
-            lock (_gate)
+            using (_gate.EnterScope())
             {
                 return _use;
             }
@@ -176,7 +177,7 @@ internal sealed class ForwardedRequest
         Continue = null;
         CutWith = null;
         Touch();
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             _use++;
             _id = default;
@@ -221,7 +222,7 @@ internal sealed class ForwardedRequest
         Session = session;
         SessionLeaving = session.Leaving;
         UplinkIndex = stream.Uplink.Slot;
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             _stream = stream;
             _id = stream.Id;
@@ -231,7 +232,7 @@ internal sealed class ForwardedRequest
     /// <summary>The stream is about to be released.</summary>
     public void Detach()
     {
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             _stream = null;
         }
@@ -250,7 +251,7 @@ internal sealed class ForwardedRequest
         TunnelStream? stream;
         VisitorExchange? exchange = null;
         StreamId id;
-        lock (_gate)
+        using (_gate.EnterScope())
         {
             stream = use == _use ? _stream : null;
             id = _id;

@@ -59,16 +59,77 @@ internal sealed class Forwarder : IForwarder
     }
 
     /// <inheritdoc/>
+    /// <remarks>
+    /// Takes the request to one stream, and to another one when nothing was done with it on the first: refused, or lost before a byte of it
+    /// was sent (docs/protocol.md section 8). The visitor does not notice. What usually waits, the answer's head, waits here: each method in
+    /// between would be another one to suspend and to resume.
+    /// </remarks>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
     public async ValueTask ForwardAsync(VisitorExchange exchange, ForwardedRequest request)
     {
         request.Begin(_timeProvider);
         exchange.Extras = null;
-        RequestOutcome outcome;
+        RequestOutcome? outcome = null;
         try
         {
             _tracer?.Begin(exchange, request);
-            outcome = await RouteAsync(exchange, request).ConfigureAwait(false);
+            if (exchange.Fault is { } fault)
+            {
+                outcome = await FailAsync(exchange, request, fault, exchange.Authority).ConfigureAwait(false);
+            }
+
+            UplinkConnection? left = null;
+            StreamFailure failure = default;
+            for (var tries = 1; outcome is null; tries++)
+            {
+                var opened = _opener.TryOpen(exchange, request, except: left);
+                if (opened.Error == ProxyError.AgentOffline)
+                {
+                    opened = await _opener.WaitAsync(exchange, request, opened).ConfigureAwait(false);
+                }
+
+                request.Session = opened.Session;
+                if (opened.Error is { } refused)
+                {
+                    var error = failure.IsNone || refused == ProxyError.Draining ? refused : failure.ToProxyError();
+                    outcome = await FailAsync(exchange, request, error, opened.Session?.Name ?? exchange.Authority).ConfigureAwait(false);
+                    break;
+                }
+
+                var stream = opened.Stream!;
+                Begin(exchange, request, stream, opened.Session!);
+                try
+                {
+                    using var leaving = exchange.VisitorLeft.UnsafeRegister(static state => ((ForwardedRequest)state!).CutByVisitor(), request);
+                    if (!TrySendHead(exchange, request, stream))
+                    {
+                        stream.Reset(StreamResetReason.Cancel);
+                        outcome = await FailAsync(exchange, request, ProxyError.RequestHeadTooLarge, opened.Session!.Name).ConfigureAwait(false);
+                        break;
+                    }
+
+                    if (request.Phase == ForwardPhase.Head)
+                    {
+                        await stream.WaitToReadAsync().ConfigureAwait(false);
+                    }
+
+                    outcome = await ExchangeAsync(exchange, request, stream, opened.Session!, mayTryAgain: tries < MaxTries).ConfigureAwait(false);
+                    if (outcome is null)
+                    {
+                        left = stream.Uplink;
+                        failure = stream.Failure;
+                        _metrics.RequestMoved(failure.Kind == StreamFailureKind.PeerReset ? "refused" : "uplink_lost");
+                        request.BeginAgain();
+                    }
+                }
+                finally
+                {
+                    _watchdog.Remove(request);
+                    request.Detach();
+                    stream.Release();
+                    _metrics.StreamEnded();
+                }
+            }
         }
         catch (Exception exception)
         {
@@ -76,8 +137,31 @@ internal sealed class Forwarder : IForwarder
             outcome = await FailAsync(exchange, request, ProxyError.Internal, "").ConfigureAwait(false);
         }
 
-        request.Kept.Drop();
+        End(exchange, request, outcome!.Value);
+    }
 
+    /// <summary>The request has a stream.</summary>
+    private void Begin(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession session)
+    {
+        request.Attach(stream, session);
+        if (exchange.IsUpgrade)
+        {
+            _live.UpgradeBegins(exchange, request);
+        }
+
+        if (request.Timeline is { } timeline)
+        {
+            _tracer!.OnStream(exchange, timeline, session);
+        }
+
+        _metrics.StreamStarted();
+        _watchdog.Add(request);
+    }
+
+    /// <summary>The request is over: whoever counts or records it is told.</summary>
+    private void End(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome)
+    {
+        request.Kept.Drop();
         _metrics.BytesReceived(request.BytesReceived);
         _metrics.BytesSent(request.BytesSent);
         request.Times.MarkEnded();
@@ -99,87 +183,12 @@ internal sealed class Forwarder : IForwarder
         request.Reports = null;
     }
 
-    private ValueTask<RequestOutcome> RouteAsync(VisitorExchange exchange, ForwardedRequest request)
-    {
-        return exchange.Fault is { } fault ? FailAsync(exchange, request, fault, exchange.Authority) : TryStreamsAsync(exchange, request);
-    }
-
-    /// <summary>
-    /// Takes the request to one stream, and to another one when nothing was done with it on the first: refused, or lost before a byte of it
-    /// was sent (docs/protocol.md section 8). The visitor does not notice.
-    /// </summary>
-    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
-    private async ValueTask<RequestOutcome> TryStreamsAsync(VisitorExchange exchange, ForwardedRequest request)
-    {
-        UplinkConnection? left = null;
-        StreamFailure failure = default;
-        for (var tries = 1; ; tries++)
-        {
-            var opened = _opener.TryOpen(exchange, request, except: left);
-            if (opened.Error == ProxyError.AgentOffline)
-            {
-                opened = await _opener.WaitAsync(exchange, request, opened).ConfigureAwait(false);
-            }
-
-            request.Session = opened.Session;
-            if (opened.Error is { } refused)
-            {
-                var error = failure.IsNone || refused == ProxyError.Draining ? refused : failure.ToProxyError();
-                return await FailAsync(exchange, request, error, opened.Session?.Name ?? exchange.Authority).ConfigureAwait(false);
-            }
-
-            var (_, session, stream) = opened;
-            request.Attach(stream!, session!);
-            if (exchange.IsUpgrade)
-            {
-                _live.UpgradeBegins(exchange, request);
-            }
-
-            if (request.Timeline is { } timeline)
-            {
-                _tracer!.OnStream(exchange, timeline, session!);
-            }
-
-            _metrics.StreamStarted();
-            _watchdog.Add(request);
-            try
-            {
-                var outcome = await ForwardAsync(exchange, request, stream!, session!, mayTryAgain: tries < MaxTries).ConfigureAwait(false);
-                if (outcome is { } final)
-                {
-                    return final;
-                }
-
-                left = stream!.Uplink;
-                failure = stream.Failure;
-                _metrics.RequestMoved(failure.Kind == StreamFailureKind.PeerReset ? "refused" : "uplink_lost");
-                request.BeginAgain();
-            }
-            finally
-            {
-                _watchdog.Remove(request);
-                request.Detach();
-                stream!.Release();
-                _metrics.StreamEnded();
-            }
-        }
-    }
-
+    /// <summary>Moves both bodies once the request's head is sent.</summary>
     /// <returns>Null when nothing was done with the request, so that it may be tried on another stream.</returns>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
-    private async ValueTask<RequestOutcome?> ForwardAsync(
+    private async ValueTask<RequestOutcome?> ExchangeAsync(
         VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession session, bool mayTryAgain)
     {
-        var hasMore = exchange.HasBody || exchange.IsUpgrade;
-        if (!TrySendHead(exchange, stream, end: !hasMore))
-        {
-            stream.Reset(StreamResetReason.Cancel);
-            return await FailAsync(exchange, request, ProxyError.RequestHeadTooLarge, session.Name).ConfigureAwait(false);
-        }
-
-        request.Times.MarkHeadSent();
-        request.Phase = exchange.HasBody && !exchange.IsUpgrade ? ForwardPhase.Upload : ForwardPhase.Head;
-        using var left = exchange.VisitorLeft.UnsafeRegister(static state => ((ForwardedRequest)state!).CutByVisitor(), request);
         ValueTask? requestPump = null;
         if (exchange.HasBody && !exchange.IsUpgrade)
         {
@@ -232,8 +241,9 @@ internal sealed class Forwarder : IForwarder
         };
     }
 
-    private static bool TrySendHead(VisitorExchange exchange, TunnelStream stream, bool end)
+    private static bool TrySendHead(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
     {
+        var end = !exchange.HasBody && !exchange.IsUpgrade;
         for (var size = RequestBlockGuess; ; size = Math.Min(size * 8, ProtocolLimits.MaxHeaderBlockLength))
         {
             var writer = new HeaderBlockWriter(stream.BeginHead(size));
@@ -248,6 +258,8 @@ internal sealed class Forwarder : IForwarder
             {
                 // A stream that is over already says so to whoever reads it.
                 stream.EndHead(length, default, end, out _);
+                request.Times.MarkHeadSent();
+                request.Phase = exchange.HasBody && !exchange.IsUpgrade ? ForwardPhase.Upload : ForwardPhase.Head;
                 return true;
             }
         }
