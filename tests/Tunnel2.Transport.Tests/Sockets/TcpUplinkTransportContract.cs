@@ -97,7 +97,7 @@ public abstract class TcpUplinkTransportContract : UplinkTransportContract, IDis
         for (var i = 0; i < 20; i++)
         {
             var (left, right) = await ConnectSocketsAsync();
-            var uplink = new UplinkConnection(Engine.CreateUplinkTransport(left), new UplinkSettings { Role = UplinkRole.Entry });
+            var uplink = new UplinkConnection(Engine.CreateUplinkTransport(left), new UplinkSettings { Role = UplinkRole.Entry, MaxReceiveStreamWindow = 0 });
             var run = uplink.RunAsync();
 
             // A frame that breaks the protocol, and a megabyte behind it that nobody will ever parse.
