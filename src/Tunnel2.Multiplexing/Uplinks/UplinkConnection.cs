@@ -14,12 +14,6 @@ namespace Tunnel2.Multiplexing.Uplinks;
 /// </summary>
 internal sealed class UplinkConnection
 {
-    /// <summary>Stream objects kept for the next streams.</summary>
-    private const int MaxPooledStreams = 1024;
-
-    /// <summary>The same while nothing arrives.</summary>
-    private const int MaxIdlePooledStreams = 16;
-
     /// <summary>How long the last words (a GOAWAY) and the peer's leaving may take.</summary>
     private static readonly TimeSpan _farewell = TimeSpan.FromSeconds(1);
 
@@ -28,8 +22,7 @@ internal sealed class UplinkConnection
     private readonly Action<TunnelStream>? _onStream;
     private readonly Action<UplinkConnection, GoAwayPhase>? _onGoAway;
     private readonly UplinkLiveness _liveness;
-    private readonly ShortLock _poolGate = new();
-    private readonly Stack<TunnelStream> _pool = new();
+    private readonly StreamPool _pool;
     private readonly ShortLock _creditGate = new();
     private ReceiveWindow _receiveWindow;
     private readonly TaskCompletionSource _ended;
@@ -50,6 +43,7 @@ internal sealed class UplinkConnection
         IUplinkTransport transport, UplinkSettings settings, Action<TunnelStream>? onStream = null, Action<UplinkConnection, GoAwayPhase>? onGoAway = null)
     {
         _transport = transport;
+        _pool = new StreamPool(this);
         Settings = settings;
         _onStream = onStream;
         _onGoAway = onGoAway;
@@ -184,10 +178,10 @@ internal sealed class UplinkConnection
             return null;
         }
 
-        var stream = RentStream();
+        var stream = _pool.Rent();
         if (!Streams.TryOpen(stream))
         {
-            ReturnStream(stream);
+            _pool.Return(stream);
             return null;
         }
 
@@ -252,7 +246,7 @@ internal sealed class UplinkConnection
         {
             if (_liveness.OnHeartbeat(now))
             {
-                TrimPool();
+                _pool.Trim();
             }
             else
             {
@@ -351,12 +345,12 @@ internal sealed class UplinkConnection
         CheckDrainLater();
     }
 
-    internal void Recycle(TunnelStream stream) => ReturnStream(stream);
+    internal void Recycle(TunnelStream stream) => _pool.Return(stream);
 
     /// <summary>The agent's reader: ProxyEntry opened a stream.</summary>
     internal ProtocolError Accept(StreamId id, ReadOnlySpan<byte> blockBytes, scoped in HeaderBlock block, ReadOnlySpan<byte> body, bool end)
     {
-        var stream = RentStream();
+        var stream = _pool.Rent();
         Streams.Accept(id, stream);
         var error = stream.OnHeaders(blockBytes, block, body, end);
         if (error != ProtocolError.None)
@@ -435,49 +429,6 @@ internal sealed class UplinkConnection
         {
             stream.Reset(StreamResetReason.Internal);
             stream.Release();
-        }
-    }
-
-    /// <summary>An uplink that is silent keeps few objects of its busier days.</summary>
-    private void TrimPool()
-    {
-        using (_poolGate.EnterScope())
-        {
-            if (_pool.Count <= MaxIdlePooledStreams)
-            {
-                return;
-            }
-
-            while (_pool.Count > MaxIdlePooledStreams)
-            {
-                _pool.Pop();
-            }
-
-            _pool.TrimExcess();
-        }
-    }
-
-    private TunnelStream RentStream()
-    {
-        using (_poolGate.EnterScope())
-        {
-            if (_pool.TryPop(out var pooled))
-            {
-                return pooled;
-            }
-        }
-
-        return new TunnelStream(this);
-    }
-
-    private void ReturnStream(TunnelStream stream)
-    {
-        using (_poolGate.EnterScope())
-        {
-            if (_pool.Count < MaxPooledStreams)
-            {
-                _pool.Push(stream);
-            }
         }
     }
 }

@@ -3,22 +3,7 @@ namespace Tunnel2.ProxyEntry.Configuration;
 /// <content>The tiers, whose keys carry names.</content>
 internal sealed partial class ConfigurationReader
 {
-    private void ReadTiers(IConfigurationSection section)
-    {
-        ReportValueOfGroup(section, SettingKeys.Tiers);
-        foreach (var tierSection in section.GetChildren())
-        {
-            var path = SettingKeys.Tiers + ":" + tierSection.Key;
-            ReportValueOfGroup(tierSection, path);
-            var tier = new TierOptions();
-            foreach (var child in tierSection.GetChildren())
-            {
-                ReadTierKey(child, path, tier);
-            }
-
-            _options.Tiers[tierSection.Key] = tier;
-        }
-    }
+    private void ReadTiers(IConfigurationSection section) => ReadNamed(section, SettingKeys.Tiers, _options.Tiers, ReadTierKey);
 
     private void ReadTierKey(IConfigurationSection section, string tierPath, TierOptions tier)
     {

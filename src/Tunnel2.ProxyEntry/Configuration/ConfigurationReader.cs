@@ -89,20 +89,24 @@ internal sealed partial class ConfigurationReader
         }
     }
 
-    private void ReadAgents(IConfigurationSection section)
+    private void ReadAgents(IConfigurationSection section) => ReadNamed(section, SettingKeys.Agents, _options.Agents, ReadAgentKey);
+
+    /// <summary>Reads a group of groups whose keys are names: <c>Group:name:Key</c>.</summary>
+    private void ReadNamed<T>(IConfigurationSection section, string group, IDictionary<string, T> named, Action<IConfigurationSection, string, T> readKey)
+        where T : new()
     {
-        ReportValueOfGroup(section, SettingKeys.Agents);
-        foreach (var agentSection in section.GetChildren())
+        ReportValueOfGroup(section, group);
+        foreach (var one in section.GetChildren())
         {
-            var path = SettingKeys.Agents + ":" + agentSection.Key;
-            ReportValueOfGroup(agentSection, path);
-            var agent = new AgentOptions();
-            foreach (var child in agentSection.GetChildren())
+            var path = group + ":" + one.Key;
+            ReportValueOfGroup(one, path);
+            var options = new T();
+            foreach (var child in one.GetChildren())
             {
-                ReadAgentKey(child, path, agent);
+                readKey(child, path, options);
             }
 
-            _options.Agents[agentSection.Key] = agent;
+            named[one.Key] = options;
         }
     }
 

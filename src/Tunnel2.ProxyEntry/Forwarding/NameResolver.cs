@@ -37,21 +37,10 @@ internal sealed class NameResolver
     /// <returns>Why there is none, or null.</returns>
     public ProxyError? Resolve(string authority, ref string target, out EntrySession? session)
     {
-        session = null;
         Span<char> name = stackalloc char[PublicName.MaxLength];
-        switch (_hosts.Parse(authority.AsSpan(), name, out var length))
+        if (!IsLeftToTarget(_hosts.Parse(authority.AsSpan(), name, out var length), authority.Length == 0, name[..length], out var error, out session))
         {
-            case HostAddressOutcome.Name:
-                return Find(name[..length], out session);
-            case HostAddressOutcome.Invalid when authority.Length > 0:
-                return ProxyError.InvalidHost;
-            default:
-                break;
-        }
-
-        if (!_settings.TestMode)
-        {
-            return ProxyError.UnknownHost;
+            return error;
         }
 
         var path = _paths.Parse(target.AsSpan(), name);
@@ -60,7 +49,7 @@ internal sealed class NameResolver
             return ProxyError.UnknownHost;
         }
 
-        var error = Find(name[..path.NameLength], out session);
+        error = Find(name[..path.NameLength], out session);
         target = path.GetRest(target);
         return error;
     }
@@ -82,26 +71,30 @@ internal sealed class NameResolver
     /// <returns>Why there is none, or null.</returns>
     public ProxyError? Resolve(ReadOnlySpan<byte> authority, ReadOnlySpan<byte> target, out PathAddress path, out EntrySession? session)
     {
-        session = null;
         path = default;
         Span<char> name = stackalloc char[PublicName.MaxLength];
-        switch (_hosts.Parse(authority, name, out var length))
+        if (!IsLeftToTarget(_hosts.Parse(authority, name, out var length), authority.IsEmpty, name[..length], out var error, out session))
         {
-            case HostAddressOutcome.Name:
-                return Find(name[..length], out session);
-            case HostAddressOutcome.Invalid when authority.Length > 0:
-                return ProxyError.InvalidHost;
-            default:
-                break;
-        }
-
-        if (!_settings.TestMode)
-        {
-            return ProxyError.UnknownHost;
+            return error;
         }
 
         path = _paths.Parse(target, name);
         return path.Outcome == PathAddressOutcome.Name ? Find(name[..path.NameLength], out session) : ProxyError.UnknownHost;
+    }
+
+    /// <summary>Finds the session by what the Host says, unless the target has to say it.</summary>
+    /// <returns>Whether the target has to.</returns>
+    private bool IsLeftToTarget(
+        HostAddressOutcome outcome, bool isEmpty, ReadOnlySpan<char> name, out ProxyError? error, out EntrySession? session)
+    {
+        session = null;
+        error = outcome switch
+        {
+            HostAddressOutcome.Name => Find(name, out session),
+            HostAddressOutcome.Invalid when !isEmpty => ProxyError.InvalidHost,
+            _ => ProxyError.UnknownHost,
+        };
+        return error == ProxyError.UnknownHost && _settings.TestMode;
     }
 
     private ProxyError? Find(ReadOnlySpan<char> name, out EntrySession? session) => _directory.Find(name, out session) switch

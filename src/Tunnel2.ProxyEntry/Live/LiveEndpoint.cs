@@ -1,4 +1,5 @@
 using System.Buffers;
+using System.Diagnostics.CodeAnalysis;
 using System.Net;
 using System.Security.Cryptography;
 using System.Text;
@@ -300,11 +301,10 @@ internal sealed class LiveEndpoint
         await http.Response.Body.WriteAsync(body).ConfigureAwait(false);
     }
 
+    [SuppressMessage("Security", "CA5350", Justification = "RFC 6455 says SHA-1; nothing is protected by it.")]
     private static string Accept(string key)
     {
-#pragma warning disable CA5350 // RFC 6455 says SHA-1; nothing is protected by it.
         return Convert.ToBase64String(SHA1.HashData(Encoding.ASCII.GetBytes(key.Trim() + WebSocketGuid)));
-#pragma warning restore CA5350
     }
 
     private static bool IsOwnOrigin(string origin, string? host) =>

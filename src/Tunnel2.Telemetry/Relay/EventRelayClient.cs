@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using System.Diagnostics.CodeAnalysis;
 using System.Net.Sockets;
 using Tunnel2.Telemetry.EventRing;
 
@@ -28,6 +29,7 @@ internal sealed class EventRelayClient
     internal long Next => Volatile.Read(ref _next);
 
     /// <summary>Follows the relay until cancelled.</summary>
+    [SuppressMessage("Security", "CA5394", Justification = "Jitter is no secret.")]
     internal async Task RunAsync(CancellationToken cancellationToken)
     {
         int attempt = 0;
@@ -41,9 +43,7 @@ internal sealed class EventRelayClient
             }
 
             attempt = _progress ? 0 : attempt;
-#pragma warning disable CA5394 // Jitter is no secret.
             TimeSpan delay = _options.Delay(attempt++, Random.Shared.NextDouble());
-#pragma warning restore CA5394
             _options.OnDisconnected?.Invoke(end, delay);
             try
             {

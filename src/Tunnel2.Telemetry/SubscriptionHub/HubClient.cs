@@ -10,18 +10,13 @@ namespace Tunnel2.Telemetry.SubscriptionHub;
 /// </summary>
 internal sealed class HubClient : Subscriber, IDisposable
 {
-    private const int SmallestQueue = 4;
     private const int MostStrikes = 3;
     private const int FarewellMilliseconds = 2000;
 
     private readonly Lock _queueGate = new();
     private readonly Hub _hub;
     private readonly Socket _socket;
-    private byte[][]? _frames;
-    private int _head;
-    private int _count;
-    private int _sentOfHead;
-    private int _underWay;
+    private FrameQueue _frames;
     private long _dropped;
     private int _strikes;
     private long _calmSince;
@@ -102,13 +97,13 @@ internal sealed class HubClient : Subscriber, IDisposable
                 return false;
             }
 
-            if (_count == _hub.Limits.QueueFrames || _dropped > 0)
+            if (_frames.Count == _hub.Limits.QueueFrames || _dropped > 0)
             {
                 DropUnsynchronized();
                 return false;
             }
 
-            AppendUnsynchronized(frame);
+            _frames.Append(frame);
             ListUnsynchronized();
             return true;
         }
@@ -142,7 +137,7 @@ internal sealed class HubClient : Subscriber, IDisposable
     {
         lock (_queueGate)
         {
-            if (_closed || (_count <= _hub.Limits.QueueFrames / 2 && _dropped == 0))
+            if (_closed || (_frames.Count <= _hub.Limits.QueueFrames / 2 && _dropped == 0))
             {
                 return Task.CompletedTask;
             }
@@ -174,8 +169,7 @@ internal sealed class HubClient : Subscriber, IDisposable
             _aborted = true;
             _closed = true;
             _closing = true;
-            _frames = null;
-            _count = 0;
+            _frames = default;
             room = _room;
             _room = null;
         }
@@ -206,13 +200,13 @@ internal sealed class HubClient : Subscriber, IDisposable
             int offset;
             lock (_queueGate)
             {
-                if (_closed || _count == 0 || !_maySend)
+                if (_closed || _frames.Count == 0 || !_maySend)
                 {
                     _isListed = false;
                     return true;
                 }
 
-                (source, offset, length) = GatherUnsynchronized(scratch);
+                (source, offset, length) = _frames.Gather(scratch);
             }
 
             int sent = _socket.Send(source, offset, length, SocketFlags.None, out SocketError error);
@@ -220,7 +214,7 @@ internal sealed class HubClient : Subscriber, IDisposable
             {
                 lock (_queueGate)
                 {
-                    _underWay = 0;
+                    _frames.NothingIsUnderWay();
                 }
 
                 _blockedSince = _blockedSince == 0 ? _hub.Now : _blockedSince;
@@ -312,82 +306,32 @@ internal sealed class HubClient : Subscriber, IDisposable
         }
     }
 
-    private (byte[] Source, int Offset, int Length) GatherUnsynchronized(byte[] scratch)
-    {
-        byte[] first = _frames![_head];
-        _underWay = 1;
-        if (_count == 1 || first.Length - _sentOfHead > scratch.Length)
-        {
-            return (first, _sentOfHead, first.Length - _sentOfHead);
-        }
-
-        int length = 0;
-        int skip = _sentOfHead;
-        for (int i = 0; i < _count; i++)
-        {
-            ReadOnlySpan<byte> frame = _frames[(_head + i) & (_frames.Length - 1)].AsSpan(skip);
-            if (frame.Length > scratch.Length - length)
-            {
-                break;
-            }
-
-            frame.CopyTo(scratch.AsSpan(length));
-            length += frame.Length;
-            skip = 0;
-            _underWay = i + 1;
-        }
-
-        return (scratch, 0, length);
-    }
-
     private (bool Ended, TaskCompletionSource? Room) AdvanceUnsynchronized(int sent)
     {
-        _underWay = 0;
-        if (_frames is null)
+        if (_aborted)
         {
             return (false, null);
         }
 
-        while (sent > 0)
-        {
-            int rest = _frames[_head].Length - _sentOfHead;
-            if (sent < rest)
-            {
-                _sentOfHead += sent;
-                break;
-            }
-
-            sent -= rest;
-            _sentOfHead = 0;
-            _frames[_head] = null!;
-            _head = (_head + 1) & (_frames.Length - 1);
-            _count--;
-        }
-
-        if (_dropped > 0 && _count <= _hub.Limits.QueueFrames / 2)
+        _frames.Advance(sent);
+        if (_dropped > 0 && _frames.Count <= _hub.Limits.QueueFrames / 2)
         {
             // The gap stands where the frames would have been: before whatever comes next.
-            AppendUnsynchronized(WebSocketFrame.FromText(Encoding.ASCII.GetBytes(
+            _frames.Append(WebSocketFrame.FromText(Encoding.ASCII.GetBytes(
                 string.Create(CultureInfo.InvariantCulture, $"{{\"type\":\"gap\",\"dropped\":{_dropped}}}"))));
             _dropped = 0;
             _calmSince = _hub.Now;
         }
 
         TaskCompletionSource? room = null;
-        if (_count <= _hub.Limits.QueueFrames / 2 && _room is not null)
+        if (_frames.Count <= _hub.Limits.QueueFrames / 2 && _room is not null)
         {
             room = _room;
             _room = null;
         }
 
-        if (_count == 0)
-        {
-            // An idle client holds no queue.
-            _frames = _frames.Length > SmallestQueue ? null : _frames;
-            _head = 0;
-        }
-
-        return (_closing && _count == 0, room);
+        _frames.ReleaseIfEmpty();
+        return (_closing && _frames.Count == 0, room);
     }
 
     private void DropUnsynchronized()
@@ -415,39 +359,16 @@ internal sealed class HubClient : Subscriber, IDisposable
         }
 
         // What is not under way yet is not worth waiting for; what is must be whole.
-        int kept = Math.Max(_underWay, _sentOfHead > 0 ? 1 : 0);
-        for (; _count > kept; _count--)
-        {
-            _frames![(_head + _count - 1) & (_frames.Length - 1)] = null!;
-        }
-
-        AppendUnsynchronized(WebSocketFrame.CloseWith(status, reason));
+        _frames.DropWaiting();
+        _frames.Append(WebSocketFrame.CloseWith(status, reason));
         _closing = true;
         _maySend = true;
         ListUnsynchronized();
     }
 
-    private void AppendUnsynchronized(byte[] frame)
-    {
-        _frames ??= new byte[SmallestQueue][];
-        if (_count == _frames.Length)
-        {
-            byte[][] larger = new byte[_count * 2][];
-            for (int i = 0; i < _count; i++)
-            {
-                larger[i] = _frames[(_head + i) & (_frames.Length - 1)];
-            }
-
-            _frames = larger;
-            _head = 0;
-        }
-
-        _frames[(_head + _count++) & (_frames.Length - 1)] = frame;
-    }
-
     private void ListUnsynchronized()
     {
-        if (!_isListed && _maySend && _count > 0)
+        if (!_isListed && _maySend && _frames.Count > 0)
         {
             _isListed = true;
             _hub.Sender.Add(this);

@@ -1,3 +1,4 @@
+using System.Diagnostics.CodeAnalysis;
 using Tunnel2.TestBackend;
 
 namespace Tunnel2.TestUtilities.Tests.TestBackend;
@@ -9,13 +10,12 @@ public sealed class BackendFixture : IAsyncLifetime
 
     public TestBackendServer Tls { get; private set; } = null!;
 
+    [SuppressMessage("Security", "CA5359", Justification = "The certificate was made a moment ago; nobody can know it.")]
     public HttpClient Http { get; } = new(new SocketsHttpHandler
     {
         SslOptions =
         {
-#pragma warning disable CA5359 // The certificate was made a moment ago; nobody can know it.
             RemoteCertificateValidationCallback = static (_, _, _, _) => true,
-#pragma warning restore CA5359
         },
     });
 

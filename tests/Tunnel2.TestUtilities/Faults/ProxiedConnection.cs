@@ -1,11 +1,11 @@
+using System.Diagnostics.CodeAnalysis;
 using System.Net.Sockets;
 
 namespace Tunnel2.TestUtilities;
 
 /// <summary>One connection through a <see cref="CuttingProxy"/>. Thread-safe.</summary>
-#pragma warning disable CA1001 // The token source has neither timer nor wait handle, and Cut may be called at any time.
+[SuppressMessage("Design", "CA1001", Justification = "The token source has neither timer nor wait handle, and Cut may be called at any time.")]
 public sealed class ProxiedConnection
-#pragma warning restore CA1001
 {
     private readonly Socket _client;
     private readonly Socket _target;

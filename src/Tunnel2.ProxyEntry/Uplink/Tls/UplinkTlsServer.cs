@@ -1,3 +1,4 @@
+using System.Diagnostics.CodeAnalysis;
 using System.Net.Security;
 using System.Security.Cryptography.X509Certificates;
 using Tunnel2.Multiplexing.Uplinks;
@@ -41,6 +42,7 @@ internal sealed class UplinkTlsServer
 
     /// <summary>Shakes hands. A peer that fails has been told and logged when this returns; the transport is still to be disposed of.</summary>
     /// <returns>The encrypted transport and who is behind it; a null transport when it failed.</returns>
+    [SuppressMessage("Security", "CA5359", Justification = "An agent's certificate, not a server's: the admission judges it where it judges tokens.")]
     public async Task<(IUplinkTransport? Transport, UplinkPeer Peer)> OpenAsync(IUplinkTransport transport, UplinkPeer peer, CancellationToken stopping)
     {
         var policyErrors = SslPolicyErrors.None;
@@ -50,14 +52,12 @@ internal sealed class UplinkTlsServer
             ClientCertificateRequired = _clientAuthorities is not null || _agents.Current.UsesCertificates,
             CertificateRevocationCheckMode = X509RevocationMode.NoCheck,
             CertificateChainPolicy = CreateChainPolicy(),
-#pragma warning disable CA5359 // An agent's certificate, not a server's: the admission judges it where it judges tokens.
             RemoteCertificateValidationCallback = (_, _, _, errors) =>
             {
                 // The handshake only proves that the peer has the key; whether that helps it is for the admission to say.
                 policyErrors = errors;
                 return true;
             },
-#pragma warning restore CA5359
         };
         var result = await TlsHandshake.AcceptAsync(transport, options, ProtocolLimits.HandshakeTimeout, _timeProvider, stopping).ConfigureAwait(false);
         switch (result.Status)
