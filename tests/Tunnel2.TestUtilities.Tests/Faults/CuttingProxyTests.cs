@@ -170,6 +170,7 @@ public sealed class CuttingProxyTests
         proxy.Target = second.EndPoint;
         await using var served = await RawHttpClient.ConnectAsync(proxy.EndPoint);
         Assert.Equal(202, (await served.ExchangeAsync("/")).Head.StatusCode);
+        Assert.Equal((1, 1), (proxy.ConnectionsRefused.Value, proxy.ConnectionsAccepted.Value));
     }
 
     private static async Task<ConnectionEnding> ConnectAndWaitForEndAsync(IPEndPoint endPoint)
