@@ -30,7 +30,7 @@ public sealed class UplinkLossTests
             }
 
             Assert.Equal(ConnectionEnding.Reset, body.Ending);
-            await tunnel.Backend.WaitForCompletionAsync(target, timeout: TimeSpan.FromSeconds(1));
+            await tunnel.Backend.WaitForAbortAsync(target);
             await tunnel.Agent.Events.ReadyCount.WaitForAsync(2);
             Assert.Equal(ConnectionEndReason.Lost, Assert.Single(tunnel.Agent.Events.Ends).Reason);
             Assert.Equal(200, (await tunnel.ExchangeAsync("/bytes/1")).Head.StatusCode);
@@ -48,7 +48,7 @@ public sealed class UplinkLossTests
             var head = await visitor.ReadHeadAsync();
             Assert.Equal((502, "uplink-lost"), (head.StatusCode, head["Tunnel2-Error"]));
             await visitor.ReadBodyAsync(head);
-            await tunnel.Backend.WaitForAbortAsync("/delay/100000", timeout: TimeSpan.FromSeconds(1));
+            await tunnel.Backend.WaitForAbortAsync("/delay/100000");
             await tunnel.Agent.Events.ReadyCount.WaitForAsync(2);
             Assert.Equal(200, (await visitor.ExchangeAsync("/bytes/1", TunnelFixture.Host)).Head.StatusCode);
         },
@@ -64,7 +64,7 @@ public sealed class UplinkLossTests
             tunnel.Link.CutAll(CutMode.Fin);
             var head = await visitor.ReadHeadAsync();
             Assert.Equal((502, "uplink-lost"), (head.StatusCode, head["Tunnel2-Error"]));
-            await tunnel.Backend.WaitForCompletionAsync("/sink", timeout: TimeSpan.FromSeconds(1));
+            await tunnel.Backend.WaitForCompletionAsync("/sink");
             await tunnel.Agent.Events.ReadyCount.WaitForAsync(2);
         },
         _setup);

@@ -82,7 +82,7 @@ public sealed class HalfCloseTests
                 await using var visitor = await UpgradeAsync(tunnel);
                 Assert.Empty(await visitor.ReadToEndAsync());
                 visitor.Reset();
-                await ended.WaitAsync(TimeSpan.FromSeconds(2));
+                await ended.WaitAsync();
             });
     }
 
@@ -103,7 +103,7 @@ public sealed class HalfCloseTests
             {
                 await using var visitor = await UpgradeAsync(tunnel);
                 Assert.Empty(await visitor.ReadToEndAsync());
-                await ended.WaitAsync(TimeSpan.FromSeconds(5));
+                await ended.WaitAsync();
             },
             new TunnelSetup { Settings = ["Timeouts:BodyIdle=100ms"] });
     }

@@ -290,7 +290,9 @@ public class UplinkWriterTests
         await engine.UntilAsync(() => pair.EntryTransport.Receives == 1 && pair.AgentTransport.Receives == 1, "both readers wait");
         Assert.Equal(0, pair.EntryBuffers.Outstanding + pair.AgentBuffers.Outstanding);
         await Task.WhenAll(Enumerable.Range(0, 20).Select(i => engine.Start(() => Exchange.RunAsync(engine, pair.Open(), i, 200_000, 30_000))));
-        await pair.UntilQuietAsync();
+
+        // Credit that comes behind the last answer is no silence: it must not be read after the clock was moved.
+        await pair.UntilSettledAsync();
         await engine.UntilAsync(() => pair.EntryBuffers.Outstanding == 1 && pair.AgentBuffers.Outstanding == 1, "only the readers' buffers are out");
 
         // What comes after a silence ends a wait that had a buffer; the next wait has none.
