@@ -312,7 +312,14 @@ public class UplinkWriterTests
         peer.Transport.Incoming.Stall();
         var streams = Enumerable.Range(0, 3).Select(_ => peer.Uplink.TryOpenStream()!).ToArray();
         Array.ForEach(streams, stream => stream.SendRequest("/", default, end: false, out _));
-        var writing = streams.Select(stream => engine.Start(async () => await stream.WriteAsync(new byte[4_000_000], end: true))).ToArray();
+        var begun = 0;
+        var writing = streams.Select(stream => engine.Start(async () =>
+        {
+            var write = stream.WriteAsync(new byte[4_000_000], end: true);
+            Interlocked.Increment(ref begun);
+            await write;
+        })).ToArray();
+        await engine.UntilAsync(() => Volatile.Read(ref begun) == 3, "all three want to send");
         await engine.UntilAsync(() => peer.UplinkTransport.Outgoing.IsSendWaiting, "the transport is full");
         peer.Transport.Incoming.Resume();
         var order = new List<int>();

@@ -18,7 +18,8 @@ public sealed class RequestPublisherTests : IDisposable
 
     private const int Batch = 500;
 
-    private static readonly TimeSpan _patience = TimeSpan.FromSeconds(20);
+    /// <summary>For the compiler, whose own thread a busy machine holds up; used up only by what is too slow.</summary>
+    private static readonly TimeSpan _patience = TimeSpan.FromSeconds(60);
 
     private readonly string _directory = Directory.CreateTempSubdirectory("tunnel2-publisher-").FullName;
 
