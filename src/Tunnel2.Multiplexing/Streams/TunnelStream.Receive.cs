@@ -281,7 +281,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
         }
 
         now = settings.TimeProvider.GetTimestamp();
-        var by = _windowGrowth.Ask(consumed, _receiveWindow.Size, settings.MaxReceiveStreamWindow, _uplink.RoundTrip.Minimum, settings.TimeProvider, now);
+        var by = _windowGrowth.Ask(consumed, _receiveWindow.Size, settings.MaxReceiveStreamWindow, _uplink.RoundTrip.Path, settings.TimeProvider, now);
         return by > 0 && _uplink.WindowGrowth.TryTake(by) ? _receiveWindow.Grow(by) : 0;
     }
 

@@ -17,12 +17,19 @@ internal sealed class RoundTripEstimator
     private long _lastProbe;
     private int _answers;
     private long _minimum;
+    private long _path;
     private long _last;
 
     public RoundTripEstimator(TimeProvider time) => _time = time;
 
     /// <summary>The shortest round trip seen, or zero before the first answer.</summary>
     public TimeSpan Minimum => new(Volatile.Read(ref _minimum));
+
+    /// <summary>
+    /// <see cref="Minimum"/> once the first few answers are in, and zero before: one that met code that had never run, or the bytes of a
+    /// download that was faster than the first PING, would pass for a long path.
+    /// </summary>
+    public TimeSpan Path => new(Volatile.Read(ref _path));
 
     /// <summary>The last round trip, or zero before the first answer.</summary>
     public TimeSpan Last => new(Volatile.Read(ref _last));
@@ -86,6 +93,11 @@ internal sealed class RoundTripEstimator
             if (_minimum == 0 || ticks < _minimum)
             {
                 Volatile.Write(ref _minimum, ticks);
+            }
+
+            if (_answers == Burst)
+            {
+                Volatile.Write(ref _path, _minimum);
             }
         }
     }

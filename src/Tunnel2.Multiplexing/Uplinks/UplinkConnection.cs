@@ -124,6 +124,7 @@ internal sealed class UplinkConnection
     public async Task<UplinkEnd> RunAsync(ReadOnlyMemory<byte> initial = default)
     {
         var loops = Task.WhenAll(Writer.RunAsync(), _reader.RunAsync(initial));
+        LearnPath();
         await _ended.Task.ConfigureAwait(false);
         try
         {
@@ -252,10 +253,9 @@ internal sealed class UplinkConnection
             {
                 TrimPool();
             }
-            else if (Settings.GrowsWindows && RoundTrip.IsStarting)
+            else
             {
-                // While the path is quiet it tells how short it is; under load it would tell how long its queues are.
-                ProbeRoundTrip(now);
+                LearnPath();
             }
 
             if (StallObserver is { } observer && _liveness.IsStalled(now))
@@ -282,6 +282,18 @@ internal sealed class UplinkConnection
         WindowGrowth.Taken,
         RoundTrip.Last,
         RoundTrip.Minimum);
+
+    /// <summary>
+    /// Measures the round trip again as long as the first few answers are missing: right from the start and one behind the other, since a path
+    /// tells how short it is while it is quiet. Under load it would tell how long its queues are. Not under a lock either.
+    /// </summary>
+    internal void LearnPath()
+    {
+        if (Settings.GrowsWindows && End is null && RoundTrip.IsStarting)
+        {
+            ProbeRoundTrip(Settings.TimeProvider.GetTimestamp());
+        }
+    }
 
     /// <summary>Measures the round trip if it is time to. Never under a lock: the write loop may run on this thread.</summary>
     internal void ProbeRoundTrip(long now)

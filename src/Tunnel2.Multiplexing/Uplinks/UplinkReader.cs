@@ -382,6 +382,7 @@ internal sealed class UplinkReader
         else
         {
             _uplink.RoundTrip.OnAnswer(opaque, _time.GetTimestamp());
+            _uplink.LearnPath();
         }
 
         return ProtocolError.None;

@@ -175,22 +175,29 @@ internal sealed class RawUplink : IAsyncDisposable
 
     public Task SendAsync(params byte[][] frames) => Connection.WriteAsync(frames.SelectMany(static frame => frame).ToArray());
 
-    /// <summary>Reads a frame; null when the peer has ended the connection.</summary>
+    /// <summary>Reads a frame; null when the peer has ended the connection. PINGs by which it measures the path are passed over, unanswered.</summary>
     public async Task<ReceivedFrame?> ReadAsync()
     {
         using var limit = new CancellationTokenSource(_patience);
-        byte[] head;
-        try
+        while (true)
         {
-            head = await Connection.ReadExactlyAsync(FrameHeader.Size, limit.Token);
-        }
-        catch (RawConnectionEndedException exception) when (exception.Received.Length == 0)
-        {
-            return null;
-        }
+            byte[] head;
+            try
+            {
+                head = await Connection.ReadExactlyAsync(FrameHeader.Size, limit.Token);
+            }
+            catch (RawConnectionEndedException exception) when (exception.Received.Length == 0)
+            {
+                return null;
+            }
 
-        Assert.Equal(ProtocolError.None, FrameHeader.TryRead(head, out var header));
-        return new ReceivedFrame(header, await Connection.ReadExactlyAsync(header.Length, limit.Token));
+            Assert.Equal(ProtocolError.None, FrameHeader.TryRead(head, out var header));
+            var payload = await Connection.ReadExactlyAsync(header.Length, limit.Token);
+            if (header.Type != FrameType.Ping || header.Flags.HasFlag(FrameFlags.Ack))
+            {
+                return new ReceivedFrame(header, payload);
+            }
+        }
     }
 
     /// <summary>Reads until a frame of a type has come; others are passed over.</summary>

@@ -31,6 +31,11 @@ internal sealed class RawPeer
         options ??= new PairOptions();
         (UplinkTransport, Transport) = InMemoryTransport.CreatePair(options.Capacity, engine.Scheduler);
         Uplink = new UplinkConnection(UplinkTransport, options.Make(engine, role, Buffers), onStream, onGoAway);
+        if (options.RoundTrip > 0)
+        {
+            Uplink.LearnRoundTrip(options.RoundTrip);
+        }
+
         Run = Uplink.RunAsync();
     }
 

@@ -9,8 +9,11 @@ internal static class RoundTrips
     public static void LearnRoundTrip(this UplinkConnection uplink, int milliseconds = 50)
     {
         var time = (ManualTimeProvider)uplink.Settings.TimeProvider;
-        var opaque = uplink.RoundTrip.Begin(time.GetTimestamp());
-        time.Advance(TimeSpan.FromMilliseconds(milliseconds));
-        uplink.RoundTrip.OnAnswer(opaque, time.GetTimestamp());
+        while (uplink.RoundTrip.IsStarting)
+        {
+            var opaque = uplink.RoundTrip.Begin(time.GetTimestamp());
+            time.Advance(TimeSpan.FromMilliseconds(milliseconds));
+            uplink.RoundTrip.OnAnswer(opaque, time.GetTimestamp());
+        }
     }
 }

@@ -16,6 +16,9 @@ internal sealed record PairOptions
     /// <summary>What windows may grow to; 0: they stay as they are, and nobody asks for the round trip.</summary>
     public int MaxStreamWindow { get; init; }
 
+    /// <summary>The milliseconds that the path is known to take from the start; 0: the ends have to find out.</summary>
+    public int RoundTrip { get; init; }
+
     public WindowBudget WindowBudget { get; init; } = new(WindowBudget.DefaultProcessLimit);
 
     public int UplinkWindow { get; init; } = ProtocolLimits.DefaultUplinkWindow;
@@ -57,6 +60,11 @@ internal sealed class UplinkPair
         (EntryTransport, AgentTransport) = InMemoryTransport.CreatePair(options.Capacity, engine.Scheduler);
         Entry = new UplinkConnection(EntryTransport, options.Make(engine, UplinkRole.Entry, EntryBuffers));
         Agent = new UplinkConnection(AgentTransport, options.Make(engine, UplinkRole.Agent, AgentBuffers), stream => _handlers.Enqueue(handler(stream)));
+        if (options.RoundTrip > 0)
+        {
+            Entry.LearnRoundTrip(options.RoundTrip);
+            Agent.LearnRoundTrip(options.RoundTrip);
+        }
     }
 
     public BufferPool EntryBuffers { get; } = new();

@@ -29,9 +29,11 @@ public class RoundTripEstimatorTests
         for (var i = 0; i < 4; i++)
         {
             Assert.True(_estimator.IsStarting);
-            Assert.True(Measure(1));
+            Assert.Equal(TimeSpan.Zero, _estimator.Path);
+            Assert.True(Measure(4 - i));
         }
 
+        Assert.Equal(TimeSpan.FromMilliseconds(1), _estimator.Path);
         Assert.False(_estimator.IsStarting);
         Assert.False(Measure(1));
         _time.Advance(TimeSpan.FromSeconds(2));

@@ -233,7 +233,7 @@ public class UplinkTransportTests
         for (var i = 0; i < 20; i++)
         {
             var (left, right) = await ConnectSocketsAsync();
-            var uplink = new UplinkConnection(engine.CreateUplinkTransport(left), new UplinkSettings { Role = UplinkRole.Entry });
+            var uplink = new UplinkConnection(engine.CreateUplinkTransport(left), new UplinkSettings { Role = UplinkRole.Entry, MaxReceiveStreamWindow = 0 });
             var run = uplink.RunAsync();
 
             // A frame that breaks the protocol, and a megabyte behind it that nobody will ever parse.
