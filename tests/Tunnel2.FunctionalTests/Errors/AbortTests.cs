@@ -38,7 +38,7 @@ public sealed class AbortTests
             await visitor.ReadExactlyAsync(1_000_000);
             var left = Stopwatch.GetTimestamp();
             Leave(visitor, reset);
-            await tunnel.Backend.WaitForAbortAsync("/bytes/1000000000", number + 1);
+            await tunnel.Backend.WaitForCompletionAsync("/bytes/1000000000", number + 1);
             return left;
         });
     });
