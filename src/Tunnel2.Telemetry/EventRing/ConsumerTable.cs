@@ -43,6 +43,7 @@ internal sealed unsafe class ConsumerTable
             word = ConsumerState.With(joining, ConsumerState.Active);
             Interlocked.Exchange(ref *(long*)entry, word); // A full fence: the caller re-reads the head after it.
             Interlocked.Increment(ref _ring.TableVersion);
+            GC.KeepAlive(_ring);
             return i;
         }
 
@@ -59,6 +60,8 @@ internal sealed unsafe class ConsumerTable
         {
             Interlocked.CompareExchange(ref state, free, ConsumerState.With(word, ConsumerState.Skipped));
         }
+
+        GC.KeepAlive(_ring);
     }
 
     /// <summary>
@@ -77,6 +80,7 @@ internal sealed unsafe class ConsumerTable
             }
         }
 
+        GC.KeepAlive(_ring);
         return minimum;
     }
 
@@ -86,13 +90,18 @@ internal sealed unsafe class ConsumerTable
         byte* entry = _ring.ConsumerEntry(index);
         word = Volatile.Read(ref *(long*)entry);
         beat = Volatile.Read(ref *(long*)(entry + ConsumerBeatOffset));
-        return ConsumerState.Status(word) == ConsumerState.Active
+        bool isBlocker = ConsumerState.Status(word) == ConsumerState.Active
             && Volatile.Read(ref *(long*)(entry + ConsumerCursorOffset)) <= limit;
+        GC.KeepAlive(_ring);
+        return isBlocker;
     }
 
     /// <summary>Goes on without the consumer; it finds out at its next poll.</summary>
-    internal void Skip(int index, long word) =>
+    internal void Skip(int index, long word)
+    {
         Interlocked.CompareExchange(ref *(long*)_ring.ConsumerEntry(index), ConsumerState.With(word, ConsumerState.Skipped), word);
+        GC.KeepAlive(_ring);
+    }
 
     /// <summary>A picture of the table, for displays.</summary>
     internal List<ConsumerInfo> List()
@@ -113,6 +122,7 @@ internal sealed unsafe class ConsumerTable
             }
         }
 
+        GC.KeepAlive(_ring);
         return list;
     }
 

@@ -204,7 +204,7 @@ internal sealed unsafe class EventRingProducer
             return false;
         }
 
-        _ring.SignalCommitted();
+        _ring.SignalCommitted(); // Which keeps the ring alive: a claim's slot is part of it.
         return true;
     }
 
@@ -212,8 +212,10 @@ internal sealed unsafe class EventRingProducer
     private bool TryFill(long sequence, ushort type, ref byte payload, int length)
     {
         byte* slot = _ring.Slot(sequence);
-        return TryOwn(slot, sequence)
+        bool isFilled = TryOwn(slot, sequence)
             && TryCommit(slot, sequence, SlotCodec.CopyIn(slot, ref payload, length, type, sequence, _checksum));
+        GC.KeepAlive(this);
+        return isFilled;
     }
 
     /// <summary>Takes the slot for the claimed number; false when another lap has it.</summary>

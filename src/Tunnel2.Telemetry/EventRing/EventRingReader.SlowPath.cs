@@ -85,6 +85,8 @@ internal sealed unsafe partial class EventRingReader
             bool claimed = Volatile.Read(ref _ring.Head) > _cursor;
             Futex.Wait(_ring.WakeWord, word, claimed ? TimeSpan.FromMilliseconds(1) : limit);
         }
+
+        GC.KeepAlive(this);
     }
 
     private bool IsSomethingThere() => IsReady(_cursor) || IsSkipped() || _ring.IsClosed;
@@ -167,6 +169,7 @@ internal sealed unsafe partial class EventRingReader
     private bool IsReady(long sequence)
     {
         long seen = Volatile.Read(ref *(long*)_ring.Slot(sequence));
+        GC.KeepAlive(this);
         return seen == sequence + 1 || SharedEventRing.Number(seen) > (ulong)sequence + 1;
     }
 

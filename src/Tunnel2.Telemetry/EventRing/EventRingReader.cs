@@ -69,7 +69,14 @@ internal sealed unsafe partial class EventRingReader : IDisposable
     internal long Cursor => _cursor;
 
     /// <summary>Sequence numbers claimed but not yet handed out.</summary>
-    internal long Lag => Math.Max(0, Volatile.Read(ref _ring.Head) - _cursor);
+    internal long Lag
+    {
+        get
+        {
+            long head = Volatile.Read(ref _ring.Head);
+            return Math.Max(0, head - _cursor); // A use of this object, so that the ring lives until here.
+        }
+    }
 
     /// <summary>Sequence numbers that were reported in gaps.</summary>
     internal long Missed { get; private set; }
@@ -166,6 +173,8 @@ internal sealed unsafe partial class EventRingReader : IDisposable
             _entry = null;
             _ring.Consumers.Release(_entryIndex, _word);
         }
+
+        GC.KeepAlive(this);
     }
 
     private enum Take
@@ -196,7 +205,9 @@ internal sealed unsafe partial class EventRingReader : IDisposable
         // The length is bounded here, whatever the slot says.
         bool intact = length <= _maxPayload && SlotCodec.CopyOut(slot, ref destination, length, meta, sequence, _checksum);
         Volatile.ReadBarrier();
-        if (Volatile.Read(ref word) != expected)
+        bool isLapped = Volatile.Read(ref word) != expected;
+        GC.KeepAlive(this);
+        if (isLapped)
         {
             return Take.Lapped;
         }
@@ -211,6 +222,7 @@ internal sealed unsafe partial class EventRingReader : IDisposable
         if (_entry != null)
         {
             Volatile.Write(ref *(long*)(_entry + ConsumerBeatOffset), ++_beat);
+            GC.KeepAlive(this);
         }
     }
 
@@ -220,9 +232,15 @@ internal sealed unsafe partial class EventRingReader : IDisposable
         if (_entry != null)
         {
             Volatile.Write(ref *(long*)(_entry + ConsumerCursorOffset), _cursor);
+            GC.KeepAlive(this);
         }
     }
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private bool IsSkipped() => _entry != null && Volatile.Read(ref *(long*)_entry) != _word;
+    private bool IsSkipped()
+    {
+        bool isSkipped = _entry != null && Volatile.Read(ref *(long*)_entry) != _word;
+        GC.KeepAlive(this);
+        return isSkipped;
+    }
 }

@@ -10,7 +10,8 @@ namespace Tunnel2.Telemetry.EventRing;
 /// </summary>
 /// <remarks>
 /// The mapping is released by the garbage collector, when neither the ring nor a producer nor a reader of it is reachable, and
-/// not by <see cref="Dispose"/>: a publish that is still under way on another thread must never touch unmapped memory.
+/// not by <see cref="Dispose"/>: a publish that is still under way on another thread must never touch unmapped memory. That is why
+/// whatever works on the mapping keeps the ring alive until it has done so (<see cref="GC.KeepAlive"/>), the last use of its pointers included.
 /// </remarks>
 internal sealed unsafe class SharedEventRing : IDisposable
 {
@@ -34,9 +35,8 @@ internal sealed unsafe class SharedEventRing : IDisposable
             path, FileMode.Open, writable ? FileAccess.ReadWrite : FileAccess.Read, FileShare.ReadWrite | FileShare.Delete, bufferSize: 0);
         using var file = MemoryMappedFile.CreateFromFile(stream, null, length, access, HandleInheritability.None, leaveOpen: true);
         _view = file.CreateViewAccessor(0, length, access);
-        byte* pointer = null;
-        _view.SafeMemoryMappedViewHandle.AcquirePointer(ref pointer);
-        _base = pointer + _view.PointerOffset;
+        // Not AcquirePointer: what is acquired and never released would keep the view's finalizer from unmapping it.
+        _base = (byte*)_view.SafeMemoryMappedViewHandle.DangerousGetHandle() + _view.PointerOffset;
         _slots = _base + SlotsOffset(header.Consumers);
         _mask = header.Capacity - 1;
         _slotShift = int.Log2(header.SlotSize);
@@ -79,7 +79,15 @@ internal sealed unsafe class SharedEventRing : IDisposable
     internal int* WakeWord => (int*)(_base + WakeWordOffset);
 
     /// <summary>True once the ring's owner closed it or put another in its place.</summary>
-    internal bool IsClosed => Volatile.Read(ref State) == StateClosed;
+    internal bool IsClosed
+    {
+        get
+        {
+            bool isClosed = Volatile.Read(ref State) == StateClosed;
+            GC.KeepAlive(this);
+            return isClosed;
+        }
+    }
 
     internal byte* ConsumerEntry(int index) => _base + PageSize + ((long)index * ConsumerEntrySize);
 
@@ -222,6 +230,7 @@ internal sealed unsafe class SharedEventRing : IDisposable
         Interlocked.Exchange(ref WaitFlag, 0);
         Interlocked.Increment(ref *WakeWord);
         Futex.WakeAll(WakeWord);
+        GC.KeepAlive(this);
     }
 
     /// <summary>
@@ -235,6 +244,8 @@ internal sealed unsafe class SharedEventRing : IDisposable
         {
             WakeSleepers();
         }
+
+        GC.KeepAlive(this);
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
@@ -247,6 +258,8 @@ internal sealed unsafe class SharedEventRing : IDisposable
             Interlocked.Increment(ref *WakeWord);
             Futex.WakeAll(WakeWord);
         }
+
+        GC.KeepAlive(this);
     }
 
     /// <summary>
@@ -263,6 +276,8 @@ internal sealed unsafe class SharedEventRing : IDisposable
                 Interlocked.CompareExchange(ref sequence, 0, seen);
             }
         }
+
+        GC.KeepAlive(this);
     }
 
     /// <summary>Closes the ring if this object owns it. Producers and readers of this process may finish what they are doing.</summary>
@@ -272,7 +287,5 @@ internal sealed unsafe class SharedEventRing : IDisposable
         {
             Close();
         }
-
-        GC.KeepAlive(_view);
     }
 }

@@ -1,4 +1,5 @@
 using System.Text;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Client.Tests.Live;
 
@@ -26,6 +27,9 @@ internal sealed class WatchedWriter : TextWriter
     }
 
     internal string[] Lines => Text.Split('\n', StringSplitOptions.RemoveEmptyEntries);
+
+    /// <summary>Set when somebody waits to write.</summary>
+    internal WaitSignal Held { get; } = new("a write is held up");
 
     /// <summary>Whoever writes from now on waits.</summary>
     internal void Close(bool closed)
@@ -55,6 +59,11 @@ internal sealed class WatchedWriter : TextWriter
 
     public override void Write(string? value)
     {
+        if (!_open.IsSet)
+        {
+            Held.Set();
+        }
+
         _open.Wait();
         lock (_lock)
         {

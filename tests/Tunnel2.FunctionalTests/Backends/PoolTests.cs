@@ -94,7 +94,8 @@ public sealed class PoolTests
             Assert.Equal(Enumerable.Range(0, 10).Select(static i => $"/{i}"), answers.Select(static answer => answer.Body.Request().Target));
         }
 
-        Assert.InRange(tunnel.RawBackend.ConnectionsAccepted.Value, 1, 10);
+        // Ten at once, and at most as many that are not back yet from the round before.
+        Assert.InRange(tunnel.RawBackend.ConnectionsAccepted.Value, 1, 20);
     });
 
     [Fact]

@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.TestUtilities;
 
@@ -12,11 +13,16 @@ public sealed class AbortTests
     [InlineData(false)]
     public Task A_visitor_that_leaves_while_it_waits_is_gone_for_the_backend_too(bool reset) => TunnelFixture.RunAsync(async tunnel =>
     {
-        await using var visitor = await tunnel.ConnectAsync();
-        await visitor.SendRequestAsync("/delay/100000", TunnelFixture.Host);
-        await tunnel.Backend.WaitForArrivalAsync("/delay/100000");
-        Leave(visitor, reset);
-        await tunnel.Backend.WaitForAbortAsync("/delay/100000", timeout: _second);
+        await Promptness.AssertWithinAsync(_second, async number =>
+        {
+            await using var visitor = await tunnel.ConnectAsync();
+            await visitor.SendRequestAsync("/delay/100000", TunnelFixture.Host);
+            await tunnel.Backend.WaitForArrivalAsync("/delay/100000", number + 1);
+            var left = Stopwatch.GetTimestamp();
+            Leave(visitor, reset);
+            await tunnel.Backend.WaitForAbortAsync("/delay/100000", number + 1);
+            return left;
+        });
     });
 
     [Theory]
@@ -24,12 +30,17 @@ public sealed class AbortTests
     [InlineData(false)]
     public Task A_visitor_that_leaves_in_a_download_stops_it(bool reset) => TunnelFixture.RunAsync(async tunnel =>
     {
-        await using var visitor = await tunnel.ConnectAsync();
-        await visitor.SendRequestAsync("/bytes/1000000000", TunnelFixture.Host);
-        await visitor.ReadHeadAsync();
-        await visitor.ReadExactlyAsync(1_000_000);
-        Leave(visitor, reset);
-        await tunnel.Backend.WaitForCompletionAsync("/bytes/1000000000", timeout: _second);
+        await Promptness.AssertWithinAsync(_second, async number =>
+        {
+            await using var visitor = await tunnel.ConnectAsync();
+            await visitor.SendRequestAsync("/bytes/1000000000", TunnelFixture.Host);
+            await visitor.ReadHeadAsync();
+            await visitor.ReadExactlyAsync(1_000_000);
+            var left = Stopwatch.GetTimestamp();
+            Leave(visitor, reset);
+            await tunnel.Backend.WaitForCompletionAsync("/bytes/1000000000", number + 1);
+            return left;
+        });
     });
 
     [Theory]
@@ -59,7 +70,7 @@ public sealed class AbortTests
                 await visitor.WriteAsync($"POST / HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\n{framing}\r\n\r\n{body}");
                 await arrived.WaitAsync();
                 Leave(visitor, reset);
-                await ended.WaitAsync(_second);
+                await ended.WaitAsync();
             });
     }
 

@@ -20,7 +20,7 @@ public sealed class TimeoutTests
             {
                 var (head, _) = await tunnel.ExchangeAsync("/");
                 Assert.Equal((504, "backend-timeout"), (head.StatusCode, head["Tunnel2-Error"]));
-                await ended.WaitAsync(TimeSpan.FromSeconds(1));
+                await ended.WaitAsync();
             },
             new TunnelSetup { Settings = ["Timeouts:BackendHeaders=100ms"] });
     }
@@ -75,7 +75,7 @@ public sealed class TimeoutTests
                 var (head, body) = await visitor.ExchangeAsync("/", TunnelFixture.Host);
                 Assert.Equal(200, head.StatusCode);
                 Assert.Equal(("hello", ConnectionEnding.Reset), (body.Text(), body.Ending));
-                await ended.WaitAsync(TimeSpan.FromSeconds(1));
+                await ended.WaitAsync();
             },
             new TunnelSetup { Settings = ["Timeouts:BodyIdle=100ms"] });
     }
@@ -101,7 +101,7 @@ public sealed class TimeoutTests
                 await visitor.WriteAsync($"POST / HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\n{request}");
                 var head = await visitor.ReadHeadAsync();
                 Assert.Equal((504, "body-idle-timeout"), (head.StatusCode, head["Tunnel2-Error"]));
-                await ended.WaitAsync(TimeSpan.FromSeconds(1));
+                await ended.WaitAsync();
             },
             new TunnelSetup { Settings = ["Timeouts:BodyIdle=100ms"] });
     }

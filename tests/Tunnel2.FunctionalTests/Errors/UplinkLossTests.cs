@@ -9,10 +9,10 @@ public sealed class UplinkLossTests
     private static readonly TunnelSetup _setup = new() { CanBeCut = true };
 
     [Theory]
-    [InlineData(CutMode.Fin, "/bytes/1000000000")]
-    [InlineData(CutMode.Reset, "/bytes/1000000000")]
-    [InlineData(CutMode.Fin, "/stream/1000000/1000/0")]
-    [InlineData(CutMode.Reset, "/stream/1000000/1000/0")]
+    [InlineData(CutMode.Fin, "/bytes/100000000000")]
+    [InlineData(CutMode.Reset, "/bytes/100000000000")]
+    [InlineData(CutMode.Fin, "/stream/100000000/1000/0")]
+    [InlineData(CutMode.Reset, "/stream/100000000/1000/0")]
     public Task A_download_over_a_lost_uplink_does_not_end_in_order_and_the_agent_comes_back(CutMode mode, string target) => TunnelFixture.RunAsync(
         async tunnel =>
         {
@@ -30,7 +30,7 @@ public sealed class UplinkLossTests
             }
 
             Assert.Equal(ConnectionEnding.Reset, body.Ending);
-            await tunnel.Backend.WaitForCompletionAsync(target, timeout: TimeSpan.FromSeconds(1));
+            await tunnel.Backend.WaitForCompletionAsync(target);
             await tunnel.Agent.Events.ReadyCount.WaitForAsync(2);
             Assert.Equal(ConnectionEndReason.Lost, Assert.Single(tunnel.Agent.Events.Ends).Reason);
             Assert.Equal(200, (await tunnel.ExchangeAsync("/bytes/1")).Head.StatusCode);
@@ -48,7 +48,7 @@ public sealed class UplinkLossTests
             var head = await visitor.ReadHeadAsync();
             Assert.Equal((502, "uplink-lost"), (head.StatusCode, head["Tunnel2-Error"]));
             await visitor.ReadBodyAsync(head);
-            await tunnel.Backend.WaitForAbortAsync("/delay/100000", timeout: TimeSpan.FromSeconds(1));
+            await tunnel.Backend.WaitForAbortAsync("/delay/100000");
             await tunnel.Agent.Events.ReadyCount.WaitForAsync(2);
             Assert.Equal(200, (await visitor.ExchangeAsync("/bytes/1", TunnelFixture.Host)).Head.StatusCode);
         },
@@ -64,7 +64,7 @@ public sealed class UplinkLossTests
             tunnel.Link.CutAll(CutMode.Fin);
             var head = await visitor.ReadHeadAsync();
             Assert.Equal((502, "uplink-lost"), (head.StatusCode, head["Tunnel2-Error"]));
-            await tunnel.Backend.WaitForCompletionAsync("/sink", timeout: TimeSpan.FromSeconds(1));
+            await tunnel.Backend.WaitForCompletionAsync("/sink");
             await tunnel.Agent.Events.ReadyCount.WaitForAsync(2);
         },
         _setup);

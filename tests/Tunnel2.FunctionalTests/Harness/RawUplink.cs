@@ -233,12 +233,16 @@ internal sealed class RawUplink : IAsyncDisposable
         var before = new List<ReceivedFrame>();
         while (await ReadAsync() is { } frame)
         {
-            if (frame.Type == FrameType.Ping && ControlFrames.ReadPing(frame.Payload) == opaque)
+            if (frame.Type != FrameType.Ping)
+            {
+                before.Add(frame);
+            }
+            else if (ControlFrames.ReadPing(frame.Payload) == opaque)
             {
                 return before;
             }
 
-            before.Add(frame);
+            // A PING of the peer's own comes whenever it has heard nothing for a while, which is the machine's affair.
         }
 
         throw new InvalidOperationException("The connection ended before the answer to a ping.");

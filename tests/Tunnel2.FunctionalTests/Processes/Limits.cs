@@ -4,7 +4,7 @@ namespace Tunnel2.FunctionalTests.Processes;
 internal static class Limits
 {
     /// <summary>For a program to be ready.</summary>
-    public static readonly TimeSpan Start = TimeSpan.FromSeconds(20);
+    public static readonly TimeSpan Start = TimeSpan.FromSeconds(60);
 
     /// <summary>For a client to finish its work.</summary>
     public static readonly TimeSpan Work = TimeSpan.FromSeconds(60);

@@ -18,7 +18,8 @@ public sealed class StatusTests
             Assert.Null(head["Tunnel2-Error"]);
         }
 
-        Assert.Equal(1, tunnel.RawBackend.ConnectionsAccepted.Value);
+        // Used again each time: a request that comes before the connection is back from the last one takes the only other.
+        Assert.InRange(tunnel.RawBackend.ConnectionsAccepted.Value, 1, 2);
     });
 
     [Theory]
@@ -40,7 +41,7 @@ public sealed class StatusTests
                 Assert.Null(head["Transfer-Encoding"]);
             }
 
-            Assert.Equal(1, tunnel.RawBackend.ConnectionsAccepted.Value);
+            Assert.InRange(tunnel.RawBackend.ConnectionsAccepted.Value, 1, 2);
         });
 
     [Theory]

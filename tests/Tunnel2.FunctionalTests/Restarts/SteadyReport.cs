@@ -5,10 +5,10 @@ namespace Tunnel2.FunctionalTests.Restarts;
 /// <summary>What a run of steady visitors came to.</summary>
 internal static class SteadyReport
 {
-    /// <summary>Fails the test with the kinds of problems; requests that no listener took are passed over where the listener was away.</summary>
-    public static void AssertNoneFailed(IReadOnlyList<SteadyResult> results, bool mayBeRefused)
+    /// <summary>Fails the test with the kinds of problems; requests that no listener took are passed over where an outage explains it.</summary>
+    public static void AssertNoneFailed(IReadOnlyList<SteadyResult> results, params IReadOnlyList<Outage> outages)
     {
-        var problems = results.Where(result => result.Problem is not null && !(mayBeRefused && result.WasNotAccepted)).ToList();
+        var problems = results.Where(result => result.Problem is not null && !outages.Any(outage => outage.Explains(result))).ToList();
         Assert.True(
             problems.Count == 0,
             $"{problems.Count} of {results.Count} failed:\n" + string.Join('\n', problems.Take(20).Select(static problem =>

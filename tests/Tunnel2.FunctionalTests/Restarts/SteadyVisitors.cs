@@ -8,9 +8,10 @@ namespace Tunnel2.FunctionalTests.Restarts;
 
 /// <summary>How a request of steady visitors ended.</summary>
 /// <param name="Started">When it was due, since the beginning.</param>
-/// <param name="Took">Until its end.</param>
+/// <param name="Tried">When it began to look for the connection that it used: the last moment at which that one may have been known to be open.</param>
+/// <param name="Ended">When its answer was whole, or its problem known.</param>
 /// <param name="Problem">Null when it was answered whole; "refused" when nobody listened; else what was wrong.</param>
-internal sealed record SteadyResult(TimeSpan Started, TimeSpan Took, string? Problem)
+internal sealed record SteadyResult(TimeSpan Started, TimeSpan Tried, TimeSpan Ended, string? Problem)
 {
     /// <summary>What a request that no listener took is called: nobody accepted it.</summary>
     public const string Refused = "refused";
@@ -21,8 +22,8 @@ internal sealed record SteadyResult(TimeSpan Started, TimeSpan Took, string? Pro
     /// </summary>
     public const string Crossed = "crossed";
 
-    /// <summary>Whether the request was never accepted.</summary>
-    public bool WasNotAccepted => Problem is Refused or Crossed;
+    /// <summary>From when it was due until its end.</summary>
+    public TimeSpan Took => Ended - Started;
 }
 
 /// <summary>
@@ -107,12 +108,15 @@ internal sealed class SteadyVisitors : IAsyncDisposable
 
     private async Task VisitAsync(int number, TimeSpan started)
     {
-        var problem = await TryAsync(number);
-        _results.Enqueue(new SteadyResult(started, _clock.Elapsed - started, problem));
+        var tried = _clock.Elapsed;
+        var problem = await TryAsync(number, () => tried = _clock.Elapsed);
+        _results.Enqueue(new SteadyResult(started, tried, _clock.Elapsed, problem));
         Ended.Increment();
     }
 
-    private async Task<string?> TryAsync(int number)
+    /// <param name="number">The visitor's number.</param>
+    /// <param name="trying">Called before each look at a connection.</param>
+    private async Task<string?> TryAsync(int number, Action trying)
     {
         var isReused = false;
         RawHttpClient? connection = null;
@@ -121,6 +125,7 @@ internal sealed class SteadyVisitors : IAsyncDisposable
             while (number % 2 == 0 && !isReused && _idle.TryTake(out connection))
             {
                 // One that the server closed while it was idle is seen to be so, by any client.
+                trying();
                 isReused = !connection.Socket.Poll(0, SelectMode.SelectRead);
                 if (!isReused)
                 {
@@ -129,7 +134,11 @@ internal sealed class SteadyVisitors : IAsyncDisposable
                 }
             }
 
-            connection ??= await RawHttpClient.ConnectAsync(_entry);
+            if (connection is null)
+            {
+                trying();
+                connection = await RawHttpClient.ConnectAsync(_entry);
+            }
         }
         catch (SocketException exception) when (exception.SocketErrorCode == SocketError.ConnectionRefused)
         {

@@ -88,7 +88,7 @@ public sealed class HalfCloseTests
                     visitor.Reset();
                 }
 
-                await ended.WaitAsync(TimeSpan.FromSeconds(5));
+                await ended.WaitAsync();
             },
             new TunnelSetup { Settings = leaves ? [] : ["Timeouts:BodyIdle=100ms"] });
     }

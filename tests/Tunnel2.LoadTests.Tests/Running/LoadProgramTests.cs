@@ -52,14 +52,12 @@ public sealed class LoadProgramTests : IDisposable
     public async Task A_rule_that_does_not_hold_is_exit_code_1()
     {
         await using var backend = await TestBackendServer.StartAsync(new TestBackendOptions(), TestContext.Current.CancellationToken);
-        await using var relay = CuttingProxy.Start(backend.EndPoint);
+
+        // Each connection, since nothing tells those of the warm-up, of which a busy machine needs several, from those that count.
+        await using var relay = CuttingProxy.Start(backend.EndPoint, static connection => connection.CutAfter(RelayDirection.ToClient, 3000, CutMode.Reset));
         _output.NewLine = "\n";
-        var running = RunAsync("baseline", "--url", $"http://127.0.0.1:{relay.Port}", "--duration-scale", "0.02", "--warm-up", "0.2");
 
-        // The second connection is the first of the counted ones: the warm-up closes its own.
-        (await relay.WaitForConnectionAsync(2)).CutAfter(RelayDirection.ToClient, 3000, CutMode.Reset);
-
-        Assert.Equal(1, await running);
+        Assert.Equal(1, await RunAsync("baseline", "--url", $"http://127.0.0.1:{relay.Port}", "--duration-scale", "0.02", "--warm-up", "0.2"));
         Assert.Contains("does not hold: every request", _output.ToString(), StringComparison.Ordinal);
     }
 

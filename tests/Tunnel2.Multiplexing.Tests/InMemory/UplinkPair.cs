@@ -108,6 +108,16 @@ internal sealed class UplinkPair
     /// <summary>Waits until no stream is open on either side.</summary>
     public Task UntilQuietAsync() => _engine.UntilAsync(() => Entry.OpenStreams == 0 && Agent.OpenStreams == 0, "no stream is open on either side");
 
+    /// <summary>Waits until no stream is open, all credit is back, and nothing that was sent is still on its way.</summary>
+    public async Task UntilSettledAsync()
+    {
+        await UntilQuietAsync();
+        await _engine.UntilAsync(IsCreditWhole, "all credit is back");
+        await _engine.UntilAsync(
+            () => Agent.Statistics.BytesReceived == Entry.Statistics.BytesSent && Entry.Statistics.BytesReceived == Agent.Statistics.BytesSent,
+            "everything that was sent has arrived");
+    }
+
     /// <summary>Checks that an uplink on which nothing is under way holds nothing and has all its credit, then ends it.</summary>
     public async Task FinishAsync()
     {

@@ -290,7 +290,9 @@ public class UplinkWriterTests
         await engine.UntilAsync(() => pair.EntryTransport.Receives == 1 && pair.AgentTransport.Receives == 1, "both readers wait");
         Assert.Equal(0, pair.EntryBuffers.Outstanding + pair.AgentBuffers.Outstanding);
         await Task.WhenAll(Enumerable.Range(0, 20).Select(i => engine.Start(() => Exchange.RunAsync(engine, pair.Open(), i, 200_000, 30_000))));
-        await pair.UntilQuietAsync();
+
+        // Credit that comes behind the last answer is no silence: it must not be read after the clock was moved.
+        await pair.UntilSettledAsync();
         await engine.UntilAsync(() => pair.EntryBuffers.Outstanding == 1 && pair.AgentBuffers.Outstanding == 1, "only the readers' buffers are out");
 
         // What comes after a silence ends a wait that had a buffer; the next wait has none.
@@ -310,11 +312,15 @@ public class UplinkWriterTests
         peer.Transport.Incoming.Stall();
         var streams = Enumerable.Range(0, 3).Select(_ => peer.Uplink.TryOpenStream()!).ToArray();
         Array.ForEach(streams, stream => stream.SendRequest("/", default, end: false, out _));
-        var writing = streams.Select(stream => engine.Start(async () => await stream.WriteAsync(new byte[4_000_000], end: true))).ToArray();
+        var begun = 0;
+        var writing = streams.Select(stream => engine.Start(async () =>
+        {
+            var write = stream.WriteAsync(new byte[4_000_000], end: true);
+            Interlocked.Increment(ref begun);
+            await write;
+        })).ToArray();
+        await engine.UntilAsync(() => Volatile.Read(ref begun) == 3, "all three want to send");
         await engine.UntilAsync(() => peer.UplinkTransport.Outgoing.IsSendWaiting, "the transport is full");
-
-        // On a pool the three do not begin at once: whoever comes first would have the connection to itself until the others do.
-        await engine.UntilAsync(() => peer.Uplink.Writer.WaitingStreams == streams.Length, "all three wait for their turn");
         peer.Transport.Incoming.Resume();
         var order = new List<int>();
         while (order.Count < 400)

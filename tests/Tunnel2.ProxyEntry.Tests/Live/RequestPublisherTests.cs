@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Runtime.CompilerServices;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Forwarding;
 using Tunnel2.ProxyEntry.Live;
@@ -16,9 +17,16 @@ public sealed class RequestPublisherTests : IDisposable
     /// <summary>The limit for everything that a request does for the live plane, its clock readings included.</summary>
     private const double MostNanoseconds = 200;
 
+    /// <summary>The same on a machine that is slower as a whole: as many readings of its clock. Where one takes 22 ns, nine are 198 ns.</summary>
+    private const double MostClockReadings = 9;
+
+    /// <summary>So many rounds in a row without an allocation: the compiler's intermediate versions of what the runtime brings may allocate.</summary>
+    private const int CleanRounds = 100;
+
     private const int Batch = 500;
 
-    private static readonly TimeSpan _patience = TimeSpan.FromSeconds(20);
+    /// <summary>For the compiler, whose own thread a busy machine holds up; used up only by what is too slow.</summary>
+    private static readonly TimeSpan _patience = TimeSpan.FromSeconds(60);
 
     private readonly string _directory = Directory.CreateTempSubdirectory("tunnel2-publisher-").FullName;
 
@@ -39,6 +47,18 @@ public sealed class RequestPublisherTests : IDisposable
         }
     }
 
+    [MethodImpl(MethodImplOptions.AggressiveOptimization)]
+    private static double TimeClockReading()
+    {
+        var start = Stopwatch.GetTimestamp();
+        for (var i = 0; i < Batch; i++)
+        {
+            Stopwatch.GetTimestamp();
+        }
+
+        return Stopwatch.GetElapsedTime(start).TotalNanoseconds / Batch;
+    }
+
     [Fact]
     public void A_finished_request_costs_no_allocation_and_at_most_200_ns_whatever_the_readers_do()
     {
@@ -55,24 +75,31 @@ public sealed class RequestPublisherTests : IDisposable
 
         // Until the compiler has done its best and a round was disturbed by nobody: the fastest one is what it costs.
         var best = double.MaxValue;
+        var clock = double.MaxValue;
+        var clean = 0;
         var rounds = 0;
-        for (var began = Stopwatch.GetTimestamp(); rounds < 100 || (best > MostNanoseconds && Stopwatch.GetElapsedTime(began) < _patience); rounds++)
+        for (var began = Stopwatch.GetTimestamp(); !IsEnough(Stopwatch.GetElapsedTime(began)); rounds++)
         {
             var before = GC.GetAllocatedBytesForCurrentThread();
             var start = Stopwatch.GetTimestamp();
             PublishBatch(publisher, exchange, request);
             best = Math.Min(best, Stopwatch.GetElapsedTime(start).TotalNanoseconds / Batch);
-            // The first round makes what is made once.
-            Assert.InRange(GC.GetAllocatedBytesForCurrentThread() - before, 0, rounds == 0 ? 1000 : 0);
+            clean = GC.GetAllocatedBytesForCurrentThread() == before ? clean + 1 : 0;
+            clock = Math.Min(clock, TimeClockReading());
         }
 
-        TestContext.Current.TestOutputHelper?.WriteLine($"{best:0.0} ns a request");
+        TestContext.Current.TestOutputHelper?.WriteLine($"{best:0.0} ns a request, {clock:0.0} ns a reading of the clock, {rounds} rounds");
+        Assert.Equal(CleanRounds, Math.Min(clean, CleanRounds));
         Assert.Equal(rounds * Batch, ring.Head);
         Assert.Equal(0, publisher.Dropped);
         registered.ForEach(reader => reader.Dispose());
 #if !DEBUG
-        Assert.InRange(best, 0, MostNanoseconds);
+        Assert.InRange(best, 0, Limit());
 #endif
+
+        double Limit() => Math.Max(MostNanoseconds, MostClockReadings * clock);
+
+        bool IsEnough(TimeSpan time) => time > _patience || (clean >= CleanRounds && (best <= MostNanoseconds || (time > _patience / 6 && best <= Limit())));
     }
 
     [Fact]

@@ -1,6 +1,8 @@
 using System.Buffers.Binary;
+using System.Runtime.CompilerServices;
 using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Records;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Telemetry.Tests.EventRing;
 
@@ -18,6 +20,38 @@ public sealed class RingFileTests
         }
 
         File.WriteAllBytes(f.Copy, file);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private static void UseAndForget(RingFixture f)
+    {
+        for (int i = 0; i < 10; i++)
+        {
+            using var ring = SharedEventRing.Create(f.Copy, new EventRingOptions { Capacity = 64 });
+            EventRingReader reader = ring.CreateReader(new EventRingReaderOptions { Register = true });
+            Assert.Equal(PublishStatus.Published, ring.CreateProducer().TryPublish(1, "x"u8));
+            Assert.Equal(1, reader.Lag);
+        }
+
+        Assert.True(IsMapped(f.Copy));
+    }
+
+    private static bool IsMapped(string path) => File.ReadLines("/proc/self/maps").Any(line => line.Contains(path, StringComparison.Ordinal));
+
+    [Fact]
+    public async Task A_ring_that_nobody_uses_any_more_is_unmapped()
+    {
+        Assert.SkipUnless(OperatingSystem.IsLinux(), "Mappings are told by /proc.");
+        using var f = new RingFixture();
+        UseAndForget(f);
+        await WaitSignal.UntilAsync(
+            () =>
+            {
+                GC.Collect();
+                GC.WaitForPendingFinalizers();
+                return !IsMapped(f.Copy);
+            },
+            "no predecessor is mapped any more");
     }
 
     [Fact]

@@ -5,7 +5,7 @@ public sealed class ProcessRunnerTests
     [Fact]
     public async Task A_line_of_either_output_can_be_waited_for_late_too()
     {
-        await using var process = Shell("echo out; echo err >&2; exec sleep 60");
+        await using var process = Shell("echo out; echo err >&2; sleep 60 & wait"); // No exec: between two programs it has no memory.
         Assert.Equal("err", await process.WaitForLineAsync(line => line == "err"));
         Assert.Equal("out", await process.WaitForLineAsync(line => line.StartsWith('o')));
         Assert.False(process.HasExited);

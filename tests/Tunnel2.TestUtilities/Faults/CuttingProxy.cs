@@ -76,7 +76,7 @@ public sealed class CuttingProxy : IAsyncDisposable
     public static CuttingProxy Start(IPEndPoint target, Action<ProxiedConnection>? onAccepted = null) => new(target, onAccepted);
 
     /// <summary>Waits for the connection with this number (from 1).</summary>
-    /// <exception cref="TimeoutException">It was not accepted within <paramref name="timeout"/> (default 10 s).</exception>
+    /// <exception cref="TimeoutException">It was not accepted within <paramref name="timeout"/> (default: <see cref="AsyncCounter.DefaultTimeout"/>).</exception>
     public async Task<ProxiedConnection> WaitForConnectionAsync(int number = 1, TimeSpan? timeout = null)
     {
         await ConnectionsAccepted.WaitForAsync(number, timeout).ConfigureAwait(false);
@@ -175,10 +175,11 @@ public sealed class CuttingProxy : IAsyncDisposable
         }
         catch (Exception e) when (e is SocketException or OperationCanceledException)
         {
+            // Counted first: who has seen the reset finds it counted.
+            ConnectionsRefused.Increment();
             client.LingerState = new LingerOption(true, 0);
             client.Dispose();
             target.Dispose();
-            ConnectionsRefused.Increment();
             return;
         }
 
@@ -189,9 +190,9 @@ public sealed class CuttingProxy : IAsyncDisposable
             var connection = new ProxiedConnection(_connections.Count + 1, client, target, _toTarget, _toClient);
             _connections.Add(connection);
             _onAccepted?.Invoke(connection);
+            // Listed and counted before its first byte is relayed: who has had an answer through it finds it counted.
+            ConnectionsAccepted.Increment();
             _running.Add(Task.Run(connection.RunAsync));
         }
-
-        ConnectionsAccepted.Increment();
     }
 }

@@ -15,8 +15,11 @@ public
 #endif
 sealed class AsyncCounter
 {
-    /// <summary>How long a wait lasts when no other limit is given.</summary>
-    public static readonly TimeSpan DefaultTimeout = TimeSpan.FromSeconds(10);
+    /// <summary>
+    /// How long a wait lasts when no other limit is given: longer than a busy machine holds anything up, since what is waited for either happens or
+    /// never does. A test that means a time measures it.
+    /// </summary>
+    public static readonly TimeSpan DefaultTimeout = TimeSpan.FromSeconds(30);
 
     private readonly Lock _lock = new();
     private readonly string _name;
