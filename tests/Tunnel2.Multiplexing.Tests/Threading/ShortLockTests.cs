@@ -38,13 +38,7 @@ public class ShortLockTests
     [Fact]
     public void A_section_that_throws_leaves()
     {
-        Assert.Throws<InvalidOperationException>(() =>
-        {
-            using (_lock.EnterScope())
-            {
-                throw new InvalidOperationException();
-            }
-        });
+        Assert.Throws<InvalidOperationException>(Fail);
         var other = new Thread(() =>
         {
             using (_lock.EnterScope())
@@ -55,5 +49,13 @@ public class ShortLockTests
         other.Start();
         other.Join();
         Assert.Equal(1, _count);
+    }
+
+    private void Fail()
+    {
+        using (_lock.EnterScope())
+        {
+            throw new InvalidOperationException();
+        }
     }
 }
