@@ -21,6 +21,7 @@ internal struct ReceiveBuffer
     private Segment[]? _ring;
     private int _first;
     private int _count;
+    private bool _isBulk;
 
     public readonly bool IsEmpty => _count == 0;
 
@@ -54,10 +55,17 @@ internal struct ReceiveBuffer
         Append(payload, isHead: false, CapacityFor(payload.Length), pool);
     }
 
-    private readonly int CapacityFor(int length) =>
-        _count > 1 && length > LargeSegment / 2 ? BulkSegment
-        : length > SmallSegment / 2 || _count > 0 ? LargeSegment
-        : SmallSegment;
+    private int CapacityFor(int length)
+    {
+        if (length > LargeSegment / 2)
+        {
+            // Once it came faster than it was read it will again: what arrives together is then sent together.
+            _isBulk |= _count > 1;
+            return _isBulk ? BulkSegment : LargeSegment;
+        }
+
+        return length > SmallSegment / 2 || _count > 0 ? LargeSegment : SmallSegment;
+    }
 
     public void ConsumeHead(BufferPool pool)
     {
@@ -88,6 +96,7 @@ internal struct ReceiveBuffer
         }
 
         DataLength = 0;
+        _isBulk = false;
         if (_ring?.Length > KeptSegments)
         {
             // What a window that had grown needed is not kept for the next stream.
