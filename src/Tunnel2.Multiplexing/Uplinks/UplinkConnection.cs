@@ -279,6 +279,12 @@ internal sealed class UplinkConnection
         RoundTrip.Minimum);
 
     /// <summary>
+    /// Whether the reader hands what one receive brought to the streams' readers. What these have the writer send then waits for the end of the
+    /// round. Another thread may see it late; that costs a round.
+    /// </summary>
+    internal bool IsWakingReaders { get; set; }
+
+    /// <summary>
     /// Measures the round trip again as long as the first few answers are missing: right from the start and one behind the other, since a path
     /// tells how short it is while it is quiet. Under load it would tell how long its queues are. Not under a lock either.
     /// </summary>

@@ -161,11 +161,19 @@ internal sealed class UplinkReader
 
     private void WakeReaders()
     {
+        if (_woken.Count == 0)
+        {
+            return;
+        }
+
+        // Each piece that a reader consumes may return credit: one frame behind all of them says it as well as one behind each.
+        _uplink.IsWakingReaders = true;
         foreach (var stream in _woken)
         {
             stream.WakeReader();
         }
 
+        _uplink.IsWakingReaders = false;
         _woken.Clear();
     }
 

@@ -52,7 +52,7 @@ internal sealed class UplinkWriter
         _buffers = uplink.Settings.Buffers;
         _initialCredit = uplink.Settings.SendUplinkWindow;
         _credit = new SendCredit(_initialCredit);
-        _ready = new ReadyStreamChannel(uplink.Settings.WriterScheduler, () => uplink.OpenStreams <= uplink.Settings.QuietStreams);
+        _ready = new ReadyStreamChannel(uplink.Settings.WriterScheduler, () => !uplink.IsWakingReaders && uplink.OpenStreams <= uplink.Settings.QuietStreams);
     }
 
     /// <summary>Streams that wait for credit of the uplink.</summary>

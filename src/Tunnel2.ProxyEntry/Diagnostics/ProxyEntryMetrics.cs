@@ -35,16 +35,18 @@ internal sealed class ProxyEntryMetrics
     private readonly Counter<long> _rateLimited;
     private readonly Histogram<double> _duration;
     private readonly Histogram<double> _firstByte;
-    private readonly UpDownCounter<long> _activeStreams;
     private readonly UpDownCounter<long> _parkedNow;
     private readonly Counter<long> _parked;
-    private readonly Counter<long> _received;
-    private readonly Counter<long> _sent;
     private readonly UpDownCounter<long> _activeSessions;
     private readonly Counter<long> _rejectedSessions;
     private readonly Histogram<double> _sessionDuration;
     private readonly Counter<long> _accessLogDropped;
     private readonly Counter<long> _exports;
+
+    // What every request changes and no tag tells apart is kept here and asked for when somebody looks: an addition instead of a listener's call.
+    private long _activeStreams;
+    private long _received;
+    private long _sent;
 
     public ProxyEntryMetrics(IMeterFactory factory)
     {
@@ -58,11 +60,12 @@ internal sealed class ProxyEntryMetrics
             "tunnel2.entry.request.duration", "s", "From a request's head to the end of its response.", advice: _requestBuckets);
         _firstByte = meter.CreateHistogram(
             "tunnel2.entry.request.time_to_first_byte", "s", "From a request's head to the head of the backend's response.", advice: _requestBuckets);
-        _activeStreams = meter.CreateUpDownCounter<long>("tunnel2.entry.streams.active", "{stream}", "Exchanges and upgraded connections that are open.");
+        meter.CreateObservableUpDownCounter(
+            "tunnel2.entry.streams.active", () => Volatile.Read(ref _activeStreams), "{stream}", "Exchanges and upgraded connections that are open.");
         _parkedNow = meter.CreateUpDownCounter<long>("tunnel2.entry.parked.active", "{request}", "Requests that wait for an agent to come back.");
         _parked = meter.CreateCounter<long>("tunnel2.entry.parked", "{request}", "Requests that waited for an agent to come back, or found no place to, by how it ended.");
-        _received = meter.CreateCounter<long>("tunnel2.entry.visitor.received", "By", "Body bytes received from visitors.");
-        _sent = meter.CreateCounter<long>("tunnel2.entry.visitor.sent", "By", "Body bytes sent to visitors.");
+        meter.CreateObservableCounter("tunnel2.entry.visitor.received", () => Volatile.Read(ref _received), "By", "Body bytes received from visitors.");
+        meter.CreateObservableCounter("tunnel2.entry.visitor.sent", () => Volatile.Read(ref _sent), "By", "Body bytes sent to visitors.");
         _activeSessions = meter.CreateUpDownCounter<long>("tunnel2.entry.sessions.active", "{session}", "Agents' registrations in force.");
         _rejectedSessions = meter.CreateCounter<long>("tunnel2.entry.sessions.rejected", "{session}", "Agents turned away.");
         _sessionDuration = meter.CreateHistogram(
@@ -72,10 +75,10 @@ internal sealed class ProxyEntryMetrics
     }
 
     /// <summary>A stream was opened; <see cref="StreamEnded"/> must follow exactly once.</summary>
-    public void StreamStarted() => _activeStreams.Add(1);
+    public void StreamStarted() => Interlocked.Increment(ref _activeStreams);
 
     /// <summary>A stream has ended.</summary>
-    public void StreamEnded() => _activeStreams.Add(-1);
+    public void StreamEnded() => Interlocked.Decrement(ref _activeStreams);
 
     /// <summary>A request waits for its agent; <see cref="ParkingEnded"/> must follow exactly once.</summary>
     public void ParkingStarted() => _parkedNow.Add(1);
@@ -132,10 +135,22 @@ internal sealed class ProxyEntryMetrics
     public void RequestMoved(string reason) => _moved.Add(1, new KeyValuePair<string, object?>("error.type", reason));
 
     /// <summary>Body bytes came from a visitor.</summary>
-    public void BytesReceived(long bytes) => _received.Add(bytes);
+    public void BytesReceived(long bytes)
+    {
+        if (bytes != 0)
+        {
+            Interlocked.Add(ref _received, bytes);
+        }
+    }
 
     /// <summary>Body bytes went to a visitor.</summary>
-    public void BytesSent(long bytes) => _sent.Add(bytes);
+    public void BytesSent(long bytes)
+    {
+        if (bytes != 0)
+        {
+            Interlocked.Add(ref _sent, bytes);
+        }
+    }
 
     /// <summary>A session was registered; <see cref="SessionEnded"/> must follow exactly once.</summary>
     public void SessionStarted() => _activeSessions.Add(1);

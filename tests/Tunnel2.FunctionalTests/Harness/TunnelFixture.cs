@@ -69,6 +69,11 @@ internal sealed class TunnelFixture : IAsyncDisposable
     {
         await using var entry = await EntryFixture.StartAsync(setup.EntryTime, setup.Settings);
         await using var link = setup.CanBeCut ? CuttingProxy.Start(entry.Uplink) : null;
+        if (link is not null)
+        {
+            setup.Link(link);
+        }
+
         var options = setup.Agent(AgentFixture.Options(link?.Port ?? entry.Uplink.Port, backendPort));
         await using var agent = await AgentFixture.StartReadyAsync(options, new AgentEventLog { WantsRequests = setup.WantsRequests }, setup.AgentTime);
         await using var tunnel = new TunnelFixture(entry, agent, link, backend, rawBackend, setup.Patience);

@@ -1,4 +1,5 @@
 using Tunnel2.Client.Core.Configuration;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Harness;
 
@@ -16,6 +17,9 @@ internal sealed record TunnelSetup
 
     /// <summary>Whether a relay that can be cut stands between agent and entry.</summary>
     public bool CanBeCut { get; init; }
+
+    /// <summary>What the relay is like before the agent connects through it.</summary>
+    public Action<CuttingProxy> Link { get; init; } = static _ => { };
 
     /// <summary>Whether the agent tells of every request.</summary>
     public bool WantsRequests { get; init; }

@@ -140,8 +140,9 @@ internal sealed class SteadyVisitors : IAsyncDisposable
                 connection = await RawHttpClient.ConnectAsync(_entry);
             }
         }
-        catch (SocketException exception) when (exception.SocketErrorCode == SocketError.ConnectionRefused)
+        catch (SocketException exception) when (exception.SocketErrorCode is SocketError.ConnectionRefused or SocketError.ConnectionReset)
         {
+            // Reset: the listener was closed between the two halves of the handshake.
             return SteadyResult.Refused;
         }
 

@@ -17,12 +17,11 @@ public sealed class LongPathTests
     /// <summary>The first window allows 21 % of the link. Alone on the machine it is at least 80 %; tests share theirs (docs/performance.md).</summary>
     private const double LeastShare = 0.6;
 
-    private static readonly TunnelSetup _setup = new() { CanBeCut = true };
+    private static readonly TunnelSetup _setup = new() { CanBeCut = true, Link = MakeLong };
 
     [Fact]
     public Task A_download_fills_a_long_path() => TunnelFixture.RunAsync(async tunnel =>
     {
-        MakeLong(tunnel);
         await using var visitor = await tunnel.ConnectAsync();
         await visitor.SendRequestAsync($"/bytes/{Start + Measured}", TunnelFixture.Host);
         var body = visitor.OpenBody(await visitor.ReadHeadAsync());
@@ -42,7 +41,6 @@ public sealed class LongPathTests
     [Fact]
     public Task An_upload_fills_a_long_path() => TunnelFixture.RunAsync(async tunnel =>
     {
-        MakeLong(tunnel);
         await using var visitor = await tunnel.ConnectAsync();
         await visitor.WriteAsync($"POST /sink HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Length: {Start + Measured}\r\n\r\n");
         var piece = new byte[250_000];
@@ -57,10 +55,10 @@ public sealed class LongPathTests
         AssertFilled(tunnel, since);
     }, _setup);
 
-    private static void MakeLong(TunnelFixture tunnel)
+    private static void MakeLong(CuttingProxy link)
     {
-        tunnel.Link.SetDelay(RelayDirection.Both, TimeSpan.FromMilliseconds(25));
-        tunnel.Link.SetBandwidth(RelayDirection.Both, BytesPerSecond);
+        link.SetDelay(RelayDirection.Both, TimeSpan.FromMilliseconds(25));
+        link.SetBandwidth(RelayDirection.Both, BytesPerSecond);
     }
 
     private static void AssertFilled(TunnelFixture tunnel, long since)
