@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# Measures Tunnel2 (server and agent, two processes) beside two nginx hops in one run: same service (nginx, 1 KiB file), same load, one after
-# the other, on loopback. Needs Debian's nginx-light, wrk and curl, and a release build of Tunnel2.sln.
+# Measures Tunnel2 (server and agent, two processes) beside nginx with one and with two hops, and beside ssh -R where sshd is installed, in one
+# run: same service (nginx, 1 KiB file), same load, one after the other, on loopback. Makes the figures of the README and the first table of
+# docs/performance.md. Needs Debian's nginx-light, wrk, nghttp2-client and curl, and a release build of Tunnel2.sln.
 #
-#   benchmarks/side-by-side/run.sh [rounds, default 3] [seconds for each point, default 4]
+#   benchmarks/side-by-side/run.sh [rounds, default 3] [seconds for each point, default 5]
 #
-# TUNNEL2_ENGINE=portable measures the other engine. Ports 18080-18082 and 12000-12002 must be free. Prints a row for each round and the
-# median ratios.
+# TUNNEL2_ENGINE=portable measures the other engine; ONLY="nginx-2hop tunnel2" leaves others out. Ports 18080-18085 and 12000-12002 must be
+# free. Prints a row for each round, then the medians, then the medians of the ratios to nginx with two hops in the same round.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-rounds=${1:-3} seconds=${2:-4}
+rounds=${1:-3} seconds=${2:-5}
+only=${ONLY:-service nginx-1hop nginx-2hop ssh-R tunnel2}
 work=$(mktemp -d)
 pids=()
 cleanup() {
@@ -28,8 +30,8 @@ start_nginx() { # name, server block
     cat >"$work/$1.conf" <<N
 worker_processes 1; worker_rlimit_nofile 65535; error_log $work/$1.err crit; pid $work/$1.pid;
 events { worker_connections 20000; }
-http { access_log off; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_requests 100000000; keepalive_timeout 300;
- client_body_temp_path $work/$1.b; proxy_temp_path $work/$1.p; proxy_http_version 1.1; proxy_max_temp_file_size 0;
+http { access_log off; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_requests 100000000; keepalive_timeout 300; client_max_body_size 0;
+ client_body_temp_path $work/$1.b; proxy_temp_path $work/$1.p; proxy_http_version 1.1; proxy_max_temp_file_size 0; proxy_request_buffering off;
  $2 }
 N
     nginx -c "$work/$1.conf" -p "$work" -g "daemon off; user root;" 2>/dev/null &
@@ -38,19 +40,57 @@ N
 
 hop() { echo "upstream u { server 127.0.0.1:$2; keepalive 1200; keepalive_requests 100000000; } server { listen 127.0.0.1:$1 backlog=8192; location / { proxy_pass http://u; proxy_set_header Connection \"\"; } }"; }
 
-cpu_ticks() { # pids of a group, their nginx workers included
-    local total=0 pid child
-    for pid in "$@"; do
-        for child in "$pid" $(pgrep -P "$pid" || true); do
-            read -r -a stat <<<"$(sed 's/.*) //' "/proc/$child/stat")"
-            total=$((total + stat[11] + stat[12]))
-        done
+family() { # pids and their children
+    local pid
+    for pid in "$@"; do echo "$pid" $(pgrep -P "$pid" || true); done
+}
+
+cpu_ticks() {
+    local total=0 pid stat
+    for pid in $(family "$@"); do
+        read -r -a stat <<<"$(sed 's/.*) //' "/proc/$pid/stat")"
+        total=$((total + stat[11] + stat[12]))
     done
     echo "$total"
 }
 
-measure() { # name, url, pids: one row
-    local name=$1 url=$2 row before after requests c out
+resident() { # MB
+    local pid
+    for pid in $(family "$@"); do grep VmRSS "/proc/$pid/status"; done | awk '{ kb += $2 } END { printf "%d", kb / 1024 }'
+}
+
+p99() { # requests/s, connections, seconds, port: the 99th percentile in ms, or "errors"
+    rm -f "$work/log"
+    h2load --h1 -c "$2" -t1 -D "$3" --rps "$(($1 / $2))" --log-file "$work/log" --connect-to "127.0.0.1:$4" "http://web.localhost:$4/s" >"$work/h2load" 2>&1
+    awk '$2 != 200 { bad++ } { print $3 / 1000 } END { exit bad > 0 }' "$work/log" | sort -n >"$work/sorted" || { echo errors; return; }
+    awk '{ v[NR] = $1 } END { printf "%.1f", v[int(NR * 0.99)] }' "$work/sorted"
+}
+
+fastest() { # curl's variable, curl's arguments: the best of three, MB/s
+    local variable=$1
+    shift
+    for _ in 1 2 3; do curl -sf -o /dev/null -H 'Host: web.localhost' -w "%{$variable}\n" "$@"; done | sort -n | awk 'END { printf "%d", $1 / 1000000 }'
+}
+
+small_beside_bulk() { # port
+    local bulk=() i
+    for i in 1 2; do
+        (while :; do curl -s -o /dev/null --limit-rate 100M -H 'Host: web.localhost' "http://127.0.0.1:$1/big"; done) &
+        bulk+=($!)
+    done
+    for i in $(seq 8); do
+        curl -s -o /dev/null --limit-rate 200k -H 'Host: web.localhost' "http://127.0.0.1:$1/big" &
+        bulk+=($!)
+    done
+    sleep 2
+    p99 200 20 5 "$1"
+    for i in "${bulk[@]}"; do pkill -P "$i" || true; kill "$i" 2>/dev/null || true; done
+    wait "${bulk[@]}" 2>/dev/null || true
+}
+
+measure() { # name, port, pids: one row
+    local name=$1 port=$2 row before after requests c out cpu slowest
+    local url=http://127.0.0.1:$port
     shift 2
     row=$name
     wrk -t1 -c20 -d2s -H 'Host: web.localhost' "$url/s" >/dev/null
@@ -62,36 +102,79 @@ measure() { # name, url, pids: one row
         if grep -qE 'Socket errors|Non-2xx' <<<"$out"; then echo "errors at c=$c:" >&2; echo "$out" >&2; fi
         row+=" $(awk '/Requests\/sec/{printf "%d", $2}' <<<"$out")"
         [[ $c == 50 ]] && cpu=$(awk -v t=$((after - before)) -v n="$requests" -v h="$(getconf CLK_TCK)" 'BEGIN{printf "%.1f", t * 1000000 / h / n}')
+        slowest=$(awk '$1 == "99%" { u = $2; v = u + 0; if (u ~ /us$/) v /= 1000; else if (u !~ /ms$/) v *= 1000; printf "%.1f", v }' <<<"$out")
     done
-    row+=" $cpu $(curl -s -o /dev/null -H 'Host: web.localhost' -w '%{speed_download}' "$url/big" | awk '{printf "%d", $1 / 1000000}')"
+    row+=" $slowest $cpu $(resident "$@")"
+    row+=" $(wrk -t1 -c50 -d"${seconds}s" -H 'Host: web.localhost' -H 'Connection: close' "$url/s" | awk '/Requests\/sec/{printf "%d", $2}')"
+    row+=" $(fastest speed_download "$url/big") $(fastest speed_upload -X POST -H Expect: -T "$work/www/big" "$url/sink")"
+    row+=" $(p99 1000 100 5 "$port") $(small_beside_bulk "$port")"
     echo "$row" | tee -a "$work/rows"
 }
 
-ready() { for _ in $(seq 150); do curl -sf -o /dev/null -H 'Host: web.localhost' "$1/s" && return; sleep 0.2; done; echo "$1 does not answer" >&2; exit 1; }
+wanted() { [[ " $only " == *" $1 "* ]]; }
 
-start_nginx service "server { listen 127.0.0.1:18080 backlog=8192 reuseport; root $work/www; }"
+ready() { for _ in $(seq 150); do curl -sf -o /dev/null -H 'Host: web.localhost' "http://127.0.0.1:$1/s" && return; sleep 0.2; done; echo "$1 does not answer" >&2; exit 1; }
+
+# nginx answers an upload before it has read it; this service reads it to its end.
+dotnet load-tests/Tunnel2.TestBackend/bin/Release/net10.0/tunnel2-testbackend.dll --listen 127.0.0.1:18083 >"$work/sink.log" &
+pids+=($!)
+start_nginx service "server { listen 127.0.0.1:18080 backlog=8192 reuseport; root $work/www; location = /sink { proxy_pass http://127.0.0.1:18083; } }"; service=$!
 start_nginx hop1 "$(hop 18081 18080)"; hop1=$!
 start_nginx hop2 "$(hop 18082 18081)"; hop2=$!
-ready http://127.0.0.1:18082
-echo "who c=1 c=10 c=50 c=1000 cpu_us(c=50) down_MB/s"
+ready 18082
+columns="c=1 c=10 c=50 c=1000 p99_ms(c=1000) cpu_us(c=50) rss_MB new_conn/s down_MB/s up_MB/s burst_p99_ms beside_bulk_p99_ms"
+echo "who $columns"
 for round in $(seq "$rounds"); do
-    measure "nginx-2hop/$round" http://127.0.0.1:18082 "$hop1" "$hop2"
+    wanted service && measure "service/$round" 18080 "$service"
+    wanted nginx-1hop && measure "nginx-1hop/$round" 18081 "$hop1"
+    wanted nginx-2hop && measure "nginx-2hop/$round" 18082 "$hop1" "$hop2"
+    if wanted ssh-R && [[ -x /usr/sbin/sshd ]]; then
+        mkdir -p "$work/ssh" /run/sshd
+        [[ -f $work/ssh/key ]] || { ssh-keygen -q -t ed25519 -N '' -f "$work/ssh/key"; ssh-keygen -q -t ed25519 -N '' -f "$work/ssh/host"; cp "$work/ssh/key.pub" "$work/ssh/authorized"; chmod 600 "$work"/ssh/*; }
+        /usr/sbin/sshd -D -f /dev/null -h "$work/ssh/host" -p 18085 -o ListenAddress=127.0.0.1 -o AuthorizedKeysFile="$work/ssh/authorized" -o StrictModes=no -o UsePAM=no -o PidFile=none 2>"$work/sshd.log" &
+        sshd=$!
+        pids+=("$sshd")
+        sleep 1
+        ssh -N -p 18085 -i "$work/ssh/key" -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ExitOnForwardFailure=yes -R 127.0.0.1:18084:127.0.0.1:18080 127.0.0.1 2>"$work/ssh.log" &
+        ssh=$!
+        pids+=("$ssh")
+        ready 18084
+        measure "ssh-R/$round" 18084 $(pgrep -P "$sshd") "$ssh"
+        kill "$ssh" "$sshd"
+        wait "$ssh" "$sshd" 2>/dev/null || true
+    fi
+    wanted tunnel2 || continue
     dotnet src/Tunnel2.ProxyEntry/bin/Release/net10.0/tunnel2-entry.dll ${TUNNEL2_ENGINE:+--Tunnel2:Engine=$TUNNEL2_ENGINE} >"$work/entry.log" &
     entry=$!
     pids+=("$entry")
     dotnet src/Tunnel2.Client/bin/Release/net10.0/tunnel2.dll http 18080 --name web >"$work/agent.log" &
     agent=$!
     pids+=("$agent")
-    ready http://127.0.0.1:12000
-    measure "tunnel2/$round" http://127.0.0.1:12000 "$entry" "$agent"
+    ready 12000
+    measure "tunnel2/$round" 12000 "$entry" "$agent"
     kill "$agent" "$entry"
     wait "$agent" "$entry" 2>/dev/null || true
 done
 
-awk '{ split($1, who, "/"); for (i = 2; i <= NF; i++) value[who[1], who[2], i] = $i; if (who[2] > rounds) rounds = who[2] }
-     END { printf "median of tunnel2 / nginx-2hop:";
-           for (i = 2; i <= 7; i++) {
-               for (r = 1; r <= rounds; r++) ratio[r] = value["tunnel2", r, i] / value["nginx-2hop", r, i];
-               for (a = 1; a <= rounds; a++) for (b = a + 1; b <= rounds; b++) if (ratio[b] < ratio[a]) { t = ratio[a]; ratio[a] = ratio[b]; ratio[b] = t }
-               printf " %.2f", ratio[int((rounds + 1) / 2)] }
-           printf "\n" }' "$work/rows"
+awk -v columns="$columns" '
+    function median(count,   a, b, t) {
+        for (a = 1; a <= count; a++) for (b = a + 1; b <= count; b++) if (list[b] + 0 < list[a] + 0) { t = list[a]; list[a] = list[b]; list[b] = t }
+        return count % 2 ? list[(count + 1) / 2] : (list[count / 2] + list[count / 2 + 1]) / 2
+    }
+    { split($1, who, "/"); if (!(who[1] in seen)) { seen[who[1]] = 1; order[++n] = who[1] }
+      for (i = 2; i <= NF; i++) value[who[1], who[2], i] = $i; fields = NF; if (who[2] > rounds) rounds = who[2] }
+    END {
+        print "\nmedians"; print "who " columns
+        for (k = 1; k <= n; k++) { row = order[k]; for (i = 2; i <= fields; i++) { for (r = 1; r <= rounds; r++) list[r] = value[order[k], r, i]; row = row " " median(rounds) } print row }
+        print "\nmedians of the ratios to nginx-2hop (cpu: to nginx-1hop) in the same round"
+        for (k = 1; k <= n; k++) {
+            row = order[k]
+            for (i = 2; i <= fields; i++) {
+                base = i == 7 && ("nginx-1hop" in seen) ? "nginx-1hop" : "nginx-2hop"
+                count = 0
+                for (r = 1; r <= rounds; r++) if (value[base, r, i] > 0) list[++count] = value[order[k], r, i] / value[base, r, i]
+                row = row " " (count ? sprintf("%.2f", median(count)) : "-")
+            }
+            print row
+        }
+    }' "$work/rows"
