@@ -8,7 +8,13 @@ namespace Tunnel2.FunctionalTests.Harness;
 /// </summary>
 internal static class TestEngine
 {
-    public static IEngine Create() => Environment.GetEnvironmentVariable("TUNNEL2_TEST_ENGINE") == "portable"
+    /// <summary>
+    /// Whether the agent's code runs on several threads at once. A backend's connection is back in its pool right behind the answer: on the one
+    /// thread of the event loop before the next request is seen, here perhaps a moment later.
+    /// </summary>
+    public static bool IsPortable => Environment.GetEnvironmentVariable("TUNNEL2_TEST_ENGINE") == "portable";
+
+    public static IEngine Create() => IsPortable
         ? new PortableEngine()
         : EngineSetup.Start(EngineSetup.Prepare(EngineMode.Auto, TransportMode.Epoll));
 }

@@ -79,8 +79,7 @@ public sealed class FramingTests
             Assert.Equal(200, head.StatusCode);
         }
 
-        // A connection is back a moment behind its answer: who comes within that moment gets a second one, and nobody a third.
-        Assert.InRange(tunnel.RawBackend.ConnectionsAccepted.Value, 1, 2);
+        Assert.InRange(tunnel.RawBackend.ConnectionsAccepted.Value, 1, TestEngine.IsPortable ? 2 : 1);
     });
 
     [Fact]

@@ -18,8 +18,7 @@ public sealed class StatusTests
             Assert.Null(head["Tunnel2-Error"]);
         }
 
-        // Used again each time: a request that comes before the connection is back from the last one takes the only other.
-        Assert.InRange(tunnel.RawBackend.ConnectionsAccepted.Value, 1, 2);
+        Assert.InRange(tunnel.RawBackend.ConnectionsAccepted.Value, 1, TestEngine.IsPortable ? 2 : 1);
     });
 
     [Theory]
@@ -41,7 +40,7 @@ public sealed class StatusTests
                 Assert.Null(head["Transfer-Encoding"]);
             }
 
-            Assert.InRange(tunnel.RawBackend.ConnectionsAccepted.Value, 1, 2);
+            Assert.InRange(tunnel.RawBackend.ConnectionsAccepted.Value, 1, TestEngine.IsPortable ? 2 : 1);
         });
 
     [Theory]
