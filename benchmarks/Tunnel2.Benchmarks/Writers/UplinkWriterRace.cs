@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using System.Diagnostics.CodeAnalysis;
 using System.Diagnostics;
 using BenchmarkDotNet.Attributes;
 
@@ -10,9 +11,8 @@ namespace Tunnel2.Benchmarks.Writers;
 /// </summary>
 [MemoryDiagnoser]
 [Config(typeof(RaceConfig))]
-#pragma warning disable CA1001 // BenchmarkDotNet calls Cleanup, which disposes of them.
+[SuppressMessage("Design", "CA1001", Justification = "BenchmarkDotNet calls Cleanup, which disposes of them.")]
 public class UplinkWriterRace
-#pragma warning restore CA1001
 {
     private const int Frames = 16_384;
 

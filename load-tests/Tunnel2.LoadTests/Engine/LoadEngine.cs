@@ -1,3 +1,4 @@
+using System.Diagnostics.CodeAnalysis;
 using System.Net;
 using Tunnel2.LoadTests.Scenarios;
 using Tunnel2.LoadTests.Statistics;
@@ -31,6 +32,7 @@ internal sealed class LoadEngine
     public IReadOnlyList<IReadOnlyCollection<TimelinePoint>> Timelines => [.. _flows.Select(static flow => flow.Timeline.Points)];
 
     /// <summary>Runs to the end, or until it is stopped: what is under way then stays unfinished.</summary>
+    [SuppressMessage("Design", "CA1031", Justification = "Whatever it is belongs to whoever waits.")]
     public Task<EngineResult> RunAsync(CancellationToken cancellationToken)
     {
         var done = new TaskCompletionSource<EngineResult>(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -40,9 +42,7 @@ internal sealed class LoadEngine
             {
                 done.SetResult(Run(cancellationToken));
             }
-#pragma warning disable CA1031 // Whatever it is belongs to whoever waits.
             catch (Exception e)
-#pragma warning restore CA1031
             {
                 done.SetException(e);
             }

@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using System.Diagnostics.CodeAnalysis;
 using System.Globalization;
 using System.Security.Cryptography;
 using System.Text;
@@ -252,10 +253,9 @@ internal sealed class WebSocketExchange : Exchange
         return length;
     }
 
+    [SuppressMessage("Security", "CA5350", Justification = "The handshake of RFC 6455 section 4.2.2 is defined with SHA-1; it protects nothing.")]
     private static byte[] MakeAccept()
     {
-#pragma warning disable CA5350 // The handshake of RFC 6455 section 4.2.2 is defined with SHA-1; it protects nothing.
         return Encoding.ASCII.GetBytes(Convert.ToBase64String(SHA1.HashData(Encoding.ASCII.GetBytes(RequestHeads.WebSocketKey + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))));
-#pragma warning restore CA5350
     }
 }

@@ -1,3 +1,4 @@
+using System.Diagnostics.CodeAnalysis;
 using System.Net.WebSockets;
 using System.Security.Cryptography;
 using System.Text;
@@ -41,6 +42,7 @@ internal static class WebSocketEndpoint
         }
     }
 
+    [SuppressMessage("Security", "CA5350", Justification = "The handshake of RFC 6455 section 4.2.2 is defined with SHA-1; it protects nothing.")]
     private static async Task<Stream?> AcceptAsync(HttpContext context)
     {
         var headers = context.Request.Headers;
@@ -62,9 +64,7 @@ internal static class WebSocketEndpoint
             return null;
         }
 
-#pragma warning disable CA5350 // The handshake of RFC 6455 section 4.2.2 is defined with SHA-1; it protects nothing.
         var accept = SHA1.HashData(Encoding.ASCII.GetBytes(key + KeySuffix));
-#pragma warning restore CA5350
         context.Response.Headers.Upgrade = "websocket";
         context.Response.Headers.SecWebSocketAccept = Convert.ToBase64String(accept);
         return await upgrade.UpgradeAsync();

@@ -98,7 +98,7 @@ internal sealed class RelayPump
                         return;
                     }
 
-                    await Task.Delay(Timeout.Infinite, cancellationToken).ConfigureAwait(false);
+                    await new TaskCompletionSource().Task.WaitAsync(cancellationToken).ConfigureAwait(false);
                 }
 
                 var due = Stopwatch.GetTimestamp() + ToTimestamp(settings.Delay.TotalSeconds);
