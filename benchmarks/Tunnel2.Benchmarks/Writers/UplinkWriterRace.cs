@@ -1,6 +1,6 @@
 using System.Buffers.Binary;
-using System.Diagnostics.CodeAnalysis;
 using System.Diagnostics;
+using System.Diagnostics.CodeAnalysis;
 using BenchmarkDotNet.Attributes;
 
 namespace Tunnel2.Benchmarks.Writers;
