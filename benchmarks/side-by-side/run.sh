@@ -123,6 +123,11 @@ start_nginx hop1 "$(hop 18081 18080)"; hop1=$!
 start_nginx hop2 "$(hop 18082 18081)"; hop2=$!
 ready 18082
 columns="c=1 c=10 c=50 c=1000 p99_ms(c=1000) cpu_us(c=50) rss_MB new_conn/s down_MB/s up_MB/s burst_p99_ms beside_bulk_p99_ms"
+# A packet filter that tracks connections (Docker's rules load one) takes its share of every packet and makes everything slower, not equally so.
+if [[ -r /proc/net/nf_conntrack ]] && grep -q 'src=127\.0\.0\.1 dst=127\.0\.0\.1' /proc/net/nf_conntrack; then
+    echo "Note: the kernel tracks connections on loopback (a packet filter's rules); figures are lower than without." >&2
+fi
+
 echo "who $columns"
 for round in $(seq "$rounds"); do
     wanted service && measure "service/$round" 18080 "$service"

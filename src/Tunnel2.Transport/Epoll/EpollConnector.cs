@@ -1,6 +1,7 @@
 using System.Net;
 using System.Net.Sockets;
 using Tunnel2.Transport.Epoll.Native;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Transport.Epoll;
 
@@ -61,6 +62,7 @@ internal static class EpollConnector
 
         var on = 1;
         _ = Libc.SetSocketOption(descriptor, Libc.IpProtoTcp, Libc.TcpNoDelay, &on, sizeof(int));
+        LoopbackCongestion.ApplyTo(descriptor, endPoint.Address);
         var address = stackalloc byte[SocketAddressBytes.MaxLength];
         var length = SocketAddressBytes.Write(endPoint, new Span<byte>(address, SocketAddressBytes.MaxLength));
         if (Libc.Connect(descriptor, address, (uint)length) == 0)

@@ -1,6 +1,7 @@
 using System.Net;
 using System.Net.Sockets;
 using Tunnel2.Transport.Epoll.Native;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Transport.Epoll;
 
@@ -22,6 +23,7 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     private readonly Action<int, IPEndPoint?> _accepted;
     private readonly Action<SocketError>? _failed;
     private readonly Lock _gate = new();
+    private readonly bool _isOpenToOthers;
     private int _descriptor;
     private int _batch = 1;
 
@@ -32,6 +34,7 @@ internal sealed class EpollListener : EpollHandle, IDisposable
         _accepted = accepted;
         _failed = failed;
         EndPoint = endPoint;
+        _isOpenToOthers = !IPAddress.IsLoopback(endPoint.Address);
     }
 
     /// <summary>Where it listens.</summary>
@@ -50,6 +53,7 @@ internal sealed class EpollListener : EpollHandle, IDisposable
         var descriptor = DescriptorOf.Take(bound);
         var on = 1;
         _ = Libc.SetSocketOption(descriptor, Libc.IpProtoTcp, Libc.TcpNoDelay, &on, sizeof(int));
+        LoopbackCongestion.ApplyTo(descriptor, endPoint.Address);
         var errno = Libc.Listen(descriptor, backlog) == 0 ? 0 : Errno.Last;
         var listener = new EpollListener(loop, descriptor, endPoint, accepted, failed);
         if (errno == 0)
@@ -162,7 +166,13 @@ internal sealed class EpollListener : EpollHandle, IDisposable
             }
         }
 
-        _accepted(accepted, SocketAddressBytes.Read(new ReadOnlySpan<byte>(address, (int)Math.Min(length, SocketAddressBytes.MaxLength))));
+        var peer = SocketAddressBytes.Read(new ReadOnlySpan<byte>(address, (int)Math.Min(length, SocketAddressBytes.MaxLength)));
+        if (_isOpenToOthers)
+        {
+            LoopbackCongestion.ApplyTo(accepted, peer?.Address);
+        }
+
+        _accepted(accepted, peer);
         return 0;
     }
 

@@ -30,6 +30,7 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
     private readonly TaskCompletionSource _ended = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private List<LoopWork> _local = new(256);
     private List<LoopWork> _running = new(256);
+    private PollingBudget _polling = new(LoopPolling.PatienceTicks);
     private int _threadId;
     private int _sleeping;
     private volatile bool _stopping;
@@ -144,11 +145,17 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
     private void Run()
     {
         Volatile.Write(ref _threadId, Environment.CurrentManagedThreadId);
+        var ended = Stopwatch.GetTimestamp();
         while (!_stopping)
         {
-            var count = Libc.EpollWait(_epoll, _events.Pointer, EventsPerRound, MayISleep() ? -1 : 0);
-            Volatile.Write(ref _sleeping, 0);
+            var waits = _local.Count == 0;
+            var count = waits ? PollThenSleep(ended) : Libc.EpollWait(_epoll, _events.Pointer, EventsPerRound, 0);
             var started = Stopwatch.GetTimestamp();
+            if (waits)
+            {
+                _polling.Waited(started - ended, count);
+            }
+
             Statistics.RoundStarted(started);
             for (var i = 0; i < count; i++)
             {
@@ -160,10 +167,35 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
             }
 
             RunScheduled();
-            Statistics.RoundEnded(started, Stopwatch.GetTimestamp(), Math.Max(0, count));
+            ended = Stopwatch.GetTimestamp();
+            Statistics.RoundEnded(started, ended, Math.Max(0, count));
         }
 
         Stop();
+    }
+
+    /// <summary>Waits for events or for work of other threads.</summary>
+    /// <param name="began">When the loop had nothing to do any more.</param>
+    /// <returns>Events that came; negative where the wait was interrupted.</returns>
+    private int PollThenSleep(long began)
+    {
+        var patience = _polling.Patience;
+        while (Stopwatch.GetTimestamp() - began < patience)
+        {
+            // Nobody has to wake a loop that asks: it looks at both queues.
+            var count = Libc.EpollWait(_epoll, _events.Pointer, EventsPerRound, 0);
+            if (count != 0 || !_remote.IsEmpty)
+            {
+                return count;
+            }
+
+            // Whoever else wants this processor goes first: it may be the very peer that the loop waits for.
+            _ = Libc.YieldProcessor();
+        }
+
+        var events = Libc.EpollWait(_epoll, _events.Pointer, EventsPerRound, MayISleep() ? -1 : 0);
+        Volatile.Write(ref _sleeping, 0);
+        return events;
     }
 
     /// <summary>
@@ -171,11 +203,6 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
     /// </summary>
     private bool MayISleep()
     {
-        if (_local.Count > 0)
-        {
-            return false;
-        }
-
         Interlocked.Exchange(ref _sleeping, 1);
         return _remote.IsEmpty && !_stopping;
     }

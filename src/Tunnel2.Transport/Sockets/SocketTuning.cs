@@ -32,6 +32,8 @@ internal static class SocketTuning
             TrySet(socket, LinuxTcpNotSentLowAt, NotSentLowWater);
             TrySet(socket, LinuxTcpUserTimeout, UserTimeoutMilliseconds);
         }
+
+        LoopbackCongestion.ApplyTo(socket);
     }
 
     /// <inheritdoc cref="ApplyToUplink(Socket)"/>

@@ -16,6 +16,7 @@ internal sealed class TagSetTable
     private readonly Func<MetricCell> _createCell;
     private readonly Dictionary<string, Series> _series = new(StringComparer.Ordinal);
     private Entry?[] _buckets = new Entry?[16];
+    private Entry? _last;
     private int _entries;
 
     /// <param name="capacity">How many tag sets are kept; further ones find no cell.</param>
@@ -29,9 +30,20 @@ internal sealed class TagSetTable
     /// <summary>The cell of a tag set, or null when the table is full.</summary>
     public MetricCell? GetOrAdd(ReadOnlySpan<KeyValuePair<string, object?>> tags)
     {
+        // What was asked last is asked again, mostly: the very same objects need no hash.
+        if (Volatile.Read(ref _last) is { } last && AreSame(last.Tags, tags))
+        {
+            return last.Cell;
+        }
+
         var hash = GetHash(tags);
-        var buckets = Volatile.Read(ref _buckets);
-        return FindEntry(buckets, hash, tags)?.Cell ?? AddEntry(hash, tags);
+        if (FindEntry(Volatile.Read(ref _buckets), hash, tags) is not { } entry)
+        {
+            return AddEntry(hash, tags);
+        }
+
+        Volatile.Write(ref _last, entry);
+        return entry.Cell;
     }
 
     /// <summary>All tag sets with their rendered labels, in the order in which they appeared.</summary>
@@ -122,6 +134,24 @@ internal sealed class TagSetTable
         }
 
         return hash.ToHashCode();
+    }
+
+    private static bool AreSame(KeyValuePair<string, object?>[] known, ReadOnlySpan<KeyValuePair<string, object?>> tags)
+    {
+        if (known.Length != tags.Length)
+        {
+            return false;
+        }
+
+        for (var i = 0; i < known.Length; i++)
+        {
+            if (!ReferenceEquals(known[i].Key, tags[i].Key) || !ReferenceEquals(known[i].Value, tags[i].Value))
+            {
+                return false;
+            }
+        }
+
+        return true;
     }
 
     private static bool AreEqual(KeyValuePair<string, object?>[] known, ReadOnlySpan<KeyValuePair<string, object?>> tags)

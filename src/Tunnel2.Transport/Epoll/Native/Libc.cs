@@ -45,6 +45,9 @@ internal static unsafe partial class Libc
     [LibraryImport("libc", EntryPoint = "write")]
     public static partial nint Write(int descriptor, byte* bytes, nuint length);
 
+    [LibraryImport("libc", EntryPoint = "sched_yield")]
+    public static partial int YieldProcessor();
+
     [LibraryImport("libc", EntryPoint = "close")]
     public static partial int Close(int descriptor);
 

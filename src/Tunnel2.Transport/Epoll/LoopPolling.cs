@@ -1,0 +1,21 @@
+using System.Diagnostics;
+using System.Globalization;
+
+namespace Tunnel2.Transport.Epoll;
+
+/// <summary>
+/// How long a loop asks before it sleeps, where short waits have earned it (<see cref="PollingBudget"/>). Environment:
+/// <c>TUNNEL2_LOOP_POLL_MICROSECONDS</c>, 0–1,000; 0 is off (docs/decisions/0015-loops-ask-before-they-sleep.md).
+/// </summary>
+internal static class LoopPolling
+{
+    private const int DefaultMicroseconds = 100;
+    private const int MaxMicroseconds = 1_000;
+
+    /// <summary>In ticks of <see cref="Stopwatch"/>.</summary>
+    public static long PatienceTicks { get; } = Microseconds(Environment.GetEnvironmentVariable("TUNNEL2_LOOP_POLL_MICROSECONDS")) * Stopwatch.Frequency / 1_000_000;
+
+    /// <summary>What a setting means; anything that is no number in its range is the default.</summary>
+    public static int Microseconds(string? setting) =>
+        int.TryParse(setting, NumberStyles.None, CultureInfo.InvariantCulture, out var value) && value <= MaxMicroseconds ? value : DefaultMicroseconds;
+}

@@ -1,0 +1,70 @@
+using System.Net;
+using System.Net.Sockets;
+using Tunnel2.Transport.Epoll.Native;
+
+namespace Tunnel2.Transport.Sockets;
+
+/// <summary>
+/// Takes BBR away from connections within this machine, where it is the system's default: loopback has no rate to probe for, and BBR's pacing sets a
+/// timer of the kernel for sends that could go at once. Connections to other machines keep the system's choice, and so does every other default.
+/// Off: <c>TUNNEL2_LOOPBACK_CONGESTION=system</c> (docs/decisions/0014-no-pacing-on-loopback.md).
+/// </summary>
+internal static class LoopbackCongestion
+{
+    private const int TcpCongestion = 13;
+
+    private static readonly bool _isOn = IsWanted();
+
+    /// <summary>Every kernel has it, and lets every process choose it.</summary>
+    private static ReadOnlySpan<byte> Reno => "reno"u8;
+
+    /// <summary>Sets it on a connection, or on a listener for all that it accepts.</summary>
+    /// <param name="descriptor">A TCP socket.</param>
+    /// <param name="address">The peer's address, or the listener's own.</param>
+    public static unsafe void ApplyTo(int descriptor, IPAddress? address)
+    {
+        if (_isOn && IsLoopback(address))
+        {
+            fixed (byte* name = Reno)
+            {
+                _ = Libc.SetSocketOption(descriptor, Libc.IpProtoTcp, TcpCongestion, name, (uint)Reno.Length);
+            }
+        }
+    }
+
+    /// <summary>Sets it on a connected socket.</summary>
+    public static void ApplyTo(Socket socket)
+    {
+        try
+        {
+            if (_isOn && socket.RemoteEndPoint is IPEndPoint peer && IsLoopback(peer.Address))
+            {
+                socket.SetRawSocketOption(Libc.IpProtoTcp, TcpCongestion, Reno);
+            }
+        }
+        catch (SocketException)
+        {
+            // Without it the connection is as good as the system's default.
+        }
+    }
+
+    private static bool IsLoopback(IPAddress? address) =>
+        address is not null && IPAddress.IsLoopback(address.IsIPv4MappedToIPv6 ? address.MapToIPv4() : address);
+
+    private static bool IsWanted()
+    {
+        if (!OperatingSystem.IsLinux() || Environment.GetEnvironmentVariable("TUNNEL2_LOOPBACK_CONGESTION") == "system")
+        {
+            return false;
+        }
+
+        try
+        {
+            return File.ReadAllText("/proc/sys/net/ipv4/tcp_congestion_control").StartsWith("bbr", StringComparison.Ordinal);
+        }
+        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
+        {
+            return false;
+        }
+    }
+}
