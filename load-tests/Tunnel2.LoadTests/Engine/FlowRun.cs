@@ -13,7 +13,7 @@ internal sealed class FlowRun
     private readonly ConnectionTable _table;
     private readonly ArrivalSchedule _schedule;
     private readonly Func<Exchange> _makeExchange;
-    private readonly int _targets;
+    private readonly TargetOrder _order;
     private readonly long _start;
     private readonly Queue<Arrival> _waiting = new();
     private readonly Stack<LoadConnection> _idle = new();
@@ -24,11 +24,11 @@ internal sealed class FlowRun
     /// <summary>Prepares a flow.</summary>
     /// <param name="flow">The flow.</param>
     /// <param name="table">Where its connections are watched.</param>
-    /// <param name="hosts">The tunnels that its requests go to in turn.</param>
+    /// <param name="hosts">The tunnels that its requests go to, each once in a round.</param>
     /// <param name="start">The first arrival, in nanoseconds.</param>
     public FlowRun(TrafficFlow flow, ConnectionTable table, IReadOnlyList<string> hosts, long start)
     {
-        (_flow, _table, _targets, _start) = (flow, table, hosts.Count, start);
+        (_flow, _table, _order, _start) = (flow, table, new TargetOrder(hosts.Count), start);
         _schedule = new ArrivalSchedule(flow.Steps, start);
         var heads = RequestHeads.Make(flow.Request, hosts, flow.NewConnectionEach);
         _makeExchange = flow.Request.Kind == RequestKind.WebSocket ? () => new WebSocketExchange(flow.Request, heads) : () => new HttpExchange(flow.Request, heads);
@@ -72,7 +72,7 @@ internal sealed class FlowRun
     public bool IsOver => _schedule.IsOver && Outstanding == 0;
 
     /// <summary>The tunnel that an arrival is for.</summary>
-    public int TargetOf(long index) => (int)(index % _targets);
+    public int TargetOf(long index) => _order[index];
 
     /// <summary>Starts what is due.</summary>
     /// <param name="now">When this turn began.</param>

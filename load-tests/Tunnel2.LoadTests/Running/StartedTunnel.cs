@@ -119,9 +119,10 @@ internal sealed class StartedTunnel : LoadTarget
 
         _folder = Directory.CreateTempSubdirectory("tunnel2-load-").FullName;
         var file = Path.Combine(_folder, "tunnels.yml");
+        string[] uplinks = _scenario.Uplinks is { } count ? [string.Create(CultureInfo.InvariantCulture, $"uplinks: {count}")] : [];
         await File.WriteAllLinesAsync(
             file,
-            [$"server: {uplink}", "tunnels:", .. Enumerable.Range(1, _scenario.Sessions).Select(number => $"  - name: {NameOf(number)}\n    upstream: {backend}")],
+            [$"server: {uplink}", .. uplinks, "tunnels:", .. Enumerable.Range(1, _scenario.Sessions).Select(number => $"  - name: {NameOf(number)}\n    upstream: {backend}")],
             cancellationToken);
         var agent = Add("agent", BuiltPrograms.StartAgent("start", "--config", file, "--json"));
         for (var number = 1; number <= _scenario.Sessions; number++)
@@ -145,8 +146,12 @@ internal sealed class StartedTunnel : LoadTarget
         {
             while (await timer.WaitForNextTickAsync(_stop.Token))
             {
-                _relay!.CutAll(CutMode.Reset);
-                _cuts++;
+                // The one that has lived longest; where several are left, requests that were not on it do not notice.
+                if (_relay!.Connections.FirstOrDefault(static connection => !connection.Closed.IsSet) is { } oldest)
+                {
+                    oldest.Cut(CutMode.Reset);
+                    _cuts++;
+                }
             }
         }
         catch (OperationCanceledException)

@@ -10,8 +10,11 @@ internal sealed record LoadScenario(string Name, string Description, IReadOnlyLi
     /// <summary>Tunnels that the requests are spread over, in turn.</summary>
     public int Sessions { get; init; } = 1;
 
-    /// <summary>How often the connection between agent and ProxyEntry is cut; null: never.</summary>
+    /// <summary>How often one of the connections between agent and ProxyEntry is cut; null: never.</summary>
     public TimeSpan? CutUplinkEvery { get; init; }
+
+    /// <summary>Connections between agent and ProxyEntry; null: what the agent does by default.</summary>
+    public int? Uplinks { get; init; }
 
     /// <summary>Straight to the backend, without a tunnel.</summary>
     public bool Direct { get; init; }

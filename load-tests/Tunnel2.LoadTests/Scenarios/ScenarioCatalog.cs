@@ -20,14 +20,16 @@ internal static class ScenarioCatalog
         Single("max-throughput", "500 to 3000 a second in six steps of a minute.", Download(Kilobyte), [new OkShareRule(0.99)], Stairs(60, 500, 1000, 1500, 2000, 2500, 3000)),
         Ultra(),
         Single("sustained", "100, 200, 400, 600 and 800 a second, two minutes each.", Download(Kilobyte), [_allOk], Stairs(120, 100, 200, 400, 600, 800)),
+        Single("steady-200", "200 a second in one session for a minute.", Download(Kilobyte), [_allOk], LoadStep.Steady(200, 60)),
+        Single("steady-1000", "1000 a second in one session for a minute: 60,000 requests, none may fail.", Download(Kilobyte), [_allOk], LoadStep.Steady(1000, 60)),
         Concurrent(10),
         Concurrent(50),
         Concurrent(1000),
         Single("spread-40", "1000 a second over 40 sessions: none may suffer for the others.", Download(Kilobyte), [_allOk, new SessionSpreadRule(2)], LoadStep.Steady(1000, 60)) with { Sessions = 40 },
         Churn(),
         SlowReaders(),
-        Single("uplink-loss", "200 a second while the connection between agent and ProxyEntry is cut every 5 s.", Download(Kilobyte), [new OkShareRule(0.98)], LoadStep.Steady(200, 60))
-            with { CutUplinkEvery = TimeSpan.FromSeconds(5) },
+        Single("uplink-loss", "200 a second while one of two connections between agent and ProxyEntry is cut every 5 s.", Download(Kilobyte), [new OkShareRule(0.98)], LoadStep.Steady(200, 60))
+            with { CutUplinkEvery = TimeSpan.FromSeconds(5), Uplinks = 2 },
         Mixed(),
         Single("schedule", "20,000 a second straight to the backend: checks the generator, not the tunnel.", Download(Kilobyte), [_allOk, new LagRule(TimeSpan.FromMilliseconds(1))], LoadStep.Steady(20_000, 20))
             with { Direct = true },

@@ -6,6 +6,7 @@ using Tunnel2.Client.Core.Console;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Http1;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Headers;
@@ -74,7 +75,7 @@ internal sealed class BackendExchange
     /// <remarks>
     /// What usually waits, the backend's answer, waits here: each method in between would be another one to suspend and to resume.
     /// </remarks>
-    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
+    [AsyncMethodBuilder(typeof(ReusedValueTaskMethodBuilder))]
     private async ValueTask RunAsync(TunnelStream stream)
     {
         var summary = _context.Events.WantsRequests ? Describe(stream) : default;

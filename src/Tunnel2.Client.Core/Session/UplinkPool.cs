@@ -248,14 +248,10 @@ internal sealed class UplinkPool
     {
         var now = _timeProvider.GetTimestamp();
         var limit = dialAt is { } at && at > now && _timeProvider.GetElapsedTime(now, at) is var untilDial && untilDial < _period ? untilDial : _period;
-        try
-        {
-            await changed.WaitAsync(limit, _timeProvider, over).ConfigureAwait(false);
-        }
-        catch (TimeoutException)
-        {
-            // Time to look again.
-        }
+
+        // That it is time to look again is no exception, which would cost more than the look.
+        await changed.WaitAsync(limit, _timeProvider, over).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+        over.ThrowIfCancellationRequested();
     }
 
     /// <summary>Begins to retire one uplink that has no stream. Where all have some, nothing would be won: its connection would stay.</summary>

@@ -1,5 +1,6 @@
 using System.Runtime.CompilerServices;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
@@ -64,7 +65,7 @@ internal sealed class Forwarder : IForwarder
     /// was sent (docs/protocol.md section 8). The visitor does not notice. What usually waits, the answer's head, waits here: each method in
     /// between would be another one to suspend and to resume.
     /// </remarks>
-    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
+    [AsyncMethodBuilder(typeof(ReusedValueTaskMethodBuilder))]
     public async ValueTask ForwardAsync(VisitorExchange exchange, ForwardedRequest request)
     {
         request.Begin(_timeProvider);

@@ -9,7 +9,7 @@ public sealed class ScenarioCatalogTests
     [Fact]
     public void Every_promised_scenario_is_there() => Assert.Equal(
         [
-            "baseline", "post-1kb", "post-10kb", "post-100kb", "ramp", "aggressive", "max-throughput", "ultra", "sustained", "concurrent-10",
+            "baseline", "post-1kb", "post-10kb", "post-100kb", "ramp", "aggressive", "max-throughput", "ultra", "sustained", "steady-200", "steady-1000", "concurrent-10",
             "concurrent-50", "concurrent-1000", "spread-40", "churn", "slow-readers", "uplink-loss", "mixed", "schedule",
         ],
         ScenarioCatalog.All.Select(static scenario => scenario.Name));

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# One session of tier free (10 requests a second) flooded with 1,000 a second beside another one with 200 a second: how many of the flood are answered,
+# how many refused with 429, and the p99 of the other session with the flood and without, in turns. On loopback, shipped settings but the tokens.
+# Needs Debian's nghttp2-client, curl and jq.
+#
+#   load-tests/free-flood/run.sh [rounds, default 5] [seconds, default 20]
+#
+# Ports 18390 and 18394-18396 must be free.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+rounds=${1:-5} seconds=${2:-20}
+work=$(mktemp -d)
+pids=()
+cleanup() {
+    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+    wait 2>/dev/null || true
+    rm -rf "$work"
+}
+trap cleanup EXIT
+dotnet build -c Release -v quiet --nologo load-tests/Tunnel2.LoadTests
+entry=src/Tunnel2.ProxyEntry/bin/Release/net10.0/tunnel2-entry.dll
+
+token() { dotnet "$entry" token create --name "$1" >"$work/$1.token"; }
+token free
+token other
+secret() { grep -oE 't2_[A-Za-z0-9_-]+' "$work/$1.token" | head -1; }
+hash() { grep -oE 'sha256:[0-9a-f]{64}' "$work/$1.token" | head -1; }
+
+dotnet load-tests/Tunnel2.TestBackend/bin/Release/net10.0/tunnel2-testbackend.dll --listen 127.0.0.1:18390 --engine event-loop >"$work/backend.log" &
+pids+=($!)
+Tunnel2__Agents__free__TokenHash=$(hash free) Tunnel2__Agents__free__Tier=free Tunnel2__Agents__other__TokenHash=$(hash other) Tunnel2__Agents__other__Tier=enterprise \
+    dotnet "$entry" --Tunnel2:Public:HttpListen=127.0.0.1:18394 --Tunnel2:Uplink:Listen=127.0.0.1:18395 --Tunnel2:Admin:Listen=127.0.0.1:18396 >"$work/entry.log" &
+pids+=($!)
+for name in free other; do
+    TUNNEL2_TOKEN=$(secret "$name") dotnet src/Tunnel2.Client/bin/Release/net10.0/tunnel2.dll http 18390 --name "$name" --server 127.0.0.1:18395 >"$work/$name.log" &
+    pids+=($!)
+done
+
+ready() { for _ in $(seq 150); do curl -sf -o /dev/null -H "Host: $1.localhost" "http://127.0.0.1:18394/bytes/1" && return; sleep 0.2; done; echo "$1 does not answer" >&2; exit 1; }
+ready free
+ready other
+
+other() { # name: one row; 200 requests a second for a minute, scaled
+    dotnet load-tests/Tunnel2.LoadTests/bin/Release/net10.0/tunnel2-load.dll steady-200 --url http://127.0.0.1:18394 --host other.localhost --results "$work/$1" \
+        --duration-scale "$(awk -v s="$seconds" 'BEGIN { print s / 60 }')" >"$work/$1.log" || true
+    jq -r --arg name "$1" '.scenarios[0] | [$name, .flows[0].total.requests, .flows[0].total.ok, .flows[0].total.latency.p50, .flows[0].total.latency.p99,
+        .generatorLag.p99] | @tsv' "$work/$1/results.json" | tee -a "$work/rows"
+}
+
+echo "who requests ok p50_ms p99_ms lag_p99_ms" | tr ' ' '\t'
+for round in $(seq "$rounds"); do
+    other "idle-$round"
+    h2load --h1 -c 10 -t1 -D $((seconds + 4)) --rps 100 --log-file "$work/flood-$round" --connect-to 127.0.0.1:18394 http://free.localhost:18394/bytes/1024 >/dev/null 2>&1 &
+    flood=$!
+    other "flooded-$round"
+    wait "$flood"
+    awk -v s=$((seconds + 4)) '{ n[$2]++ } END { printf "flood: %d answered, %d refused with 429, %d other, in %d s\n", n[200], n[429], NR - n[200] - n[429], s }' "$work/flood-$round"
+done
+
+awk -F'\t' 'function median(v, n,   i, j, t) { for (i = 1; i <= n; i++) for (j = i + 1; j <= n; j++) if (v[j] < v[i]) { t = v[i]; v[i] = v[j]; v[j] = t } return v[int((n + 1) / 2)] }
+    $1 ~ /^idle/ { idle[++a] = $5 } $1 ~ /^flooded/ { flooded[++b] = $5 }
+    END { x = median(idle, a); y = median(flooded, b); printf "p99 of the other session, medians: %.3f ms idle, %.3f ms beside the flood: %.2f\n", x, y, y / x }' "$work/rows"
