@@ -19,8 +19,7 @@ internal struct ReusedValueTaskMethodBuilder
     /// <summary>Suspended calls of one method that a thread keeps.</summary>
     private const int MaxKept = 1024;
 
-    private static readonly bool _isOn =
-        !(AppContext.TryGetSwitch(SwitchName, out var isOn) && !isOn) && Environment.GetEnvironmentVariable("TUNNEL2_REUSED_TASKS") != "0";
+    private static readonly bool _isOn = RuntimeSwitch.IsOn(SwitchName, "TUNNEL2_REUSED_TASKS");
 
     private Call? _call;
     private Exception? _fault;

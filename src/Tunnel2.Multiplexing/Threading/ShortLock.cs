@@ -16,7 +16,7 @@ internal sealed class ShortLock
     /// <summary>The name of the switch.</summary>
     public const string SwitchName = "Tunnel2.ShortLocks";
 
-    private static readonly bool _isOn = ReadSwitch();
+    private static readonly bool _isOn = RuntimeSwitch.IsOn(SwitchName, "TUNNEL2_SHORT_LOCKS");
 
     private readonly Lock? _lock = _isOn ? null : new();
     private int _taken;
@@ -47,9 +47,6 @@ internal sealed class ShortLock
         }
         while (Volatile.Read(ref _taken) != 0 || Interlocked.CompareExchange(ref _taken, 1, 0) != 0);
     }
-
-    private static bool ReadSwitch() =>
-        !(AppContext.TryGetSwitch(SwitchName, out var isOn) && !isOn) && Environment.GetEnvironmentVariable("TUNNEL2_SHORT_LOCKS") != "0";
 
     /// <summary>The time between entering and leaving.</summary>
     internal readonly ref struct Scope(ShortLock owner)

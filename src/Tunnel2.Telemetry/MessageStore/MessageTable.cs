@@ -29,12 +29,12 @@ internal sealed class MessageTable<T>
     private Link[] _links;
     private KeyValuePair<string, T>[] _messages;
 
-#pragma warning disable CS0169, IDE0051 // Never read: it keeps the locks of neighbouring stripes off each other's cache line.
-    private readonly CacheLinePadding _padding;
-#pragma warning restore CS0169, IDE0051
+    /// <summary>Never read: it keeps the locks of neighbouring stripes off each other's cache line.</summary>
+    internal readonly CacheLinePadding Padding;
 
     public MessageTable(int capacity)
     {
+        Padding = default;
         int size = (int)BitOperations.RoundUpToPowerOf2((uint)Math.Max(capacity, MinimumCapacity));
         _buckets = NewBuckets(size);
         _links = new Link[size];
