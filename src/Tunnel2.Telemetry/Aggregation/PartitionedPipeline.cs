@@ -21,8 +21,8 @@ internal static class PartitionedPipeline<T, THash, TState>
     }
 
     /// <summary>
-    /// One thread for each split of the source, each with a state of its own. The caller has made sure that the splits are aligned
-    /// with the key, or merges the states afterwards.
+    /// One thread for each split of the source, the calling one among them, each with a state of its own. The caller has made sure that
+    /// the splits are aligned with the key, or merges the states afterwards.
     /// </summary>
     /// <exception cref="AggregateException">A source or state failed.</exception>
     internal static PipelineReport RunSplit(IReadOnlyList<IRecordSource<T>> splits, IReadOnlyList<TState> states)
@@ -31,30 +31,37 @@ internal static class PartitionedPipeline<T, THash, TState>
         long[] records = new long[splits.Count];
         var busy = new TimeSpan[splits.Count];
         var failures = new Exception?[splits.Count];
-        var threads = new Thread[splits.Count];
-        for (int i = 0; i < splits.Count; i++)
+        var threads = new Thread[Math.Max(0, splits.Count - 1)];
+        for (int i = 0; i < threads.Length; i++)
         {
             int split = i;
-            threads[i] = new Thread(() =>
-            {
-                long began = TimeProvider.System.GetTimestamp();
-                try
-                {
-                    records[split] = Drain(splits[split], states[split]);
-                }
-                catch (Exception e)
-                {
-                    failures[split] = e;
-                }
-
-                busy[split] = TimeProvider.System.GetElapsedTime(began);
-            });
+            threads[i] = new Thread(() => DrainSplit(split));
             threads[i].Start();
+        }
+
+        if (splits.Count > 0)
+        {
+            DrainSplit(splits.Count - 1);
         }
 
         Array.ForEach(threads, t => t.Join());
         ThrowIfAny(failures);
         return new PipelineReport(records.Sum(), TimeProvider.System.GetElapsedTime(start), TimeSpan.Zero, busy);
+
+        void DrainSplit(int split)
+        {
+            long began = TimeProvider.System.GetTimestamp();
+            try
+            {
+                records[split] = Drain(splits[split], states[split]);
+            }
+            catch (Exception e)
+            {
+                failures[split] = e;
+            }
+
+            busy[split] = TimeProvider.System.GetElapsedTime(began);
+        }
     }
 
     /// <summary>

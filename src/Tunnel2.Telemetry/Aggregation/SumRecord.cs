@@ -12,16 +12,23 @@ internal readonly struct SumHash : IKeyHash<SumRecord>
 /// <summary>Sums of one partition, by group.</summary>
 internal sealed class SumState : IPartitionState<SumRecord>
 {
+    /// <summary>Unused sums at either end: states that are made one after another must not write to each other's cache lines.</summary>
+    private const int Padding = 128 / sizeof(long);
+
+    private readonly long[] _sums;
+    private readonly int _groups;
+
     internal SumState(int groups)
     {
-        Sums = new long[groups];
+        _groups = groups;
+        _sums = new long[groups + (2 * Padding)];
     }
 
-    internal long[] Sums { get; }
+    internal Span<long> Sums => _sums.AsSpan(Padding, _groups);
 
     public void Process(ReadOnlySpan<SumRecord> batch)
     {
-        long[] sums = Sums;
+        Span<long> sums = Sums;
         foreach (ref readonly SumRecord record in batch)
         {
             sums[record.Group] += record.Value;
@@ -41,9 +48,11 @@ internal sealed class SumState : IPartitionState<SumRecord>
     /// <summary>Adds the sums of another partition.</summary>
     internal void Merge(SumState other)
     {
-        for (int i = 0; i < Sums.Length; i++)
+        Span<long> sums = Sums;
+        ReadOnlySpan<long> others = other.Sums;
+        for (int i = 0; i < sums.Length; i++)
         {
-            Sums[i] += other.Sums[i];
+            sums[i] += others[i];
         }
     }
 }

@@ -4,10 +4,14 @@ using Tunnel2.Telemetry.Records;
 namespace Tunnel2.Telemetry.Aggregation;
 
 /// <summary>The statistics of one session in one window; can be merged. Reused. Not thread-safe.</summary>
+/// <remarks>
+/// The histogram lies within the object: where there are more cells than the caches hold, its bucket's line is fetched beside the
+/// counters' line and not after it.
+/// </remarks>
 internal sealed class WindowCell
 {
-    private readonly uint[] _latencies = new uint[LogLinearHistogram.BucketCount];
     private Dictionary<ushort, long>? _errorsByCode;
+    private Buckets _latencies;
 
     internal long Requests { get; private set; }
 
@@ -39,7 +43,7 @@ internal sealed class WindowCell
         BytesIn += other.BytesIn;
         BytesOut += other.BytesOut;
         ReadOnlySpan<uint> from = other._latencies;
-        Span<uint> to = _latencies.AsSpan(0, from.Length);
+        Span<uint> to = _latencies;
         int i = 0;
         for (; i <= from.Length - System.Numerics.Vector<uint>.Count; i += System.Numerics.Vector<uint>.Count)
         {
@@ -75,7 +79,7 @@ internal sealed class WindowCell
 
     internal void Clear()
     {
-        Array.Clear(_latencies);
+        ((Span<uint>)_latencies).Clear();
         _errorsByCode?.Clear();
         Requests = 0;
         Errors = 0;
@@ -89,5 +93,11 @@ internal sealed class WindowCell
         Errors += count;
         _errorsByCode ??= [];
         System.Runtime.InteropServices.CollectionsMarshal.GetValueRefOrAddDefault(_errorsByCode, code, out _) += count;
+    }
+
+    [InlineArray(LogLinearHistogram.BucketCount)]
+    private struct Buckets
+    {
+        private uint _first;
     }
 }

@@ -15,6 +15,7 @@ namespace Tunnel2.Telemetry.EventRing;
 internal sealed unsafe class EventRingProducer
 {
     private const int MaxClaims = 16;
+    private const int RunLength = 8;
 
     private readonly SharedEventRing _ring;
     private readonly StalledClaims _stalled;
@@ -123,21 +124,9 @@ internal sealed unsafe class EventRingProducer
             return 0;
         }
 
-        ref byte payloads = ref MemoryMarshal.GetArrayDataReference(batch.Buffer);
-        for (int i = 0; i < wanted; i++)
+        for (int done = 0; done < wanted; done += RunLength)
         {
-            ref readonly RingEntry entry = ref entries[i];
-            bool valid = entry.Length <= _maxPayload && entry.Type != 0;
-            // A number that cannot carry its record must still be committed, or every reader would wait for it.
-            if (!TryFill(first + i, valid ? entry.Type : (ushort)0, ref Unsafe.AddByteOffset(ref payloads, entry.Offset), valid ? entry.Length : 0)
-                && valid)
-            {
-                TryPublish(entry.Type, batch.Payload(entry));
-            }
-            else if (!valid)
-            {
-                Interlocked.Increment(ref _dropped);
-            }
+            FillRun(batch, entries.Slice(done, Math.Min(RunLength, wanted - done)), first + done);
         }
 
         _ring.SignalCommitted();
@@ -208,6 +197,101 @@ internal sealed unsafe class EventRingProducer
         return true;
     }
 
+    /// <summary>
+    /// Fills the slots of successive numbers, at most <see cref="RunLength"/>: owns all of them first. Each compare-and-swap holds back
+    /// every load behind it, so that copies and checksums in between would stand alone in the processor; behind the last they overlap.
+    /// </summary>
+    private void FillRun(RingBatch batch, ReadOnlySpan<RingEntry> entries, long first)
+    {
+        RingSlots slots = _ring.Slots;
+        uint all = (1u << entries.Length) - 1;
+        uint owned = all;
+        for (int done = OwnRun(slots, first, entries.Length); done < entries.Length;)
+        {
+            if (!TryOwnContended(ref *(long*)slots[first + done], first + done))
+            {
+                owned ^= 1u << done;
+            }
+
+            done++;
+            done += OwnRun(slots, first + done, entries.Length - done);
+        }
+
+        uint published = 0;
+        for (int i = 0; i < entries.Length; i++)
+        {
+            RingEntry entry = entries[i];
+            if ((owned >> i & 1) == 0)
+            {
+                continue;
+            }
+
+            if (!IsValid(entry))
+            {
+                // A number that cannot carry its record must still be committed, or every reader would wait for it.
+                Fill(slots[first + i], ref Unsafe.NullRef<byte>(), 0, 0, first + i, _checksum);
+            }
+            else if (Fill(slots[first + i], ref batch.Buffer[entry.Offset], entry.Length, entry.Type, first + i, _checksum))
+            {
+                published |= 1u << i;
+            }
+        }
+
+        if (published != all)
+        {
+            PublishRest(batch, entries, published);
+        }
+
+        GC.KeepAlive(this);
+    }
+
+    /// <summary>Publishes anew what a batch's numbers did not carry, and counts what none can.</summary>
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void PublishRest(RingBatch batch, ReadOnlySpan<RingEntry> entries, uint published)
+    {
+        for (int i = 0; i < entries.Length; i++)
+        {
+            if (!IsValid(entries[i]))
+            {
+                Interlocked.Increment(ref _dropped);
+            }
+            else if ((published >> i & 1) == 0)
+            {
+                TryPublish(entries[i].Type, batch.Payload(entries[i]));
+            }
+        }
+    }
+
+    /// <summary>Owns the slots of successive numbers up to the first that another lap has.</summary>
+    /// <returns>How many it owned.</returns>
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private static int OwnRun(RingSlots slots, long first, int count)
+    {
+        int done = 0;
+        while (done < count && TryOwnFree(slots[first + done], first + done))
+        {
+            done++;
+        }
+
+        return done;
+    }
+
+    /// <summary>
+    /// Copies a record into an owned slot and commits it. Not inlined: the loop around it would leave it no registers. It calls nothing
+    /// but in its last step, so that it has none to save either.
+    /// </summary>
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private static bool Fill(byte* slot, ref byte payload, int length, ushort type, long sequence, bool checksum) =>
+        checksum && length >= sizeof(ulong)
+            ? TryCommit(slot, sequence, SlotCodec.CopyWordsIn(slot, ref payload, length, type, sequence))
+            : FillOther(slot, ref payload, length, type, sequence, checksum);
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private static bool FillOther(byte* slot, ref byte payload, int length, ushort type, long sequence, bool checksum) =>
+        TryCommit(slot, sequence, SlotCodec.CopyIn(slot, ref payload, length, type, sequence, checksum));
+
+    private bool IsValid(RingEntry entry) => entry.Length <= _maxPayload && entry.Type != 0;
+
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private bool TryFill(long sequence, ushort type, ref byte payload, int length)
     {
@@ -222,10 +306,15 @@ internal sealed unsafe class EventRingProducer
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal bool TryOwn(byte* slot, long sequence)
     {
+        return TryOwnFree(slot, sequence) || TryOwnContended(ref *(long*)slot, sequence);
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static bool TryOwnFree(byte* slot, long sequence)
+    {
         ref long word = ref *(long*)slot;
         long seen = Volatile.Read(ref word);
-        return ((ulong)seen <= (ulong)sequence && Interlocked.CompareExchange(ref word, -(sequence + 1), seen) == seen)
-            || TryOwnContended(ref word, sequence);
+        return (ulong)seen <= (ulong)sequence && Interlocked.CompareExchange(ref word, -(sequence + 1), seen) == seen;
     }
 
     /// <summary>

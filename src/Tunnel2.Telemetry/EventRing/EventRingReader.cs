@@ -122,25 +122,8 @@ internal sealed unsafe partial class EventRingReader : IDisposable
         Take taken = Take.Record;
         if (!IsSkipped())
         {
-            ref byte buffer = ref MemoryMarshal.GetArrayDataReference(batch.Buffer);
-            Span<RingEntry> entries = batch.AllEntries;
-            int last = batch.Buffer.Length - ((_maxPayload + 7) & ~7);
-            int length = 0;
-            int count = 0;
-            for (; count < entries.Length && length <= last; count++)
-            {
-                taken = TryTake(_cursor + count, ref Unsafe.AddByteOffset(ref buffer, length), out ulong meta);
-                if (taken != Take.Record)
-                {
-                    break;
-                }
-
-                entries[count] = new RingEntry(_cursor + count, length, (ushort)meta, (ushort)(meta >> 16));
-                length += ((ushort)meta + 7) & ~7;
-            }
-
-            batch.SetFilled(count, length);
-            _cursor += count;
+            taken = ReadRun(batch);
+            _cursor += batch.Count;
             if (batch.Count > 0)
             {
                 PublishCursor();
@@ -175,6 +158,37 @@ internal sealed unsafe partial class EventRingReader : IDisposable
         }
 
         GC.KeepAlive(this);
+    }
+
+    /// <summary>Copies out records from the cursor on; says what stopped it.</summary>
+    private Take ReadRun(RingBatch batch)
+    {
+        ref byte buffer = ref MemoryMarshal.GetArrayDataReference(batch.Buffer);
+        Span<RingEntry> entries = batch.AllEntries;
+        RingSlots slots = _ring.Slots;
+        long cursor = _cursor;
+        int maxPayload = _maxPayload;
+        bool checksum = _checksum;
+        int last = batch.Buffer.Length - ((maxPayload + 7) & ~7);
+        int length = 0;
+        int count = 0;
+        Take taken = Take.Record;
+        for (; count < entries.Length && length <= last; count++)
+        {
+            ref byte destination = ref Unsafe.AddByteOffset(ref buffer, length);
+            long sequence = cursor + count;
+            uint meta = TakeIntact(slots[sequence], ref destination, sequence, maxPayload, checksum);
+            if (meta == 0 && (taken = TakeOutOfLine(sequence, ref destination, out meta)) != Take.Record)
+            {
+                break;
+            }
+
+            entries[count] = new RingEntry(sequence, length, (ushort)meta, (ushort)(meta >> 16));
+            length += ((ushort)meta + 7) & ~7;
+        }
+
+        batch.SetFilled(count, length);
+        return taken;
     }
 
     private enum Take
@@ -213,6 +227,36 @@ internal sealed unsafe partial class EventRingReader : IDisposable
         }
 
         return !intact ? Take.Corrupt : (ushort)(meta >> 16) == (ushort)RecordType.Abandoned ? Take.Abandoned : Take.Record;
+    }
+
+    /// <summary>What <see cref="TakeIntact"/> did not take; out of line, so that its registers are not the loop's.</summary>
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private Take TakeOutOfLine(long sequence, ref byte destination, out uint meta)
+    {
+        Take taken = TryTake(sequence, ref destination, out ulong word);
+        meta = (uint)word;
+        return taken;
+    }
+
+    /// <summary>
+    /// As <see cref="TryTake"/>, for the one outcome that a batch goes on with: the low half of the meta word, and 0 for anything but an
+    /// intact record with a checksum. Calls nothing, so that the loop around it keeps its registers.
+    /// </summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static uint TakeIntact(byte* slot, ref byte destination, long sequence, int maxPayload, bool checksum)
+    {
+        ref long word = ref *(long*)slot;
+        if (Volatile.Read(ref word) != sequence + 1)
+        {
+            return 0;
+        }
+
+        ulong meta = *(ulong*)(slot + SlotMetaOffset);
+        int length = (ushort)meta;
+        bool intact = checksum && length <= maxPayload && SlotCodec.CopyOut(slot, ref destination, length, meta, sequence, checksum: true);
+        Volatile.ReadBarrier();
+        // An abandoned number has neither length nor type.
+        return intact && Volatile.Read(ref word) == sequence + 1 && (ushort)(meta >> 16) != (ushort)RecordType.Abandoned ? (uint)meta : 0;
     }
 
     /// <summary>The sign of life: moves with every poll, whether or not it found anything.</summary>

@@ -17,9 +17,6 @@ internal sealed unsafe class SharedEventRing : IDisposable
 {
     private readonly MemoryMappedViewAccessor _view;
     private readonly byte* _base;
-    private readonly byte* _slots;
-    private readonly long _mask;
-    private readonly int _slotShift;
     private readonly bool _owner;
 
     private SharedEventRing(string path, EventRingHeader header, EventRingOptions options, bool writable, bool owner)
@@ -37,9 +34,7 @@ internal sealed unsafe class SharedEventRing : IDisposable
         _view = file.CreateViewAccessor(0, length, access);
         // Not AcquirePointer: what is acquired and never released would keep the view's finalizer from unmapping it.
         _base = (byte*)_view.SafeMemoryMappedViewHandle.DangerousGetHandle() + _view.PointerOffset;
-        _slots = _base + SlotsOffset(header.Consumers);
-        _mask = header.Capacity - 1;
-        _slotShift = int.Log2(header.SlotSize);
+        Slots = new RingSlots(_base + SlotsOffset(header.Consumers), header.Capacity, header.SlotSize);
         Consumers = new ConsumerTable(this);
     }
 
@@ -55,6 +50,8 @@ internal sealed unsafe class SharedEventRing : IDisposable
 
     /// <summary>False when only lossy reading is possible.</summary>
     internal bool IsWritable { get; }
+
+    internal RingSlots Slots { get; }
 
     /// <summary>Longest payload of a record, bytes.</summary>
     internal int MaxPayload => Header.SlotSize - SlotHeaderSize;
@@ -217,7 +214,7 @@ internal sealed unsafe class SharedEventRing : IDisposable
 
     /// <summary>The slot of record <paramref name="sequence"/>.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    internal byte* Slot(long sequence) => _slots + ((sequence & _mask) << _slotShift);
+    internal byte* Slot(long sequence) => Slots[sequence];
 
     /// <summary>The number in a slot's sequence word plus one, committed or not; total, whatever bits a damaged file holds.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]

@@ -24,7 +24,7 @@ public sealed class PipelineTests
     {
         var sum = new SumState(states[0].Sums.Length);
         Array.ForEach(states, sum.Merge);
-        return sum.Sums;
+        return sum.Sums.ToArray();
     }
 
     [Theory]
@@ -88,7 +88,7 @@ public sealed class PipelineTests
         SumState[] states = [new SumState(10), new SumState(1)];
         IRecordSource<SumRecord>[] sources = [new MemorySource<SumRecord>(Records(1000, 10), 10), new MemorySource<SumRecord>(Records(1000, 10), 10)];
         Assert.Throws<AggregateException>(() => SumPipeline.RunSplit(sources, states));
-        Assert.Equal(Oracle(Records(1000, 10), 10), states[0].Sums);
+        Assert.Equal(Oracle(Records(1000, 10), 10), states[0].Sums.ToArray());
     }
 
     [Fact]
@@ -98,7 +98,7 @@ public sealed class PipelineTests
         var state = new SumState(200);
         using var source = new PrefetchingSource<SumRecord>(new MemorySource<SumRecord>(records, 1000), 1000);
         PipelineReport report = SumPipeline.RunFused(source, state);
-        Assert.Equal(Oracle(records, 200), state.Sums);
+        Assert.Equal(Oracle(records, 200), state.Sums.ToArray());
         Assert.Equal(records.Length, report.Records);
         Assert.False(source.TryRead(out _));
     }

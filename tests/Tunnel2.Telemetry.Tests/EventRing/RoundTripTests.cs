@@ -25,6 +25,82 @@ public sealed class RoundTripTests
         }
     }
 
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public void Payloads_of_every_length_come_back_unchanged_in_batches(bool checksum)
+    {
+        using var f = new RingFixture(new EventRingOptions { Capacity = 64, Checksum = checksum });
+        EventRingProducer producer = f.Ring.CreateProducer();
+        using EventRingReader single = f.Ring.CreateReader(new EventRingReaderOptions());
+        using EventRingReader reader = f.Ring.CreateReader(new EventRingReaderOptions());
+        byte[] payload = new byte[f.Ring.MaxPayload];
+        new Random(1).NextBytes(payload);
+        var sent = new RingBatch(19, f.Ring.MaxPayload);
+        var received = new RingBatch(19, f.Ring.MaxPayload);
+        for (int length = 0; length <= payload.Length;)
+        {
+            sent.Clear();
+            int first = length;
+            while (length <= payload.Length && sent.TryAdd((ushort)(length + 1), payload.AsSpan(0, length)))
+            {
+                length++;
+            }
+
+            Assert.Equal(sent.Count, producer.TryPublishBatch(sent));
+            Assert.Equal(RingReadStatus.Record, reader.TryReadBatch(received, out _));
+            Assert.Equal(sent.Count, received.Count);
+            foreach (RingEntry entry in received.Entries.ToArray())
+            {
+                Assert.Equal(new RingEntry(first, entry.Offset, (ushort)first, (ushort)(first + 1)), entry);
+                Assert.Equal(payload.AsSpan(0, first), received.Payload(entry));
+                // One by one it is the same record: both ways must write and check one format.
+                Assert.Equal(RingReadStatus.Record, single.TryRead(f.Buffer, out RingEntry alone, out _));
+                Assert.Equal(entry with { Offset = 0 }, alone);
+                Assert.Equal(payload.AsSpan(0, first), f.Buffer.AsSpan(0, alone.Length));
+                first++;
+            }
+        }
+    }
+
+    [Theory]
+    [InlineData(0)]
+    [InlineData(3)]
+    [InlineData(7)]
+    public void A_batch_leaves_a_slot_that_another_producer_holds_and_gives_its_record_another_number(int held)
+    {
+        using var f = new RingFixture(new EventRingOptions { Capacity = 32 });
+        EventRingProducer producer = f.Ring.CreateProducer();
+        RingFixture.Publish(producer, 0, held);
+        producer.TryClaim(out RingClaim claim); // Holds its slot into the next lap.
+        RingFixture.Publish(producer, held + 1, 31 - held);
+        using EventRingReader reader = f.Ring.CreateReader(new EventRingReaderOptions());
+        var batch = new RingBatch(8, 8);
+        Span<byte> payload = stackalloc byte[8];
+        for (long i = 0; i < 8; i++)
+        {
+            BinaryPrimitives.WriteInt64LittleEndian(payload, i);
+            batch.TryAdd(1, payload);
+        }
+
+        Assert.Equal(8, producer.TryPublishBatch(batch));
+        Assert.True(claim.Commit(1, 8));
+        List<long> values = [];
+        for (int poll = 0; poll < 20; poll++)
+        {
+            if (f.Poll(reader, out long value, out _) == RingReadStatus.Record)
+            {
+                values.Add(value);
+            }
+
+            f.Time.Advance(TimeSpan.FromSeconds(1)); // The number that was given up is skipped after a bound.
+        }
+
+        Assert.Equal([.. Enumerable.Range(0, 8).Where(i => i != held).Select(i => (long)i), held], values);
+        Assert.Equal(1, reader.Missed);
+        Assert.Equal(0, producer.Dropped);
+    }
+
     [Fact]
     public void A_payload_that_does_not_fit_is_refused_and_claims_nothing()
     {
