@@ -1,4 +1,4 @@
-using System.Globalization;
+using System.Buffers.Text;
 
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
@@ -14,10 +14,16 @@ internal readonly record struct ContainerReading(double Memory, double Cpu);
 internal sealed class ContainerUsage
 {
     private const long NoLimit = 1L << 60;
+    private const int LongestFile = 16_384;
 
-    private readonly string _proc;
-    private readonly string? _memory;
-    private readonly string? _cpu;
+    private readonly byte[] _buffer = new byte[LongestFile];
+    private readonly KernelFile _machine;
+    private readonly KernelFile? _memoryLimit;
+    private readonly KernelFile? _memoryUsed;
+    private readonly KernelFile? _memoryParts;
+    private readonly KernelFile? _quota;
+    private readonly KernelFile? _period;
+    private readonly KernelFile? _cpuUsed;
     private readonly bool _isVersion2;
     private readonly TimeProvider _time;
     private long _cpuBefore = -1;
@@ -28,43 +34,51 @@ internal sealed class ContainerUsage
     internal ContainerUsage(TimeProvider time, string root = "/")
     {
         _time = time;
-        _proc = Path.Combine(root, "proc");
+        string proc = Path.Combine(root, "proc");
+        _machine = In(proc, "meminfo")!;
         string cgroups = Path.Combine(root, "sys/fs/cgroup");
-        string[] own = ReadLines(Path.Combine(_proc, "self/cgroup"));
+        string[] own = ReadOwnGroups(Path.Combine(proc, "self/cgroup"));
         _isVersion2 = File.Exists(Path.Combine(cgroups, "cgroup.controllers"));
-        _memory = _isVersion2 ? Folder(cgroups, own, "", "memory.current") : Folder(Path.Combine(cgroups, "memory"), own, "memory", "memory.usage_in_bytes");
-        _cpu = _isVersion2 ? Folder(cgroups, own, "", "cpu.stat") : Folder(Path.Combine(cgroups, "cpu"), own, "cpu", "cpu.cfs_quota_us");
-        CpuAccounting = _isVersion2 ? _cpu : Folder(Path.Combine(cgroups, "cpuacct"), own, "cpuacct", "cpuacct.usage");
+        if (_isVersion2)
+        {
+            string? memory = Folder(cgroups, own, "", "memory.current");
+            (_memoryLimit, _memoryUsed, _memoryParts) = (In(memory, "memory.max"), In(memory, "memory.current"), In(memory, "memory.stat"));
+            string? cpu = Folder(cgroups, own, "", "cpu.stat");
+            (_quota, _cpuUsed) = (In(cpu, "cpu.max"), In(cpu, "cpu.stat"));
+        }
+        else
+        {
+            string? memory = Folder(Path.Combine(cgroups, "memory"), own, "memory", "memory.usage_in_bytes");
+            (_memoryLimit, _memoryUsed, _memoryParts) = (In(memory, "memory.limit_in_bytes"), In(memory, "memory.usage_in_bytes"), In(memory, "memory.stat"));
+            string? cpu = Folder(Path.Combine(cgroups, "cpu"), own, "cpu", "cpu.cfs_quota_us");
+            (_quota, _period) = (In(cpu, "cpu.cfs_quota_us"), In(cpu, "cpu.cfs_period_us"));
+            _cpuUsed = In(Folder(Path.Combine(cgroups, "cpuacct"), own, "cpuacct", "cpuacct.usage"), "cpuacct.usage");
+        }
     }
-
-    private string? CpuAccounting { get; }
 
     /// <summary>Reads once.</summary>
     internal ContainerReading Read() => new(ReadMemory(), ReadCpu());
 
     private double ReadMemory()
     {
-        if (_memory is not null)
+        long limit = _memoryLimit?.ReadNumber(NoLimit) ?? NoLimit;
+        if (limit < NoLimit)
         {
-            long limit = ReadNumber(Path.Combine(_memory, _isVersion2 ? "memory.max" : "memory.limit_in_bytes"), NoLimit);
-            if (limit < NoLimit)
-            {
-                long used = ReadNumber(Path.Combine(_memory, _isVersion2 ? "memory.current" : "memory.usage_in_bytes"), 0);
-                long droppable = ReadField(Path.Combine(_memory, "memory.stat"), _isVersion2 ? "inactive_file" : "total_inactive_file");
-                return Math.Max(0, used - Math.Max(0, droppable)) / (double)limit;
-            }
+            long used = _memoryUsed!.ReadNumber(0);
+            long droppable = KernelFile.Field(_memoryParts!.Read(), _isVersion2 ? "inactive_file"u8 : "total_inactive_file"u8);
+            return Math.Max(0, used - Math.Max(0, droppable)) / (double)limit;
         }
 
-        string machine = Path.Combine(_proc, "meminfo");
-        long total = ReadField(machine, "MemTotal:");
-        return total <= 0 ? 0 : 1 - (Math.Max(0, ReadField(machine, "MemAvailable:")) / (double)total);
+        ReadOnlySpan<byte> machine = _machine.Read();
+        long total = KernelFile.Field(machine, "MemTotal:"u8);
+        return total <= 0 ? 0 : 1 - (Math.Max(0, KernelFile.Field(machine, "MemAvailable:"u8)) / (double)total);
     }
 
     private double ReadCpu()
     {
         double processors = Environment.ProcessorCount;
         bool limited = TryReadQuota(out double quota);
-        long used = limited && CpuAccounting is not null ? ReadCgroupCpu() : (long)Environment.CpuUsage.TotalTime.TotalMicroseconds;
+        long used = limited && _cpuUsed is not null ? ReadCgroupCpu(_cpuUsed) : (long)Environment.CpuUsage.TotalTime.TotalMicroseconds;
         long now = _time.GetTimestamp();
         double share = 0;
         if (_cpuBefore >= 0 && now > _cpuAt)
@@ -76,37 +90,32 @@ internal sealed class ContainerUsage
         return Math.Max(0, share);
     }
 
-    private long ReadCgroupCpu() => _isVersion2
-        ? Math.Max(0, ReadField(Path.Combine(CpuAccounting!, "cpu.stat"), "usage_usec"))
-        : ReadNumber(Path.Combine(CpuAccounting!, "cpuacct.usage"), 0) / 1000;
+    private long ReadCgroupCpu(KernelFile file) => _isVersion2
+        ? Math.Max(0, KernelFile.Field(file.Read(), "usage_usec"u8))
+        : file.ReadNumber(0) / 1000;
 
     private bool TryReadQuota(out double processors)
     {
         processors = 0;
-        if (_cpu is null)
+        if (_quota is null)
         {
             return false;
         }
 
-        long quota;
-        long period;
-        if (_isVersion2)
+        ReadOnlySpan<byte> text = _quota.Read();
+        if (!Utf8Parser.TryParse(text, out long quota, out int digits))
         {
-            string[] words = ReadLines(Path.Combine(_cpu, "cpu.max")).FirstOrDefault()?.Split(' ') ?? [];
-            if (words.Length != 2 || !TryParse(words[0], out quota) || !TryParse(words[1], out period))
-            {
-                return false;
-            }
-        }
-        else
-        {
-            quota = ReadNumber(Path.Combine(_cpu, "cpu.cfs_quota_us"), -1);
-            period = ReadNumber(Path.Combine(_cpu, "cpu.cfs_period_us"), -1);
+            return false; // "max", too.
         }
 
+        long period = _period is not null ? _period.ReadNumber(-1)
+            : Utf8Parser.TryParse(text[digits..].TrimStart((byte)' '), out long second, out _) ? second
+            : -1;
         processors = quota / (double)period;
         return quota > 0 && period > 0;
     }
+
+    private KernelFile? In(string? folder, string name) => folder is null ? null : new KernelFile(Path.Combine(folder, name), _buffer);
 
     /// <summary>The folder of this process's own group, or the mount's root, as it is seen inside a container.</summary>
     private static string? Folder(string mount, string[] own, string controller, string probe)
@@ -124,27 +133,7 @@ internal sealed class ContainerUsage
         return File.Exists(Path.Combine(mount, probe)) ? mount : null;
     }
 
-    private static long ReadField(string path, string name)
-    {
-        foreach (string line in ReadLines(path))
-        {
-            string[] words = line.Split(' ', StringSplitOptions.RemoveEmptyEntries);
-            if (words.Length >= 2 && words[0] == name && TryParse(words[1], out long value))
-            {
-                return words.Length > 2 && words[2] == "kB" ? value * 1024 : value;
-            }
-        }
-
-        return -1;
-    }
-
-    private static long ReadNumber(string path, long missing) =>
-        ReadLines(path) is [var line, ..] && TryParse(line.Trim(), out long value) ? value : missing;
-
-    private static bool TryParse(string text, out long value) =>
-        long.TryParse(text, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out value);
-
-    private static string[] ReadLines(string path)
+    private static string[] ReadOwnGroups(string path)
     {
         try
         {

@@ -28,6 +28,9 @@ public sealed class RequestPublisherTests : IDisposable
     /// <summary>For the compiler, whose own thread a busy machine holds up; used up only by what is too slow.</summary>
     private static readonly TimeSpan _patience = TimeSpan.FromSeconds(60);
 
+    /// <summary>What the last tier of the compiler needs at the most on an idle machine: what is printed is what a long-lived process pays.</summary>
+    private static readonly TimeSpan _settling = TimeSpan.FromSeconds(2);
+
     private readonly string _directory = Directory.CreateTempSubdirectory("tunnel2-publisher-").FullName;
 
     public void Dispose() => Directory.Delete(_directory, recursive: true);
@@ -99,7 +102,7 @@ public sealed class RequestPublisherTests : IDisposable
 
         double Limit() => Math.Max(MostNanoseconds, MostClockReadings * clock);
 
-        bool IsEnough(TimeSpan time) => time > _patience || (clean >= CleanRounds && (best <= MostNanoseconds || (time > _patience / 6 && best <= Limit())));
+        bool IsEnough(TimeSpan time) => time > _patience || (time > _settling && clean >= CleanRounds && (best <= MostNanoseconds || (time > _patience / 6 && best <= Limit())));
     }
 
     [Fact]

@@ -152,6 +152,67 @@ public sealed class AdmissionGuardTests
         }
     }
 
+    [Theory]
+    [InlineData("MemTotal:        1000 kB\nMemAvailable:\t250 kB", 0.75)]
+    [InlineData("MemTotalAll: 5 kB\nMemTotal: 1000 kB\nMemAvailable: much\nMemAvailable: 100 kB\n", 0.9)]
+    [InlineData("MemTotal: 1000 kB\n", 1)]
+    [InlineData("MemTotal:\nMemAvailable: 250 kB\n", 0)]
+    [InlineData("", 0)]
+    public void Memory_is_read_from_whatever_the_file_says(string text, double expected)
+    {
+        string root = Directory.CreateTempSubdirectory("tunnel2-cgroup-").FullName;
+        try
+        {
+            Write(root, "proc/meminfo", text);
+            Assert.Equal(expected, new ContainerUsage(_time, root).Read().Memory, 3);
+        }
+        finally
+        {
+            Directory.Delete(root, recursive: true);
+        }
+    }
+
+    [Fact]
+    public void A_group_without_a_quota_counts_the_own_processor_time()
+    {
+        string root = Directory.CreateTempSubdirectory("tunnel2-cgroup-").FullName;
+        try
+        {
+            Write(root, "proc/self/cgroup", "0::/\n");
+            Write(root, "sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
+            Write(root, "sys/fs/cgroup/cpu.max", "max 100000\n");
+            Write(root, "sys/fs/cgroup/cpu.stat", "usage_usec 1000000\n");
+            var usage = new ContainerUsage(_time, root);
+            usage.Read();
+            Write(root, "sys/fs/cgroup/cpu.stat", "usage_usec 900000000\n");
+            _time.Advance(TimeSpan.FromHours(10));
+            Assert.InRange(usage.Read().Cpu, 0, 0.01);
+        }
+        finally
+        {
+            Directory.Delete(root, recursive: true);
+        }
+    }
+
+    [Fact]
+    public void A_reading_leaves_next_to_nothing_behind()
+    {
+        var usage = new ContainerUsage(TimeProvider.System);
+        for (int i = 0; i < 100; i++)
+        {
+            usage.Read();
+        }
+
+        long before = GC.GetAllocatedBytesForCurrentThread();
+        for (int i = 0; i < 100; i++)
+        {
+            usage.Read();
+        }
+
+        // Handles of the files; lines of text as strings would be 20 KB a reading.
+        Assert.InRange((GC.GetAllocatedBytesForCurrentThread() - before) / 100, 0, 2048);
+    }
+
     private static void Write(string root, string path, string text)
     {
         string full = Path.Combine(root, path);
