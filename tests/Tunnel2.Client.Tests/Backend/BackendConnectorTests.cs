@@ -27,7 +27,8 @@ public sealed class BackendConnectorTests
     [InlineData("localhost")]
     public async Task A_port_where_nobody_listens_refuses(string host)
     {
-        var (connection, failure) = await Connector(host, FreePort.Next()).ConnectAsync(CancellationToken.None);
+        using var port = new RefusedPort();
+        var (connection, failure) = await Connector(host, port.Port).ConnectAsync(CancellationToken.None);
         Assert.Null(connection);
         Assert.Equal(BackendFailure.Connect(StreamResetDetail.ConnectionRefused), failure);
     }
@@ -54,9 +55,10 @@ public sealed class BackendConnectorTests
     [Fact]
     public async Task Whoever_gives_up_gets_no_connection()
     {
+        using var port = new RefusedPort();
         using var cancelled = new CancellationTokenSource();
         await cancelled.CancelAsync();
-        var (connection, failure) = await Connector("127.0.0.1", FreePort.Next()).ConnectAsync(cancelled.Token);
+        var (connection, failure) = await Connector("127.0.0.1", port.Port).ConnectAsync(cancelled.Token);
         Assert.Null(connection);
         Assert.Equal(StreamResetReason.BackendConnect, failure.Reason);
     }

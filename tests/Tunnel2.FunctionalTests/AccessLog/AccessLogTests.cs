@@ -39,9 +39,12 @@ public sealed class AccessLogTests : IDisposable
         Setup());
 
     [Fact]
-    public Task A_request_that_failed_has_the_id_of_its_log_line() => TunnelFixture.RunAsync(
-        FreePort.Next(),
-        async tunnel =>
+    public async Task A_request_that_failed_has_the_id_of_its_log_line()
+    {
+        using var port = new RefusedPort();
+        await TunnelFixture.RunAsync(port.Port, AssertIdsAsync, Setup());
+
+        async Task AssertIdsAsync(TunnelFixture tunnel)
         {
             await using var visitor = await tunnel.ConnectAsync();
             for (var i = 0; i < 2; i++)
@@ -56,8 +59,8 @@ public sealed class AccessLogTests : IDisposable
             Assert.All(lines, line => Assert.Contains(told, text => text.Contains(Text(line, "request_id"), StringComparison.Ordinal)));
             Assert.All(lines, static line => Assert.Equal("backend-refused", Text(line, "error")));
             Assert.NotEqual(Text(lines[0], "request_id"), Text(lines[1], "request_id"));
-        },
-        Setup());
+        }
+    }
 
     [Fact]
     public Task A_disk_that_is_full_disturbs_no_request() => TunnelFixture.RunAsync(

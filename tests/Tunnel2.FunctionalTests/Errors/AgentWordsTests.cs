@@ -13,10 +13,10 @@ public sealed class AgentWordsTests
     [Fact]
     public async Task A_server_that_is_not_there()
     {
-        var port = FreePort.Next();
+        using var port = new RefusedPort();
         await AssertSaysAsync(
-            port,
-            $"Cannot reach the server at 127.0.0.1:{port}: connection refused. Is tunnel2-entry running there, and is this its uplink port (12001 by default)?");
+            port.Port,
+            $"Cannot reach the server at 127.0.0.1:{port.Port}: connection refused. Is tunnel2-entry running there, and is this its uplink port (12001 by default)?");
     }
 
     [Fact]
@@ -113,13 +113,13 @@ public sealed class AgentWordsTests
     [Fact]
     public async Task A_backend_that_is_not_there_is_told_without_failing()
     {
-        var port = FreePort.Next();
+        using var port = new RefusedPort();
         await using var entry = await EntryFixture.StartAsync();
-        await using var agent = await AgentFixture.StartReadyAsync(AgentFixture.Options(entry.Uplink.Port, port) with { WatchesBackend = true });
+        await using var agent = await AgentFixture.StartReadyAsync(AgentFixture.Options(entry.Uplink.Port, port.Port) with { WatchesBackend = true });
 
         await agent.Events.BackendUnreachableCount.WaitForAsync(1);
         Assert.Equal(
-            $"Nothing listens at http://127.0.0.1:{port}: start the service, or check the port. Until then visitors get 502.", agent.Events.BackendMessage);
+            $"Nothing listens at http://127.0.0.1:{port.Port}: start the service, or check the port. Until then visitors get 502.", agent.Events.BackendMessage);
         Assert.False(agent.Completion.IsCompleted);
     }
 

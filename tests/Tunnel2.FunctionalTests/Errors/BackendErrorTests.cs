@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using System.Net;
 using System.Net.Sockets;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.TestUtilities;
@@ -92,8 +91,8 @@ public sealed class BackendErrorTests
     [Fact]
     public async Task A_backend_that_is_not_there_is_a_502_within_a_second_and_200_as_soon_as_it_is()
     {
-        var port = FreePort.Next();
-        await TunnelFixture.RunAsync(port, async tunnel =>
+        using var port = new RefusedPort();
+        await TunnelFixture.RunAsync(port.Port, async tunnel =>
         {
             await Promptness.AssertWithinAsync(TimeSpan.FromSeconds(1), async _ =>
             {
@@ -106,9 +105,7 @@ public sealed class BackendErrorTests
 
                 return start;
             });
-            using var listener = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-            listener.Bind(new IPEndPoint(IPAddress.Loopback, port));
-            listener.Listen();
+            var listener = port.Listen();
             var serving = Task.Run(async () =>
             {
                 await using var connection = new RawConnection(await listener.AcceptAsync());
@@ -123,13 +120,17 @@ public sealed class BackendErrorTests
     }
 
     [Fact]
-    public Task A_post_to_a_backend_that_is_not_there_is_a_502_too() => TunnelFixture.RunAsync(FreePort.Next(), async tunnel =>
+    public async Task A_post_to_a_backend_that_is_not_there_is_a_502_too()
     {
-        await using var visitor = await tunnel.ConnectAsync();
-        await visitor.WriteAsync($"POST / HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Length: 100000000\r\n\r\n{new string('x', 100_000)}");
-        var head = await visitor.ReadHeadAsync();
-        Assert.Equal((502, "backend-refused"), (head.StatusCode, head["Tunnel2-Error"]));
-    });
+        using var port = new RefusedPort();
+        await TunnelFixture.RunAsync(port.Port, static async tunnel =>
+        {
+            await using var visitor = await tunnel.ConnectAsync();
+            await visitor.WriteAsync($"POST / HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Length: 100000000\r\n\r\n{new string('x', 100_000)}");
+            var head = await visitor.ReadHeadAsync();
+            Assert.Equal((502, "backend-refused"), (head.StatusCode, head["Tunnel2-Error"]));
+        });
+    }
 
     [Fact]
     public Task A_backend_whose_name_has_no_address_is_a_502_that_says_so() => TunnelFixture.RunAsync(

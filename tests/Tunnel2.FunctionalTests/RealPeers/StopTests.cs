@@ -54,7 +54,8 @@ public sealed class StopTests
     {
         await Promptness.AssertWithinAsync(TimeSpan.FromSeconds(1), static async _ =>
         {
-            await using var agent = BuiltPrograms.StartAgent(["http", "3000", "--server", $"127.0.0.1:{FreePort.Next()}"]);
+            using var port = new RefusedPort();
+            await using var agent = BuiltPrograms.StartAgent(["http", "3000", "--server", $"127.0.0.1:{port.Port}"]);
             await agent.WaitForLineAsync(static line => line.Contains("connection refused", StringComparison.Ordinal));
             await Shell.InterruptAsync(agent);
             var asked = Stopwatch.GetTimestamp();

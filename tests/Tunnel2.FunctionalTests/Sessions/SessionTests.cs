@@ -222,7 +222,8 @@ public sealed partial class SessionTests
     [Fact]
     public async Task An_agent_without_a_server_keeps_trying_unless_it_was_told_to_exit()
     {
-        var options = AgentFixture.Options(FreePort.Next(), 1);
+        using var port = new RefusedPort();
+        var options = AgentFixture.Options(port.Port, 1);
         await using var stubborn = AgentFixture.Start(options);
         await stubborn.Events.EndCount.WaitForAsync(2, _long);
         Assert.False(stubborn.Completion.IsCompleted);

@@ -70,8 +70,9 @@ public sealed class LoadEngineTests
     [Fact]
     public async Task Nobody_at_the_address_is_counted_as_refused()
     {
+        using var port = new RefusedPort();
         var result = await RunAsync(
-            new IPEndPoint(IPAddress.Loopback, FreePort.Next()), new TrafficFlow("requests", _download, [LoadStep.Steady(100, 0.2)]) { MaxConnections = 2 });
+            port.EndPoint, new TrafficFlow("requests", _download, [LoadStep.Steady(100, 0.2)]) { MaxConnections = 2 });
 
         Assert.Equal(20, result.Flows[0].Total.Failures[FailureKind.ConnectRefused]);
     }

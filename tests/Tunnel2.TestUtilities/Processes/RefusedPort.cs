@@ -1,0 +1,37 @@
+using System.Net;
+using System.Net.Sockets;
+
+namespace Tunnel2.TestUtilities;
+
+/// <summary>
+/// A TCP port of 127.0.0.1 where nobody listens, and nobody can begin to until this is disposed of: a port that is merely free may be
+/// anybody's the moment after. Thread-safe.
+/// </summary>
+public sealed class RefusedPort : IDisposable
+{
+    private readonly Socket _socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+
+    /// <summary>Takes a port.</summary>
+    public RefusedPort()
+    {
+        _socket.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+        EndPoint = (IPEndPoint)_socket.LocalEndPoint!;
+    }
+
+    /// <summary>Where connections are refused.</summary>
+    public IPEndPoint EndPoint { get; }
+
+    /// <summary>Its port.</summary>
+    public int Port => EndPoint.Port;
+
+    /// <summary>From now on somebody listens there.</summary>
+    /// <returns>The listening socket, which this object goes on owning.</returns>
+    public Socket Listen()
+    {
+        _socket.Listen();
+        return _socket;
+    }
+
+    /// <inheritdoc/>
+    public void Dispose() => _socket.Dispose();
+}
