@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using System.Net.Sockets;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.TestUtilities;
 
