@@ -5,8 +5,8 @@
 #
 #   benchmarks/side-by-side/run.sh [rounds, default 3] [seconds for each point, default 5]
 #
-# TUNNEL2_ENGINE=portable measures the other engine; ONLY="nginx-2hop tunnel2" leaves others out. Ports 18080-18085 and 12000-12002 must be
-# free. Prints a row for each round, then the medians, then the medians of the ratios to nginx with two hops in the same round.
+# TUNNEL2_ENGINE=portable measures the other engine; ONLY="nginx-2hop tunnel2" leaves others out; TUNNEL2_BULK_SECONDS (5) is how long small
+# requests run beside bulk, whose longest is told on stderr. Ports 18080-18085 and 12000-12002 must be free. Prints a row for each round, then the medians, then the medians of the ratios to nginx with two hops in the same round.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 rounds=${1:-3} seconds=${2:-5}
@@ -73,7 +73,7 @@ fastest() { # curl's variable, curl's arguments: the best of three, MB/s
 }
 
 small_beside_bulk() { # port
-    local bulk=() i
+    local bulk=() i curl_of
     for i in 1 2; do
         (while :; do curl -s -o /dev/null --limit-rate 100M -H 'Host: web.localhost' "http://127.0.0.1:$1/big"; done) &
         bulk+=($!)
@@ -83,8 +83,10 @@ small_beside_bulk() { # port
         bulk+=($!)
     done
     sleep 2
-    p99 200 20 5 "$1"
-    for i in "${bulk[@]}"; do pkill -P "$i" || true; kill "$i" 2>/dev/null || true; done
+    p99 200 20 "${TUNNEL2_BULK_SECONDS:-5}" "$1"
+    awk -v p="$1" 'END { printf "port %d, small beside bulk: the longest of %d took %.1f ms\n", p, NR, $1 }' "$work/sorted" >&2
+    # The loop before its curl, or it would start another.
+    for i in "${bulk[@]}"; do curl_of=$(pgrep -P "$i" || true); kill "$i" $curl_of 2>/dev/null || true; done
     wait "${bulk[@]}" 2>/dev/null || true
 }
 

@@ -44,12 +44,18 @@ ready other
 cat >"$work/nginx.conf" <<EOF
 worker_processes auto;
 pid $work/nginx.pid;
-error_log /dev/null;
+error_log $work/nginx.err crit;
 daemon off;
 events { worker_connections 1024; }
 http {
     access_log off;
-    limit_req_zone \$server_name zone=one:1m rate=10r/s;
+    client_body_temp_path $work/nginx.b;
+    proxy_temp_path $work/nginx.p;
+    fastcgi_temp_path $work/nginx.f;
+    uwsgi_temp_path $work/nginx.u;
+    scgi_temp_path $work/nginx.s;
+    keepalive_requests 100000000;
+    limit_req_zone \$server_port zone=one:1m rate=10r/s;
     limit_req_status 429;
     limit_req_log_level info;
     server {
@@ -58,8 +64,10 @@ http {
     }
 }
 EOF
-nginx -c "$work/nginx.conf" -p "$work" 2>/dev/null &
+nginx -c "$work/nginx.conf" -p "$work" 2>>"$work/nginx.err" &
 pids+=($!)
+for _ in $(seq 50); do curl -s -o /dev/null http://127.0.0.1:18397/bytes/1 && break; sleep 0.1; done
+curl -s -o /dev/null http://127.0.0.1:18397/bytes/1 || { echo "nginx does not answer:" >&2; cat "$work/nginx.err" >&2; exit 1; }
 
 other() { # name: one row; 200 requests a second for a minute, scaled
     dotnet load-tests/Tunnel2.LoadTests/bin/Release/net10.0/tunnel2-load.dll steady-200 --url http://127.0.0.1:18394 --host other.localhost --results "$work/$1" \
@@ -76,6 +84,9 @@ flooded() { # name port host: the other session while that one is flooded
     wait "$flood"
     awk -v s=$((seconds + 4)) '{ n[$2]++ } END { printf "flood: %d answered, %d refused with 429, %d other, in %d s\n", n[200], n[429], NR - n[200] - n[429], s }' "$work/flood-$1"
 }
+
+# The code that refuses is compiled once, before the first round and not in it.
+h2load --h1 -c 10 -t1 -D 4 --rps 100 --connect-to 127.0.0.1:18394 http://free.localhost:18394/bytes/1024 >/dev/null 2>&1
 
 for round in $(seq "$rounds"); do
     other "idle-$round"

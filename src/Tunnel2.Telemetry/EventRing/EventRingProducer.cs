@@ -217,6 +217,8 @@ internal sealed unsafe class EventRingProducer
             done += OwnRun(slots, first + done, entries.Length - done);
         }
 
+        // Unchecked, as an empty payload may begin where the buffer ends.
+        ref byte payloads = ref MemoryMarshal.GetArrayDataReference(batch.Buffer);
         uint published = 0;
         for (int i = 0; i < entries.Length; i++)
         {
@@ -229,9 +231,9 @@ internal sealed unsafe class EventRingProducer
             if (!IsValid(entry))
             {
                 // A number that cannot carry its record must still be committed, or every reader would wait for it.
-                Fill(slots[first + i], ref Unsafe.NullRef<byte>(), 0, 0, first + i, _checksum);
+                Fill(slots[first + i], ref payloads, 0, 0, first + i, _checksum);
             }
-            else if (Fill(slots[first + i], ref batch.Buffer[entry.Offset], entry.Length, entry.Type, first + i, _checksum))
+            else if (Fill(slots[first + i], ref Unsafe.AddByteOffset(ref payloads, entry.Offset), entry.Length, entry.Type, first + i, _checksum))
             {
                 published |= 1u << i;
             }
@@ -251,13 +253,11 @@ internal sealed unsafe class EventRingProducer
     {
         for (int i = 0; i < entries.Length; i++)
         {
-            if (!IsValid(entries[i]))
+            bool isLost = !IsValid(entries[i])
+                || ((published >> i & 1) == 0 && TryPublish(entries[i].Type, batch.Payload(entries[i])) == PublishStatus.Full);
+            if (isLost)
             {
                 Interlocked.Increment(ref _dropped);
-            }
-            else if ((published >> i & 1) == 0)
-            {
-                TryPublish(entries[i].Type, batch.Payload(entries[i]));
             }
         }
     }

@@ -13,6 +13,11 @@ internal sealed class KernelFile(string path, byte[] buffer)
     /// <summary>The text, valid until the next reading into the same buffer; empty when the file cannot be read.</summary>
     internal ReadOnlySpan<byte> Read()
     {
+        if (!File.Exists(path))
+        {
+            return default; // As a group without a quota is: no reason for an exception each second.
+        }
+
         try
         {
             using var file = File.OpenHandle(path, FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete);

@@ -88,13 +88,13 @@ public sealed class StartTests(SharedTunnels tunnels)
     [Fact]
     public async Task An_agent_without_a_server_ends_with_4_if_told_so()
     {
-        var port = FreePort.Next();
-        await using var agent = BuiltPrograms.StartAgent(["http", "3000", "--server", $"127.0.0.1:{port}", "--exit-on-failure"]);
+        using var port = new RefusedPort();
+        await using var agent = BuiltPrograms.StartAgent(["http", "3000", "--server", $"127.0.0.1:{port.Port}", "--exit-on-failure"]);
 
         var (exitCode, output) = await Shell.FinishAsync(agent);
 
         Assert.Equal(4, exitCode);
-        Assert.Contains($"127.0.0.1:{port}: connection refused", output, StringComparison.Ordinal);
+        Assert.Contains($"127.0.0.1:{port.Port}: connection refused", output, StringComparison.Ordinal);
     }
 
     [Fact]

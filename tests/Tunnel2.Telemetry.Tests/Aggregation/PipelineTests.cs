@@ -82,14 +82,19 @@ public sealed class PipelineTests
         Assert.Contains(failure.Flatten().InnerExceptions, e => e is IndexOutOfRangeException);
     }
 
-    [Fact]
-    public void A_split_that_fails_is_reported_after_all_have_been_joined()
+    [Theory]
+    [InlineData(0)] // On a thread of its own.
+    [InlineData(1)] // On the calling thread.
+    public void A_split_that_fails_is_reported_after_all_have_been_joined(int failing)
     {
-        SumState[] states = [new SumState(10), new SumState(1)];
+        SumState[] states = [new SumState(failing == 0 ? 1 : 10), new SumState(failing == 1 ? 1 : 10)];
         IRecordSource<SumRecord>[] sources = [new MemorySource<SumRecord>(Records(1000, 10), 10), new MemorySource<SumRecord>(Records(1000, 10), 10)];
         Assert.Throws<AggregateException>(() => SumPipeline.RunSplit(sources, states));
-        Assert.Equal(Oracle(Records(1000, 10), 10), states[0].Sums.ToArray());
+        Assert.Equal(Oracle(Records(1000, 10), 10), states[1 - failing].Sums.ToArray());
     }
+
+    [Fact]
+    public void No_split_at_all_is_a_job_without_records() => Assert.Equal(0, SumPipeline.RunSplit([], []).Records);
 
     [Fact]
     public void Reading_ahead_changes_nothing_but_the_thread()

@@ -160,10 +160,15 @@ public sealed class RoundTripTests
         f.Expect(reader, 84, 16);
     }
 
-    [Fact]
-    public void An_invalid_entry_of_a_batch_costs_its_number_only()
+    [Theory]
+    [InlineData(true, false)]
+    [InlineData(false, false)]
+    [InlineData(true, true)]
+    [InlineData(false, true)]
+    public void An_invalid_entry_of_a_batch_costs_its_number_only(bool checksum, bool waits)
     {
-        using var f = new RingFixture();
+        EventRingPolicy policy = waits ? EventRingPolicy.WaitForSlowest : EventRingPolicy.OverwriteOldest;
+        using var f = new RingFixture(new EventRingOptions { Capacity = 16, Checksum = checksum, Policy = policy });
         EventRingProducer producer = f.Ring.CreateProducer();
         using EventRingReader reader = f.Ring.CreateReader(new EventRingReaderOptions());
         var batch = new RingBatch(3, 1000);
@@ -175,6 +180,51 @@ public sealed class RoundTripTests
         f.Expect(reader, 0, 1);
         f.ExpectGap(reader, 1, 1, RingGapReason.Abandoned);
         Assert.Equal(RingReadStatus.Record, f.Poll(reader, out _, out _));
+    }
+
+    [Fact]
+    public void An_empty_record_may_end_a_batch_whose_buffer_is_full()
+    {
+        using var f = new RingFixture();
+        EventRingProducer producer = f.Ring.CreateProducer();
+        using EventRingReader reader = f.Ring.CreateReader(new EventRingReaderOptions());
+        var batch = new RingBatch(2, 8);
+        Assert.True(batch.TryAdd(1, new byte[16]));
+        Assert.True(batch.TryAdd(2, default));
+        Assert.Equal(2, producer.TryPublishBatch(batch));
+        Assert.Equal(RingReadStatus.Record, reader.TryRead(f.Buffer, out RingEntry first, out _));
+        Assert.Equal(RingReadStatus.Record, reader.TryRead(f.Buffer, out RingEntry second, out _));
+        Assert.Equal((16, 0), ((int)first.Length, (int)second.Length));
+    }
+
+    [Fact]
+    public void A_batch_takes_a_slot_whose_claim_has_expired_and_one_that_is_damaged()
+    {
+        using var f = new RingFixture(new EventRingOptions { Capacity = 32 });
+        EventRingProducer producer = f.Ring.CreateProducer();
+        producer.TryClaim(out RingClaim stalled);
+        RingFixture.Publish(producer, 1, 31);
+        producer.TryPublish(1, "x"u8); // Sees the stalled claim for the first time, and is given the next number.
+        f.Time.Advance(TimeSpan.FromSeconds(1));
+        RingFixture.Publish(producer, 0, 30);
+        Assert.Equal(64, f.Ring.Head);
+        Damage(f, 67);
+        using EventRingReader reader = f.Ring.CreateReader(new EventRingReaderOptions());
+        var batch = new RingBatch(8, 8);
+        Span<byte> payload = stackalloc byte[8];
+        for (long i = 0; i < 8; i++)
+        {
+            BinaryPrimitives.WriteInt64LittleEndian(payload, i);
+            batch.TryAdd(1, payload);
+        }
+
+        Assert.Equal(8, producer.TryPublishBatch(batch));
+        f.Expect(reader, 0, 8);
+        Assert.Equal(0, producer.Dropped);
+        Assert.Equal(0, reader.Missed);
+        Assert.False(stalled.Commit(1, 8));
+
+        static unsafe void Damage(RingFixture f, long sequence) => *(long*)f.Ring.Slot(sequence) = long.MaxValue - 5;
     }
 
     [Fact]

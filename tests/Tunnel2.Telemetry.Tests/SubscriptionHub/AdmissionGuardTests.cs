@@ -184,7 +184,7 @@ public sealed class AdmissionGuardTests
             Write(root, "sys/fs/cgroup/cpu.stat", "usage_usec 1000000\n");
             var usage = new ContainerUsage(_time, root);
             usage.Read();
-            Write(root, "sys/fs/cgroup/cpu.stat", "usage_usec 900000000\n");
+            Write(root, "sys/fs/cgroup/cpu.stat", "usage_usec 900000000000\n");
             _time.Advance(TimeSpan.FromHours(10));
             Assert.InRange(usage.Read().Cpu, 0, 0.01);
         }

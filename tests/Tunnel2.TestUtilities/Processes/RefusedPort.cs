@@ -9,7 +9,8 @@ namespace Tunnel2.TestUtilities;
 /// </summary>
 public sealed class RefusedPort : IDisposable
 {
-    private readonly Socket _socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+    // Of no named protocol, which is TCP, too: for a named one .NET lets others bind the port of a socket that does not listen.
+    private readonly Socket _socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Unspecified);
 
     /// <summary>Takes a port.</summary>
     public RefusedPort()

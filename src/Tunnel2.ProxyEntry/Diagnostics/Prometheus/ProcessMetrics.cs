@@ -10,6 +10,8 @@ namespace Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 /// </summary>
 internal sealed class ProcessMetrics
 {
+    private static readonly EnumerationOptions _everything = new() { IgnoreInaccessible = false, AttributesToSkip = FileAttributes.None };
+
     private readonly double _startTime;
     private readonly string _buildLabels;
 
@@ -46,7 +48,7 @@ internal sealed class ProcessMetrics
         try
         {
             // No name is made of an entry: ten thousand connections would be as many strings a scrape.
-            return new FileSystemEnumerable<bool>("/proc/self/fd", static (ref FileSystemEntry _) => true).Count();
+            return new FileSystemEnumerable<bool>("/proc/self/fd", static (ref FileSystemEntry _) => true, _everything).Count();
         }
         catch (Exception e) when (e is IOException or UnauthorizedAccessException)
         {
