@@ -52,6 +52,20 @@ internal sealed class RingFixture : IDisposable
         }
     }
 
+    /// <summary>A batch of the 8-byte numbers from 0 on.</summary>
+    internal static RingBatch Numbers(int count)
+    {
+        var batch = new RingBatch(count, 8);
+        Span<byte> payload = stackalloc byte[8];
+        for (long i = 0; i < count; i++)
+        {
+            BinaryPrimitives.WriteInt64LittleEndian(payload, i);
+            Assert.True(batch.TryAdd(1, payload));
+        }
+
+        return batch;
+    }
+
     /// <summary>Polls until something other than "empty" comes, at most 200 times (the head is looked at every 64th poll).</summary>
     internal RingReadStatus Poll(EventRingReader reader, out long value, out RingGap gap)
     {

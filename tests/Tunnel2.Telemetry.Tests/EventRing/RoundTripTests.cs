@@ -1,4 +1,3 @@
-using System.Buffers.Binary;
 using Tunnel2.Telemetry.EventRing;
 
 namespace Tunnel2.Telemetry.Tests.EventRing;
@@ -75,14 +74,7 @@ public sealed class RoundTripTests
         producer.TryClaim(out RingClaim claim); // Holds its slot into the next lap.
         RingFixture.Publish(producer, held + 1, 31 - held);
         using EventRingReader reader = f.Ring.CreateReader(new EventRingReaderOptions());
-        var batch = new RingBatch(8, 8);
-        Span<byte> payload = stackalloc byte[8];
-        for (long i = 0; i < 8; i++)
-        {
-            BinaryPrimitives.WriteInt64LittleEndian(payload, i);
-            batch.TryAdd(1, payload);
-        }
-
+        RingBatch batch = RingFixture.Numbers(8);
         Assert.Equal(8, producer.TryPublishBatch(batch));
         Assert.True(claim.Commit(1, 8));
         List<long> values = [];
@@ -147,14 +139,7 @@ public sealed class RoundTripTests
         using var f = new RingFixture();
         EventRingProducer producer = f.Ring.CreateProducer();
         using EventRingReader reader = f.Ring.CreateReader(new EventRingReaderOptions());
-        var batch = new RingBatch(100, 8);
-        Span<byte> payload = stackalloc byte[8];
-        for (long i = 0; i < 100; i++)
-        {
-            BinaryPrimitives.WriteInt64LittleEndian(payload, i);
-            batch.TryAdd(1, payload);
-        }
-
+        RingBatch batch = RingFixture.Numbers(100);
         Assert.Equal(100, producer.PublishBatch(batch));
         f.ExpectGap(reader, 0, 84, RingGapReason.Overwritten);
         f.Expect(reader, 84, 16);
@@ -210,14 +195,7 @@ public sealed class RoundTripTests
         Assert.Equal(64, f.Ring.Head);
         Damage(f, 67);
         using EventRingReader reader = f.Ring.CreateReader(new EventRingReaderOptions());
-        var batch = new RingBatch(8, 8);
-        Span<byte> payload = stackalloc byte[8];
-        for (long i = 0; i < 8; i++)
-        {
-            BinaryPrimitives.WriteInt64LittleEndian(payload, i);
-            batch.TryAdd(1, payload);
-        }
-
+        RingBatch batch = RingFixture.Numbers(8);
         Assert.Equal(8, producer.TryPublishBatch(batch));
         f.Expect(reader, 0, 8);
         Assert.Equal(0, producer.Dropped);

@@ -35,12 +35,7 @@ public sealed class WaitForSlowestTests
         using var f = RingFixture.Waiting();
         EventRingProducer producer = f.Ring.CreateProducer();
         using EventRingReader reader = f.Ring.CreateReader(RingFixture.Registered);
-        var batch = new RingBatch(20, 8);
-        for (int i = 0; i < 20; i++)
-        {
-            batch.TryAdd(1, Number(i));
-        }
-
+        RingBatch batch = RingFixture.Numbers(20);
         Assert.Equal(8, producer.TryPublishBatch(batch));
         Assert.Equal(8, producer.TryPublishBatch(batch, 8));
         Assert.Equal(0, producer.TryPublishBatch(batch, 16));
