@@ -36,11 +36,12 @@ internal struct ExchangeTiming
             return;
         }
 
-        // The writer could keep a span of the stack, as far as the compiler knows.
-        var value = new byte[48];
-        Utf8Formatter.TryFormat((long)_time.GetElapsedTime(_started, _sent).TotalMicroseconds, value, out var length);
+        Span<byte> value = stackalloc byte[48];
+        Utf8Formatter.TryFormat(Microseconds(_started, _sent), value, out var length);
         value[length++] = (byte)',';
-        Utf8Formatter.TryFormat((long)_time.GetElapsedTime(_sent, _headCame).TotalMicroseconds, value.AsSpan(length), out var more);
-        writer.AddField("Tunnel2-Timing"u8, value.AsSpan(0, length + more));
+        Utf8Formatter.TryFormat(Microseconds(_sent, _headCame), value[length..], out var more);
+        writer.AddField("Tunnel2-Timing"u8, value[..(length + more)]);
     }
+
+    private readonly long Microseconds(long from, long to) => _time!.GetElapsedTime(from, to).Ticks / TimeSpan.TicksPerMicrosecond;
 }

@@ -88,7 +88,7 @@ public ref struct HeaderBlockWriter
     /// <summary>Adds a field.</summary>
     /// <param name="name">The name with the case it had.</param>
     /// <param name="value">The value.</param>
-    public void AddField(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value)
+    public void AddField(scoped ReadOnlySpan<byte> name, scoped ReadOnlySpan<byte> value)
     {
         WriteLong(name);
         WriteLong(value);
@@ -167,7 +167,7 @@ public ref struct HeaderBlockWriter
         }
     }
 
-    private void WriteLong(ReadOnlySpan<byte> bytes)
+    private void WriteLong(scoped ReadOnlySpan<byte> bytes)
     {
         if (bytes.Length <= ushort.MaxValue && TryReserve(2 + bytes.Length))
         {

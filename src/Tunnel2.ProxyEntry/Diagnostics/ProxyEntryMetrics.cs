@@ -29,7 +29,6 @@ internal sealed class ProxyEntryMetrics
         HistogramBucketBoundaries = [1, 10, 60, 300, 1800, 3600, 21600, 86400, 604800],
     };
 
-    private readonly Counter<long> _requests;
     private readonly Counter<long> _errors;
     private readonly Counter<long> _moved;
     private readonly Counter<long> _rateLimited;
@@ -43,7 +42,8 @@ internal sealed class ProxyEntryMetrics
     private readonly Counter<long> _accessLogDropped;
     private readonly Counter<long> _exports;
 
-    // What every request changes and no tag tells apart is kept here and asked for when somebody looks: an addition instead of a listener's call.
+    // What every request counts is kept here and asked for when somebody looks: an addition instead of a call of each listener.
+    private readonly long[] _ended = new long[_outcomes.Length * _statusClasses.Length];
     private long _activeStreams;
     private long _received;
     private long _sent;
@@ -51,7 +51,7 @@ internal sealed class ProxyEntryMetrics
     public ProxyEntryMetrics(IMeterFactory factory)
     {
         var meter = factory.Create(MeterName);
-        _requests = meter.CreateCounter<long>("tunnel2.entry.requests", "{request}", "Visitors' requests that ended.");
+        meter.CreateObservableCounter("tunnel2.entry.requests", ObserveEnded, "{request}", "Visitors' requests that ended.");
         _errors = meter.CreateCounter<long>("tunnel2.entry.errors", "{request}", "Requests that ProxyEntry answered with an error of its own.");
         _moved = meter.CreateCounter<long>(
             "tunnel2.entry.requests.moved", "{request}", "Requests taken to another stream because nothing had been done with them on the first.");
@@ -99,12 +99,11 @@ internal sealed class ProxyEntryMetrics
     /// <param name="duration">From its head to the end of its response.</param>
     public void RequestEnded(RequestOutcome outcome, int status, TimeSpan duration)
     {
-        var outcomeTag = new KeyValuePair<string, object?>("outcome", _outcomes[(int)outcome]);
-        var statusTag = new KeyValuePair<string, object?>("http.response.status_class", _statusClasses[status is >= 100 and < 600 ? status / 100 : 0]);
-        _requests.Add(1, outcomeTag, statusTag);
+        var statusClass = status is >= 100 and < 600 ? status / 100 : 0;
+        Interlocked.Increment(ref _ended[((int)outcome * _statusClasses.Length) + statusClass]);
         if (_duration.Enabled)
         {
-            _duration.Record(duration.TotalSeconds, outcomeTag, statusTag);
+            _duration.Record(duration.TotalSeconds, OutcomeTag((int)outcome), StatusTag(statusClass));
         }
     }
 
@@ -177,4 +176,19 @@ internal sealed class ProxyEntryMetrics
     /// <summary>An agent was turned away.</summary>
     /// <param name="reason">Why: one of a small fixed set, never free text.</param>
     public void SessionRejected(string reason) => _rejectedSessions.Add(1, new KeyValuePair<string, object?>("error.type", reason));
+
+    private static KeyValuePair<string, object?> OutcomeTag(int outcome) => new("outcome", _outcomes[outcome]);
+
+    private static KeyValuePair<string, object?> StatusTag(int statusClass) => new("http.response.status_class", _statusClasses[statusClass]);
+
+    private IEnumerable<Measurement<long>> ObserveEnded()
+    {
+        for (var i = 0; i < _ended.Length; i++)
+        {
+            if (Volatile.Read(ref _ended[i]) is > 0 and var count)
+            {
+                yield return new Measurement<long>(count, OutcomeTag(i / _statusClasses.Length), StatusTag(i % _statusClasses.Length));
+            }
+        }
+    }
 }

@@ -12,6 +12,9 @@ internal sealed class ExchangeExtras
     /// <summary>The request field that asks the agent for its timings, and the response field that has them. Neither gets to backend or visitor.</summary>
     public const string TimingField = "Tunnel2-Timing";
 
+    /// <summary>Its length, which is that of Content-Length too.</summary>
+    public const int TimingFieldLength = 14;
+
     private const int TraceParentLength = 55;
 
     private readonly byte[] _traceParent = new byte[TraceParentLength];
@@ -49,7 +52,7 @@ internal sealed class ExchangeExtras
     /// <summary>Adds a field to the response.</summary>
     /// <param name="name">Its name: a token.</param>
     /// <param name="value">Its value: ASCII, and our own.</param>
-    public void AddResponseField(string name, ReadOnlySpan<char> value)
+    public void AddResponseField(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value)
     {
         var needed = _length + name.Length + value.Length + 4;
         if (needed > _lines.Length)
@@ -57,12 +60,10 @@ internal sealed class ExchangeExtras
             Array.Resize(ref _lines, Math.Max(needed, _lines.Length * 2));
         }
 
-        _length += Encoding.ASCII.GetBytes(name, _lines.AsSpan(_length));
-        _lines[_length++] = (byte)':';
-        _lines[_length++] = (byte)' ';
-        _length += Encoding.ASCII.GetBytes(value, _lines.AsSpan(_length));
-        _lines[_length++] = (byte)'\r';
-        _lines[_length++] = (byte)'\n';
+        Append(name);
+        Append(": "u8);
+        Append(value);
+        Append("\r\n"u8);
     }
 
     /// <summary>Whether a field of the visitor's gives way to what is added.</summary>
@@ -105,5 +106,11 @@ internal sealed class ExchangeExtras
             headers.Append(Encoding.ASCII.GetString(lines[..colon]), Encoding.ASCII.GetString(lines[(colon + 2)..(end - 1)]));
             lines = lines[(end + 1)..];
         }
+    }
+
+    private void Append(ReadOnlySpan<byte> part)
+    {
+        part.CopyTo(_lines.AsSpan(_length));
+        _length += part.Length;
     }
 }

@@ -53,7 +53,7 @@ internal sealed class ForwardedRequest
     /// <summary>Body bytes sent to the visitor.</summary>
     public long BytesSent { get; set; }
 
-    /// <summary>Bytes that the response's body still lacks of its declared length, or <see cref="DeclaredLength.None"/>.</summary>
+    /// <summary>Bytes that the response's body still lacks of its declared length, or <see cref="ResponseFacts.NoLength"/>.</summary>
     public long ResponseLeft { get; set; }
 
     /// <summary>The status of the response, or 0.</summary>
@@ -164,7 +164,7 @@ internal sealed class ForwardedRequest
         Phase = ForwardPhase.Idle;
         BytesReceived = 0;
         BytesSent = 0;
-        ResponseLeft = DeclaredLength.None;
+        ResponseLeft = ResponseFacts.NoLength;
         Status = 0;
         Session = null;
         Error = null;

@@ -136,7 +136,7 @@ internal sealed class ResponsePump
                     }
 
                     var length = item.Memory.Length;
-                    if (request.ResponseLeft != DeclaredLength.None && (request.ResponseLeft -= length) < 0)
+                    if (request.ResponseLeft != ResponseFacts.NoLength && (request.ResponseLeft -= length) < 0)
                     {
                         stream.Reset(StreamResetReason.BackendProtocol);
                         return ResponseEnd.Malformed;
@@ -226,15 +226,16 @@ internal sealed class ResponsePump
         }
 
         var arrived = request.Times.Now();
-        request.Timeline?.OnResponseHead(head, exchange, arrived);
-        if (!DeclaredLength.TryRead(head, out var length) || !exchange.TryStartResponse(head))
+        var isValid = ResponseFacts.TryRead(head, out var facts);
+        request.Timeline?.OnResponseHead(facts.Timing, exchange, arrived);
+        if (!isValid || !exchange.TryStartResponse(head, facts.HasLength))
         {
             return HeadOutcome.Malformed;
         }
 
         isWebSocket = upgraded && IsWebSocket(head);
         request.HeadArrived(head.Status, arrived);
-        request.ResponseLeft = exchange.ResponseMayHaveBody ? length : DeclaredLength.None;
+        request.ResponseLeft = exchange.ResponseMayHaveBody ? facts.Length : ResponseFacts.NoLength;
         return HeadOutcome.Final;
     }
 

@@ -123,8 +123,10 @@ internal abstract class VisitorExchange
     public abstract bool WriteInterim(scoped in HeaderBlock head);
 
     /// <summary>Sets the response's head from a block. Nothing is sent yet.</summary>
+    /// <param name="head">The block.</param>
+    /// <param name="declaresLength">Whether a field of it declares the body's length.</param>
     /// <returns>False when the block cannot become a response: nothing of it was kept.</returns>
-    public abstract bool TryStartResponse(scoped in HeaderBlock head);
+    public abstract bool TryStartResponse(scoped in HeaderBlock head, bool declaresLength);
 
     /// <summary>Writes body bytes behind the head that <see cref="TryStartResponse"/> set. They are copied; <see cref="FlushAsync"/> sends them.</summary>
     public abstract void WriteBody(ReadOnlySpan<byte> data);

@@ -1,5 +1,7 @@
 using System.Diagnostics.CodeAnalysis;
 using System.Globalization;
+using System.Text;
+using System.Text.Unicode;
 using System.Threading.RateLimiting;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Forwarding;
@@ -16,7 +18,7 @@ internal sealed class SessionRateLimit
     private const string PolicyName = "tunnel";
 
     private readonly TokenBucketRateLimiter _bucket;
-    private readonly string _policy;
+    private readonly byte[] _policy;
 
     /// <param name="tier">The limits.</param>
     public SessionRateLimit(RateTier tier)
@@ -34,7 +36,7 @@ internal sealed class SessionRateLimit
             TokensPerPeriod = tokens,
             ReplenishmentPeriod = TimeSpan.FromSeconds((double)tokens / tier.RequestsPerSecond),
         });
-        _policy = string.Create(CultureInfo.InvariantCulture, $"\"{PolicyName}\";q={tier.Burst};w={SecondsFor(tier.Burst)}");
+        _policy = Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"\"{PolicyName}\";q={tier.Burst};w={SecondsFor(tier.Burst)}"));
     }
 
     /// <summary>The limits that hold.</summary>
@@ -59,8 +61,10 @@ internal sealed class SessionRateLimit
     public void Describe(ExchangeExtras extras)
     {
         var left = (int)(_bucket.GetStatistics()?.CurrentAvailablePermits ?? 0);
-        extras.AddResponseField("RateLimit-Policy", _policy);
-        extras.AddResponseField("RateLimit", string.Create(CultureInfo.InvariantCulture, $"\"{PolicyName}\";r={left};t={SecondsFor(Tier.Burst - left)}"));
+        extras.AddResponseField("RateLimit-Policy"u8, _policy);
+        Span<byte> value = stackalloc byte[64];
+        Utf8.TryWrite(value, CultureInfo.InvariantCulture, $"\"{PolicyName}\";r={left};t={SecondsFor(Tier.Burst - left)}", out var length);
+        extras.AddResponseField("RateLimit"u8, value[..length]);
     }
 
     private int SecondsFor(int tokens) => (int)(((long)tokens + Tier.RequestsPerSecond - 1) / Tier.RequestsPerSecond);

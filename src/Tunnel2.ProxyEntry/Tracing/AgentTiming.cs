@@ -1,7 +1,4 @@
 using System.Buffers.Text;
-using System.Text;
-using Tunnel2.Protocol.Headers;
-using Tunnel2.ProxyEntry.Forwarding;
 
 namespace Tunnel2.ProxyEntry.Tracing;
 
@@ -19,22 +16,10 @@ internal readonly record struct AgentTiming(TimeSpan Connect, TimeSpan Backend)
     /// <summary>Both together.</summary>
     public TimeSpan Total => Connect + Backend;
 
-    /// <summary>Finds it in a response's head. The last field counts: the agent adds its own behind the backend's.</summary>
-    public static AgentTiming? Read(scoped in HeaderBlock head)
-    {
-        AgentTiming? timing = null;
-        foreach (var field in head.Fields)
-        {
-            if (field.Name.Length == ExchangeExtras.TimingField.Length && Ascii.EqualsIgnoreCase(field.Name, ExchangeExtras.TimingField))
-            {
-                timing = Parse(field.Value);
-            }
-        }
-
-        return timing;
-    }
-
-    private static AgentTiming? Parse(ReadOnlySpan<byte> value)
+    /// <summary>Reads the field's value.</summary>
+    /// <param name="value">The value.</param>
+    /// <returns>Null when it says nothing that can be.</returns>
+    public static AgentTiming? Parse(ReadOnlySpan<byte> value)
     {
         var comma = value.IndexOf((byte)',');
         return comma > 0 && TryParse(value[..comma], out var connect) && TryParse(value[(comma + 1)..], out var backend)

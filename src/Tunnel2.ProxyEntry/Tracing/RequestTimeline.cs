@@ -1,6 +1,5 @@
+using System.Buffers.Text;
 using System.Diagnostics;
-using System.Globalization;
-using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Forwarding;
 
 namespace Tunnel2.ProxyEntry.Tracing;
@@ -42,12 +41,12 @@ internal sealed class RequestTimeline
     }
 
     /// <summary>The response's final head came, and has not been passed on yet.</summary>
-    /// <param name="head">The head.</param>
+    /// <param name="timing">What the agent measured, or null.</param>
     /// <param name="exchange">The request.</param>
     /// <param name="at">When: a timestamp of the request's times.</param>
-    public void OnResponseHead(scoped in HeaderBlock head, VisitorExchange exchange, long at)
+    public void OnResponseHead(AgentTiming? timing, VisitorExchange exchange, long at)
     {
-        Timing = AgentTiming.Read(head);
+        Timing = timing;
         var all = _times.SinceHeadSent(at);
         Tunnel = Timing is { } agent && agent.Total < all ? all - agent.Total : all;
         TellVisitor(exchange);
@@ -62,34 +61,34 @@ internal sealed class RequestTimeline
         }
 
         _hasTold = true;
-        Span<char> text = stackalloc char[160];
+        Span<byte> text = stackalloc byte[160];
         var length = 0;
-        Append(text, ref length, "edge;dur=", _times.Wait);
+        Append(text, ref length, "edge;dur="u8, _times.Wait);
         if (Tunnel > TimeSpan.Zero)
         {
-            Append(text, ref length, ", tunnel;dur=", Tunnel);
+            Append(text, ref length, ", tunnel;dur="u8, Tunnel);
         }
 
         if (Timing is { } agent)
         {
-            Append(text, ref length, ", agent;dur=", agent.Connect);
-            Append(text, ref length, ", backend;dur=", agent.Backend);
+            Append(text, ref length, ", agent;dur="u8, agent.Connect);
+            Append(text, ref length, ", backend;dur="u8, agent.Backend);
         }
 
-        extras.AddResponseField("Server-Timing", text[..length]);
+        extras.AddResponseField("Server-Timing"u8, text[..length]);
     }
 
     /// <summary>Milliseconds with three digits behind the point, by hand: a format of <c>double</c> takes ten times as long.</summary>
-    private static void Append(Span<char> text, ref int length, string name, TimeSpan duration)
+    private static void Append(Span<byte> text, ref int length, ReadOnlySpan<byte> name, TimeSpan duration)
     {
         name.CopyTo(text[length..]);
         length += name.Length;
         var (milliseconds, rest) = Math.DivRem(Math.Max(0, duration.Ticks / TimeSpan.TicksPerMicrosecond), 1000);
-        milliseconds.TryFormat(text[length..], out var written, default, CultureInfo.InvariantCulture);
+        Utf8Formatter.TryFormat(milliseconds, text[length..], out var written);
         length += written;
-        text[length++] = '.';
-        text[length++] = (char)('0' + (rest / 100));
-        text[length++] = (char)('0' + (rest / 10 % 10));
-        text[length++] = (char)('0' + (rest % 10));
+        text[length++] = (byte)'.';
+        text[length++] = (byte)('0' + (rest / 100));
+        text[length++] = (byte)('0' + (rest / 10 % 10));
+        text[length++] = (byte)('0' + (rest % 10));
     }
 }

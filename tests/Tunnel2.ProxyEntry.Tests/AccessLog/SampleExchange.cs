@@ -51,7 +51,7 @@ internal sealed class SampleExchange : VisitorExchange
 
     public override bool WriteInterim(scoped in HeaderBlock head) => throw new NotSupportedException();
 
-    public override bool TryStartResponse(scoped in HeaderBlock head) => throw new NotSupportedException();
+    public override bool TryStartResponse(scoped in HeaderBlock head, bool declaresLength) => throw new NotSupportedException();
 
     public override void SendTrailers(scoped in HeaderBlock trailers) => throw new NotSupportedException();
 

@@ -33,7 +33,7 @@ public sealed class ForwardedRequestTests
         var request = new ForwardedRequest { Phase = ForwardPhase.Body, BytesReceived = 1, BytesSent = 2, ResponseLeft = 3, Status = 200, Continue = new ContinueTurn() };
         request.Begin(TimeProvider.System);
         Assert.Equal(
-            (ForwardPhase.Idle, 0L, 0L, DeclaredLength.None, 0, null),
+            (ForwardPhase.Idle, 0L, 0L, ResponseFacts.NoLength, 0, null),
             (request.Phase, request.BytesReceived, request.BytesSent, request.ResponseLeft, request.Status, request.Continue));
     }
 }

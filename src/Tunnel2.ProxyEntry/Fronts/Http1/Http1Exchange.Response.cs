@@ -64,10 +64,10 @@ internal sealed partial class Http1Exchange
     }
 
     /// <inheritdoc/>
-    public override bool TryStartResponse(scoped in HeaderBlock head)
+    public override bool TryStartResponse(scoped in HeaderBlock head, bool declaresLength)
     {
         _status = head.Status;
-        var framing = ChooseFraming(head, out var declaresLength);
+        var framing = ChooseFraming(declaresLength);
         KeepAlive = framing is not (ResponseFraming.UntilClose or ResponseFraming.Raw) && MayKeepAlive;
         ReadOnlySpan<byte> connection = framing == ResponseFraming.Raw ? "Connection: Upgrade\r\n"u8 : ConnectionLines;
         if (head.Status == StatusCodes.Status205ResetContent && !declaresLength)
@@ -222,20 +222,12 @@ internal sealed partial class Http1Exchange
 
     private ReadOnlySpan<byte> AddedLines => Extras is { } extras ? extras.ResponseLines : default;
 
-    private ResponseFraming ChooseFraming(scoped in HeaderBlock head, out bool declaresLength)
-    {
-        declaresLength = false;
-        foreach (var field in head.Fields)
-        {
-            declaresLength |= KnownFields.Classify(field.Name) == KnownField.ContentLength;
-        }
-
-        return head.Status == StatusCodes.Status101SwitchingProtocols ? ResponseFraming.Raw
-            : !ResponseMayHaveBody ? ResponseFraming.None
-            : declaresLength ? ResponseFraming.Length
-            : Parser.Version == Http1Version.Http11 ? ResponseFraming.Chunked
-            : ResponseFraming.UntilClose;
-    }
+    private ResponseFraming ChooseFraming(bool declaresLength) =>
+        _status == StatusCodes.Status101SwitchingProtocols ? ResponseFraming.Raw
+        : !ResponseMayHaveBody ? ResponseFraming.None
+        : declaresLength ? ResponseFraming.Length
+        : Parser.Version == Http1Version.Http11 ? ResponseFraming.Chunked
+        : ResponseFraming.UntilClose;
 
     /// <summary>Writes a head into what follows the output's bytes, without taking it.</summary>
     private bool TryWriteHead(scoped in HeaderBlock block, ResponseHead head)

@@ -174,7 +174,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     public override bool WriteInterim(scoped in HeaderBlock head) => false;
 
     /// <inheritdoc/>
-    public override bool TryStartResponse(scoped in HeaderBlock head)
+    public override bool TryStartResponse(scoped in HeaderBlock head, bool declaresLength)
     {
         var response = _http.Response;
         var cache = HeaderStringCache.Shared;

@@ -68,7 +68,7 @@ internal sealed class ScriptedForwarder(Func<VisitorExchange, ForwardedRequest, 
     public static bool Start(VisitorExchange exchange, int status, params (string Name, string Value)[] fields)
     {
         HeaderBlock.TryRead(ResponseBlock(status, fields), out var block);
-        return exchange.TryStartResponse(block);
+        return ResponseFacts.TryRead(block, out var facts) && exchange.TryStartResponse(block, facts.HasLength);
     }
 
     /// <summary>Writes an interim response.</summary>

@@ -1,16 +1,17 @@
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Tracing;
 
 namespace Tunnel2.ProxyEntry.Tests.Forwarding;
 
-public sealed class DeclaredLengthTests
+public sealed class ResponseFactsTests
 {
     [Fact]
     public void Without_the_field_there_is_no_length()
     {
         Assert.True(TryRead(out var length, ("X-Length", "5"), ("Content-Typing", "7")));
-        Assert.Equal(DeclaredLength.None, length);
+        Assert.Equal(ResponseFacts.NoLength, length);
     }
 
     [Theory]
@@ -44,7 +45,25 @@ public sealed class DeclaredLengthTests
         Assert.False(TryRead(out _, ("Content-Length", "5"), ("Content-Length", "0")));
     }
 
-    private static bool TryRead(out long length, params (string Name, string Value)[] fields)
+    [Fact]
+    public void The_agents_timing_is_the_last_in_any_case_of_the_name()
+    {
+        Assert.True(TryRead(out _, out var timing, ("Tunnel2-Timing", "1,2"), ("Content-Length", "5"), ("TUNNEL2-TIMING", "250,1750")));
+        Assert.Equal(new AgentTiming(TimeSpan.FromMicroseconds(250), TimeSpan.FromMicroseconds(1750)), timing);
+        Assert.True(TryRead(out _, out timing, ("Tunnel2-Timing", "1,2"), ("Tunnel2-Timing", "nonsense"), ("Tunnel2-Timings", "3,4")));
+        Assert.Null(timing);
+    }
+
+    [Fact]
+    public void A_head_that_is_refused_still_tells_what_the_agent_measured()
+    {
+        Assert.False(TryRead(out _, out var timing, ("Content-Length", "x"), ("Tunnel2-Timing", "250,1750")));
+        Assert.NotNull(timing);
+    }
+
+    private static bool TryRead(out long length, params (string Name, string Value)[] fields) => TryRead(out length, out _, fields);
+
+    private static bool TryRead(out long length, out AgentTiming? timing, params (string Name, string Value)[] fields)
     {
         var buffer = new byte[1000];
         var writer = new HeaderBlockWriter(buffer);
@@ -55,6 +74,9 @@ public sealed class DeclaredLengthTests
         }
 
         Assert.Equal(ProtocolError.None, HeaderBlock.TryRead(buffer.AsSpan(0, writer.Complete()), out var head));
-        return DeclaredLength.TryRead(head, out length);
+        var isValid = ResponseFacts.TryRead(head, out var facts);
+        length = facts.Length;
+        timing = facts.Timing;
+        return isValid;
     }
 }
