@@ -9,51 +9,14 @@
 # requests run beside bulk, whose longest is told on stderr. Ports 18080-18085 and 12000-12002 must be free. Prints a row for each round, then the
 # medians, then the medians of the ratios to nginx with two hops in the same round.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+source "$(dirname "${BASH_SOURCE[0]}")/../../eng/measuring.sh"
 rounds=${1:-3} seconds=${2:-5}
 only=${ONLY:-service nginx-1hop nginx-2hop ssh-R tunnel2}
-work=$(mktemp -d)
-pids=()
-cleanup() {
-    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
-    wait 2>/dev/null || true
-    rm -rf "$work"
-}
-trap cleanup EXIT
-ulimit -n "$(ulimit -H -n)"
 
 mkdir "$work/www"
 head -c 1024 /dev/zero | tr '\0' x >"$work/www/s"
 head -c 1073741824 /dev/urandom >"$work/www/big"
 chmod -R a+rX "$work"
-
-start_nginx() { # name, server block
-    cat >"$work/$1.conf" <<N
-worker_processes 1; worker_rlimit_nofile 65535; error_log $work/$1.err crit; pid $work/$1.pid;
-events { worker_connections 20000; }
-http { access_log off; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_requests 100000000; keepalive_timeout 300; client_max_body_size 0;
- client_body_temp_path $work/$1.b; proxy_temp_path $work/$1.p; proxy_http_version 1.1; proxy_max_temp_file_size 0; proxy_request_buffering off;
- $2 }
-N
-    nginx -c "$work/$1.conf" -p "$work" -g "daemon off; user root;" 2>/dev/null &
-    pids+=($!)
-}
-
-hop() { echo "upstream u { server 127.0.0.1:$2; keepalive 1200; keepalive_requests 100000000; } server { listen 127.0.0.1:$1 backlog=8192; location / { proxy_pass http://u; proxy_set_header Connection \"\"; } }"; }
-
-family() { # pids and their children
-    local pid
-    for pid in "$@"; do echo "$pid" $(pgrep -P "$pid" || true); done
-}
-
-cpu_ticks() {
-    local total=0 pid stat
-    for pid in $(family "$@"); do
-        read -r -a stat <<<"$(sed 's/.*) //' "/proc/$pid/stat")"
-        total=$((total + stat[11] + stat[12]))
-    done
-    echo "$total"
-}
 
 resident() { # MB
     local pid
@@ -116,15 +79,13 @@ measure() { # name, port, pids: one row
 
 wanted() { [[ " $only " == *" $1 "* ]]; }
 
-ready() { for _ in $(seq 150); do curl -sf -o /dev/null -H 'Host: web.localhost' "http://127.0.0.1:$1/s" && return; sleep 0.2; done; echo "$1 does not answer" >&2; exit 1; }
-
 # nginx answers an upload before it has read it; this service reads it to its end.
 dotnet load-tests/Tunnel2.TestBackend/bin/Release/net10.0/tunnel2-testbackend.dll --listen 127.0.0.1:18083 >"$work/sink.log" &
 pids+=($!)
-start_nginx service "server { listen 127.0.0.1:18080 backlog=8192 reuseport; root $work/www; location = /sink { proxy_pass http://127.0.0.1:18083; } }"; service=$!
-start_nginx hop1 "$(hop 18081 18080)"; hop1=$!
-start_nginx hop2 "$(hop 18082 18081)"; hop2=$!
-ready 18082
+start_nginx service "server { listen 127.0.0.1:18080 backlog=8192 reuseport; root $work/www; location = /sink { proxy_pass http://127.0.0.1:18083; } }"; service=$started
+start_nginx hop1 "$(hop 18081 18080)"; hop1=$started
+start_nginx hop2 "$(hop 18082 18081)"; hop2=$started
+ready 18082 /s
 columns="c=1 c=10 c=50 c=1000 p99_ms(c=1000) cpu_us(c=50) rss_MB new_conn/s down_MB/s up_MB/s burst_p99_ms beside_bulk_p99_ms"
 # A packet filter that tracks connections (Docker's rules load one) takes its share of every packet and makes everything slower, not equally so.
 if [[ -r /proc/net/nf_conntrack ]] && grep -q 'src=127\.0\.0\.1 dst=127\.0\.0\.1' /proc/net/nf_conntrack; then
@@ -146,10 +107,9 @@ for round in $(seq "$rounds"); do
         ssh -N -p 18085 -i "$work/ssh/key" -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ExitOnForwardFailure=yes -R 127.0.0.1:18084:127.0.0.1:18080 127.0.0.1 2>"$work/ssh.log" &
         ssh=$!
         pids+=("$ssh")
-        ready 18084
+        ready 18084 /s
         measure "ssh-R/$round" 18084 $(pgrep -P "$sshd") "$ssh"
-        kill "$ssh" "$sshd"
-        wait "$ssh" "$sshd" 2>/dev/null || true
+        stop "$ssh" "$sshd"
     fi
     wanted tunnel2 || continue
     dotnet src/Tunnel2.ProxyEntry/bin/Release/net10.0/tunnel2-entry.dll ${TUNNEL2_ENGINE:+--Tunnel2:Engine=$TUNNEL2_ENGINE} >"$work/entry.log" &
@@ -158,10 +118,9 @@ for round in $(seq "$rounds"); do
     dotnet src/Tunnel2.Client/bin/Release/net10.0/tunnel2.dll http 18080 --name web >"$work/agent.log" &
     agent=$!
     pids+=("$agent")
-    ready 12000
+    ready 12000 /s
     measure "tunnel2/$round" 12000 "$entry" "$agent"
-    kill "$agent" "$entry"
-    wait "$agent" "$entry" 2>/dev/null || true
+    stop "$agent" "$entry"
 done
 
 awk -v columns="$columns" '

@@ -7,73 +7,28 @@
 #
 # TUNNEL2_ENGINE=portable measures the other engine. Ports 18190-18196 must be free.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+source "$(dirname "${BASH_SOURCE[0]}")/../../eng/measuring.sh"
 rounds=${1:-3} seconds=${2:-4}
-work=$(mktemp -d)
-pids=()
-cleanup() {
-    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
-    wait 2>/dev/null || true
-    rm -rf "$work"
-}
-trap cleanup EXIT
 
 mkdir "$work/www"
 head -c 1024 /dev/zero | tr '\0' x >"$work/www/s"
 head -c 536870912 /dev/urandom >"$work/www/big"
 chmod -R a+rX "$work"
-cat >"$work/nginx.conf" <<N
-worker_processes 1; worker_rlimit_nofile 65535; error_log $work/nginx.err crit; pid $work/nginx.pid;
-events { worker_connections 20000; }
-http { access_log off; sendfile on; tcp_nodelay on; keepalive_requests 100000000; client_body_temp_path $work/b;
- server { listen 127.0.0.1:18190; root $work/www; } }
-N
-nginx -c "$work/nginx.conf" -p "$work" -g "daemon off; user root;" 2>/dev/null &
-pids+=($!)
-
-entry() { # name, public port, uplink port, more settings
-    local name=$1 public=$2 uplink=$3
-    shift 3
-    dotnet src/Tunnel2.ProxyEntry/bin/Release/net10.0/tunnel2-entry.dll "--Tunnel2:Public:HttpListen=127.0.0.1:$public" \
-        "--Tunnel2:Uplink:Listen=127.0.0.1:$uplink" --Tunnel2:Admin:Listen=127.0.0.1:0 "--Tunnel2:StateFolder=$work/state" \
-        ${TUNNEL2_ENGINE:+--Tunnel2:Engine=$TUNNEL2_ENGINE} "$@" >"$work/$name.log" &
-    started=$!
-    pids+=("$started")
-}
-
-agent() { # uplink port, more flags
-    local port=$1
-    shift
-    dotnet src/Tunnel2.Client/bin/Release/net10.0/tunnel2.dll http 18190 --name web --server "127.0.0.1:$port" "$@" >"$work/agent-$port.log" &
-    started=$!
-    pids+=("$started")
-}
-
-ready() { for _ in $(seq 150); do curl -sf -o /dev/null -H 'Host: web.localhost' "$1/s" && return; sleep 0.2; done; echo "$1 does not answer" >&2; exit 1; }
-
-cpu_ticks() {
-    local total=0 pid
-    for pid in "$@"; do
-        read -r -a stat <<<"$(sed 's/.*) //' "/proc/$pid/stat")"
-        total=$((total + stat[11] + stat[12]))
-    done
-    echo "$total"
-}
-
-entry plain 18191 18192; plain_entry=$started
-entry tls 18193 18194 --Tunnel2:Uplink:Certificate=self-made; tls_entry=$started
+start_nginx service "server { listen 127.0.0.1:18190; root $work/www; }"
+start_entry plain 18191; plain_entry=$started
+start_entry tls 18194 --Tunnel2:Uplink:Certificate=self-made; tls_entry=$started
 for _ in $(seq 100); do pin=$(grep -o 'sha256:[0-9a-f]*' "$work/tls.log" | head -1) && [[ -n $pin ]] && break; sleep 0.2; done
-agent 18192; plain_agent=$started
-agent 18194 --server-fingerprint "$pin"; tls_agent=$started
-ready http://127.0.0.1:18191
-ready http://127.0.0.1:18193
+start_agent web 18191 18190; plain_agent=$started
+start_agent web 18194 18190 --server-fingerprint "$pin"; tls_agent=$started
+ready 18191 /s
+ready 18194 /s
 
 measure() { # name, port, pids: a row
     local name=$1 url=http://127.0.0.1:$2 before after requests out
     shift 2
-    before=$(cpu_ticks "$@")
+    before=$(cpu_ticks "$18194")
     out=$(wrk -t1 -c50 -d"${seconds}s" --timeout 30s --latency -H 'Host: web.localhost' "$url/s")
-    after=$(cpu_ticks "$@")
+    after=$(cpu_ticks "$18194")
     requests=$(awk '/requests in/{print $1}' <<<"$out")
     if grep -qE 'Socket errors|Non-2xx' <<<"$out"; then echo "errors:" >&2; echo "$out" >&2; fi
     awk -v t=$((after - before)) -v n="$requests" -v h="$(getconf CLK_TCK)" -v s="$seconds" -v name="$name" -v p99="$(awk '/99%/{print $2}' <<<"$out")" \
@@ -81,16 +36,16 @@ measure() { # name, port, pids: a row
         'BEGIN { printf "%-10s %6d requests/s %6.1f us of CPU per request, p99 %s, down %d MB/s\n", name, n / s, t * 1000000 / h / n, p99, down / 1000000 }'
 }
 
-for port in 18191 18193; do wrk -t1 -c50 -d2s -H 'Host: web.localhost' "http://127.0.0.1:$port/s" >/dev/null; done
+for port in 18191 18194; do wrk -t1 -c50 -d2s -H 'Host: web.localhost' "http://127.0.0.1:$port/s" >/dev/null; done
 for round in $(seq "$rounds"); do
     measure "plain/$round" 18191 "$plain_entry" "$plain_agent"
-    measure "tls/$round" 18193 "$tls_entry" "$tls_agent"
+    measure "tls/$round" 18194 "$tls_entry" "$tls_agent"
 done
 
-beside() { wrk -t1 -c10 -d"${seconds}s" --latency -H 'Host: web.localhost' http://127.0.0.1:18193/s | awk -v name="$1" '/99%/{p=$2} /Requests\/sec/{printf "%-32s p99 %s at %d requests/s\n", name, p, $2}'; }
+beside() { wrk -t1 -c10 -d"${seconds}s" --latency -H 'Host: web.localhost' http://127.0.0.1:18194/s | awk -v name="$1" '/99%/{p=$2} /Requests\/sec/{printf "%-32s p99 %s at %d requests/s\n", name, p, $2}'; }
 
 beside "c=10, no handshakes"
-python3 benchmarks/uplink-tls/handshakes.py 18194 200 $((seconds + 2)) &
+python3 benchmarks/uplink-tls/handshakes.py 18195 200 $((seconds + 2)) &
 handshakes=$!
 sleep 1
 beside "c=10, 200 TLS handshakes/s"

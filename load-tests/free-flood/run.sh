@@ -8,16 +8,8 @@
 #
 # Ports 18390 and 18394-18397 must be free.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+source "$(dirname "${BASH_SOURCE[0]}")/../../eng/measuring.sh"
 rounds=${1:-5} seconds=${2:-20}
-work=$(mktemp -d)
-pids=()
-cleanup() {
-    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
-    wait 2>/dev/null || true
-    rm -rf "$work"
-}
-trap cleanup EXIT
 dotnet build -c Release -v quiet --nologo load-tests/Tunnel2.LoadTests
 entry=src/Tunnel2.ProxyEntry/bin/Release/net10.0/tunnel2-entry.dll
 
@@ -29,45 +21,17 @@ hash() { grep -oE 'sha256:[0-9a-f]{64}' "$work/$1.token" | head -1; }
 
 dotnet load-tests/Tunnel2.TestBackend/bin/Release/net10.0/tunnel2-testbackend.dll --listen 127.0.0.1:18390 --engine event-loop >"$work/backend.log" &
 pids+=($!)
-Tunnel2__Agents__free__TokenHash=$(hash free) Tunnel2__Agents__free__Tier=free Tunnel2__Agents__other__TokenHash=$(hash other) Tunnel2__Agents__other__Tier=enterprise \
-    dotnet "$entry" --Tunnel2:Public:HttpListen=127.0.0.1:18394 --Tunnel2:Uplink:Listen=127.0.0.1:18395 --Tunnel2:Admin:Listen=127.0.0.1:18396 >"$work/entry.log" &
-pids+=($!)
+start_entry entry 18394 "--Tunnel2:Agents:free:TokenHash=$(hash free)" --Tunnel2:Agents:free:Tier=free \
+    "--Tunnel2:Agents:other:TokenHash=$(hash other)" --Tunnel2:Agents:other:Tier=enterprise
 for name in free other; do
-    TUNNEL2_TOKEN=$(secret "$name") dotnet src/Tunnel2.Client/bin/Release/net10.0/tunnel2.dll http 18390 --name "$name" --server 127.0.0.1:18395 >"$work/$name.log" &
-    pids+=($!)
+    TUNNEL2_TOKEN=$(secret "$name") start_agent "$name" 18394 18390
 done
+ready 18394 /bytes/1 free.localhost
+ready 18394 /bytes/1 other.localhost
 
-ready() { for _ in $(seq 150); do curl -sf -o /dev/null -H "Host: $1.localhost" "http://127.0.0.1:18394/bytes/1" && return; sleep 0.2; done; echo "$1 does not answer" >&2; exit 1; }
-ready free
-ready other
-
-cat >"$work/nginx.conf" <<EOF
-worker_processes auto;
-pid $work/nginx.pid;
-error_log $work/nginx.err crit;
-daemon off;
-events { worker_connections 1024; }
-http {
-    access_log off;
-    client_body_temp_path $work/nginx.b;
-    proxy_temp_path $work/nginx.p;
-    fastcgi_temp_path $work/nginx.f;
-    uwsgi_temp_path $work/nginx.u;
-    scgi_temp_path $work/nginx.s;
-    keepalive_requests 100000000;
-    limit_req_zone \$server_port zone=one:1m rate=10r/s;
-    limit_req_status 429;
-    limit_req_log_level info;
-    server {
-        listen 127.0.0.1:18397;
-        location / { limit_req zone=one burst=20 nodelay; proxy_pass http://127.0.0.1:18390; }
-    }
-}
-EOF
-nginx -c "$work/nginx.conf" -p "$work" 2>>"$work/nginx.err" &
-pids+=($!)
-for _ in $(seq 50); do curl -s -o /dev/null http://127.0.0.1:18397/bytes/1 && break; sleep 0.1; done
-curl -s -o /dev/null http://127.0.0.1:18397/bytes/1 || { echo "nginx does not answer:" >&2; cat "$work/nginx.err" >&2; exit 1; }
+start_nginx limited "limit_req_zone \$server_port zone=one:1m rate=10r/s; limit_req_status 429; limit_req_log_level info;
+ server { listen 127.0.0.1:18397; location / { limit_req zone=one burst=20 nodelay; proxy_pass http://127.0.0.1:18390; } }"
+ready 18397 /bytes/1
 
 other() { # name: one row; 200 requests a second for a minute, scaled
     dotnet load-tests/Tunnel2.LoadTests/bin/Release/net10.0/tunnel2-load.dll steady-200 --url http://127.0.0.1:18394 --host other.localhost --results "$work/$1" \
