@@ -143,9 +143,9 @@ internal static class StreamCalls
             case HeaderBlockKind.Response:
                 return $"{block.Status}";
             default:
-                var fields = block.Fields;
+                var fields = block.Fields.GetEnumerator();
                 Assert.True(fields.MoveNext());
-                return Encoding.Latin1.GetString(fields.Value);
+                return Encoding.Latin1.GetString(fields.Current.Value);
         }
     }
 }
