@@ -8,7 +8,9 @@ internal static class TelemetryKeys
     public const string OtlpEndpoint = "Otlp:Endpoint";
     public const string OtlpInterval = "Otlp:Interval";
     public const string SampleRatio = "Tracing:SampleRatio";
+    public const string MaxPerSecond = "Tracing:MaxPerSecond";
     public const string ServerTiming = "ServerTiming";
+    public const int LargestMaxPerSecond = 1_000_000;
 
     private static readonly TimeSpan _shortestInterval = TimeSpan.FromSeconds(1);
     private static readonly TimeSpan _longestInterval = TimeSpan.FromHours(1);
@@ -38,6 +40,16 @@ internal static class TelemetryKeys
             }
 
             o.Telemetry.SampleRatio = ratio;
+            return null;
+        }),
+        new(MaxPerSecond, static (o, v) =>
+        {
+            if (!int.TryParse(v.Trim(), NumberStyles.None, CultureInfo.InvariantCulture, out var perSecond) || perSecond is < 1 or > LargestMaxPerSecond)
+            {
+                return $"{SettingsErrorFormatter.Quote(v)} is not a number between 1 and {LargestMaxPerSecond}.";
+            }
+
+            o.Telemetry.MaxTracesPerSecond = perSecond;
             return null;
         }),
         new(ServerTiming, static (o, v) =>
@@ -85,6 +97,7 @@ internal static class TelemetryKeys
             OtlpEndpoint = endpoint,
             OtlpInterval = options.OtlpInterval,
             SampleRatio = options.SampleRatio,
+            MaxTracesPerSecond = options.MaxTracesPerSecond,
             ServerTiming = options.ServerTiming,
         };
     }

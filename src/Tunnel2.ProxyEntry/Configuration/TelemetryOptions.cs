@@ -18,6 +18,12 @@ public sealed class TelemetryOptions
     /// </summary>
     public double SampleRatio { get; set; }
 
+    /// <summary>
+    /// How many requests a second are traced at most, 1 to 1,000,000, whoever wants them traced. Default 1000. The others are counted,
+    /// <c>tunnel2.entry.traces.limited</c>.
+    /// </summary>
+    public int MaxTracesPerSecond { get; set; } = 1000;
+
     /// <summary>Which responses carry <c>Server-Timing</c>. Default <c>off</c>.</summary>
     public ServerTimingMode ServerTiming { get; set; }
 }

@@ -15,6 +15,9 @@ internal sealed record TelemetrySettings
     /// <summary>The share of requests that are traced; 0 without a collector.</summary>
     public double SampleRatio { get; init; }
 
+    /// <summary>How many requests a second are traced at most.</summary>
+    public int MaxTracesPerSecond { get; init; } = 1000;
+
     /// <summary>Which responses carry <c>Server-Timing</c>.</summary>
     public ServerTimingMode ServerTiming { get; init; }
 }

@@ -47,6 +47,7 @@ internal sealed class ProxyEntryMetrics
     private long _activeStreams;
     private long _received;
     private long _sent;
+    private long _tracesLimited;
 
     public ProxyEntryMetrics(IMeterFactory factory)
     {
@@ -66,6 +67,8 @@ internal sealed class ProxyEntryMetrics
         _parked = meter.CreateCounter<long>("tunnel2.entry.parked", "{request}", "Requests that waited for an agent to come back, or found no place to, by how it ended.");
         meter.CreateObservableCounter("tunnel2.entry.visitor.received", () => Volatile.Read(ref _received), "By", "Body bytes received from visitors.");
         meter.CreateObservableCounter("tunnel2.entry.visitor.sent", () => Volatile.Read(ref _sent), "By", "Body bytes sent to visitors.");
+        meter.CreateObservableCounter(
+            "tunnel2.entry.traces.limited", () => Volatile.Read(ref _tracesLimited), "{request}", "Requests that were to be traced and were not, because as many as may be were.");
         _activeSessions = meter.CreateUpDownCounter<long>("tunnel2.entry.sessions.active", "{session}", "Agents' registrations in force.");
         _rejectedSessions = meter.CreateCounter<long>("tunnel2.entry.sessions.rejected", "{session}", "Agents turned away.");
         _sessionDuration = meter.CreateHistogram(
@@ -150,6 +153,9 @@ internal sealed class ProxyEntryMetrics
             Interlocked.Add(ref _sent, bytes);
         }
     }
+
+    /// <summary>A request was to be traced, and is not: there were too many.</summary>
+    public void TraceLimited() => Interlocked.Increment(ref _tracesLimited);
 
     /// <summary>A session was registered; <see cref="SessionEnded"/> must follow exactly once.</summary>
     public void SessionStarted() => _activeSessions.Add(1);

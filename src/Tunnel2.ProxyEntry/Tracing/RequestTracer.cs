@@ -20,9 +20,13 @@ internal sealed class RequestTracer : IDisposable
     private readonly double _ratio;
     private readonly ServerTimingMode _serverTiming;
     private readonly TrustedProxySet _trusted;
+    private readonly TraceBudget _budget;
+    private readonly ProxyEntryMetrics _metrics;
 
-    public RequestTracer(ProxyEntrySettings settings)
+    public RequestTracer(ProxyEntrySettings settings, ProxyEntryMetrics metrics, TimeProvider time)
     {
+        _metrics = metrics;
+        _budget = new TraceBudget(settings.Telemetry.MaxTracesPerSecond, time);
         _ratio = settings.Telemetry.SampleRatio;
         _serverTiming = settings.Telemetry.ServerTiming;
         _trusted = settings.TrustedProxies;
@@ -40,7 +44,7 @@ internal sealed class RequestTracer : IDisposable
         var tellsVisitor = _serverTiming == ServerTimingMode.Always
             || (_serverTiming == ServerTimingMode.OnRequest && exchange.CopyField("Tunnel2-Timing"u8, stackalloc byte[64]) >= 0);
         var parent = default(ActivityContext);
-        var isTraced = _source is not null && IsSampled(exchange, out parent);
+        var isTraced = _source is not null && IsSampled(exchange, out parent) && MayTrace(request);
         if (!tellsVisitor && !isTraced)
         {
             return;
@@ -146,6 +150,17 @@ internal sealed class RequestTracer : IDisposable
         var own = exchange.CopyField("traceparent"u8, value);
         parent = own >= 0 && TraceParent.TryParse(value[..own], out var given) ? given : default;
         return true;
+    }
+
+    private bool MayTrace(ForwardedRequest request)
+    {
+        var may = _budget.TryTake(request.Times.Started);
+        if (!may)
+        {
+            _metrics.TraceLimited();
+        }
+
+        return may;
     }
 
     // Drawn anew, not from the trace's id: whoever chooses that would choose this.

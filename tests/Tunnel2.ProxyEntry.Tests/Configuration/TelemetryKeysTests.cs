@@ -14,9 +14,10 @@ public sealed class TelemetryKeysTests
             OtlpEndpoint = new Uri("https://collector:4318/x"),
             OtlpInterval = TimeSpan.FromMinutes(1),
             SampleRatio = 0.25,
+            MaxTracesPerSecond = 20,
             ServerTiming = ServerTimingMode.OnRequest,
         },
-        SettingsFixture.LoadValid("Otlp:Endpoint=https://collector:4318/x", "Otlp:Interval=1m", "Tracing:SampleRatio=0.25", "ServerTiming=on-request").Telemetry);
+        SettingsFixture.LoadValid("Otlp:Endpoint=https://collector:4318/x", "Otlp:Interval=1m", "Tracing:SampleRatio=0.25", "Tracing:MaxPerSecond=20", "ServerTiming=on-request").Telemetry);
 
     [Theory]
     [InlineData("Otlp:Endpoint=collector:4318", "is not an address")]
@@ -25,6 +26,10 @@ public sealed class TelemetryKeysTests
     [InlineData("Tracing:SampleRatio=half", "is not a number")]
     [InlineData("Tracing:SampleRatio=1.5", "between 0 and 1")]
     [InlineData("Tracing:SampleRatio=0.5", "needs Tunnel2:Otlp:Endpoint")]
+    [InlineData("Tracing:MaxPerSecond=0", "between 1 and 1000000")]
+    [InlineData("Tracing:MaxPerSecond=1000001", "between 1 and 1000000")]
+    [InlineData("Tracing:MaxPerSecond=-5", "between 1 and 1000000")]
+    [InlineData("Tracing:MaxPerSecond=many", "between 1 and 1000000")]
     [InlineData("ServerTiming=sometimes", "off, on-request or always")]
     public void Mistakes_are_told(string setting, string words) =>
         Assert.Contains(words, Assert.Single(SettingsFixture.Load(setting).Errors).Message, StringComparison.Ordinal);

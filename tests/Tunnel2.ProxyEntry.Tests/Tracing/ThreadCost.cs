@@ -9,17 +9,21 @@ namespace Tunnel2.ProxyEntry.Tests.Tracing;
 internal readonly record struct ThreadCost(double Nanoseconds, long Bytes)
 {
     private const int ThreadProcessorTime = 3; // CLOCK_THREAD_CPUTIME_ID of Linux
-    private const int Windows = 100;
     private const int Times = 2000;
 
-    /// <summary>Measures on a thread as those that serve requests: nothing of the test flows along with it.</summary>
+    // The compiler's last tier comes in the first second or two.
+    private static readonly TimeSpan _settles = TimeSpan.FromSeconds(2);
+    private static readonly TimeSpan _counts = TimeSpan.FromSeconds(1);
+
+    /// <summary>Measures code that has settled, on a thread as those that serve requests: nothing of the test flows along with it. Takes three seconds.</summary>
     public static ThreadCost Measure(Action action)
     {
-        var costs = new double[Windows];
+        var costs = new List<double>();
         var bytes = 0L;
         var thread = new Thread(() =>
         {
-            for (var window = 0; window < Windows; window++)
+            var begun = Stopwatch.GetTimestamp();
+            for (var elapsed = TimeSpan.Zero; elapsed < _settles + _counts || costs.Count == 0; elapsed = Stopwatch.GetElapsedTime(begun))
             {
                 var allocated = GC.GetAllocatedBytesForCurrentThread();
                 var started = Now();
@@ -28,16 +32,20 @@ internal readonly record struct ThreadCost(double Nanoseconds, long Bytes)
                     action();
                 }
 
-                costs[window] = (Now() - started) / (double)Times;
+                var cost = (Now() - started) / (double)Times;
                 bytes = (GC.GetAllocatedBytesForCurrentThread() - allocated) / Times;
+                if (elapsed > _settles)
+                {
+                    costs.Add(cost);
+                }
             }
         });
         thread.UnsafeStart();
         thread.Join();
 
-        // The first windows are for the compiler; of the others the best quarter begins where neither it nor the neighbours were in the way.
-        Array.Sort(costs);
-        return new ThreadCost(costs[Windows / 4], bytes);
+        // The best quarter begins where neighbours were not in the way.
+        costs.Sort();
+        return new ThreadCost(costs[costs.Count / 4], bytes);
     }
 
     private static long Now()
