@@ -44,7 +44,7 @@ internal sealed class RequestTracer : IDisposable
         var tellsVisitor = _serverTiming == ServerTimingMode.Always
             || (_serverTiming == ServerTimingMode.OnRequest && exchange.CopyField("Tunnel2-Timing"u8, stackalloc byte[64]) >= 0);
         var parent = default(ActivityContext);
-        var isTraced = _source is not null && IsSampled(exchange, out parent) && MayTrace(request);
+        var isTraced = _source is not null && IsSampled(exchange, request, out parent);
         if (!tellsVisitor && !isTraced)
         {
             return;
@@ -130,26 +130,30 @@ internal sealed class RequestTracer : IDisposable
     /// <summary>
     /// Whether a request is traced. What a proxy of ours has decided holds; a stranger's flag does not, or strangers could have everything traced.
     /// </summary>
-    private bool IsSampled(VisitorExchange exchange, out ActivityContext parent)
+    private bool IsSampled(VisitorExchange exchange, ForwardedRequest request, out ActivityContext parent)
     {
-        Span<byte> value = stackalloc byte[256];
-        parent = default;
         if (!_trusted.IsEmpty && _trusted.Contains(exchange.RemoteAddress))
         {
-            var length = exchange.CopyField("traceparent"u8, value);
-            return length >= 0 && TraceParent.TryParse(value[..length], out parent)
-                ? (parent.TraceFlags & ActivityTraceFlags.Recorded) != 0
-                : Draw();
+            var isWanted = TryReadParent(exchange, out parent) ? (parent.TraceFlags & ActivityTraceFlags.Recorded) != 0 : Draw();
+            return isWanted && MayTrace(request);
         }
 
-        if (!Draw())
+        parent = default;
+        if (!Draw() || !MayTrace(request))
         {
             return false;
         }
 
-        var own = exchange.CopyField("traceparent"u8, value);
-        parent = own >= 0 && TraceParent.TryParse(value[..own], out var given) ? given : default;
+        TryReadParent(exchange, out parent);
         return true;
+    }
+
+    private static bool TryReadParent(VisitorExchange exchange, out ActivityContext parent)
+    {
+        Span<byte> value = stackalloc byte[256];
+        var length = exchange.CopyField("traceparent"u8, value);
+        parent = default;
+        return length >= 0 && TraceParent.TryParse(value[..length], out parent);
     }
 
     private bool MayTrace(ForwardedRequest request)
