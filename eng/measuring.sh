@@ -13,15 +13,15 @@ cleanup() {
 trap cleanup EXIT
 ulimit -n "$(ulimit -H -n)"
 
-start_nginx() { # name, what its http block is to have: $started
+start_nginx() { # name, what its http block is to have, its workers (1): $started
     cat >"$work/$1.conf" <<N
-worker_processes 1; worker_rlimit_nofile 65535; error_log $work/$1.err crit; pid $work/$1.pid;
+worker_processes ${3:-1}; worker_rlimit_nofile 65535; error_log $work/$1.err crit; pid $work/$1.pid;
 events { worker_connections 20000; }
 http { access_log off; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_requests 100000000; keepalive_timeout 300; client_max_body_size 0;
  client_body_temp_path $work/$1.b; proxy_temp_path $work/$1.p; proxy_http_version 1.1; proxy_max_temp_file_size 0; proxy_request_buffering off;
  $2 }
 N
-    nginx -c "$work/$1.conf" -p "$work" -g "daemon off; user root;" 2>/dev/null &
+    nginx -c "$work/$1.conf" -p "$work" -g "daemon off; user root;" 2>>"$work/$1.err" &
     started=$!
     pids+=("$started")
 }
@@ -49,15 +49,18 @@ start_agent() { # name, port of ProxyEntry for visitors, port of the service, mo
 }
 
 ready() { # port, path, host: waits until it answers
-    local try
-    for try in $(seq 150); do curl -sf -o /dev/null -H "Host: ${3:-web.localhost}" "http://127.0.0.1:$1$2" && return; sleep 0.2; done
+    for _ in $(seq 150); do curl -sf -o /dev/null -H "Host: ${3:-web.localhost}" "http://127.0.0.1:$1$2" && return; sleep 0.2; done
     echo "port $1 does not answer (${3:-web.localhost}$2)" >&2
+    cat "$work"/*.err >&2 2>/dev/null || true
     exit 1
 }
 
-stop() { # pids: and waits for them
+stop() { # pids: ends them, waits for them, and leaves nothing for cleanup to meet again
+    local pid left=()
     kill "$@" 2>/dev/null || true
     wait "$@" 2>/dev/null || true
+    for pid in "${pids[@]}"; do [[ " $* " == *" $pid "* ]] || left+=("$pid"); done
+    pids=("${left[@]}")
 }
 
 family() { # pids and their children
@@ -69,6 +72,7 @@ cpu_ticks() { # pids: what they and their children have used
     local total=0 pid stat
     for pid in $(family "$@"); do
         read -r -a stat <<<"$(sed 's/.*) //' "/proc/$pid/stat")"
+        ((${#stat[@]} > 12)) || { echo "process $pid is not there" >&2; return 1; }
         total=$((total + stat[11] + stat[12]))
     done
     echo "$total"

@@ -5,7 +5,7 @@
 # settings it shows what the measurement itself is worth. On loopback. Needs Debian's nginx-light, wrk and curl, and a release build of Tunnel2.sln.
 #
 #   benchmarks/setting-cost/run.sh [setting of ProxyEntry]…       e.g. --Tunnel2:ServerTiming=always
-#   STARTS (4), TURNS (8), SECONDS_EACH (3), CONNECTIONS (50)
+#   STARTS (4), TURNS (8), SECONDS_EACH (3), CONNECTIONS (50); TUNNEL2_ENGINE=portable measures the other engine
 #
 # Ports 18490 and 18491-18496 must be free.
 set -euo pipefail

@@ -26,9 +26,9 @@ ready 18194 /s
 measure() { # name, port, pids: a row
     local name=$1 url=http://127.0.0.1:$2 before after requests out
     shift 2
-    before=$(cpu_ticks "$18194")
+    before=$(cpu_ticks "$@")
     out=$(wrk -t1 -c50 -d"${seconds}s" --timeout 30s --latency -H 'Host: web.localhost' "$url/s")
-    after=$(cpu_ticks "$18194")
+    after=$(cpu_ticks "$@")
     requests=$(awk '/requests in/{print $1}' <<<"$out")
     if grep -qE 'Socket errors|Non-2xx' <<<"$out"; then echo "errors:" >&2; echo "$out" >&2; fi
     awk -v t=$((after - before)) -v n="$requests" -v h="$(getconf CLK_TCK)" -v s="$seconds" -v name="$name" -v p99="$(awk '/99%/{print $2}' <<<"$out")" \

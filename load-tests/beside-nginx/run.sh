@@ -4,7 +4,7 @@
 #
 #   load-tests/beside-nginx/run.sh [scenario, default steady-1000] [rounds, default 3] [more options of the load suite]
 #
-# Ports 18290-18292 and 18294-18296 must be free.
+# TUNNEL2_ENGINE=portable measures the other engine. Ports 18290-18292 and 18294-18296 must be free.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../../eng/measuring.sh"
 scenario=${1:-steady-1000} rounds=${2:-3}

@@ -6,7 +6,7 @@
 #
 #   load-tests/free-flood/run.sh [rounds, default 5] [seconds, default 20]
 #
-# Ports 18390 and 18394-18397 must be free.
+# TUNNEL2_ENGINE=portable measures the other engine. Ports 18390 and 18394-18397 must be free.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../../eng/measuring.sh"
 rounds=${1:-5} seconds=${2:-20}
@@ -30,7 +30,7 @@ ready 18394 /bytes/1 free.localhost
 ready 18394 /bytes/1 other.localhost
 
 start_nginx limited "limit_req_zone \$server_port zone=one:1m rate=10r/s; limit_req_status 429; limit_req_log_level info;
- server { listen 127.0.0.1:18397; location / { limit_req zone=one burst=20 nodelay; proxy_pass http://127.0.0.1:18390; } }"
+ server { listen 127.0.0.1:18397; location / { limit_req zone=one burst=20 nodelay; proxy_pass http://127.0.0.1:18390; } }" auto
 ready 18397 /bytes/1
 
 other() { # name: one row; 200 requests a second for a minute, scaled

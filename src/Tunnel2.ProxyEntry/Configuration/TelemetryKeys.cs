@@ -10,7 +10,8 @@ internal static class TelemetryKeys
     public const string SampleRatio = "Tracing:SampleRatio";
     public const string MaxPerSecond = "Tracing:MaxPerSecond";
     public const string ServerTiming = "ServerTiming";
-    public const int LargestMaxPerSecond = 1_000_000;
+
+    private const int LargestMaxPerSecond = 1_000_000;
 
     private static readonly TimeSpan _shortestInterval = TimeSpan.FromSeconds(1);
     private static readonly TimeSpan _longestInterval = TimeSpan.FromHours(1);
@@ -44,9 +45,9 @@ internal static class TelemetryKeys
         }),
         new(MaxPerSecond, static (o, v) =>
         {
-            if (!int.TryParse(v.Trim(), NumberStyles.None, CultureInfo.InvariantCulture, out var perSecond) || perSecond is < 1 or > LargestMaxPerSecond)
+            if (!int.TryParse(v.Trim(), NumberStyles.None, CultureInfo.InvariantCulture, out var perSecond))
             {
-                return $"{SettingsErrorFormatter.Quote(v)} is not a number between 1 and {LargestMaxPerSecond}.";
+                return $"{SettingsErrorFormatter.Quote(v)} is not a whole number.";
             }
 
             o.Telemetry.MaxTracesPerSecond = perSecond;
@@ -90,6 +91,11 @@ internal static class TelemetryKeys
         else if (options.SampleRatio > 0 && string.IsNullOrEmpty(options.OtlpEndpoint))
         {
             report(SampleRatio, "needs Tunnel2:Otlp:Endpoint: nobody would get the traces.");
+        }
+
+        if (options.MaxTracesPerSecond is < 1 or > LargestMaxPerSecond)
+        {
+            report(MaxPerSecond, $"is not between 1 and {LargestMaxPerSecond}.");
         }
 
         return new TelemetrySettings

@@ -14,13 +14,13 @@ public sealed class TelemetryOptions
 
     /// <summary>
     /// The share of requests that are traced, 0 to 1. Default 0. It needs <see cref="OtlpEndpoint"/>. Requests of <c>TrustedProxies</c> that have a
-    /// <c>traceparent</c> are traced exactly when that says so.
+    /// <c>traceparent</c> are traced when that says so instead. Neither goes beyond <see cref="MaxTracesPerSecond"/>.
     /// </summary>
     public double SampleRatio { get; set; }
 
     /// <summary>
-    /// How many requests a second are traced at most, 1 to 1,000,000, whoever wants them traced. Default 1000. The others are counted,
-    /// <c>tunnel2.entry.traces.limited</c>.
+    /// How many requests a second are traced in the long run, whoever wants them traced, 1 to 1,000,000; after a pause as many again at once.
+    /// Default 1000. The others are counted, <c>tunnel2.entry.traces.limited</c>.
     /// </summary>
     public int MaxTracesPerSecond { get; set; } = 1000;
 

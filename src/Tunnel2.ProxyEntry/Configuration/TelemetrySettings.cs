@@ -15,7 +15,7 @@ internal sealed record TelemetrySettings
     /// <summary>The share of requests that are traced; 0 without a collector.</summary>
     public double SampleRatio { get; init; }
 
-    /// <summary>How many requests a second are traced at most.</summary>
+    /// <summary>How many requests a second are traced in the long run.</summary>
     public int MaxTracesPerSecond { get; init; } = 1000;
 
     /// <summary>Which responses carry <c>Server-Timing</c>.</summary>

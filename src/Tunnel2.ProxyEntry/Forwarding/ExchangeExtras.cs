@@ -10,10 +10,7 @@ namespace Tunnel2.ProxyEntry.Forwarding;
 internal sealed class ExchangeExtras
 {
     /// <summary>The request field that asks the agent for its timings, and the response field that has them. Neither gets to backend or visitor.</summary>
-    public const string TimingField = "Tunnel2-Timing";
-
-    /// <summary>Its length, which is that of Content-Length too.</summary>
-    public const int TimingFieldLength = 14;
+    public static ReadOnlySpan<byte> TimingField => "Tunnel2-Timing"u8;
 
     private const int TraceParentLength = 55;
 
@@ -71,7 +68,7 @@ internal sealed class ExchangeExtras
     {
         11 when HasTraceParent => Ascii.EqualsIgnoreCase(name, "traceparent"u8),
         10 when DropsTraceState => Ascii.EqualsIgnoreCase(name, "tracestate"u8),
-        14 when AsksForTiming => Ascii.EqualsIgnoreCase(name, "tunnel2-timing"u8),
+        14 when AsksForTiming => Ascii.EqualsIgnoreCase(name, TimingField),
         _ => false,
     };
 
@@ -79,7 +76,7 @@ internal sealed class ExchangeExtras
     public bool Replaces(string name) =>
         (HasTraceParent && name.Equals("traceparent", StringComparison.OrdinalIgnoreCase))
         || (DropsTraceState && name.Equals("tracestate", StringComparison.OrdinalIgnoreCase))
-        || (AsksForTiming && name.Equals(TimingField, StringComparison.OrdinalIgnoreCase));
+        || (AsksForTiming && Ascii.EqualsIgnoreCase(TimingField, name));
 
     /// <summary>Writes the request fields that are added.</summary>
     public void WriteRequestFields(ref HeaderBlockWriter writer)
@@ -91,7 +88,7 @@ internal sealed class ExchangeExtras
 
         if (AsksForTiming)
         {
-            writer.AddField("Tunnel2-Timing"u8, "1"u8);
+            writer.AddField(TimingField, "1"u8);
         }
     }
 

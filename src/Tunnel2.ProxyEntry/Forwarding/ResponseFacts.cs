@@ -13,6 +13,9 @@ internal readonly record struct ResponseFacts(long Length, AgentTiming? Timing)
     /// <summary>The body's length is not declared: it ends where the stream does.</summary>
     public const long NoLength = -1;
 
+    /// <summary>That of Content-Length and of the timing's field, and of few others.</summary>
+    private const int NameLength = 14;
+
     /// <summary>Whether a field declares the body's length.</summary>
     public bool HasLength => Length != NoLength;
 
@@ -27,9 +30,8 @@ internal readonly record struct ResponseFacts(long Length, AgentTiming? Timing)
         AgentTiming? timing = null;
         foreach (var field in head.Fields)
         {
-            // Both names have this length, and few others do.
             var name = field.Name;
-            if (name.Length != ExchangeExtras.TimingFieldLength)
+            if (name.Length != NameLength)
             {
                 continue;
             }
@@ -39,7 +41,7 @@ internal readonly record struct ResponseFacts(long Length, AgentTiming? Timing)
                 isValid &= ContentLengthSyntax.TryParse(field.Value, out var declared) && (length == NoLength || length == declared);
                 length = declared;
             }
-            else if (Ascii.EqualsIgnoreCase(name, "Tunnel2-Timing"u8))
+            else if (Ascii.EqualsIgnoreCase(name, ExchangeExtras.TimingField))
             {
                 timing = AgentTiming.Parse(field.Value);
             }

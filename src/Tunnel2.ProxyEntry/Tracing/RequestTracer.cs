@@ -42,9 +42,9 @@ internal sealed class RequestTracer : IDisposable
     public void Begin(VisitorExchange exchange, ForwardedRequest request)
     {
         var tellsVisitor = _serverTiming == ServerTimingMode.Always
-            || (_serverTiming == ServerTimingMode.OnRequest && exchange.CopyField("Tunnel2-Timing"u8, stackalloc byte[64]) >= 0);
+            || (_serverTiming == ServerTimingMode.OnRequest && exchange.CopyField(ExchangeExtras.TimingField, stackalloc byte[64]) >= 0);
         var parent = default(ActivityContext);
-        var isTraced = _source is not null && IsSampled(exchange, request, out parent);
+        var isTraced = _source is not null && IsSampled(exchange, request.Times.Started, out parent);
         if (!tellsVisitor && !isTraced)
         {
             return;
@@ -128,18 +128,18 @@ internal sealed class RequestTracer : IDisposable
     public void Dispose() => _source?.Dispose();
 
     /// <summary>
-    /// Whether a request is traced. What a proxy of ours has decided holds; a stranger's flag does not, or strangers could have everything traced.
+    /// Whether a request is traced, within the budget. What a proxy of ours has decided holds; a stranger's flag does not, or strangers could have everything traced.
     /// </summary>
-    private bool IsSampled(VisitorExchange exchange, ForwardedRequest request, out ActivityContext parent)
+    private bool IsSampled(VisitorExchange exchange, long now, out ActivityContext parent)
     {
         if (!_trusted.IsEmpty && _trusted.Contains(exchange.RemoteAddress))
         {
             var isWanted = TryReadParent(exchange, out parent) ? (parent.TraceFlags & ActivityTraceFlags.Recorded) != 0 : Draw();
-            return isWanted && MayTrace(request);
+            return isWanted && MayTrace(now);
         }
 
         parent = default;
-        if (!Draw() || !MayTrace(request))
+        if (!Draw() || !MayTrace(now))
         {
             return false;
         }
@@ -156,9 +156,9 @@ internal sealed class RequestTracer : IDisposable
         return length >= 0 && TraceParent.TryParse(value[..length], out parent);
     }
 
-    private bool MayTrace(ForwardedRequest request)
+    private bool MayTrace(long now)
     {
-        var may = _budget.TryTake(request.Times.Started);
+        var may = _budget.TryTake(now);
         if (!may)
         {
             _metrics.TraceLimited();

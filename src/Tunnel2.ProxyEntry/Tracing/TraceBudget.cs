@@ -1,8 +1,8 @@
 namespace Tunnel2.ProxyEntry.Tracing;
 
 /// <summary>
-/// How many requests a second may be traced: a span is the work of several microseconds, most of it for the exporter's thread, and the queue to
-/// that is short. Earned evenly, so that of a flood not just the first moment of each second is seen; what was not used stays for a second.
+/// How many requests a second may be traced: spans cost several times what the request does otherwise, and the exporter's queue is short. Earned
+/// evenly, so that of a flood not just the first moment of each second is seen; what was not used stays for a second.
 /// Thread-safe, one word that is never locked.
 /// </summary>
 internal sealed class TraceBudget

@@ -11,19 +11,22 @@ internal readonly record struct ThreadCost(double Nanoseconds, long Bytes)
     private const int ThreadProcessorTime = 3; // CLOCK_THREAD_CPUTIME_ID of Linux
     private const int Times = 2000;
 
-    // The compiler's last tier comes in the first second or two.
-    private static readonly TimeSpan _settles = TimeSpan.FromSeconds(2);
-    private static readonly TimeSpan _counts = TimeSpan.FromSeconds(1);
+    // Of the thread's own time: the compiler's last tier comes in the first second or two, later where others keep it busy.
+    private const long Settles = 2_000_000_000;
+    private const long Counts = 1_000_000_000;
 
-    /// <summary>Measures code that has settled, on a thread as those that serve requests: nothing of the test flows along with it. Takes three seconds.</summary>
+    /// <summary>
+    /// Measures code that has settled, on a thread as those that serve requests: nothing of the test flows along with it. Takes three seconds of a
+    /// processor.
+    /// </summary>
     public static ThreadCost Measure(Action action)
     {
         var costs = new List<double>();
         var bytes = 0L;
         var thread = new Thread(() =>
         {
-            var begun = Stopwatch.GetTimestamp();
-            for (var elapsed = TimeSpan.Zero; elapsed < _settles + _counts || costs.Count == 0; elapsed = Stopwatch.GetElapsedTime(begun))
+            var begun = Now();
+            for (var elapsed = 0L; elapsed < Settles + Counts; elapsed = Now() - begun)
             {
                 var allocated = GC.GetAllocatedBytesForCurrentThread();
                 var started = Now();
@@ -34,7 +37,7 @@ internal readonly record struct ThreadCost(double Nanoseconds, long Bytes)
 
                 var cost = (Now() - started) / (double)Times;
                 bytes = (GC.GetAllocatedBytesForCurrentThread() - allocated) / Times;
-                if (elapsed > _settles)
+                if (elapsed > Settles)
                 {
                     costs.Add(cost);
                 }
