@@ -257,9 +257,9 @@ internal sealed class Forwarder : IForwarder
 
             if (!writer.Overflowed)
             {
-                // A stream that is over already says so to whoever reads it.
-                stream.EndHead(length, default, end, out _);
+                // Before it, as it may send at once: that is the tunnel's time. A stream that is over already says so to whoever reads it.
                 request.Times.MarkHeadSent();
+                stream.EndHead(length, default, end, out _);
                 request.Phase = exchange.HasBody && !exchange.IsUpgrade ? ForwardPhase.Upload : ForwardPhase.Head;
                 return true;
             }
