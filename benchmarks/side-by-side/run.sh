@@ -112,12 +112,8 @@ for round in $(seq "$rounds"); do
         stop "$ssh" "$sshd"
     fi
     wanted tunnel2 || continue
-    dotnet src/Tunnel2.ProxyEntry/bin/Release/net10.0/tunnel2-entry.dll ${TUNNEL2_ENGINE:+--Tunnel2:Engine=$TUNNEL2_ENGINE} >"$work/entry.log" &
-    entry=$!
-    pids+=("$entry")
-    dotnet src/Tunnel2.Client/bin/Release/net10.0/tunnel2.dll http 18080 --name web >"$work/agent.log" &
-    agent=$!
-    pids+=("$agent")
+    start_entry entry 12000; entry=$started
+    start_agent web 12000 18080; agent=$started
     ready 12000 /s
     measure "tunnel2/$round" 12000 "$entry" "$agent"
     stop "$agent" "$entry"

@@ -1,3 +1,5 @@
+using System.Globalization;
+
 namespace Tunnel2.ProxyEntry.Configuration;
 
 /// <summary>One key of section <c>Tunnel2</c> that takes a single value.</summary>
@@ -7,4 +9,16 @@ internal sealed record SettingKey(string Path, Func<ProxyEntryOptions, string, s
 {
     /// <summary>An empty value is a mistake rather than "not set": a secret that was meant to be given must not silently be absent.</summary>
     public bool RefusesEmpty { get; init; }
+
+    /// <summary>A key whose value is a whole number.</summary>
+    public static SettingKey Number(string path, Action<ProxyEntryOptions, int> set) => new(path, (options, value) =>
+    {
+        if (!int.TryParse(value.Trim(), NumberStyles.None, CultureInfo.InvariantCulture, out var result))
+        {
+            return $"{SettingsErrorFormatter.Quote(value)} is not a whole number.";
+        }
+
+        set(options, result);
+        return null;
+    });
 }

@@ -91,9 +91,9 @@ internal static class SettingKeys
         Duration(Park, (o, v) => o.Timeouts.Park = v),
         Duration(DrainDelay, (o, v) => o.Timeouts.DrainDelay = v),
         Duration(Drain, (o, v) => o.Timeouts.Drain = v),
-        Number(ParkingPerName, (o, v) => o.Parking.PerName = v),
-        Number(ParkingTotal, (o, v) => o.Parking.Total = v),
-        Number(ParkingMegabytes, (o, v) => o.Parking.Megabytes = v),
+        SettingKey.Number(ParkingPerName, (o, v) => o.Parking.PerName = v),
+        SettingKey.Number(ParkingTotal, (o, v) => o.Parking.Total = v),
+        SettingKey.Number(ParkingMegabytes, (o, v) => o.Parking.Megabytes = v),
         Duration(RequestHead, (o, v) => o.Timeouts.RequestHead = v),
         Duration(KeepAlive, (o, v) => o.Timeouts.KeepAlive = v),
         Duration(HalfClosed, (o, v) => o.Timeouts.HalfClosed = v),
@@ -104,11 +104,11 @@ internal static class SettingKeys
         new(Http1Front, ApplyHttp1Front),
         Switch(Live, (o, v) => o.Live = v),
         Text(RingFile, (o, v) => o.Ring.File = v),
-        Number(RingSlots, (o, v) => o.Ring.Slots = v),
+        SettingKey.Number(RingSlots, (o, v) => o.Ring.Slots = v),
         Text(RelayListen, (o, v) => o.Relay.Listen = v),
         Switch(RelayAllowRemote, (o, v) => o.Relay.AllowRemote = v),
-        Number(HubMaxConnections, (o, v) => o.Hub.MaxConnections = v),
-        Number(HubConnectionsPerAddress, (o, v) => o.Hub.ConnectionsPerAddress = v),
+        SettingKey.Number(HubMaxConnections, (o, v) => o.Hub.MaxConnections = v),
+        SettingKey.Number(HubConnectionsPerAddress, (o, v) => o.Hub.ConnectionsPerAddress = v),
         .. AccessLogKeys.All,
         .. TelemetryKeys.All,
     ];
@@ -130,17 +130,6 @@ internal static class SettingKeys
         if (!SettingValues.TryParseSwitch(value, out var result))
         {
             return $"{SettingsErrorFormatter.Quote(value)} is neither true nor false.";
-        }
-
-        set(options, result);
-        return null;
-    });
-
-    private static SettingKey Number(string path, Action<ProxyEntryOptions, int> set) => new(path, (options, value) =>
-    {
-        if (!int.TryParse(value.Trim(), NumberStyles.None, CultureInfo.InvariantCulture, out var result))
-        {
-            return $"{SettingsErrorFormatter.Quote(value)} is not a whole number.";
         }
 
         set(options, result);

@@ -43,16 +43,7 @@ internal static class TelemetryKeys
             o.Telemetry.SampleRatio = ratio;
             return null;
         }),
-        new(MaxPerSecond, static (o, v) =>
-        {
-            if (!int.TryParse(v.Trim(), NumberStyles.None, CultureInfo.InvariantCulture, out var perSecond))
-            {
-                return $"{SettingsErrorFormatter.Quote(v)} is not a whole number.";
-            }
-
-            o.Telemetry.MaxTracesPerSecond = perSecond;
-            return null;
-        }),
+        SettingKey.Number(MaxPerSecond, static (o, v) => o.Telemetry.MaxTracesPerSecond = v),
         new(ServerTiming, static (o, v) =>
         {
             ServerTimingMode? mode = v.Trim().ToLowerInvariant() switch

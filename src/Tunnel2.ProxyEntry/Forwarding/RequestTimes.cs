@@ -12,7 +12,7 @@ internal sealed class RequestTimes
     /// <summary>The forwarder took the request up.</summary>
     public long Started { get; private set; }
 
-    /// <summary>The request's head was handed to an uplink; of a request that was moved to another stream, to the last one.</summary>
+    /// <summary>The request's head was about to be handed to an uplink, which may send it at once; of a request that was moved to another stream, to the last one.</summary>
     public long HeadSent { get; private set; }
 
     /// <summary>The final head of the response came.</summary>
@@ -44,7 +44,7 @@ internal sealed class RequestTimes
     /// <summary>The clock's timestamp.</summary>
     public long Now() => _clock.GetTimestamp();
 
-    /// <summary>The request's head has been handed to an uplink.</summary>
+    /// <summary>The request's head is handed to an uplink next.</summary>
     public void MarkHeadSent() => HeadSent = Now();
 
     /// <summary>The final head of the response has come.</summary>
