@@ -21,4 +21,16 @@ internal sealed record SettingKey(string Path, Func<ProxyEntryOptions, string, s
         set(options, result);
         return null;
     });
+
+    /// <summary>A key whose value is a duration, such as <c>30s</c>.</summary>
+    public static SettingKey Duration(string path, Action<ProxyEntryOptions, TimeSpan> set) => new(path, (options, value) =>
+    {
+        if (!SettingValues.TryParseDuration(value, out var result, out var reason))
+        {
+            return $"{SettingsErrorFormatter.Quote(value)} {reason}";
+        }
+
+        set(options, result);
+        return null;
+    });
 }

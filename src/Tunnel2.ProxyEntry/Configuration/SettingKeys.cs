@@ -85,18 +85,18 @@ internal static class SettingKeys
         new(Engine, ApplyEngine),
         new(Transport, ApplyTransport),
         Switch(AllowAnonymousAgents, (o, v) => o.AllowAnonymousAgents = v),
-        Duration(BackendConnect, (o, v) => o.Timeouts.BackendConnect = v),
-        Duration(BackendHeaders, (o, v) => o.Timeouts.BackendHeaders = v),
-        Duration(BodyIdle, (o, v) => o.Timeouts.BodyIdle = v),
-        Duration(Park, (o, v) => o.Timeouts.Park = v),
-        Duration(DrainDelay, (o, v) => o.Timeouts.DrainDelay = v),
-        Duration(Drain, (o, v) => o.Timeouts.Drain = v),
+        SettingKey.Duration(BackendConnect, (o, v) => o.Timeouts.BackendConnect = v),
+        SettingKey.Duration(BackendHeaders, (o, v) => o.Timeouts.BackendHeaders = v),
+        SettingKey.Duration(BodyIdle, (o, v) => o.Timeouts.BodyIdle = v),
+        SettingKey.Duration(Park, (o, v) => o.Timeouts.Park = v),
+        SettingKey.Duration(DrainDelay, (o, v) => o.Timeouts.DrainDelay = v),
+        SettingKey.Duration(Drain, (o, v) => o.Timeouts.Drain = v),
         SettingKey.Number(ParkingPerName, (o, v) => o.Parking.PerName = v),
         SettingKey.Number(ParkingTotal, (o, v) => o.Parking.Total = v),
         SettingKey.Number(ParkingMegabytes, (o, v) => o.Parking.Megabytes = v),
-        Duration(RequestHead, (o, v) => o.Timeouts.RequestHead = v),
-        Duration(KeepAlive, (o, v) => o.Timeouts.KeepAlive = v),
-        Duration(HalfClosed, (o, v) => o.Timeouts.HalfClosed = v),
+        SettingKey.Duration(RequestHead, (o, v) => o.Timeouts.RequestHead = v),
+        SettingKey.Duration(KeepAlive, (o, v) => o.Timeouts.KeepAlive = v),
+        SettingKey.Duration(HalfClosed, (o, v) => o.Timeouts.HalfClosed = v),
         Count(RequestHeadBytes, (o, v) => o.Limits.RequestHeadBytes = (int)v, int.MaxValue),
         Count(RequestFields, (o, v) => o.Limits.RequestFields = (int)v, int.MaxValue),
         Count(RequestLineBytes, (o, v) => o.Limits.RequestLineBytes = (int)v, int.MaxValue),
@@ -130,17 +130,6 @@ internal static class SettingKeys
         if (!SettingValues.TryParseSwitch(value, out var result))
         {
             return $"{SettingsErrorFormatter.Quote(value)} is neither true nor false.";
-        }
-
-        set(options, result);
-        return null;
-    });
-
-    private static SettingKey Duration(string path, Action<ProxyEntryOptions, TimeSpan> set) => new(path, (options, value) =>
-    {
-        if (!SettingValues.TryParseDuration(value, out var result, out var reason))
-        {
-            return $"{SettingsErrorFormatter.Quote(value)} {reason}";
         }
 
         set(options, result);

@@ -23,16 +23,7 @@ internal static class TelemetryKeys
             o.Telemetry.OtlpEndpoint = v.Trim();
             return null;
         }),
-        new(OtlpInterval, static (o, v) =>
-        {
-            if (!SettingValues.TryParseDuration(v, out var interval, out var reason))
-            {
-                return $"{SettingsErrorFormatter.Quote(v)} {reason}";
-            }
-
-            o.Telemetry.OtlpInterval = interval;
-            return null;
-        }),
+        SettingKey.Duration(OtlpInterval, static (o, v) => o.Telemetry.OtlpInterval = v),
         new(SampleRatio, static (o, v) =>
         {
             if (!double.TryParse(v.Trim(), NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out var ratio))

@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text.RegularExpressions;
 using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Observability;
@@ -83,6 +84,51 @@ public sealed partial class ServerTimingTests
         Assert.InRange(double.Parse(legs.Groups[1].Value, CultureInfo.InvariantCulture), Math.Min(1, waited.TotalMilliseconds / 10), clock.Elapsed.TotalMilliseconds);
     }
 
+    [Fact]
+    public async Task Sending_the_head_is_the_tunnels_time()
+    {
+        var clock = new FrameClock();
+        await using var backend = RawTcpServer.Start(Mirror.ServeAsync);
+        await using var entry = await EntryFixture.StartAsync(clock, "ServerTiming=always");
+        await using var agent = AgentFixture.Start(AgentFixture.Options(entry.Uplink.Port, backend.Port));
+        await agent.Events.ReadyCount.WaitForAsync(1);
+        clock.Follow(entry.Session);
+        await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
+        const int Requests = 20;
+        var withoutFrames = 0;
+        for (var i = 0; i < Requests; i++)
+        {
+            var (head, _) = await visitor.ExchangeAsync("/", TunnelFixture.Host);
+            var legs = Legs().Match(head["Server-Timing"] ?? "");
+            Assert.True(legs.Success, head.Text);
+            withoutFrames += legs.Groups[1].Value == "0.000" ? 1 : 0;
+        }
+
+        // A few may be beside a frame of the uplink's own.
+        Assert.InRange(withoutFrames, Requests * 3 / 4, Requests);
+    }
+
     [GeneratedRegex(@"^edge;dur=([0-9.]+), tunnel;dur=([0-9.]+), agent;dur=([0-9.]+), backend;dur=([0-9.]+)$")]
     private static partial Regex Legs();
+
+    /// <summary>A millisecond has passed with each frame that was sent to the agent.</summary>
+    private sealed class FrameClock : TimeProvider
+    {
+        private volatile EntrySession? _session;
+
+        public override long TimestampFrequency => 1000;
+
+        public void Follow(EntrySession session) => _session = session;
+
+        public override long GetTimestamp()
+        {
+            var frames = 1L;
+            foreach (var uplink in _session?.Tunnel.Uplinks ?? [])
+            {
+                frames += uplink.Snapshot().FramesSent;
+            }
+
+            return frames;
+        }
+    }
 }

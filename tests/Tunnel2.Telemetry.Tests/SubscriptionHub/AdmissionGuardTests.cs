@@ -28,7 +28,8 @@ public sealed class AdmissionGuardTests
         {
             if (limits is not null)
             {
-                Write(root, "proc/self/limits", limits);
+                Directory.CreateDirectory(Path.Combine(root, "proc/self"));
+                File.WriteAllText(Path.Combine(root, "proc/self/limits"), limits);
             }
 
             Assert.Equal(limit, OpenFiles.Limit(root));
@@ -86,12 +87,5 @@ public sealed class AdmissionGuardTests
         guard.Release();
         Assert.Equal(Admission.Admitted, guard.TryAdmit(IPAddress.Loopback));
         Assert.Equal(1, guard.Connections);
-    }
-
-    private static void Write(string root, string path, string text)
-    {
-        string full = Path.Combine(root, path);
-        Directory.CreateDirectory(Path.GetDirectoryName(full)!);
-        File.WriteAllText(full, text);
     }
 }
