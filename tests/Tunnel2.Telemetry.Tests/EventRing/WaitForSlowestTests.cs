@@ -45,6 +45,30 @@ public sealed class WaitForSlowestTests
     }
 
     [Fact]
+    public void A_record_of_a_batch_whose_slot_is_held_counts_as_dropped_where_there_is_no_room_for_it()
+    {
+        using var f = RingFixture.Waiting(capacity: 32);
+        EventRingProducer producer = f.Ring.CreateProducer();
+        RingFixture.Publish(producer, 0, 31);
+        producer.TryClaim(out RingClaim claim); // Holds its slot into the next lap.
+        using EventRingReader reader = f.Ring.CreateReader(RingFixture.Registered);
+        RingFixture.Publish(producer, 32, 24);
+        Assert.Equal(8, producer.TryPublishBatch(RingFixture.Numbers(8)));
+        Assert.Equal(1, producer.Dropped);
+        Assert.Equal(64, f.Ring.Head);
+
+        Assert.True(claim.Commit(1, 8));
+        f.Expect(reader, 32, 24);
+        f.Expect(reader, 0, 7);
+        f.ExpectEmpty(reader);
+        f.Time.Advance(f.Options.ClaimTimeout);
+        f.ExpectGap(reader, 63, 1, RingGapReason.Abandoned);
+        RingFixture.Publish(producer, 64, 1);
+        f.Expect(reader, 64, 1);
+        Assert.Equal(1, producer.Dropped);
+    }
+
+    [Fact]
     public void Entries_of_the_table_that_nobody_took_block_nobody()
     {
         using var f = RingFixture.Waiting();
