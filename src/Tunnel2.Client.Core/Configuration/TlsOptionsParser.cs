@@ -56,10 +56,10 @@ internal static class TlsOptionsParser
 
         var options = new TlsOptions
         {
-            ServerFingerprints = ParseFingerprints(given.ServerFingerprint, mistakes),
-            ServerCaFile = NullIfEmpty(given.ServerCa),
-            ClientCertificateFile = NullIfEmpty(given.ClientCertificate),
-            ClientKeyFile = NullIfEmpty(given.ClientKey),
+            ServerFingerprints = ParseFingerprints(Filled(FingerprintFlag, given.ServerFingerprint, mistakes), mistakes),
+            ServerCaFile = Filled(CaFlag, given.ServerCa, mistakes),
+            ClientCertificateFile = Filled(CertificateFlag, given.ClientCertificate, mistakes),
+            ClientKeyFile = Filled(KeyFlag, given.ClientKey, mistakes),
         };
         CheckFiles(options, mistakes);
         return options;
@@ -120,5 +120,19 @@ internal static class TlsOptionsParser
         }
     }
 
-    private static string? NullIfEmpty(string? text) => string.IsNullOrEmpty(text) ? null : text;
+    /// <summary>An empty value, such as that of a script's variable that is not set, must not trust anybody else than was meant.</summary>
+    private static string? Filled(string flag, string? text, List<OptionMistake> mistakes)
+    {
+        if (!string.IsNullOrWhiteSpace(text))
+        {
+            return text;
+        }
+
+        if (text is not null)
+        {
+            mistakes.Add(new OptionMistake(flag, "is empty"));
+        }
+
+        return null;
+    }
 }

@@ -216,10 +216,7 @@ internal sealed class AgentCommandLine
         EnvironmentToken = environment("TUNNEL2_TOKEN"),
         EnvironmentAllowPlaintext = environment("TUNNEL2_ALLOW_PLAINTEXT"),
         Tls = new TlsOptionsInput(
-            parsed.GetValue(_serverFingerprint) ?? environment("TUNNEL2_SERVER_FINGERPRINT"),
-            parsed.GetValue(_serverCa) ?? environment("TUNNEL2_SERVER_CA"),
-            parsed.GetValue(_clientCertificate) ?? environment("TUNNEL2_CLIENT_CERT"),
-            parsed.GetValue(_clientKey) ?? environment("TUNNEL2_CLIENT_KEY")),
+            parsed.GetValue(_serverFingerprint), parsed.GetValue(_serverCa), parsed.GetValue(_clientCertificate), parsed.GetValue(_clientKey)),
         Uplinks = parsed.GetValue(_uplinks),
         HostHeader = parsed.GetValue(_hostHeader),
         ExitOnFailure = IsGiven(parsed, _exitOnFailure),

@@ -27,6 +27,14 @@ internal static class EnvironmentFallback
         new("TUNNEL2_NAME", "--name", OneTunnelOnly: true, static o => o.Name ?? o.PublicUrl, static (o, v) => o with { Name = v }),
         new("TUNNEL2_HOST_HEADER", "--host-header", OneTunnelOnly: false, static o => o.HostHeader, static (o, v) => o with { HostHeader = v }),
         new("TUNNEL2_UPLINKS", "--uplinks", OneTunnelOnly: false, static o => o.Uplinks, static (o, v) => o with { Uplinks = v }),
+
+        // Whoever trusts the server in one way is not to be given the other one.
+        new("TUNNEL2_SERVER_FINGERPRINT", "--server-fingerprint", OneTunnelOnly: false, Trust, static (o, v) => o with { Tls = (o.Tls ?? new()) with { ServerFingerprint = v } }),
+        new("TUNNEL2_SERVER_CA", "--server-ca", OneTunnelOnly: false, Trust, static (o, v) => o with { Tls = (o.Tls ?? new()) with { ServerCa = v } }),
+        new(
+            "TUNNEL2_CLIENT_CERT", "--client-cert", OneTunnelOnly: false,
+            static o => o.Tls?.ClientCertificate, static (o, v) => o with { Tls = (o.Tls ?? new()) with { ClientCertificate = v } }),
+        new("TUNNEL2_CLIENT_KEY", "--client-key", OneTunnelOnly: false, static o => o.Tls?.ClientKey, static (o, v) => o with { Tls = (o.Tls ?? new()) with { ClientKey = v } }),
     ];
 
     private static readonly Switch[] _switches =
@@ -44,12 +52,13 @@ internal static class EnvironmentFallback
     public static AgentOptionsInput Apply(
         AgentOptionsInput input, Func<string, string?> environment, EnvironmentScope scope, out IReadOnlyList<string> mistakes)
     {
+        AgentOptionsInput said = input;
         var wrong = new List<string>();
         var origins = new Dictionary<string, string>(input.Origins);
         foreach (Variable variable in _variables)
         {
             if ((scope == EnvironmentScope.OneTunnel || !variable.OneTunnelOnly)
-                && variable.Get(input) is null
+                && variable.Get(said) is null
                 && environment(variable.Name) is { Length: > 0 } value)
             {
                 input = variable.Set(input, value);
@@ -75,6 +84,8 @@ internal static class EnvironmentFallback
         mistakes = wrong;
         return input with { Origins = origins };
     }
+
+    private static string? Trust(AgentOptionsInput options) => options.Tls?.ServerFingerprint ?? options.Tls?.ServerCa;
 
     private sealed record Variable(
         string Name, string Flag, bool OneTunnelOnly, Func<AgentOptionsInput, string?> Get, Func<AgentOptionsInput, string, AgentOptionsInput> Set);

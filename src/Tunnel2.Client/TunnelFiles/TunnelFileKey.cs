@@ -27,8 +27,6 @@ internal sealed record TunnelFileKey(
     /// <summary>The key that the tunnels stand under.</summary>
     public const string Tunnels = "tunnels";
 
-    private static readonly TlsOptionsInput _noTls = new(null, null, null, null);
-
     /// <summary>All keys. A new flag that makes sense in a file is a new row.</summary>
     public static IReadOnlyList<TunnelFileKey> All { get; } =
     [
@@ -38,12 +36,12 @@ internal sealed record TunnelFileKey(
         new("token", "--token", TunnelFilePlace.Both, static o => o.Token, static (o, v) => o with { Token = v }),
         new(
             "server-fingerprint", "--server-fingerprint", TunnelFilePlace.Both,
-            static o => o.Tls?.ServerFingerprint, static (o, v) => o with { Tls = (o.Tls ?? _noTls) with { ServerFingerprint = v } }),
-        new("server-ca", "--server-ca", TunnelFilePlace.Both, static o => o.Tls?.ServerCa, static (o, v) => o with { Tls = (o.Tls ?? _noTls) with { ServerCa = v } }),
+            static o => o.Tls?.ServerFingerprint, static (o, v) => o with { Tls = (o.Tls ?? new()) with { ServerFingerprint = v } }),
+        new("server-ca", "--server-ca", TunnelFilePlace.Both, static o => o.Tls?.ServerCa, static (o, v) => o with { Tls = (o.Tls ?? new()) with { ServerCa = v } }),
         new(
             "client-cert", "--client-cert", TunnelFilePlace.Both,
-            static o => o.Tls?.ClientCertificate, static (o, v) => o with { Tls = (o.Tls ?? _noTls) with { ClientCertificate = v } }),
-        new("client-key", "--client-key", TunnelFilePlace.Both, static o => o.Tls?.ClientKey, static (o, v) => o with { Tls = (o.Tls ?? _noTls) with { ClientKey = v } }),
+            static o => o.Tls?.ClientCertificate, static (o, v) => o with { Tls = (o.Tls ?? new()) with { ClientCertificate = v } }),
+        new("client-key", "--client-key", TunnelFilePlace.Both, static o => o.Tls?.ClientKey, static (o, v) => o with { Tls = (o.Tls ?? new()) with { ClientKey = v } }),
         new("host-header", "--host-header", TunnelFilePlace.Both, static o => o.HostHeader, static (o, v) => o with { HostHeader = v }),
         new("uplinks", "--uplinks", TunnelFilePlace.Both, static o => o.Uplinks, static (o, v) => o with { Uplinks = v }),
         Switch("exit-on-failure", static o => o.ExitOnFailure, static o => o with { ExitOnFailure = true }),

@@ -40,6 +40,28 @@ public sealed class EnvironmentTests
     }
 
     [Fact]
+    public void What_trusts_the_server_goes_before_any_variable_that_does()
+    {
+        const string Pin = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+        (string, string)[] environment = [("TUNNEL2_SERVER_FINGERPRINT", "not one"), ("TUNNEL2_SERVER_CA", "/nowhere.pem")];
+        Assert.Equal([Pin], Parse("http 3000 --server-fingerprint " + Pin, environment).Options!.Tls!.ServerFingerprints);
+        Assert.Matches("^--server-ca: '/flag.pem' cannot be used: [^;]+$", Parse("http 3000 --server-ca /flag.pem", environment).Mistake);
+        Assert.Contains("TUNNEL2_SERVER_CA: cannot go with", Parse("http 3000", ("TUNNEL2_SERVER_FINGERPRINT", Pin), environment[1]).Mistake, StringComparison.Ordinal);
+        Assert.Equal([Pin], Parse(OlderForm, ("TUNNEL2_SERVER_FINGERPRINT", Pin)).Options!.Tls!.ServerFingerprints);
+    }
+
+    [Theory]
+    [InlineData("--server-fingerprint")]
+    [InlineData("--server-ca")]
+    [InlineData("--client-cert")]
+    [InlineData("--client-key")]
+    public void A_flag_about_trust_that_is_empty_is_not_passed_over(string flag)
+    {
+        CommandLineResult result = new AgentCommandLine().Parse(["http", "3000", flag, ""], static _ => null);
+        Assert.Equal($"{flag}: is empty", result.Mistake);
+    }
+
+    [Fact]
     public void The_older_form_has_its_own_name_and_upstream() =>
         Assert.Equal("http://127.0.0.1:3000", Parse(OlderForm, ("TUNNEL2_NAME", "web"), ("TUNNEL2_UPSTREAM", "9")).Options!.Upstream.ToString());
 
@@ -47,6 +69,10 @@ public sealed class EnvironmentTests
     [InlineData("TUNNEL2_NAME", "-", "TUNNEL2_NAME: '-' is not a name")]
     [InlineData("TUNNEL2_UPLINKS", "99", "TUNNEL2_UPLINKS: '99' is not auto or a number")]
     [InlineData("TUNNEL2_VERBOSE", "loud", "TUNNEL2_VERBOSE: is neither true nor false")]
+    [InlineData("TUNNEL2_SERVER_FINGERPRINT", "abc", "TUNNEL2_SERVER_FINGERPRINT: 'abc' is not sha256:")]
+    [InlineData("TUNNEL2_SERVER_CA", "/nowhere.pem", "TUNNEL2_SERVER_CA: '/nowhere.pem' cannot be used")]
+    [InlineData("TUNNEL2_CLIENT_CERT", "/nowhere.pem", "TUNNEL2_CLIENT_CERT: '/nowhere.pem' cannot be used")]
+    [InlineData("TUNNEL2_CLIENT_KEY", "/nowhere.pem", "TUNNEL2_CLIENT_KEY: needs --client-cert")]
     [InlineData("TUNNEL2_ENGINE", "fast", "TUNNEL2_ENGINE: is not an engine; use auto, event-loop or portable")]
     public void A_mistake_names_the_variable(string name, string value, string mistake) =>
         Assert.StartsWith(mistake, Parse("http 3000", (name, value)).Mistake, StringComparison.Ordinal);
@@ -55,6 +81,10 @@ public sealed class EnvironmentTests
     [InlineData("TUNNEL2_NAME")]
     [InlineData("TUNNEL2_ENGINE")]
     [InlineData("TUNNEL2_JSON")]
+    [InlineData("TUNNEL2_SERVER_FINGERPRINT")]
+    [InlineData("TUNNEL2_SERVER_CA")]
+    [InlineData("TUNNEL2_CLIENT_CERT")]
+    [InlineData("TUNNEL2_CLIENT_KEY")]
     public void An_empty_variable_is_none(string name) => Assert.NotNull(Parse("http 3000", (name, "")).Options);
 
     [Fact]
@@ -64,6 +94,7 @@ public sealed class EnvironmentTests
         [
             "TUNNEL2_SERVER", "TUNNEL2_TOKEN", "TUNNEL2_UPSTREAM", "TUNNEL2_NAME", "TUNNEL2_HOST_HEADER", "TUNNEL2_UPLINKS", "TUNNEL2_EXIT_ON_FAILURE",
             "TUNNEL2_VERBOSE", "TUNNEL2_JSON", "TUNNEL2_CONFIG", "TUNNEL2_ALLOW_PLAINTEXT", "TUNNEL2_ENGINE",
+            "TUNNEL2_SERVER_FINGERPRINT", "TUNNEL2_SERVER_CA", "TUNNEL2_CLIENT_CERT", "TUNNEL2_CLIENT_KEY",
         ];
 
         Assert.All(variables, static name => Assert.Contains(name, HelpText.Help, StringComparison.Ordinal));

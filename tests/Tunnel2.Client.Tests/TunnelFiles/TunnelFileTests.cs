@@ -74,6 +74,27 @@ public sealed class TunnelFileTests
         Assert.True(options.Json);
     }
 
+    [Theory]
+    [InlineData("server-fingerprint", "TUNNEL2_SERVER_FINGERPRINT")]
+    [InlineData("server-fingerprint", "TUNNEL2_SERVER_CA")]
+    [InlineData("server-ca", "TUNNEL2_SERVER_FINGERPRINT")]
+    [InlineData("server-ca", "TUNNEL2_SERVER_CA")]
+    [InlineData("client-cert", "TUNNEL2_CLIENT_CERT")]
+    public void Whom_the_file_trusts_goes_before_the_environment(string key, string variable)
+    {
+        var mistake = Assert.Single(Mistakes($"{key}: nothing\ntunnels:\n- upstream: 3000\n", "", (variable, "elsewhere")));
+        Assert.StartsWith($"tunnels.yml:1: {key}: 'nothing'", mistake, StringComparison.Ordinal);
+        Assert.Equal(mistake, Assert.Single(Mistakes($"{key}: nothing\ntunnels:\n- upstream: 3000\n", "", (variable, ""))));
+    }
+
+    [Fact]
+    public void Whom_the_environment_trusts_holds_where_the_file_does_not_say()
+    {
+        const string Pin = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+        AgentOptions options = Accepted("tunnels:\n- upstream: 3000\n", "", ("TUNNEL2_SERVER_FINGERPRINT", Pin)).Single();
+        Assert.Equal([Pin], options.Tls!.ServerFingerprints);
+    }
+
     [Fact]
     public void Names_and_upstreams_of_the_environment_do_not_hold_for_a_file()
     {
