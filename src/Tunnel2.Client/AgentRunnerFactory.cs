@@ -7,21 +7,24 @@ namespace Tunnel2.Client;
 /// <summary>The one place that names the implementation behind <see cref="IAgentRunner"/>.</summary>
 internal static class AgentRunnerFactory
 {
+#if PIPELINES_SOCKETS
+    private const string? BuiltIn = Transport.PipelinesSockets.PipelinesEngine.Name;
+#else
+    private const string? BuiltIn = null;
+#endif
+
     /// <summary>Chooses the engine for the process. The first lines of Main: the runtime reads its switches when the first socket is made.</summary>
-    public static EngineChoice PrepareEngine()
-    {
-        // A word that is none of the modes is refused with the command line's mistakes, before an engine is started.
-        return EngineSetup.Prepare(
-            EngineSetup.TryParse(Environment.GetEnvironmentVariable("TUNNEL2_ENGINE"), out var mode) ? mode : EngineMode.Auto,
-            EngineSetup.TryParseTransport(Environment.GetEnvironmentVariable("TUNNEL2_TRANSPORT"), out var transport) ? transport : TransportMode.Auto);
-    }
+    public static EngineChoice PrepareEngine() => EngineVariables.Prepare();
+
+    /// <summary>Tells of environment variables that name an engine or a transport that is not there.</summary>
+    public static IEnumerable<string> FindMistakes(Func<string, string?> environment) => EngineVariables.FindMistakes(environment, BuiltIn);
 
     public static IAgentRunner Create() => new TunnelAgent(StartEngine(), TimeProvider.System);
 
     private static IEngine StartEngine()
     {
 #if PIPELINES_SOCKETS
-        if (Environment.GetEnvironmentVariable("TUNNEL2_TRANSPORT") == Transport.PipelinesSockets.PipelinesEngine.Name)
+        if (Environment.GetEnvironmentVariable(EngineVariables.Transport) == BuiltIn)
         {
             return new Transport.PipelinesSockets.PipelinesEngine();
         }

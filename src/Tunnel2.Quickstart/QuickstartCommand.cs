@@ -24,7 +24,7 @@ internal static class QuickstartCommand
         var output = TextWriter.Synchronized(new StreamWriter(Console.OpenStandardOutput(), new UTF8Encoding(false)) { AutoFlush = true });
         var error = TextWriter.Synchronized(new StreamWriter(Console.OpenStandardError(), new UTF8Encoding(false)) { AutoFlush = true });
         var arguments = QuickstartArguments.Parse(args);
-        if (arguments.Mistake is { } mistake)
+        if ((arguments.Mistake ?? EngineVariables.FindMistakes(Environment.GetEnvironmentVariable).FirstOrDefault()) is { } mistake)
         {
             await error.WriteLineAsync($"tunnel2-quickstart: {PlainText.Clean(mistake)}").ConfigureAwait(false);
             await error.WriteLineAsync(QuickstartArguments.Usage).ConfigureAwait(false);

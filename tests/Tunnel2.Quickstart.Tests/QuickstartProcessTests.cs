@@ -110,6 +110,15 @@ public sealed class QuickstartProcessTests
     }
 
     [Fact]
+    public async Task An_engine_that_is_none_is_a_mistake()
+    {
+        await using var program = ProcessRunner.Start("sh", ["-c", $"TUNNEL2_ENGINE=fast exec dotnet '{_program}' --once"]);
+
+        Assert.Equal(2, await program.WaitForExitAsync(_limit, Cancellation));
+        Assert.Equal("tunnel2-quickstart: TUNNEL2_ENGINE: is not an engine; use auto, event-loop or portable", program.Lines[0]);
+    }
+
+    [Fact]
     public async Task Help_ends_with_0()
     {
         await using var program = Run("--help");

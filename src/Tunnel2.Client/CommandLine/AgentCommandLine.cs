@@ -1,7 +1,6 @@
 using System.CommandLine;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.TunnelFiles;
-using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.Client.CommandLine;
 
@@ -95,11 +94,7 @@ internal sealed class AgentCommandLine
         }
 
         List<string> mistakes = FindGrammarMistakes(parsed);
-        if (!EngineSetup.TryParse(environment("TUNNEL2_ENGINE"), out _))
-        {
-            mistakes.Add("TUNNEL2_ENGINE: is not an engine; use auto, event-loop or portable");
-        }
-
+        mistakes.AddRange(AgentRunnerFactory.FindMistakes(environment));
         if (mistakes.Count > 0)
         {
             return Mistaken(mistakes);

@@ -82,6 +82,7 @@ internal static class HelpText
           TUNNEL2_CONFIG                                                           the file of 'start'
           TUNNEL2_ALLOW_PLAINTEXT   1: the token may leave this machine unencrypted
           TUNNEL2_ENGINE            auto, event-loop or portable
+          TUNNEL2_TRANSPORT         what the engine's sockets are: auto, epoll or sockets
 
         The older form:
           tunnel2 --dev-session-id GUID --backend-host H --backend-port P --tunnel-host H --tunnel-port P [flags]
