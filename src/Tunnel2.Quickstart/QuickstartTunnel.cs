@@ -116,8 +116,7 @@ internal sealed class QuickstartTunnel : IAsyncDisposable
     /// <summary>As the server's, but only what went wrong, and apart from the lines that the reader is to see.</summary>
     private static void ConfigureLogging(ILoggingBuilder logging)
     {
-        ProxyEntryCommand.ConfigureLogging(logging);
-        logging.SetMinimumLevel(LogLevel.Warning);
+        ProxyEntryCommand.ConfigureLogging(logging, LogLevel.Warning);
         logging.Services.Configure<ConsoleLoggerOptions>(static console => console.LogToStandardErrorThreshold = LogLevel.Trace);
     }
 }

@@ -112,4 +112,7 @@ public sealed class ProxyEntryOptions
     /// responses. HTTP/2 always goes through Kestrel.
     /// </summary>
     public Http1FrontMode Http1Front { get; set; } = Http1FrontMode.Own;
+
+    /// <summary>From which level on the program <c>tunnel2-entry</c> logs; default: <see cref="LogLevel.Information"/>. Another host configures its own logging.</summary>
+    public LogLevel LogLevel { get; set; } = LogLevel.Information;
 }

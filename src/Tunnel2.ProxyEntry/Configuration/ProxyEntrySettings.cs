@@ -122,6 +122,9 @@ internal sealed record ProxyEntrySettings
     /// <summary>Who serves HTTP/1.1.</summary>
     public required Http1FrontMode Http1Front { get; init; }
 
+    /// <summary>From which level on the program logs.</summary>
+    public required LogLevel LogLevel { get; init; }
+
     /// <summary>Whether there is a live plane.</summary>
     public required bool Live { get; init; }
 

@@ -43,6 +43,7 @@ internal static class SettingKeys
     public const string RequestLineBytes = "Limits:RequestLineBytes";
     public const string RequestBodyBytes = "Limits:RequestBodyBytes";
     public const string Http1Front = "Http1Front";
+    public const string LoggedFrom = "LogLevel";
     public const string Live = "Live";
     public const string RingFile = "Ring:File";
     public const string RingSlots = "Ring:Slots";
@@ -102,6 +103,7 @@ internal static class SettingKeys
         Count(RequestLineBytes, (o, v) => o.Limits.RequestLineBytes = (int)v, int.MaxValue),
         new(RequestBodyBytes, ApplyRequestBody),
         new(Http1Front, ApplyHttp1Front),
+        new(LoggedFrom, ApplyLogLevel),
         Switch(Live, (o, v) => o.Live = v),
         Text(RingFile, (o, v) => o.Ring.File = v),
         SettingKey.Number(RingSlots, (o, v) => o.Ring.Slots = v),
@@ -184,6 +186,18 @@ internal static class SettingKeys
             default:
                 return $"{SettingsErrorFormatter.Quote(value)} is not a front; use own or kestrel.";
         }
+    }
+
+    private static string? ApplyLogLevel(ProxyEntryOptions options, string value)
+    {
+        // The name only: a number would be taken too.
+        if (!value.Trim().All(char.IsAsciiLetter) || !Enum.TryParse<LogLevel>(value, ignoreCase: true, out var level))
+        {
+            return $"{SettingsErrorFormatter.Quote(value)} is not a level; use debug, information, warning, error or none.";
+        }
+
+        options.LogLevel = level;
+        return null;
     }
 
     private static string? ApplyEngine(ProxyEntryOptions options, string value)

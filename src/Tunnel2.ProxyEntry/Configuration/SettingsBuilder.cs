@@ -110,6 +110,7 @@ internal sealed partial class SettingsBuilder
             MaxRequestLineBytes = _options.Limits.RequestLineBytes,
             MaxRequestBodyBytes = _options.Limits.RequestBodyBytes < 0 ? null : _options.Limits.RequestBodyBytes,
             Http1Front = _options.Http1Front,
+            LogLevel = _options.LogLevel,
             Live = _options.Live,
             RingFile = _options.Ring.File,
             RingSlots = _options.Ring.Slots,

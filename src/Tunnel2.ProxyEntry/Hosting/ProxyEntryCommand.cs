@@ -61,7 +61,7 @@ internal static class ProxyEntryCommand
         using var terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, OnSignal);
         try
         {
-            await using var host = await ProxyEntryHost.StartAsync(settings, engine, ConfigureLogging, source).ConfigureAwait(false);
+            await using var host = await ProxyEntryHost.StartAsync(settings, engine, logging => ConfigureLogging(logging, settings.LogLevel), source).ConfigureAwait(false);
             await stop.Task.ConfigureAwait(false);
             return 0;
         }
@@ -78,9 +78,9 @@ internal static class ProxyEntryCommand
         }
     }
 
-    internal static void ConfigureLogging(ILoggingBuilder logging) => logging
-        .SetMinimumLevel(LogLevel.Information)
-        .AddFilter("Microsoft", LogLevel.Warning)
+    internal static void ConfigureLogging(ILoggingBuilder logging, LogLevel level) => logging
+        .SetMinimumLevel(level)
+        .AddFilter("Microsoft", level > LogLevel.Warning ? level : LogLevel.Warning)
         .AddSimpleConsole(static console =>
         {
             console.SingleLine = true;

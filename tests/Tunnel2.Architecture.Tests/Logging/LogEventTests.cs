@@ -2,6 +2,7 @@ using System.Collections.Immutable;
 using System.Globalization;
 using System.Reflection.Metadata;
 using System.Reflection.PortableExecutable;
+using Microsoft.Extensions.Logging;
 using Tunnel2.Architecture.Tests.Layering;
 using Tunnel2.Architecture.Tests.Repository;
 
@@ -45,7 +46,16 @@ public sealed class LogEventTests
     {
         // The probe below is compiled into this assembly: were the attribute stripped, the two checks above could not fail.
         var probe = Read(AppContext.BaseDirectory + "Tunnel2.Architecture.Tests.dll", "Tunnel2.Architecture.Tests");
-        Assert.Equal([9998, 9999], probe.Select(entry => entry.Id).Order());
+        Assert.Equal(
+            [(9998, LogLevel.Debug, "Positional"), (9999, LogLevel.Debug, "Named")],
+            probe.Select(entry => (entry.Id, entry.Level, entry.Message)).Order());
+    }
+
+    [Fact]
+    public void The_documented_events_are_those_of_the_code()
+    {
+        var documented = File.ReadLines(RepositoryFiles.FullPath("docs/log-events.md")).Where(line => line.StartsWith("| ", StringComparison.Ordinal) && char.IsAsciiDigit(line[2]));
+        Assert.Equal(_events.OrderBy(entry => entry.Id).Select(entry => $"| {entry.Id} | {entry.Level} | {entry.Message} |"), documented);
     }
 
     private static IEnumerable<LogEvent> Read(ProjectFile project) => Read(AssemblyMetadata.PathOf(project), project.Name);
@@ -61,16 +71,23 @@ public sealed class LogEventTests
             foreach (var attribute in method.GetCustomAttributes().Select(reader.GetCustomAttribute).Where(x => IsLoggerMessage(reader, x)))
             {
                 var value = attribute.DecodeValue(AttributeTypes.Instance);
-                var id = value.NamedArguments.Where(argument => argument.Name == "EventId").Select(argument => argument.Value)
-                    .Concat(value.FixedArguments.Where(argument => argument.Type == "System.Int32").Select(argument => argument.Value))
-                    .FirstOrDefault();
                 var declaring = reader.GetString(reader.GetTypeDefinition(method.GetDeclaringType()).Name);
-                events.Add(new(project, Convert.ToInt32(id ?? 0, CultureInfo.InvariantCulture), $"{declaring}.{reader.GetString(method.Name)}"));
+                events.Add(new(
+                    project,
+                    Convert.ToInt32(Find(value, "EventId", "System.Int32") ?? 0, CultureInfo.InvariantCulture),
+                    (LogLevel)Convert.ToInt32(Find(value, "Level", nameof(LogLevel)) ?? (int)LogLevel.None, CultureInfo.InvariantCulture),
+                    (string?)Find(value, "Message", "System.String") ?? "",
+                    $"{declaring}.{reader.GetString(method.Name)}"));
             }
         }
 
         return events;
     }
+
+    private static object? Find(CustomAttributeValue<string> attribute, string name, string type) =>
+        attribute.NamedArguments.Where(argument => argument.Name == name).Select(argument => argument.Value)
+            .Concat(attribute.FixedArguments.Where(argument => argument.Type == type).Select(argument => argument.Value))
+            .FirstOrDefault();
 
     private static bool IsLoggerMessage(MetadataReader reader, CustomAttribute attribute)
     {
@@ -84,5 +101,5 @@ public sealed class LogEventTests
             && reader.GetString(reader.GetTypeReference((TypeReferenceHandle)parent).Name) == "LoggerMessageAttribute";
     }
 
-    private sealed record LogEvent(string Project, int Id, string Method);
+    private sealed record LogEvent(string Project, int Id, LogLevel Level, string Message, string Method);
 }

@@ -1,0 +1,32 @@
+using Microsoft.Extensions.Logging;
+using Tunnel2.ProxyEntry.Hosting;
+using Tunnel2.ProxyEntry.Tests.Configuration;
+
+namespace Tunnel2.ProxyEntry.Tests.Hosting;
+
+public sealed class LogLevelTests
+{
+    [Theory]
+    [InlineData("LogLevel=", LogLevel.Information, LogLevel.Warning)]
+    [InlineData("LogLevel=debug", LogLevel.Debug, LogLevel.Warning)]
+    [InlineData("LogLevel=Warning", LogLevel.Warning, LogLevel.Warning)]
+    [InlineData("LogLevel=error", LogLevel.Error, LogLevel.Error)]
+    [InlineData("LogLevel=none", LogLevel.None, LogLevel.None)]
+    public void Lines_begin_at_the_level_that_was_set(string setting, LogLevel own, LogLevel frameworks)
+    {
+        var level = SettingsFixture.LoadValid(setting).LogLevel;
+        using var factory = LoggerFactory.Create(logging => ProxyEntryCommand.ConfigureLogging(logging, level));
+        Assert.Equal(own, Lowest(factory.CreateLogger("Tunnel2.ProxyEntry.Forwarding.Forwarder")));
+        Assert.Equal(frameworks, Lowest(factory.CreateLogger("Microsoft.AspNetCore.Server.Kestrel")));
+    }
+
+    [Theory]
+    [InlineData("loud")]
+    [InlineData("2")]
+    [InlineData("debug,error")]
+    public void Another_word_is_a_mistake(string level) => Assert.Contains(
+        "is not a level; use debug, information", Assert.Single(SettingsFixture.Load("LogLevel=" + level).Errors).Message, StringComparison.Ordinal);
+
+    private static LogLevel Lowest(ILogger logger) =>
+        Enum.GetValues<LogLevel>().Order().First(level => level == LogLevel.None || logger.IsEnabled(level));
+}
