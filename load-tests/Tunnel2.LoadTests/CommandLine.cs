@@ -58,10 +58,16 @@ internal static class CommandLine
                 case "--warm-up" when TryNumber(value, out var seconds) && seconds is > 0 and <= 600:
                     options = options with { WarmUp = TimeSpan.FromSeconds(seconds) };
                     break;
-                case "--results" when value is not null:
+                case "--results" when !string.IsNullOrWhiteSpace(value):
                     options = options with { Results = value };
                     break;
                 case "--url" when Uri.TryCreate(value, UriKind.Absolute, out url) && url.Scheme == Uri.UriSchemeHttp:
+                    if (url.PathAndQuery != "/" || url.UserInfo.Length > 0)
+                    {
+                        error = "--url takes http://ADDRESS:PORT and no more: the scenarios have paths of their own.";
+                        return null;
+                    }
+
                     break;
                 case "--host" when value is not null:
                     hosts.Add(value);

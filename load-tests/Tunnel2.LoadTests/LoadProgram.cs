@@ -50,6 +50,7 @@ internal static class LoadProgram
         var results = new List<ScenarioResult>();
         var runner = new ScenarioRunner(options, output);
         var couldNotBegin = false;
+        var isReported = true;
         foreach (var scenario in Choose(options))
         {
             if (stop.IsCancellationRequested)
@@ -78,11 +79,12 @@ internal static class LoadProgram
 
         if (results.Count > 0)
         {
-            folder.Write(results);
-            await output.WriteLineAsync($"Results: {folder.HtmlPath} (and .md, .json)");
+            var mistakes = folder.Write(results);
+            isReported = mistakes.Count == 0;
+            await (isReported ? output : errors).WriteLineAsync(isReported ? $"Results: {folder.HtmlPath} (and .md, .json)" : string.Join('\n', mistakes));
         }
 
-        return stop.IsCancellationRequested ? Interrupted : couldNotBegin ? NotBegun : results.All(static result => result.Passed) ? Passed : Failed;
+        return stop.IsCancellationRequested ? Interrupted : couldNotBegin ? NotBegun : isReported && results.All(static result => result.Passed) ? Passed : Failed;
     }
 
     /// <summary>A tunnel that runs elsewhere is not cut by 'all', and asked about several sessions only if it has some.</summary>

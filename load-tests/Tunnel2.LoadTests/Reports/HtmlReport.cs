@@ -29,7 +29,7 @@ internal static class HtmlReport
         page.Append($"<meta name=\"viewport\" content=\"width=device-width\"><style>{Style}</style></head><body>\n<h1>Tunnel2 load test results</h1>\n");
         var machine = report.Machine;
         page.Append($"<p>{Html.Escape(machine.System)}, {machine.Processors} processors, {Html.Escape(machine.Runtime)}, Tunnel2 {machine.Version}. ");
-        page.Append("Latencies run from the intended start of a request to the last byte of its answer; every byte of every answer was compared.</p>\n");
+        page.Append("Latencies run from the intended start of a request to the last byte of its answer, and are those of correct answers: failed requests stand beside them. Every byte of every answer was compared.</p>\n");
         page.Append("<table><tr><th>scenario</th><th>verdict</th><th>ok</th><th>of</th><th>p50 ms</th><th>p99 ms</th><th>generator's lag, p99 ms</th></tr>\n");
         foreach (var scenario in report.Scenarios)
         {

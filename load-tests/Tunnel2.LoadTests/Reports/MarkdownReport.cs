@@ -13,7 +13,7 @@ internal static class MarkdownReport
         var text = new StringBuilder("# Load test results\n\n");
         var machine = report.Machine;
         text.Append($"{machine.System}, {machine.Processors} processors, {machine.Runtime}, Tunnel2 {machine.Version}. ");
-        text.Append("Latencies run from the intended start of a request to the last byte of its answer.\n\n");
+        text.Append("Latencies run from the intended start of a request to the last byte of its answer, and are those of correct answers: failed requests stand beside them.\n\n");
         text.Append("| scenario | verdict | ok | p50 ms | p99 ms | generator's lag p99 ms |\n|---|---|---|---|---|---|\n");
         foreach (var scenario in report.Scenarios)
         {

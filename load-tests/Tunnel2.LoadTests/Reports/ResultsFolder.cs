@@ -7,12 +7,16 @@ namespace Tunnel2.LoadTests.Reports;
 /// <summary>Where results are written. That it can be written is known before anything runs.</summary>
 internal sealed class ResultsFolder
 {
+    private const string JsonName = "results.json";
+    private const string MarkdownName = "results.md";
+    private const string HtmlName = "results.html";
+
     private readonly string _path;
 
     private ResultsFolder(string path) => _path = path;
 
     /// <summary>The page for people.</summary>
-    public string HtmlPath => PathOf("results.html");
+    public string HtmlPath => PathOf(HtmlName);
 
     /// <summary>Makes the folder and tries to write into it.</summary>
     /// <param name="path">The folder; null: a new one below artifacts/load-tests of the repository.</param>
@@ -27,6 +31,11 @@ internal sealed class ResultsFolder
             var probe = Path.Combine(folder, ".probe");
             File.WriteAllBytes(probe, []);
             File.Delete(probe);
+            foreach (var file in new[] { JsonName, MarkdownName, HtmlName }.Select(name => Path.Combine(folder, name)).Where(Path.Exists))
+            {
+                // Of an earlier run, and to be written anew.
+                File.OpenWrite(file).Dispose();
+            }
         }
         catch (Exception e) when (e is IOException or UnauthorizedAccessException)
         {
@@ -39,12 +48,27 @@ internal sealed class ResultsFolder
     /// <summary>A file or folder in it.</summary>
     public string PathOf(string name) => Path.Combine(_path, name);
 
-    /// <summary>Writes the results in all three forms.</summary>
-    public void Write(IReadOnlyList<ScenarioResult> results)
+    /// <summary>Writes the results in all three forms, each whatever becomes of the others.</summary>
+    /// <returns>What could not be written, a sentence for each.</returns>
+    public IReadOnlyList<string> Write(IReadOnlyList<ScenarioResult> results)
     {
         var report = LoadReport.Of(results);
-        File.WriteAllText(PathOf("results.json"), JsonReport.Of(report));
-        File.WriteAllText(PathOf("results.md"), MarkdownReport.Of(report), Encoding.UTF8);
-        File.WriteAllText(HtmlPath, HtmlReport.Of(report), Encoding.UTF8);
+        var mistakes = new List<string>();
+        Write(JsonName, JsonReport.Of(report), mistakes);
+        Write(MarkdownName, MarkdownReport.Of(report), mistakes);
+        Write(HtmlName, HtmlReport.Of(report), mistakes);
+        return mistakes;
+    }
+
+    private void Write(string name, string text, List<string> mistakes)
+    {
+        try
+        {
+            File.WriteAllText(PathOf(name), text, new UTF8Encoding(false));
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
+        {
+            mistakes.Add($"{PathOf(name)} could not be written: {e.Message}");
+        }
     }
 }

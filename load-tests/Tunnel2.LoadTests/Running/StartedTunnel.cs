@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using System.Globalization;
 using System.Net;
 using Tunnel2.LoadTests.Scenarios;
@@ -13,11 +14,16 @@ internal sealed class StartedTunnel : LoadTarget
 {
     private static readonly TimeSpan _startLimit = TimeSpan.FromSeconds(30);
 
+    /// <summary>Those that were not disposed of yet.</summary>
+    private static readonly ConcurrentDictionary<StartedTunnel, bool> _all = new();
+
     private readonly List<(string Name, ProcessRunner Process)> _processes = [];
     private readonly CancellationTokenSource _stop = new();
     private readonly LoadScenario _scenario;
     private CuttingProxy? _relay;
     private Task _cutting = Task.CompletedTask;
+    private readonly Lock _starting = new();
+    private bool _isKilled;
     private string? _folder;
     private int _cuts;
 
@@ -26,6 +32,7 @@ internal sealed class StartedTunnel : LoadTarget
         _scenario = scenario;
         EndPoint = new IPEndPoint(IPAddress.Loopback, FreePort.Next());
         Hosts = [.. Enumerable.Range(1, scenario.Sessions).Select(number => $"{NameOf(number)}.localhost:{EndPoint.Port}")];
+        _all.TryAdd(this, true);
     }
 
     /// <inheritdoc/>
@@ -68,6 +75,15 @@ internal sealed class StartedTunnel : LoadTarget
         }
     }
 
+    /// <summary>Kills every process of every tunnel, for a program that ends at once.</summary>
+    public static void KillAll()
+    {
+        foreach (var tunnel in _all.Keys)
+        {
+            tunnel.Kill();
+        }
+    }
+
     /// <inheritdoc/>
     public override void BeginCutting(TimeSpan every) => _cutting = CutAsync(every);
 
@@ -91,6 +107,7 @@ internal sealed class StartedTunnel : LoadTarget
             Directory.Delete(_folder, recursive: true);
         }
 
+        _all.TryRemove(this, out _);
         _stop.Dispose();
         await base.DisposeAsync();
     }
@@ -135,8 +152,45 @@ internal sealed class StartedTunnel : LoadTarget
 
     private ProcessRunner Add(string name, ProcessRunner process)
     {
-        _processes.Add((name, process));
+        lock (_starting)
+        {
+            _processes.Add((name, process));
+            if (_isKilled)
+            {
+                process.Kill();
+            }
+        }
+
         return process;
+    }
+
+    private void Kill()
+    {
+        lock (_starting)
+        {
+            _isKilled = true;
+            foreach (var (_, process) in _processes)
+            {
+                Try(process.Kill);
+            }
+        }
+
+        if (_folder is { } folder)
+        {
+            Try(() => Directory.Delete(folder, recursive: true));
+        }
+
+        // Whoever disposes of the tunnel may be at it already.
+        static void Try(Action end)
+        {
+            try
+            {
+                end();
+            }
+            catch (Exception e) when (e is InvalidOperationException or IOException)
+            {
+            }
+        }
     }
 
     private async Task CutAsync(TimeSpan every)

@@ -5,12 +5,15 @@ namespace Tunnel2.LoadTests.Statistics;
 
 /// <summary>
 /// Finds the knee of a stairs-like schedule: the last step that was held before the first one that was not. A step is held when at most 1 % of
-/// its requests failed, the 99th percentile from the intended start stayed below 100 ms, and the generator itself kept up.
+/// its requests failed (of at least a hundred), the 99th percentile from the intended start stayed below 100 ms, and the generator itself kept up.
 /// </summary>
 internal static class KneeFinder
 {
     /// <summary>The most failures of a step that is held.</summary>
     public const double MaxFailedShare = 0.01;
+
+    /// <summary>With fewer requests nothing can be said of a step.</summary>
+    public const int FewestRequests = 100;
 
     /// <summary>The highest 99th percentile of a step that is held.</summary>
     public static readonly TimeSpan MaxP99 = TimeSpan.FromMilliseconds(100);
@@ -41,7 +44,8 @@ internal static class KneeFinder
     private static string? WhyNotHeld(StepStatistics step)
     {
         var p99 = step.Latency.PercentileTime(0.99);
-        return step.Failures.Total > step.Arrivals * MaxFailedShare ? $"{Format(100.0 * step.Failures.Total / step.Arrivals)} % of the requests failed"
+        return step.Arrivals < FewestRequests ? $"{step.Arrivals} requests are too few to tell"
+            : step.Failures.Total > step.Arrivals * MaxFailedShare ? $"{Format(100.0 * step.Failures.Total / step.Arrivals)} % of the requests failed"
             : !LagLimit.IsKept(step.Lag) ? $"the generator itself lagged (p99 {Format(step.Lag.PercentileTime(0.99).TotalMilliseconds)} ms): a faster machine may find more"
             : p99 > MaxP99 ? $"p99 was {Format(p99.TotalMilliseconds)} ms"
             : null;

@@ -88,6 +88,48 @@ public sealed class LoadProgramTests : IDisposable
     }
 
     [Fact]
+    public async Task A_report_of_before_that_cannot_be_written_anew_is_said_before_anything_runs()
+    {
+        Directory.CreateDirectory(Path.Combine(_folder, "results.html"));
+
+        Assert.Equal(2, await RunAsync("baseline", "--url", "http://127.0.0.1:1"));
+        Assert.Contains("Results cannot be written into", _errors.ToString(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_disk_that_is_full_by_then_is_said_and_the_other_reports_are_written()
+    {
+        await using var backend = await TestBackendServer.StartAsync(new TestBackendOptions(), TestContext.Current.CancellationToken);
+        File.CreateSymbolicLink(Path.Combine(_folder, "results.md"), "/dev/full");
+
+        Assert.Equal(1, await RunAsync("baseline", "--url", $"http://127.0.0.1:{backend.EndPoint.Port}", "--duration-scale", "0.005", "--warm-up", "0.1"));
+        Assert.Matches("results.md could not be written: [^\n]+\n$", _errors.ToString());
+        Assert.True(new FileInfo(Path.Combine(_folder, "results.json")).Length > 0);
+        Assert.True(new FileInfo(Path.Combine(_folder, "results.html")).Length > 0);
+    }
+
+    [Fact]
+    public async Task Output_that_nobody_takes_does_not_end_the_run()
+    {
+        await using var output = new LossyWriter(new FullWriter());
+        await output.WriteLineAsync("lost");
+        await output.FlushAsync(TestContext.Current.CancellationToken);
+    }
+
+    [Fact]
+    public async Task A_second_signal_ends_the_programs_that_were_started_too()
+    {
+        await using var program = ProcessRunner.Start("dotnet", [typeof(LoadProgram).Assembly.Location, "baseline", "--results", _folder]);
+        await program.WaitForLineAsync(static line => line.Contains("/s due", StringComparison.Ordinal), TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken);
+        var children = Directory.GetDirectories($"/proc/{program.Id}/task").SelectMany(static task => File.ReadAllText(Path.Combine(task, "children")).Split(' ', StringSplitOptions.RemoveEmptyEntries)).ToList();
+        Assert.Equal(3, children.Count);
+        program.Terminate();
+        program.Terminate();
+        await program.WaitForExitAsync(cancellationToken: TestContext.Current.CancellationToken);
+        await WaitSignal.UntilAsync(() => children.All(HasEnded), "every program has ended");
+    }
+
+    [Fact]
     public async Task A_tunnel_where_nothing_works_is_said_and_nothing_is_measured()
     {
         using var port = new RefusedPort();
@@ -106,6 +148,26 @@ public sealed class LoadProgramTests : IDisposable
 
     private Task<int> RunAsync(params string[] arguments) =>
         LoadProgram.RunAsync([.. arguments, "--results", _folder], _output, _errors, TestContext.Current.CancellationToken);
+
+    /// <summary>A process that nobody has buried yet counts as ended.</summary>
+    private static bool HasEnded(string id)
+    {
+        try
+        {
+            return File.ReadLines($"/proc/{id}/status").Any(static line => line.StartsWith("State:\tZ", StringComparison.Ordinal));
+        }
+        catch (IOException)
+        {
+            return true;
+        }
+    }
+
+    private sealed class FullWriter : StringWriter
+    {
+        public override void WriteLine(string? value) => throw new IOException("No space left on device.");
+
+        public override void Flush() => throw new IOException("No space left on device.");
+    }
 
     /// <summary>Asks for the end when a text is written.</summary>
     private sealed class StoppingWriter(CancellationTokenSource stop, string text) : StringWriter

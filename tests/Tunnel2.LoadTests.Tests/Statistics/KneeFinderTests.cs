@@ -48,6 +48,15 @@ public sealed class KneeFinderTests
         Assert.True(KneeFinder.IsHeldAtItsEnd(_steps[0], Step(100, 5)));
     }
 
+    [Fact]
+    public void Of_a_step_with_few_requests_nothing_can_be_said()
+    {
+        var knee = KneeFinder.Find(_steps, [Step(100, 5), Step(99, 5), Step(300, 5)]);
+
+        Assert.Equal((100.0, 200.0), (knee.Rate, knee.BrokeAt));
+        Assert.Equal("99 requests are too few to tell", knee.Reason);
+    }
+
     private static StepStatistics Step(int requests, long milliseconds, int failed = 0)
     {
         var step = new StepStatistics { Arrivals = requests };
