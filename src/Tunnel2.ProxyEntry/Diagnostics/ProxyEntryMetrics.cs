@@ -48,6 +48,7 @@ internal sealed class ProxyEntryMetrics
     private long _received;
     private long _sent;
     private long _tracesLimited;
+    private long _spansDropped;
 
     public ProxyEntryMetrics(IMeterFactory factory)
     {
@@ -69,6 +70,8 @@ internal sealed class ProxyEntryMetrics
         meter.CreateObservableCounter("tunnel2.entry.visitor.sent", () => Volatile.Read(ref _sent), "By", "Body bytes sent to visitors.");
         meter.CreateObservableCounter(
             "tunnel2.entry.traces.limited", () => Volatile.Read(ref _tracesLimited), "{request}", "Requests that were to be traced and were not, because as many as may be were.");
+        meter.CreateObservableCounter(
+            "tunnel2.entry.otlp.spans.dropped", () => Volatile.Read(ref _spansDropped), "{span}", "Spans that were lost because the collector of OTLP takes them too slowly.");
         _activeSessions = meter.CreateUpDownCounter<long>("tunnel2.entry.sessions.active", "{session}", "Agents' registrations in force.");
         _rejectedSessions = meter.CreateCounter<long>("tunnel2.entry.sessions.rejected", "{session}", "Agents turned away.");
         _sessionDuration = meter.CreateHistogram(
@@ -156,6 +159,9 @@ internal sealed class ProxyEntryMetrics
 
     /// <summary>A request was to be traced, and is not: there were too many.</summary>
     public void TraceLimited() => Interlocked.Increment(ref _tracesLimited);
+
+    /// <summary>A span was lost: too many wait for the collector.</summary>
+    public void SpanDropped() => Interlocked.Increment(ref _spansDropped);
 
     /// <summary>A session was registered; <see cref="SessionEnded"/> must follow exactly once.</summary>
     public void SessionStarted() => _activeSessions.Add(1);

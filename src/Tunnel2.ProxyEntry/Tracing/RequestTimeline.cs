@@ -25,8 +25,8 @@ internal sealed class RequestTimeline
     /// <summary>What the agent measured, or null.</summary>
     public AgentTiming? Timing { get; private set; }
 
-    /// <summary>From the request's head on the stream to the response's head, without what the agent measured; zero before.</summary>
-    public TimeSpan Tunnel { get; private set; }
+    /// <summary>From the request's head on the stream to the response's head, without what the agent measured; null before.</summary>
+    public TimeSpan? Tunnel { get; private set; }
 
     /// <summary>A request begins.</summary>
     /// <param name="tellsVisitor">Whether the response is to have <c>Server-Timing</c>.</param>
@@ -34,7 +34,7 @@ internal sealed class RequestTimeline
     {
         _tellsVisitor = tellsVisitor;
         _hasTold = false;
-        Tunnel = default;
+        Tunnel = null;
         Timing = null;
         Edge = null;
         Agent = null;
@@ -64,9 +64,14 @@ internal sealed class RequestTimeline
         Span<byte> text = stackalloc byte[160];
         var length = 0;
         Append(text, ref length, "edge;dur="u8, _times.Wait);
-        if (Tunnel > TimeSpan.Zero)
+        if (Tunnel is { } tunnel)
         {
-            Append(text, ref length, ", tunnel;dur="u8, Tunnel);
+            Append(text, ref length, ", tunnel;dur="u8, tunnel);
+        }
+        else if (_times.HeadSent != 0)
+        {
+            // An error: who took how long of it was not told.
+            Append(text, ref length, ", tunnel;desc=\"and all behind it\";dur="u8, _times.SinceHeadSent(_times.Now()));
         }
 
         if (Timing is { } agent)

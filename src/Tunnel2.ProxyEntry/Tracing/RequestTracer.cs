@@ -16,6 +16,8 @@ internal sealed class RequestTracer : IDisposable
     /// <summary>The name of the source of spans.</summary>
     public const string SourceName = "Tunnel2.ProxyEntry";
 
+    private const string OtherMethod = "HTTP";
+
     private readonly ActivitySource? _source;
     private readonly double _ratio;
     private readonly ServerTimingMode _serverTiming;
@@ -97,7 +99,7 @@ internal sealed class RequestTracer : IDisposable
             EndAgent(agent, request, timeline);
         }
 
-        edge.SetTag("http.request.method", edge.OperationName);
+        edge.SetTag("http.request.method", edge.OperationName == OtherMethod ? "_OTHER" : edge.OperationName);
         edge.SetTag("server.address", exchange.Authority);
         edge.SetTag("url.path", PathOf(exchange.Target));
         if (request.Status > 0)
@@ -172,15 +174,18 @@ internal sealed class RequestTracer : IDisposable
 
     private static void EndAgent(Activity agent, ForwardedRequest request, RequestTimeline timeline)
     {
-        if (timeline.Timing is { } timing)
+        if (timeline.Tunnel is { } tunnel)
         {
-            // The tunnel took as long there as back, as far as anybody knows.
-            agent.SetStartTime(agent.StartTimeUtc + (timeline.Tunnel / 2));
-            agent.SetTag("tunnel2.agent.connect", timing.Connect.TotalSeconds);
-            agent.SetTag("tunnel2.backend.time_to_first_byte", timing.Backend.TotalSeconds);
+            agent.SetTag("tunnel2.tunnel", tunnel.TotalSeconds);
+            if (timeline.Timing is { } timing)
+            {
+                // The tunnel took as long there as back, as far as anybody knows.
+                agent.SetStartTime(agent.StartTimeUtc + (tunnel / 2));
+                agent.SetTag("tunnel2.agent.connect", timing.Connect.TotalSeconds);
+                agent.SetTag("tunnel2.backend.time_to_first_byte", timing.Backend.TotalSeconds);
+            }
         }
 
-        agent.SetTag("tunnel2.tunnel", timeline.Tunnel.TotalSeconds);
         if (request.Status >= 400)
         {
             agent.SetStatus(ActivityStatusCode.Error);
@@ -216,7 +221,7 @@ internal sealed class RequestTracer : IDisposable
         "OPTIONS" => "OPTIONS",
         "TRACE" => "TRACE",
         "CONNECT" => "CONNECT",
-        _ => "HTTP",
+        _ => OtherMethod,
     };
 
     /// <summary>The query is left out: secrets travel in it.</summary>

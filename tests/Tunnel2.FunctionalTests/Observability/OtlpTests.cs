@@ -35,6 +35,7 @@ public sealed partial class OtlpTests
                 (_, body) = await tunnel.ExchangeAsync("/begun", fields: "tracestate: vendor=1\r\n");
                 begun = Parent().Match(body.Request()["traceparent"]!).Groups[1].Value;
                 Assert.Null(body.Request()["tracestate"]);
+                await tunnel.ExchangeAsync("/made-up", "BREW");
             },
             new TunnelSetup { Settings = [$"Otlp:Endpoint={sink.Address}", "Tracing:SampleRatio=1", "Http1Front=" + front] });
 
@@ -43,12 +44,13 @@ public sealed partial class OtlpTests
         Assert.True(sink.Has("/v1/traces", Convert.FromHexString(VisitorsSpan)), "The visitor's span is the parent of the edge's.");
         Assert.True(sink.Has("/v1/traces", Convert.FromHexString(spanId)), "The span that the backend was told of is there.");
         Assert.True(sink.Has("/v1/traces", Convert.FromHexString(begun)));
-        foreach (var text in new[] { "tunnel2-entry", "/orders/7", "tunnel2.backend.time_to_first_byte", "GET", "web.localhost" })
+        foreach (var text in new[] { "tunnel2-entry", "/orders/7", "tunnel2.backend.time_to_first_byte", "GET", "_OTHER", "web.localhost" })
         {
             Assert.True(sink.Has("/v1/traces", text), text);
         }
 
         Assert.False(sink.Has("/v1/traces", "secret"));
+        Assert.False(sink.Has("/v1/traces", "BREW"), "Anybody can make up a method.");
         Assert.True(sink.Has("/v1/metrics", "tunnel2.entry.requests"));
         Assert.True(sink.Has("/v1/metrics", "tunnel2.entry.request.time_to_first_byte"));
         Assert.True(sink.Has("/v1/metrics", "tunnel2.entry.uplink.flushes"));

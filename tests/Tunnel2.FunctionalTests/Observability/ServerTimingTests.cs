@@ -65,6 +65,30 @@ public sealed partial class ServerTimingTests
         Assert.Matches("^edge;dur=[0-9.]+$", head["Server-Timing"]);
     }
 
+    [Theory]
+    [InlineData(false, 502, 0)]
+    [InlineData(true, 504, 200)]
+    public async Task An_error_behind_the_edge_says_how_long_that_took(bool isSilent, int status, double atLeast)
+    {
+        using var nobody = new RefusedPort();
+        await using var silent = RawTcpServer.Start(static async connection =>
+        {
+            while (true)
+            {
+                await connection.ReadHeadAsync();
+            }
+        });
+        await using var entry = await EntryFixture.StartAsync(null, "ServerTiming=always", "Timeouts:BackendHeaders=200ms");
+        await using var agent = AgentFixture.Start(AgentFixture.Options(entry.Uplink.Port, isSilent ? silent.Port : nobody.Port));
+        await agent.Events.ReadyCount.WaitForAsync(1);
+        await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
+        var (head, _) = await visitor.ExchangeAsync("/", TunnelFixture.Host);
+        Assert.Equal(status, head.StatusCode);
+        var legs = Behind().Match(head["Server-Timing"] ?? "");
+        Assert.True(legs.Success, head.Text);
+        Assert.InRange(double.Parse(legs.Groups[1].Value, CultureInfo.InvariantCulture), atLeast, 20_000);
+    }
+
     [Fact]
     public async Task A_wait_for_the_agent_is_the_edges()
     {
@@ -110,6 +134,9 @@ public sealed partial class ServerTimingTests
 
     [GeneratedRegex(@"^edge;dur=([0-9.]+), tunnel;dur=([0-9.]+), agent;dur=([0-9.]+), backend;dur=([0-9.]+)$")]
     private static partial Regex Legs();
+
+    [GeneratedRegex("^edge;dur=[0-9.]+, tunnel;desc=\"and all behind it\";dur=([0-9.]+)$")]
+    private static partial Regex Behind();
 
     /// <summary>A millisecond has passed with each frame that was sent to the agent.</summary>
     private sealed class FrameClock : TimeProvider

@@ -1,5 +1,7 @@
 using System.Diagnostics;
 using System.Globalization;
+using System.Net;
+using System.Net.Sockets;
 using System.Text;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Diagnostics;
@@ -103,6 +105,27 @@ public sealed class RequestTracerTests : IDisposable
         Assert.Null(request.Timeline!.Edge);
         request.Timeline.TellVisitor(exchange);
         Assert.StartsWith("Server-Timing: edge;dur=", Encoding.ASCII.GetString(exchange.Extras!.ResponseLines), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task What_a_slow_collector_leaves_no_room_for_is_counted()
+    {
+        const int Requests = 2000;
+        const int Room = 2048;
+        using var silent = new TcpListener(IPAddress.Loopback, 0);
+        silent.Start();
+        using var collector = new PrometheusCollector(_factory, TimeProvider.System);
+        var settings = SettingsFixture.LoadValid($"Otlp:Endpoint=http://{silent.LocalEndpoint}", "Otlp:Interval=1h", "Tracing:SampleRatio=1", "Tracing:MaxPerSecond=1000000");
+        using var tracer = new RequestTracer(settings, _metrics, TimeProvider.System);
+        await using var export = OtlpExport.Start(settings, _metrics);
+        var (exchange, request, session) = (new SampleExchange { Field = ("traceparent", Wanted) }, new ForwardedRequest(), Sample.Session("web"));
+        for (var i = 0; i < Requests; i++)
+        {
+            Trace(tracer, exchange, request, session);
+        }
+
+        // Two spans each. On a slow machine the collector may have been given up once or twice by then, with 512 spans each time.
+        Assert.InRange(PrometheusParser.Parse(collector.Collect()).Samples["tunnel2_entry_otlp_spans_dropped_total"], (2 * Requests) - Room - 1024, (2 * Requests) - Room);
     }
 
     /// <summary>docs/performance.md has the times. Those allowed here tell a mistake from a machine with ten times as much to do as it has processors.</summary>

@@ -58,8 +58,7 @@ internal sealed class OtlpExport : IAsyncDisposable
             .SetResourceBuilder(resource)
             .AddSource(RequestTracer.SourceName)
             .SetSampler(new AlwaysOnSampler()) // what is not to be sampled never becomes a span
-            .AddProcessor(new BatchActivityExportProcessor(
-                new OtlpTraceExporter(OptionsFor(endpoint, "traces", metrics)), scheduledDelayMilliseconds: 2000, exporterTimeoutMilliseconds: TimeoutMilliseconds))
+            .AddProcessor(new BoundedSpanProcessor(new CountedSpanExporter(OptionsFor(endpoint, "traces", metrics)), TimeoutMilliseconds, metrics))
             .Build();
         return new OtlpExport(meters, traces);
     }
