@@ -14,12 +14,6 @@ internal sealed class LossyWriter(TextWriter inner) : TextWriter
     public override void Write(char value) => Try(() => inner.Write(value));
 
     /// <inheritdoc/>
-    public override void Write(char[] buffer, int index, int count) => Try(() => inner.Write(buffer, index, count));
-
-    /// <inheritdoc/>
-    public override void Write(string? value) => Try(() => inner.Write(value));
-
-    /// <inheritdoc/>
     public override void WriteLine(string? value) => Try(() => inner.WriteLine(value));
 
     /// <inheritdoc/>

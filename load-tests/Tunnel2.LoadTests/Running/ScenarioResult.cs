@@ -42,7 +42,7 @@ internal sealed record ScenarioResult(LoadScenario Scenario, DateTimeOffset Star
         LatenciesCount = LatenciesCount,
         LagP99 = Lag.Count == 0 ? null : Lag.PercentileTime(0.99),
         SessionP99s = Engine.Flows[0].Targets.Count > 1 ? [.. Engine.Flows[0].Targets.Select(static target => target.PercentileTime(0.99))] : null,
-        Knee = Knee?.Rate,
+        Knee = Knee,
     };
 
     private static LatencyHistogram Sum(EngineResult engine)

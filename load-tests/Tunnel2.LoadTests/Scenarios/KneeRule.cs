@@ -1,5 +1,4 @@
 using System.Globalization;
-using Tunnel2.LoadTests.Statistics;
 
 namespace Tunnel2.LoadTests.Scenarios;
 
@@ -13,10 +12,9 @@ internal sealed record KneeRule(double AtLeast) : PassRule
     /// <inheritdoc/>
     protected override (RuleVerdict Verdict, string Found) Decide(RunFigures figures)
     {
-        var found = figures.Knee is { } knee ? string.Create(CultureInfo.InvariantCulture, $"{knee:#,0}/s") : "none was held";
-        return figures.Knee >= AtLeast ? (RuleVerdict.Passed, found)
-            : figures.Flows.Values.Sum(static flow => flow.Ok + flow.Failed) < KneeFinder.FewestRequests ? (RuleVerdict.Void, "too few requests to tell")
-            : figures.LatenciesCount ? (RuleVerdict.Failed, found)
-            : (RuleVerdict.Void, $"{found}, but the generator lagged");
+        var found = figures.Knee?.Rate is { } rate ? string.Create(CultureInfo.InvariantCulture, $"{rate:#,0}/s") : "none was held";
+        return figures.Knee?.Rate >= AtLeast ? (RuleVerdict.Passed, found)
+            : figures.Knee is { IsUndecided: true } knee ? (RuleVerdict.Void, $"{found}: {knee.Reason}")
+            : (RuleVerdict.Failed, found);
     }
 }

@@ -1,3 +1,5 @@
+using Tunnel2.LoadTests.Statistics;
+
 namespace Tunnel2.LoadTests.Scenarios;
 
 /// <summary>What pass rules judge; whoever ran the scenario fills in what it knows.</summary>
@@ -15,6 +17,6 @@ internal sealed record RunFigures
     /// <summary>The 99th percentile of each session; null: not measured by session.</summary>
     public IReadOnlyList<TimeSpan>? SessionP99s { get; init; }
 
-    /// <summary>The highest rate that was held, per second; null: not looked for, or none was held.</summary>
-    public double? Knee { get; init; }
+    /// <summary>The highest rate that was held, and why not the next; null: not looked for.</summary>
+    public Knee? Knee { get; init; }
 }

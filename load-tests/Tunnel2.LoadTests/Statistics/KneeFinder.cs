@@ -13,7 +13,7 @@ internal static class KneeFinder
     public const double MaxFailedShare = 0.01;
 
     /// <summary>With fewer requests nothing can be said of a step.</summary>
-    public const int FewestRequests = 100;
+    private const int FewestRequests = 100;
 
     /// <summary>The highest 99th percentile of a step that is held.</summary>
     public static readonly TimeSpan MaxP99 = TimeSpan.FromMilliseconds(100);
@@ -26,9 +26,9 @@ internal static class KneeFinder
         double? held = null;
         for (var i = 0; i < steps.Count && statistics[i].Arrivals > 0; i++)
         {
-            if (WhyNotHeld(statistics[i]) is { } reason)
+            if (WhyNotHeld(statistics[i]) is { } why)
             {
-                return new Knee(held, steps[i].Rate, reason);
+                return new Knee(held, steps[i].Rate, why.Reason, why.IsUndecided);
             }
 
             held = steps[i].Rate;
@@ -41,13 +41,13 @@ internal static class KneeFinder
     public static bool IsHeldAtItsEnd(LoadStep step, StepStatistics statistics) =>
         WhyNotHeld(statistics) is null && statistics.Outstanding <= Math.Max(1, step.Rate * MaxP99.TotalSeconds);
 
-    private static string? WhyNotHeld(StepStatistics step)
+    private static (string Reason, bool IsUndecided)? WhyNotHeld(StepStatistics step)
     {
         var p99 = step.Latency.PercentileTime(0.99);
-        return step.Arrivals < FewestRequests ? $"{step.Arrivals} requests are too few to tell"
-            : step.Failures.Total > step.Arrivals * MaxFailedShare ? $"{Format(100.0 * step.Failures.Total / step.Arrivals)} % of the requests failed"
-            : !LagLimit.IsKept(step.Lag) ? $"the generator itself lagged (p99 {Format(step.Lag.PercentileTime(0.99).TotalMilliseconds)} ms): a faster machine may find more"
-            : p99 > MaxP99 ? $"p99 was {Format(p99.TotalMilliseconds)} ms"
+        return step.Arrivals < FewestRequests ? ($"{step.Arrivals} requests are too few to tell", true)
+            : step.Failures.Total > step.Arrivals * MaxFailedShare ? ($"{Format(100.0 * step.Failures.Total / step.Arrivals)} % of the requests failed", false)
+            : !LagLimit.IsKept(step.Lag) ? ($"the generator itself lagged (p99 {Format(step.Lag.PercentileTime(0.99).TotalMilliseconds)} ms): a faster machine may find more", true)
+            : p99 > MaxP99 ? ($"p99 was {Format(p99.TotalMilliseconds)} ms", false)
             : null;
     }
 

@@ -13,7 +13,7 @@ public sealed class TelemetryOptions
     public TimeSpan OtlpInterval { get; set; } = TimeSpan.FromSeconds(15);
 
     /// <summary>
-    /// The share of requests that are traced, 0 to 1. Default 0. It needs <see cref="OtlpEndpoint"/>. Requests of <c>TrustedProxies</c> that have a
+    /// The share of requests that are traced, 0 to 1. Default 0: none at all. It needs <see cref="OtlpEndpoint"/>. Above 0, requests of <c>TrustedProxies</c> that have a
     /// <c>traceparent</c> are traced when that says so instead. Neither goes beyond <see cref="MaxTracesPerSecond"/>.
     /// </summary>
     public double SampleRatio { get; set; }

@@ -1,4 +1,5 @@
 using Tunnel2.LoadTests.Scenarios;
+using Tunnel2.LoadTests.Statistics;
 
 namespace Tunnel2.LoadTests.Tests.Scenarios;
 
@@ -44,14 +45,14 @@ public sealed class PassRuleTests
     [Fact]
     public void The_knee_and_the_lag_have_limits_of_their_own()
     {
-        var figures = Figures(new FlowFigures(100, 0, 0, _fiveMilliseconds));
+        var figures = Figures(new FlowFigures(10, 0, 0, _fiveMilliseconds));
+        var knee = new Knee(999, 2000, "p99 was 300 ms");
 
         Assert.Equal(RuleVerdict.Failed, new KneeRule(1000).Judge(figures).Verdict);
-        Assert.Equal(RuleVerdict.Failed, new KneeRule(1000).Judge(figures with { Knee = 999 }).Verdict);
-        Assert.Equal(RuleVerdict.Passed, new KneeRule(1000).Judge(figures with { Knee = 1000 }).Verdict);
-        Assert.Equal(RuleVerdict.Void, new KneeRule(1000).Judge(figures with { LatenciesCount = false }).Verdict);
-        Assert.Equal(RuleVerdict.Passed, new KneeRule(1000).Judge(figures with { LatenciesCount = false, Knee = 1000 }).Verdict);
-        Assert.Equal(RuleVerdict.Void, new KneeRule(1000).Judge(Figures(new FlowFigures(99, 0, 0, _fiveMilliseconds))).Verdict);
+        Assert.Equal(RuleVerdict.Failed, new KneeRule(1000).Judge(figures with { Knee = knee }).Verdict);
+        Assert.Equal(RuleVerdict.Failed, new KneeRule(1000).Judge(figures with { Knee = knee with { Rate = null }, LatenciesCount = false }).Verdict);
+        Assert.Equal(RuleVerdict.Void, new KneeRule(1000).Judge(figures with { Knee = knee with { IsUndecided = true } }).Verdict);
+        Assert.Equal(RuleVerdict.Passed, new KneeRule(1000).Judge(figures with { Knee = knee with { Rate = 1000, IsUndecided = true } }).Verdict);
         Assert.Equal(RuleVerdict.Void, new LagRule(_fiveMilliseconds).Judge(figures).Verdict);
         Assert.Equal(RuleVerdict.Failed, new LagRule(_fiveMilliseconds).Judge(figures with { LagP99 = _fiveMilliseconds }).Verdict);
     }

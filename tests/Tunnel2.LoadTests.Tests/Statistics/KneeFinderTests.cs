@@ -16,6 +16,7 @@ public sealed class KneeFinderTests
 
         Assert.Equal((100.0, 200.0), (knee.Rate, knee.BrokeAt));
         Assert.StartsWith("p99 was 300", knee.Reason, StringComparison.Ordinal);
+        Assert.False(knee.IsUndecided);
     }
 
     [Fact]
@@ -31,7 +32,18 @@ public sealed class KneeFinderTests
         var lagged = Step(200, 5);
         lagged.Lag.Record(50 * Millisecond);
 
-        Assert.Contains("the generator itself lagged", KneeFinder.Find(_steps, [Step(100, 5), lagged, Step(300, 5)]).Reason, StringComparison.Ordinal);
+        var knee = KneeFinder.Find(_steps, [Step(100, 5), lagged, Step(300, 5)]);
+        Assert.Contains("the generator itself lagged", knee.Reason, StringComparison.Ordinal);
+        Assert.True(knee.IsUndecided);
+    }
+
+    [Fact]
+    public void What_fails_is_the_tunnels_fault_whether_the_generator_lagged_or_not()
+    {
+        var failing = Step(100, 5, failed: 50);
+        failing.Lag.Record(50 * Millisecond);
+
+        Assert.False(KneeFinder.Find(_steps, [failing, Step(200, 5), Step(300, 5)]).IsUndecided);
     }
 
     [Fact]
@@ -55,6 +67,7 @@ public sealed class KneeFinderTests
 
         Assert.Equal((100.0, 200.0), (knee.Rate, knee.BrokeAt));
         Assert.Equal("99 requests are too few to tell", knee.Reason);
+        Assert.True(knee.IsUndecided);
     }
 
     private static StepStatistics Step(int requests, long milliseconds, int failed = 0)
