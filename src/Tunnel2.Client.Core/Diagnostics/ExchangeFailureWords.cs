@@ -40,6 +40,7 @@ internal static class ExchangeFailureWords
         StreamResetDetail.MalformedBody => "its chunked body is malformed",
         StreamResetDetail.UnexpectedUpgrade => "switched protocols without being asked",
         StreamResetDetail.BodyIdle => "the body stood still for too long",
+        StreamResetDetail.Stalled => "took nothing of the body for too long",
         _ => "broke HTTP",
     };
 }

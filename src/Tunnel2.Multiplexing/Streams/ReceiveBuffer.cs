@@ -85,6 +85,24 @@ internal struct ReceiveBuffer
         }
     }
 
+    /// <summary>Gives back all but the first segment, which its reader may be looking at.</summary>
+    /// <returns>Body bytes that were held in what was given back.</returns>
+    public int ClearBehindFirst(BufferPool pool)
+    {
+        var given = 0;
+        while (_count > 1)
+        {
+            ref var last = ref _ring![(_first + _count - 1) & (_ring.Length - 1)];
+            given += last.IsHead ? 0 : last.End - last.Start;
+            pool.Return(last.Array);
+            last = default;
+            _count--;
+        }
+
+        DataLength -= given;
+        return given;
+    }
+
     /// <summary>Gives everything back to the pool.</summary>
     /// <returns>Body bytes that were held.</returns>
     public int Clear(BufferPool pool)

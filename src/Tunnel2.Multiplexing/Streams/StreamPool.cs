@@ -3,7 +3,7 @@ using Tunnel2.Multiplexing.Uplinks;
 
 namespace Tunnel2.Multiplexing.Streams;
 
-/// <summary>The stream objects of an uplink that wait for their next stream. Thread-safe.</summary>
+/// <summary>The stream objects of an uplink: those in use, and those that wait for their next stream. Thread-safe.</summary>
 internal sealed class StreamPool
 {
     /// <summary>Objects that are kept at the most.</summary>
@@ -15,6 +15,12 @@ internal sealed class StreamPool
     private readonly UplinkConnection _uplink;
     private readonly ShortLock _gate = new();
     private readonly Stack<TunnelStream> _kept = new();
+
+    /// <summary>
+    /// Every object, in use or kept. A stream that is over on the wire has no slot any more, and may still hold bytes that its owner has not
+    /// consumed.
+    /// </summary>
+    private readonly List<TunnelStream> _all = [];
 
     /// <param name="uplink">Whose streams they are.</param>
     public StreamPool(UplinkConnection uplink) => _uplink = uplink;
@@ -28,9 +34,11 @@ internal sealed class StreamPool
             {
                 return kept;
             }
-        }
 
-        return new TunnelStream(_uplink);
+            var stream = new TunnelStream(_uplink) { PoolIndex = _all.Count };
+            _all.Add(stream);
+            return stream;
+        }
     }
 
     /// <summary>Puts an object back that nobody uses any more.</summary>
@@ -41,6 +49,10 @@ internal sealed class StreamPool
             if (_kept.Count < MaxKept)
             {
                 _kept.Push(stream);
+            }
+            else
+            {
+                ForgetUnsynchronized(stream);
             }
         }
     }
@@ -57,10 +69,42 @@ internal sealed class StreamPool
 
             while (_kept.Count > MaxKeptIdle)
             {
-                _kept.Pop();
+                ForgetUnsynchronized(_kept.Pop());
             }
 
             _kept.TrimExcess();
+            _all.TrimExcess();
         }
+    }
+
+    /// <summary>Finds the streams that hold bytes which nobody consumes; see <see cref="TunnelStream.TryWeigh"/>.</summary>
+    public int Weigh(TimeProvider time, long now, TimeSpan leastAge, List<HeldStream> into)
+    {
+        TunnelStream[] all;
+        using (_gate.EnterScope())
+        {
+            all = [.. _all];
+        }
+
+        var holding = 0;
+        foreach (var stream in all)
+        {
+            if (stream.TryWeigh(time, now, leastAge, out var held))
+            {
+                into.Add(held);
+            }
+
+            holding += held.Stream is null ? 0 : 1;
+        }
+
+        return holding;
+    }
+
+    private void ForgetUnsynchronized(TunnelStream stream)
+    {
+        var last = _all[^1];
+        _all[stream.PoolIndex] = last;
+        last.PoolIndex = stream.PoolIndex;
+        _all.RemoveAt(_all.Count - 1);
     }
 }

@@ -9,17 +9,14 @@ namespace Tunnel2.Multiplexing.Streams;
 /// <content>The receiving direction: the half that the uplink's reader calls, and the consumer's half.</content>
 internal sealed partial class TunnelStream : IValueTaskSource<bool>
 {
-    /// <summary>
-    /// Header blocks have no credit, so their number is bounded: the most that may wait unread. An agent forwards fewer interim responses
-    /// than this in all.
-    /// </summary>
-    public const int MaxUnreadHeads = 20;
-
     private ManualResetValueTaskSourceCore<bool> _readSource;
     private ReceiveBuffer _received;
     private ReceiveWindow _receiveWindow;
     private WindowGrowth _windowGrowth;
-    private int _unreadHeads;
+    private UnreadHeads _heads;
+    private HeldAge _age;
+    private long _consumed;
+    private int _grown;
     private bool _readWaiting;
     private bool _expectHead;
     private bool _endReceived;
@@ -64,6 +61,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
     /// <summary>The head that <see cref="TryRead"/> showed is done with; its memory is gone.</summary>
     public void ConsumeHead()
     {
+        int waited;
         using (_lock.EnterScope())
         {
             if (_released || _received.IsEmpty)
@@ -71,8 +69,13 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
                 return;
             }
 
+            _heads.Remove(_received.First.Length, out waited);
             _received.ConsumeHead(_uplink.Settings.Buffers);
-            _unreadHeads--;
+        }
+
+        if (waited > 0)
+        {
+            _uplink.CountHead(-waited);
         }
     }
 
@@ -90,7 +93,8 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
             }
 
             _received.ConsumeData(count, _uplink.Settings.Buffers);
-            var increment = _receiveWindow.Consume(count);
+            _consumed += count;
+            var increment = _receiveWindow.Consume(count - ShrinkWindowUnsynchronized(count));
             if (increment > 0 && !_endReceived && !_resetReceived && !_closed)
             {
                 _windowPending += increment + GrowWindowUnsynchronized(increment, out now);
@@ -122,6 +126,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
     {
         bool wake, recycle;
         int dropped;
+        var waits = 0;
         using (_lock.EnterScope())
         {
             if (_endReceived || _resetReceived)
@@ -155,9 +160,14 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
             }
             else
             {
-                if (++_unreadHeads > MaxUnreadHeads)
+                switch (_heads.Add(blockBytes.Length, block.IsInterim, out waits))
                 {
-                    return ProtocolError.UnexpectedHeaderBlock;
+                    case HeadRoom.TooMany:
+                        return ProtocolError.UnexpectedHeaderBlock;
+                    case HeadRoom.Dropped:
+                        return ProtocolError.None;
+                    default:
+                        break;
                 }
 
                 _received.AppendHead(blockBytes, _uplink.Settings.Buffers);
@@ -170,6 +180,11 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
             wake = TakeReadWaiterUnsynchronized();
             TryCloseUnsynchronized();
             recycle = TryTakeForRecyclingUnsynchronized();
+        }
+
+        if (waits > 0)
+        {
+            _uplink.CountHead(waits);
         }
 
         FinishReceive(dropped, wake, recycle);
@@ -267,6 +282,37 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
     /// <summary>Whether nobody will read what still arrives.</summary>
     private bool IsDroppingUnsynchronized => _released || _failure.Kind == StreamFailureKind.LocalReset;
 
+    /// <summary>Whether the stream holds bytes that arrived some time ago, and what that costs.</summary>
+    /// <param name="time">A clock.</param>
+    /// <param name="now">A timestamp of it.</param>
+    /// <param name="leastAge">How old the oldest byte has to be.</param>
+    /// <param name="held">The stream, when it holds anything at all.</param>
+    internal bool TryWeigh(TimeProvider time, long now, TimeSpan leastAge, out HeldStream held)
+    {
+        using (_lock.EnterScope())
+        {
+            var bytes = _released ? 0 : _received.DataLength + _heads.Bytes;
+            var age = _age.Look(bytes, _consumed, time, now);
+            held = bytes > 0 ? new HeldStream(this, Id, (double)bytes * age.Ticks) : default;
+            return bytes > 0 && age >= leastAge;
+        }
+    }
+
+    /// <summary>Takes consumed bytes out of the window when memory is short and the stream has more of it than it may.</summary>
+    /// <returns>Of <paramref name="count"/>, the bytes whose credit does not return.</returns>
+    private int ShrinkWindowUnsynchronized(int count)
+    {
+        var surplus = _receiveWindow.Size - _uplink.Settings.ReceiveBudget.StreamShare;
+        if (surplus <= 0)
+        {
+            return 0;
+        }
+
+        var retired = Math.Min(count, surplus);
+        _receiveWindow.Retire(retired);
+        return retired;
+    }
+
     /// <summary>Makes the window larger when it is what holds the peer up, and the budgets have room for it.</summary>
     /// <param name="consumed">Bytes whose credit returns now.</param>
     /// <param name="now">When it was asked, or 0 where windows do not grow.</param>
@@ -275,14 +321,27 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
     {
         var settings = _uplink.Settings;
         now = 0;
-        if (!settings.GrowsWindows)
+        var lost = settings.ReceiveStreamWindow - _receiveWindow.Size;
+        if (settings.ReceiveBudget.StreamShare != int.MaxValue || (lost <= 0 && !settings.GrowsWindows))
         {
             return 0;
         }
 
+        if (lost > 0)
+        {
+            // It shrank when memory was short, which is over.
+            return _receiveWindow.Grow(lost);
+        }
+
         now = settings.TimeProvider.GetTimestamp();
         var by = _windowGrowth.Ask(consumed, _receiveWindow.Size, settings.MaxReceiveStreamWindow, _uplink.RoundTrip.Path, settings.TimeProvider, now);
-        return by > 0 && _uplink.WindowGrowth.TryTake(by) ? _receiveWindow.Grow(by) : 0;
+        if (by == 0 || !_uplink.WindowGrowth.TryTake(by))
+        {
+            return 0;
+        }
+
+        _grown += by;
+        return _receiveWindow.Grow(by);
     }
 
     private bool TakeReadWaiterUnsynchronized()

@@ -39,6 +39,9 @@ internal sealed partial class TunnelStream
         _writeSource.RunContinuationsAsynchronously = !uplink.Settings.InlineContinuations;
     }
 
+    /// <summary>Where the object stands in its pool's list; the pool's gate guards it.</summary>
+    internal int PoolIndex { get; set; }
+
     /// <summary>The stream's id on its uplink.</summary>
     public StreamId Id { get; private set; }
 
@@ -117,7 +120,10 @@ internal sealed partial class TunnelStream
         _expectHead = true;
         _endReceived = false;
         _resetReceived = false;
-        _unreadHeads = 0;
+        _heads = default;
+        _grown = 0;
+        _consumed = 0;
+        _age = default;
         _announced = _uplink.Settings.Role == UplinkRole.Agent;
         _headEnds = false;
         _headCredit = 0;
@@ -173,7 +179,7 @@ internal sealed partial class TunnelStream
     {
         Completions completions = default;
         bool recycle;
-        int unread, grown;
+        int unread, waiting, grown;
         using (_lock.EnterScope())
         {
             if (_released)
@@ -209,11 +215,17 @@ internal sealed partial class TunnelStream
             }
 
             unread = _received.Clear(_uplink.Settings.Buffers);
-            grown = _receiveWindow.Size - _uplink.Settings.ReceiveStreamWindow;
+            waiting = _heads.TakeWaiting();
+            grown = _grown;
             recycle = TryTakeForRecyclingUnsynchronized();
         }
 
         _uplink.ReturnCredit(unread);
+        if (waiting > 0)
+        {
+            _uplink.CountHead(-waiting);
+        }
+
         if (grown > 0)
         {
             _uplink.WindowGrowth.Return(grown);
@@ -224,6 +236,41 @@ internal sealed partial class TunnelStream
         {
             _uplink.Recycle(this);
         }
+    }
+
+    /// <summary>
+    /// Memory is short, and nobody takes what this stream holds: what it holds is given back at once, the stream is reset if it is not over yet,
+    /// and its owner is told (<see cref="NotifyReset"/>) because it waits for somebody else than the stream.
+    /// </summary>
+    /// <param name="id">The stream that is meant.</param>
+    /// <returns>Bytes that were given back; the owner gives back the rest when it lets go.</returns>
+    internal int CutStalled(StreamId id)
+    {
+        Completions completions;
+        using (_lock.EnterScope())
+        {
+            if (Id != id || _released || _received.IsEmpty)
+            {
+                return 0;
+            }
+
+            var reason = _uplink.Settings.Role == UplinkRole.Entry ? StreamResetReason.Cancel : StreamResetReason.BackendTimeout;
+            var failure = new StreamFailure(StreamFailureKind.LocalReset, reason, StreamResetDetail.Stalled);
+            completions = ResetUnsynchronized(failure);
+            if (_failure != failure)
+            {
+                // Over on the wire already, in whatever way: only what it holds is left of it.
+                _failure = failure;
+                completions = TakeCompletionsUnsynchronized(failure.ToSendStatus());
+                completions.Unread = _received.ClearBehindFirst(_uplink.Settings.Buffers);
+            }
+
+            TakeResetHandlerUnsynchronized(ref completions);
+        }
+
+        var given = completions.Unread;
+        Run(completions);
+        return given;
     }
 
     /// <summary>The uplink is gone: everything ends here, and nothing can be said any more.</summary>
@@ -275,6 +322,12 @@ internal sealed partial class TunnelStream
         DropQueuedSendsUnsynchronized(out var credit);
         var completions = TakeCompletionsUnsynchronized(failure.ToSendStatus());
         completions.UplinkCredit = credit;
+        if (failure.Kind == StreamFailureKind.LocalReset)
+        {
+            // Nobody will read it. The first piece may be on its way to a socket: that one is given back by whoever has it.
+            completions.Unread = _received.ClearBehindFirst(_uplink.Settings.Buffers);
+        }
+
         if (_announced)
         {
             _resetPending = true;
@@ -332,6 +385,7 @@ internal sealed partial class TunnelStream
             _writer.ScheduleControl(this);
         }
 
+        _uplink.ReturnCredit(completions.Unread);
         completions.OnReset?.Invoke(completions.OnResetState, completions.Id);
         if (completions.Reader)
         {
@@ -368,6 +422,7 @@ internal sealed partial class TunnelStream
         public bool Writer;
         public bool ControlQueued;
         public int UplinkCredit;
+        public int Unread;
         public StreamSendStatus WriteStatus;
         public StreamId Id;
         public Action<object?, StreamId>? OnReset;

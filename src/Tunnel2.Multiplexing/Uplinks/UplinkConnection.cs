@@ -1,8 +1,6 @@
 using Tunnel2.Multiplexing.Heartbeat;
 using Tunnel2.Multiplexing.Streams;
-using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol.Errors;
-using Tunnel2.Protocol.FlowControl;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Headers;
 
@@ -23,8 +21,7 @@ internal sealed class UplinkConnection
     private readonly Action<UplinkConnection, GoAwayPhase>? _onGoAway;
     private readonly UplinkLiveness _liveness;
     private readonly StreamPool _pool;
-    private readonly ShortLock _creditGate = new();
-    private ReceiveWindow _receiveWindow;
+    private readonly UplinkReceiveCredit _receiveCredit;
     private readonly TaskCompletionSource _ended;
     private UplinkEnd? _end;
     private volatile bool _refusing;
@@ -53,7 +50,7 @@ internal sealed class UplinkConnection
 
         // However slow the readers of grown windows are, half of the uplink's credit is left for the others.
         WindowGrowth = new WindowBudget(settings.ReceiveUplinkWindow / 2, settings.ProcessWindowBudget);
-        _receiveWindow = new ReceiveWindow(settings.ReceiveUplinkWindow);
+        _receiveCredit = new UplinkReceiveCredit(this, settings);
         Writer = new UplinkWriter(this, transport);
         _reader = new UplinkReader(this, transport);
         _liveness = new UplinkLiveness(settings, Writer, _reader, RoundTrip);
@@ -102,16 +99,10 @@ internal sealed class UplinkConnection
     public SessionEndReason PeerGoAwayReason { get; private set; }
 
     /// <summary>Bytes granted to the peer that are neither held here nor granted now: for tests of conservation.</summary>
-    internal (int Granted, int Held, int Returnable, int Size) ReceiveCredit
-    {
-        get
-        {
-            using (_creditGate.EnterScope())
-            {
-                return (_receiveWindow.Granted, _receiveWindow.Held, _receiveWindow.Returnable, _receiveWindow.Size);
-            }
-        }
-    }
+    internal (int Granted, int Held, int Returnable, int Size) ReceiveCredit => _receiveCredit.Window;
+
+    /// <summary>Whether the uplink holds more than it may without the process's budget.</summary>
+    internal bool HasReported => _receiveCredit.HasReported;
 
     /// <summary>Runs reader and writer until the uplink ends, and disposes of the transport.</summary>
     /// <param name="initial">Bytes that arrived behind the handshake.</param>
@@ -305,38 +296,24 @@ internal sealed class UplinkConnection
         }
     }
 
-    internal bool TryReceive(int count)
-    {
-        if (count == 0)
-        {
-            return true;
-        }
-
-        using (_creditGate.EnterScope())
-        {
-            return _receiveWindow.TryReceive(count);
-        }
-    }
+    internal bool TryReceive(int count) => count == 0 || _receiveCredit.TryReceive(count);
 
     /// <summary>Bytes of some stream were consumed, or thrown away: the uplink's credit returns.</summary>
-    internal void ReturnCredit(int count)
-    {
-        if (count == 0)
-        {
-            return;
-        }
+    internal void ReturnCredit(int count) => _receiveCredit.Return(count);
 
-        int increment;
-        using (_creditGate.EnterScope())
-        {
-            increment = _receiveWindow.Consume(count);
-        }
+    /// <summary>A header block waits behind another one of its stream, or (negative) no longer does.</summary>
+    internal void CountHead(int length) => _receiveCredit.CountHead(length);
 
-        if (increment > 0)
-        {
-            Writer.ScheduleUplinkCredit(increment);
-        }
-    }
+    /// <summary>Grants more where streams that stand still hold the window.</summary>
+    internal void BorrowIfLow() => _receiveCredit.BorrowIfLow();
+
+    /// <summary>Finds the streams that hold bytes which nobody consumes.</summary>
+    /// <param name="time">The budget's clock.</param>
+    /// <param name="now">A timestamp of it.</param>
+    /// <param name="leastAge">How old the oldest byte of a stream has to be.</param>
+    /// <param name="into">Where to.</param>
+    /// <returns>How many streams hold anything, however young.</returns>
+    internal int WeighStreams(TimeProvider time, long now, TimeSpan leastAge, List<HeldStream> into) => _pool.Weigh(time, now, leastAge, into);
 
     internal void FreeSlot(StreamId id)
     {

@@ -24,8 +24,14 @@ internal sealed class UplinkReader
     /// <summary>After this many small receives in a row a large buffer is given back.</summary>
     private const int ShrinkAfter = 64;
 
-    /// <summary>After this many receives that completed at once, others on the same engine thread get their turn.</summary>
-    private const int YieldAfter = 16;
+    /// <summary>
+    /// After this much work without a wait, others on the same engine thread get their turn: bytes of payload, and <see cref="FrameWork"/> for each
+    /// frame. However it comes, in many receives or in one, it is a fraction of a millisecond.
+    /// </summary>
+    private const int YieldAfter = 512 * 1024;
+
+    /// <summary>What a frame costs beside its payload: the copying of this many bytes.</summary>
+    private const int FrameWork = 512;
 
     private readonly UplinkConnection _uplink;
     private readonly IUplinkTransport _transport;
@@ -39,6 +45,8 @@ internal sealed class UplinkReader
     private readonly List<TunnelStream> _woken = [];
     private long _lastInbound;
     private int _skip;
+    private int _work;
+    private EmptyFrameBudget _empty;
 
     public UplinkReader(UplinkConnection uplink, IUplinkTransport transport)
     {
@@ -67,7 +75,6 @@ internal sealed class UplinkReader
 
             var filled = initial.Length;
             var smallReceives = 0;
-            var immediate = 0;
             var idle = filled == 0;
             var statistics = _uplink.Statistics;
             while (true)
@@ -90,6 +97,16 @@ internal sealed class UplinkReader
 
                     filled -= consumed;
                     buffer.AsSpan(consumed, filled).CopyTo(buffer);
+                    if (_work >= YieldAfter)
+                    {
+                        _work = 0;
+                        await new SchedulerYield(_uplink.Settings.WriterScheduler);
+                        if (filled >= needed)
+                        {
+                            continue;
+                        }
+                    }
+
                     if (filled == 0 && smallReceives > ShrinkAfter && buffer.Length > SmallBuffer * 2)
                     {
                         _buffers.Return(buffer);
@@ -117,12 +134,7 @@ internal sealed class UplinkReader
                 var receive = _transport.ReceiveAsync(buffer.AsMemory(filled));
                 if (!receive.IsCompleted)
                 {
-                    immediate = 0;
-                }
-                else if (++immediate == YieldAfter)
-                {
-                    immediate = 0;
-                    await new SchedulerYield(_uplink.Settings.WriterScheduler);
+                    _work = 0;
                 }
 
                 var received = await receive.ConfigureAwait(false);
@@ -185,7 +197,7 @@ internal sealed class UplinkReader
         return larger;
     }
 
-    /// <summary>Handles every whole frame in the buffer.</summary>
+    /// <summary>Handles the whole frames in the buffer, until it has done its share of work.</summary>
     /// <param name="bytes">What has arrived.</param>
     /// <param name="consumed">Bytes handled.</param>
     /// <param name="needed">Bytes that the next frame needs in all, as far as its header is there.</param>
@@ -193,7 +205,7 @@ internal sealed class UplinkReader
     {
         consumed = 0;
         needed = FrameHeader.Size;
-        while (true)
+        while (_work < YieldAfter)
         {
             var rest = bytes[consumed..];
             if (_skip > 0)
@@ -220,6 +232,12 @@ internal sealed class UplinkReader
             {
                 consumed += FrameHeader.Size;
                 _skip = header.Length;
+                _work += FrameWork;
+                if (!_empty.TryTake(_time))
+                {
+                    return ProtocolError.EmptyFrameFlood;
+                }
+
                 continue;
             }
 
@@ -230,6 +248,7 @@ internal sealed class UplinkReader
             }
 
             _uplink.Statistics.FramesReceived++;
+            _work += FrameWork + header.Length;
             error = Dispatch(header, rest.Slice(FrameHeader.Size, header.Length));
             if (error != ProtocolError.None)
             {
@@ -239,7 +258,12 @@ internal sealed class UplinkReader
             consumed += FrameHeader.Size + header.Length;
             needed = FrameHeader.Size;
         }
+
+        return ProtocolError.None;
     }
+
+    /// <summary>A frame that carries nothing: legal, and not for ever.</summary>
+    private ProtocolError OnEmpty() => _empty.TryTake(_time) ? ProtocolError.None : ProtocolError.EmptyFrameFlood;
 
     private ProtocolError Dispatch(FrameHeader header, ReadOnlySpan<byte> payload)
     {
@@ -279,12 +303,17 @@ internal sealed class UplinkReader
         if (lookup == StreamLookup.Over)
         {
             _uplink.ReturnCredit(payload.Length);
-            return ProtocolError.None;
+            return payload.IsEmpty ? OnEmpty() : ProtocolError.None;
         }
 
         if (lookup != StreamLookup.Open)
         {
             return ProtocolError.UnknownStream;
+        }
+
+        if (payload.IsEmpty && !header.EndsDirection && OnEmpty() is not ProtocolError.None and var flood)
+        {
+            return flood;
         }
 
         var error = stream!.OnData(payload, header.EndsDirection, out var wake);
@@ -329,7 +358,7 @@ internal sealed class UplinkReader
                     : stream!.OnHeaders(blockBytes, block, body, header.EndsDirection);
             case StreamLookup.Over:
                 _uplink.ReturnCredit(body.Length);
-                return ProtocolError.None;
+                return OnEmpty();
             case StreamLookup.NotFree when isRequest:
                 return ProtocolError.StreamNotAllowed;
             case StreamLookup.Next when isRequest:
@@ -349,6 +378,11 @@ internal sealed class UplinkReader
             return error;
         }
 
+        if (increment < EmptyFrameBudget.LeastIncrement && OnEmpty() is not ProtocolError.None and var flood)
+        {
+            return flood;
+        }
+
         if (header.Stream.IsUplink)
         {
             return _uplink.Writer.OnUplinkWindow(increment);
@@ -357,7 +391,7 @@ internal sealed class UplinkReader
         return _uplink.Streams.Find(header.Stream, out var stream) switch
         {
             StreamLookup.Open => stream!.OnWindow(header.Stream, increment),
-            StreamLookup.Over => ProtocolError.None,
+            StreamLookup.Over => OnEmpty(),
             _ => ProtocolError.UnknownStream,
         };
     }
@@ -371,7 +405,7 @@ internal sealed class UplinkReader
                 stream!.OnRst(header.Stream, reason, detail);
                 return ProtocolError.None;
             case StreamLookup.Over:
-                return ProtocolError.None;
+                return OnEmpty();
             default:
                 return ProtocolError.UnknownStream;
         }
@@ -393,6 +427,6 @@ internal sealed class UplinkReader
             _uplink.LearnPath();
         }
 
-        return ProtocolError.None;
+        return OnEmpty();
     }
 }

@@ -28,6 +28,9 @@ internal sealed record UplinkSettings
     /// <summary>What the windows of all uplinks of the process may grow by.</summary>
     public WindowBudget ProcessWindowBudget { get; init; } = WindowBudget.Process;
 
+    /// <summary>The process's memory for what arrived and was not consumed yet.</summary>
+    public ReceiveBudget ReceiveBudget { get; init; } = ReceiveBudget.Process;
+
     /// <summary>The credit that the peer grants for each new stream, in bytes.</summary>
     public int SendStreamWindow { get; init; } = ProtocolLimits.DefaultStreamWindow;
 

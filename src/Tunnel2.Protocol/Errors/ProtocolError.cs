@@ -77,4 +77,7 @@ public enum ProtocolError
 
     /// <summary>More streams were opened than the handshake allowed.</summary>
     TooManyStreams,
+
+    /// <summary>Frames that carry nothing came faster than any honest peer sends them.</summary>
+    EmptyFrameFlood,
 }

@@ -47,4 +47,7 @@ public enum StreamResetDetail : ushort
 
     /// <summary>The agent is going away.</summary>
     GoingAway = 14,
+
+    /// <summary>Memory for bytes that nobody takes was short, and this stream had stood still for longest.</summary>
+    Stalled = 15,
 }

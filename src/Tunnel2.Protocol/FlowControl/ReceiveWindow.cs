@@ -5,7 +5,7 @@ namespace Tunnel2.Protocol.FlowControl;
 /// <summary>
 /// The receiver's side of a credit window. Bytes move through three states: granted (the peer may send them), held (they arrived and
 /// nobody has consumed them), returnable (consumed, and not yet granted again). Their sum is the window's size at all times. The size may
-/// grow and never shrinks.
+/// grow at any time, and shrink by bytes that are consumed: what was granted is never taken back.
 /// A mutable struct; the caller holds whatever lock guards it.
 /// </summary>
 public struct ReceiveWindow
@@ -56,11 +56,25 @@ public struct ReceiveWindow
     /// The increment to send in a WINDOW now, or 0: credit is returned in portions of a quarter of the window, so that a peer is
     /// never left waiting and WINDOW frames stay rare.
     /// </returns>
-    public int Consume(int count)
+    public int Consume(int count) => Consume(count, _size / 4);
+
+    /// <summary>The same with another portion than a quarter of the window.</summary>
+    /// <param name="count">Bytes, 0…<see cref="Held"/>.</param>
+    /// <param name="portion">From how many returnable bytes on credit is returned.</param>
+    /// <returns>The increment to send in a WINDOW now, or 0.</returns>
+    public int Consume(int count, int portion)
     {
         Debug.Assert(count >= 0 && count <= Held, "Only bytes that arrived can be consumed.");
         _returnable += count;
-        return _returnable >= _size / 4 ? TakeReturnable() : 0;
+        return _returnable >= portion ? TakeReturnable() : 0;
+    }
+
+    /// <summary>Makes the window smaller by bytes that were consumed: their credit does not return.</summary>
+    /// <param name="count">Bytes, 0…<see cref="Held"/>.</param>
+    public void Retire(int count)
+    {
+        Debug.Assert(count >= 0 && count <= Held, "Only bytes that arrived can be consumed.");
+        _size -= count;
     }
 
     /// <summary>Makes the window larger: the peer is granted the difference on top of what it gave back.</summary>

@@ -15,6 +15,12 @@ public sealed class LimitOptions
     /// <summary>Bytes of a request's first line: 256 to 65,536. Default 16,384; beyond it 414. Too few break long queries.</summary>
     public int RequestLineBytes { get; set; } = 16 * 1024;
 
+    /// <summary>
+    /// MiB that bytes may take which agents have sent and visitors have not taken: 16 to 65,536, or auto (0 in code), which is a quarter of the memory, at most
+    /// 256. Beyond it the transfers that stand still are cut.
+    /// </summary>
+    public int BufferMegabytes { get; set; }
+
     /// <summary>Bytes of a request's body: 0 and more, or off (-1 in code). Default off; beyond it 413.</summary>
     public long RequestBodyBytes { get; set; } = -1;
 }

@@ -116,6 +116,9 @@ internal sealed record ProxyEntrySettings
     /// <summary>The most bytes of a request's first line.</summary>
     public required int MaxRequestLineBytes { get; init; }
 
+    /// <summary>Bytes that may be held for visitors who do not take them; null: a share of the memory.</summary>
+    public required long? BufferBytes { get; init; }
+
     /// <summary>The most bytes of a request's body, or null.</summary>
     public required long? MaxRequestBodyBytes { get; init; }
 

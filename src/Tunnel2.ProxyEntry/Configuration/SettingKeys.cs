@@ -41,6 +41,7 @@ internal static class SettingKeys
     public const string RequestHeadBytes = "Limits:RequestHeadBytes";
     public const string RequestFields = "Limits:RequestFields";
     public const string RequestLineBytes = "Limits:RequestLineBytes";
+    public const string BufferMegabytes = "Limits:BufferMegabytes";
     public const string RequestBodyBytes = "Limits:RequestBodyBytes";
     public const string Http1Front = "Http1Front";
     public const string LoggedFrom = "LogLevel";
@@ -101,6 +102,7 @@ internal static class SettingKeys
         Count(RequestHeadBytes, (o, v) => o.Limits.RequestHeadBytes = (int)v, int.MaxValue),
         Count(RequestFields, (o, v) => o.Limits.RequestFields = (int)v, int.MaxValue),
         Count(RequestLineBytes, (o, v) => o.Limits.RequestLineBytes = (int)v, int.MaxValue),
+        new(BufferMegabytes, ApplyBufferMegabytes),
         new(RequestBodyBytes, ApplyRequestBody),
         new(Http1Front, ApplyHttp1Front),
         new(LoggedFrom, ApplyLogLevel),
@@ -159,6 +161,20 @@ internal static class SettingKeys
         set(options, result);
         return null;
     });
+
+    private static string? ApplyBufferMegabytes(ProxyEntryOptions options, string value)
+    {
+        if (value.Equals("auto", StringComparison.OrdinalIgnoreCase))
+        {
+            options.Limits.BufferMegabytes = 0;
+            return null;
+        }
+
+        // 0 means auto in code only.
+        return int.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out var megabytes) && megabytes > 0
+            ? SettingKey.Number(BufferMegabytes, static (o, v) => o.Limits.BufferMegabytes = v).Apply(options, value)
+            : $"{SettingsErrorFormatter.Quote(value)} is neither a number of MiB nor auto.";
+    }
 
     private static string? ApplyRequestBody(ProxyEntryOptions options, string value)
     {

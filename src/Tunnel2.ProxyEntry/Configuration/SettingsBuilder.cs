@@ -59,6 +59,7 @@ internal sealed partial class SettingsBuilder
         CheckNumber(SettingKeys.ParkingPerName, _options.Parking.PerName, 0, 1_000_000);
         CheckNumber(SettingKeys.ParkingTotal, _options.Parking.Total, 0, 1_000_000);
         CheckNumber(SettingKeys.ParkingMegabytes, _options.Parking.Megabytes, 1, 65_536);
+        CheckNumber(SettingKeys.BufferMegabytes, _options.Limits.BufferMegabytes, _options.Limits.BufferMegabytes == 0 ? 0 : 16, 65_536);
         CheckVisitorLimits();
         var trustedProxies = CheckTrustedProxies();
         var relay = CheckLive();
@@ -108,6 +109,7 @@ internal sealed partial class SettingsBuilder
             MaxRequestHeadBytes = _options.Limits.RequestHeadBytes,
             MaxRequestFields = _options.Limits.RequestFields,
             MaxRequestLineBytes = _options.Limits.RequestLineBytes,
+            BufferBytes = _options.Limits.BufferMegabytes == 0 ? null : _options.Limits.BufferMegabytes * 1024L * 1024,
             MaxRequestBodyBytes = _options.Limits.RequestBodyBytes < 0 ? null : _options.Limits.RequestBodyBytes,
             Http1Front = _options.Http1Front,
             LogLevel = _options.LogLevel,

@@ -68,6 +68,9 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2110, LogLevel.Error, "Visitor's connection {ConnectionId} failed by a fault of ProxyEntry")]
     public static partial void ConnectionFault(ILogger logger, string connectionId, Exception exception);
 
+    [LoggerMessage(2115, LogLevel.Warning, "{Count} transfers that stood still were cut: {Held} of {Limit} MiB were held for visitors who take nothing (Limits:BufferMegabytes)")]
+    public static partial void StalledTransfersCut(ILogger logger, int count, long held, long limit);
+
     [LoggerMessage(2120, LogLevel.Warning, "The access log cannot be written to {Sink}: {Reason}. Its lines are lost until it can; requests are not affected")]
     public static partial void AccessLogFailed(ILogger logger, string sink, string reason);
 

@@ -78,6 +78,12 @@ internal enum ProxyError
     /// <summary>The request's body stood still for longer than the limit.</summary>
     BodyIdleTimeout,
 
+    /// <summary>Memory for bytes on their way was short, and this visitor took nothing of its response for longest.</summary>
+    VisitorStalled,
+
+    /// <summary>Memory for bytes on their way was short, and the backend took nothing of this request's body for longest.</summary>
+    BackendStalled,
+
     /// <summary>The session has as many streams open as it may.</summary>
     StreamLimit,
 

@@ -12,6 +12,7 @@ internal static class FailureMapping
         StreamFailureKind.UplinkLost => ProxyError.UplinkLost,
         StreamFailureKind.PeerReset => FromReset(failure.Reason, failure.Detail),
         StreamFailureKind.LocalReset when failure.Reason == StreamResetReason.VisitorProtocol => ProxyError.BadRequest,
+        StreamFailureKind.LocalReset when failure.Detail == StreamResetDetail.Stalled => ProxyError.VisitorStalled,
         _ => ProxyError.Internal,
     };
 
@@ -26,7 +27,7 @@ internal static class FailureMapping
             StreamResetDetail.TlsFailed => ProxyError.BackendTlsFailed,
             _ => ProxyError.BackendUnreachable,
         },
-        StreamResetReason.BackendTimeout => ProxyError.BackendTimeout,
+        StreamResetReason.BackendTimeout => detail == StreamResetDetail.Stalled ? ProxyError.BackendStalled : ProxyError.BackendTimeout,
         StreamResetReason.BackendProtocol => detail switch
         {
             StreamResetDetail.ClosedBeforeResponse => ProxyError.BackendClosed,

@@ -52,7 +52,38 @@ internal sealed class ForwardWatchdog : IDisposable
         }
     }
 
+    /// <summary>Waits for what only the visitor can end, and no longer than for a body that stands still: then the visitor is cut.</summary>
+    /// <param name="exchange">The visitor's exchange.</param>
+    /// <param name="request">Its state, watched already or not.</param>
+    /// <param name="sending">What is waited for.</param>
+    public ValueTask WaitForVisitorAsync(VisitorExchange exchange, ForwardedRequest request, Task sending) =>
+        sending.IsCompletedSuccessfully ? default : AwaitVisitorAsync(exchange, request, sending);
+
     public void Dispose() => _timer.Dispose();
+
+    private async ValueTask AwaitVisitorAsync(VisitorExchange exchange, ForwardedRequest request, Task sending)
+    {
+        var isNew = request.Next is null;
+        request.BeginVisitorWait(exchange);
+        if (isNew)
+        {
+            Add(request);
+        }
+
+        try
+        {
+            await sending.ConfigureAwait(false);
+        }
+        finally
+        {
+            if (isNew)
+            {
+                Remove(request);
+            }
+
+            request.EndVisitorWait();
+        }
+    }
 
     private void Look()
     {
@@ -63,7 +94,11 @@ internal sealed class ForwardWatchdog : IDisposable
             for (var request = _list.Next!; request != _list; request = request.Next!)
             {
                 var idle = request.IdleMilliseconds(now);
-                if (request.Phase == ForwardPhase.Head && idle > _headLimit)
+                if (request.WaitsForVisitor && idle > _bodyLimit)
+                {
+                    (late ??= []).Add((request, request.Use, false));
+                }
+                else if (request.Phase == ForwardPhase.Head && idle > _headLimit)
                 {
                     (late ??= []).Add((request, request.Use, true));
                 }

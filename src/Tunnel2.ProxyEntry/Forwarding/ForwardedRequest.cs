@@ -1,3 +1,4 @@
+using System.Runtime.CompilerServices;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol.Errors;
@@ -27,6 +28,8 @@ internal sealed class ForwardedRequest
     private bool _isCounted;
     private ExchangeExtras? _extras;
     private RequestTimeline? _timeline;
+    private VisitorExchange? _cutWith;
+    private bool _isCut;
 
     /// <summary>Neighbours in the watchdog's list; its lock guards them.</summary>
     public ForwardedRequest? Next { get; set; }
@@ -74,8 +77,8 @@ internal sealed class ForwardedRequest
     /// <summary>Where the visitor expects a 100: who says it, and when.</summary>
     public ContinueTurn? Continue { get; set; }
 
-    /// <summary>Whose connection is to be cut with the request, because somebody waits for nothing but the visitor.</summary>
-    public VisitorExchange? CutWith { get; set; }
+    /// <summary>Whether somebody waits for nothing but the visitor, whose connection is to be cut with the request.</summary>
+    public bool WaitsForVisitor => Volatile.Read(ref _cutWith) is not null;
 
     /// <summary>
     /// Whether nobody wants the rest of the request's body any more: the exchange on its stream is over. Set before the pump is woken.
@@ -175,13 +178,14 @@ internal sealed class ForwardedRequest
         _isCounted = false;
         Timeline = null;
         Continue = null;
-        CutWith = null;
         Touch();
         using (_gate.EnterScope())
         {
             _use++;
             _id = default;
             _cutBy = null;
+            _cutWith = null;
+            _isCut = false;
         }
     }
 
@@ -238,6 +242,61 @@ internal sealed class ForwardedRequest
         }
     }
 
+    /// <summary>
+    /// Somebody is going to wait for nothing but the visitor, from now on until <see cref="EndVisitorWait"/>: whoever cuts the request has to end
+    /// that wait, too.
+    /// </summary>
+    /// <param name="exchange">The visitor's exchange. Aborted at once where the request has been cut already.</param>
+    public void BeginVisitorWait(VisitorExchange exchange)
+    {
+        bool isCut;
+        Touch();
+        using (_gate.EnterScope())
+        {
+            _cutWith = exchange;
+            isCut = _isCut;
+        }
+
+        if (isCut)
+        {
+            exchange.Abort();
+        }
+    }
+
+    /// <summary>The visitor has taken something, or is gone.</summary>
+    public void EndVisitorWait()
+    {
+        Touch();
+        using (_gate.EnterScope())
+        {
+            _cutWith = null;
+        }
+    }
+
+    /// <summary>Waits until the visitor has taken what is being sent. Whoever cuts the request ends the wait.</summary>
+    /// <returns>False when the visitor is gone.</returns>
+    public ValueTask<bool> WaitForVisitor(VisitorExchange exchange, ValueTask<bool> sending) => sending.IsCompleted ? sending : AwaitVisitorAsync(exchange, sending);
+
+    /// <summary>
+    /// What was reset is the request's stream. Where it was cut because nobody takes what it holds, the visitor is waited for, not the stream.
+    /// </summary>
+    /// <param name="id">The stream.</param>
+    public void OnStreamReset(StreamId id)
+    {
+        int use;
+        using (_gate.EnterScope())
+        {
+            if (_stream is null || _id != id || _stream.Failure is not { Kind: StreamFailureKind.LocalReset, Detail: StreamResetDetail.Stalled })
+            {
+                return;
+            }
+
+            use = _use;
+        }
+
+        Cut(use, ProxyError.VisitorStalled, StreamResetReason.Cancel, StreamResetDetail.Stalled);
+    }
+
     /// <summary>The visitor left.</summary>
     public void CutByVisitor() => Cut(Use, null, StreamResetReason.Cancel);
 
@@ -249,22 +308,42 @@ internal sealed class ForwardedRequest
     public void Cut(int use, ProxyError? error, StreamResetReason reason, StreamResetDetail detail = StreamResetDetail.None)
     {
         TunnelStream? stream;
-        VisitorExchange? exchange = null;
+        VisitorExchange? exchange;
         StreamId id;
         using (_gate.EnterScope())
         {
-            stream = use == _use ? _stream : null;
+            if (use != _use)
+            {
+                return;
+            }
+
+            stream = _stream;
             id = _id;
+            exchange = _cutWith;
+            _isCut = true;
             if (stream is not null)
             {
                 _cutBy ??= error;
-                exchange = CutWith;
             }
         }
 
         // Outside the gate: whoever waits on the stream may continue right here.
         stream?.ResetIf(id, reason, detail);
         exchange?.Abort();
+    }
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private async ValueTask<bool> AwaitVisitorAsync(VisitorExchange exchange, ValueTask<bool> sending)
+    {
+        BeginVisitorWait(exchange);
+        try
+        {
+            return await sending.ConfigureAwait(false);
+        }
+        finally
+        {
+            EndVisitorWait();
+        }
     }
 }
 

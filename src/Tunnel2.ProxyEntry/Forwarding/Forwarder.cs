@@ -145,6 +145,7 @@ internal sealed class Forwarder : IForwarder
     private void Begin(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession session)
     {
         request.Attach(stream, session);
+        stream.NotifyReset(static (state, id) => ((ForwardedRequest)state!).OnStreamReset(id), request);
         if (exchange.IsUpgrade)
         {
             _live.UpgradeBegins(exchange, request);
@@ -237,7 +238,7 @@ internal sealed class Forwarder : IForwarder
             ResponseEnd.Complete => RequestOutcome.Completed,
             ResponseEnd.Upgraded => RequestOutcome.Upgraded,
             ResponseEnd.VisitorLeft => VisitorLeft(exchange, session),
-            _ when request.CutBy is null && stream.Failure is { Kind: StreamFailureKind.LocalReset, Reason: StreamResetReason.Cancel } => VisitorLeft(exchange, session),
+            _ when request.CutBy is null && stream.Failure is { Kind: StreamFailureKind.LocalReset, Reason: StreamResetReason.Cancel, Detail: not StreamResetDetail.Stalled } => VisitorLeft(exchange, session),
             _ => await FailAsync(exchange, request, end == ResponseEnd.Malformed ? ProxyError.BackendProtocol : request.CutBy ?? stream.Failure.ToProxyError(), session.Name).ConfigureAwait(false),
         };
     }
@@ -307,7 +308,8 @@ internal sealed class Forwarder : IForwarder
         _metrics.RequestFailed(error);
         request.Status = info.Status;
         request.Timeline?.TellVisitor(exchange);
-        await exchange.WriteErrorAsync(error, info.Status == StatusCodes.Status503ServiceUnavailable ? info.RetryAfterSeconds ?? RetryAfterSeconds : null).ConfigureAwait(false);
+        await _watchdog.WaitForVisitorAsync(
+            exchange, request, exchange.WriteErrorAsync(error, info.Status == StatusCodes.Status503ServiceUnavailable ? info.RetryAfterSeconds ?? RetryAfterSeconds : null)).ConfigureAwait(false);
         return RequestOutcome.Error;
     }
 }

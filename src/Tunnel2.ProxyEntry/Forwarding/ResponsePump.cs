@@ -61,7 +61,7 @@ internal sealed class ResponsePump
                 outcome = OnHead(exchange, request, item, out upgraded, ref isWebSocket);
                 if (outcome == HeadOutcome.InterimToSend)
                 {
-                    await exchange.FlushAsync().ConfigureAwait(false);
+                    await request.WaitForVisitor(exchange, exchange.FlushAsync()).ConfigureAwait(false);
                 }
             }
             finally
@@ -113,7 +113,7 @@ internal sealed class ResponsePump
                 if (unflushed > 0 || !exchange.HasResponseStarted)
                 {
                     unflushed = 0;
-                    if (!await exchange.FlushAsync().ConfigureAwait(false))
+                    if (!await request.WaitForVisitor(exchange, exchange.FlushAsync()).ConfigureAwait(false))
                     {
                         stream.Reset(StreamResetReason.Cancel);
                         return ResponseEnd.VisitorLeft;
@@ -147,7 +147,7 @@ internal sealed class ResponsePump
                     if (length >= SendAt)
                     {
                         unflushed = 0;
-                        isThere = await exchange.SendBodyAsync(item.Memory).ConfigureAwait(false);
+                        isThere = await request.WaitForVisitor(exchange, exchange.SendBodyAsync(item.Memory)).ConfigureAwait(false);
                     }
                     else
                     {
@@ -164,7 +164,7 @@ internal sealed class ResponsePump
                     if (isThere && unflushed >= FlushAt)
                     {
                         unflushed = 0;
-                        isThere = await exchange.FlushAsync().ConfigureAwait(false);
+                        isThere = await request.WaitForVisitor(exchange, exchange.FlushAsync()).ConfigureAwait(false);
                     }
 
                     if (!isThere)
@@ -197,7 +197,7 @@ internal sealed class ResponsePump
         exchange.CompleteResponse();
 
         // Bytes advanced into a response that has started leave only by a flush; a response that has not started leaves whole by itself.
-        return unflushed == 0 || !exchange.HasResponseStarted || await exchange.FlushAsync().ConfigureAwait(false) ? ResponseEnd.Complete : ResponseEnd.VisitorLeft;
+        return unflushed == 0 || !exchange.HasResponseStarted || await request.WaitForVisitor(exchange, exchange.FlushAsync()).ConfigureAwait(false) ? ResponseEnd.Complete : ResponseEnd.VisitorLeft;
     }
 
     private static HeadOutcome OnHead(VisitorExchange exchange, ForwardedRequest request, StreamItem item, out bool upgraded, ref bool isWebSocket)

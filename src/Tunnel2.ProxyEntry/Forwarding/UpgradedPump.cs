@@ -27,14 +27,13 @@ internal static class UpgradedPump
         bool complete;
         await using (var goodbye = isWebSocket ? new WebSocketGoodbye(connection, request.SessionLeaving) : null)
         {
-            complete = await ToVisitorAsync(connection, request, stream, goodbye).ConfigureAwait(false);
+            complete = await ToVisitorAsync(exchange, connection, request, stream, goodbye).ConfigureAwait(false);
         }
 
         if (complete && await connection.EndSendAsync().ConfigureAwait(false))
         {
             // What is left is the visitor's direction. Whoever cuts the request, or loses it, has to wake the one that waits for the visitor.
-            request.CutWith = exchange;
-            request.Touch();
+            request.BeginVisitorWait(exchange);
             request.Phase = ForwardPhase.Body;
             stream.NotifyReset(static (input, _) => ((PipeReader)input!).CancelPendingRead(), connection.Input);
         }
@@ -108,7 +107,8 @@ internal static class UpgradedPump
         }
     }
 
-    private static async ValueTask<bool> ToVisitorAsync(UpgradedConnection connection, ForwardedRequest request, TunnelStream stream, WebSocketGoodbye? goodbye)
+    private static async ValueTask<bool> ToVisitorAsync(
+        VisitorExchange exchange, UpgradedConnection connection, ForwardedRequest request, TunnelStream stream, WebSocketGoodbye? goodbye)
     {
         try
         {
@@ -125,7 +125,7 @@ internal static class UpgradedPump
                 {
                     case StreamItemKind.Data:
                         var mayGo = goodbye?.BeginWrite(item.Memory.Span) ?? item.Memory.Length;
-                        if (mayGo > 0 && !await connection.SendAsync(item.Memory[..mayGo]).ConfigureAwait(false))
+                        if (mayGo > 0 && !await request.WaitForVisitor(exchange, connection.SendAsync(item.Memory[..mayGo])).ConfigureAwait(false))
                         {
                             return false;
                         }

@@ -42,6 +42,7 @@ internal static class CoreServices
         services.AddSingleton<SessionRevocation>();
         services.AddSingleton<AgentAdmission>();
         services.AddSingleton<UplinkMetrics>();
+        services.AddSingleton<StalledTransfers>();
         services.AddSingleton<SessionJoins>();
         services.AddSingleton<SessionUplinks>();
         services.AddSingleton<UplinkAcceptor>();

@@ -247,6 +247,9 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         kestrel.Limits.MaxRequestBodySize = settings.MaxRequestBodyBytes;
         kestrel.Limits.MinRequestBodyDataRate = null;
         kestrel.Limits.MinResponseDataRate = null;
+
+        // What each stream of HTTP/2 may have waiting for a visitor who does not read, beside the piece at hand.
+        kestrel.Limits.MaxResponseBufferSize = 16 * 1024;
         kestrel.Limits.MaxRequestLineSize = settings.MaxRequestLineBytes;
         kestrel.Limits.MaxRequestHeadersTotalSize = settings.MaxRequestHeadBytes;
         kestrel.Limits.MaxRequestHeaderCount = settings.MaxRequestFields;

@@ -44,6 +44,7 @@ internal sealed class UplinkAcceptor
     private readonly SessionRevocation _revocation;
     private readonly ProxyEntryMetrics _metrics;
     private readonly UplinkMetrics _uplinkMetrics;
+    private readonly StalledTransfers _stalled;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
 
@@ -60,10 +61,12 @@ internal sealed class UplinkAcceptor
         SessionRevocation revocation,
         ProxyEntryMetrics metrics,
         UplinkMetrics uplinkMetrics,
+        StalledTransfers stalled,
         DrainSignal drain,
         TimeProvider timeProvider,
         ILogger<UplinkAcceptor> logger)
     {
+        _stalled = stalled;
         _drain = drain;
         _settings = settings;
         _admission = admission;
@@ -287,6 +290,7 @@ internal sealed class UplinkAcceptor
         SendStreamWindow = hello.StreamWindow,
         SendUplinkWindow = hello.UplinkWindow,
         MaxStreams = hello.MaxStreams,
+        ReceiveBudget = _stalled.Budget,
         TimeProvider = _timeProvider,
     });
 

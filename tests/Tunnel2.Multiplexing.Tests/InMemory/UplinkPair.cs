@@ -21,6 +21,8 @@ internal sealed record PairOptions
 
     public WindowBudget WindowBudget { get; init; } = new(WindowBudget.DefaultProcessLimit);
 
+    public ReceiveBudget ReceiveBudget { get; init; } = new(ReceiveBudget.LargestDefault, new ManualTimeProvider());
+
     public int UplinkWindow { get; init; } = ProtocolLimits.DefaultUplinkWindow;
 
     public int MaxStreams { get; init; } = 4096;
@@ -37,6 +39,7 @@ internal sealed record PairOptions
         SendStreamWindow = StreamWindow,
         MaxReceiveStreamWindow = MaxStreamWindow,
         ProcessWindowBudget = WindowBudget,
+        ReceiveBudget = ReceiveBudget,
         ReceiveUplinkWindow = UplinkWindow,
         SendUplinkWindow = UplinkWindow,
         MaxStreams = MaxStreams,
@@ -155,6 +158,6 @@ internal sealed class UplinkPair
     {
         var (granted, held, returnable, size) = receiver.ReceiveCredit;
         Assert.Equal(size, granted + held + returnable);
-        return held == 0 && sender.Writer.OutstandingBytes == returnable && returnable < Math.Max(1, size / 4);
+        return held == 0 && sender.Writer.OutstandingBytes == receiver.Settings.ReceiveUplinkWindow - granted && returnable < Math.Max(1, receiver.Settings.ReceiveUplinkWindow / 4);
     }
 }

@@ -78,14 +78,14 @@ public class HostileFloodTests
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task Empty_frames_in_a_flood_hold_nothing_and_hold_nobody_up(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    public Task Empty_frames_hold_nothing_and_hold_nobody_up(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
     {
         var peer = new RawPeer(engine, UplinkRole.Entry);
         var flooded = Ask(peer);
         var other = Ask(peer);
         await peer.SendAsync(Frame.Response(flooded.Id, 200, end: false), Frame.Response(other.Id, 200, end: false));
         var held = peer.Buffers.Outstanding;
-        var flood = Frame.Join([.. Enumerable.Repeat(Frame.Data(flooded.Id, []), 1000)]);
+        var flood = Frame.Join([.. Enumerable.Repeat(Frame.Data(flooded.Id, []), EmptyFrameBudget.Burst / 50)]);
         for (var i = 0; i < 50; i++)
         {
             await peer.SendAsync(flood);
@@ -100,6 +100,67 @@ public class HostileFloodTests
         other.Release();
         await peer.CloseAsync();
     });
+
+    [Theory]
+    [InlineData("data")]
+    [InlineData("data of a stream that is over")]
+    [InlineData("window")]
+    [InlineData("window of a stream that is over")]
+    [InlineData("ping answer")]
+    [InlineData("unknown")]
+    [InlineData("rst of a stream that is over")]
+    public Task Frames_that_carry_nothing_end_the_session_when_they_do_not_end(string kind) => TestEngine.RunAsync(EngineKind.Inline, async engine =>
+    {
+        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { Capacity = 64 * 1024 });
+        var over = Ask(peer);
+        await peer.SendAsync(Frame.Response(over.Id, 204));
+        Assert.Equal("204", await over.ReadHeadAsync());
+        await over.ReadBodyAsync();
+        var overId = over.Id;
+        over.Release();
+        var open = Ask(peer);
+        await peer.SendAsync(Frame.Response(open.Id, 200, end: false));
+        var frame = kind switch
+        {
+            "data" => Frame.Data(open.Id, []),
+            "data of a stream that is over" => Frame.Data(overId, []),
+            "window" => Frame.Window(open.Id, 1),
+            "window of a stream that is over" => Frame.Window(overId, 100_000),
+            "ping answer" => Frame.Ping(1, ack: true),
+            "rst of a stream that is over" => Frame.Rst(overId),
+            _ => Frame.Make((FrameType)31, FrameFlags.None, StreamId.Uplink, "abc"u8),
+        };
+        var flood = Frame.Join([.. Enumerable.Repeat(frame, 100)]);
+        for (var i = 0; i < EmptyFrameBudget.Burst / 100; i++)
+        {
+            await peer.SendAsync(flood);
+        }
+
+        Assert.Null(peer.Uplink.End);
+        await peer.SendAsync(frame);
+        await ExpectEndAsync(peer, ProtocolError.EmptyFrameFlood);
+        open.Release();
+        await peer.CloseAsync();
+    });
+
+    [Fact]
+    public void Time_gives_empty_frames_back()
+    {
+        var time = new TestUtilities.ManualTimeProvider();
+        var budget = default(EmptyFrameBudget);
+        for (var i = 0; i < EmptyFrameBudget.Burst; i++)
+        {
+            Assert.True(budget.TryTake(time));
+        }
+
+        time.Advance(TimeSpan.FromSeconds(2));
+        for (var i = 0; i < 2 * EmptyFrameBudget.PerSecond; i++)
+        {
+            Assert.True(budget.TryTake(time));
+        }
+
+        Assert.False(budget.TryTake(time));
+    }
 
     [Theory]
     [InlineData(EngineKind.Inline)]

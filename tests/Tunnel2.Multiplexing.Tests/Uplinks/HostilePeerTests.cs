@@ -64,7 +64,7 @@ public class HostilePeerTests
     {
         var peer = new RawPeer(engine, UplinkRole.Entry);
         var stream = Ask(peer);
-        for (var i = 0; i < TunnelStream.MaxUnreadHeads; i++)
+        for (var i = 0; i < UnreadHeads.MaxUnread; i++)
         {
             await peer.SendAsync(Frame.Response(_first, 103, end: false));
         }

@@ -16,15 +16,17 @@ namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 internal sealed class EntryApplication : IHttpApplication<EntryRequest>
 {
     private readonly Forwarder _forwarder;
+    private readonly ForwardWatchdog _watchdog;
     private readonly AdminEndpoints _admin;
     private readonly LiveEndpoint _live;
     private readonly ProxyEntrySettings _settings;
     private readonly DrainSignal _drain;
 
-    public EntryApplication(Forwarder forwarder, AdminEndpoints admin, LiveEndpoint live, ProxyEntrySettings settings, DrainSignal drain)
+    public EntryApplication(Forwarder forwarder, ForwardWatchdog watchdog, AdminEndpoints admin, LiveEndpoint live, ProxyEntrySettings settings, DrainSignal drain)
     {
         _drain = drain;
         _forwarder = forwarder;
+        _watchdog = watchdog;
         _admin = admin;
         _live = live;
         _settings = settings;
@@ -61,18 +63,24 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
             context.Http.Response.Headers.Connection = "close";
         }
 
-        var forwarding = _forwarder.ForwardAsync(context.Exchange, context.State);
-        if (forwarding.IsCompletedSuccessfully)
-        {
-            forwarding.GetAwaiter().GetResult();
-            return Task.CompletedTask;
-        }
-
-        return forwarding.AsTask();
+        return ForwardAsync(context);
     }
 
     /// <inheritdoc/>
     public void DisposeContext(EntryRequest context, Exception? exception) => context.Http.Uninitialize();
+
+    /// <summary>
+    /// Forwards, and sees that the visitor takes what Kestrel has of the response: it would wait for that without an end, with a stream of HTTP/2 and
+    /// its memory.
+    /// </summary>
+    private async Task ForwardAsync(EntryRequest context)
+    {
+        await _forwarder.ForwardAsync(context.Exchange, context.State).ConfigureAwait(false);
+        if (!context.Http.RequestAborted.IsCancellationRequested)
+        {
+            await _watchdog.WaitForVisitorAsync(context.Exchange, context.State, context.Http.Response.CompleteAsync()).ConfigureAwait(false);
+        }
+    }
 
     /// <summary>Nothing of the admin listener may hold an engine thread: it goes to the pool first.</summary>
     private async Task HandleAdminAsync(HttpContext http)

@@ -1,0 +1,196 @@
+using Tunnel2.Multiplexing.Uplinks;
+
+namespace Tunnel2.Multiplexing.Streams;
+
+/// <summary>
+/// The memory of a process for bytes that arrived on uplinks and that nobody has consumed yet. While there is room, an uplink whose window is
+/// held by streams that stand still borrows as much as they hold, so that they never own it. When there is little left, windows of streams
+/// shrink as their bytes are consumed; when there is none, the streams that cost most are cut. Thread-safe.
+/// </summary>
+/// <remarks>
+/// Uplinks report in portions of <see cref="Portion"/> and keep the first for themselves, so that ordinary traffic never comes here. What a
+/// stream costs is what it holds times how long the oldest of it has been here: whoever takes a byte now and then stands still as well.
+/// </remarks>
+internal sealed class ReceiveBudget : IDisposable
+{
+    /// <summary>What an uplink reports at once, and what it holds without a report: 256 KiB.</summary>
+    public const int Portion = 256 * 1024;
+
+    /// <summary>The least that makes sense, in bytes: 16 MiB.</summary>
+    public const long SmallestLimit = 16L * 1024 * 1024;
+
+    /// <summary>The most that is taken unless somebody says otherwise, in bytes: 256 MiB.</summary>
+    public const long LargestDefault = 256L * 1024 * 1024;
+
+    /// <summary>No stream's window shrinks below this: one full frame.</summary>
+    public const int SmallestShare = 16 * 1024;
+
+    /// <summary>How often streams are looked at while uplinks hold more than a portion.</summary>
+    private static readonly TimeSpan _period = TimeSpan.FromMilliseconds(250);
+
+    /// <summary>The same while the budget is short.</summary>
+    private static readonly TimeSpan _shortPeriod = TimeSpan.FromMilliseconds(50);
+
+    /// <summary>Nobody who takes all he was sent within this time is cut.</summary>
+    private static readonly TimeSpan _leastAge = TimeSpan.FromMilliseconds(50);
+
+    private readonly Lock _gate = new();
+    private readonly Lock _looking = new();
+    private readonly HashSet<UplinkConnection> _uplinks = [];
+    private readonly TimeProvider _time;
+    private readonly ITimer _timer;
+    private long _held;
+    private long _cut;
+    private int _share = int.MaxValue;
+    private bool _isTicking;
+    private bool _isShort;
+
+    /// <summary>Makes a budget of which nothing is taken.</summary>
+    /// <param name="limit">Bytes, at least <see cref="Portion"/>.</param>
+    /// <param name="time">The clock of ages.</param>
+    public ReceiveBudget(long limit, TimeProvider time)
+    {
+        ArgumentOutOfRangeException.ThrowIfLessThan(limit, Portion);
+        Limit = limit;
+        _time = time;
+        _timer = time.CreateTimer(static self => ((ReceiveBudget)self!).Look(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
+    }
+
+    /// <summary>The budget that a process shares unless a host or a test brings its own.</summary>
+    public static ReceiveBudget Process { get; } = new(DefaultLimit, TimeProvider.System);
+
+    /// <summary>A quarter of the memory that the process may use, between <see cref="SmallestLimit"/> and <see cref="LargestDefault"/>.</summary>
+    public static long DefaultLimit => Math.Clamp(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes / 4, SmallestLimit, LargestDefault);
+
+    /// <summary>Bytes that may be held in all.</summary>
+    public long Limit { get; }
+
+    /// <summary>Bytes that uplinks have reported, in portions.</summary>
+    public long Held => Volatile.Read(ref _held);
+
+    /// <summary>Streams that were cut so far.</summary>
+    public long CutStreams => Volatile.Read(ref _cut);
+
+    /// <summary>What a stream's window may be now, in bytes: without a bound unless the budget is more than half taken.</summary>
+    public int StreamShare => Volatile.Read(ref _share);
+
+    /// <summary>Called with the number of streams, each time some were cut; on a thread of the pool.</summary>
+    public event Action<int>? StreamsCut;
+
+    /// <summary>Whether an uplink may grant this many bytes more to its peer.</summary>
+    public bool HasRoomFor(int count) => Held + count <= Limit;
+
+    /// <summary>An uplink holds more than it has reported.</summary>
+    /// <param name="uplink">The uplink.</param>
+    /// <param name="count">Bytes, ≥ 1.</param>
+    public void Take(UplinkConnection uplink, int count)
+    {
+        var held = Interlocked.Add(ref _held, count);
+        lock (_gate)
+        {
+            _uplinks.Add(uplink);
+            if (!_isTicking || (held > Limit && !_isShort))
+            {
+                _isTicking = true;
+                _isShort = held > Limit;
+                _timer.Change(_isShort ? TimeSpan.Zero : _period, _isShort ? _shortPeriod : _period);
+            }
+        }
+    }
+
+    /// <summary>An uplink holds less than it has reported.</summary>
+    /// <param name="count">Bytes, ≥ 0.</param>
+    public void Return(int count) => Interlocked.Add(ref _held, -count);
+
+    /// <inheritdoc/>
+    public void Dispose() => _timer.Dispose();
+
+    /// <summary>Looks at every stream that holds something: how old it is, what each may have, and who has to go.</summary>
+    internal void Look()
+    {
+        lock (_looking)
+        {
+            var now = _time.GetTimestamp();
+            var streams = new List<HeldStream>();
+            var holding = 0;
+            foreach (var uplink in Uplinks())
+            {
+                holding += uplink.WeighStreams(_time, now, _leastAge, streams);
+            }
+
+            Volatile.Write(ref _share, Held > Limit / 2 ? (int)Math.Clamp(Limit / 2 / Math.Max(1, holding), SmallestShare, int.MaxValue) : int.MaxValue);
+            if (Held > Limit)
+            {
+                Cut(streams);
+            }
+
+            foreach (var uplink in Uplinks())
+            {
+                // One whose peer has no credit left hears of room here and nowhere else.
+                uplink.BorrowIfLow();
+            }
+
+            Rest();
+        }
+    }
+
+    private void Cut(List<HeldStream> streams)
+    {
+        // Down to three quarters: so that it does not begin again with the next byte.
+        var surplus = Held - (Limit / 4 * 3);
+        var cut = 0;
+        streams.Sort(static (left, right) => right.Cost.CompareTo(left.Cost));
+        foreach (var stream in streams)
+        {
+            if (surplus <= 0)
+            {
+                break;
+            }
+
+            surplus -= stream.Stream.CutStalled(stream.Id);
+            cut++;
+        }
+
+        if (cut > 0)
+        {
+            Interlocked.Add(ref _cut, cut);
+            StreamsCut?.Invoke(cut);
+        }
+    }
+
+    private UplinkConnection[] Uplinks()
+    {
+        lock (_gate)
+        {
+            return [.. _uplinks];
+        }
+    }
+
+    /// <summary>Forgets uplinks that hold little, and looks less often when that will do.</summary>
+    private void Rest()
+    {
+        lock (_gate)
+        {
+            _uplinks.RemoveWhere(static uplink => !uplink.HasReported);
+            var isShort = Held > Limit;
+            if (_uplinks.Count == 0 && !isShort)
+            {
+                _isTicking = false;
+                _isShort = false;
+                Volatile.Write(ref _share, int.MaxValue);
+                _timer.Change(Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
+            }
+            else if (isShort != _isShort)
+            {
+                _isShort = isShort;
+                _timer.Change(isShort ? _shortPeriod : _period, isShort ? _shortPeriod : _period);
+            }
+        }
+    }
+}
+
+/// <summary>A stream that holds bytes which nobody has consumed.</summary>
+/// <param name="Stream">The stream.</param>
+/// <param name="Id">Which use of it.</param>
+/// <param name="Cost">Bytes held times the age of the oldest, in ticks.</param>
+internal readonly record struct HeldStream(TunnelStream Stream, Protocol.Frames.StreamId Id, double Cost);

@@ -1,0 +1,56 @@
+using System.Diagnostics.Metrics;
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.ProxyEntry.Configuration;
+
+namespace Tunnel2.ProxyEntry.Diagnostics;
+
+/// <summary>
+/// What ProxyEntry holds of bytes that visitors have not taken, as metrics, and a line at most once a second when transfers were cut because that
+/// was too much. Thread-safe.
+/// </summary>
+internal sealed class StalledTransfers : IDisposable
+{
+    private static readonly TimeSpan _period = TimeSpan.FromSeconds(1);
+
+    private readonly ILogger _logger;
+    private readonly ITimer _timer;
+    private int _unsaid;
+    private int _isWaiting;
+
+    public StalledTransfers(ProxyEntrySettings settings, IMeterFactory factory, TimeProvider timeProvider, ILogger<StalledTransfers> logger)
+    {
+        _logger = logger;
+        _timer = timeProvider.CreateTimer(static self => ((StalledTransfers)self!).Say(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
+        Budget = new ReceiveBudget(settings.BufferBytes ?? ReceiveBudget.DefaultLimit, timeProvider);
+        Budget.StreamsCut += OnStreamsCut;
+        var meter = factory.Create(ProxyEntryMetrics.MeterName);
+        meter.CreateObservableGauge("tunnel2.entry.receive.held", () => Budget.Held, "By", "Bytes from agents that visitors have not taken, in portions of 256 KiB; what each uplink holds of its first is not counted.");
+        meter.CreateObservableGauge("tunnel2.entry.receive.limit", () => Budget.Limit, "By", "What may be held before transfers that stand still are cut.");
+        meter.CreateObservableCounter("tunnel2.entry.receive.cut", () => Budget.CutStreams, "{stream}", "Transfers that were cut because they stood still and memory was short.");
+    }
+
+    /// <summary>The budget of all uplinks of this host.</summary>
+    public ReceiveBudget Budget { get; }
+
+    /// <inheritdoc/>
+    public void Dispose()
+    {
+        _timer.Dispose();
+        Budget.Dispose();
+    }
+
+    private void OnStreamsCut(int count)
+    {
+        Interlocked.Add(ref _unsaid, count);
+        if (Interlocked.Exchange(ref _isWaiting, 1) == 0)
+        {
+            _timer.Change(_period, Timeout.InfiniteTimeSpan);
+        }
+    }
+
+    private void Say()
+    {
+        Volatile.Write(ref _isWaiting, 0);
+        ProxyEntryLog.StalledTransfersCut(_logger, Interlocked.Exchange(ref _unsaid, 0), Budget.Held / (1024 * 1024), Budget.Limit / (1024 * 1024));
+    }
+}

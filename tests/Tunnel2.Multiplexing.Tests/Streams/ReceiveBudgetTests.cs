@@ -1,0 +1,229 @@
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Tests.InMemory;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.Multiplexing.Tests.Streams;
+
+/// <summary>Streams that stand still: what the others notice, what they may hold, and who has to go.</summary>
+public class ReceiveBudgetTests
+{
+    private const int Window = 256 * 1024;
+    private const int UplinkWindow = 4 * 1024 * 1024;
+
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task Requests_that_nobody_reads_never_own_the_uplink(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var proceed = new TaskCompletionSource();
+        var pair = UplinkPair.Start(engine, async stream =>
+        {
+            if (await stream.ReadHeadAsync() == "/stalled")
+            {
+                await proceed.Task;
+                Assert.Equal(1_000_000, (await stream.ReadBodyAsync(seed: 0, keep: false)).Length);
+            }
+            else
+            {
+                Assert.Equal(5, (await stream.ReadBodyAsync()).Length);
+            }
+
+            stream.SendResponse(204, default, end: true, out _);
+            stream.Release();
+        }, Options(new ManualTimeProvider(), 64 * Window));
+        var stalled = Enumerable.Range(0, 50).Select(_ => (Stream: pair.Open(), Sending: (Task?)null)).ToArray();
+        for (var i = 0; i < stalled.Length; i++)
+        {
+            var stream = stalled[i].Stream;
+            stalled[i].Sending = engine.Start(async () => Assert.Equal(StreamSendStatus.Sent, await stream.SendAllAsync("/stalled", 0, 0, 1_000_000, 50_000)));
+        }
+
+        await engine.UntilAsync(() => pair.Agent.ReceiveCredit.Held == 50 * Window, "each holds its whole window, three times the uplink's in all");
+        for (var i = 0; i < 100; i++)
+        {
+            var stream = pair.Open();
+            stream.SendRequest("/quick", "12345"u8);
+            Assert.Equal("204", await stream.ReadHeadAsync());
+            stream.Release();
+        }
+
+        Assert.True(pair.Agent.ReceiveCredit.Granted >= UplinkWindow / 2);
+        proceed.SetResult();
+        foreach (var (stream, sending) in stalled)
+        {
+            await sending!;
+            Assert.Equal("204", await stream.ReadHeadAsync());
+            stream.Release();
+        }
+
+        await pair.FinishAsync();
+    });
+
+    [Theory]
+    [InlineData(EngineKind.Inline, 1_000_000)]
+    [InlineData(EngineKind.Pool, 1_000_000)]
+    [InlineData(EngineKind.Inline, 200_000)]
+    [InlineData(EngineKind.Pool, 200_000)]
+    public Task Responses_that_nobody_reads_are_cut_when_memory_is_short_over_or_not(EngineKind kind, int length) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var time = new ManualTimeProvider();
+        var pair = UplinkPair.Start(engine, async stream =>
+        {
+            var target = await stream.ReadHeadAsync();
+            await stream.ReadBodyAsync();
+            await stream.SendAllAsync(null, 200, 0, target == "/stalled" ? length : 5, 50_000);
+            stream.Release();
+        }, Options(time, 8 * Window));
+        var budget = pair.Entry.Settings.ReceiveBudget;
+        var told = new System.Collections.Concurrent.ConcurrentBag<TunnelStream>();
+        var stalled = Enumerable.Range(0, 40).Select(_ => pair.Open()).ToArray();
+        foreach (var stream in stalled)
+        {
+            stream.NotifyReset((state, _) => told.Add((TunnelStream)state!), stream);
+            stream.SendRequest("/stalled");
+        }
+
+        await engine.UntilAsync(() => budget.Held > budget.Limit, "more is held than may be");
+        await engine.UntilAsync(
+            () =>
+            {
+                time.Advance(TimeSpan.FromMilliseconds(100));
+                return budget.Held <= budget.Limit && pair.Entry.ReceiveCredit.Granted > UplinkWindow / 4;
+            },
+            "enough were cut");
+        Assert.InRange(told.Count, 1, 40);
+        Assert.Equal(told.Count, budget.CutStreams);
+        Assert.All(told, static stream => Assert.Equal(StreamResetDetail.Stalled, stream.Failure.Detail));
+        for (var i = 0; i < 50; i++)
+        {
+            var stream = pair.Open();
+            stream.SendRequest("/quick");
+            var answer = engine.Start(async () =>
+            {
+                Assert.Equal("200", await stream.ReadHeadAsync());
+                Assert.Equal(5, (await stream.ReadBodyAsync()).Length);
+            });
+            await engine.UntilAsync(
+                () =>
+                {
+                    time.Advance(TimeSpan.FromMilliseconds(100));
+                    return answer.IsCompleted;
+                },
+                "the others go on");
+            await answer;
+            stream.Release();
+        }
+
+        foreach (var stream in stalled)
+        {
+            stream.Release();
+        }
+
+        await pair.FinishAsync();
+        time.Advance(TimeSpan.FromSeconds(1));
+        Assert.Equal(0, budget.Held);
+        Assert.Equal(int.MaxValue, budget.StreamShare);
+    });
+
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task Who_reads_slowly_gets_a_smaller_window_and_is_not_cut(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var time = new ManualTimeProvider();
+        var pair = UplinkPair.Start(engine, async stream =>
+        {
+            await stream.ReadHeadAsync();
+            await stream.ReadBodyAsync();
+            await stream.SendAllAsync(null, 200, 0, 2_000_000, 50_000);
+            stream.Release();
+        }, Options(time, 8 * Window));
+        var budget = pair.Entry.Settings.ReceiveBudget;
+        var slow = pair.Open();
+        slow.SendRequest("/slow");
+        var stalled = Enumerable.Range(0, 9).Select(_ => pair.Open()).ToArray();
+        foreach (var stream in stalled)
+        {
+            stream.SendRequest("/stalled");
+        }
+
+        Assert.Equal("200", await slow.ReadHeadAsync());
+        var read = 0;
+        await engine.UntilAsync(
+            () =>
+            {
+                // A piece for each look: whoever is looked at has taken what it held a moment ago.
+                while (slow.TryRead(out var item) && item.Kind == StreamItemKind.Data)
+                {
+                    read += item.Memory.Length;
+                    slow.ConsumeData(item.Memory.Length);
+                }
+
+                time.Advance(TimeSpan.FromMilliseconds(100));
+                return read == 2_000_000;
+            },
+            "the slow one has got everything");
+        Assert.True(slow.Failure.IsNone);
+        Assert.InRange(budget.CutStreams, 1, 9);
+        foreach (var stream in stalled.Append(slow))
+        {
+            stream.Release();
+        }
+
+        await pair.FinishAsync();
+    });
+
+    [Fact]
+    public void The_age_is_that_of_the_oldest_byte_however_often_a_little_is_taken()
+    {
+        var time = new ManualTimeProvider();
+        var age = default(HeldAge);
+        Assert.Equal(TimeSpan.Zero, age.Look(100, 0, time, time.GetTimestamp()));
+        for (var second = 1; second <= 9; second++)
+        {
+            time.Advance(TimeSpan.FromSeconds(1));
+            Assert.Equal(TimeSpan.FromSeconds(second), age.Look(100, second * 10, time, time.GetTimestamp()));
+        }
+
+        time.Advance(TimeSpan.FromSeconds(1));
+        Assert.Equal(TimeSpan.Zero, age.Look(100, 100, time, time.GetTimestamp()));
+        Assert.Equal(TimeSpan.Zero, age.Look(0, 200, time, time.GetTimestamp()));
+        time.Advance(TimeSpan.FromSeconds(1));
+        Assert.Equal(TimeSpan.Zero, age.Look(1, 200, time, time.GetTimestamp()));
+    }
+
+    [Fact]
+    public void A_head_behind_another_is_counted_until_it_is_read_and_an_interim_one_too_many_is_dropped()
+    {
+        var heads = default(UnreadHeads);
+        Assert.Equal(HeadRoom.Kept, heads.Add(60_000, isInterim: true, out var waits));
+        Assert.Equal(0, waits);
+        Assert.Equal(HeadRoom.Kept, heads.Add(60_000, isInterim: true, out waits));
+        Assert.Equal(60_000, waits);
+        Assert.Equal(HeadRoom.Dropped, heads.Add(60_000, isInterim: true, out waits));
+        Assert.Equal(0, waits);
+        Assert.Equal(HeadRoom.Kept, heads.Add(60_000, isInterim: false, out waits));
+        Assert.Equal(60_000, waits);
+        Assert.Equal(120_000, heads.Bytes);
+        heads.Remove(60_000, out var first);
+        heads.Remove(60_000, out var second);
+        heads.Remove(60_000, out var third);
+        Assert.Equal(120_000, first + second + third);
+        Assert.Equal(0, heads.Bytes);
+        for (var i = 3; i < UnreadHeads.MaxInterim; i++)
+        {
+            Assert.Equal(HeadRoom.Kept, heads.Add(1, isInterim: true, out _));
+            heads.Remove(1, out _);
+        }
+
+        Assert.Equal(HeadRoom.TooMany, heads.Add(1, isInterim: true, out _));
+    }
+
+    private static PairOptions Options(ManualTimeProvider time, long limit) => new()
+    {
+        StreamWindow = Window,
+        UplinkWindow = UplinkWindow,
+        ReceiveBudget = new ReceiveBudget(limit, time),
+    };
+}
