@@ -138,7 +138,7 @@ internal sealed class BackendExchange
 
         if (!failure.IsNone)
         {
-            stream.Reset(failure.Reason, failure.Detail);
+            stream.ResetBehindHead(failure.Reason, failure.Detail);
         }
 
         if (_context.Events.WantsRequests)

@@ -117,6 +117,8 @@ internal static class ResponseBodyPump
             counters.ResponseBytes += bodyLength;
             if (status == ChunkedStatus.Invalid)
             {
+                // What stood before the fault was the body's.
+                await stream.WriteAsync(buffer.AsMemory(0, bodyLength), end: false).ConfigureAwait(false);
                 return ResponseBodyEnd.Failed(StreamResetDetail.MalformedBody);
             }
 

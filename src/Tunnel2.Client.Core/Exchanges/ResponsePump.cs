@@ -243,7 +243,7 @@ internal sealed class ResponsePump
         if (!end.IsComplete)
         {
             connection.Transport.Abort();
-            stream.Reset(end.Failure.IsNone ? StreamResetReason.Cancel : end.Failure.Reason, end.Failure.Detail);
+            stream.ResetBehindHead(end.Failure.IsNone ? StreamResetReason.Cancel : end.Failure.Reason, end.Failure.Detail);
         }
 
         await requestPump.ConfigureAwait(false);

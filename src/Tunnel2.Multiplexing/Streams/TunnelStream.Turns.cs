@@ -49,7 +49,7 @@ internal sealed partial class TunnelStream
                 _uplink.Statistics.OnCreditWait();
             }
 
-            if (_resetBehindEnd && _sendOver && !_endReceived && !_resetReceived)
+            if (_resetBehindQueue && !_headQueued && !HasPendingUnsynchronized && !_resetPending && !_resetReceived && (!_sendOver || !_endReceived))
             {
                 _resetPending = true;
                 control = TryMarkControlUnsynchronized();

@@ -80,6 +80,16 @@ internal sealed partial class TunnelStream
         }
     }
 
+    /// <summary>Whether a stream that this object once was is over, for somebody who does not own it.</summary>
+    /// <param name="id">The stream that is meant.</param>
+    public bool IsOver(StreamId id)
+    {
+        using (_lock.EnterScope())
+        {
+            return Id != id || _closed;
+        }
+    }
+
     /// <summary>
     /// Asks to be called once, from the uplink's threads, when the peer resets the stream or the uplink is lost: for an owner that waits
     /// for something else than the stream. It may come while the owner calls <see cref="Release"/>, so it is given the id to compare.
@@ -127,7 +137,7 @@ internal sealed partial class TunnelStream
         _announced = _uplink.Settings.Role == UplinkRole.Agent;
         _headEnds = false;
         _headCredit = 0;
-        _resetBehindEnd = false;
+        _resetBehindQueue = false;
         _endQueued = false;
         _sendOver = false;
         _resetPending = false;
@@ -153,7 +163,33 @@ internal sealed partial class TunnelStream
     }
 
     /// <summary>
-    /// The same from somebody who does not own the stream and may come late: nothing happens when the object serves another stream by now.
+    /// The same, but behind a head and its first bytes that still wait for their turn: what came before the cut is sent. For the stream's owner,
+    /// with no write under way.
+    /// </summary>
+    /// <param name="reason">The reason for the peer.</param>
+    /// <param name="detail">More about it.</param>
+    public void ResetBehindHead(StreamResetReason reason, StreamResetDetail detail = StreamResetDetail.None)
+    {
+        Completions completions = default;
+        using (_lock.EnterScope())
+        {
+            var failure = new StreamFailure(StreamFailureKind.LocalReset, reason, detail);
+            if (!_headQueued || _writeWaiting || _closed || _resetPending || !_failure.IsNone)
+            {
+                completions = ResetUnsynchronized(failure);
+            }
+            else
+            {
+                _failure = failure;
+                _resetBehindQueue = true;
+            }
+        }
+
+        Run(completions);
+    }
+
+    /// <summary>
+    /// The same as <see cref="Reset"/> from somebody who does not own the stream and may come late: nothing happens when the object serves another stream by now.
     /// </summary>
     /// <param name="id">The stream that is meant.</param>
     /// <param name="reason">The reason for the peer.</param>
@@ -204,7 +240,7 @@ internal sealed partial class TunnelStream
                 {
                     // The end still waits for its turn; the RST goes behind it.
                     _failure = failure;
-                    _resetBehindEnd = true;
+                    _resetBehindQueue = true;
                 }
             }
 

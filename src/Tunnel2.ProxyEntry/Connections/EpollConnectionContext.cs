@@ -12,7 +12,7 @@ namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>A visitor's connection on the event loop, as Kestrel and connection handlers want it.</summary>
 internal sealed class EpollConnectionContext : ConnectionContext, IConnectionIdFeature, IConnectionTransportFeature, IConnectionItemsFeature,
-    IConnectionLifetimeFeature, IConnectionEndPointFeature, IMemoryPoolFeature, ILoopFeature
+    IConnectionLifetimeFeature, IConnectionEndPointFeature, IMemoryPoolFeature, ILoopFeature, IVisitorLinkFeature
 {
     private static long _lastId = DateTime.UtcNow.Ticks;
 
@@ -109,6 +109,12 @@ internal sealed class EpollConnectionContext : ConnectionContext, IConnectionIdF
         set => _pipe.RunsOnLoop = value;
     }
 
+    /// <inheritdoc/>
+    public bool IsLost => _pipe.IsBroken;
+
+    /// <inheritdoc/>
+    public int Undelivered => _pipe.Undelivered;
+
     /// <summary>Starts watching the socket.</summary>
     /// <returns>0, or the error: then it is closed.</returns>
     public int Register() => _pipe.Register();
@@ -140,6 +146,7 @@ internal sealed class EpollConnectionContext : ConnectionContext, IConnectionIdF
         features.Set<IConnectionEndPointFeature>(this);
         features.Set<IMemoryPoolFeature>(this);
         features.Set<ILoopFeature>(this);
+        features.Set<IVisitorLinkFeature>(this);
         return features;
     }
 

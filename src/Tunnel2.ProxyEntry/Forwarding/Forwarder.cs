@@ -135,7 +135,7 @@ internal sealed class Forwarder : IForwarder
         catch (Exception exception)
         {
             ProxyEntryLog.ForwarderFault(_logger, exchange.RequestId, exception);
-            outcome = await FailAsync(exchange, request, ProxyError.Internal, "").ConfigureAwait(false);
+            outcome = await FailAsync(exchange, request, ProxyError.Internal, "", isFault: true).ConfigureAwait(false);
         }
 
         End(exchange, request, outcome!.Value);
@@ -277,7 +277,7 @@ internal sealed class Forwarder : IForwarder
         return RequestOutcome.VisitorAborted;
     }
 
-    private async ValueTask<RequestOutcome> FailAsync(VisitorExchange exchange, ForwardedRequest request, ProxyError error, string name)
+    private async ValueTask<RequestOutcome> FailAsync(VisitorExchange exchange, ForwardedRequest request, ProxyError error, string name, bool isFault = false)
     {
         var info = ProxyErrorCatalog.Get(error);
         if (exchange.VisitorLeft.IsCancellationRequested)
@@ -291,8 +291,18 @@ internal sealed class Forwarder : IForwarder
         if (exchange.HasResponseStarted || request.BytesSent > 0)
         {
             ProxyEntryLog.ResponseAborted(_logger, exchange.RequestId, name, info.LegName, request.BytesSent, info.Code);
-            exchange.Abort();
             _metrics.RequestFailed(error);
+            if (isFault)
+            {
+                exchange.Abort();
+                return RequestOutcome.Aborted;
+            }
+
+            // What has come is sent on first; a visitor that does not take it meets the limit of bodies.
+            request.CutWith = exchange;
+            request.Touch();
+            request.Phase = ForwardPhase.Body;
+            await exchange.CutAsync().ConfigureAwait(false);
             return RequestOutcome.Aborted;
         }
 

@@ -41,12 +41,11 @@ internal static class UpgradedPump
         {
             // Cut short, which the visitor must not take for an orderly end; or an end that the front can say only for both directions.
             stream.Reset(complete ? StreamResetReason.None : StreamResetReason.Cancel);
+            connection.Input.CancelPendingRead();
             if (!complete)
             {
-                exchange.Abort();
+                await exchange.CutAsync().ConfigureAwait(false);
             }
-
-            connection.Input.CancelPendingRead();
         }
 
         // The stream is another request's as soon as we return: whoever still waits for the visitor must have left it by then.

@@ -162,7 +162,13 @@ internal abstract class VisitorExchange
     /// <summary>Answers with an error of ProxyEntry's own; aborts when a response has begun.</summary>
     public abstract Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds);
 
-    /// <summary>Cuts the exchange off, so that the visitor cannot take what it has for a whole response.</summary>
+    /// <summary>
+    /// Ends a response that was cut short: what has been written still reaches a visitor who takes it, and then comes an end that nobody can take
+    /// for that of a whole response.
+    /// </summary>
+    public abstract ValueTask CutAsync();
+
+    /// <summary>Cuts the exchange off at once, so that the visitor cannot take what it has for a whole response.</summary>
     public abstract void Abort();
 
     private static int Copy(string text, Span<byte> destination) => Encoding.Latin1.GetBytes(text.AsSpan(0, Math.Min(text.Length, destination.Length)), destination);

@@ -169,7 +169,9 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
     {
         try
         {
-            return SocketTransportOptions.CreateDefaultBoundListenSocket(endPoint);
+            var socket = SocketTransportOptions.CreateDefaultBoundListenSocket(endPoint);
+            VisitorSockets.LimitSilence(socket, settings.BodyIdleTimeout);
+            return socket;
         }
         catch (SocketException exception)
         {
@@ -280,6 +282,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
                 listen.Use(connections.Visitors.Track);
                 var intermediates = new X509Certificate2Collection();
                 var certificate = settings.HttpsCertificate!.Load(intermediates);
+                listen.WatchForLoss();
                 listen.LeaveLoop();
                 listen.UseHttps(tls =>
                 {

@@ -22,6 +22,7 @@ internal sealed unsafe class EpollSocket : EpollHandle
     private bool _readable;
     private bool _writable;
     private bool _ending;
+    private bool _failed;
 
     /// <summary>Takes over a non-blocking descriptor; <see cref="Register"/> makes the loop watch it.</summary>
     /// <param name="loop">The loop.</param>
@@ -48,6 +49,9 @@ internal sealed unsafe class EpollSocket : EpollHandle
 
     /// <summary>Whether the peer has ended its direction or the connection is broken.</summary>
     public bool IsPeerClosed => _ending;
+
+    /// <summary>Whether the kernel has told of an error: the peer reset the connection, or did not answer for too long. From any thread.</summary>
+    public bool HasFailed => Volatile.Read(ref _failed);
 
     /// <summary>Makes the loop watch the socket. Closes it where that fails.</summary>
     /// <returns>0, or the error.</returns>
@@ -83,6 +87,7 @@ internal sealed unsafe class EpollSocket : EpollHandle
             _readable |= readable;
             _writable |= writable;
             _ending |= ended;
+            _failed |= (mask & EpollEvents.Error) != 0;
         }
 
         if (readable)
@@ -267,6 +272,16 @@ internal sealed unsafe class EpollSocket : EpollHandle
         lock (Gate)
         {
             return _descriptor < 0 ? -1 : GetOption(Libc.IpProtoTcp, option);
+        }
+    }
+
+    /// <summary>Bytes that were sent and that the peer's system has not acknowledged.</summary>
+    public int GetUndelivered()
+    {
+        lock (Gate)
+        {
+            int count = 0;
+            return _descriptor >= 0 && Libc.Control(_descriptor, Libc.OutputQueue, &count) == 0 ? count : 0;
         }
     }
 

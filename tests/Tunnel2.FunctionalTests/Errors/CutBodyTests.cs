@@ -63,7 +63,10 @@ public sealed class CutBodyTests
                 }
                 else
                 {
-                    Assert.Equal(ConnectionEnding.Reset, visitor.Ending);
+                    // All of these have a framing for a visitor of HTTP/1.1, which says that the rest is missing.
+                    Assert.Equal(ConnectionEnding.Fin, visitor.Ending);
+                    Assert.DoesNotContain("\r\n0\r\n", bytes, StringComparison.Ordinal);
+                    Assert.EndsWith("hello", bytes.TrimEnd(), StringComparison.Ordinal);
                     Assert.True(bytes.Length == 0 || bytes.StartsWith("HTTP/1.1 200 OK\r\n", StringComparison.Ordinal), bytes);
                 }
             }
@@ -90,7 +93,12 @@ public sealed class CutBodyTests
                 var body = visitor.OpenBody(await visitor.ReadHeadAsync());
                 await ReadHelloAsync(body);
                 mayGoOn.Set();
-                await AssertCutAsync(body);
+                while (await body.ReadAsync(new byte[100]) > 0)
+                {
+                    // What stood before the fault.
+                }
+
+                Assert.Equal(ConnectionEnding.Fin, body.Ending);
             });
     }
 
@@ -104,7 +112,7 @@ public sealed class CutBodyTests
             var head = await visitor.ReadHeadAsync();
             Assert.Equal(200, head.StatusCode);
             var body = await visitor.ReadBodyAsync(head);
-            Assert.True(body.Ending is ConnectionEnding.Fin or ConnectionEnding.Reset, $"{body.Ending}");
+            Assert.Equal(ConnectionEnding.Fin, body.Ending);
             PatternBytes.Verify(body.Bytes, 0);
         }
     });
@@ -134,7 +142,10 @@ public sealed class CutBodyTests
                 var body = visitor.OpenBody(await visitor.ReadHeadAsync());
                 await ReadHelloAsync(body);
                 mayCut.Set();
-                await AssertCutAsync(body);
+
+                // HTTP/1.0 knows no chunks, and its readers may take the end of the connection for that of the body.
+                Assert.Equal(0, await body.ReadAsync(new byte[100]));
+                Assert.Equal(version == "1.0" ? ConnectionEnding.Reset : ConnectionEnding.Fin, body.Ending);
             });
     }
 
@@ -149,11 +160,5 @@ public sealed class CutBodyTests
         }
 
         Assert.Equal("hello"u8.ToArray(), buffer);
-    }
-
-    private static async Task AssertCutAsync(RawBodyReader body)
-    {
-        Assert.Equal(0, await body.ReadAsync(new byte[100]));
-        Assert.Equal(ConnectionEnding.Reset, body.Ending);
     }
 }

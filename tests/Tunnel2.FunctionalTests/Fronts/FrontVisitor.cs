@@ -25,6 +25,9 @@ internal sealed class FrontVisitor : IDisposable
 
     public Version Version { get; }
 
+    /// <summary>The connection that was opened last.</summary>
+    public Socket Connection { get; private set; } = null!;
+
     /// <summary>Runs a test on a tunnel to the test backend.</summary>
     public static Task RunAsync(string kind, Func<FrontVisitor, Task> test) =>
         WithCertificateAsync(kind, setup => TunnelFixture.RunAsync(tunnel => VisitAsync(kind, tunnel, test), setup));
@@ -33,12 +36,21 @@ internal sealed class FrontVisitor : IDisposable
     public static Task RunAsync(string kind, Func<RawConnection, Task> onConnection, Func<FrontVisitor, Task> test) =>
         WithCertificateAsync(kind, setup => TunnelFixture.RunAsync(onConnection, tunnel => VisitAsync(kind, tunnel, test), setup));
 
+    /// <summary>Runs a test on a tunnel whose ProxyEntry serves HTTPS too, with what its front is to be and further settings.</summary>
+    public static Task RunRawAsync(string kind, string[] settings, Func<RawConnection, Task> onConnection, Func<TunnelFixture, Task> test) =>
+        WithCertificateAsync(kind, setup => TunnelFixture.RunAsync(onConnection, test, setup with { Settings = [.. setup.Settings, .. settings] }));
+
+    /// <summary>Connects byte for byte, over TLS where the kind says so.</summary>
+    public static Task<RawHttpClient> ConnectRawAsync(string kind, TunnelFixture tunnel) =>
+        IsTls(kind) ? RawHttpClient.ConnectTlsAsync(tunnel.Entry.Https, TunnelFixture.Host) : RawHttpClient.ConnectAsync(tunnel.Entry.Http);
+
     public void Dispose() => Client.Dispose();
 
     [SuppressMessage("Security", "CA5359", Justification = "The certificate is made at the test's start; nobody can know it.")]
     private static async Task VisitAsync(string kind, TunnelFixture tunnel, Func<FrontVisitor, Task> test)
     {
-        var isTls = kind.EndsWith("TLS", StringComparison.Ordinal);
+        var isTls = IsTls(kind);
+        FrontVisitor? self = null;
         var endPoint = isTls ? tunnel.Entry.Https : tunnel.Entry.Http;
         var client = new HttpClient(new SocketsHttpHandler
         {
@@ -54,6 +66,7 @@ internal sealed class FrontVisitor : IDisposable
             {
                 var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
                 await socket.ConnectAsync(endPoint, cancellationToken);
+                self!.Connection = socket;
                 return new NetworkStream(socket, ownsSocket: true);
             },
         })
@@ -63,9 +76,11 @@ internal sealed class FrontVisitor : IDisposable
             DefaultVersionPolicy = HttpVersionPolicy.RequestVersionExact,
             Timeout = TimeSpan.FromSeconds(20),
         };
-        using var visitor = new FrontVisitor(client, client.DefaultRequestVersion);
+        using var visitor = self = new FrontVisitor(client, client.DefaultRequestVersion);
         await test(visitor);
     }
+
+    private static bool IsTls(string kind) => kind.EndsWith("TLS", StringComparison.Ordinal);
 
     private static async Task WithCertificateAsync(string kind, Func<TunnelSetup, Task> run)
     {

@@ -14,7 +14,9 @@ internal static class TestEngine
     /// </summary>
     public static bool IsPortable => Environment.GetEnvironmentVariable("TUNNEL2_TEST_ENGINE") == "portable";
 
-    public static IEngine Create() => IsPortable
+    /// <summary>The engine of a test.</summary>
+    /// <param name="portable">Whether the test asks for the portable one.</param>
+    public static IEngine Create(bool portable = false) => IsPortable || portable
         ? new PortableEngine()
         : EngineSetup.Start(EngineSetup.Prepare(EngineMode.Auto, TransportMode.Epoll));
 }

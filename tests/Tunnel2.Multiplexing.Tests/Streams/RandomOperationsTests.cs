@@ -125,8 +125,13 @@ public class RandomOperationsTests
                 break;
             case 2:
                 // Leaves in the middle.
-                stream.SendResponse(200, default, end: false, out _);
+                stream.SendResponse(200, Pattern.Make(~number, Math.Min(length, 100)), end: false, out _);
                 await engine.YieldAsync(random.Next(5));
+                if (random.Next(2) == 0)
+                {
+                    stream.ResetBehindHead(StreamResetReason.BackendProtocol);
+                }
+
                 break;
             default:
                 var readRandom = new Random(random.Next());

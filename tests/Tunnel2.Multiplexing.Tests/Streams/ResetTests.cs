@@ -169,6 +169,35 @@ public class ResetTests
     });
 
     [Theory]
+    [InlineData(EngineKind.Inline, false)]
+    [InlineData(EngineKind.Pool, false)]
+    [InlineData(EngineKind.Inline, true)]
+    [InlineData(EngineKind.Pool, true)]
+    public Task What_waits_in_the_queue_goes_before_a_reset_behind_it(EngineKind kind, bool endsBefore) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var pair = UplinkPair.Start(engine, async stream =>
+        {
+            await stream.ReadHeadAsync();
+            stream.SendResponse(200, "first bytes"u8, end: false, out var taken);
+            Assert.Equal(11, taken);
+            stream.ResetBehindHead(StreamResetReason.BackendProtocol, StreamResetDetail.ClosedInBody);
+            stream.Release();
+        });
+        for (var i = 0; i < 100; i++)
+        {
+            var stream = pair.Open();
+            stream.SendRequest("/", default, end: endsBefore, out _);
+            Assert.Equal("200", await stream.ReadHeadAsync());
+            var body = await stream.ReadBodyAsync();
+            Assert.Equal((11, false), (body.Length, body.InOrder));
+            Assert.Equal(new StreamFailure(StreamFailureKind.PeerReset, StreamResetReason.BackendProtocol, StreamResetDetail.ClosedInBody), stream.Failure);
+            stream.Release();
+        }
+
+        await pair.FinishAsync();
+    });
+
+    [Theory]
     [InlineData(EngineKind.Inline, 0, false)]
     [InlineData(EngineKind.Inline, 1, false)]
     [InlineData(EngineKind.Inline, 2, false)]

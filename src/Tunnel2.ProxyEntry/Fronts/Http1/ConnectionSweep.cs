@@ -46,6 +46,9 @@ internal sealed class ConnectionSweep : IDisposable
         _timer = timeProvider.CreateTimer(static self => ((ConnectionSweep)self!).Sweep(), this, period, period);
     }
 
+    /// <summary>What its time is read from.</summary>
+    public TimeProvider Clock => _timeProvider;
+
     /// <summary>Milliseconds since the start, as of the last sweep.</summary>
     public long Now => Volatile.Read(ref _now);
 

@@ -7,6 +7,8 @@ namespace Tunnel2.ProxyEntry.Fronts.Http1;
 [SuppressMessage("Design", "CA1001", Justification = "Disposed of by RunAsync, which is all that anybody calls.")]
 internal sealed partial class Http1Connection
 {
+    private static readonly TimeSpan _deliveryPoll = TimeSpan.FromMilliseconds(5);
+
     private readonly ConnectionClock _clock = new();
     private readonly CancellationTokenSource _left = new();
     private long _sendingSince = -1;
@@ -29,6 +31,30 @@ internal sealed partial class Http1Connection
     /// <summary>Sends raw bytes.</summary>
     /// <returns>False when the visitor is gone.</returns>
     public ValueTask<bool> SendAsync(ReadOnlyMemory<byte> data) => WatchAsync(_output.SendAsync(data));
+
+    /// <summary>
+    /// Waits until the visitor's system has all that was sent, because a reset takes back what has not arrived. A visitor that takes nothing is
+    /// waited for no longer than in any send.
+    /// </summary>
+    public async ValueTask DeliverAsync()
+    {
+        var least = int.MaxValue;
+        var since = _front.Sweep.Now;
+        while (!_isAborted && _transport.Link is { IsLost: false, Undelivered: > 0 and var left })
+        {
+            if (left < least)
+            {
+                least = left;
+                since = _front.Sweep.Now;
+            }
+            else if (_front.Sweep.Now - since >= _front.Sweep.SendLimit)
+            {
+                return;
+            }
+
+            await Task.Delay(_deliveryPoll, _front.Sweep.Clock).ConfigureAwait(false);
+        }
+    }
 
     /// <summary>Says the end of our direction.</summary>
     public ValueTask<bool> EndSendAsync() => _output.EndAsync();
@@ -83,14 +109,22 @@ internal sealed partial class Http1Connection
         return since >= 0 && now - since >= _front.Sweep.SendLimit;
     }
 
+    /// <summary>
+    /// Whether nobody is there any more. A visitor that has only ended its direction reads on, as long as it takes what it is sent; it is not
+    /// asked while a send waits for it, which fails by itself when it is gone.
+    /// </summary>
     private bool IsLeft(long now)
     {
         var ended = Volatile.Read(ref _inputEndedAt);
-        return ended >= 0
-            && _clock.Phase == ConnectionPhase.Exchange
-            && now - Math.Max(ended, Volatile.Read(ref _lastSent)) >= _front.Sweep.HalfClosedLimit
-            && !_exchange.IsUpgraded
-            && !_left.IsCancellationRequested;
+        if (ended < 0 || _clock.Phase != ConnectionPhase.Exchange || _left.IsCancellationRequested)
+        {
+            return false;
+        }
+
+        return _transport.Link is { IsLost: true }
+            || (!_exchange.IsUpgraded
+                && Volatile.Read(ref _sendingSince) < 0
+                && now - Math.Max(ended, Volatile.Read(ref _lastSent)) >= _front.Sweep.HalfClosedLimit);
     }
 
     private void CancelLeft()

@@ -213,6 +213,13 @@ internal sealed partial class Http1Connection
 
         if (!_exchange.IsComplete || _isAborted)
         {
+            if (_exchange.IsCut && !_isAborted)
+            {
+                // The rest of its framing is missing, which says enough.
+                await LingerAsync().ConfigureAwait(false);
+                return false;
+            }
+
             // Cut short: what the visitor has must not look whole.
             Abort();
             return false;

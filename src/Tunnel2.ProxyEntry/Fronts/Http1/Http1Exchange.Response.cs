@@ -29,6 +29,9 @@ internal sealed partial class Http1Exchange
     /// <summary>Whether the response has been written whole.</summary>
     public bool IsComplete { get; private set; }
 
+    /// <summary>Whether the response was cut short in a way that its framing shows: the connection ends in order behind what there is of it.</summary>
+    public bool IsCut { get; private set; }
+
     /// <summary>Whether the connection has been switched to raw bytes.</summary>
     public bool IsUpgraded { get; private set; }
 
@@ -195,6 +198,27 @@ internal sealed partial class Http1Exchange
     }
 
     /// <inheritdoc/>
+    /// <remarks>
+    /// RFC 9112 section 8: a declared length that was not reached and a last chunk that did not come say that the response is incomplete. Only
+    /// where the connection's end is the body's (and for HTTP/1.0, whose readers may ignore lengths) nothing but a reset says so.
+    /// </remarks>
+    public override async ValueTask CutAsync()
+    {
+        if (await FlushAsync().ConfigureAwait(false))
+        {
+            if (_framing is ResponseFraming.Length or ResponseFraming.Chunked && Parser.Version == Http1Version.Http11 && !_isTerminated)
+            {
+                IsCut = true;
+                return;
+            }
+
+            await _connection.DeliverAsync().ConfigureAwait(false);
+        }
+
+        _connection.Abort();
+    }
+
+    /// <inheritdoc/>
     public override void Abort() => _connection.Abort();
 
     private void BeginResponse()
@@ -207,6 +231,7 @@ internal sealed partial class Http1Exchange
         _isTerminated = false;
         KeepAlive = false;
         IsComplete = false;
+        IsCut = false;
         IsUpgraded = false;
     }
 

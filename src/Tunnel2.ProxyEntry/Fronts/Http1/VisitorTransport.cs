@@ -46,6 +46,9 @@ internal sealed class VisitorTransport
     /// <summary>The port that the visitor called.</summary>
     public int LocalPort { get; init; }
 
+    /// <summary>How what was sent fares on its way; null where nothing but the next write tells.</summary>
+    public IVisitorLinkFeature? Link { get; init; }
+
     /// <summary>Signalled when the visitor's direction has ended, in order or not.</summary>
     public CancellationToken InputEnded { get; init; }
 
@@ -67,6 +70,7 @@ internal sealed class VisitorTransport
         Output = new PipeOutput(connection.Transport.Output, tls: null, endsByCompletion: true),
         Id = connection.ConnectionId,
         Abort = connection.Abort,
+        Link = connection,
         SeesUnread = true,
         ReadAhead = LoopReadAhead,
         Remote = connection.RemoteEndPoint as IPEndPoint,
@@ -81,15 +85,17 @@ internal sealed class VisitorTransport
         var isTls = connection.Features.Get<ITlsHandshakeFeature>() is not null;
         var isOnLoop = !isTls && connection.Features.Get<ILoopFeature>() is not null;
         var socket = isTls ? null : connection.Features.Get<IConnectionSocketFeature>()?.Socket;
+        var link = connection.Features.Get<IVisitorLinkFeature>() ?? (socket is null ? null : new WatchedTransport(connection.Transport, null, socket));
         return new VisitorTransport
         {
             Input = connection.Transport.Input,
             OutputPipe = connection.Transport.Output,
             Output = socket is null
-                ? new PipeOutput(connection.Transport.Output, connection.Features.Get<ISslStreamFeature>()?.SslStream, endsByCompletion: isOnLoop)
+                ? new PipeOutput(connection.Transport.Output, connection.Features.Get<ISslStreamFeature>()?.SslStream, endsByCompletion: isOnLoop, isTls ? link : null)
                 : new SocketOutput(socket, buffers),
             Id = connection.ConnectionId,
             Abort = () => connection.Abort(new ConnectionAbortedException("The exchange was cut off.")),
+            Link = link,
             SeesUnread = isOnLoop,
             IsTls = isTls,
             ReadAhead = isOnLoop ? LoopReadAhead : PipeReadAhead,

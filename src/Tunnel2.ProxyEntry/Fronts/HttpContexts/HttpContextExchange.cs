@@ -271,6 +271,25 @@ internal sealed class HttpContextExchange : VisitorExchange
         _http.WriteProxyErrorAsync(error, retryAfterSeconds is null ? default : new ErrorDetails { RetryAfterSeconds = retryAfterSeconds }, Extras);
 
     /// <inheritdoc/>
+    /// <remarks>Kestrel drops what its HTTP/2 stream still holds when it resets it; a flush ends when it holds nothing.</remarks>
+    public override async ValueTask CutAsync()
+    {
+        if (_http.Response.StatusCode != StatusCodes.Status101SwitchingProtocols)
+        {
+            try
+            {
+                await FlushAsync().ConfigureAwait(false);
+            }
+            catch (Exception exception) when (exception is IOException or OperationCanceledException or InvalidOperationException)
+            {
+                // The visitor is gone.
+            }
+        }
+
+        _http.Abort();
+    }
+
+    /// <inheritdoc/>
     public override void Abort() => _http.Abort();
 
     private IHeaderDictionary Trailers => _http.Features.GetRequiredFeature<IHttpRequestTrailersFeature>().Trailers;

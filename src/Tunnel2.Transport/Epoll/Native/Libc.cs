@@ -29,6 +29,7 @@ internal static unsafe partial class Libc
     public const int FcntlSetFlags = 4;
     public const int FcntlDuplicateCloseOnExec = 1030;
     public const int OpenNonBlock = 0x800;
+    public const nuint OutputQueue = 0x5411; // SIOCOUTQ
 
     [LibraryImport("libc", EntryPoint = "epoll_create1")]
     public static partial int EpollCreate(int flags);
@@ -47,6 +48,9 @@ internal static unsafe partial class Libc
 
     [LibraryImport("libc", EntryPoint = "sched_yield")]
     public static partial int YieldProcessor();
+
+    [LibraryImport("libc", EntryPoint = "ioctl")]
+    public static partial int Control(int descriptor, nuint request, int* value);
 
     [LibraryImport("libc", EntryPoint = "close")]
     public static partial int Close(int descriptor);

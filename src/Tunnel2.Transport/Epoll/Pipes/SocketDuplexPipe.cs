@@ -46,6 +46,12 @@ internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
     /// <inheritdoc/>
     public PipeWriter Output => _writer;
 
+    /// <summary>Whether nothing can be sent any more because the connection failed or was aborted; an orderly end of the peer's direction is none. From any thread.</summary>
+    public bool IsBroken => _socket.HasFailed || _writer.IsBroken || _reader.HasFailed;
+
+    /// <summary>Bytes that the peer's system has not acknowledged; 0 once the connection is closed.</summary>
+    public int Undelivered => _socket.GetUndelivered();
+
     /// <summary>This end's address, or null when the connection is closed.</summary>
     public IPEndPoint? GetLocalEndPoint() => _socket.GetLocalEndPoint();
 

@@ -37,6 +37,9 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
     /// <summary>Whether the peer's orderly end was received.</summary>
     public bool HasEnded => _ended;
 
+    /// <summary>Whether a receive failed or the connection was closed on this side before its end.</summary>
+    public bool HasFailed => Volatile.Read(ref _failure) is not null;
+
     /// <inheritdoc/>
     public override ValueTask<ReadResult> ReadAsync(CancellationToken cancellationToken = default) => ReadCoreAsync(0, cancellationToken);
 

@@ -51,6 +51,9 @@ internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResul
     /// <summary>Whether the producer has completed it.</summary>
     public bool IsCompleted => _completed;
 
+    /// <summary>Whether a send failed or the connection was closed on this side.</summary>
+    public bool IsBroken => Volatile.Read(ref _broken);
+
     /// <summary>Whether the kernel has taken everything that was flushed.</summary>
     public bool IsDrained => _sending is null;
 

@@ -2,6 +2,7 @@ using System.Buffers;
 using System.IO.Pipelines;
 using System.Net.Security;
 using System.Runtime.CompilerServices;
+using Tunnel2.ProxyEntry.Connections;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http1.Output;
 
@@ -11,14 +12,17 @@ internal sealed class PipeOutput : VisitorOutput
     private readonly PipeWriter _writer;
     private readonly SslStream? _tls;
     private readonly bool _endsByCompletion;
+    private readonly IVisitorLinkFeature? _link;
     private bool _hasEnded;
 
     /// <summary>Takes over the writing side of a connection.</summary>
     /// <param name="writer">The pipe.</param>
     /// <param name="tls">What the pipe writes to, if that is TLS: it can say the end of one direction.</param>
     /// <param name="endsByCompletion">Whether the transport tells the peer the end of one direction when the pipe is completed, and leaves the other open.</param>
-    public PipeOutput(PipeWriter writer, SslStream? tls, bool endsByCompletion = false)
+    /// <param name="link">Tells that the connection is lost where the pipe does not: TLS.</param>
+    public PipeOutput(PipeWriter writer, SslStream? tls, bool endsByCompletion = false, IVisitorLinkFeature? link = null)
     {
+        _link = link;
         _writer = writer;
         _tls = tls;
         _endsByCompletion = endsByCompletion;
@@ -89,23 +93,21 @@ internal sealed class PipeOutput : VisitorOutput
         // The pipe's owner completes it.
     }
 
-    private static ValueTask<bool> AwaitAsync(ValueTask<FlushResult> flushing)
+    private ValueTask<bool> AwaitAsync(ValueTask<FlushResult> flushing) =>
+        flushing.IsCompletedSuccessfully ? new ValueTask<bool>(IsThere(flushing.Result)) : SlowAsync(flushing);
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private async ValueTask<bool> SlowAsync(ValueTask<FlushResult> flushing)
     {
-        return flushing.IsCompletedSuccessfully ? new ValueTask<bool>(IsThere(flushing.Result)) : SlowAsync(flushing);
-
-        [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
-        static async ValueTask<bool> SlowAsync(ValueTask<FlushResult> flushing)
+        try
         {
-            try
-            {
-                return IsThere(await flushing.ConfigureAwait(false));
-            }
-            catch (Exception exception) when (exception is IOException or OperationCanceledException or InvalidOperationException)
-            {
-                return false;
-            }
+            return IsThere(await flushing.ConfigureAwait(false));
         }
-
-        static bool IsThere(FlushResult flushed) => !flushed.IsCompleted && !flushed.IsCanceled;
+        catch (Exception exception) when (exception is IOException or OperationCanceledException or InvalidOperationException)
+        {
+            return false;
+        }
     }
+
+    private bool IsThere(FlushResult flushed) => !flushed.IsCompleted && !flushed.IsCanceled && _link is not { IsLost: true };
 }

@@ -1,0 +1,36 @@
+using System.Net.Sockets;
+using Tunnel2.Transport.Epoll.Native;
+
+namespace Tunnel2.Transport.Sockets;
+
+/// <summary>What the kernel holds of a socket's bytes.</summary>
+internal static unsafe class SocketQueue
+{
+    /// <summary>Bytes that were sent and that the peer's system has not acknowledged; 0 where the system does not tell, or the socket is closed.</summary>
+    public static int Undelivered(Socket socket)
+    {
+        if (!OperatingSystem.IsLinux())
+        {
+            return 0;
+        }
+
+        var added = false;
+        try
+        {
+            socket.SafeHandle.DangerousAddRef(ref added);
+            int count = 0;
+            return Libc.Control((int)socket.SafeHandle.DangerousGetHandle(), Libc.OutputQueue, &count) == 0 ? count : 0;
+        }
+        catch (ObjectDisposedException)
+        {
+            return 0;
+        }
+        finally
+        {
+            if (added)
+            {
+                socket.SafeHandle.DangerousRelease();
+            }
+        }
+    }
+}
