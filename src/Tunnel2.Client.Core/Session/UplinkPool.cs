@@ -76,6 +76,18 @@ internal sealed class UplinkPool
         }
     }
 
+    /// <summary>Those of them that are wanted: one that is being retired takes no more streams.</summary>
+    public IReadOnlyList<UplinkConnection> Serving
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return [.. _uplinks.Where(uplink => !_retiring.Contains(uplink))];
+            }
+        }
+    }
+
     /// <summary>Takes over the session's first uplink and runs the session until it ends.</summary>
     /// <param name="first">The first uplink, behind its WELCOME.</param>
     /// <param name="rest">Bytes that arrived behind it.</param>

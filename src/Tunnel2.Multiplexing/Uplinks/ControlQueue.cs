@@ -24,6 +24,7 @@ internal sealed class ControlQueue
     private int _uplinkIncrement;
     private GoAwayPhase _goAway;
     private SessionEndReason _goAwayReason;
+    private SessionEndReason _lastNotice;
     private string _goAwayText = "";
 
     /// <summary>Whether streams have control frames that did not fit into the last batch.</summary>
@@ -81,9 +82,13 @@ internal sealed class ControlQueue
     {
         using (_gate.EnterScope())
         {
-            if (phase > _goAway)
+            // An agent may take back its notice by handing over, and say it again; all else is said once.
+            var differs = phase == _goAway && phase == GoAwayPhase.Notice && reason != _lastNotice
+                && (reason == SessionEndReason.HandOver || _lastNotice == SessionEndReason.HandOver);
+            if (phase > _goAway || differs)
             {
                 _goAway = phase;
+                _lastNotice = reason;
                 _goAwayReason = reason;
                 _goAwayText = text;
             }

@@ -26,6 +26,7 @@ internal sealed class UplinkConnection
     private UplinkEnd? _end;
     private volatile bool _refusing;
     private volatile bool _peerDraining;
+    private volatile bool _peerFinished;
     private volatile UplinkEnd? _whenDrained;
 
     /// <summary>Makes an uplink; <see cref="RunAsync"/> starts it.</summary>
@@ -370,8 +371,22 @@ internal sealed class UplinkConnection
 
     internal void OnGoAway(GoAwayPhase phase, SessionEndReason reason, string text)
     {
-        _peerDraining = true;
+        _peerFinished |= phase == GoAwayPhase.Final;
         PeerGoAwayReason = reason;
+        if (reason == SessionEndReason.HandOver && Settings.Role == UplinkRole.Entry && !_peerFinished)
+        {
+            // It serves on, and again where its notice had made us stop.
+            _peerDraining = false;
+            if (!_refusing)
+            {
+                _whenDrained = null;
+            }
+
+            _onGoAway?.Invoke(this, phase);
+            return;
+        }
+
+        _peerDraining = true;
         if (phase == GoAwayPhase.Final && reason != SessionEndReason.Shutdown)
         {
             TryEnd(new UplinkEnd(reason, ByPeer: true, Text: text));

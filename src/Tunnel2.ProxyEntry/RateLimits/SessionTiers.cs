@@ -21,7 +21,7 @@ internal static class SessionTiers
     /// <summary>A session takes the place of another of the same agent, and its bucket: reconnecting is no gift either.</summary>
     public static void Inherit(EntrySession session, EntrySession superseded)
     {
-        if (superseded.RateLimit is { } limit && limit.Tier == session.RateLimit?.Tier)
+        if (superseded.Identity == session.Identity && superseded.RateLimit is { } limit && limit.Tier == session.RateLimit?.Tier)
         {
             session.RateLimit = limit;
         }

@@ -10,7 +10,8 @@ namespace Tunnel2.ProxyEntry.Sessions;
 [SuppressMessage("Design", "CA1001:Types that own disposable fields should be disposable", Justification = "The source has no timer and no wait handle, and requests may look at it after the session's end.")]
 internal sealed class EntrySession
 {
-    private readonly CancellationTokenSource _leaving = new();
+    private CancellationTokenSource _leaving = new();
+    private volatile bool _isLeaving;
     private SessionRateLimit? _rateLimit;
 
     public required TunnelSession Tunnel { get; init; }
@@ -54,13 +55,20 @@ internal sealed class EntrySession
 
     /// <summary>
     /// Cancelled when the session is about to end in order (its agent, ProxyEntry or a successor said so): what would otherwise go on for ever
-    /// should find an end.
+    /// should find an end. For what begins now: an agent may say more than once that it goes, and serve in between.
     /// </summary>
-    public CancellationToken Leaving => _leaving.Token;
+    public CancellationToken Leaving => Volatile.Read(ref _leaving).Token;
+
+    /// <summary>Whether anybody has said that the session is about to end.</summary>
+    public bool IsLeaving => _isLeaving;
 
     /// <summary>The session id as logs show it.</summary>
     public string DisplayId => Convert.ToHexStringLower(SessionId.Span[..4]);
 
-    /// <summary>Cancels <see cref="Leaving"/>; returns at once.</summary>
-    public void MarkLeaving() => _ = _leaving.CancelAsync();
+    /// <summary>Cancels <see cref="Leaving"/> for all that has begun; returns at once.</summary>
+    public void MarkLeaving()
+    {
+        _isLeaving = true;
+        _ = Interlocked.Exchange(ref _leaving, new CancellationTokenSource()).CancelAsync();
+    }
 }

@@ -13,7 +13,7 @@ internal enum RegistrationStatus
 /// <summary>What a registration gave.</summary>
 /// <param name="Status">How it ended.</param>
 /// <param name="Epoch">The registration's number: higher than that of any before it under the name.</param>
-/// <param name="Superseded">The session of the same identity that held the name until now, or null.</param>
+/// <param name="Superseded">The session that held the name until now and that takes requests still, or null.</param>
 internal readonly record struct RegistrationResult(RegistrationStatus Status, long Epoch, EntrySession? Superseded);
 
 /// <summary>What is known of a name.</summary>
@@ -38,8 +38,14 @@ internal interface ISessionDirectory
     /// <summary>Sessions registered now.</summary>
     int Count { get; }
 
-    /// <summary>Registers a session under its name. The same identity takes its name over at once; another one is refused.</summary>
+    /// <summary>Registers a session under its name. The same identity takes its name over at once; another one is refused unless the holder hands over.</summary>
     ValueTask<RegistrationResult> RegisterAsync(EntrySession session, CancellationToken cancellationToken);
+
+    /// <summary>
+    /// Takes note that a session's agent is about to stop: it is sent requests as before, also when it had said goodbye already, and gives way to
+    /// anybody who may claim the name. A registration of another epoch stays untouched.
+    /// </summary>
+    ValueTask MarkHandingOverAsync(string name, long epoch, CancellationToken cancellationToken);
 
     /// <summary>
     /// Takes note that a session's agent has said goodbye: nothing new is sent to it, and the name is free for anybody who may claim it. A
@@ -59,7 +65,7 @@ internal interface ISessionDirectory
     /// <param name="name">The name in lower case.</param>
     NameAbsence GetAbsence(ReadOnlySpan<char> name);
 
-    /// <summary>Raised with each name that was registered, once a look-up finds the new session. Handlers must not block or throw.</summary>
+    /// <summary>Raised with each name that was registered, or is served again, once a look-up finds the session. Handlers must not block or throw.</summary>
     event Action<string>? Registered;
 
     /// <summary>All sessions as they are now.</summary>

@@ -43,7 +43,7 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
                 // Who said goodbye holds nothing any more, and finishes what it has in its own time.
                 if (!present.SaidGoodbye)
                 {
-                    if (holder.Identity != session.Identity)
+                    if (holder.Identity != session.Identity && !present.HandsOver)
                     {
                         return new ValueTask<RegistrationResult>(new RegistrationResult(RegistrationStatus.NameTaken, 0, null));
                     }
@@ -61,6 +61,27 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
 
         Registered?.Invoke(session.Name);
         return new ValueTask<RegistrationResult>(new RegistrationResult(RegistrationStatus.Registered, epoch, superseded));
+    }
+
+    /// <inheritdoc/>
+    public ValueTask MarkHandingOverAsync(string name, long epoch, CancellationToken cancellationToken)
+    {
+        var servesAgain = false;
+        lock (_gate)
+        {
+            if (_entries.TryGetValue(name, out var present) && present.Epoch == epoch && present.Session is not null)
+            {
+                servesAgain = present.SaidGoodbye;
+                _entries[name] = present with { LeftAt = 0, SaidGoodbye = false, HandsOver = true };
+            }
+        }
+
+        if (servesAgain)
+        {
+            Registered?.Invoke(name);
+        }
+
+        return default;
     }
 
     /// <inheritdoc/>
@@ -157,5 +178,5 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
         }
     }
 
-    private sealed record Entry(EntrySession? Session, long Epoch, long LeftAt, bool SaidGoodbye);
+    private sealed record Entry(EntrySession? Session, long Epoch, long LeftAt, bool SaidGoodbye, bool HandsOver = false);
 }

@@ -210,7 +210,7 @@ internal sealed class UplinkAcceptor
         {
             await RefuseJoinAsync(transport, RejectCode.GoingAway, _joinAgain, "The server is stopping.").ConfigureAwait(false);
         }
-        else if (_joins.Find(join) is not { } session || session.Leaving.IsCancellationRequested)
+        else if (_joins.Find(join) is not { } session || session.IsLeaving)
         {
             await RefuseJoinAsync(transport, RejectCode.UnknownSession, TimeSpan.Zero, "The session is unknown or the proof is wrong.").ConfigureAwait(false);
         }
@@ -219,7 +219,7 @@ internal sealed class UplinkAcceptor
             var uplink = CreateUplink(transport, session);
             if (session.Tunnel.TryAdd(uplink))
             {
-                if (session.Leaving.IsCancellationRequested)
+                if (session.IsLeaving)
                 {
                     // It began to leave meanwhile, and may have told its uplinks before this one was among them.
                     uplink.Drain(SessionEndReason.Superseded, SupersededText);
@@ -266,6 +266,20 @@ internal sealed class UplinkAcceptor
         }
     }
 
+    /// <summary>
+    /// The agent is about to stop and serves on, so that no request has to wait for its last streams: the name is free for a successor. What would
+    /// go on for ever, WebSockets, gets its end now and can be with the successor soonest.
+    /// </summary>
+    private async Task OnHandOverAsync(EntrySession session)
+    {
+        if (!session.IsLeaving)
+        {
+            session.MarkLeaving();
+        }
+
+        await _directory.MarkHandingOverAsync(session.Name, session.Epoch, CancellationToken.None).ConfigureAwait(false);
+    }
+
     /// <summary>The agent is stopping: nothing new goes to it, and its name is free once none of its uplinks takes streams.</summary>
     private async Task OnGoodbyeAsync(EntrySession session)
     {
@@ -282,7 +296,7 @@ internal sealed class UplinkAcceptor
     }
 
     private UplinkConnection CreateUplink(IUplinkTransport transport, EntrySession session) =>
-        new(transport, session.UplinkSettings, onGoAway: (_, _) => _ = OnGoodbyeAsync(session));
+        new(transport, session.UplinkSettings, onGoAway: (uplink, phase) => _ = uplink.PeerGoAwayReason == SessionEndReason.HandOver ? OnHandOverAsync(session) : OnGoodbyeAsync(session));
 
     private UplinkSettings CreateSettings(HelloMessage hello) => _engine.Apply(new UplinkSettings
     {

@@ -1,5 +1,6 @@
 using System.Globalization;
 using Tunnel2.FunctionalTests.Processes;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Restarts;
 
@@ -34,6 +35,47 @@ public sealed class RestartTests
         var results = await visitors.StopAsync();
         SteadyReport.Write($"{_rounds} restarts of the agent", results);
         SteadyReport.AssertNoneFailed(results);
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task No_request_fails_while_the_agent_is_restarted_beside_a_stream_without_end(bool waitsForExit)
+    {
+        // Longer than a busy machine takes to start a process, and far shorter than the grace of the agent.
+        await using var tunnel = await RealTunnel.StartWithAsync(["--Tunnel2:Timeouts:Park=12s"]);
+        await using var curl = ProcessRunner.Start("curl", ["-sSN", $"{tunnel.Url}/sse?count=0&interval=100"]);
+        await curl.WaitForLineAsync(static line => line == "id: 1");
+        await using var visitors = SteadyVisitors.Start(tunnel.Entry.Public, _rate, _ => tunnel.Host);
+        await visitors.MoreAsync(_rate / 2);
+        tunnel.Agent.Terminate();
+        if (waitsForExit)
+        {
+            Assert.Equal(0, await tunnel.Agent.WaitForExitAsync(Limits.Work));
+            await tunnel.StartAgentAgainAsync();
+            await visitors.MoreAsync(_rate);
+        }
+        else
+        {
+            await tunnel.Agent.WaitForLineAsync(static line => line.StartsWith("Draining", StringComparison.Ordinal));
+            await using var successor = await RealTunnel.StartAgentAsync(tunnel.Entry, tunnel.BackendAddress.Port);
+            await visitors.MoreAsync(_rate * 2);
+            Assert.False(tunnel.Agent.HasExited);
+            Assert.False(curl.HasExited);
+            SteadyReport.AssertNoneFailed(visitors.Results);
+
+            // Without its visitor nothing holds it.
+            curl.Terminate();
+            Assert.Equal(0, await tunnel.Agent.WaitForExitAsync());
+            await visitors.MoreAsync(_rate / 2);
+            SteadyReport.AssertNoneFailed(await visitors.StopAsync());
+            return;
+        }
+
+        var results = await visitors.StopAsync();
+        SteadyReport.Write("a restart of the agent beside a stream without end", results);
+        SteadyReport.AssertNoneFailed(results);
+        Assert.NotEqual(0, await curl.WaitForExitAsync());
     }
 
     [Fact]

@@ -124,6 +124,42 @@ public class UplinkEndTests
         await AssertEndsByItselfAsync(peer);
     });
 
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task An_agent_that_hands_over_takes_streams_also_when_it_takes_back_its_notice(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var peer = new RawPeer(engine, UplinkRole.Entry);
+        var first = peer.Uplink.TryOpenStream()!;
+        first.SendRequest("/1");
+        await peer.SendAsync(Frame.GoAway(GoAwayPhase.Notice, SessionEndReason.HandOver));
+        await peer.SyncAsync();
+        var second = peer.Uplink.TryOpenStream()!;
+        second.SendRequest("/2");
+        await peer.SendAsync(Frame.GoAway(GoAwayPhase.Notice, SessionEndReason.Shutdown));
+        await peer.SyncAsync();
+        Assert.Null(peer.Uplink.TryOpenStream());
+        await peer.SendAsync(Frame.GoAway(GoAwayPhase.Notice, SessionEndReason.HandOver));
+        await peer.SyncAsync();
+        foreach (var stream in new[] { first, second })
+        {
+            await peer.SendAsync(Frame.Response(stream.Id, 200, "served"u8));
+            Assert.Equal("200", await stream.ReadHeadAsync());
+            Assert.Equal(6, (await stream.ReadBodyAsync()).Length);
+            stream.Release();
+        }
+
+        // Nothing is open, and yet it goes on: only the notice ends it.
+        var third = peer.Uplink.TryOpenStream()!;
+        third.SendRequest("/3");
+        await peer.SendAsync(Frame.GoAway(GoAwayPhase.Notice, SessionEndReason.Shutdown));
+        await peer.SyncAsync();
+        await peer.SendAsync(Frame.Response(third.Id, 200, "served"u8));
+        Assert.Equal("200", await third.ReadHeadAsync());
+        third.Release();
+        await AssertEndsByItselfAsync(peer);
+    });
+
     [Fact]
     public Task A_draining_uplink_without_a_stream_ends_at_once() => TestEngine.RunAsync(EngineKind.Pool, async engine =>
     {

@@ -77,6 +77,33 @@ public sealed class InMemorySessionDirectoryTests
         Assert.Equal(1, _directory.Count);
     }
 
+    [Fact]
+    public async Task A_session_that_hands_over_is_served_and_gives_way_to_anybody()
+    {
+        var leaver = Sample.Session("web", "a");
+        var first = await RegisterAsync(leaver);
+        await _directory.MarkHandingOverAsync("web", first.Epoch, CancellationToken.None);
+        Assert.Equal(NameState.Online, _directory.Find("web", out var found));
+        Assert.Same(leaver, found);
+
+        // A goodbye takes it out, and may be taken back: who waits is told.
+        var told = new List<string>();
+        _directory.Registered += told.Add;
+        await _directory.MarkLeavingAsync("web", first.Epoch, CancellationToken.None);
+        Assert.Equal(NameState.Offline, _directory.Find("web", out _));
+        await _directory.MarkHandingOverAsync("web", first.Epoch, CancellationToken.None);
+        Assert.Equal(NameState.Online, _directory.Find("web", out _));
+        Assert.Equal(["web"], told);
+
+        var second = await RegisterAsync(Sample.Session("web", "b"));
+        Assert.Equal((RegistrationStatus.Registered, leaver), (second.Status, second.Superseded));
+
+        // The successor does not hand over; nor does the word of a session that is gone touch it.
+        await _directory.MarkHandingOverAsync("web", first.Epoch, CancellationToken.None);
+        Assert.Equal(RegistrationStatus.NameTaken, (await RegisterAsync(Sample.Session("web", "c"))).Status);
+        Assert.Equal(1, _directory.Count);
+    }
+
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
