@@ -57,7 +57,7 @@ internal sealed partial class Http1Connection
     }
 
     /// <summary>Says the end of our direction.</summary>
-    public ValueTask<bool> EndSendAsync() => _output.EndAsync();
+    public ValueTask<bool> EndSendAsync() => WatchAsync(_output.EndAsync());
 
     /// <summary>The connection behind a 101.</summary>
     public Http1Upgrade Upgrade() => new(_input, this);

@@ -296,7 +296,7 @@ internal sealed partial class Http1Connection
     /// </summary>
     private async ValueTask LingerAsync()
     {
-        if (!await _output.EndAsync().ConfigureAwait(false) && !_transport.IsTls)
+        if (!await EndSendAsync().ConfigureAwait(false) && !_transport.IsTls)
         {
             return;
         }
