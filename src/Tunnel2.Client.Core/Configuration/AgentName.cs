@@ -3,12 +3,12 @@ using System.Security.Cryptography;
 namespace Tunnel2.Client.Core.Configuration;
 
 /// <summary>
-/// The rule for public names: 3–50 characters of <c>[a-z0-9-]</c>, no <c>-</c> at either end. That a name must not end in the server's
+/// The rule for public names: 1–50 characters of <c>[a-z0-9-]</c>, no <c>-</c> at either end. That a name must not end in the server's
 /// entry id is for the server to say.
 /// </summary>
 internal static class AgentName
 {
-    public const int MinLength = 3;
+    public const int MinLength = 1;
     public const int MaxLength = 50;
     public const int RandomLength = 10;
 

@@ -3,14 +3,11 @@ using System.Buffers;
 namespace Tunnel2.ProxyEntry.Routing;
 
 /// <summary>
-/// The rules for the name under which a session is reached: 3–50 characters of <c>[a-z0-9-]</c>, no hyphen at either end, not ending in
+/// The rules for the name under which a session is reached: 1–50 characters of <c>[a-z0-9-]</c>, no hyphen at either end, not ending in
 /// <c>-{EntryId}</c>. With the longest entry id it still fits into a DNS label (63 characters, RFC 1035 section 2.3.4).
 /// </summary>
 internal static class PublicName
 {
-    /// <summary>The shortest name, in characters.</summary>
-    public const int MinLength = 3;
-
     /// <summary>The longest name, in characters.</summary>
     public const int MaxLength = 50;
 
@@ -21,9 +18,9 @@ internal static class PublicName
     /// <param name="entryId">This node's id in lower case, without the hyphen.</param>
     public static PublicNameProblem Check(ReadOnlySpan<char> name, ReadOnlySpan<char> entryId)
     {
-        if (name.Length < MinLength)
+        if (name.IsEmpty)
         {
-            return PublicNameProblem.TooShort;
+            return PublicNameProblem.Empty;
         }
 
         if (name.Length > MaxLength)
@@ -48,7 +45,7 @@ internal static class PublicName
     public static string Describe(PublicNameProblem problem, string entryId) => problem switch
     {
         PublicNameProblem.None => "The name is valid.",
-        PublicNameProblem.TooShort => "The name is too short: it needs at least 3 characters.",
+        PublicNameProblem.Empty => "The name is empty: it needs at least one character.",
         PublicNameProblem.TooLong => "The name is too long: it may have at most 50 characters.",
         PublicNameProblem.BadCharacter => "The name has a character that is not allowed: use lower-case letters a-z, digits and hyphens.",
         PublicNameProblem.HyphenAtEnd => "The name begins or ends with a hyphen.",

@@ -6,8 +6,8 @@ internal enum PublicNameProblem
     /// <summary>It can.</summary>
     None,
 
-    /// <summary>Fewer than <see cref="PublicName.MinLength"/> characters.</summary>
-    TooShort,
+    /// <summary>It has no characters.</summary>
+    Empty,
 
     /// <summary>More than <see cref="PublicName.MaxLength"/> characters.</summary>
     TooLong,

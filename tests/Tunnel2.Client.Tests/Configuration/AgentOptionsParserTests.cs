@@ -97,15 +97,18 @@ public sealed class AgentOptionsParserTests
     }
 
     [Theory]
+    [InlineData("a")]
+    [InlineData("7")]
+    [InlineData("ab")]
     [InlineData("abc")]
     [InlineData("a-1")]
     [InlineData("00000000-1111-2222-3333-444444444444")]
     [InlineData("abcdefghijabcdefghijabcdefghijabcdefghijabcdefghij")]
-    public void A_name_has_3_to_50_letters_digits_and_hyphens(string name) => Assert.Equal(name, Accepted(_minimal with { Name = name }).Name);
+    public void A_name_has_1_to_50_letters_digits_and_hyphens(string name) => Assert.Equal(name, Accepted(_minimal with { Name = name }).Name);
 
     [Theory]
     [InlineData("")]
-    [InlineData("ab")]
+    [InlineData("-")]
     [InlineData("-ab")]
     [InlineData("ab-")]
     [InlineData("a_b")]
@@ -131,7 +134,7 @@ public sealed class AgentOptionsParserTests
     [InlineData("https://web.example.com/path")]
     [InlineData("https://1.2.3.4")]
     [InlineData("[::1]:80")]
-    [InlineData("https://a.example.com")]
+    [InlineData("https://-a.example.com")]
     [InlineData("https://user@web.example.com")]
     public void What_is_no_public_url_is_refused(string url) => Assert.Equal("--url", Assert.Single(Refused(_minimal with { PublicUrl = url })).Flag);
 
@@ -165,7 +168,7 @@ public sealed class AgentOptionsParserTests
         {
             Upstream = "70000",
             Server = "a:b:c",
-            Name = "x",
+            Name = "-",
             Token = "",
             Uplinks = "99",
             HostHeader = "a b",

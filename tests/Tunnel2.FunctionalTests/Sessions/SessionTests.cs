@@ -168,7 +168,7 @@ public sealed partial class SessionTests
     }
 
     [Theory]
-    [InlineData("ab")]
+    [InlineData("-")]
     [InlineData("-abc")]
     [InlineData("abc-")]
     [InlineData("a_b")]
@@ -188,6 +188,8 @@ public sealed partial class SessionTests
     }
 
     [Theory]
+    [InlineData("a", "a")]
+    [InlineData("A1", "a1")]
     [InlineData("abc", "abc")]
     [InlineData("WEB", "web")]
     [InlineData("6f9619ff-8b86-d011-b42d-00c04fc964ff", "6f9619ff-8b86-d011-b42d-00c04fc964ff")]
