@@ -30,6 +30,11 @@ internal static class AgentCli
         TextWriter error,
         CancellationToken stop)
     {
+        if (args is ["help", .. var topics])
+        {
+            return await HelpAsync(topics, output, error);
+        }
+
         if (TapCommand.IsMeant(args))
         {
             return await TapCommand.RunAsync(args, output, error, stop);
@@ -44,7 +49,7 @@ internal static class AgentCli
         switch (commandLine.Request)
         {
             case CommandLineRequest.Help:
-                await output.WriteAsync(HelpText.Help);
+                await output.WriteAsync(HelpText.For(args));
                 await output.FlushAsync(CancellationToken.None);
                 return AgentExitCode.Stopped;
             case CommandLineRequest.Version:
@@ -62,6 +67,21 @@ internal static class AgentCli
                 await error.WriteLineAsync(HelpText.Usage);
                 return AgentExitCode.Usage;
         }
+    }
+
+    private static async Task<int> HelpAsync(string[] topics, TextWriter output, TextWriter error)
+    {
+        string? text = topics is [] ? HelpText.Help : topics is [var topic] ? HelpText.For(topic) : null;
+        if (text is null)
+        {
+            await error.WriteLineAsync($"tunnel2: 'help' takes one of the commands: {string.Join(", ", HelpText.Commands)}");
+            await error.WriteLineAsync(HelpText.Usage);
+            return AgentExitCode.Usage;
+        }
+
+        await output.WriteAsync(text);
+        await output.FlushAsync(CancellationToken.None);
+        return AgentExitCode.Stopped;
     }
 
     /// <summary>Runs all tunnels until the last has ended; one that fails ends no other.</summary>
@@ -107,7 +127,7 @@ internal static class AgentCli
             : new TunnelsEventFormatter(tunnels.ToDictionary(static options => options.Name, static options => Create(options, $"[{options.Name}] ")), common);
 
         static IAgentEventFormatter Create(AgentOptions options, string prefix) => options.Json
-            ? new JsonEventFormatter(options.Server)
-            : new HumanEventFormatter(options.Server, options.Verbose, prefix: prefix);
+            ? new JsonEventFormatter(options.Server, options.Tls)
+            : new HumanEventFormatter(options.Server, options.Verbose, prefix: prefix, tls: options.Tls);
     }
 }

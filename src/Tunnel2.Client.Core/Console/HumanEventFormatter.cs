@@ -10,7 +10,7 @@ namespace Tunnel2.Client.Core.Console;
 /// </summary>
 internal sealed class HumanEventFormatter : IAgentEventFormatter
 {
-    private readonly ServerEndpoint _server;
+    private readonly CurlHint _hint;
     private readonly bool _verbose;
     private readonly Func<string, CancellationToken, Task<bool>> _resolves;
     private readonly string _prefix;
@@ -23,11 +23,12 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
     /// <param name="verbose">Whether every attempt is shown.</param>
     /// <param name="resolves">Whether a host name has an address; <see cref="NameResolution.ResolvesAsync"/> unless a test says otherwise.</param>
     /// <param name="prefix">Goes before every line but those of <see cref="ReadyEvent"/>, to tell tunnels apart.</param>
+    /// <param name="tls">How the agent trusts the server, where the uplink has TLS.</param>
     public HumanEventFormatter(
-        ServerEndpoint server, bool verbose, Func<string, CancellationToken, Task<bool>>? resolves = null, string prefix = "")
+        ServerEndpoint server, bool verbose, Func<string, CancellationToken, Task<bool>>? resolves = null, string prefix = "", TlsOptions? tls = null)
     {
         _prefix = prefix;
-        _server = server;
+        _hint = new CurlHint(server, tls);
         _verbose = verbose;
         _resolves = resolves ?? NameResolution.ResolvesAsync;
     }
@@ -58,7 +59,7 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
         await output.FlushAsync(cancellationToken).ConfigureAwait(false);
         if (ready.PublicUrls.Count > 0
             && Uri.TryCreate(ready.PublicUrls[0], UriKind.Absolute, out Uri? main)
-            && CurlHint.For(ready.PublicUrls[0], _server) is { } hint
+            && _hint.For(ready.PublicUrls) is { } hint
             && !await _resolves(main.Host, cancellationToken).ConfigureAwait(false))
         {
             await output.WriteLineAsync(PlainText.Clean($"Try: {hint}").AsMemory(), cancellationToken).ConfigureAwait(false);

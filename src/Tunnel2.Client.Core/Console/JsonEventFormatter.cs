@@ -16,10 +16,14 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
     });
 
     private readonly ServerEndpoint _server;
+    private readonly CurlHint _hint;
 
-    public JsonEventFormatter(ServerEndpoint server)
+    /// <param name="server">The server's uplink address.</param>
+    /// <param name="tls">How the agent trusts the server, where the uplink has TLS.</param>
+    public JsonEventFormatter(ServerEndpoint server, TlsOptions? tls = null)
     {
         _server = server;
+        _hint = new CurlHint(server, tls);
     }
 
     public async ValueTask WriteAsync(AgentEvent agentEvent, TextWriter output, CancellationToken cancellationToken)
@@ -36,7 +40,7 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
             Server = _server.ToString(),
             Urls = ready.PublicUrls,
             Upstream = ready.Upstream.ToString(),
-            Try = ready.PublicUrls.Count > 0 ? CurlHint.For(ready.PublicUrls[0], _server) : null,
+            Try = _hint.For(ready.PublicUrls),
         },
         ConnectionEndedEvent ended => LineFor(ended),
         ReconnectingEvent reconnecting => Line(agentEvent, "reconnecting") with { DelaySeconds = Seconds(reconnecting.Delay) },

@@ -13,7 +13,7 @@ internal sealed class AgentCommandLine
     private const string DefaultFile = "tunnels.yml";
 
     private readonly Option<bool> _help = Switch("--help", "-h", "-?");
-    private readonly Option<bool> _version = Switch("--version");
+    private readonly Option<bool> _version = Switch("--version", "-v");
     private readonly Option<string?> _server = Value("--server");
     private readonly Option<string?> _name = Value("--name", "--subdomain");
     private readonly Option<string?> _publicUrl = Value("--url");
@@ -183,7 +183,9 @@ internal sealed class AgentCommandLine
             mistakes.Add(isHttp
                 ? "<upstream>: only one port, host:port or URL can be given"
                 : isStart ? "'start' takes its tunnels from the file of --config"
-                : $"'{unknown[0]}' is not a command; the commands are 'http', as in 'tunnel2 http 3000', and 'start'");
+                : Array.IndexOf(HelpText.Commands, unknown[0]) >= 0
+                    ? $"'{unknown[0]}' has to be the first word"
+                    : $"'{unknown[0]}' is not a command; the commands are {string.Join(", ", HelpText.Commands)}, as in 'tunnel2 http 3000'");
         }
 
         if (mistakes.Count == 0 && !isHttp && !isStart && !isOlderForm)

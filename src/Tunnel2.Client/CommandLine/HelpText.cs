@@ -2,28 +2,37 @@ using System.Reflection;
 
 namespace Tunnel2.Client.CommandLine;
 
-/// <summary>What <c>--help</c>, <c>--version</c> and a mistake print.</summary>
+/// <summary>What <c>--help</c>, <c>--version</c> and a mistake print. Each command has a text of its own.</summary>
 internal static class HelpText
 {
+    /// <summary>Every word that may come first.</summary>
+    public static readonly string[] Commands = ["http", "start", "tap", "stats", "top", "help"];
+
     /// <summary>The lines under a mistake.</summary>
     public const string Usage =
         """
         Usage: tunnel2 http <port | host:port | url> [flags]
                tunnel2 start [--config tunnels.yml] [flags]
+               tunnel2 tap [flags] | stats FILE [--json] | top [flags]
                tunnel2 --dev-session-id GUID --backend-host H --backend-port P --tunnel-host H --tunnel-port P [flags]
-        Run 'tunnel2 --help' for the flags.
+               tunnel2 help [http | start | tap | stats | top]
+        Run 'tunnel2 help' for the flags.
         """;
 
-    /// <summary>The lines under a mistake of the commands that look at a server's requests.</summary>
-    public const string LiveUsage =
+    /// <summary>The lines under a mistake of <c>tap</c>.</summary>
+    public const string TapUsage =
         """
         Usage: tunnel2 tap [--host HOST[:PORT] | --ring FILE | --replay FILE] [--name NAME] [--status 5xx] [--min-duration 200ms]
                            [--from-oldest] [--record FILE] [--json]
-               tunnel2 stats FILE [--json]
-               tunnel2 top [--host HOST[:PORT]] [--token TOKEN] [--window 1s|10s|1m] [--once]
         """;
 
-    /// <summary>The whole help text.</summary>
+    /// <summary>The line under a mistake of <c>stats</c>.</summary>
+    public const string StatsUsage = "Usage: tunnel2 stats FILE [--json]";
+
+    /// <summary>The line under a mistake of <c>top</c>.</summary>
+    public const string TopUsage = "Usage: tunnel2 top [--host HOST[:PORT]] [--token TOKEN] [--window 1s|10s|1m] [--once]";
+
+    /// <summary>The help of the program as a whole.</summary>
     public const string Help =
         """
         tunnel2 gives a private HTTP service a public URL.
@@ -31,7 +40,71 @@ internal static class HelpText
         Usage:
           tunnel2 http <port | host:port | url> [flags]
           tunnel2 start [--config tunnels.yml] [flags]     several tunnels at once, from a file
+          tunnel2 tap [flags]                              follows a server's requests, a line each
+          tunnel2 stats FILE [--json]                      statistics over recorded requests
+          tunnel2 top [flags]                              a table of a server's tunnels that refreshes
+          tunnel2 help [COMMAND]                           this text, or that of one command
 
+
+        """ + Examples + Flags + Files + Variables + OlderForm + ExitCodes;
+
+    private const string HttpHelp =
+        """
+        tunnel2 http <port | host:port | url> [flags]     gives one service a public URL
+
+
+        """ + Examples + Flags + Variables + ExitCodes;
+
+    private const string StartHelp =
+        """
+        tunnel2 start [--config tunnels.yml] [flags]     runs the tunnels of a file; one that fails ends no other
+
+
+        """ + Flags + Files + Variables + ExitCodes;
+
+    private const string TapHelp = TapUsage +
+        """
+
+
+        Follows the requests of a server, one line per request that has ended: of the server of this machine and user, unless a flag says otherwise.
+
+          --host HOST[:PORT]      the server's relay instead (default port: 12003)
+          --ring FILE             the file of its event ring instead
+          --replay FILE           a recording instead
+          --name NAME             only this tunnel; with a last * all that begin so
+          --status LIST           only these: 404, 5xx, 400-499, several with commas; 0 is none at all
+          --min-duration TIME     only those that took so long: 500us, 200ms, 1.5s
+          --from-oldest           begin with the oldest request that is still there
+          --record FILE           also write what is shown to a new file
+          --json                  one JSON object per line instead of text
+
+        """;
+
+    private const string StatsHelp = StatsUsage +
+        """
+
+
+        Statistics over a recording ('tunnel2 tap --record FILE'), or over the file of a ring.
+
+          --json                  one JSON object instead of a table
+
+        """;
+
+    private const string TopHelp = TopUsage +
+        """
+
+
+        A table of a server's tunnels that refreshes: requests a second, errors, durations, bytes.
+
+          --host HOST[:PORT]      the server's admin listener (default: 127.0.0.1:12002); https://HOST where it is behind TLS
+          --token TOKEN           its admin token (default: TUNNEL2_ADMIN_TOKEN, which other users cannot see)
+          --window 1s|10s|1m      over what the figures are taken (default: 1s)
+          --once                  print the table once and end
+
+        """;
+
+    private const string Examples =
+        """
         Examples:
           tunnel2 http 3000
           tunnel2 http 3000 --name web
@@ -44,6 +117,11 @@ internal static class HelpText
           http://host:3000/base   with a path: /base goes before the path of every request (/a becomes /base/a)
           https://host:8443       the service is spoken to over TLS
 
+
+        """;
+
+    private const string Flags =
+        """
         Flags:
           --server HOST[:PORT]    the server's uplink address (default: TUNNEL2_SERVER, then 127.0.0.1:12001); encrypted unless it is this
                                   machine; tls://HOST or tcp://HOST (plaintext) decides
@@ -52,7 +130,7 @@ internal static class HelpText
           --server-ca FILE        trust the authorities in this PEM file instead of the system's (default: TUNNEL2_SERVER_CA)
           --client-cert FILE      a certificate (PEM) that lets the agent in instead of a token (default: TUNNEL2_CLIENT_CERT)
           --client-key FILE       its key, where it is not in the same file (default: TUNNEL2_CLIENT_KEY)
-          --name NAME             the public name: 3 to 50 characters of a-z, 0-9 and - (default: 10 random characters)
+          --name NAME             the public name: 1 to 50 characters of a-z, 0-9 and - (default: 10 random characters)
           --subdomain NAME        the same as --name
           --url URL               a public URL or host whose first part is the name, such as https://web.example.com
           --token TOKEN           the secret that lets the agent in (default: TUNNEL2_TOKEN, which other users cannot see)
@@ -63,9 +141,14 @@ internal static class HelpText
           --verbose               a line for every request and every attempt to connect
           --json                  one JSON object per line instead of text
           --config FILE           the file of 'start' (default: TUNNEL2_CONFIG, then tunnels.yml)
-          --version               print the version
-          -h, -?, --help          print this text
+          -v, --version           print the version
+          -h, -?, --help          print the help of the program or of the command
 
+
+        """;
+
+    private const string Files =
+        """
         A file of tunnels has the flags' names as keys, for all tunnels or for one:
           server: tunnel.example.com
           tunnels:
@@ -75,6 +158,11 @@ internal static class HelpText
             - name: api
               upstream: http://127.0.0.1:8080/base
 
+
+        """;
+
+    private const string Variables =
+        """
         Environment variables, for what neither a flag nor the file says:
           TUNNEL2_SERVER, TUNNEL2_TOKEN, TUNNEL2_HOST_HEADER, TUNNEL2_UPLINKS      as the flags
           TUNNEL2_NAME, TUNNEL2_UPSTREAM                                           with 'http' alone
@@ -84,6 +172,11 @@ internal static class HelpText
           TUNNEL2_ENGINE            auto, event-loop or portable
           TUNNEL2_TRANSPORT         what the engine's sockets are: auto, epoll or sockets
 
+
+        """;
+
+    private const string OlderForm =
+        """
         The older form:
           tunnel2 --dev-session-id GUID --backend-host H --backend-port P --tunnel-host H --tunnel-port P [flags]
           --dev-session-id GUID   becomes the name
@@ -92,23 +185,11 @@ internal static class HelpText
           --tunnel-host H         as --server
           --tunnel-port P         default 12001
 
-        Looking at a server's requests:
-          tunnel2 tap             follows the server of this machine and user, one line per request that has ended
-          tunnel2 stats FILE      statistics over a recording, or over the file of a ring
-          --host HOST[:PORT]      the server's relay instead (default port: 12003)
-          --ring FILE             the file of its event ring instead
-          --replay FILE           a recording instead
-          --name NAME             only this tunnel; with a last * all that begin so
-          --status LIST           only these: 404, 5xx, 400-499, several with commas; 0 is none at all
-          --min-duration TIME     only those that took so long: 500us, 200ms, 1.5s
-          --from-oldest           begin with the oldest request that is still there
-          --record FILE           also write what is shown to a new file
-          tunnel2 top             a table of the tunnels that refreshes: requests/s, errors, durations, bytes
-          --host HOST[:PORT]      the server's admin listener (default: 127.0.0.1:12002); https://HOST where it is behind TLS
-          --token TOKEN           its admin token (default: TUNNEL2_ADMIN_TOKEN)
-          --window 1s|10s|1m      over what the figures are taken (default: 1s)
-          --once                  print the table once and end
 
+        """;
+
+    private const string ExitCodes =
+        """
         Exit codes:
           0  asked to stop (Ctrl+C, SIGTERM); the requests under way are finished first, a second signal stops at once
           1  a fault of tunnel2 itself
@@ -117,6 +198,21 @@ internal static class HelpText
           4  the server cannot be reached, with --exit-on-failure
 
         """;
+
+    /// <summary>The help of a command; null where there is no such command.</summary>
+    public static string? For(string command) => command switch
+    {
+        "http" => HttpHelp,
+        "start" => StartHelp,
+        "tap" => TapHelp,
+        "stats" => StatsHelp,
+        "top" => TopHelp,
+        "help" => Help,
+        _ => null,
+    };
+
+    /// <summary>The help that a command line asks for: of the command in it, or of the program.</summary>
+    public static string For(IEnumerable<string> args) => args.Select(For).FirstOrDefault(static text => text is not null) ?? Help;
 
     /// <summary>Such as <c>tunnel2 1.2.3</c>.</summary>
     public static string Version

@@ -98,7 +98,7 @@ internal sealed record RecordFilter
         if (text.Length == 3 && char.IsAsciiDigit(text[0]) && text.AsSpan(1).Equals("xx", StringComparison.OrdinalIgnoreCase))
         {
             range = ((text[0] - '0') * 100, ((text[0] - '0') * 100) + 99);
-            return text[0] is >= '1' and <= '9';
+            return text[0] is >= '1' and <= '5';
         }
 
         string[] ends = text.Split('-');
@@ -106,8 +106,9 @@ internal sealed record RecordFilter
         return valid && range.From <= range.To;
     }
 
+    /// <summary>A number that a record may have: none at all, or three digits. Services do answer with some beyond 599.</summary>
     private static bool TryParseNumber(string text, out int number) =>
-        int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out number) && number <= 999;
+        int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out number) && number is 0 or (>= 100 and <= 999);
 
     private static bool TryParseDuration(string text, out uint microseconds)
     {

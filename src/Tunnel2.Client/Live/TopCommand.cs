@@ -32,7 +32,7 @@ internal sealed class TopCommand
         _view = new TopView(options);
     }
 
-    public static bool IsMeant(string[] args) => args is ["top", ..] && !args.Any(static arg => arg is "--help" or "-h" or "-?" or "--version");
+    public static bool IsMeant(string[] args) => args is ["top", ..] && !args.Any(static arg => arg is "--help" or "-h" or "-?" or "--version" or "-v");
 
     /// <summary>Runs until <paramref name="stop"/>, or until the first table with <c>--once</c>.</summary>
     public static async Task<int> RunAsync(string[] args, Func<string, string?> environment, TextWriter output, TextWriter error, CancellationToken stop)
@@ -41,7 +41,7 @@ internal sealed class TopCommand
         if (new TopCommandLine().Parse(args, environment, mistakes) is not { } options)
         {
             await error.WriteLineAsync($"tunnel2: {PlainText.Clean(string.Join("; ", mistakes))}");
-            await error.WriteLineAsync(HelpText.LiveUsage);
+            await error.WriteLineAsync(HelpText.TopUsage);
             return AgentExitCode.Usage;
         }
 

@@ -80,6 +80,43 @@ public sealed class AgentCliTests : IDisposable
     }
 
     [Theory]
+    [InlineData("help", "tunnel2 gives a private HTTP service a public URL.")]
+    [InlineData("--help", "tunnel2 gives a private HTTP service a public URL.")]
+    [InlineData("help help", "tunnel2 gives a private HTTP service a public URL.")]
+    [InlineData("help http", "tunnel2 http <port")]
+    [InlineData("http 3000 -h", "tunnel2 http <port")]
+    [InlineData("start -?", "tunnel2 start [--config")]
+    [InlineData("help tap", "Usage: tunnel2 tap ")]
+    [InlineData("tap --ring x --help", "Usage: tunnel2 tap ")]
+    [InlineData("stats -h", "Usage: tunnel2 stats ")]
+    [InlineData("help top", "Usage: tunnel2 top ")]
+    [InlineData("top --help", "Usage: tunnel2 top ")]
+    [InlineData("-v", "tunnel2 ")]
+    [InlineData("tap -v", "tunnel2 ")]
+    [InlineData("top --version", "tunnel2 ")]
+    public async Task Each_command_has_a_help_of_its_own(string line, string beginning)
+    {
+        Assert.Equal(0, await RunAsync(line, static (_, _, _) => throw new InvalidOperationException("must not run")));
+
+        Assert.StartsWith(beginning, _output.ToString(), StringComparison.Ordinal);
+        Assert.EndsWith("\n", _output.ToString(), StringComparison.Ordinal);
+        Assert.Empty(_error.ToString());
+    }
+
+    [Theory]
+    [InlineData("help tunnel")]
+    [InlineData("help http start")]
+    [InlineData("tunnel")]
+    [InlineData("http 3000 --nonsense")]
+    public async Task A_mistake_lists_every_command(string line)
+    {
+        Assert.Equal(2, await RunAsync(line, static (_, _, _) => throw new InvalidOperationException("must not run")));
+
+        Assert.Empty(_output.ToString());
+        Assert.All(Tunnel2.Client.CommandLine.HelpText.Commands, command => Assert.Contains(command, _error.ToString(), StringComparison.Ordinal));
+    }
+
+    [Theory]
     [InlineData(3, 0, 3)]
     [InlineData(0, 4, 4)]
     public async Task One_tunnel_that_fails_does_not_end_the_others(int webExitCode, int apiExitCode, int exitCode)

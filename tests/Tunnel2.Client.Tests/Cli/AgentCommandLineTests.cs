@@ -114,11 +114,12 @@ public sealed class AgentCommandLineTests
     [InlineData("http 70000", "<upstream>: '70000' is not a port")]
     [InlineData("http localhost", "<upstream>: 'localhost' lacks a port")]
     [InlineData("http ftp://h", "<upstream>: 'ftp://' is not http:// or https://")]
-    [InlineData("https 3000", "'https' is not a command")]
+    [InlineData("https 3000", "'https' is not a command; the commands are http, start, tap, stats, top, help")]
+    [InlineData("--json tap", "'tap' has to be the first word")]
     [InlineData("3000", "'3000' is not a command")]
     [InlineData("http 3000 --server a:b:c", "--server: ")]
     [InlineData("http 3000 --server", "--server: lacks its value")]
-    [InlineData("http 3000 --name x", "--name: 'x' is not a name")]
+    [InlineData("http 3000 --name x_", "--name: 'x_' is not a name")]
     [InlineData("http 3000 --name --json", "--name: lacks its value")]
     [InlineData("http 3000 --subdomain", "--name: lacks its value")]
     [InlineData("http 3000 --name web --subdomain api", "--name: is given more than once")]
@@ -131,7 +132,7 @@ public sealed class AgentCommandLineTests
     [InlineData("http 3000 --uplinks 17", "--uplinks: ")]
     [InlineData("http 3000 --host-header a/b", "--host-header: ")]
     [InlineData("http 3000 --nmae web", "--nmae: unknown flag")]
-    [InlineData("http 3000 -v", "-v: unknown flag")]
+    [InlineData("http 3000 -V", "-V: unknown flag")]
     [InlineData("http 3000 --dev-session-id x", "--dev-session-id: belongs to the older form")]
     [InlineData("--dev-session-id x --backend-port 1", "--dev-session-id: 'x' is not a GUID")]
     [InlineData("--dev-session-id " + Guid, "--backend-port: is missing")]
@@ -153,7 +154,7 @@ public sealed class AgentCommandLineTests
     [Fact]
     public void Several_mistakes_are_told_together()
     {
-        string? mistake = Parse("http 70000 --uplinks 99 --name x").Mistake;
+        string? mistake = Parse("http 70000 --uplinks 99 --name x_").Mistake;
 
         Assert.NotNull(mistake);
         Assert.Contains("<upstream>: ", mistake, StringComparison.Ordinal);
@@ -187,6 +188,8 @@ public sealed class AgentCommandLineTests
     [Theory]
     [InlineData("--version")]
     [InlineData("http 3000 --version")]
+    [InlineData("-v")]
+    [InlineData("start -v")]
     public void Version_is_asked_for(string line) => Assert.Equal(CommandLineRequest.Version, Parse(line).Request);
 
     [Fact]
@@ -194,7 +197,7 @@ public sealed class AgentCommandLineTests
     {
         foreach (Option option in new AgentCommandLine().AllOptions)
         {
-            Assert.Contains($"  {option.Name} ", HelpText.Help.Replace("-h, -?, ", "", StringComparison.Ordinal), StringComparison.Ordinal);
+            Assert.Contains($"  {option.Name} ", HelpText.Help.Replace("-h, -?, ", "", StringComparison.Ordinal).Replace("-v, ", "", StringComparison.Ordinal), StringComparison.Ordinal);
             Assert.All(option.Aliases, static alias => Assert.Contains($" {alias}", HelpText.Help, StringComparison.Ordinal));
         }
 

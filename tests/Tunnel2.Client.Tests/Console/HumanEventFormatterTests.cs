@@ -48,7 +48,7 @@ public sealed class HumanEventFormatterTests
             [
                 "Forwarding https://web.localhost:12443 -> http://127.0.0.1:3000",
                 "Forwarding http://web.localhost:12000 -> http://127.0.0.1:3000",
-                "Try: curl --connect-to web.localhost:12443:127.0.0.1:12443 https://web.localhost:12443/",
+                "Try: curl -H 'Host: web.localhost' http://127.0.0.1:12000/",
             ],
             await LinesOf(false, resolves: false, Ready("https://web.localhost:12443/", "http://web.localhost:12000/")));
 
@@ -221,10 +221,36 @@ public sealed class HumanEventFormatterTests
     [InlineData("http://web.example.com", "203.0.113.5", "curl -H 'Host: web.example.com' http://203.0.113.5/")]
     [InlineData("http://web.localhost:12000", "::1", "curl -H 'Host: web.localhost' http://[::1]:12000/")]
     [InlineData("https://web.example.com", "entry", "curl --connect-to web.example.com:443:entry:443 https://web.example.com/")]
+    [InlineData("https://web.example.com:8443 http://web.example.com:8080", "entry", "curl -H 'Host: web.example.com' http://entry:8080/")]
+    [InlineData("https://web.localhost:8443", "127.0.0.1", "curl -k --connect-to web.localhost:8443:127.0.0.1:8443 https://web.localhost:8443/")]
+    [InlineData("nonsense https://web.example.com", "entry", "curl --connect-to web.example.com:443:entry:443 https://web.example.com/")]
     [InlineData("tcp://web.example.com:1", "entry", null)]
     [InlineData("nonsense", "entry", null)]
-    public void The_hint_goes_to_the_server_s_host(string url, string serverHost, string? hint) =>
-        Assert.Equal(hint, CurlHint.For(url, new ServerEndpoint(serverHost, 12001)));
+    [InlineData("", "entry", null)]
+    public void The_hint_goes_to_the_server_s_host(string urls, string serverHost, string? hint) =>
+        Assert.Equal(hint, new CurlHint(new ServerEndpoint(serverHost, 12001), isInContainer: false).For(urls.Split(' ')));
+
+    [Theory]
+    [InlineData("http://web.localhost:12000", "entry", "curl -H 'Host: web.localhost' http://127.0.0.1:12000/")]
+    [InlineData("https://web.localhost:8443", "entry", "curl -k --connect-to web.localhost:8443:127.0.0.1:8443 https://web.localhost:8443/")]
+    [InlineData("http://web.example.com", "entry", null)]
+    [InlineData("http://web.example.com", "tunnel.example.com", "curl -H 'Host: web.example.com' http://tunnel.example.com/")]
+    [InlineData("http://web.localhost:12000", "10.0.0.5", "curl -H 'Host: web.localhost' http://10.0.0.5:12000/")]
+    [InlineData("http://web.localhost:12000", "localhost", "curl -H 'Host: web.localhost' http://localhost:12000/")]
+    public void In_a_container_the_hint_names_no_neighbour_that_nobody_else_knows(string url, string serverHost, string? hint) =>
+        Assert.Equal(hint, new CurlHint(new ServerEndpoint(serverHost, 12001), isInContainer: true).For([url]));
+
+    [Theory]
+    [InlineData(true, false)]
+    [InlineData(false, true)]
+    public void A_certificate_that_the_agent_had_to_be_told_of_is_not_checked_by_curl(bool hasFingerprint, bool hasAuthority)
+    {
+        var tls = new TlsOptions { ServerFingerprints = hasFingerprint ? ["sha256:00"] : [], ServerCaFile = hasAuthority ? "ca.pem" : null };
+
+        Assert.Equal(
+            "curl -k --connect-to web.example.com:443:203.0.113.5:443 https://web.example.com/",
+            new CurlHint(new ServerEndpoint("203.0.113.5", 12001), tls, isInContainer: false).For(["https://web.example.com"]));
+    }
 
     [Fact]
     public async Task An_address_resolves_and_a_name_that_cannot_exist_does_not()
