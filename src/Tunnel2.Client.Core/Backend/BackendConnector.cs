@@ -3,7 +3,6 @@ using System.Net;
 using System.Net.Security;
 using System.Net.Sockets;
 using System.Security.Authentication;
-using System.Security.Cryptography.X509Certificates;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Protocol.Errors;
@@ -54,6 +53,10 @@ internal sealed class BackendConnector
         return result;
     }
 
+    /// <summary>A plain connection for whoever wants to know what listens there; null where there is none. Only without a loop.</summary>
+    public async ValueTask<Socket?> OpenSocketAsync(CancellationToken cancellationToken) =>
+        (await ConnectAnyAsync(cancellationToken).ConfigureAwait(false)).Connected as Socket;
+
     [SuppressMessage(
         "Security", "CA5359", Justification = "Loopback only: development servers make their own certificates, and nobody stands between a machine and itself.")]
     private async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> TryConnectAsync(CancellationToken cancellationToken)
@@ -61,6 +64,7 @@ internal sealed class BackendConnector
         using var deadline = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
         deadline.CancelAfter(Timeout);
         Socket? socket = null;
+        var hasCertificate = false;
         try
         {
             var (connected, error) = await ConnectAnyAsync(deadline.Token).ConfigureAwait(false);
@@ -81,11 +85,16 @@ internal sealed class BackendConnector
             }
 
             var tls = new SslStream(new NetworkStream(socket, ownsSocket: true));
-            var options = new SslClientAuthenticationOptions { TargetHost = _target.Host };
-            if (IsThisMachine(socket))
+            var trustsAny = IsThisMachine(socket);
+            var options = new SslClientAuthenticationOptions
             {
-                options.RemoteCertificateValidationCallback = AcceptAny;
-            }
+                TargetHost = _target.Host,
+                RemoteCertificateValidationCallback = (_, _, _, errors) =>
+                {
+                    hasCertificate = true;
+                    return trustsAny || errors == SslPolicyErrors.None;
+                },
+            };
 
             await tls.AuthenticateAsClientAsync(options, deadline.Token).ConfigureAwait(false);
             return (new BackendConnection(new TlsBackendTransport(socket, tls), _buffers), BackendFailure.None);
@@ -103,7 +112,9 @@ internal sealed class BackendConnector
         catch (Exception exception) when (exception is AuthenticationException or IOException)
         {
             socket?.Dispose();
-            return (null, BackendFailure.Connect(StreamResetDetail.TlsFailed));
+
+            // What TLS itself has against the peer comes with a cause; without one, the answer was no TLS at all.
+            return (null, BackendFailure.Connect(exception is AuthenticationException { InnerException: null } && !hasCertificate ? StreamResetDetail.NotTls : StreamResetDetail.TlsFailed));
         }
     }
 
@@ -192,8 +203,6 @@ internal sealed class BackendConnector
             throw;
         }
     }
-
-    private static bool AcceptAny(object sender, X509Certificate? certificate, X509Chain? chain, SslPolicyErrors errors) => true;
 
     private static bool IsThisMachine(Socket socket) => socket.RemoteEndPoint is IPEndPoint { Address: var address } && IPAddress.IsLoopback(address);
 }

@@ -17,6 +17,23 @@ internal static class BackendWords
             $"{target} does not answer: is the service up, and does a firewall drop the connection? Until then visitors get 504.",
         StreamResetDetail.TlsFailed =>
             $"The TLS handshake with {target} fails: does the service speak https, and is its certificate trusted here? Until then visitors get 502.",
+        StreamResetDetail.NotTls =>
+            $"{target} does not speak TLS: start the agent with {target with { IsHttps = false }}. Until then visitors get 502.",
         _ => $"There is no way to {target}: check host and network. Until then visitors get 502.",
+    };
+
+    /// <summary>The words for a backend that is there and speaks something else; null where that is not known.</summary>
+    /// <param name="target">The backend.</param>
+    /// <param name="detail">What was found out.</param>
+    /// <param name="greeting">What it begins with, where that can be read.</param>
+    public static string? Misunderstood(BackendTarget target, StreamResetDetail detail, string? greeting) => detail switch
+    {
+        StreamResetDetail.SpeaksTls =>
+            $"{target} speaks TLS, and the agent speaks plain HTTP to it: start the agent with {target with { IsHttps = true }}. Until then visitors get 502.",
+        StreamResetDetail.SpeaksHttp2 =>
+            $"{target} speaks only HTTP/2, as gRPC servers do, and no tunnel carries that to a service yet: have it speak HTTP/1.1 too. Until then visitors get 502.",
+        StreamResetDetail.MalformedHead when greeting is not null =>
+            $"{target} does not speak HTTP, it begins with '{greeting}': check the port. Until then visitors get 502.",
+        _ => null,
     };
 }

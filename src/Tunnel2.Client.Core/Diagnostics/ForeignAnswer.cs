@@ -26,9 +26,7 @@ internal static class ForeignAnswer
     public static ConnectFailureReason FromBytes(ReadOnlySpan<byte> first) => first switch
     {
         _ when first.StartsWith("HTTP/"u8) => ConnectFailureReason.HttpServer,
-
-        // A TLS record (RFC 8446 section 5.1): alert or handshake, version 3.x.
-        [0x15 or 0x16, 0x03, <= 0x04, ..] => ConnectFailureReason.SpeaksTls,
+        _ when FirstBytes.AreTls(first) => ConnectFailureReason.SpeaksTls,
         _ => ConnectFailureReason.NotTunnel2,
     };
 
@@ -89,6 +87,5 @@ internal static class ForeignAnswer
     }
 
     /// <summary>What it says, when it says it in letters: SSH, SMTP and others greet.</summary>
-    private static string? Banner(ReadOnlySpan<byte> first) =>
-        first.Length >= 4 && !first.ContainsAnyExceptInRange((byte)' ', (byte)'~') ? $"it begins with '{Encoding.ASCII.GetString(first)}'" : null;
+    private static string? Banner(ReadOnlySpan<byte> first) => FirstBytes.Text(first) is { } text ? $"it begins with '{text}'" : null;
 }

@@ -218,6 +218,11 @@ internal sealed class BackendExchange
             // A fault of ours. Stream and connection are let go of only when the request's pump has: it is made to end below.
         }
 
+        if (end.Failure.Reason == StreamResetReason.BackendProtocol && !_aborted && _context.Misunderstandings is { } misunderstandings)
+        {
+            end = end with { Failure = await misunderstandings.ExplainAsync(end, connection.IsReused, _counters.Greeting).ConfigureAwait(false) };
+        }
+
         if (_requestPump is { } pump)
         {
             if (end.Outcome != AttemptOutcome.Answered)

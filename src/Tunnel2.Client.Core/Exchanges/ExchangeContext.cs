@@ -23,6 +23,7 @@ internal sealed class ExchangeContext : IDisposable
         TimeProvider = timeProvider;
         Connector = new BackendConnector(options.Upstream, Buffers, loop);
         Backends = new BackendPool(Connector, timeProvider);
+        Misunderstandings = options.WatchesBackend ? new BackendMisunderstandings(options.Upstream, new BackendProbe(options.Upstream, Buffers, timeProvider), events) : null;
         RequestHeads = new RequestHeadEncoder(options.Upstream, options.HostHeader);
     }
 
@@ -35,6 +36,9 @@ internal sealed class ExchangeContext : IDisposable
     public BackendPool Backends { get; }
 
     public RequestHeadEncoder RequestHeads { get; }
+
+    /// <summary>Explains why a backend does not answer in HTTP; null where nobody looks after it.</summary>
+    public BackendMisunderstandings? Misunderstandings { get; }
 
     public BufferPool Buffers { get; } = BufferPool.Shared;
 

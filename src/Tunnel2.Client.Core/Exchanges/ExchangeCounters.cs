@@ -9,8 +9,12 @@ internal sealed class ExchangeCounters
 
     public int StatusCode { get; set; }
 
+    /// <summary>What an answer that is no HTTP begins with, where that can be read.</summary>
+    public string? Greeting { get; set; }
+
     public void Reset()
     {
+        Greeting = null;
         RequestBytes = 0;
         ResponseBytes = 0;
         StatusCode = 0;

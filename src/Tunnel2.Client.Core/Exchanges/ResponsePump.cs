@@ -1,5 +1,6 @@
 using System.Runtime.CompilerServices;
 using Tunnel2.Client.Core.Backend;
+using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Http1;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Streams;
@@ -84,7 +85,8 @@ internal sealed class ResponsePump
             if (received == 0)
             {
                 var outcome = filled == 0 && interim == 0 ? AttemptOutcome.NothingCame : AttemptOutcome.Failed;
-                return new AttemptEnd(outcome, BackendFailure.Protocol(StreamResetDetail.ClosedBeforeResponse), false);
+                return new AttemptEnd(
+                    outcome, BackendFailure.Protocol(interim == 0 ? Recognize(buffer.AsSpan(0, filled), StreamResetDetail.ClosedBeforeResponse) : StreamResetDetail.ClosedBeforeResponse), false);
             }
 
             filled += received;
@@ -107,7 +109,10 @@ internal sealed class ResponsePump
 
             if (parsed == ParseStatus.Invalid)
             {
-                return Fail(parser.Error is Http1Error.HeadTooLarge or Http1Error.TooManyFields ? StreamResetDetail.HeadTooLarge : StreamResetDetail.MalformedHead);
+                return Fail(
+                    parser.Error is Http1Error.HeadTooLarge or Http1Error.TooManyFields ? StreamResetDetail.HeadTooLarge
+                    : interim == 0 && parser.StatusCode == 0 ? Recognize(buffer.AsSpan(0, filled), StreamResetDetail.MalformedHead)
+                    : StreamResetDetail.MalformedHead);
             }
 
             if (parsed == ParseStatus.NeedMore && filled == buffer.Length)
@@ -248,6 +253,13 @@ internal sealed class ResponsePump
 
         await requestPump.ConfigureAwait(false);
         return new AttemptEnd(end.IsComplete ? AttemptOutcome.Answered : AttemptOutcome.Failed, end.Failure, false);
+    }
+
+    /// <summary>What speaks that does not begin as HTTP/1.x does.</summary>
+    private StreamResetDetail Recognize(ReadOnlySpan<byte> first, StreamResetDetail otherwise)
+    {
+        _counters.Greeting = otherwise == StreamResetDetail.MalformedHead && !first.StartsWith("HTTP/"u8) ? FirstBytes.Text(first) : null;
+        return FirstBytes.AreTls(first) ? StreamResetDetail.SpeaksTls : FirstBytes.AreHttp2(first) ? StreamResetDetail.SpeaksHttp2 : otherwise;
     }
 
     private static AttemptEnd Fail(StreamResetDetail detail) => new(AttemptOutcome.Failed, BackendFailure.Protocol(detail), false);

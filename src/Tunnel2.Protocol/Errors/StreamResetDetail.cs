@@ -50,4 +50,13 @@ public enum StreamResetDetail : ushort
 
     /// <summary>Memory for bytes that nobody takes was short, and this stream had stood still for longest.</summary>
     Stalled = 15,
+
+    /// <summary>The backend speaks TLS, and plain HTTP was tried.</summary>
+    SpeaksTls = 16,
+
+    /// <summary>The backend speaks HTTP/2, and HTTP/1.1 was tried.</summary>
+    SpeaksHttp2 = 17,
+
+    /// <summary>The backend does not speak TLS, and it was tried.</summary>
+    NotTls = 18,
 }

@@ -63,6 +63,15 @@ internal enum ProxyError
     /// <summary>The TLS handshake with the backend failed.</summary>
     BackendTlsFailed,
 
+    /// <summary>The backend speaks TLS, and the agent was told plain HTTP.</summary>
+    BackendSpeaksTls,
+
+    /// <summary>The backend speaks HTTP/2, and the agent speaks HTTP/1.1.</summary>
+    BackendSpeaksHttp2,
+
+    /// <summary>The backend does not speak TLS, and the agent was told https.</summary>
+    BackendNotTls,
+
     /// <summary>The backend closed the connection before it answered.</summary>
     BackendClosed,
 

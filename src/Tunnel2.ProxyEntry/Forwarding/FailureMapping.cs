@@ -25,6 +25,7 @@ internal static class FailureMapping
             StreamResetDetail.NameNotResolved => ProxyError.BackendNameNotResolved,
             StreamResetDetail.ConnectTimeout => ProxyError.BackendConnectTimeout,
             StreamResetDetail.TlsFailed => ProxyError.BackendTlsFailed,
+            StreamResetDetail.NotTls => ProxyError.BackendNotTls,
             _ => ProxyError.BackendUnreachable,
         },
         StreamResetReason.BackendTimeout => detail == StreamResetDetail.Stalled ? ProxyError.BackendStalled : ProxyError.BackendTimeout,
@@ -32,6 +33,8 @@ internal static class FailureMapping
         {
             StreamResetDetail.ClosedBeforeResponse => ProxyError.BackendClosed,
             StreamResetDetail.HeadTooLarge => ProxyError.BackendHeadTooLarge,
+            StreamResetDetail.SpeaksTls => ProxyError.BackendSpeaksTls,
+            StreamResetDetail.SpeaksHttp2 => ProxyError.BackendSpeaksHttp2,
             _ => ProxyError.BackendProtocol,
         },
         StreamResetReason.VisitorProtocol => ProxyError.BadRequest,

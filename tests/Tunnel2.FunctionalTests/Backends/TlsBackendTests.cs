@@ -41,7 +41,7 @@ public sealed class TlsBackendTests
         {
             var (head, _) = await tunnel.ExchangeAsync("/");
             Assert.Equal(502, head.StatusCode);
-            Assert.Equal("backend-tls-failed", head["Tunnel2-Error"]);
+            Assert.Equal("backend-not-tls", head["Tunnel2-Error"]);
         },
         new TunnelSetup { Agent = UseHttps });
 

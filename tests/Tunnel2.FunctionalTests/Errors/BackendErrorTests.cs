@@ -17,7 +17,15 @@ public sealed class BackendErrorTests
 
         // Something else than HTTP.
         { "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", "backend-protocol" },
-        { "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "backend-protocol" },
+        { "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "backend-speaks-tls" },
+        { "\x15\x03\x01\x00\x02\x02\x46", "backend-speaks-tls" },
+        { "\x15\x03\x03\x00\x02\x02\x28", "backend-speaks-tls" },
+        { "\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64", "backend-speaks-http2" },
+        { "\0\0\0\x04\0\0\0\0\0", "backend-speaks-http2" },
+        { "\0\0\x08\a\0\0\0\0\0\0\0\0\0\0\0\0\x01", "backend-speaks-http2" },
+        { "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "backend-speaks-http2" },
+        { "\0\0\x05\x04\0\0\0\0\0", "backend-protocol" },
+        { "\x15\x02\x01\x00\x02\x02\x46", "backend-protocol" },
         { "<html>hello</html>\r\n\r\n", "backend-protocol" },
         { "ICY 200 OK\r\n\r\n", "backend-protocol" },
         { "\r\n\r\n\r\n", "backend-protocol" },

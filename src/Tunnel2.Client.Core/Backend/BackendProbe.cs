@@ -1,0 +1,148 @@
+using System.Diagnostics.CodeAnalysis;
+using System.Net.Security;
+using System.Net.Sockets;
+using System.Security.Authentication;
+using System.Security.Cryptography.X509Certificates;
+using System.Text;
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Protocol.Errors;
+
+namespace Tunnel2.Client.Core.Backend;
+
+/// <summary>
+/// Finds out what a backend speaks that closed a new connection without an answer: many services that want TLS or HTTP/2 do just that. Asks by
+/// connections of its own, which do nothing, at most every half minute, and only of the one backend that the agent was told. Thread-safe.
+/// </summary>
+internal sealed class BackendProbe
+{
+    /// <summary>Bytes of an answer that say what it is.</summary>
+    private const int Enough = 9;
+
+    /// <summary>For each connection: one that waits for more is no answer.</summary>
+    private static readonly TimeSpan _limit = TimeSpan.FromSeconds(3);
+
+    private static readonly TimeSpan _validity = TimeSpan.FromSeconds(30);
+
+    private readonly BackendTarget _target;
+    private readonly BackendConnector _connector;
+    private readonly TimeProvider _timeProvider;
+    private readonly Lock _gate = new();
+    private Task<StreamResetDetail>? _last;
+    private long _asked;
+
+    public BackendProbe(BackendTarget target, BufferPool buffers, TimeProvider timeProvider)
+    {
+        _target = target;
+        _connector = new BackendConnector(target, buffers);
+        _timeProvider = timeProvider;
+    }
+
+    /// <summary>The client's side of HTTP/2 (RFC 9113 section 3.4) with an empty SETTINGS frame.</summary>
+    private static ReadOnlySpan<byte> Preface => "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u0004\0\0\0\0\0"u8;
+
+    /// <summary>Asks, or gives the answer of a moment ago.</summary>
+    /// <returns><see cref="StreamResetDetail.ClosedBeforeResponse"/> where nothing more can be said.</returns>
+    public Task<StreamResetDetail> AskAsync()
+    {
+        lock (_gate)
+        {
+            if (_last is null || (_last.IsCompleted && _timeProvider.GetElapsedTime(_asked) > _validity))
+            {
+                _asked = _timeProvider.GetTimestamp();
+                _last = Task.Run(LookAsync);
+            }
+
+            return _last;
+        }
+    }
+
+    private async Task<StreamResetDetail> LookAsync()
+    {
+        if (!_target.IsHttps && await AnswersTlsAsync().ConfigureAwait(false))
+        {
+            return StreamResetDetail.SpeaksTls;
+        }
+
+        // Who answers HTTP/1.1 as well has closed for a reason of its own.
+        return FirstBytes.AreHttp2(await ExchangeAsync(Preface.ToArray(), SslApplicationProtocol.Http2).ConfigureAwait(false))
+            && !(await ExchangeAsync(Encoding.ASCII.GetBytes($"OPTIONS * HTTP/1.1\r\nHost: {_target.HostHeader}\r\nConnection: close\r\n\r\n"), SslApplicationProtocol.Http11).ConfigureAwait(false))
+                .AsSpan().StartsWith("HTTP/1."u8)
+            ? StreamResetDetail.SpeaksHttp2
+            : StreamResetDetail.ClosedBeforeResponse;
+    }
+
+    /// <summary>Whether it takes a TLS handshake for one: it goes on with it, or says no in TLS' words.</summary>
+    private async Task<bool> AnswersTlsAsync()
+    {
+        using var limit = new CancellationTokenSource(_limit, _timeProvider);
+        try
+        {
+            using var socket = await _connector.OpenSocketAsync(limit.Token).ConfigureAwait(false);
+            if (socket is null)
+            {
+                return false;
+            }
+
+            using var tls = new SslStream(new NetworkStream(socket));
+            await tls.AuthenticateAsClientAsync(Options(null), limit.Token).ConfigureAwait(false);
+            return true;
+        }
+        catch (AuthenticationException exception)
+        {
+            return exception.InnerException is not null;
+        }
+        catch (Exception exception) when (exception is IOException or SocketException or OperationCanceledException)
+        {
+            return false;
+        }
+    }
+
+    /// <summary>Sends something and gives the first bytes of the answer; none where there is no answer.</summary>
+    private async Task<byte[]> ExchangeAsync(byte[] request, SslApplicationProtocol version)
+    {
+        using var limit = new CancellationTokenSource(_limit, _timeProvider);
+        var answer = new byte[16];
+        var filled = 0;
+        try
+        {
+            using var socket = await _connector.OpenSocketAsync(limit.Token).ConfigureAwait(false);
+            if (socket is null)
+            {
+                return [];
+            }
+
+            using var plain = new NetworkStream(socket);
+            using var tls = _target.IsHttps ? new SslStream(plain) : null;
+            if (tls is not null)
+            {
+                await tls.AuthenticateAsClientAsync(Options(version), limit.Token).ConfigureAwait(false);
+            }
+
+            Stream stream = tls is null ? plain : tls;
+            await stream.WriteAsync(request, limit.Token).ConfigureAwait(false);
+            int received;
+            do
+            {
+                received = await stream.ReadAsync(answer.AsMemory(filled), limit.Token).ConfigureAwait(false);
+                filled += received;
+            }
+            while (received > 0 && filled < Enough);
+        }
+        catch (Exception exception) when (exception is IOException or SocketException or AuthenticationException or OperationCanceledException)
+        {
+            // What has come so far says it, and no answer is an answer.
+        }
+
+        return answer[..filled];
+    }
+
+    [SuppressMessage("Security", "CA5359", Justification = "Nothing is sent that anybody may not know: it is only asked whether TLS is spoken.")]
+    private SslClientAuthenticationOptions Options(SslApplicationProtocol? version) => new()
+    {
+        TargetHost = _target.Host,
+        ApplicationProtocols = version is { } only ? [only] : null,
+        RemoteCertificateValidationCallback = static (object _, X509Certificate? _, X509Chain? _, SslPolicyErrors _) => true,
+    };
+}
