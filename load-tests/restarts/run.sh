@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # Restarts under load, at full size: SIGTERM and restart of the agent, ten takeovers by a second agent, SIGTERM and restart of ProxyEntry,
-# each under 200 requests a second that come whatever becomes of those before them; then 1,000 agents that come back at once after a restart
-# of ProxyEntry. Prints what was lost, how long each restart took, and ProxyEntry's memory. The same tests run smaller with all others
-# (tests/Tunnel2.FunctionalTests/Restarts). Everything stays on loopback; takes about three minutes.
+# each under 200 requests a second that come whatever becomes of those before them; the last one also on listening sockets that somebody
+# else holds, as systemd does (deploy/systemd), where nobody may be refused; then 1,000 agents that come back at once after a restart of
+# ProxyEntry. Prints what was lost, how long each restart took, and ProxyEntry's memory. The same tests run smaller with all others
+# (tests/Tunnel2.FunctionalTests/Restarts). Everything stays on loopback; takes about five minutes.
 #
-#   load-tests/restarts/run.sh [restarts|storm|all]    default: all
+#   load-tests/restarts/run.sh [restarts|sockets|storm|all]    default: all
 #   TUNNEL2_RESTART_ROUNDS (10), TUNNEL2_RESTART_RATE (200), TUNNEL2_STORM_AGENTS (1000): how many, how fast
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 case "${1:-all}" in
     restarts) classes=(RestartTests) ;;
+    sockets) classes=(HandedOverSocketsTests) ;;
     storm) classes=(ReconnectStormTests) ;;
-    all) classes=(RestartTests ReconnectStormTests) ;;
+    all) classes=(RestartTests HandedOverSocketsTests ReconnectStormTests) ;;
     *)
         sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" >&2
         exit 2

@@ -107,6 +107,12 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2209, LogLevel.Warning, "The time to finish is over: {Connections} connections of visitors are cut")]
     public static partial void GraceOver(ILogger logger, int connections);
 
+    [LoggerMessage(2210, LogLevel.Information, "Sockets that the starter of this process holds are used: {Names}. Connections wait in them over a restart")]
+    public static partial void SocketsInherited(ILogger logger, string names);
+
+    [LoggerMessage(2211, LogLevel.Information, "Engine {Engine} over {Transport}: {Loops} event loops on {Processors} processors")]
+    public static partial void EngineRuns(ILogger logger, string engine, string transport, int loops, int processors);
+
     [LoggerMessage(2250, LogLevel.Information, "Made a certificate for the uplink in {Path}")]
     public static partial void CertificateMade(ILogger logger, string path);
 

@@ -76,7 +76,7 @@ internal sealed class Forwarder : IForwarder
             _tracer?.Begin(exchange, request);
             if (exchange.Fault is { } fault)
             {
-                outcome = await FailAsync(exchange, request, fault, exchange.Authority).ConfigureAwait(false);
+                outcome = await FailAsync(exchange, request, fault, null).ConfigureAwait(false);
             }
 
             UplinkConnection? left = null;
@@ -93,7 +93,7 @@ internal sealed class Forwarder : IForwarder
                 if (opened.Error is { } refused)
                 {
                     var error = failure.IsNone || refused == ProxyError.Draining ? refused : failure.ToProxyError();
-                    outcome = await FailAsync(exchange, request, error, opened.Session?.Name ?? exchange.Authority).ConfigureAwait(false);
+                    outcome = await FailAsync(exchange, request, error, opened.Session?.Name).ConfigureAwait(false);
                     break;
                 }
 
@@ -135,7 +135,7 @@ internal sealed class Forwarder : IForwarder
         catch (Exception exception)
         {
             ProxyEntryLog.ForwarderFault(_logger, exchange.RequestId, exception);
-            outcome = await FailAsync(exchange, request, ProxyError.Internal, "", isFault: true).ConfigureAwait(false);
+            outcome = await FailAsync(exchange, request, ProxyError.Internal, request.Session?.Name, isFault: true).ConfigureAwait(false);
         }
 
         End(exchange, request, outcome!.Value);
@@ -277,7 +277,7 @@ internal sealed class Forwarder : IForwarder
         return RequestOutcome.VisitorAborted;
     }
 
-    private async ValueTask<RequestOutcome> FailAsync(VisitorExchange exchange, ForwardedRequest request, ProxyError error, string name, bool isFault = false)
+    private async ValueTask<RequestOutcome> FailAsync(VisitorExchange exchange, ForwardedRequest request, ProxyError error, string? name, bool isFault = false)
     {
         var info = ProxyErrorCatalog.Get(error);
         if (exchange.VisitorLeft.IsCancellationRequested)
@@ -290,7 +290,7 @@ internal sealed class Forwarder : IForwarder
         // Bytes of a body that were written cannot be taken back, sent or not: no other answer may follow them.
         if (exchange.HasResponseStarted || request.BytesSent > 0)
         {
-            ProxyEntryLog.ResponseAborted(_logger, exchange.RequestId, name, info.LegName, request.BytesSent, info.Code);
+            ProxyEntryLog.ResponseAborted(_logger, exchange.RequestId, name ?? _opener.NameOf(exchange), info.LegName, request.BytesSent, info.Code);
             _metrics.RequestFailed(error);
             if (isFault)
             {
@@ -299,20 +299,17 @@ internal sealed class Forwarder : IForwarder
             }
 
             // What has come is sent on first; a visitor that does not take it meets the limit of bodies.
-            request.CutWith = exchange;
-            request.Touch();
-            request.Phase = ForwardPhase.Body;
-            await exchange.CutAsync().ConfigureAwait(false);
+            await _watchdog.WaitForVisitorAsync(exchange, request, exchange.CutAsync()).ConfigureAwait(false);
             return RequestOutcome.Aborted;
         }
 
         if (!info.IsVisitorsFault)
         {
-            ProxyEntryLog.RequestFailed(_logger, exchange.RequestId, name, info.LegName, info.Code, null);
+            ProxyEntryLog.RequestFailed(_logger, exchange.RequestId, name ?? _opener.NameOf(exchange), info.LegName, info.Code, null);
         }
         else if (_logger.IsEnabled(LogLevel.Debug))
         {
-            ProxyEntryLog.RequestRefused(_logger, exchange.RequestId, name, info.Code);
+            ProxyEntryLog.RequestRefused(_logger, exchange.RequestId, name ?? _opener.NameOf(exchange), info.Code);
         }
 
         _metrics.RequestFailed(error);

@@ -11,7 +11,6 @@ namespace Tunnel2.ProxyEntry.Hosting;
 /// </summary>
 internal static class CertificateCommand
 {
-    private const string Usage = "usage: tunnel2-entry certificate create --host NAME[,NAME...] --out FILE";
     private const int ExitFailed = 1;
 
     public static bool IsMeant(string[] args) => args is ["certificate", ..];
@@ -42,7 +41,7 @@ internal static class CertificateCommand
         var names = (hosts ?? "").Split(',', StringSplitOptions.TrimEntries | StringSplitOptions.RemoveEmptyEntries);
         if (!isRight || names.Length == 0 || path is null || names.Any(static name => Uri.CheckHostName(name) == UriHostNameType.Unknown))
         {
-            error.WriteLine(Usage);
+            error.WriteLine(EntryHelp.CertificateUsage);
             return SettingsErrorFormatter.ExitCode;
         }
 

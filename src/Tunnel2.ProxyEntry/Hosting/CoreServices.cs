@@ -31,6 +31,7 @@ internal static class CoreServices
         services.AddSingleton<DrainSignal>();
         services.AddSingleton<EntryDrain>();
         services.AddSingleton<ProxyEntryMetrics>();
+        services.AddSingleton<EngineMetrics>();
         services.AddSingleton<PrometheusCollector>();
         services.AddSingleton(new AdminAuthorization(settings.AdminToken));
         services.AddSingleton<AdminEndpoints>();

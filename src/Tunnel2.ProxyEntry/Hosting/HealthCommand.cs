@@ -10,8 +10,6 @@ internal static class HealthCommand
 {
     private const string DefaultAddress = "http://127.0.0.1:12002/health/ready";
 
-    private const string Usage = "usage: tunnel2-entry health [URL]";
-
     /// <summary>Not ready, or no answer.</summary>
     private const int ExitNotReady = 1;
 
@@ -26,7 +24,7 @@ internal static class HealthCommand
         var address = args is [_, var given] ? given : DefaultAddress;
         if (args.Length > 2 || !Uri.TryCreate(address, UriKind.Absolute, out var url) || url.Scheme is not ("http" or "https"))
         {
-            await error.WriteLineAsync(Usage).ConfigureAwait(false);
+            await error.WriteLineAsync(EntryHelp.HealthUsage).ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }
 

@@ -1,6 +1,7 @@
 using System.Runtime.InteropServices;
 using Microsoft.Extensions.Logging.Console;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.Transport.Engine;
 
@@ -14,6 +15,12 @@ internal static class ProxyEntryCommand
 
     public static async Task<int> RunAsync(string[] args)
     {
+        if (EntryHelp.Asked(args) is { } help)
+        {
+            await Console.Out.WriteAsync(help).ConfigureAwait(false);
+            return 0;
+        }
+
         if (TokenCommand.IsMeant(args))
         {
             return TokenCommand.Run(args, Console.Out, Console.Error);
@@ -31,12 +38,17 @@ internal static class ProxyEntryCommand
 
         if (FindStray(args) is { } stray)
         {
-            await Console.Error.WriteLineAsync($"tunnel2-entry: '{PlainText(stray)}' is not a setting; settings are given as --Tunnel2:Key=value").ConfigureAwait(false);
-            await Console.Error.WriteLineAsync("usage: tunnel2-entry [--Tunnel2:Key=value ...] | token create --name NAME [--tier TIER] | certificate create --host NAME --out FILE | health [URL]").ConfigureAwait(false);
+            await Console.Error.WriteLineAsync(
+                stray == "help"
+                    ? "tunnel2-entry: 'help' comes first, and one of the commands token, certificate, health behind it"
+                    : $"tunnel2-entry: '{PlainText(stray)}' is neither a command nor a setting; settings are given as --Tunnel2:Key=value").ConfigureAwait(false);
+            await Console.Error.WriteLineAsync(EntryHelp.Usage).ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }
 
-        var source = SettingsSource.OfProcess(args);
+        var errors = new List<SettingsError>();
+        using var inherited = InheritedSockets.Read(Environment.GetEnvironmentVariable, Environment.ProcessId, errors);
+        var source = SettingsSource.OfProcess(args, inherited.Settings);
         IConfigurationRoot configuration;
         try
         {
@@ -48,10 +60,10 @@ internal static class ProxyEntryCommand
             return SettingsErrorFormatter.ExitCode;
         }
 
-        var (settings, errors) = SettingsLoader.Load(configuration);
-        if (settings is null)
+        var (settings, mistakes) = SettingsLoader.Load(configuration);
+        if (settings is null || errors.Count > 0)
         {
-            await Console.Error.WriteAsync(SettingsErrorFormatter.Format(errors)).ConfigureAwait(false);
+            await Console.Error.WriteAsync(SettingsErrorFormatter.Format([.. errors, .. mistakes])).ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }
 
@@ -61,7 +73,7 @@ internal static class ProxyEntryCommand
         using var terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, OnSignal);
         try
         {
-            await using var host = await ProxyEntryHost.StartAsync(settings, engine, logging => ConfigureLogging(logging, settings.LogLevel), source).ConfigureAwait(false);
+            await using var host = await ProxyEntryHost.StartAsync(settings, engine, logging => ConfigureLogging(logging, settings.LogLevel), source, inherited).ConfigureAwait(false);
             await stop.Task.ConfigureAwait(false);
             return 0;
         }

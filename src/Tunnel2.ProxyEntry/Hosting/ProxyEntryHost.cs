@@ -78,8 +78,10 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
     /// <param name="engine">The process's engine.</param>
     /// <param name="configureLogging">Where log lines go.</param>
     /// <param name="source">Where the settings come from, to read the agents again when it changes; null: never.</param>
+    /// <param name="inherited">Listening sockets that were handed over, at addresses that the settings have; null: none.</param>
     /// <exception cref="IOException">A listener's address is in use or cannot be had.</exception>
-    public static async Task<ProxyEntryHost> StartAsync(ProxyEntrySettings settings, IEngine engine, Action<ILoggingBuilder> configureLogging, SettingsSource? source = null)
+    public static async Task<ProxyEntryHost> StartAsync(
+        ProxyEntrySettings settings, IEngine engine, Action<ILoggingBuilder> configureLogging, SettingsSource? source = null, InheritedSockets? inherited = null)
     {
         var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
         var listeners = new List<(string Kind, ListenOptions Options)>();
@@ -89,7 +91,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         {
             sockets.UnsafePreferInlineScheduling = engine.IsInline;
             sockets.Backlog = 4096;
-            sockets.CreateBoundListenSocket = endPoint => BindListener(endPoint, settings);
+            sockets.CreateBoundListenSocket = endPoint => BindListener(endPoint, settings, inherited);
         });
         var connections = new ListenerConnections();
         builder.Services.AddSingleton(connections);
@@ -107,13 +109,20 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         var services = application.Services;
         var logger = services.GetRequiredService<ILogger<ProxyEntryHost>>();
         UplinkListener? uplinks = null;
+        if (inherited is { Names: { Count: > 0 } names })
+        {
+            ProxyEntryLog.SocketsInherited(logger, string.Join(", ", names));
+        }
+
         try
         {
             services.GetRequiredService<PrometheusCollector>();
+            var running = services.GetRequiredService<EngineMetrics>();
+            ProxyEntryLog.EngineRuns(logger, running.Engine, running.Transport, running.Loops, Environment.ProcessorCount);
             services.GetRequiredService<LivePlane>().Start();
             await services.GetRequiredService<IServer>().StartAsync(services.GetRequiredService<EntryApplication>(), CancellationToken.None).ConfigureAwait(false);
             var tls = UplinkTlsSetup.Create(settings, services);
-            uplinks = Listen(settings, tls.Server, services);
+            uplinks = Listen(settings, tls.Server, services, inherited);
             var host = new ProxyEntryHost(application, uplinks, tls, CreateReload(source, tls, services), logger)
             {
                 HttpEndPoint = Bound(listeners, "http"),
@@ -165,17 +174,20 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
     }
 
     /// <summary>Kestrel says neither which setting an address came from nor, for some faults, which address it was.</summary>
-    private static Socket BindListener(EndPoint endPoint, ProxyEntrySettings settings)
+    private static Socket BindListener(EndPoint endPoint, ProxyEntrySettings settings, InheritedSockets? inherited)
     {
+        // By reference: two listeners on port 0 have equal addresses.
+        var key = ReferenceEquals(endPoint, settings.HttpListen) ? SettingKeys.HttpListen
+            : ReferenceEquals(endPoint, settings.HttpsListen) ? SettingKeys.HttpsListen
+            : SettingKeys.AdminListen;
         try
         {
-            var socket = SocketTransportOptions.CreateDefaultBoundListenSocket(endPoint);
+            var socket = inherited?.Take(key) ?? SocketTransportOptions.CreateDefaultBoundListenSocket(endPoint);
             VisitorSockets.LimitSilence(socket, settings.BodyIdleTimeout);
             return socket;
         }
         catch (SocketException exception)
         {
-            var key = endPoint.Equals(settings.HttpListen) ? "Public:HttpListen" : endPoint.Equals(settings.HttpsListen) ? "Public:HttpsListen" : "Admin:Listen";
             throw BindFailed(endPoint, key, exception);
         }
     }
@@ -183,16 +195,21 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
     private static IOException BindFailed(EndPoint endPoint, string key, SocketException exception) =>
         new($"Failed to bind to address {endPoint} (Tunnel2:{key}): {exception.Message}", exception);
 
-    private static UplinkListener Listen(ProxyEntrySettings settings, UplinkTlsServer? tls, IServiceProvider services)
+    private static UplinkListener Listen(ProxyEntrySettings settings, UplinkTlsServer? tls, IServiceProvider services, InheritedSockets? inherited)
     {
         try
         {
             return new UplinkListener(
-                settings.UplinkListen, services.GetRequiredService<UplinkAcceptor>(), tls, services.GetRequiredService<IEngine>(), services.GetRequiredService<TimeProvider>(), services.GetRequiredService<ILogger<UplinkListener>>());
+                inherited?.Take(SettingKeys.UplinkListen) ?? UplinkListener.Bind(settings.UplinkListen),
+                services.GetRequiredService<UplinkAcceptor>(),
+                tls,
+                services.GetRequiredService<IEngine>(),
+                services.GetRequiredService<TimeProvider>(),
+                services.GetRequiredService<ILogger<UplinkListener>>());
         }
         catch (SocketException exception)
         {
-            throw BindFailed(settings.UplinkListen, "Uplink:Listen", exception);
+            throw BindFailed(settings.UplinkListen, SettingKeys.UplinkListen, exception);
         }
     }
 

@@ -7,8 +7,6 @@ namespace Tunnel2.ProxyEntry.Hosting;
 /// </summary>
 internal static class TokenCommand
 {
-    private const string Usage = "usage: tunnel2-entry token create --name NAME [--tier TIER]";
-
     public static bool IsMeant(string[] args) => args is ["token", ..];
 
     /// <summary>Runs the command.</summary>
@@ -44,7 +42,7 @@ internal static class TokenCommand
         if (mistake is not null)
         {
             error.WriteLine($"tunnel2-entry: {mistake}");
-            error.WriteLine(Usage);
+            error.WriteLine(EntryHelp.TokenUsage);
             return SettingsErrorFormatter.ExitCode;
         }
 

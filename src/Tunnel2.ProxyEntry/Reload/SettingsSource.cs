@@ -9,22 +9,26 @@ namespace Tunnel2.ProxyEntry.Reload;
 internal sealed class SettingsSource
 {
     private readonly string[] _args;
+    private readonly IReadOnlyList<KeyValuePair<string, string?>> _facts;
 
     /// <param name="files">The settings files, the last wins; each may be missing.</param>
     /// <param name="args">The command line.</param>
-    public SettingsSource(IReadOnlyList<string> files, string[] args)
+    /// <param name="facts">What holds whatever the others say: where the sockets listen that were handed over. Null: nothing.</param>
+    public SettingsSource(IReadOnlyList<string> files, string[] args, IReadOnlyList<KeyValuePair<string, string?>>? facts = null)
     {
         Files = files;
         _args = args;
+        _facts = facts ?? [];
     }
 
     /// <summary>The files that may change.</summary>
     public IReadOnlyList<string> Files { get; }
 
     /// <summary>The source of a process: the program's own appsettings.json, then that of the folder it was started in.</summary>
-    public static SettingsSource OfProcess(string[] args) => new(
+    public static SettingsSource OfProcess(string[] args, IReadOnlyList<KeyValuePair<string, string?>>? facts = null) => new(
         [.. new[] { Path.Combine(AppContext.BaseDirectory, "appsettings.json"), Path.Combine(Environment.CurrentDirectory, "appsettings.json") }.Distinct()],
-        args);
+        args,
+        facts);
 
     /// <summary>Reads everything.</summary>
     /// <exception cref="InvalidDataException">A file is not JSON.</exception>
@@ -38,7 +42,7 @@ internal sealed class SettingsSource
             builder.AddJsonFile(file, optional: true);
         }
 
-        return builder.AddEnvironmentVariables().AddCommandLine(_args).Build();
+        return builder.AddEnvironmentVariables().AddCommandLine(_args).AddInMemoryCollection(_facts).Build();
     }
 
     /// <summary>The values of the section but those of agents and tiers, to tell what a reload leaves as it is.</summary>

@@ -27,23 +27,22 @@ internal sealed class UplinkListener : IAsyncDisposable
     private readonly CancellationTokenSource _stopping = new();
     private Task _loop = Task.CompletedTask;
 
-    public UplinkListener(
-        IPEndPoint endPoint, UplinkAcceptor acceptor, UplinkTlsServer? tls, IEngine engine, TimeProvider timeProvider, ILogger<UplinkListener> logger)
+    /// <param name="bound">A bound socket; it is taken over, and disposed of where this fails.</param>
+    /// <param name="acceptor">Serves what is accepted.</param>
+    /// <param name="tls">Encrypts it; null: nobody does.</param>
+    /// <param name="engine">Moves its bytes.</param>
+    /// <param name="timeProvider">The clock.</param>
+    /// <param name="logger">The log.</param>
+    public UplinkListener(Socket bound, UplinkAcceptor acceptor, UplinkTlsServer? tls, IEngine engine, TimeProvider timeProvider, ILogger<UplinkListener> logger)
     {
         _acceptor = acceptor;
         _tls = tls;
         _engine = engine;
         _timeProvider = timeProvider;
         _logger = logger;
-        _listener = new Socket(endPoint.AddressFamily, SocketType.Stream, ProtocolType.Tcp);
+        _listener = bound;
         try
         {
-            if (endPoint.Address.Equals(IPAddress.IPv6Any))
-            {
-                _listener.DualMode = true;
-            }
-
-            _listener.Bind(endPoint);
             _listener.Listen(Backlog);
         }
         catch
@@ -55,6 +54,28 @@ internal sealed class UplinkListener : IAsyncDisposable
 
     /// <summary>Where it listens, with the port the system chose where 0 was asked for.</summary>
     public IPEndPoint EndPoint => (IPEndPoint)_listener.LocalEndPoint!;
+
+    /// <summary>Binds a socket of the process's own.</summary>
+    /// <exception cref="SocketException">The address cannot be had.</exception>
+    public static Socket Bind(IPEndPoint endPoint)
+    {
+        var socket = new Socket(endPoint.AddressFamily, SocketType.Stream, ProtocolType.Tcp);
+        try
+        {
+            if (endPoint.Address.Equals(IPAddress.IPv6Any))
+            {
+                socket.DualMode = true;
+            }
+
+            socket.Bind(endPoint);
+            return socket;
+        }
+        catch
+        {
+            socket.Dispose();
+            throw;
+        }
+    }
 
     public void Start() => _loop = AcceptAsync();
 

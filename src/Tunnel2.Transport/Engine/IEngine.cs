@@ -17,6 +17,9 @@ internal interface IEngine : IDisposable
     /// <summary>Whether continuations run on the socket engine's thread, where nothing may block.</summary>
     bool IsInline { get; }
 
+    /// <summary>Threads that serve connections by an event loop; 0 where the thread pool does.</summary>
+    int Loops => IsInline ? 1 : 0;
+
     /// <summary>Where an uplink's write loop continues.</summary>
     PipeScheduler WriterScheduler { get; }
 

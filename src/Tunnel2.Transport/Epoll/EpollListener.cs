@@ -24,12 +24,14 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     private readonly Action<SocketError>? _failed;
     private readonly Lock _gate = new();
     private readonly bool _isOpenToOthers;
+    private readonly bool _isShared;
     private int _descriptor;
     private int _batch = 1;
 
-    private EpollListener(EpollLoop loop, int descriptor, IPEndPoint endPoint, Action<int, IPEndPoint?> accepted, Action<SocketError>? failed)
+    private EpollListener(EpollLoop loop, int descriptor, IPEndPoint endPoint, bool isShared, Action<int, IPEndPoint?> accepted, Action<SocketError>? failed)
     {
         _loop = loop;
+        _isShared = isShared;
         _descriptor = descriptor;
         _accepted = accepted;
         _failed = failed;
@@ -42,7 +44,10 @@ internal sealed class EpollListener : EpollHandle, IDisposable
 
     /// <summary>Listens on a bound socket and starts to accept.</summary>
     /// <param name="loop">The loop.</param>
-    /// <param name="bound">The socket; it is taken over, and disposed of where this fails.</param>
+    /// <param name="bound">
+    /// The socket; it is taken over, and disposed of where this fails. One that listens already is somebody else's too, who has it after us with whoever
+    /// waits in it.
+    /// </param>
     /// <param name="backlog">Connections that the kernel holds until they are accepted.</param>
     /// <param name="accepted">Called on the loop's thread with each connection's non-blocking descriptor, which belongs to it, and the peer's address.</param>
     /// <param name="failed">Called where the system was out of something; accepting goes on after a pause.</param>
@@ -50,12 +55,13 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     public static unsafe EpollListener Start(EpollLoop loop, Socket bound, int backlog, Action<int, IPEndPoint?> accepted, Action<SocketError>? failed = null)
     {
         var endPoint = (IPEndPoint)bound.LocalEndPoint!;
+        var isShared = (int)bound.GetSocketOption(SocketOptionLevel.Socket, SocketOptionName.AcceptConnection)! != 0;
         var descriptor = DescriptorOf.Take(bound);
         var on = 1;
         _ = Libc.SetSocketOption(descriptor, Libc.IpProtoTcp, Libc.TcpNoDelay, &on, sizeof(int));
         LoopbackCongestion.ApplyTo(descriptor, endPoint.Address);
         var errno = Libc.Listen(descriptor, backlog) == 0 ? 0 : Errno.Last;
-        var listener = new EpollListener(loop, descriptor, endPoint, accepted, failed);
+        var listener = new EpollListener(loop, descriptor, endPoint, isShared, accepted, failed);
         if (errno == 0)
         {
             lock (listener._gate)
@@ -105,7 +111,7 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     /// <inheritdoc/>
     public override void OnLoopStopped() => Dispose();
 
-    /// <summary>Stops listening, behind the connections that the kernel has already taken for us: it would reset them.</summary>
+    /// <summary>Stops listening, behind the connections that the kernel has already taken for us alone: it would reset them.</summary>
     /// <returns>Completes when it is closed and the last connection was handed out.</returns>
     public Task StopAsync()
     {
@@ -113,7 +119,11 @@ internal sealed class EpollListener : EpollHandle, IDisposable
         _loop.Schedule(
             state =>
             {
-                AcceptTheRest();
+                if (!_isShared)
+                {
+                    AcceptTheRest();
+                }
+
                 Dispose();
                 ((TaskCompletionSource)state!).SetResult();
             },
@@ -128,7 +138,7 @@ internal sealed class EpollListener : EpollHandle, IDisposable
         {
             if (_descriptor >= 0)
             {
-                _loop.Unregister(this);
+                _loop.Unregister(this, _descriptor);
                 _ = Libc.Close(_descriptor);
                 _descriptor = -1;
             }

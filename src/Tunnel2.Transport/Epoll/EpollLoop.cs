@@ -122,6 +122,20 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
     /// <summary>Forgets a handle whose descriptor is being closed.</summary>
     public void Unregister(EpollHandle handle) => _slots.Remove(handle);
 
+    /// <summary>Forgets a handle whose socket others hold too: closing the descriptor does not end the kernel's events for it.</summary>
+    public void Unregister(EpollHandle handle, int descriptor)
+    {
+        lock (_descriptors)
+        {
+            if (!_stopping)
+            {
+                EpollEvents.Control(_epoll, Libc.EpollCtlDelete, descriptor, 0, 0);
+            }
+        }
+
+        _slots.Remove(handle);
+    }
+
     /// <summary>Ends the loop and closes what it still waits for.</summary>
     public void Dispose()
     {

@@ -42,6 +42,18 @@ public sealed class RoutingErrorTests
     }
 
     [Theory]
+    [InlineData("web.localhost")]
+    [InlineData("WEB.localhost:12000")]
+    [InlineData("web-e1.localhost.")]
+    public async Task The_log_calls_a_tunnel_that_is_away_by_its_name(string host)
+    {
+        await using var entry = await EntryFixture.StartAsync(null, "Timeouts:Park=off");
+        await ExpectAsync(entry, host, 503, "agent-offline");
+
+        Assert.Contains(" for web failed at the ", Assert.Single(entry.Log.All, static line => line.EventId == 2100).Text, StringComparison.Ordinal);
+    }
+
+    [Theory]
     [InlineData("localhost", 404, "unknown-host")]
     [InlineData("example.org", 404, "unknown-host")]
     [InlineData("a.b.localhost", 404, "unknown-host")]

@@ -50,4 +50,16 @@ public sealed class EntryHostTests
         await entry.StopAsync();
         Assert.Single(entry.Log.All, static line => line.EventId == 2205);
     }
+
+    [Fact]
+    public async Task The_log_and_a_metric_say_which_engine_runs()
+    {
+        await using var entry = await EntryFixture.StartAsync();
+        using var engine = TestEngine.Create();
+        var (name, transport) = (engine.IsInline ? "event-loop" : "portable", engine.Loop is null ? "sockets" : "epoll");
+
+        Assert.StartsWith($"Engine {name} over {transport}: {engine.Loops} event loops on ", Assert.Single(entry.Log.All, static line => line.EventId == 2211).Text, StringComparison.Ordinal);
+        Assert.Contains(
+            $"tunnel2_entry_engine_loops{{engine=\"{name}\",transport=\"{transport}\"}} {engine.Loops}\n", System.Text.Encoding.UTF8.GetString(entry.Metrics.Collect()), StringComparison.Ordinal);
+    }
 }

@@ -143,6 +143,7 @@ public sealed class RestartTests
         SteadyReport.AssertNoneFailed(all, outages);
     }
 
-    private static int Number(string variable, int otherwise) =>
+    /// <summary>A number of the environment, by which load-tests/restarts/run.sh makes the tests larger.</summary>
+    internal static int Number(string variable, int otherwise) =>
         Environment.GetEnvironmentVariable(variable) is { Length: > 0 } text ? int.Parse(text, CultureInfo.InvariantCulture) : otherwise;
 }

@@ -1,0 +1,55 @@
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Hosting;
+
+namespace Tunnel2.ProxyEntry.Tests.Hosting;
+
+public sealed class EntryHelpTests
+{
+    [Theory]
+    [InlineData("--help", "tunnel2-entry is the server")]
+    [InlineData("-h", "tunnel2-entry is the server")]
+    [InlineData("-?", "tunnel2-entry is the server")]
+    [InlineData("help", "tunnel2-entry is the server")]
+    [InlineData("help help", "tunnel2-entry is the server")]
+    [InlineData("--Tunnel2:Domain=x --help", "tunnel2-entry is the server")]
+    [InlineData("help token", "usage: tunnel2-entry token create")]
+    [InlineData("token --help", "usage: tunnel2-entry token create")]
+    [InlineData("token create --name web -h", "usage: tunnel2-entry token create")]
+    [InlineData("help certificate", "usage: tunnel2-entry certificate create")]
+    [InlineData("certificate create --help", "usage: tunnel2-entry certificate create")]
+    [InlineData("help health", "usage: tunnel2-entry health")]
+    [InlineData("health -?", "usage: tunnel2-entry health")]
+    [InlineData("--version", "tunnel2-entry ")]
+    [InlineData("-v", "tunnel2-entry ")]
+    public void Help_and_version_are_given_to_whoever_asks(string line, string beginning)
+    {
+        var text = EntryHelp.Asked(line.Split(' '));
+
+        Assert.StartsWith(beginning, text, StringComparison.Ordinal);
+        Assert.EndsWith("\n", text, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("")]
+    [InlineData("--Tunnel2:Domain=help")]
+    [InlineData("token create --name web")]
+    [InlineData("health")]
+    [InlineData("help nonsense")]
+    [InlineData("help token create")]
+    [InlineData("nonsense")]
+    public void Who_does_not_ask_gets_none(string line) => Assert.Null(EntryHelp.Asked(line.Split(' ', StringSplitOptions.RemoveEmptyEntries)));
+
+    [Fact]
+    public void The_version_is_a_number() => Assert.Matches("^tunnel2-entry [0-9]+\\.[0-9]+\\.[0-9]+", EntryHelp.Version);
+
+    [Fact]
+    public void The_usage_has_every_command_and_the_help_names_settings_that_there_are()
+    {
+        Assert.All(["token create", "certificate create", "health", "help"], static command => Assert.Contains($"tunnel2-entry {command}", EntryHelp.Usage, StringComparison.Ordinal));
+
+        var settings = EntryHelp.Asked(["help"])!.Split('\n').Where(static line => line.StartsWith("  ", StringComparison.Ordinal) && (line.Contains(':') || line.Contains("Domain"))).Select(static line => line.Trim().Split(' ')[0]);
+        Assert.All(
+            settings.Where(static word => word.Contains("Listen", StringComparison.Ordinal) || word == "Domain"),
+            static word => Assert.Contains(SettingKeys.Values, key => key.Path == word));
+    }
+}
