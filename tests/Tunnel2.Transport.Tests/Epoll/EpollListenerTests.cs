@@ -1,0 +1,85 @@
+using System.Net.Sockets;
+using Tunnel2.Transport.Epoll;
+
+namespace Tunnel2.Transport.Tests.Epoll;
+
+/// <summary>A listener whose socket listens already is one that somebody else holds too, and has after us.</summary>
+public sealed class EpollListenerTests
+{
+    private const int Wakes = 50;
+    private static readonly TimeSpan _limit = TimeSpan.FromSeconds(20);
+
+    [Fact]
+    public async Task Who_waits_in_a_socket_of_somebody_else_is_left_to_them_and_disturbs_the_loop_no_more()
+    {
+        using var loop = new EpollLoop();
+        using var holder = LoopbackPair.Bind();
+        holder.Listen(10);
+        var accepted = 0;
+        using var listener = EpollListener.Start(loop, Duplicate(holder), 10, (descriptor, _) =>
+        {
+            Interlocked.Increment(ref accepted);
+            new SafeSocketHandle(descriptor, ownsHandle: true).Dispose();
+        });
+        using (var first = await ConnectAsync(holder))
+        {
+            Assert.Equal(0, await first.ReceiveAsync(new byte[1]).WaitAsync(_limit, TestContext.Current.CancellationToken));
+        }
+
+        await listener.StopAsync().WaitAsync(_limit, TestContext.Current.CancellationToken);
+        using var second = await ConnectAsync(holder);
+        var events = loop.Statistics.Events;
+        for (var i = 0; i < Wakes; i++)
+        {
+            await RunOnAsync(loop);
+        }
+
+        // A wake is an event at most. The waiting visitor would be one in every round, and the loop would never sleep.
+        Assert.InRange(loop.Statistics.Events - events, 0, Wakes);
+        Assert.Equal(1, accepted);
+        Assert.Equal(0, loop.HandleCount);
+        using var taken = await holder.AcceptAsync(TestContext.Current.CancellationToken).AsTask().WaitAsync(_limit, TestContext.Current.CancellationToken);
+        Assert.Equal(second.LocalEndPoint, taken.RemoteEndPoint);
+    }
+
+    [Fact]
+    public async Task Who_waits_in_a_socket_of_ours_is_accepted_before_it_closes()
+    {
+        using var loop = new EpollLoop();
+        var accepted = 0;
+        using var listener = EpollListener.Start(loop, LoopbackPair.Bind(), 10, (descriptor, _) =>
+        {
+            Interlocked.Increment(ref accepted);
+            new SafeSocketHandle(descriptor, ownsHandle: true).Dispose();
+        });
+        using var connected = new ManualResetEventSlim();
+        loop.Schedule(_ => connected.Wait(_limit), null);
+        using var visitor = new Socket(SocketType.Stream, ProtocolType.Tcp);
+        await visitor.ConnectAsync(listener.EndPoint, TestContext.Current.CancellationToken);
+        var stopped = listener.StopAsync();
+        connected.Set();
+        await stopped.WaitAsync(_limit, TestContext.Current.CancellationToken);
+
+        Assert.Equal(1, accepted);
+    }
+
+    private static Socket Duplicate(Socket socket) => new(new SafeSocketHandle(FileControl((int)socket.Handle, 0, 0), ownsHandle: true));
+
+    private static async Task<Socket> ConnectAsync(Socket listener)
+    {
+        var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        await socket.ConnectAsync(listener.LocalEndPoint!, TestContext.Current.CancellationToken);
+        return socket;
+    }
+
+    private static Task RunOnAsync(EpollLoop loop)
+    {
+        var done = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        loop.Schedule(static state => ((TaskCompletionSource)state!).SetResult(), done);
+        return done.Task.WaitAsync(_limit, TestContext.Current.CancellationToken);
+    }
+
+    [System.Runtime.InteropServices.DllImport("libc", EntryPoint = "fcntl", SetLastError = true)]
+    [System.Runtime.InteropServices.DefaultDllImportSearchPaths(System.Runtime.InteropServices.DllImportSearchPath.SafeDirectories)]
+    private static extern int FileControl(int descriptor, int command, int argument);
+}
