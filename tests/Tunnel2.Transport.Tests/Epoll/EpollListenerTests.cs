@@ -19,7 +19,7 @@ public sealed class EpollListenerTests
         using var listener = EpollListener.Start(loop, Duplicate(holder), 10, (descriptor, _) =>
         {
             Interlocked.Increment(ref accepted);
-            new SafeSocketHandle(descriptor, ownsHandle: true).Dispose();
+            new Socket(new SafeSocketHandle(descriptor, ownsHandle: true)).Dispose();
         });
         using (var first = await ConnectAsync(holder))
         {
@@ -50,7 +50,7 @@ public sealed class EpollListenerTests
         using var listener = EpollListener.Start(loop, LoopbackPair.Bind(), 10, (descriptor, _) =>
         {
             Interlocked.Increment(ref accepted);
-            new SafeSocketHandle(descriptor, ownsHandle: true).Dispose();
+            new Socket(new SafeSocketHandle(descriptor, ownsHandle: true)).Dispose();
         });
         using var connected = new ManualResetEventSlim();
         loop.Schedule(_ => connected.Wait(_limit), null);
