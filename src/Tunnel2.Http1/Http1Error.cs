@@ -30,7 +30,7 @@ internal enum Http1Error : byte
     /// <summary>The request line has extra whitespace or something behind its version.</summary>
     InvalidRequestLine,
 
-    /// <summary>The version is missing (HTTP/0.9), misspelled, or a minor version of HTTP/1 that does not exist.</summary>
+    /// <summary>The version is missing (HTTP/0.9), or misspelled.</summary>
     InvalidVersion,
 
     /// <summary>The version is well formed but its major number is not 1.</summary>

@@ -250,10 +250,11 @@ internal sealed class RequestHeadParser : MessageHeadParser
         ReadOnlySpan<byte> rest = buffer[position..];
         if (rest.Length >= 10 && rest.StartsWith("HTTP/1."u8) && BinaryPrimitives.ReadUInt16LittleEndian(rest[8..]) == (Cr | (Lf << 8)))
         {
+            // RFC 9110 section 2.5: a higher minor version is read as the highest one that is known.
             Version = rest[7] switch
             {
-                (byte)'1' => Http1Version.Http11,
                 (byte)'0' => Http1Version.Http10,
+                >= (byte)'1' and <= (byte)'9' => Http1Version.Http11,
                 _ => Http1Version.None,
             };
         }

@@ -179,7 +179,8 @@ internal sealed class ResponseHeadParser : MessageHeadParser
             return error == Http1Error.None ? ParseStatus.NeedMore : Fail(error, offset);
         }
 
-        Version = buffer[7] == (byte)'1' ? Http1Version.Http11 : Http1Version.Http10;
+        // RFC 9110 section 2.5: a higher minor version is read as the highest one that is known.
+        Version = buffer[7] == (byte)'0' ? Http1Version.Http10 : Http1Version.Http11;
         StatusCode = ((buffer[9] - '0') * 100) + ((buffer[10] - '0') * 10) + (buffer[11] - '0');
         position = StatusPartBytes;
         _inReason = true;
@@ -189,7 +190,7 @@ internal sealed class ResponseHeadParser : MessageHeadParser
     // Behind the code comes a space and a reason, or (wrong, but common) the end of the line at once.
     private static bool IsStatusPart(ReadOnlySpan<byte> buffer) => buffer.Length > StatusPartBytes
         && buffer.StartsWith("HTTP/1."u8)
-        && buffer[7] is ((byte)'1' or (byte)'0')
+        && char.IsAsciiDigit((char)buffer[7])
         && buffer[8] == (byte)' '
         && buffer[9] is >= (byte)'1' and <= (byte)'9'
         && char.IsAsciiDigit((char)buffer[10])
@@ -215,7 +216,7 @@ internal sealed class ResponseHeadParser : MessageHeadParser
             return Http1Error.None;
         }
 
-        if (buffer[5] != (byte)'1' || buffer[7] > (byte)'1')
+        if (buffer[5] != (byte)'1')
         {
             offset = 5;
             return Http1Error.UnsupportedVersion;

@@ -4,8 +4,8 @@ namespace Tunnel2.Http1.Syntax;
 internal static class VersionSyntax
 {
     /// <summary>
-    /// The error in <paramref name="rest"/>, which begins behind the target and the space and is not a complete <c>HTTP/1.0</c> or
-    /// <c>HTTP/1.1</c> with CR LF; None if it may still become one. Decided by the first byte that does not fit, so that the answer does
+    /// The error in <paramref name="rest"/>, which begins behind the target and the space and is not a complete version of HTTP/1
+    /// with CR LF; None if it may still become one. Decided by the first byte that does not fit, so that the answer does
     /// not depend on how the bytes were split.
     /// </summary>
     public static Http1Error ErrorInRequest(ReadOnlySpan<byte> rest, out int offset)
@@ -32,6 +32,6 @@ internal static class VersionSyntax
         }
 
         offset = 5;
-        return rest[5] == (byte)'1' ? Http1Error.InvalidVersion : Http1Error.UnsupportedVersion;
+        return Http1Error.UnsupportedVersion;
     }
 }

@@ -31,7 +31,7 @@ public sealed class RefusalTests
         { "GET /a b HTTP/1.1\r\n" + H + "\r\n", 400, "bad-request" },
         { "GET / HTTP/1.1 \r\n" + H + "\r\n", 400, "bad-request" },
         { "GET /\r\n\r\n", 400, "bad-request" },
-        { "GET / HTTP/1.2\r\n" + H + "\r\n", 400, "bad-request" },
+        { "GET / HTTP/1.10\r\n" + H + "\r\n", 400, "bad-request" },
         { "GET / HTTP/1.01\r\n" + H + "\r\n", 400, "bad-request" },
         { "GET / http/1.1\r\n" + H + "\r\n", 400, "bad-request" },
         { "GET / HTTP/2.0\r\n" + H + "\r\n", 505, "version-not-supported" },

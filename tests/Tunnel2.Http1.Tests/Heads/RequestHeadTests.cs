@@ -27,6 +27,19 @@ public sealed class RequestHeadTests
         Assert.Equal(Http1Error.None, parser.Error);
     }
 
+    [Theory]
+    [InlineData("HTTP/1.2")]
+    [InlineData("HTTP/1.9")]
+    public void A_higher_minor_version_is_read_as_1_1(string version)
+    {
+        RequestHeadParser parser = Split.Request($"POST / {version}\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", out ParsedHead head);
+
+        Assert.Equal(ParseStatus.Done, head.Status);
+        Assert.Equal((Http1Version.Http11, BodyKind.Chunked, true), (parser.Version, parser.BodyKind, parser.KeepAlive));
+        Split.Request($"GET / {version}\r\n\r\n", out ParsedHead without);
+        Assert.Equal(ParseStatus.Invalid, without.Status);
+    }
+
     [Fact]
     public void One_empty_line_before_the_request_line_is_skipped()
     {

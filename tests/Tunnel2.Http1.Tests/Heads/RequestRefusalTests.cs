@@ -36,7 +36,7 @@ public sealed class RequestRefusalTests
     [InlineData("GET / HTTP/11\r\n", Http1Error.InvalidVersion)]
     [InlineData("GET / HTTP/1.01\r\n", Http1Error.InvalidVersion)]
     [InlineData("GET / HTTP/01.1\r\n", Http1Error.InvalidVersion)]
-    [InlineData("GET / HTTP/1.2\r\n", Http1Error.InvalidVersion)]
+    [InlineData("GET / HTTP/1.10\r\n", Http1Error.InvalidVersion)]
     [InlineData("GET / http/1.1\r\n", Http1Error.InvalidVersion)]
     [InlineData("GET / HTTPS/1.1\r\n", Http1Error.InvalidVersion)]
     [InlineData("GET / ICE/1.0\r\n", Http1Error.InvalidVersion)]

@@ -122,6 +122,17 @@ public sealed class ResponseHeadTests
     }
 
     [Theory]
+    [InlineData("HTTP/1.2")]
+    [InlineData("HTTP/1.9")]
+    public void A_higher_minor_version_is_read_as_1_1(string version)
+    {
+        ResponseHeadParser parser = Split.Response(version + " 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", out ParsedHead head);
+
+        Assert.Equal(ParseStatus.Done, head.Status);
+        Assert.Equal((Http1Version.Http11, BodyKind.Chunked, true), (parser.Version, parser.BodyKind, parser.KeepAlive));
+    }
+
+    [Theory]
     [InlineData("\r\nHTTP/1.1 200 OK\r\n\r\n", Http1Error.InvalidStatusLine)]
     [InlineData(" HTTP/1.1 200 OK\r\n\r\n", Http1Error.InvalidStatusLine)]
     [InlineData("http/1.1 200 OK\r\n\r\n", Http1Error.InvalidStatusLine)]
@@ -140,7 +151,7 @@ public sealed class ResponseHeadTests
     [InlineData("HTTP/1.1 200\tOK\r\n\r\n", Http1Error.InvalidStatusLine)]
     [InlineData("HTTP/1.1 200\n\n", Http1Error.InvalidStatusLine)]
     [InlineData("HTTP/2.0 200 OK\r\n\r\n", Http1Error.UnsupportedVersion)]
-    [InlineData("HTTP/1.2 200 OK\r\n\r\n", Http1Error.UnsupportedVersion)]
+    [InlineData("HTTP/3.1 200 OK\r\n\r\n", Http1Error.UnsupportedVersion)]
     [InlineData("HTTP/2 200 OK\r\n\r\n", Http1Error.InvalidStatusLine)]
     [InlineData("HTTP/1.1 200 OK\n\n", Http1Error.BareLineFeed)]
     [InlineData("HTTP/1.1 200 O\rK\r\n\r\n", Http1Error.BareCarriageReturn)]
