@@ -2,7 +2,7 @@ using System.Net.Sockets;
 using System.Runtime.InteropServices;
 using System.Text;
 using Tunnel2.Client.Core.Configuration;
-using Tunnel2.Client.Core.Console;
+using Tunnel2.Protocol;
 using Tunnel2.Quickstart.Sample;
 using Tunnel2.Transport.Engine;
 

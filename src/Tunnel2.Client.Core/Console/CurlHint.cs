@@ -31,7 +31,8 @@ internal sealed class CurlHint
         Uri? https = null;
         foreach (string text in publicUrls)
         {
-            if (!Uri.TryCreate(text, UriKind.Absolute, out Uri? url))
+            // A server's word that goes into a shell: a plain host and nothing that could be more.
+            if (!Uri.TryCreate(text, UriKind.Absolute, out Uri? url) || url.UserInfo.Length > 0 || Uri.CheckHostName(url.DnsSafeHost) == UriHostNameType.Unknown)
             {
                 continue;
             }

@@ -1,6 +1,7 @@
 using System.Globalization;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.Protocol;
 
 namespace Tunnel2.Client.Core.Console;
 
@@ -41,7 +42,7 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
         }
         else if (LineFor(agentEvent) is { } line)
         {
-            await output.WriteLineAsync(PlainText.Clean(_prefix + line).AsMemory(), cancellationToken).ConfigureAwait(false);
+            await output.WriteLineAsync(PlainText.Clean(_prefix + line, 2 * PlainText.MaxLength).AsMemory(), cancellationToken).ConfigureAwait(false);
         }
     }
 
@@ -122,7 +123,7 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
     {
         RequestSummary request = completed.Request;
         string status = request.StatusCode == 0 ? "-" : request.StatusCode.ToString(CultureInfo.InvariantCulture);
-        string path = PlainText.WithoutQuery(request.Target);
+        string path = RequestPath.Of(request.Target);
         string line = string.Create(
             CultureInfo.InvariantCulture,
             $"{completed.Time:HH:mm:ss.fff} {request.Method} {path} {status} {request.Duration.TotalMilliseconds:0.0} ms, "

@@ -3,6 +3,7 @@ using System.Text.Json;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.Protocol;
 
 namespace Tunnel2.Client.Core.Console;
 
@@ -29,7 +30,9 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
     public async ValueTask WriteAsync(AgentEvent agentEvent, TextWriter output, CancellationToken cancellationToken)
     {
         string json = JsonSerializer.Serialize(LineFor(agentEvent), _context.JsonEventLine);
-        await output.WriteLineAsync(json.AsMemory(), cancellationToken).ConfigureAwait(false);
+
+        // The encoder leaves what has no width or turns the direction of text; between the strings nothing of it stands.
+        await output.WriteLineAsync(PlainText.Clean(json, int.MaxValue).AsMemory(), cancellationToken).ConfigureAwait(false);
     }
 
     private JsonEventLine LineFor(AgentEvent agentEvent) => agentEvent switch
@@ -55,7 +58,7 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
         RequestCompletedEvent { Request: var request } => Line(agentEvent, "request") with
         {
             Method = request.Method,
-            Path = PlainText.WithoutQuery(request.Target),
+            Path = RequestPath.Of(request.Target),
             Status = request.StatusCode,
             DurationMs = Math.Round(request.Duration.TotalMilliseconds, 3),
             RequestBytes = request.RequestBytes,

@@ -7,6 +7,7 @@ using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Http1;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
+using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Headers;
@@ -380,6 +381,6 @@ internal sealed class BackendExchange
             return default;
         }
 
-        return new RequestSummary(Encoding.Latin1.GetString(block.Method), Encoding.Latin1.GetString(block.Target), 0, default, 0, 0);
+        return new RequestSummary(PlainText.Clean(Encoding.Latin1.GetString(block.Method)), Encoding.Latin1.GetString(block.Target), 0, default, 0, 0);
     }
 }

@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text;
+using Tunnel2.Protocol;
 using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Records;
 
@@ -81,12 +82,5 @@ internal sealed class HumanRecordFormatter : IRecordFormatter
     };
 
     /// <summary>What came from a visitor must not steer the terminal.</summary>
-    private static string Clean(ReadOnlySpan<byte> text) => string.Create(text.Length, text, static (span, source) =>
-    {
-        Encoding.Latin1.GetChars(source, span);
-        foreach (ref char c in span)
-        {
-            c = char.IsControl(c) ? '?' : c;
-        }
-    });
+    private static string Clean(ReadOnlySpan<byte> text) => PlainText.Clean(Encoding.Latin1.GetString(text));
 }

@@ -1,4 +1,4 @@
-using Tunnel2.Client.Core.Console;
+using Tunnel2.Protocol;
 using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Recording;
 using Tunnel2.Telemetry.Relay;

@@ -1,6 +1,6 @@
 using Tunnel2.Client.CommandLine;
-using Tunnel2.Client.Core.Console;
 using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Protocol;
 using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Recording;
 using Tunnel2.Telemetry.Relay;

@@ -1,7 +1,7 @@
 using System.Net.WebSockets;
 using Tunnel2.Client.CommandLine;
-using Tunnel2.Client.Core.Console;
 using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Protocol;
 
 namespace Tunnel2.Client.Live;
 

@@ -1,5 +1,5 @@
 using System.Text.Json;
-using Tunnel2.Client.Core.Console;
+using Tunnel2.Protocol;
 
 namespace Tunnel2.Client.Live;
 

@@ -100,7 +100,7 @@ public static class ControlFrames
     /// <param name="payload">The payload.</param>
     /// <param name="phase">Which of the two steps.</param>
     /// <param name="reason">Why the session ends; may be a value that this version does not know.</param>
-    /// <param name="text">Words for a person, untrusted.</param>
+    /// <param name="text">Words for a person: the peer's, made safe to show.</param>
     /// <returns>An error when the payload is too short or the phase unknown.</returns>
     public static ProtocolError TryReadGoAway(ReadOnlySpan<byte> payload, out GoAwayPhase phase, out SessionEndReason reason, out string text)
     {
@@ -114,7 +114,7 @@ public static class ControlFrames
 
         phase = (GoAwayPhase)payload[0];
         reason = (SessionEndReason)BinaryPrimitives.ReadUInt16BigEndian(payload[1..]);
-        text = Encoding.UTF8.GetString(payload[GoAwayFixedLength..]);
+        text = PlainText.Read(payload[GoAwayFixedLength..]);
         return phase is GoAwayPhase.Notice or GoAwayPhase.Final ? ProtocolError.None : ProtocolError.InvalidGoAway;
     }
 }

@@ -107,9 +107,11 @@ internal ref struct HandshakeReader(ReadOnlySpan<byte> buffer)
 
     public ReadOnlySpan<byte> Long() => Take(UInt16());
 
-    public string ShortText() => Encoding.UTF8.GetString(Short());
+    /// <summary>Words of the peer's, clean.</summary>
+    public string ShortText() => PlainText.Read(Short());
 
-    public string LongText() => Encoding.UTF8.GetString(Long());
+    /// <summary>Words of the peer's, clean and of a bounded length.</summary>
+    public string LongText() => PlainText.Read(Long());
 
     private ReadOnlySpan<byte> Take(int count)
     {

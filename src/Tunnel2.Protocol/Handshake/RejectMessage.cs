@@ -9,7 +9,7 @@ namespace Tunnel2.Protocol.Handshake;
 /// <param name="RetryAfter">
 /// How long to wait before another try; zero where waiting does not help. Sent in whole milliseconds, rounded up, at most 49 days.
 /// </param>
-/// <param name="Text">Words for a person, untrusted; at most 1,000 bytes of UTF-8 are sent.</param>
+/// <param name="Text">Words for a person, made safe to show when read; at most 1,000 bytes of UTF-8 are sent.</param>
 public sealed record RejectMessage(RejectCode Code, TimeSpan RetryAfter, string Text)
 {
     private const int MaxTextLength = 1000; // bytes

@@ -24,6 +24,9 @@ internal sealed class Forwarder : IForwarder
     private const int RequestBlockGuess = 2 * 1024;
     private const int RetryAfterSeconds = 5;
 
+    /// <summary>As much of a host that is none as a log shows.</summary>
+    private const int LongestHost = 255;
+
     /// <summary>On how many streams a request is tried in all, while none of them did anything with it.</summary>
     private const int MaxTries = 4;
 
@@ -286,6 +289,9 @@ internal sealed class Forwarder : IForwarder
         }
 
         request.Error = error;
+
+        // Of a request that is refused it is what the visitor wrote as its host, which may be anything.
+        name = PlainText.Clean(name, LongestHost);
 
         // Bytes of a body that were written cannot be taken back, sent or not: no other answer may follow them.
         if (exchange.HasResponseStarted || request.BytesSent > 0)

@@ -44,6 +44,7 @@ internal static class UpgradedPump
             connection.Input.CancelPendingRead();
             if (!complete)
             {
+                request.BeginVisitorWait(exchange);
                 await exchange.CutAsync().ConfigureAwait(false);
             }
         }

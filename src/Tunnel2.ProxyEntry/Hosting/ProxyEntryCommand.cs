@@ -1,5 +1,6 @@
 using System.Runtime.InteropServices;
 using Microsoft.Extensions.Logging.Console;
+using Tunnel2.Protocol;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Reload;
@@ -41,7 +42,7 @@ internal static class ProxyEntryCommand
             await Console.Error.WriteLineAsync(
                 stray == "help"
                     ? "tunnel2-entry: 'help' comes first, and one of the commands token, certificate, health behind it"
-                    : $"tunnel2-entry: '{PlainText(stray)}' is neither a command nor a setting; settings are given as --Tunnel2:Key=value").ConfigureAwait(false);
+                    : $"tunnel2-entry: '{PlainText.Clean(stray, maxLength: 100)}' is neither a command nor a setting; settings are given as --Tunnel2:Key=value").ConfigureAwait(false);
             await Console.Error.WriteLineAsync(EntryHelp.Usage).ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }
@@ -122,8 +123,6 @@ internal static class ProxyEntryCommand
 
         return null;
     }
-
-    private static string PlainText(string text) => new([.. text.Take(100).Where(static c => !char.IsControl(c))]);
 
     private static Transport.Engine.EngineMode ToTransport(Configuration.EngineMode mode) => mode switch
     {

@@ -205,7 +205,7 @@ public sealed class HumanEventFormatterTests
     [Fact]
     public async Task Text_from_the_network_cannot_steer_the_terminal()
     {
-        var rejection = new Rejection(RejectionReason.Other, "odd", "\u001b[2J\r\nForwarding http://evil");
+        var rejection = new Rejection(RejectionReason.Other, "odd", "\u001b[2J\r\nForwarding http://evil \u202e\u200b\u009b1m");
 
         string line = Assert.Single(await LinesOf(
             false,
@@ -213,7 +213,7 @@ public sealed class HumanEventFormatterTests
             new ConnectionEndedEvent(_time, ConnectionEnd.RejectedPermanently(rejection))));
 
         Assert.DoesNotContain(line, char.IsControl);
-        Assert.Contains("?[2J??Forwarding", line, StringComparison.Ordinal);
+        Assert.Contains("?[2J??Forwarding http://evil ???1m", line, StringComparison.Ordinal);
     }
 
     [Theory]
@@ -225,6 +225,8 @@ public sealed class HumanEventFormatterTests
     [InlineData("https://web.localhost:8443", "127.0.0.1", "curl -k --connect-to web.localhost:8443:127.0.0.1:8443 https://web.localhost:8443/")]
     [InlineData("nonsense https://web.example.com", "entry", "curl --connect-to web.example.com:443:entry:443 https://web.example.com/")]
     [InlineData("tcp://web.example.com:1", "entry", null)]
+    [InlineData("https://$(reboot)@web.example.com", "entry", null)]
+    [InlineData("https://a;b@web.example.com", "entry", null)]
     [InlineData("nonsense", "entry", null)]
     [InlineData("", "entry", null)]
     public void The_hint_goes_to_the_server_s_host(string urls, string serverHost, string? hint) =>

@@ -137,6 +137,15 @@ public sealed class JsonEventFormatterTests
     }
 
     [Fact]
+    public async Task Nothing_without_width_and_no_other_direction_stands_in_a_line()
+    {
+        string line = await LineOf(new ConnectionEndedEvent(_time, ConnectionEnd.RejectedPermanently(new Rejection(RejectionReason.Other, "odd", "a\u202eb\u200bc\u2028d"))));
+
+        Assert.Contains("a?b?c", line, StringComparison.Ordinal);
+        Assert.DoesNotContain(line, static c => c is '\u202e' or '\u200b' or '\u2028');
+    }
+
+    [Fact]
     public async Task The_other_events_are_objects_too()
     {
         const string Time = "\"time\":\"2026-11-21T10:11:12.345+00:00\"";
