@@ -21,7 +21,10 @@ internal enum KnownField : byte
     /// <summary>Connection (hop-by-hop).</summary>
     Connection,
 
-    /// <summary><c>Content_Length</c> or <c>Transfer_Encoding</c>, which CGI-like backends cannot tell from the real ones.</summary>
+    /// <summary>
+    /// <c>Content_Length</c>, <c>Transfer_Encoding</c> and the like: another sign in place of the hyphen. Backends that turn names into
+    /// variables (CGI, WSGI, PHP) cannot tell them from the real ones.
+    /// </summary>
     FramingLookalike,
 
     /// <summary>Expect.</summary>
@@ -41,6 +44,15 @@ internal enum KnownField : byte
 
     /// <summary>Proxy-Authorization (hop-by-hop).</summary>
     ProxyAuthorization,
+
+    /// <summary>Proxy-Authentication-Info (hop-by-hop).</summary>
+    ProxyAuthenticationInfo,
+
+    /// <summary>Proxy: no field of HTTP, but a CGI backend takes it for the environment's HTTP_PROXY.</summary>
+    Proxy,
+
+    /// <summary>What could be taken for one of the hop-by-hop fields with a hyphen in its name, as <see cref="FramingLookalike"/> says.</summary>
+    HopByHopLookalike,
 
     /// <summary>TE (hop-by-hop; a proxy may send its own <c>trailers</c>).</summary>
     Te,
@@ -66,8 +78,14 @@ internal enum KnownField : byte
     /// <summary>X-Forwarded-Port.</summary>
     XForwardedPort,
 
+    /// <summary>Any other name that begins with <c>X-Forwarded-</c>.</summary>
+    XForwardedOther,
+
     /// <summary>X-Real-IP.</summary>
     XRealIp,
+
+    /// <summary>What could be taken for a field that says who forwarded what, as <see cref="FramingLookalike"/> says.</summary>
+    ForwardingLookalike,
 
     /// <summary>Via.</summary>
     Via,
@@ -123,6 +141,6 @@ internal enum KnownField : byte
     /// <summary>Sec-WebSocket-Extensions.</summary>
     SecWebSocketExtensions,
 
-    /// <summary>Any name that begins with <c>Tunnel2-</c>, which only Tunnel2 itself may send.</summary>
+    /// <summary>Any name that begins with <c>Tunnel2-</c>, or could be taken for one: only Tunnel2 itself may send them.</summary>
     Tunnel2,
 }

@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.Runtime.CompilerServices;
 using Tunnel2.Http1.Syntax;
 
@@ -7,6 +8,9 @@ namespace Tunnel2.Http1;
 internal static class KnownFields
 {
     private const int Slots = 128;
+    private const int LongestLookalike = 25; // Proxy-Authentication-Info
+
+    private static readonly SearchValues<byte> _plainName = SearchValues.Create("-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"u8);
 
     // A perfect hash: no two names fall into one slot, which the type initializer makes sure of. So any name, known or not, costs one
     // look-up and at most one comparison.
@@ -21,6 +25,8 @@ internal static class KnownFields
         (KnownField.ProxyConnection, "proxy-connection"),
         (KnownField.ProxyAuthenticate, "proxy-authenticate"),
         (KnownField.ProxyAuthorization, "proxy-authorization"),
+        (KnownField.ProxyAuthenticationInfo, "proxy-authentication-info"),
+        (KnownField.Proxy, "proxy"),
         (KnownField.Te, "te"),
         (KnownField.Http2Settings, "http2-settings"),
         (KnownField.Trailer, "trailer"),
@@ -49,6 +55,10 @@ internal static class KnownFields
         (KnownField.SecWebSocketProtocol, "sec-websocket-protocol"),
         (KnownField.SecWebSocketExtensions, "sec-websocket-extensions"));
 
+    private static ReadOnlySpan<byte> Tunnel2Prefix => "tunnel2-"u8;
+
+    private static ReadOnlySpan<byte> XForwardedPrefix => "x-forwarded-"u8;
+
     /// <summary>Which known field <paramref name="name"/> is, case-insensitively. Exact for any bytes, valid field name or not.</summary>
     [MethodImpl(MethodImplOptions.NoInlining)]
     public static KnownField Classify(ReadOnlySpan<byte> name)
@@ -63,11 +73,15 @@ internal static class KnownFields
     }
 
     /// <summary>
-    /// Whether the field belongs to one connection and must never be forwarded (RFC 9110 section 7.6.1, and the two Proxy-Auth fields,
-    /// which are meant for whoever is asked). Trailer is not among them: trailers are forwarded, and so is their announcement.
+    /// Whether the field belongs to one connection and must never be forwarded (RFC 9110 section 7.6.1, and the Proxy-Auth fields, which are
+    /// meant for whoever is asked), or could be taken for one that does. Trailer is not among them: trailers are forwarded, and so is their
+    /// announcement.
     /// </summary>
     public static bool IsHopByHop(KnownField known) => known is KnownField.Connection or KnownField.TransferEncoding or KnownField.Upgrade
         or (>= KnownField.KeepAlive and <= KnownField.Http2Settings);
+
+    /// <summary>Whether the field says who forwarded what, as far as ProxyEntry promises to overwrite it.</summary>
+    public static bool IsForwarding(KnownField known) => known is >= KnownField.Forwarded and <= KnownField.XRealIp;
 
     /// <summary>Whether the field's value is evaluated while a head is parsed.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
@@ -79,17 +93,57 @@ internal static class KnownFields
 
     private static KnownField ClassifyRare(ReadOnlySpan<byte> name) => (name[0] | 0x20) switch
     {
-        't' when name.Length > 8 && AsciiCase.EqualsLower(name[..8], "tunnel2-"u8) => KnownField.Tunnel2,
-        't' when IsWithUnderscore(name, "transfer"u8, "encoding"u8) => KnownField.FramingLookalike,
-        'c' when IsWithUnderscore(name, "content"u8, "length"u8) => KnownField.FramingLookalike,
+        't' when name.Length > Tunnel2Prefix.Length && IsPrefix(name, Tunnel2Prefix, out _) => KnownField.Tunnel2,
+        't' when name.Length == 17 => ClassifyLookalike(name),
+        'c' when name.Length == 14 => ClassifyLookalike(name),
+        'k' when name.Length == 10 => ClassifyLookalike(name),
+        'h' when name.Length == 14 => ClassifyLookalike(name),
+        'p' when name.Length is 16 or 18 or 19 or 25 => ClassifyLookalike(name),
+        'x' when name.Length == 9 => ClassifyLookalike(name),
+        'x' when name.Length > XForwardedPrefix.Length && IsPrefix(name, XForwardedPrefix, out bool isExact) =>
+            isExact && ClassifyLookalike(name) == KnownField.None ? KnownField.XForwardedOther : KnownField.ForwardingLookalike,
         _ => KnownField.None,
     };
 
-    private static bool IsWithUnderscore(ReadOnlySpan<byte> name, ReadOnlySpan<byte> before, ReadOnlySpan<byte> after) =>
-        name.Length == before.Length + 1 + after.Length
-        && name[before.Length] == (byte)'_'
-        && AsciiCase.EqualsLower(name[..before.Length], before)
-        && AsciiCase.EqualsLower(name[(before.Length + 1)..], after);
+    /// <summary>What <paramref name="name"/> would be if each sign in it that is no letter and no digit were a hyphen.</summary>
+    private static KnownField ClassifyLookalike(ReadOnlySpan<byte> name)
+    {
+        if (name.Length > LongestLookalike || !name.ContainsAnyExcept(_plainName))
+        {
+            return KnownField.None;
+        }
+
+        Span<byte> plain = stackalloc byte[LongestLookalike];
+        plain = plain[..name.Length];
+        for (int i = 0; i < name.Length; i++)
+        {
+            plain[i] = char.IsAsciiLetterOrDigit((char)name[i]) ? name[i] : (byte)'-';
+        }
+
+        ref readonly Entry entry = ref _slots[SlotOf(plain)];
+        return !AsciiCase.EqualsLower(plain, entry.Lower) ? KnownField.None
+            : entry.Known is KnownField.ContentLength or KnownField.TransferEncoding ? KnownField.FramingLookalike
+            : IsForwarding(entry.Known) ? KnownField.ForwardingLookalike
+            : IsHopByHop(entry.Known) ? KnownField.HopByHopLookalike
+            : KnownField.None;
+    }
+
+    /// <summary>Whether <paramref name="name"/> begins with <paramref name="prefix"/>, any sign standing for its hyphens.</summary>
+    private static bool IsPrefix(ReadOnlySpan<byte> name, ReadOnlySpan<byte> prefix, out bool isExact)
+    {
+        isExact = true;
+        for (int i = 0; i < prefix.Length; i++)
+        {
+            if (prefix[i] == (byte)'-' ? char.IsAsciiLetterOrDigit((char)name[i]) : char.ToLowerInvariant((char)name[i]) != prefix[i])
+            {
+                return false;
+            }
+
+            isExact &= prefix[i] != (byte)'-' || name[i] == (byte)'-';
+        }
+
+        return true;
+    }
 
     private static Entry[] Fill(params ReadOnlySpan<(KnownField Known, string Lower)> fields)
     {

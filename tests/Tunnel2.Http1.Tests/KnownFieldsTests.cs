@@ -17,6 +17,9 @@ public sealed class KnownFieldsTests
         [KnownField.ProxyConnection] = "Proxy-Connection",
         [KnownField.ProxyAuthenticate] = "Proxy-Authenticate",
         [KnownField.ProxyAuthorization] = "Proxy-Authorization",
+        [KnownField.ProxyAuthenticationInfo] = "Proxy-Authentication-Info",
+        [KnownField.Proxy] = "Proxy",
+        [KnownField.HopByHopLookalike] = "Keep_Alive",
         [KnownField.Te] = "TE",
         [KnownField.Http2Settings] = "HTTP2-Settings",
         [KnownField.Trailer] = "Trailer",
@@ -25,7 +28,9 @@ public sealed class KnownFieldsTests
         [KnownField.XForwardedHost] = "X-Forwarded-Host",
         [KnownField.XForwardedProto] = "X-Forwarded-Proto",
         [KnownField.XForwardedPort] = "X-Forwarded-Port",
+        [KnownField.XForwardedOther] = "X-Forwarded-Prefix",
         [KnownField.XRealIp] = "X-Real-IP",
+        [KnownField.ForwardingLookalike] = "X_Forwarded_For",
         [KnownField.Via] = "Via",
         [KnownField.Date] = "Date",
         [KnownField.Server] = "Server",
@@ -64,19 +69,59 @@ public sealed class KnownFieldsTests
     {
         foreach ((KnownField known, string name) in _names)
         {
-            int significant = known == KnownField.Tunnel2 ? 8 : name.Length;
+            int significant = known == KnownField.Tunnel2 ? 8 : known is KnownField.XForwardedOther or KnownField.ForwardingLookalike ? 12 : name.Length;
             for (int i = 0; i < significant; i++)
             {
                 for (int b = 0; b < 256; b++)
                 {
                     char other = (char)b;
-                    bool same = other < 0x80 && char.ToLowerInvariant(other) == char.ToLowerInvariant(name[i]);
                     string changed = string.Concat(name.AsSpan(0, i), other.ToString(), name.AsSpan(i + 1));
-                    bool isOtherSpelling = (known, changed.ToLowerInvariant()) is (KnownField.ContentLength, "content_length")
-                        or (KnownField.FramingLookalike, "content-length") or (KnownField.TransferEncoding, "transfer_encoding");
-                    Assert.True(same == (Classify(changed) == known) || isOtherSpelling, $"{name} with {b:x2} at {i}");
+                    bool same = char.ToLowerInvariant(other) == char.ToLowerInvariant(name[i]) && other < 0x80;
+                    KnownField found = Classify(changed);
+                    Assert.True(same ? found == known : found != known || Plain(changed) == Plain(name), $"{name} with {b:x2} at {i}: {found}");
                 }
             }
+        }
+
+        // Look-alikes: what is only another spelling of them stays one.
+        static string Plain(string text) => string.Concat(text.ToLowerInvariant().Select(static c => char.IsAsciiLetterOrDigit(c) ? c : '-'));
+    }
+
+    [Fact]
+    public void Whatever_stands_in_place_of_a_hyphen_makes_a_lookalike()
+    {
+        foreach (char sign in "_.~!#$%&'*+^`|")
+        {
+            Assert.Equal(KnownField.FramingLookalike, Classify($"Content{sign}Length"));
+            Assert.Equal(KnownField.FramingLookalike, Classify($"TRANSFER{sign}encoding"));
+            Assert.Equal(KnownField.ForwardingLookalike, Classify($"X{sign}Forwarded-For"));
+            Assert.Equal(KnownField.ForwardingLookalike, Classify($"x-forwarded{sign}HOST"));
+            Assert.Equal(KnownField.ForwardingLookalike, Classify($"X-Forwarded{sign}Anything"));
+            Assert.Equal(KnownField.ForwardingLookalike, Classify($"X{sign}Real-IP"));
+            Assert.Equal(KnownField.HopByHopLookalike, Classify($"Keep{sign}Alive"));
+            Assert.Equal(KnownField.HopByHopLookalike, Classify($"Proxy{sign}Authorization"));
+            Assert.Equal(KnownField.HopByHopLookalike, Classify($"proxy{sign}connection"));
+            Assert.Equal(KnownField.HopByHopLookalike, Classify($"proxy-authentication{sign}info"));
+            Assert.Equal(KnownField.HopByHopLookalike, Classify($"HTTP2{sign}Settings"));
+            Assert.Equal(KnownField.Tunnel2, Classify($"Tunnel2{sign}Timing"));
+            Assert.Equal(KnownField.None, Classify($"User{sign}Agent"));
+            Assert.Equal(KnownField.None, Classify($"Content{sign}Lengths"));
+            Assert.Equal(KnownField.None, Classify($"x{sign}custom"));
+        }
+    }
+
+    [Fact]
+    public void Every_field_that_begins_with_x_forwarded_is_one_about_forwarding()
+    {
+        foreach (string name in new[] { "X-Forwarded-Ssl", "x-forwarded-prefix", "X-FORWARDED-SERVER", "X-Forwarded-X", "X-Forwarded-Something-Quite-Long-That-Goes-On" })
+        {
+            Assert.Equal(KnownField.XForwardedOther, Classify(name));
+            Assert.True(KnownFields.IsForwarding(Classify(name)));
+        }
+
+        foreach (string name in new[] { "X-Forwarded", "X-Forwarded-", "X-Forwarder-For", "X-Forward-For", "XX-Forwarded-For" })
+        {
+            Assert.False(KnownFields.IsForwarding(Classify(name)));
         }
     }
 
@@ -85,7 +130,7 @@ public sealed class KnownFieldsTests
     {
         foreach ((KnownField known, string name) in _names)
         {
-            if (known != KnownField.Tunnel2)
+            if (known is not (KnownField.Tunnel2 or KnownField.XForwardedOther or KnownField.ForwardingLookalike))
             {
                 Assert.NotEqual(known, Classify(name + "x"));
                 Assert.NotEqual(known, Classify(name[..^1]));
@@ -105,7 +150,7 @@ public sealed class KnownFieldsTests
         Assert.Equal(
             [
                 KnownField.TransferEncoding, KnownField.Connection, KnownField.Upgrade, KnownField.KeepAlive, KnownField.ProxyConnection,
-                KnownField.ProxyAuthenticate, KnownField.ProxyAuthorization, KnownField.Te, KnownField.Http2Settings,
+                KnownField.ProxyAuthenticate, KnownField.ProxyAuthorization, KnownField.ProxyAuthenticationInfo, KnownField.Proxy, KnownField.HopByHopLookalike, KnownField.Te, KnownField.Http2Settings,
             ],
             hopByHop);
     }

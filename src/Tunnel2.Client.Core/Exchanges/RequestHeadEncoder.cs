@@ -69,15 +69,19 @@ internal sealed class RequestHeadEncoder
 
                     break;
                 case KnownField.Upgrade when framing == RequestFraming.Raw:
-                    writer.WriteField(field.Name, field.Value);
+                    var protocols = UpgradeSyntax.Forwardable(field.Value);
+                    if (!protocols.IsEmpty)
+                    {
+                        writer.WriteField(field.Name, protocols);
+                    }
+
                     break;
-                case KnownField.Te:
-                case KnownField.Trailer:
+                case KnownField.Te when Ascii.EqualsIgnoreCase(field.Value, "trailers"u8):
                     // Meant for us as much as for the backend: trailers cross the wire.
                     writer.WriteField(field.Name, field.Value);
                     break;
-                case KnownField.Tunnel2 when RequestPlan.IsTimingField(field.Name):
-                case var known when KnownFields.IsHopByHop(known):
+                case var known when FieldRules.OfRequest(known) != FieldRule.Pass:
+                    // What the rule refuses, the plan has refused.
                     break;
                 default:
                     writer.WriteField(field.Name, field.Value);

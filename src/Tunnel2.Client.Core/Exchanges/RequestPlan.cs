@@ -44,6 +44,8 @@ internal readonly record struct RequestPlan(KnownMethod Method, RequestFraming F
     {
         long? contentLength = null;
         var wantsTiming = false;
+        var hasHost = false;
+        var offersProtocol = false;
         foreach (var field in block.Fields)
         {
             switch (KnownFields.Classify(field.Name))
@@ -56,11 +58,23 @@ internal readonly record struct RequestPlan(KnownMethod Method, RequestFraming F
 
                     contentLength = length;
                     break;
+                case KnownField.Host:
+                    if (hasHost || !FieldSyntax.IsHost(field.Value))
+                    {
+                        return default;
+                    }
+
+                    hasHost = true;
+                    break;
+                case KnownField.Upgrade:
+                    offersProtocol |= UpgradeSyntax.HasForwardable(field.Value);
+                    break;
                 case KnownField.Tunnel2:
                     wantsTiming |= IsTimingField(field.Name);
                     break;
                 case KnownField.TransferEncoding:
-                    // The wire has no transfer codings; a block with one comes from nobody honest.
+                // The wire has no transfer codings; a block with one comes from nobody honest.
+                case var known when FieldRules.OfRequest(known) == FieldRule.Refuse:
                     return default;
                 default:
                     break;
@@ -68,9 +82,15 @@ internal readonly record struct RequestPlan(KnownMethod Method, RequestFraming F
         }
 
         var method = KnownMethods.Classify(block.Method);
+        if (method == KnownMethod.Connect || (!hasHost && !block.Authority.IsEmpty && !FieldSyntax.IsHost(block.Authority)))
+        {
+            // A backend that is a proxy would open a way to anywhere.
+            return default;
+        }
+
         if ((block.Flags & HeaderBlockFlags.Upgrade) != 0)
         {
-            return new RequestPlan(method, RequestFraming.Raw, 0, contentLength is null or 0) { WantsTiming = wantsTiming };
+            return new RequestPlan(method, RequestFraming.Raw, 0, offersProtocol && (contentLength is null or 0)) { WantsTiming = wantsTiming };
         }
 
         if (contentLength is { } declared)

@@ -62,7 +62,11 @@ internal static class RequestPump
                         chunk ??= buffers.Rent(ChunkBuffer);
                         if (framing == RequestFraming.Chunked)
                         {
-                            var trailers = WriteTrailers(item.Memory.Span, ref chunk, buffers);
+                            if (!TryWriteTrailers(item.Memory.Span, ref chunk, buffers, out var trailers))
+                            {
+                                return CutOff(stream, backend);
+                            }
+
                             await backend.SendAsync(chunk.AsMemory(0, trailers)).ConfigureAwait(false);
                             stream.ConsumeHead();
                             return RequestPumpEnd.Complete;
@@ -107,7 +111,7 @@ internal static class RequestPump
         }
     }
 
-    /// <summary>The body is not what was declared: the backend must not wait for the rest of it, nor ProxyEntry for an answer.</summary>
+    /// <summary>The body is not what was declared, or trailers break the rule: the backend must not wait for the rest of it, nor ProxyEntry for an answer.</summary>
     private static RequestPumpEnd CutOff(TunnelStream stream, BackendTransport backend)
     {
         stream.Reset(StreamResetReason.VisitorProtocol);
@@ -126,8 +130,9 @@ internal static class RequestPump
         return taken;
     }
 
-    /// <summary>Writes the last chunk and the trailers; trailers that cannot be written are left out, the body stays whole.</summary>
-    private static int WriteTrailers(ReadOnlySpan<byte> blockBytes, ref byte[] buffer, BufferPool buffers)
+    /// <summary>Writes the last chunk and the trailers that go on.</summary>
+    /// <returns>False when a trailer cannot stand in HTTP, or could be taken for what frames or routes the request.</returns>
+    private static bool TryWriteTrailers(ReadOnlySpan<byte> blockBytes, ref byte[] buffer, BufferPool buffers, out int length)
     {
         HeaderBlock.TryRead(blockBytes, out var block);
         var needed = ChunkedEncoder.LastChunk.Length + blockBytes.Length + (block.Fields.Count * 4);
@@ -137,19 +142,25 @@ internal static class RequestPump
             buffer = buffers.Rent(needed);
         }
 
+        length = 0;
         var writer = new HeadWriter(buffer);
         writer.WriteCheckedLines(ChunkedEncoder.LastChunkBeforeTrailers);
         foreach (var field in block.Fields)
         {
-            writer.WriteField(field.Name, field.Value);
+            switch (FieldRules.OfTrailer(KnownFields.Classify(field.Name), field.Name))
+            {
+                case FieldRule.Pass:
+                    writer.WriteField(field.Name, field.Value);
+                    break;
+                case FieldRule.Refuse:
+                    return false;
+                default:
+                    break;
+            }
         }
 
-        if (writer.WriteEnd() == HeadWriteStatus.Ok)
-        {
-            return writer.Written;
-        }
-
-        ChunkedEncoder.LastChunk.CopyTo(buffer);
-        return ChunkedEncoder.LastChunk.Length;
+        var status = writer.WriteEnd();
+        length = writer.Written;
+        return status == HeadWriteStatus.Ok;
     }
 }

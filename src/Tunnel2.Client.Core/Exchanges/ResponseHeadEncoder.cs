@@ -53,7 +53,7 @@ internal static class ResponseHeadEncoder
         writer.BeginTrailers();
         foreach (ref readonly var field in trailers)
         {
-            if (!KnownFields.IsHopByHop(field.Known))
+            if (FieldRules.OfTrailer(field.Known, field.Name(buffer)) == FieldRule.Pass)
             {
                 writer.AddField(field.Name(buffer), field.Value(buffer));
             }
@@ -92,7 +92,7 @@ internal static class ResponseHeadEncoder
                 case KnownField.Trailer:
                     break;
                 default:
-                    if (parser.IsHopByHop(buffer, field))
+                    if (FieldRules.OfResponse(field.Known) != FieldRule.Pass || parser.IsHopByHop(buffer, field))
                     {
                         continue;
                     }

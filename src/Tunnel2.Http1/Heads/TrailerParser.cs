@@ -22,12 +22,10 @@ internal sealed class TrailerParser : FieldSectionParser
     /// <inheritdoc/>
     protected override ParseStatus ParseStartLine(ReadOnlySpan<byte> buffer, ref int position) => ParseStatus.Done;
 
-    // Connection, Upgrade and Expect are harmless here: whoever forwards drops them, as IsHopByHop says.
+    // What the rule drops is harmless here: whoever forwards drops it.
     /// <inheritdoc/>
     protected override Http1Error OnField(ReadOnlySpan<byte> buffer, in FieldRange field) =>
-        field.Known is KnownField.Host or KnownField.ContentLength or KnownField.TransferEncoding or KnownField.FramingLookalike
-            ? Http1Error.ForbiddenTrailer
-            : Http1Error.None;
+        FieldRules.OfTrailer(field.Known, field.Name(buffer)) == FieldRule.Refuse ? Http1Error.ForbiddenTrailer : Http1Error.None;
 
     /// <inheritdoc/>
     protected override Http1Error OnEnd(ReadOnlySpan<byte> buffer) => Http1Error.None;

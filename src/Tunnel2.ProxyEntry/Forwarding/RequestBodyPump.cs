@@ -105,7 +105,7 @@ internal static class RequestBodyPump
             {
                 if (hasTrailers)
                 {
-                    SendTrailers(exchange, stream);
+                    SendTrailers(exchange, request, stream);
                 }
 
                 request.RequestSent();
@@ -114,15 +114,15 @@ internal static class RequestBodyPump
         }
     }
 
-    private static void SendTrailers(VisitorExchange exchange, TunnelStream stream)
+    private static void SendTrailers(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
     {
         var writer = new HeaderBlockWriter(stream.BeginHead(ProtocolLimits.MaxHeaderBlockLength));
         writer.BeginTrailers();
-        exchange.WriteRequestTrailers(ref writer);
+        var isValid = exchange.TryWriteRequestTrailers(ref writer);
         var length = writer.Complete();
-        if (writer.Overflowed || writer.HasTooManyFields)
+        if (!isValid || writer.Overflowed || writer.HasTooManyFields)
         {
-            stream.Reset(StreamResetReason.VisitorProtocol);
+            request.Cut(request.Use, null, StreamResetReason.VisitorProtocol);
             return;
         }
 

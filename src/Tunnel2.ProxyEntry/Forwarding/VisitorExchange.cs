@@ -110,10 +110,9 @@ internal abstract class VisitorExchange
     /// <param name="writer">Where to. When it overflows, the call is repeated with more room.</param>
     public abstract void WriteRequestBlock(ref HeaderBlockWriter writer);
 
-    /// <summary>Writes the fields of <see cref="HasRequestTrailers"/> into a block of trailers that has been begun.</summary>
-    public virtual void WriteRequestTrailers(ref HeaderBlockWriter writer)
-    {
-    }
+    /// <summary>Writes the fields of <see cref="HasRequestTrailers"/> that may go on into a block of trailers that has been begun.</summary>
+    /// <returns>False when one of them breaks a rule: the request is never whole.</returns>
+    public virtual bool TryWriteRequestTrailers(ref HeaderBlockWriter writer) => true;
 
     /// <summary>Tells a visitor that expects it to send the body. Never at the same time as anything else that writes.</summary>
     public virtual ValueTask SendContinueAsync() => default;

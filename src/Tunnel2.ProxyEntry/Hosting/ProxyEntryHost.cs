@@ -269,9 +269,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
 
         // What each stream of HTTP/2 may have waiting for a visitor who does not read, beside the piece at hand.
         kestrel.Limits.MaxResponseBufferSize = 16 * 1024;
-        kestrel.Limits.MaxRequestLineSize = settings.MaxRequestLineBytes;
-        kestrel.Limits.MaxRequestHeadersTotalSize = settings.MaxRequestHeadBytes;
-        kestrel.Limits.MaxRequestHeaderCount = settings.MaxRequestFields;
+        KestrelHeadLimits.Apply(kestrel.Limits, settings);
         kestrel.Limits.RequestHeadersTimeout = settings.RequestHeadTimeout == Timeout.InfiniteTimeSpan ? TimeSpan.MaxValue : settings.RequestHeadTimeout;
         kestrel.Limits.KeepAliveTimeout = settings.KeepAliveTimeout == Timeout.InfiniteTimeSpan ? TimeSpan.MaxValue : settings.KeepAliveTimeout;
         kestrel.Limits.Http2.KeepAlivePingDelay = TimeSpan.FromSeconds(30);

@@ -53,6 +53,24 @@ public sealed class RequestHeadEncoderTests
     }
 
     [Fact]
+    public void What_is_not_for_the_backend_ends_here() => Assert.Equal(
+        "GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 1.2.3.4\r\n\r\n",
+        Encode(
+            _target,
+            HostHeaderPolicy.Keep,
+            RequestFraming.None,
+            RequestBlocks.Make(fields:
+            [
+                ("Host", "h"), ("Tunnel2-Timing", "1"), ("tunnel2_x", "1"), ("Proxy", "http://evil"), ("Proxy_Authorization", "x"), ("x_forwarded_for", "6.6.6.6"), ("TE", "gzip"),
+                ("X-Forwarded-For", "1.2.3.4"),
+            ])));
+
+    [Fact]
+    public void Of_an_upgrade_only_what_may_cross_is_asked() => Assert.Equal(
+        "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+        Encode(_target, HostHeaderPolicy.Keep, RequestFraming.Raw, RequestBlocks.Make(fields: [("Host", "h"), ("Upgrade", "h2c, websocket"), ("Upgrade", "TLS/1.0")])));
+
+    [Fact]
     public void Trailers_are_announced_and_accepted_across_the_agent() => Assert.Equal(
         "GET / HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nTrailer: X-Sum\r\n\r\n",
         Encode(_target, HostHeaderPolicy.Keep, RequestFraming.None, RequestBlocks.Make(fields: [("Host", "h"), ("TE", "trailers"), ("Trailer", "X-Sum")])));

@@ -51,9 +51,36 @@ public sealed class RequestPlanTests
     [Fact]
     public void An_upgrade_has_raw_bytes_and_no_length()
     {
-        Assert.Equal(RequestFraming.Raw, Read("GET", false, HeaderBlockFlags.Upgrade, []).Framing);
-        Assert.True(Read("GET", false, HeaderBlockFlags.Upgrade, [("Content-Length", "0")]).IsValid);
-        Assert.False(Read("GET", false, HeaderBlockFlags.Upgrade, [("Content-Length", "5")]).IsValid);
+        (string, string) protocol = ("Upgrade", "websocket");
+        Assert.Equal((RequestFraming.Raw, true), (Read("GET", false, HeaderBlockFlags.Upgrade, [protocol]).Framing, Read("GET", false, HeaderBlockFlags.Upgrade, [protocol]).IsValid));
+        Assert.True(Read("GET", false, HeaderBlockFlags.Upgrade, [protocol, ("Content-Length", "0")]).IsValid);
+        Assert.False(Read("GET", false, HeaderBlockFlags.Upgrade, [protocol, ("Content-Length", "5")]).IsValid);
+    }
+
+    [Theory]
+    [InlineData("h2c", false)]
+    [InlineData("TLS/1.0, HTTP/2.0", false)]
+    [InlineData("", false)]
+    [InlineData("h2c, websocket", true)]
+    public void An_upgrade_asks_for_a_protocol_that_may_cross(string protocols, bool isValid)
+    {
+        Assert.Equal(isValid, Read("GET", false, HeaderBlockFlags.Upgrade, [("Upgrade", protocols)]).IsValid);
+        Assert.False(Read("GET", false, HeaderBlockFlags.Upgrade, []).IsValid);
+    }
+
+    [Theory]
+    [InlineData("Content_Length", "5")]
+    [InlineData("transfer.encoding", "chunked")]
+    [InlineData("Host", "a, b")]
+    [InlineData("Host", "u@a")]
+    [InlineData("Host", "")]
+    public void A_field_with_two_readings_is_refused(string name, string value) => Assert.False(Read("GET", true, HeaderBlockFlags.None, [(name, value)]).IsValid);
+
+    [Fact]
+    public void Two_hosts_are_refused_and_so_is_connect()
+    {
+        Assert.False(Read("GET", true, HeaderBlockFlags.None, [("Host", "a"), ("host", "a")]).IsValid);
+        Assert.False(Read("CONNECT", true, HeaderBlockFlags.None, []).IsValid);
     }
 
     [Theory]

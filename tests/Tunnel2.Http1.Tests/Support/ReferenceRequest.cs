@@ -22,7 +22,7 @@ internal static partial class ReferenceRequest
 
         string method = head.Groups["method"].Value;
         string target = head.Groups["target"].Value;
-        bool isHttp11 = head.Groups["minor"].Value == "1";
+        bool isHttp11 = head.Groups["minor"].Value != "0";
         var fields = new List<(string Name, string Value)>();
         for (int i = 0; i < head.Groups["name"].Captures.Count; i++)
         {
@@ -51,7 +51,7 @@ internal static partial class ReferenceRequest
                 && isHttp11
                 && lengths.Length == 0))
             && connection.All(o => IsToken().IsMatch(o))
-            && Values("Content_Length").Length + Values("Transfer_Encoding").Length == 0
+            && !fields.Any(f => Lookalike().IsMatch(f.Name))
             && method.Length <= 32;
         long length = lengths.Length == 1 && valid ? long.Parse(lengths[0], NumberStyles.None, CultureInfo.InvariantCulture) : 0;
         BodyKind body = codings.Length > 0 ? BodyKind.Chunked : length > 0 ? BodyKind.Length : BodyKind.None;
@@ -68,10 +68,13 @@ internal static partial class ReferenceRequest
     }
 
     [GeneratedRegex(
-        @"\A(?:\r\n)?(?<method>" + Token + @") (?<target>[!-""$-\[\]-~]*(?:\?[!-""$-~]*)?) HTTP/1\.(?<minor>[01])\r\n"
+        @"\A(?:\r\n)?(?<method>" + Token + @") (?<target>[!-""$-\[\]-~]*(?:\?[!-""$-~]*)?) HTTP/1\.(?<minor>[0-9])\r\n"
         + @"(?:(?<name>" + Token + @"):(?<value>[\t\x20-\x7E\x80-\xFF]*)\r\n)*\r\n",
         RegexOptions.CultureInvariant)]
     private static partial Regex Head();
+
+    [GeneratedRegex(@"\A(?:content[^a-z0-9-]length|transfer[^a-z0-9-]encoding)\z", RegexOptions.CultureInvariant | RegexOptions.IgnoreCase)]
+    private static partial Regex Lookalike();
 
     [GeneratedRegex(@"\Ahttps?://(?<authority>[^/?]*)", RegexOptions.CultureInvariant | RegexOptions.IgnoreCase)]
     private static partial Regex Absolute();

@@ -147,8 +147,7 @@ internal sealed partial class Http1Exchange
             writer.WriteCheckedLines(ChunkedEncoder.LastChunkBeforeTrailers);
             foreach (var field in trailers.Fields)
             {
-                var known = KnownFields.Classify(field.Name);
-                if (known is not (KnownField.Host or KnownField.ContentLength or KnownField.Tunnel2) && !KnownFields.IsHopByHop(known))
+                if (FieldRules.OfTrailer(KnownFields.Classify(field.Name), field.Name) == FieldRule.Pass)
                 {
                     writer.WriteField(field.Name, field.Value);
                 }

@@ -164,7 +164,7 @@ internal sealed partial class Http1Exchange : VisitorExchange
             return;
         }
 
-        _isUpgrade = Parser.IsUpgrade && !HasBody;
+        _isUpgrade = Parser.IsUpgrade && !HasBody && AsksForProtocol(head.Span);
         _fault = Parser.ContentLength > _bodyLimit ? ProxyError.RequestBodyTooLarge : null;
         Body.Begin(Parser.BodyKind, Parser.ContentLength ?? 0, _bodyLimit);
     }
@@ -189,7 +189,25 @@ internal sealed partial class Http1Exchange : VisitorExchange
     }
 
     /// <inheritdoc/>
-    public override void WriteRequestTrailers(ref HeaderBlockWriter writer) => Body.Trailers?.Write(ref writer);
+    public override bool TryWriteRequestTrailers(ref HeaderBlockWriter writer)
+    {
+        Body.Trailers?.Write(ref writer, Parser, _head.Span);
+        return true;
+    }
+
+    /// <summary>Whether one of the protocols that the visitor offers is more than another way to carry HTTP on this connection.</summary>
+    private bool AsksForProtocol(ReadOnlySpan<byte> head)
+    {
+        foreach (ref readonly var field in Parser.Fields)
+        {
+            if (field.Known == KnownField.Upgrade && UpgradeSyntax.HasForwardable(field.Value(head)))
+            {
+                return true;
+            }
+        }
+
+        return false;
+    }
 
     private ReadOnlySpan<byte> TargetToForward(ReadOnlySpan<byte> head)
     {

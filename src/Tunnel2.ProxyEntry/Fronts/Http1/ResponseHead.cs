@@ -52,14 +52,13 @@ internal readonly ref struct ResponseHead(ResponseFraming framing, ReadOnlySpan<
                 case KnownField.Upgrade when _framing == ResponseFraming.Raw:
                     break;
                 case KnownField.ContentLength when isInterim || block.Status == StatusCodes.Status204NoContent:
-                case KnownField.Tunnel2:
                     continue;
                 case KnownField.Date:
                     hasDate = true;
                     break;
                 case KnownField.Trailer:
                     break;
-                case var hop when KnownFields.IsHopByHop(hop):
+                case var other when FieldRules.OfResponse(other) != FieldRule.Pass:
                     continue;
                 default:
                     break;

@@ -20,13 +20,16 @@ internal sealed class TrailerSection
     /// <param name="input">What they are relative to.</param>
     public static TrailerSection Copy(ReadOnlySpan<FieldRange> fields, ReadOnlySpan<byte> input) => new(input.ToArray(), fields.ToArray());
 
-    /// <summary>Writes those that may be passed on: none that belongs to one connection, or says who forwarded what.</summary>
-    public void Write(ref HeaderBlockWriter writer)
+    /// <summary>Writes those that may be passed on.</summary>
+    /// <param name="writer">Where to.</param>
+    /// <param name="parser">The request; a name that its Connection lists ends here in its trailers, too.</param>
+    /// <param name="head">What it was parsed from.</param>
+    public void Write(ref HeaderBlockWriter writer, RequestHeadParser parser, ReadOnlySpan<byte> head)
     {
         foreach (ref readonly var field in _fields.AsSpan())
         {
             var name = field.Name(_bytes);
-            if (!KnownFields.IsHopByHop(field.Known) && !ForwardingNames.IsForwarding(field.Known, name))
+            if (FieldRules.OfTrailer(field.Known, name) == FieldRule.Pass && !parser.IsListedInConnection(head, name))
             {
                 writer.AddField(name, field.Value(_bytes));
             }

@@ -52,7 +52,13 @@ internal sealed class VisitorFields
             switch (field.Known)
             {
                 case KnownField.Upgrade when isUpgrade:
-                    break;
+                    var protocols = UpgradeSyntax.Forwardable(field.Value(head));
+                    if (!protocols.IsEmpty)
+                    {
+                        writer.AddField(name, protocols);
+                    }
+
+                    continue;
                 case KnownField.Te:
                     if (WantsTrailers(field.Value(head)))
                     {
@@ -60,11 +66,12 @@ internal sealed class VisitorFields
                     }
 
                     continue;
-                case KnownField.XRealIp when _isTrusted:
+                case KnownField.XRealIp or KnownField.XForwardedOther when _isTrusted:
                     break;
-                case KnownField.None or KnownField.TraceParent or KnownField.Tunnel2 when extras is not null && extras.Replaces(name):
+                case KnownField.None or KnownField.TraceParent when extras is not null && extras.Replaces(name):
                     continue;
-                case var known when ForwardingNames.IsForwarding(known, name) || parser.IsHopByHop(head, field):
+                case var known when KnownFields.IsForwarding(known) || FieldRules.OfRequest(known) != FieldRule.Pass || parser.IsHopByHop(head, field):
+                    // What the rule refuses, the parser has refused.
                     continue;
                 default:
                     break;

@@ -27,6 +27,7 @@ internal sealed class HttpContextExchange : VisitorExchange
 
     private readonly DefaultHttpContext _http;
     private readonly ProxyEntrySettings _settings;
+    private readonly VisitorHeaders _headers = new();
     private VisitorAddress? _address;
     private IHttpUpgradeFeature? _upgrade;
     private string _target = "";
@@ -123,12 +124,26 @@ internal sealed class HttpContextExchange : VisitorExchange
         var features = _http.Features;
         var request = features.GetRequiredFeature<IHttpRequestFeature>();
         _address ??= new VisitorAddress(_http.Connection.RemoteIpAddress);
+        var isHttp2 = HttpProtocol.IsHttp2(request.Protocol);
         _fault = null;
         _authority = request.Headers.Host.ToString();
         _target = ReadTarget(request.RawTarget);
         _hasBody = features.Get<IHttpRequestBodyDetectionFeature>() is { CanHaveBody: true };
-        _upgrade = !_hasBody && request.Headers.Upgrade.Count > 0 ? features.Get<IHttpUpgradeFeature>() : null;
-        if (HttpMethods.IsConnect(request.Method))
+        var broken = _headers.Read(request.Headers, request.Method, request.RawTarget, _settings, isHttp2);
+        _upgrade = !_hasBody && _headers.AsksForProtocol ? features.Get<IHttpUpgradeFeature>() : null;
+        if (broken is not null)
+        {
+            _fault = broken;
+            if (broken != ProxyError.BadRequest)
+            {
+                LetGo(request.Headers);
+            }
+        }
+        else if (isHttp2 && !FieldText.IsHost(_authority))
+        {
+            _fault = ProxyError.InvalidHost;
+        }
+        else if (HttpMethods.IsConnect(request.Method))
         {
             _fault = ProxyError.MethodNotSupported;
         }
@@ -153,22 +168,13 @@ internal sealed class HttpContextExchange : VisitorExchange
         var isTrusted = !_settings.TrustedProxies.IsEmpty && _settings.TrustedProxies.Contains(_address!.Address);
         var scheme = _http.Request.Scheme;
         writer.BeginRequest(IsUpgrade ? HeaderBlockFlags.Upgrade : HeaderBlockFlags.None, _http.Request.Method, scheme, _authority, _forwardedTarget);
-        RequestFields.Write(ref writer, headers, IsUpgrade, isTrusted, Extras);
+        _headers.Write(ref writer, IsUpgrade, isTrusted, Extras);
         Extras?.WriteRequestFields(ref writer);
         ForwardingFields.Write(ref writer, headers, _address!, _authority, scheme, _http.Connection.LocalPort, isTrusted);
     }
 
     /// <inheritdoc/>
-    public override void WriteRequestTrailers(ref HeaderBlockWriter writer)
-    {
-        foreach (var (name, values) in Trailers)
-        {
-            foreach (var value in values)
-            {
-                writer.AddField(name, value ?? "");
-            }
-        }
-    }
+    public override bool TryWriteRequestTrailers(ref HeaderBlockWriter writer) => _headers.TryWriteTrailers(ref writer, Trailers);
 
     /// <summary>HttpContext has no way to send a 103; a 100 goes out by itself when the body is read.</summary>
     public override bool WriteInterim(scoped in HeaderBlock head) => false;
@@ -196,9 +202,8 @@ internal sealed class HttpContextExchange : VisitorExchange
                 case KnownField.Trailer:
                     break;
                 case KnownField.ContentLength when bodyless:
-                case KnownField.Tunnel2:
                     continue;
-                case var hop when KnownFields.IsHopByHop(hop):
+                case var other when FieldRules.OfResponse(other) != FieldRule.Pass:
                     continue;
                 default:
                     break;
@@ -206,7 +211,7 @@ internal sealed class HttpContextExchange : VisitorExchange
 
             // Append would drop an empty value.
             var name = cache.Get(field.Name);
-            headers[name] = StringValues.Concat(headers[name], cache.Get(field.Value));
+            headers[name] = StringValues.Concat(headers[name], cache.Get(field.Value.Trim(" \t"u8)));
         }
 
         Extras?.CopyTo(headers);
@@ -233,9 +238,11 @@ internal sealed class HttpContextExchange : VisitorExchange
 
         foreach (var field in trailers.Fields)
         {
-            if (FieldSyntax.IsToken(field.Name) && FieldSyntax.IsFieldValue(field.Value))
+            if (FieldSyntax.IsToken(field.Name)
+                && FieldSyntax.IsFieldValue(field.Value)
+                && FieldRules.OfTrailer(KnownFields.Classify(field.Name), field.Name) == FieldRule.Pass)
             {
-                _http.Response.AppendTrailer(HeaderStringCache.Shared.Get(field.Name), HeaderStringCache.Shared.Get(field.Value));
+                _http.Response.AppendTrailer(HeaderStringCache.Shared.Get(field.Name), HeaderStringCache.Shared.Get(field.Value.Trim(" \t"u8)));
             }
         }
     }
@@ -291,6 +298,21 @@ internal sealed class HttpContextExchange : VisitorExchange
 
     /// <inheritdoc/>
     public override void Abort() => _http.Abort();
+
+    /// <summary>What a request brought that is refused for its size is not kept while its visitor takes its time with the answer.</summary>
+    private void LetGo(IHeaderDictionary headers)
+    {
+        var accept = headers.Accept;
+        var host = headers.Host;
+        headers.Clear();
+        headers.Accept = accept.Count == 1 && accept[0]!.Length <= 1024 ? accept : default;
+        headers.Host = host;
+        _headers.Forget();
+        if (_fault == ProxyError.RequestTargetTooLong)
+        {
+            _target = _target[..Math.Min(_target.Length, 1024)];
+        }
+    }
 
     private IHeaderDictionary Trailers => _http.Features.GetRequiredFeature<IHttpRequestTrailersFeature>().Trailers;
 

@@ -3,12 +3,17 @@ using System.Text;
 using Microsoft.AspNetCore.Http;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
+using Tunnel2.ProxyEntry.Tests.Configuration;
 
 namespace Tunnel2.ProxyEntry.Tests.Fronts;
 
-public sealed class RequestFieldsTests
+public sealed class VisitorHeadersTests
 {
+    private static readonly ProxyEntrySettings _settings = SettingsFixture.LoadValid();
+
     [Theory]
     [InlineData("keep-alive")]
     [InlineData("X-B")]
@@ -38,6 +43,11 @@ public sealed class RequestFieldsTests
     [InlineData("X-Forwarded-Proto")]
     [InlineData("X-Forwarded-Port")]
     [InlineData("Forwarded")]
+    [InlineData("X-Forwarded-Prefix")]
+    [InlineData("x_forwarded_for")]
+    [InlineData("Proxy")]
+    [InlineData("Proxy_Authorization")]
+    [InlineData("Tunnel2-Timing")]
     [InlineData("X-Real-IP")]
     [InlineData(":authority")]
     public void Fields_that_are_not_the_visitors_to_say_do_not_go_on(string name) => Assert.Empty(Write(new HeaderDictionary { [name] = "x" }));
@@ -46,14 +56,61 @@ public sealed class RequestFieldsTests
     [InlineData("trailers", true)]
     [InlineData("Trailers", true)]
     [InlineData("gzip", false)]
-    [InlineData("trailers, gzip", false)]
-    public void Te_goes_on_only_for_trailers(string value, bool kept) => Assert.Equal(kept ? [$"TE: {value}"] : [], Write(new HeaderDictionary { ["TE"] = value }));
+    [InlineData("gzip, trailers", true)]
+    public void Te_goes_on_only_for_trailers(string value, bool kept) => Assert.Equal(kept ? ["TE: trailers"] : [], Write(new HeaderDictionary { ["TE"] = value }));
 
     [Fact]
     public void An_upgrade_keeps_its_protocol_and_a_trusted_proxy_its_address()
     {
         Assert.Equal(["Upgrade: websocket"], Write(new HeaderDictionary { ["Upgrade"] = "websocket", ["Connection"] = "Upgrade" }, isUpgrade: true));
+        Assert.Equal(["Upgrade: websocket"], Write(new HeaderDictionary { ["Upgrade"] = "h2c, websocket", ["Connection"] = "Upgrade" }, isUpgrade: true));
         Assert.Equal(["X-Real-IP: 1.2.3.4"], Write(new HeaderDictionary { ["X-Real-IP"] = "1.2.3.4", ["X-Forwarded-For"] = "1.2.3.4" }, isTrusted: true));
+        Assert.Equal(["X-Forwarded-Prefix: /a"], Write(new HeaderDictionary { ["X-Forwarded-Prefix"] = "/a", ["X_Forwarded_Prefix"] = "/b" }, isTrusted: true));
+    }
+
+    [Theory]
+    [InlineData("transfer_encoding", "chunked", true)]
+    [InlineData("X Y", "a", true)]
+    [InlineData("", "a", true)]
+    [InlineData("X-A", "a\u0001", true)]
+    [InlineData("X-A", "a\u007f", true)]
+    [InlineData("X-A", " a", false)]
+    [InlineData("Keep-Alive", "1", false)]
+    public void What_breaks_a_rule_is_refused(string name, string value, bool inEveryVersion)
+    {
+        var fields = new VisitorHeaders();
+        var headers = new HeaderDictionary { [name] = value };
+        Assert.Equal(ProxyError.BadRequest, fields.Read(headers, "GET", "/", _settings, isHttp2: true));
+        Assert.Equal(inEveryVersion ? ProxyError.BadRequest : null, fields.Read(headers, "GET", "/", _settings, isHttp2: false));
+    }
+
+    [Theory]
+    [InlineData("/a b", true)]
+    [InlineData("/\u0001", true)]
+    [InlineData("/\u00e9", true)]
+    [InlineData("/a#b", true)]
+    [InlineData("/a\\b", true)]
+    [InlineData("/a?b\\c", false)]
+    [InlineData("/%", false)]
+    public void A_target_is_visible_ascii(string target, bool isRefused) =>
+        Assert.Equal(isRefused ? ProxyError.BadRequest : null, new VisitorHeaders().Read(new HeaderDictionary(), "GET", target, _settings, isHttp2: true));
+
+    [Fact]
+    public void A_head_is_measured_as_http_1_would_write_it()
+    {
+        // GET / HTTP/1.1, CR LF; the field and its line end; the empty line.
+        var room = _settings.MaxRequestHeadBytes - "GET / HTTP/1.1\r\nX: \r\n\r\n".Length;
+        var fields = new VisitorHeaders();
+        Assert.Null(fields.Read(new HeaderDictionary { ["X"] = new string('v', room) }, "GET", "/", _settings, isHttp2: true));
+        Assert.Equal(ProxyError.RequestHeadTooLarge, fields.Read(new HeaderDictionary { ["X"] = new string('v', room + 1) }, "GET", "/", _settings, isHttp2: true));
+
+        var line = _settings.MaxRequestLineBytes - "GET / HTTP/1.1".Length;
+        Assert.Null(fields.Read(new HeaderDictionary(), "GET", "/" + new string('v', line), _settings, isHttp2: true));
+        Assert.Equal(ProxyError.RequestTargetTooLong, fields.Read(new HeaderDictionary(), "GET", "/" + new string('v', line + 1), _settings, isHttp2: true));
+
+        var many = Enumerable.Repeat("v", _settings.MaxRequestFields).ToArray();
+        Assert.Null(fields.Read(new HeaderDictionary { ["X"] = many }, "GET", "/", _settings, isHttp2: true));
+        Assert.Equal(ProxyError.RequestHeadTooLarge, fields.Read(new HeaderDictionary { ["X"] = many, ["Y"] = "v" }, "GET", "/", _settings, isHttp2: true));
     }
 
     [Theory]
@@ -95,7 +152,9 @@ public sealed class RequestFieldsTests
         var buffer = new byte[1000];
         var writer = new HeaderBlockWriter(buffer);
         writer.BeginTrailers();
-        RequestFields.Write(ref writer, headers, isUpgrade, isTrusted);
+        var fields = new VisitorHeaders();
+        Assert.Null(fields.Read(headers, "GET", "/", _settings, isHttp2: false));
+        fields.Write(ref writer, isUpgrade, isTrusted, extras: null);
         return Read(buffer.AsSpan(0, writer.Complete()));
     }
 

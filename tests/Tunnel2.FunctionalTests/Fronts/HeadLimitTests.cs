@@ -1,0 +1,118 @@
+using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.FunctionalTests.Fronts;
+
+/// <summary>
+/// The limits of a request's head, the same over every version of HTTP. Over HTTP/2 a request that is too large costs its visitor that request,
+/// and not all others on the connection.
+/// </summary>
+public sealed class HeadLimitTests
+{
+    private const string Base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    public static TheoryData<string> Fronts => ["HTTP/1.1", "HTTP/1.1 over TLS", "HTTP/2", "HTTP/2 over TLS"];
+
+    private static IEnumerable<(string What, string Path, (string Name, string Value)[] Fields, int Status, string? Code)> Cases =>
+    [
+        ("a field of 45,000 bytes", "/", Fields(1, 45_000), 200, null),
+        ("a field of 60,000 bytes", "/", Fields(1, 60_000), 200, null),
+        ("a field of 66,000 bytes", "/", Fields(1, 66_000), 431, "request-head-too-large"),
+        ("a field of 200,000 bytes", "/", Fields(1, 200_000), 431, "request-head-too-large"),
+        ("64 KB of fields", "/", Fields(66, 1000), 431, "request-head-too-large"),
+        ("200 KB of fields", "/", Fields(100, 2000), 431, "request-head-too-large"),
+        ("190 fields", "/", Fields(190, 5), 200, null),
+        ("250 fields", "/", Fields(250, 5), 431, "request-head-too-large"),
+        ("900 fields", "/", Fields(900, 5), 431, "request-head-too-large"),
+        ("a path of 16,000 bytes", "/" + Text(16_000), [], 200, null),
+        ("a path of 17,000 bytes", "/" + Text(17_000), [], 414, "request-target-too-long"),
+        ("a path of 100,000 bytes", "/" + Text(100_000), [], 414, "request-target-too-long"),
+        ("a query of 17,000 bytes", "/?" + Text(17_000), [], 414, "request-target-too-long"),
+        ("a path that is too long, and fields", "/" + Text(17_000), Fields(100, 1000), 414, "request-target-too-long"),
+    ];
+
+    [Theory]
+    [MemberData(nameof(Fronts))]
+    public Task A_head_that_is_too_large_has_one_answer_whatever_the_version(string front) => WithTunnelAsync(async tunnel =>
+    {
+        var isTls = front.EndsWith("TLS", StringComparison.Ordinal);
+        if (front.StartsWith("HTTP/1.1", StringComparison.Ordinal))
+        {
+            foreach (var (what, path, fields, status, code) in Cases)
+            {
+                await using var one = isTls ? await RawHttpClient.ConnectTlsAsync(tunnel.Entry.Https, TunnelFixture.Host) : await RawHttpClient.ConnectAsync(tunnel.Entry.Http);
+                await one.SendRequestAsync(path, TunnelFixture.Host, fields: string.Concat(fields.Select(static field => $"{field.Name}: {field.Value}\r\n")));
+                var head = await one.ReadHeadAsync();
+                Assert.True((head.StatusCode, head["Tunnel2-Error"]) == (status, code), $"{what}: {head.StatusCode} {head["Tunnel2-Error"]}");
+            }
+
+            return;
+        }
+
+        await using var visitor = await Http2Visitor.ConnectAsync(isTls ? tunnel.Entry.Https : tunnel.Entry.Http, isTls);
+        foreach (var (what, path, fields, status, code) in Cases)
+        {
+            var answer = await visitor.ExchangeAsync(Http2Visitor.Request(isTls, path, fields: fields));
+            Assert.True((answer.Status, answer["tunnel2-error"], answer.GoAway) == (status, code, null), $"{what}: {answer.Status} {answer["tunnel2-error"]} RST {answer.Reset} GOAWAY {answer.GoAway}");
+            Assert.True(status == 200 || answer.Body.Contains($"\"status\": {status}", StringComparison.Ordinal), $"{what}: {answer.Body}");
+        }
+
+        // Others on the connection go on.
+        Assert.Equal(200, (await visitor.ExchangeAsync(Http2Visitor.Request(isTls))).Status);
+    });
+
+    [Fact]
+    public Task Requests_of_the_same_browser_outlive_one_that_is_too_large() => WithTunnelAsync(async tunnel =>
+    {
+        await using var visitor = await Http2Visitor.ConnectAsync(tunnel.Entry.Http, isTls: false);
+        var slow = await visitor.SendAsync(Http2Visitor.Request(isTls: false, method: "POST"), "ok", null);
+        var large = await visitor.SendAsync(Http2Visitor.Request(isTls: false, fields: Fields(1, 100_000)));
+        var answer = await visitor.ReadAsync(slow);
+        Assert.Equal((200, null), (answer.Status, answer.GoAway));
+        Assert.True(large > slow);
+        Assert.Equal(200, (await visitor.ExchangeAsync(Http2Visitor.Request(isTls: false))).Status);
+    });
+
+    [Fact]
+    public async Task A_limit_that_is_set_lower_holds_for_http2_too()
+    {
+        await using var entry = await EntryFixture.StartAsync(null, "Limits:RequestHeadBytes=2000", "Limits:RequestFields=12", "Limits:RequestLineBytes=300");
+        await using var visitor = await Http2Visitor.ConnectAsync(entry.Http, isTls: false);
+        foreach (var (path, fields, status) in new[]
+        {
+            ("/" + Text(280), Fields(1, 1), 503), ("/" + Text(300), Fields(1, 1), 414), ("/" + Text(10_000), Fields(1, 1), 414),
+            ("/", Fields(1, 1800), 503), ("/", Fields(1, 2000), 431), ("/", Fields(1, 40_000), 431), ("/", Fields(10, 1), 503), ("/", Fields(13, 1), 431), ("/", Fields(50, 1), 431),
+        })
+        {
+            var answer = await visitor.ExchangeAsync(Http2Visitor.Request(isTls: false, path, fields: fields));
+            Assert.Equal((status, null), (answer.Status, answer.GoAway));
+        }
+    }
+
+    private static (string Name, string Value)[] Fields(int count, int length) => [.. Enumerable.Range(0, count).Select(i => ($"x-{i}", Text(length)))];
+
+    private static string Text(int length) => string.Create(length, 0, static (span, _) =>
+    {
+        for (var i = 0; i < span.Length; i++)
+        {
+            span[i] = Base64[i * 37 % Base64.Length];
+        }
+    });
+
+    private static async Task WithTunnelAsync(Func<TunnelFixture, Task> test)
+    {
+        using var certificate = TestCertificate.Create();
+        await TunnelFixture.RunAsync(
+            static async connection =>
+            {
+                while (true)
+                {
+                    var head = await connection.ReadHeadAsync();
+                    await connection.ReadBodyAsync(head, head.Method);
+                    await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+                }
+            },
+            test,
+            new TunnelSetup { Settings = ["Public:HttpsListen=127.0.0.1:0", $"Public:Certificate={certificate.File}"], Patience = TimeSpan.FromSeconds(60) });
+    }
+}
