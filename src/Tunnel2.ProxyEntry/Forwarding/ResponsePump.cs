@@ -1,8 +1,8 @@
 using System.Runtime.CompilerServices;
-using System.Text;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Forwarding.WebSockets;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 
@@ -233,23 +233,10 @@ internal sealed class ResponsePump
             return HeadOutcome.Malformed;
         }
 
-        isWebSocket = upgraded && IsWebSocket(head);
+        isWebSocket = upgraded && WebSocketHandshake.IsAgreed(head);
         request.HeadArrived(head.Status, arrived);
         request.ResponseLeft = exchange.ResponseMayHaveBody ? facts.Length : ResponseFacts.NoLength;
         return HeadOutcome.Final;
-    }
-
-    private static bool IsWebSocket(scoped in HeaderBlock head)
-    {
-        foreach (var field in head.Fields)
-        {
-            if (Ascii.EqualsIgnoreCase(field.Name, "upgrade"u8) && Ascii.EqualsIgnoreCase(field.Value, "websocket"u8))
-            {
-                return true;
-            }
-        }
-
-        return false;
     }
 
     private static void OnTrailers(VisitorExchange exchange, StreamItem item)

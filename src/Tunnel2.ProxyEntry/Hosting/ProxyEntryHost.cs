@@ -28,6 +28,21 @@ namespace Tunnel2.ProxyEntry.Hosting;
 /// <summary>A running ProxyEntry: its listeners and everything behind them.</summary>
 internal sealed class ProxyEntryHost : IAsyncDisposable
 {
+    /// <summary>
+    /// Streams that a visitor may have open on one connection of HTTP/2. A page's WebSockets hold one each for as long as they live, and its
+    /// requests must find room beside a thousand of them. What they may send unread is bounded by the connection's window, however many they are.
+    /// </summary>
+    private const int MaxStreamsPerConnection = 1280;
+
+    /// <summary>What a visitor may send on one stream of HTTP/2 before anybody reads it.</summary>
+    private const int StreamWindow = 512 * 1024;
+
+    /// <summary>
+    /// The same on all streams of a connection. Kestrel gives credit back by halves of it: as long as half of it is not held by streams that
+    /// nobody reads, which takes eight of them, the others go on.
+    /// </summary>
+    private const int ConnectionWindow = 16 * StreamWindow;
+
     private readonly WebApplication _application;
     private readonly UplinkListener _uplinks;
     private readonly UplinkTlsSetup _tls;
@@ -273,6 +288,9 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         kestrel.Limits.RequestHeadersTimeout = settings.RequestHeadTimeout == Timeout.InfiniteTimeSpan ? TimeSpan.MaxValue : settings.RequestHeadTimeout;
         kestrel.Limits.KeepAliveTimeout = settings.KeepAliveTimeout == Timeout.InfiniteTimeSpan ? TimeSpan.MaxValue : settings.KeepAliveTimeout;
         kestrel.Limits.Http2.KeepAlivePingDelay = TimeSpan.FromSeconds(30);
+        kestrel.Limits.Http2.MaxStreamsPerConnection = MaxStreamsPerConnection;
+        kestrel.Limits.Http2.InitialStreamWindowSize = StreamWindow;
+        kestrel.Limits.Http2.InitialConnectionWindowSize = ConnectionWindow;
 
         // Characters are bytes: what a visitor or backend wrote beyond ASCII passes unchanged.
         kestrel.RequestHeaderEncodingSelector = static _ => Encoding.Latin1;

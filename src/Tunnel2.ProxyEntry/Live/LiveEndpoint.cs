@@ -1,13 +1,12 @@
 using System.Buffers;
-using System.Diagnostics.CodeAnalysis;
 using System.Net;
-using System.Security.Cryptography;
 using System.Text;
 using System.Text.Json;
 using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.AspNetCore.Http.Features;
 using Microsoft.Net.Http.Headers;
 using Tunnel2.ProxyEntry.Admin;
+using Tunnel2.ProxyEntry.Forwarding.WebSockets;
 using Tunnel2.Telemetry.SubscriptionHub;
 
 namespace Tunnel2.ProxyEntry.Live;
@@ -26,8 +25,6 @@ internal sealed class LiveEndpoint
 
     /// <summary>What a browser, which can set no header, puts before the token in <c>Sec-WebSocket-Protocol</c>, in base64url.</summary>
     public const string TokenPrefix = "tunnel2.token.";
-
-    private const string WebSocketGuid = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
     private readonly LivePlane _plane;
     private readonly AdminAuthorization _authorization;
@@ -128,7 +125,7 @@ internal sealed class LiveEndpoint
         response.StatusCode = StatusCodes.Status101SwitchingProtocols;
         response.Headers[HeaderNames.Upgrade] = "websocket";
         response.Headers[HeaderNames.Connection] = "Upgrade";
-        response.Headers[HeaderNames.SecWebSocketAccept] = Accept(http.Request.Headers[HeaderNames.SecWebSocketKey]!);
+        response.Headers[HeaderNames.SecWebSocketAccept] = WebSocketHandshake.Accept(http.Request.Headers[HeaderNames.SecWebSocketKey]!);
         if (Protocols(http.Request).Contains(Protocol, StringComparer.Ordinal))
         {
             response.Headers[HeaderNames.SecWebSocketProtocol] = Protocol;
@@ -299,12 +296,6 @@ internal sealed class LiveEndpoint
         var body = Encoding.UTF8.GetBytes(text);
         http.Response.ContentLength = body.Length;
         await http.Response.Body.WriteAsync(body).ConfigureAwait(false);
-    }
-
-    [SuppressMessage("Security", "CA5350", Justification = "RFC 6455 says SHA-1; nothing is protected by it.")]
-    private static string Accept(string key)
-    {
-        return Convert.ToBase64String(SHA1.HashData(Encoding.ASCII.GetBytes(key.Trim() + WebSocketGuid)));
     }
 
     private static bool IsOwnOrigin(string origin, string? host) =>

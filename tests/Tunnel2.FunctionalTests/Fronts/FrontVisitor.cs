@@ -2,8 +2,6 @@ using System.Diagnostics.CodeAnalysis;
 using System.Net;
 using System.Net.Security;
 using System.Net.Sockets;
-using System.Security.Cryptography;
-using System.Security.Cryptography.X509Certificates;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.TestUtilities;
 
@@ -82,18 +80,13 @@ internal sealed class FrontVisitor : IDisposable
 
     private static bool IsTls(string kind) => kind.EndsWith("TLS", StringComparison.Ordinal);
 
-    private static async Task WithCertificateAsync(string kind, Func<TunnelSetup, Task> run)
+    /// <summary>Runs with the settings of a front and a certificate made for it.</summary>
+    public static async Task WithCertificateAsync(string kind, Func<TunnelSetup, Task> run)
     {
         var file = Path.Combine(Path.GetTempPath(), $"tunnel2-{Guid.NewGuid():N}.pem");
         try
         {
-            using (var key = ECDsa.Create(ECCurve.NamedCurves.nistP256))
-            {
-                var request = new CertificateRequest("CN=*.localhost", key, HashAlgorithmName.SHA256);
-                using var certificate = request.CreateSelfSigned(DateTimeOffset.UtcNow.AddDays(-1), DateTimeOffset.UtcNow.AddDays(1));
-                await File.WriteAllTextAsync(file, certificate.ExportCertificatePem() + "\n" + key.ExportPkcs8PrivateKeyPem());
-            }
-
+            await TestCertificate.WriteAsync(file);
             var front = kind.Split(',')[0];
             await run(new TunnelSetup { Settings = [$"Http1Front={front}", "Public:HttpsListen=127.0.0.1:0", $"Public:Certificate={file}"] });
         }

@@ -60,20 +60,7 @@ public sealed class DeveloperToolTests
     {
         Assert.SkipUnless(File.Exists(Chromium), $"Needs {Chromium} (Debian package chromium).");
         using var folder = new TemporaryFolder();
-        await File.WriteAllTextAsync(
-            folder["index.html"],
-            """<!doctype html><html><head><link rel="icon" href="data:,"></head><body><p id="out"></p><script type="module" src="/main.js"></script></body></html>""",
-            TestContext.Current.CancellationToken);
-        await File.WriteAllTextAsync(
-            folder["main.js"],
-            """
-            import { message } from './message.js';
-            const out = document.querySelector('#out');
-            out.textContent = message;
-            import.meta.hot.accept('./message.js', (changed) => { out.textContent = changed.message; });
-            """,
-            TestContext.Current.CancellationToken);
-        await File.WriteAllTextAsync(folder["message.js"], "export const message = 'first';\n", TestContext.Current.CancellationToken);
+        await ViteProject.WriteAsync(folder);
         await using var vite = BuiltPrograms.StartNode("vite-server.mjs", folder["."], $"{FreePort.Next()}");
         var port = await ReadPortAsync(vite);
         await using var entry = await EntryProcess.StartAsync("--Tunnel2:Domain=tunnel.example");

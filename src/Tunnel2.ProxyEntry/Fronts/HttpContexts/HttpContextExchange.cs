@@ -30,6 +30,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     private readonly VisitorHeaders _headers = new();
     private VisitorAddress? _address;
     private IHttpUpgradeFeature? _upgrade;
+    private ExtendedConnect? _connect;
     private string _target = "";
     private string _forwardedTarget = "";
     private string _authority = "";
@@ -62,7 +63,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     public override bool ExpectsContinue => _http.Request.Headers.Expect.Count > 0;
 
     /// <inheritdoc/>
-    public override bool IsUpgrade => _upgrade is { IsUpgradableRequest: true };
+    public override bool IsUpgrade => _connect is not null || _upgrade is { IsUpgradableRequest: true };
 
     /// <inheritdoc/>
     public override ProxyError? Fault => _fault;
@@ -126,9 +127,10 @@ internal sealed class HttpContextExchange : VisitorExchange
         _address ??= new VisitorAddress(_http.Connection.RemoteIpAddress);
         var isHttp2 = HttpProtocol.IsHttp2(request.Protocol);
         _fault = null;
+        _connect = HttpMethods.IsConnect(request.Method) ? ExtendedConnect.TryTake(features, request.Headers) : null;
         _authority = request.Headers.Host.ToString();
         _target = ReadTarget(request.RawTarget);
-        _hasBody = features.Get<IHttpRequestBodyDetectionFeature>() is { CanHaveBody: true };
+        _hasBody = _connect is null && features.Get<IHttpRequestBodyDetectionFeature>() is { CanHaveBody: true };
         var broken = _headers.Read(request.Headers, request.Method, request.RawTarget, _settings, isHttp2);
         _upgrade = !_hasBody && _headers.AsksForProtocol ? features.Get<IHttpUpgradeFeature>() : null;
         if (broken is not null)
@@ -145,7 +147,9 @@ internal sealed class HttpContextExchange : VisitorExchange
         }
         else if (HttpMethods.IsConnect(request.Method))
         {
-            _fault = ProxyError.MethodNotSupported;
+            // A WebSocket is the one thing that CONNECT may ask for. It has no content (RFC 9110 section 9.3.6): to the backend a length would
+            // announce a body that is none.
+            _fault = _connect is null ? ProxyError.MethodNotSupported : request.Headers.ContentLength is null ? _fault : ProxyError.BadRequest;
         }
         else if (request.Headers.TransferEncoding.Count > 0 && request.Headers.ContainsKey("X-Content-Length"))
         {
@@ -167,8 +171,10 @@ internal sealed class HttpContextExchange : VisitorExchange
         var headers = _http.Request.Headers;
         var isTrusted = !_settings.TrustedProxies.IsEmpty && _settings.TrustedProxies.Contains(_address!.Address);
         var scheme = _http.Request.Scheme;
-        writer.BeginRequest(IsUpgrade ? HeaderBlockFlags.Upgrade : HeaderBlockFlags.None, _http.Request.Method, scheme, _authority, _forwardedTarget);
+        var method = _connect is null ? _http.Request.Method : ExtendedConnect.BackendMethod;
+        writer.BeginRequest(IsUpgrade ? HeaderBlockFlags.Upgrade : HeaderBlockFlags.None, method, scheme, _authority, _forwardedTarget);
         _headers.Write(ref writer, IsUpgrade, isTrusted, Extras);
+        _connect?.WriteRequestFields(ref writer);
         Extras?.WriteRequestFields(ref writer);
         ForwardingFields.Write(ref writer, headers, _address!, _authority, scheme, _http.Connection.LocalPort, isTrusted);
     }
@@ -186,6 +192,11 @@ internal sealed class HttpContextExchange : VisitorExchange
         var cache = HeaderStringCache.Shared;
         var headers = response.Headers;
         var bodyless = head.Status is StatusCodes.Status204NoContent || (head.Status < 200);
+        if (_connect is not null && !_connect.CanAnswer(head))
+        {
+            return false;
+        }
+
         foreach (var field in head.Fields)
         {
             if (!FieldSyntax.IsToken(field.Name) || !FieldSyntax.IsFieldValue(field.Value))
@@ -197,6 +208,8 @@ internal sealed class HttpContextExchange : VisitorExchange
             var known = KnownFields.Classify(field.Name);
             switch (known)
             {
+                case var ours when _connect is not null && ExtendedConnect.EndsHere(ours):
+                    continue;
                 case KnownField.Upgrade when head.Status == StatusCodes.Status101SwitchingProtocols:
                     break;
                 case KnownField.Trailer:
@@ -215,7 +228,7 @@ internal sealed class HttpContextExchange : VisitorExchange
         }
 
         Extras?.CopyTo(headers);
-        response.StatusCode = head.Status;
+        response.StatusCode = _connect is null ? head.Status : ExtendedConnect.VisitorStatus(head.Status);
         if (!head.ReasonPhrase.IsEmpty && _http.Features.Get<IHttpResponseFeature>() is { } feature)
         {
             var phrase = cache.Get(head.ReasonPhrase);
@@ -271,7 +284,8 @@ internal sealed class HttpContextExchange : VisitorExchange
     }
 
     /// <inheritdoc/>
-    public override async ValueTask<UpgradedConnection> UpgradeAsync() => new HttpContextUpgrade(await _upgrade!.UpgradeAsync().ConfigureAwait(false));
+    public override async ValueTask<UpgradedConnection> UpgradeAsync() =>
+        _connect is null ? new HttpContextUpgrade(await _upgrade!.UpgradeAsync().ConfigureAwait(false)) : await _connect.AcceptAsync(_http).ConfigureAwait(false);
 
     /// <inheritdoc/>
     public override Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds) =>
@@ -281,7 +295,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     /// <remarks>Kestrel drops what its HTTP/2 stream still holds when it resets it; a flush ends when it holds nothing.</remarks>
     public override async ValueTask CutAsync()
     {
-        if (_http.Response.StatusCode != StatusCodes.Status101SwitchingProtocols)
+        if (_http.Response.StatusCode != StatusCodes.Status101SwitchingProtocols && _connect is not { IsAccepted: true })
         {
             try
             {
@@ -293,11 +307,21 @@ internal sealed class HttpContextExchange : VisitorExchange
             }
         }
 
-        _http.Abort();
+        Abort();
     }
 
     /// <inheritdoc/>
-    public override void Abort() => _http.Abort();
+    public override void Abort()
+    {
+        if (_connect is { IsAccepted: true })
+        {
+            ExtendedConnect.Reset(_http);
+        }
+        else
+        {
+            _http.Abort();
+        }
+    }
 
     /// <summary>What a request brought that is refused for its size is not kept while its visitor takes its time with the answer.</summary>
     private void LetGo(IHeaderDictionary headers)

@@ -1,18 +1,26 @@
 using System.IO.Pipelines;
+using Microsoft.AspNetCore.Http.Features;
 using Tunnel2.ProxyEntry.Forwarding;
 
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 
-/// <summary>The connection behind a 101 as HttpContext gives it: a stream that can only be ended as a whole.</summary>
+/// <summary>
+/// The connection behind a 101, or the stream of HTTP/2 behind an extended CONNECT, as HttpContext gives it. The former can only be ended as a
+/// whole.
+/// </summary>
 internal sealed class HttpContextUpgrade : UpgradedConnection
 {
     private static readonly StreamPipeReaderOptions _options = new(bufferSize: 16 * 1024, useZeroByteReads: true, leaveOpen: true);
 
     private readonly Stream _stream;
+    private readonly IHttpResponseBodyFeature? _response;
 
-    public HttpContextUpgrade(Stream stream)
+    /// <param name="stream">The bytes of both directions.</param>
+    /// <param name="response">Where the end of ours can be said alone; else null.</param>
+    public HttpContextUpgrade(Stream stream, IHttpResponseBodyFeature? response = null)
     {
         _stream = stream;
+        _response = response;
         Input = PipeReader.Create(stream, _options);
     }
 
@@ -28,5 +36,14 @@ internal sealed class HttpContextUpgrade : UpgradedConnection
     }
 
     /// <inheritdoc/>
-    public override ValueTask<bool> EndSendAsync() => new(false);
+    public override async ValueTask<bool> EndSendAsync()
+    {
+        if (_response is null)
+        {
+            return false;
+        }
+
+        await _response.CompleteAsync().ConfigureAwait(false);
+        return true;
+    }
 }

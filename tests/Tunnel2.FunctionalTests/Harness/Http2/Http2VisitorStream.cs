@@ -1,0 +1,108 @@
+using System.Buffers;
+using System.IO.Pipelines;
+
+namespace Tunnel2.FunctionalTests.Harness.Http2;
+
+/// <summary>One stream of an <see cref="Http2Visitor"/>.</summary>
+internal sealed class Http2VisitorStream(Http2Visitor visitor, int id)
+{
+    private readonly TaskCompletionSource<List<(string Name, string Value)>> _head = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private readonly TaskCompletionSource<uint> _reset = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private readonly Pipe _data = new(new PipeOptions(pauseWriterThreshold: 0, useSynchronizationContext: false));
+
+    public int Id => id;
+
+    /// <summary>Bytes that may be sent; the visitor's gate guards it.</summary>
+    public long Window { get; set; }
+
+    /// <summary>Whether the server gets credit back for what it sends.</summary>
+    public bool IsReading { get; set; } = true;
+
+    /// <summary>Bytes of DATA that came.</summary>
+    public long Received { get; private set; }
+
+    /// <summary>The response's fields.</summary>
+    public Task<List<(string Name, string Value)>> ReadHeadAsync() => _head.Task.WaitAsync(Patience);
+
+    /// <summary>The response's status and fields.</summary>
+    public async Task<(int Status, ILookup<string, string> Fields)> ReadAnswerAsync()
+    {
+        var fields = await ReadHeadAsync();
+        return (int.Parse(Assert.Single(fields, static field => field.Name == ":status").Value, System.Globalization.CultureInfo.InvariantCulture), fields.ToLookup(static field => field.Name, static field => field.Value));
+    }
+
+    /// <summary>Reads so many bytes.</summary>
+    public async Task<byte[]> ReadAsync(int count)
+    {
+        var read = await _data.Reader.ReadAtLeastAsync(count).AsTask().WaitAsync(Patience);
+        Assert.True(read.Buffer.Length >= count, $"The stream ended after {read.Buffer.Length} of {count} bytes.");
+        var bytes = read.Buffer.Slice(0, count).ToArray();
+        _data.Reader.AdvanceTo(read.Buffer.GetPosition(count));
+        return bytes;
+    }
+
+    /// <summary>Reads to END_STREAM; a reset before it throws.</summary>
+    public async Task<byte[]> ReadToEndAsync()
+    {
+        using var all = new MemoryStream();
+        await _data.Reader.CopyToAsync(all).WaitAsync(Patience);
+        return all.ToArray();
+    }
+
+    /// <summary>Waits for RST_STREAM and returns its code.</summary>
+    public Task<uint> WaitForResetAsync() => _reset.Task.WaitAsync(Patience);
+
+    public Task WriteAsync(ReadOnlyMemory<byte> data, bool end = false) => visitor.SendDataAsync(this, data, end).WaitAsync(Patience);
+
+    public Task ResetAsync(uint code) => visitor.ResetAsync(this, code);
+
+    /// <summary>Gives credit again, for what has come and for what will.</summary>
+    public Task ReadOnAsync()
+    {
+        IsReading = true;
+        return visitor.GrantAsync(id, (int)Received);
+    }
+
+    internal void OnHead(List<(string Name, string Value)> fields, bool isLast)
+    {
+        _head.TrySetResult(fields);
+        if (isLast)
+        {
+            _data.Writer.Complete();
+        }
+    }
+
+    internal void OnData(byte[] payload, bool isLast)
+    {
+        Received += payload.Length;
+        _data.Writer.Write(payload);
+        _ = _data.Writer.FlushAsync().AsTask();
+        if (isLast)
+        {
+            _data.Writer.Complete();
+        }
+    }
+
+    internal void OnReset(uint code)
+    {
+        _reset.TrySetResult(code);
+        OnLost(new IOException($"The stream was reset with {code}."));
+    }
+
+    internal void OnLost(Exception failure)
+    {
+        if (_head.TrySetException(failure))
+        {
+            _ = _head.Task.Exception;
+        }
+
+        if (_reset.TrySetException(failure))
+        {
+            _ = _reset.Task.Exception;
+        }
+
+        _data.Writer.Complete(failure);
+    }
+
+    private static TimeSpan Patience => TimeSpan.FromSeconds(20);
+}
