@@ -1,3 +1,6 @@
+using System.Diagnostics.CodeAnalysis;
+using System.Runtime.CompilerServices;
+using System.Threading.Tasks.Sources;
 using Tunnel2.Http1;
 using Tunnel2.Multiplexing.Buffers;
 
@@ -6,14 +9,35 @@ namespace Tunnel2.Client.Core.Backend;
 /// <summary>
 /// A connection to the backend and what its next exchange needs. Used by one exchange at a time; it holds a buffer only while it is.
 /// </summary>
-internal sealed class BackendConnection : IDisposable
+/// <remarks>
+/// A connection that becomes idle begins to wait for bytes at once, and this very wait is the one for the next response: so whatever arrives
+/// before a request was sent is seen when it arrives, and nobody has to ask. The wait ends either an idle connection or an exchange's own wait.
+/// </remarks>
+internal sealed class BackendConnection : IDisposable, IValueTaskSource
 {
-    private readonly BufferPool _buffers;
+    private const int InUse = 0;
+    private const int Idle = 1;
+    private const int Ended = 2;
 
-    public BackendConnection(BackendTransport transport, BufferPool buffers)
+    private readonly BufferPool _buffers;
+    private readonly BackendSlots? _slots;
+    private readonly Action _onArrival;
+    private BackendPool? _pool;
+    private ManualResetValueTaskSourceCore<bool> _arrival;
+    private ValueTaskAwaiter<int> _wait;
+    private int _state;
+    private int _disposed;
+
+    /// <summary>Takes over a transport.</summary>
+    /// <param name="transport">The transport.</param>
+    /// <param name="buffers">Where buffers come from.</param>
+    /// <param name="slots">Where its slot goes back to when it is disposed of; null: it has none.</param>
+    public BackendConnection(BackendTransport transport, BufferPool buffers, BackendSlots? slots = null)
     {
         Transport = transport;
         _buffers = buffers;
+        _slots = slots;
+        _onArrival = OnArrival;
     }
 
     public BackendTransport Transport { get; }
@@ -21,14 +45,33 @@ internal sealed class BackendConnection : IDisposable
     /// <summary>Reads response heads; reused.</summary>
     public ResponseHeadParser Parser { get; } = new();
 
-    /// <summary>Whether an earlier exchange has used it: then the backend may have closed it meanwhile.</summary>
-    public bool IsReused { get; set; }
+    /// <summary>Whether an earlier exchange has used it: then the backend may have closed it meanwhile, or may still send something of that one.</summary>
+    public bool IsReused { get; private set; }
+
+    /// <summary>What the last response was.</summary>
+    public ResponseKind LastResponse { get; private set; }
 
     /// <summary>When it became idle, a timestamp of the pool's time provider.</summary>
-    public long IdleSince { get; set; }
+    public long IdleSince { get; private set; }
 
     /// <summary>The buffer of the running exchange; null between exchanges.</summary>
     public byte[]? Buffer { get; private set; }
+
+    /// <summary>Whether waiting for the next bytes costs no buffer.</summary>
+    public bool WaitsFreely => IsWaiting || Transport.WaitsFreely;
+
+    /// <summary>Whether something has arrived since it became idle; what is sent now is not what it answers.</summary>
+    public bool HasArrival => IsWaiting && _arrival.GetStatus(_arrival.Version) != ValueTaskSourceStatus.Pending;
+
+    /// <summary>The list of the pool that it stands in, and its neighbours there. Guarded by the pool's gate.</summary>
+    internal IdleList? List { get; set; }
+
+    internal BackendConnection? Older { get; set; }
+
+    internal BackendConnection? Younger { get; set; }
+
+    /// <summary>Whether the wait that began when it became idle has not been taken over yet.</summary>
+    private bool IsWaiting { get; set; }
 
     public byte[] RentBuffer(int minimumLength)
     {
@@ -60,9 +103,121 @@ internal sealed class BackendConnection : IDisposable
         }
     }
 
+    /// <summary>Waits until there is something to receive, an end included.</summary>
+    /// <exception cref="IOException">The connection failed; a receive says so too.</exception>
+    public ValueTask WaitAsync()
+    {
+        if (IsWaiting)
+        {
+            IsWaiting = false;
+            return new ValueTask(this, _arrival.Version);
+        }
+
+        var wait = Transport.ReceiveAsync(Memory<byte>.Empty);
+        return wait.IsCompletedSuccessfully ? default : IgnoreCountAsync(wait);
+    }
+
+    /// <inheritdoc cref="BackendTransport.ReceiveAsync"/>
+    public ValueTask<int> ReceiveAsync(Memory<byte> buffer) => IsWaiting ? WaitAndReceiveAsync(buffer) : Transport.ReceiveAsync(buffer);
+
+    /// <summary>Becomes idle: its next bytes, whenever they come, are waited for from now on.</summary>
+    /// <param name="pool">Who is told when they come before it is in use again.</param>
+    /// <param name="lastResponse">What it carried.</param>
+    /// <param name="now">A timestamp of the pool's time provider.</param>
+    /// <returns>False: there is something already, and it is not idle.</returns>
+    public bool TryBecomeIdle(BackendPool pool, ResponseKind lastResponse, long now)
+    {
+        ReturnBuffer();
+        _pool = pool;
+        LastResponse = lastResponse;
+        IdleSince = now;
+        IsReused = true;
+        _arrival.Reset();
+        if (!TryBeginWait() && !(Transport.IsIdleAndOpen() && TryBeginWait()))
+        {
+            return false;
+        }
+
+        IsWaiting = true;
+        Volatile.Write(ref _state, Idle);
+        _wait.UnsafeOnCompleted(_onArrival);
+        return true;
+    }
+
+    /// <summary>Whether it is idle, and nothing has come.</summary>
+    public bool IsIdle => Volatile.Read(ref _state) == Idle;
+
+    /// <summary>Is to be used, or ended: whoever wins this alone has it.</summary>
+    public bool TryTake() => Interlocked.CompareExchange(ref _state, InUse, Idle) == Idle;
+
+    /// <summary>Ends it by a reset; see <see cref="BackendTransport.Discard"/>.</summary>
+    public void Discard()
+    {
+        Transport.Discard();
+        Dispose();
+    }
+
     public void Dispose()
     {
         ReturnBuffer();
-        Transport.Dispose();
+        if (Interlocked.Exchange(ref _disposed, 1) == 0)
+        {
+            Transport.Dispose();
+            _slots?.Release();
+        }
+    }
+
+    void IValueTaskSource.GetResult(short token) => _arrival.GetResult(token);
+
+    ValueTaskSourceStatus IValueTaskSource.GetStatus(short token) => _arrival.GetStatus(token);
+
+    void IValueTaskSource.OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+        _arrival.OnCompleted(continuation, state, token, flags);
+
+    private static async ValueTask IgnoreCountAsync(ValueTask<int> wait) => await wait.ConfigureAwait(false);
+
+    private async ValueTask<int> WaitAndReceiveAsync(Memory<byte> buffer)
+    {
+        await WaitAsync().ConfigureAwait(false);
+        return await Transport.ReceiveAsync(buffer).ConfigureAwait(false);
+    }
+
+    /// <remarks>May find something where nothing is: a receive that filled its buffer does not know that it took all.</remarks>
+    [SuppressMessage("Reliability", "CA2012", Justification = "Awaited by hand, and once.")]
+    private bool TryBeginWait()
+    {
+        _wait = Transport.ReceiveAsync(Memory<byte>.Empty).GetAwaiter();
+        if (!_wait.IsCompleted)
+        {
+            return true;
+        }
+
+        TakeWait();
+        return false;
+    }
+
+    private void OnArrival()
+    {
+        TakeWait();
+        if (Interlocked.CompareExchange(ref _state, Ended, Idle) == Idle)
+        {
+            _pool!.OnArrivalWhileIdle(this);
+        }
+        else
+        {
+            _arrival.SetResult(true);
+        }
+    }
+
+    private void TakeWait()
+    {
+        try
+        {
+            _wait.GetResult();
+        }
+        catch (Exception)
+        {
+            // A failure is an arrival too: whoever receives meets it again.
+        }
     }
 }

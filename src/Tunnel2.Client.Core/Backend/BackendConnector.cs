@@ -26,8 +26,10 @@ internal sealed class BackendConnector
     /// <param name="target">Where to.</param>
     /// <param name="buffers">Where connections rent their buffers.</param>
     /// <param name="loop">The event loop that plain connections live on, or null for sockets of the runtime.</param>
-    public BackendConnector(BackendTarget target, BufferPool buffers, EpollLoop? loop = null)
+    /// <param name="slots">How many connections there may be; null: any number.</param>
+    public BackendConnector(BackendTarget target, BufferPool buffers, EpollLoop? loop = null, BackendSlots? slots = null)
     {
+        Slots = slots ?? BackendSlots.Unlimited();
         _loop = target.IsHttps ? null : loop;
         _target = target;
         _buffers = buffers;
@@ -37,15 +39,57 @@ internal sealed class BackendConnector
     /// <summary>How long an attempt may take; ProxyEntry's settings say so in the handshake.</summary>
     public TimeSpan Timeout { get; set; } = DefaultTimeout;
 
-    /// <summary>Told how each attempt ended; null: nobody is. Not told of attempts that were given up.</summary>
+    /// <summary>How many connections there may be.</summary>
+    public BackendSlots Slots { get; }
+
+    /// <summary>Told how each attempt ended; null: nobody is. Not told of attempts that were given up, nor of what failed on this side.</summary>
     public Action<BackendFailure>? Observer { get; set; }
 
-    /// <summary>Connects.</summary>
+    /// <summary>Told when somebody has to wait for a slot, or finds no descriptor; null: nobody is.</summary>
+    public Action<StreamResetDetail>? OnShortage { get; set; }
+
+    /// <summary>Connects, in turn where there may be no more connections. Waiting and connecting together have one limit.</summary>
+    /// <param name="pool">Whose kept connection would do as well; null: it has to be a new one.</param>
+    /// <param name="cancellationToken">Gives up.</param>
     /// <returns>A connection, or why there is none.</returns>
-    public async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> ConnectAsync(CancellationToken cancellationToken)
+    public async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> ConnectAsync(BackendPool? pool, CancellationToken cancellationToken)
     {
-        var result = await TryConnectAsync(cancellationToken).ConfigureAwait(false);
-        if (!cancellationToken.IsCancellationRequested)
+        using var deadline = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        deadline.CancelAfter(Timeout);
+        try
+        {
+            var slot = Slots.TakeAsync(pool, deadline.Token);
+            if (!slot.IsCompleted)
+            {
+                OnShortage?.Invoke(StreamResetDetail.TooManyConnections);
+            }
+
+            if (await slot.ConfigureAwait(false) is { } kept)
+            {
+                return (kept, BackendFailure.None);
+            }
+        }
+        catch (OperationCanceledException)
+        {
+            return (null, BackendFailure.Connect(StreamResetDetail.TooManyConnections));
+        }
+
+        var result = await TryConnectAsync(deadline.Token).ConfigureAwait(false);
+        if (result.Failure.Detail == StreamResetDetail.NoDescriptors && Slots.TryMakeRoom(pool))
+        {
+            result = await TryConnectAsync(deadline.Token).ConfigureAwait(false);
+        }
+
+        if (result.Connection is null)
+        {
+            Slots.Release();
+            if (result.Failure.Detail == StreamResetDetail.NoDescriptors)
+            {
+                OnShortage?.Invoke(StreamResetDetail.NoDescriptors);
+            }
+        }
+
+        if (!cancellationToken.IsCancellationRequested && !result.Failure.IsOfThisSide)
         {
             Observer?.Invoke(result.Failure);
         }
@@ -59,18 +103,16 @@ internal sealed class BackendConnector
 
     [SuppressMessage(
         "Security", "CA5359", Justification = "Loopback only: development servers make their own certificates, and nobody stands between a machine and itself.")]
-    private async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> TryConnectAsync(CancellationToken cancellationToken)
+    private async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> TryConnectAsync(CancellationToken deadline)
     {
-        using var deadline = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
-        deadline.CancelAfter(Timeout);
         Socket? socket = null;
         var hasCertificate = false;
         try
         {
-            var (connected, error) = await ConnectAnyAsync(deadline.Token).ConfigureAwait(false);
+            var (connected, error) = await ConnectAnyAsync(deadline).ConfigureAwait(false);
             if (connected is EpollChannel channel)
             {
-                return (new BackendConnection(new EpollBackendTransport(channel), _buffers), BackendFailure.None);
+                return (new BackendConnection(new EpollBackendTransport(channel), _buffers, Slots), BackendFailure.None);
             }
 
             socket = (Socket?)connected;
@@ -81,7 +123,7 @@ internal sealed class BackendConnector
 
             if (!_target.IsHttps)
             {
-                return (new BackendConnection(new SocketBackendTransport(socket), _buffers), BackendFailure.None);
+                return (new BackendConnection(new SocketBackendTransport(socket), _buffers, Slots), BackendFailure.None);
             }
 
             var tls = new SslStream(new NetworkStream(socket, ownsSocket: true));
@@ -96,8 +138,8 @@ internal sealed class BackendConnector
                 },
             };
 
-            await tls.AuthenticateAsClientAsync(options, deadline.Token).ConfigureAwait(false);
-            return (new BackendConnection(new TlsBackendTransport(socket, tls), _buffers), BackendFailure.None);
+            await tls.AuthenticateAsClientAsync(options, deadline).ConfigureAwait(false);
+            return (new BackendConnection(new TlsBackendTransport(socket, tls), _buffers, Slots), BackendFailure.None);
         }
         catch (OperationCanceledException)
         {

@@ -6,7 +6,7 @@ namespace Tunnel2.Client.Core.Backend;
 /// </summary>
 internal abstract class BackendTransport : IDisposable
 {
-    /// <summary>Receives at least one byte; an empty buffer only waits for one.</summary>
+    /// <summary>Receives at least one byte; an empty buffer only waits for one, or for the end.</summary>
     /// <returns>Bytes received; 0 at the orderly end (and for an empty buffer).</returns>
     public abstract ValueTask<int> ReceiveAsync(Memory<byte> buffer);
 
@@ -20,12 +20,24 @@ internal abstract class BackendTransport : IDisposable
     public abstract void ShutdownSend();
 
     /// <summary>
-    /// Whether an idle connection is still good: nothing has arrived on it, not even its end. Costs a system call.
+    /// Whether nothing has arrived on an idle connection, not even its end, also of what the pending wait has not been told yet. Costs a system call.
     /// </summary>
     public abstract bool IsIdleAndOpen();
 
+    /// <summary>
+    /// Whether bytes have arrived on an idle connection, and not only its end. Asked when its wait has ended, or when it is not idle any
+    /// more; the connection is not used again.
+    /// </summary>
+    public abstract bool HasBytes();
+
     /// <summary>Ends the connection at once.</summary>
     public abstract void Abort();
+
+    /// <summary>
+    /// Ends a connection on which nothing is under way by a reset: no address stays taken for a minute, as it would where a connection serves one
+    /// request each.
+    /// </summary>
+    public abstract void Discard();
 
     /// <inheritdoc/>
     public abstract void Dispose();

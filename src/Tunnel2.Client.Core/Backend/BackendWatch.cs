@@ -75,7 +75,7 @@ internal sealed class BackendWatch : IDisposable
     {
         try
         {
-            var (connection, _) = await _connector.ConnectAsync(_stop).ConfigureAwait(false);
+            var (connection, _) = await _connector.ConnectAsync(null, _stop).ConfigureAwait(false);
             connection?.Dispose();
         }
         catch (OperationCanceledException)

@@ -32,7 +32,13 @@ internal sealed class EpollBackendTransport : BackendTransport
     public override bool IsIdleAndOpen() => _channel.Socket.IsIdleAndOpen();
 
     /// <inheritdoc/>
+    public override bool HasBytes() => _channel.Socket.HasBytes();
+
+    /// <inheritdoc/>
     public override void Abort() => _channel.Abort();
+
+    /// <inheritdoc/>
+    public override void Discard() => _channel.Abort(reset: true);
 
     /// <inheritdoc/>
     public override void Dispose() => _channel.Abort();

@@ -25,20 +25,20 @@ internal sealed class SocketBackendTransport : BackendTransport
     public override void ShutdownSend() => _operations.ShutdownSend();
 
     /// <inheritdoc/>
-    public override bool IsIdleAndOpen()
-    {
-        try
-        {
-            return !_socket.Poll(0, SelectMode.SelectRead);
-        }
-        catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
-        {
-            return false;
-        }
-    }
+    public override bool IsIdleAndOpen() => _socket.IsQuiet();
+
+    /// <inheritdoc/>
+    public override bool HasBytes() => _socket.HasBytes();
 
     /// <inheritdoc/>
     public override void Abort() => _operations.Abort();
+
+    /// <inheritdoc/>
+    public override void Discard()
+    {
+        _socket.ResetOnClose();
+        _operations.Abort();
+    }
 
     /// <inheritdoc/>
     public override void Dispose() => _operations.Abort();

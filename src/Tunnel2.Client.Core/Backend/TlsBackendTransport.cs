@@ -1,5 +1,6 @@
 using System.Net.Security;
 using System.Net.Sockets;
+using System.Runtime.CompilerServices;
 
 namespace Tunnel2.Client.Core.Backend;
 
@@ -8,6 +9,7 @@ internal sealed class TlsBackendTransport : BackendTransport
 {
     private readonly Socket _socket;
     private readonly SslStream _tls;
+    private readonly byte[] _one = new byte[1];
     private int _aborted;
 
     public TlsBackendTransport(Socket socket, SslStream tls)
@@ -17,6 +19,7 @@ internal sealed class TlsBackendTransport : BackendTransport
     }
 
     /// <inheritdoc/>
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public override async ValueTask<int> ReceiveAsync(Memory<byte> buffer)
     {
         try
@@ -48,15 +51,23 @@ internal sealed class TlsBackendTransport : BackendTransport
     /// <inheritdoc/>
     public override bool IsIdleAndOpen()
     {
-        try
-        {
-            // What waits could be a session ticket, but then it would have come with the last answer: a fresh connection is safer.
-            return !_socket.Poll(0, SelectMode.SelectRead);
-        }
-        catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
-        {
-            return false;
-        }
+        // The pending wait takes in what is TLS's own (a session ticket, new keys) and goes on. What it has not taken in yet may be anything.
+        return _socket.IsQuiet();
+    }
+
+    /// <inheritdoc/>
+    public override bool HasBytes()
+    {
+        // Behind a wait that has ended this is complete at once: with a byte of the backend, or with the end that close_notify is.
+        var read = ReadOneAsync();
+        return read.IsCompletedSuccessfully && read.Result > 0;
+    }
+
+    /// <inheritdoc/>
+    public override void Discard()
+    {
+        _socket.ResetOnClose();
+        Dispose();
     }
 
     /// <inheritdoc/>
@@ -73,6 +84,18 @@ internal sealed class TlsBackendTransport : BackendTransport
     {
         Abort();
         _tls.Dispose();
+    }
+
+    private async Task<int> ReadOneAsync()
+    {
+        try
+        {
+            return await _tls.ReadAsync(_one).ConfigureAwait(false);
+        }
+        catch (Exception exception) when (exception is IOException or ObjectDisposedException or InvalidOperationException or NotSupportedException)
+        {
+            return 0;
+        }
     }
 
     private async Task ShutdownAsync()

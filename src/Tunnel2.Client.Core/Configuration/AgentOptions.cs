@@ -1,4 +1,5 @@
 using System.Text;
+using Tunnel2.Protocol;
 
 namespace Tunnel2.Client.Core.Configuration;
 
@@ -41,6 +42,12 @@ public sealed record AgentOptions
     /// <summary>How many uplinks the session uses.</summary>
     public UplinkPolicy Uplinks { get; init; }
 
+    /// <summary>Requests that the agent takes at once, 1–65,536; those beyond are refused (503), and nothing is done with them.</summary>
+    public int MaxStreams { get; init; } = ProtocolLimits.MaxSlots;
+
+    /// <summary>How many connections to services the process has at the most; the first agent of a process decides for all.</summary>
+    public ConnectionLimit BackendConnections { get; init; }
+
     /// <summary>Whether the agent ends (exit code 4) when the server cannot be reached, instead of trying again.</summary>
     public bool ExitOnFailure { get; init; }
 
@@ -48,6 +55,12 @@ public sealed record AgentOptions
     /// Whether the agent connects to the backend by itself, at the start and while it is down, to tell the user when it cannot be reached.
     /// </summary>
     public bool WatchesBackend { get; init; }
+
+    /// <summary>
+    /// Whether connections to the backend are used again at once from the first response on. Otherwise they rest for a moment, until the backend
+    /// has shown that it sends nothing behind its responses.
+    /// </summary>
+    internal bool TrustsBackend { get; init; }
 
     /// <summary>Whether a line per request and per attempt to connect is written.</summary>
     public bool Verbose { get; init; }
@@ -71,6 +84,8 @@ public sealed record AgentOptions
             .Append(", Upstream = ").Append(Upstream)
             .Append(", HostHeader = ").Append(HostHeader.ToString())
             .Append(", Uplinks = ").Append(Uplinks.ToString())
+            .Append(", MaxStreams = ").Append(MaxStreams)
+            .Append(", BackendConnections = ").Append(BackendConnections.ToString())
             .Append(", ExitOnFailure = ").Append(ExitOnFailure)
             .Append(", Verbose = ").Append(Verbose)
             .Append(", Json = ").Append(Json);

@@ -33,6 +33,12 @@ public sealed record AgentOptionsInput
     /// <summary><c>--uplinks</c>.</summary>
     public string? Uplinks { get; init; }
 
+    /// <summary><c>--streams</c>.</summary>
+    public string? Streams { get; init; }
+
+    /// <summary><c>--backend-connections</c>.</summary>
+    public string? BackendConnections { get; init; }
+
     /// <summary><c>--host-header</c>.</summary>
     public string? HostHeader { get; init; }
 

@@ -1,3 +1,6 @@
+using System.Globalization;
+using Tunnel2.Protocol;
+
 namespace Tunnel2.Client.Core.Configuration;
 
 /// <summary>Turns flags into <see cref="AgentOptions"/>. Judges every flag before it answers, so that a user mends all mistakes at once.</summary>
@@ -23,6 +26,13 @@ public static class AgentOptionsParser
             Note("--uplinks", UplinkPolicy.TryParse(uplinksText, out uplinks), mistakes);
         }
 
+        int streams = ParseStreams(input, mistakes);
+        ConnectionLimit connections = ConnectionLimit.Auto;
+        if (input.BackendConnections is { } connectionsText)
+        {
+            Note("--backend-connections", ConnectionLimit.TryParse(connectionsText, out connections), mistakes);
+        }
+
         HostHeaderPolicy hostHeader = HostHeaderPolicy.Keep;
         if (input.HostHeader is { } hostHeaderText)
         {
@@ -43,6 +53,8 @@ public static class AgentOptionsParser
             Name = name ?? AgentName.CreateRandom(),
             Token = token,
             Uplinks = uplinks,
+            MaxStreams = streams,
+            BackendConnections = connections,
             HostHeader = hostHeader,
             WatchesBackend = true,
             ExitOnFailure = input.ExitOnFailure,
@@ -177,6 +189,18 @@ public static class AgentOptionsParser
         }
 
         return name;
+    }
+
+    private static int ParseStreams(AgentOptionsInput input, List<OptionMistake> mistakes)
+    {
+        if (input.Streams is not { } text)
+        {
+            return ProtocolLimits.MaxSlots;
+        }
+
+        bool isGood = int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out int streams) && streams is >= 1 and <= ProtocolLimits.MaxSlots;
+        Note("--streams", isGood ? null : $"'{text}' is not a number from 1 to {ProtocolLimits.MaxSlots}", mistakes);
+        return isGood ? streams : ProtocolLimits.MaxSlots;
     }
 
     private static string? ParseToken(AgentOptionsInput input, List<OptionMistake> mistakes)

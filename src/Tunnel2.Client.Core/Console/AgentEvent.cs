@@ -28,4 +28,8 @@ internal sealed record LinesDroppedEvent(DateTimeOffset Time, long Count) : Agen
 
 internal sealed record BackendUnreachableEvent(DateTimeOffset Time, BackendTarget Upstream, string Message) : AgentEvent(Time);
 
+internal sealed record BackendSurplusEvent(DateTimeOffset Time, BackendTarget Upstream, string Message) : AgentEvent(Time);
+
+internal sealed record BackendConnectionsShortEvent(DateTimeOffset Time, int Limit, int Waiting, string Message) : AgentEvent(Time);
+
 internal sealed record BackendReachableEvent(DateTimeOffset Time, BackendTarget Upstream) : AgentEvent(Time);

@@ -35,6 +35,10 @@ internal abstract class AgentEventSource : IAgentEvents
 
     public void BackendReachable(BackendTarget upstream) => Post(new BackendReachableEvent(Now, upstream));
 
+    public void BackendSurplus(BackendTarget upstream, string message) => Post(new BackendSurplusEvent(Now, upstream, message));
+
+    public void BackendConnectionsShort(int limit, int waiting, string message) => Post(new BackendConnectionsShortEvent(Now, limit, waiting, message));
+
     public void RequestCompleted(RequestSummary request)
     {
         if (WantsRequests)

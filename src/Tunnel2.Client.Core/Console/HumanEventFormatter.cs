@@ -89,6 +89,10 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
                 return "Stopped";
             case BackendUnreachableEvent unreachable:
                 return unreachable.Message;
+            case BackendSurplusEvent surplus:
+                return surplus.Message;
+            case BackendConnectionsShortEvent shortage:
+                return shortage.Message;
             case BackendReachableEvent reachable:
                 return $"The service at {reachable.Upstream} can be reached now";
             case RequestCompletedEvent completed:

@@ -44,6 +44,21 @@ public interface IAgentEvents
     {
     }
 
+    /// <summary>The backend was caught sending bytes behind its responses; its connections are not used again for a while.</summary>
+    /// <param name="upstream">The backend.</param>
+    /// <param name="message">One line for the user.</param>
+    void BackendSurplus(BackendTarget upstream, string message)
+    {
+    }
+
+    /// <summary>Requests wait because there may be no more connections to backends, or fail because there are no descriptors. At most once a second.</summary>
+    /// <param name="limit">How many connections there may be.</param>
+    /// <param name="waiting">How many requests wait.</param>
+    /// <param name="message">One line for the user.</param>
+    void BackendConnectionsShort(int limit, int waiting, string message)
+    {
+    }
+
     /// <summary>One request came to its end. Only called when <see cref="WantsRequests"/> is true.</summary>
     void RequestCompleted(RequestSummary request);
 }

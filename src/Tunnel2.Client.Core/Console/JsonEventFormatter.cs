@@ -54,6 +54,13 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
             Upstream = unreachable.Upstream.ToString(),
             Message = unreachable.Message,
         },
+        BackendSurplusEvent surplus => Line(agentEvent, "backend_surplus") with { Upstream = surplus.Upstream.ToString(), Message = surplus.Message },
+        BackendConnectionsShortEvent shortage => Line(agentEvent, "backend_connections_short") with
+        {
+            Message = shortage.Message,
+            Limit = shortage.Limit,
+            Waiting = shortage.Waiting,
+        },
         BackendReachableEvent reachable => Line(agentEvent, "backend_reachable") with { Upstream = reachable.Upstream.ToString() },
         RequestCompletedEvent { Request: var request } => Line(agentEvent, "request") with
         {

@@ -7,7 +7,7 @@ internal sealed record JsonEventLine
 {
     /// <summary>
     /// connecting, ready, unreachable, rejected, lost, superseded, going_away, reconnecting, draining, stopped, backend_unreachable,
-    /// backend_reachable, request or lines_dropped.
+    /// backend_reachable, backend_surplus, backend_connections_short, request or lines_dropped.
     /// </summary>
     public required string Event { get; init; }
 
@@ -58,6 +58,12 @@ internal sealed record JsonEventLine
     public string? Error { get; init; }
 
     public long? Count { get; init; }
+
+    /// <summary>How many connections there may be.</summary>
+    public int? Limit { get; init; }
+
+    /// <summary>How many requests wait for one.</summary>
+    public int? Waiting { get; init; }
 }
 
 /// <summary>Generated at build time, because reflection-based serialisation does not survive ahead-of-time compilation.</summary>

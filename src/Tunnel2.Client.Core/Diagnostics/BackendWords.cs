@@ -1,3 +1,4 @@
+using System.Globalization;
 using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Protocol.Errors;
@@ -7,6 +8,24 @@ namespace Tunnel2.Client.Core.Diagnostics;
 /// <summary>The words for a backend that cannot be reached: what happens, and what to do.</summary>
 internal static class BackendWords
 {
+    public static string Surplus(BackendTarget target, ResponseKind kind)
+    {
+        var responses = kind switch
+        {
+            ResponseKind.Empty => "answers without content",
+            ResponseKind.Head => "answers to HEAD",
+            ResponseKind.NoContent => "204 answers",
+            ResponseKind.NotModified => "304 answers",
+            _ => "answers",
+        };
+        return $"{target} sends bytes behind the end of its {responses}. No visitor gets them; no connection is used again behind such an answer for the next 10 minutes.";
+    }
+
+    /// <summary>There is no connection to be had on this side.</summary>
+    public static string Shortage(StreamResetDetail detail, int limit, int waiting) => detail == StreamResetDetail.NoDescriptors
+        ? "No file descriptor is left for a connection to a service: raise the limit of open files (ulimit -n), or lower --backend-connections. Visitors get 503."
+        : string.Create(CultureInfo.InvariantCulture, $"Connections to services: {limit} of {limit} in use (--backend-connections); requests that wait their turn: {waiting}");
+
     public static string Unreachable(BackendTarget target, BackendFailure failure) => failure.Detail switch
     {
         StreamResetDetail.ConnectionRefused =>

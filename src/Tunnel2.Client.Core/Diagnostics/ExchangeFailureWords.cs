@@ -11,6 +11,10 @@ internal static class ExchangeFailureWords
     {
         StreamResetReason.Cancel => ("visitor", "left before the end"),
         StreamResetReason.VisitorProtocol => ("visitor", detail == StreamResetDetail.HeadTooLarge ? "request head too large" : "broke HTTP"),
+        StreamResetReason.BackendConnect when detail == StreamResetDetail.TooManyConnections =>
+            ("agent", "no connection to the service came free in time: all that --backend-connections allows are in use"),
+        StreamResetReason.BackendConnect when detail == StreamResetDetail.NoDescriptors =>
+            ("agent", "no file descriptor is left for a connection to the service: raise the limit (ulimit -n) or lower --backend-connections"),
         StreamResetReason.BackendConnect or StreamResetReason.BackendTimeout or StreamResetReason.BackendProtocol => ("backend", OfBackend(detail)),
         StreamResetReason.Refused => ("agent", detail == StreamResetDetail.TooManyStreams ? "too many requests at once" : "is stopping"),
         _ => ("agent", "a fault of the agent itself"),

@@ -6,7 +6,8 @@ namespace Tunnel2.Client.Core.Exchanges;
 /// <param name="Outcome">How far it came.</param>
 /// <param name="Failure">What the backend did wrong, or none.</param>
 /// <param name="Reusable">Whether the connection may carry another request, as far as the response goes.</param>
-internal readonly record struct AttemptEnd(AttemptOutcome Outcome, BackendFailure Failure, bool Reusable);
+/// <param name="Surplus">Whether bytes came behind the response that are no part of it.</param>
+internal readonly record struct AttemptEnd(AttemptOutcome Outcome, BackendFailure Failure, bool Reusable, bool Surplus = false);
 
 /// <summary>How far an attempt came.</summary>
 internal enum AttemptOutcome
@@ -14,7 +15,7 @@ internal enum AttemptOutcome
     /// <summary>The whole response is in the stream.</summary>
     Answered,
 
-    /// <summary>Nothing of a response came.</summary>
+    /// <summary>Nothing of a response to this request came.</summary>
     NothingCame,
 
     /// <summary>It failed in its course.</summary>

@@ -41,7 +41,7 @@ internal sealed class BackendExchange
     public BackendExchange(ExchangeContext context)
     {
         _context = context;
-        _responses = new ResponsePump(context.Buffers, _counters);
+        _responses = new ResponsePump(context.Buffers, _counters, () => _requestPump is not { } pump || pump.IsCompleted);
         _finish = Finish;
     }
 
@@ -85,26 +85,31 @@ internal sealed class BackendExchange
         try
         {
             var retry = TryBegin(stream, out var head, out var plan, ref failure) && plan.IsReplayable;
+            if (plan.IsValid && _context.Active > _context.MaxActive)
+            {
+                (plan, failure) = (default, new BackendFailure(StreamResetReason.Refused, StreamResetDetail.TooManyStreams));
+            }
+
             while (plan.IsValid)
             {
-                (var connection, failure) = await ConnectAsync(!plan.IsReplayable, fresh: !retry && plan.IsReplayable).ConfigureAwait(false);
+                (var connection, failure) = await ConnectAsync(fresh: !retry && plan.IsReplayable).ConfigureAwait(false);
                 if (connection is null)
                 {
                     break;
                 }
 
-                // A kept connection that the backend has closed meanwhile is found out here, before anything of an answer came.
+                // A kept connection that the backend has closed meanwhile, or sent something else on, is found out here, before anything of an answer came.
                 var mayRetry = retry && connection.IsReused;
                 var end = await SendAsync(stream, head, plan, connection).ConfigureAwait(false);
                 if (end is null)
                 {
-                    if (_requestPump is null && connection.Transport.WaitsFreely)
+                    if (_requestPump is null && connection.WaitsFreely)
                     {
                         // A thousand exchanges that wait for the backend need no buffer, and the few that go on use the same ones, warm in the cache.
                         connection.ReturnBuffer();
                         try
                         {
-                            await connection.Transport.ReceiveAsync(Memory<byte>.Empty).ConfigureAwait(false);
+                            await connection.WaitAsync().ConfigureAwait(false);
                         }
                         catch (IOException)
                         {
@@ -185,9 +190,23 @@ internal sealed class BackendExchange
         }
 
         _responses.RequestIsSent();
+        if (connection.HasArrival)
+        {
+            return NotForThisRequest(connection);
+        }
+
         try
         {
-            await connection.Transport.SendAsync(connection.Buffer.AsMemory(0, length)).ConfigureAwait(false);
+            var sending = connection.Transport.SendAsync(connection.Buffer.AsMemory(0, length));
+            if (!sending.IsCompletedSuccessfully)
+            {
+                await sending.ConfigureAwait(false);
+                if (plan.IsReplayable && connection.HasArrival)
+                {
+                    // It may have come before the whole head was out, and nobody answers half a head.
+                    return NotForThisRequest(connection);
+                }
+            }
         }
         catch (IOException)
         {
@@ -203,6 +222,17 @@ internal sealed class BackendExchange
         }
 
         return null;
+    }
+
+    /// <summary>Something came on the connection that cannot be the answer, because the request was not there to be answered.</summary>
+    private AttemptEnd NotForThisRequest(BackendConnection connection)
+    {
+        if (connection.Transport.HasBytes())
+        {
+            _context.Backends.CaughtInPlaceOfResponse(connection);
+        }
+
+        return new AttemptEnd(AttemptOutcome.NothingCame, BackendFailure.Protocol(StreamResetDetail.ClosedBeforeResponse), false);
     }
 
     /// <summary>Moves the response into the stream, and sees the request's body to its end.</summary>
@@ -238,17 +268,33 @@ internal sealed class BackendExchange
             end = end with { Reusable = end.Reusable && sent == RequestPumpEnd.Complete };
         }
 
-        if (end.Outcome == AttemptOutcome.Answered && end.Reusable && TakeConnection() is { } returned)
+        if (end.Surplus)
         {
-            _context.Backends.Return(returned);
+            Blame(end, plan, connection);
+        }
+        else if (end.Outcome == AttemptOutcome.Answered && end.Reusable && TakeConnection() is { } returned)
+        {
+            _context.Backends.Return(returned, ResponseKinds.Of(returned.Parser, plan.Method));
         }
 
         return end;
     }
 
-    private async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> ConnectAsync(bool check, bool fresh)
+    private void Blame(AttemptEnd end, RequestPlan plan, BackendConnection connection)
     {
-        var connection = fresh ? null : _context.Backends.TryRent(check);
+        if (end.Outcome == AttemptOutcome.Answered)
+        {
+            _context.Backends.Caught(ResponseKinds.Of(connection.Parser, plan.Method));
+        }
+        else
+        {
+            _context.Backends.CaughtInPlaceOfResponse(connection);
+        }
+    }
+
+    private async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> ConnectAsync(bool fresh)
+    {
+        var connection = fresh ? null : _context.Backends.TryRent();
         var failure = BackendFailure.None;
         if (connection is null)
         {
@@ -258,7 +304,7 @@ internal sealed class BackendExchange
                 _connecting = connecting;
             }
 
-            (connection, failure) = _aborted ? (null, default) : await _context.Backends.ConnectAsync(connecting.Token).ConfigureAwait(false);
+            (connection, failure) = _aborted ? (null, default) : await _context.Backends.ConnectAsync(fresh, connecting.Token).ConfigureAwait(false);
             lock (_gate)
             {
                 _connecting = null;

@@ -1,9 +1,11 @@
 using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Console;
+using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
+using Tunnel2.Protocol.Errors;
 using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.Client.Core.Exchanges;
@@ -17,12 +19,14 @@ internal sealed class ExchangeContext : IDisposable
     private readonly Stack<BackendExchange> _pool = new();
     private int _active;
 
-    public ExchangeContext(AgentOptions options, IAgentEvents events, TimeProvider timeProvider, EpollLoop? loop = null)
+    public ExchangeContext(AgentOptions options, IAgentEvents events, TimeProvider timeProvider, EpollLoop? loop = null, BackendSlots? slots = null)
     {
         Events = events;
         TimeProvider = timeProvider;
-        Connector = new BackendConnector(options.Upstream, Buffers, loop);
-        Backends = new BackendPool(Connector, timeProvider);
+        Connector = new BackendConnector(options.Upstream, Buffers, loop, slots);
+        Connector.OnShortage = OnShortage;
+        Backends = new BackendPool(Connector, timeProvider, options.TrustsBackend) { OnSurplus = kind => events.BackendSurplus(options.Upstream, BackendWords.Surplus(options.Upstream, kind)) };
+        MaxActive = options.MaxStreams;
         Misunderstandings = options.WatchesBackend ? new BackendMisunderstandings(options.Upstream, new BackendProbe(options.Upstream, Buffers, timeProvider), events) : null;
         RequestHeads = new RequestHeadEncoder(options.Upstream, options.HostHeader);
     }
@@ -44,6 +48,9 @@ internal sealed class ExchangeContext : IDisposable
 
     /// <summary>Exchanges under way.</summary>
     public int Active => Volatile.Read(ref _active);
+
+    /// <summary>How many there may be.</summary>
+    public int MaxActive { get; }
 
     /// <summary>Serves a stream that ProxyEntry opened; returns at its first wait.</summary>
     public void Serve(TunnelStream stream)
@@ -71,4 +78,13 @@ internal sealed class ExchangeContext : IDisposable
     }
 
     public void Dispose() => Backends.Dispose();
+
+    private void OnShortage(StreamResetDetail detail)
+    {
+        var slots = Connector.Slots;
+        if (slots.MaySayShort())
+        {
+            Events.BackendConnectionsShort(slots.Limit, slots.Waiting, BackendWords.Shortage(detail, slots.Limit, slots.Waiting));
+        }
+    }
 }

@@ -22,13 +22,16 @@ internal sealed class ResponsePump
 
     private readonly BufferPool _buffers;
     private readonly ExchangeCounters _counters;
+    private readonly Func<bool> _isRequestOver;
     private readonly ResponseChunks _chunks = new();
     private ExchangeTiming _timing;
 
     /// <param name="buffers">Where the other direction of an upgraded connection has its buffers from.</param>
     /// <param name="counters">Where status and bytes are counted.</param>
-    public ResponsePump(BufferPool buffers, ExchangeCounters counters)
+    /// <param name="isRequestOver">Tells whether nobody sends a request's body any more.</param>
+    public ResponsePump(BufferPool buffers, ExchangeCounters counters, Func<bool> isRequestOver)
     {
+        _isRequestOver = isRequestOver;
         _buffers = buffers;
         _counters = counters;
     }
@@ -63,19 +66,19 @@ internal sealed class ResponsePump
             int received;
             try
             {
-                if (filled == 0 && connection.Transport.WaitsFreely)
+                if (filled == 0)
                 {
-                    // Nothing is held while nothing comes. Whoever has waited already has given the buffer back.
-                    if (connection.Buffer is not null)
+                    // Nothing is held while nothing comes, where that is free. Whoever has waited already has given the buffer back.
+                    if (connection.Buffer is not null && connection.WaitsFreely)
                     {
                         connection.ReturnBuffer();
-                        await connection.Transport.ReceiveAsync(Memory<byte>.Empty).ConfigureAwait(false);
+                        await connection.WaitAsync().ConfigureAwait(false);
                     }
 
-                    buffer = connection.RentBuffer(HeadBuffer);
+                    buffer = connection.Buffer ?? connection.RentBuffer(HeadBuffer);
                 }
 
-                received = await connection.Transport.ReceiveAsync(buffer.AsMemory(filled)).ConfigureAwait(false);
+                received = await connection.ReceiveAsync(buffer.AsMemory(filled)).ConfigureAwait(false);
             }
             catch (IOException)
             {
@@ -109,6 +112,12 @@ internal sealed class ResponsePump
 
             if (parsed == ParseStatus.Invalid)
             {
+                if (connection.IsReused && interim == 0 && parser.Error == Http1Error.InvalidStatusLine)
+                {
+                    // Not even the beginning of an answer: these bytes belong to the response before.
+                    return InPlaceOfResponse(StreamResetDetail.MalformedHead);
+                }
+
                 return Fail(
                     parser.Error is Http1Error.HeadTooLarge or Http1Error.TooManyFields ? StreamResetDetail.HeadTooLarge
                     : interim == 0 && parser.StatusCode == 0 ? Recognize(buffer.AsSpan(0, filled), StreamResetDetail.MalformedHead)
@@ -126,6 +135,13 @@ internal sealed class ResponsePump
             }
         }
 
+        var requestWasWhole = plan.Framing == RequestFraming.Length ? _counters.RequestBytes >= plan.ContentLength : _isRequestOver();
+        if (parser.StatusCode == 408 && !parser.KeepAlive && connection.IsReused && interim == 0 && requestWasWhole)
+        {
+            // A backend's goodbye to an idle connection, which crossed this request: it had a whole one, so it cannot have waited for the rest of it.
+            return InPlaceOfResponse(StreamResetDetail.ClosedBeforeResponse);
+        }
+
         _counters.StatusCode = parser.StatusCode;
         _timing.MarkHead();
         if (parser.StatusCode == 101)
@@ -139,7 +155,9 @@ internal sealed class ResponsePump
             return new AttemptEnd(AttemptOutcome.Failed, body.Failure, false);
         }
 
-        return new AttemptEnd(AttemptOutcome.Answered, BackendFailure.None, parser.KeepAlive && parser.BodyKind != BodyKind.UntilClose && body.Leftover == 0);
+        // Whoever answers before it has read the request may take the rest of it for the next one, and answer that too.
+        var reusable = parser.KeepAlive && parser.BodyKind != BodyKind.UntilClose && requestWasWhole;
+        return new AttemptEnd(AttemptOutcome.Answered, BackendFailure.None, reusable && body.Leftover == 0, Surplus: parser.KeepAlive && body.Leftover > 0);
     }
 
     /// <summary>Sends the final head, what came of the body with it, and then the rest of the body.</summary>
@@ -261,6 +279,8 @@ internal sealed class ResponsePump
         _counters.Greeting = otherwise == StreamResetDetail.MalformedHead && !first.StartsWith("HTTP/"u8) ? FirstBytes.Text(first) : null;
         return FirstBytes.AreTls(first) ? StreamResetDetail.SpeaksTls : FirstBytes.AreHttp2(first) ? StreamResetDetail.SpeaksHttp2 : otherwise;
     }
+
+    private static AttemptEnd InPlaceOfResponse(StreamResetDetail detail) => new(AttemptOutcome.NothingCame, BackendFailure.Protocol(detail), false, Surplus: true);
 
     private static AttemptEnd Fail(StreamResetDetail detail) => new(AttemptOutcome.Failed, BackendFailure.Protocol(detail), false);
 }

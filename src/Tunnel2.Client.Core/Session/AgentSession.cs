@@ -159,6 +159,7 @@ internal sealed class AgentSession
         AgentVersion = _version,
         InstanceKey = _options.InstanceKey,
         Capabilities = HandshakeCapabilities.MultipleUplinks,
+        MaxStreams = _options.MaxStreams,
         WantedName = _options.Name,
         ProofKind = _options.Token is null ? TokenProofKind.None : TokenProofKind.Bearer,
         Proof = _options.Token is null ? default : Encoding.UTF8.GetBytes(_options.Token),

@@ -14,6 +14,9 @@ internal sealed class TunnelAgent : IAgentRunner
     private readonly IEngine _engine;
     private readonly TimeProvider _timeProvider;
 
+    /// <summary>One for all tunnels: what it counts, the process has only once.</summary>
+    private BackendSlots? _slots;
+
     public TunnelAgent(IEngine engine, TimeProvider timeProvider)
     {
         _engine = engine;
@@ -23,8 +26,10 @@ internal sealed class TunnelAgent : IAgentRunner
     /// <inheritdoc/>
     public async Task<int> RunAsync(AgentOptions options, IAgentEvents events, CancellationToken stop)
     {
+        int limit = options.BackendConnections.IsAuto ? OpenFiles.LeftForBackends() : options.BackendConnections.Count;
+        var slots = _slots ?? Interlocked.CompareExchange(ref _slots, new BackendSlots(limit, _timeProvider), null) ?? _slots;
         using var heartbeat = new UplinkHeartbeat(_timeProvider);
-        using var exchanges = new ExchangeContext(options, events, _timeProvider, _engine.Loop);
+        using var exchanges = new ExchangeContext(options, events, _timeProvider, _engine.Loop, slots);
         using var watch = options.WatchesBackend ? BackendWatch.Start(exchanges.Connector, options.Upstream, events, _timeProvider) : null;
         var session = new AgentSession(options, events, exchanges, heartbeat, _engine, _timeProvider);
         var loop = new ReconnectLoop(options, session.RunOnceAsync, events, new FullJitterBackoff(_timeProvider, Random.Shared), _timeProvider);

@@ -23,6 +23,8 @@ internal sealed class AgentCommandLine
     private readonly Option<string?> _clientCertificate = Value("--client-cert");
     private readonly Option<string?> _clientKey = Value("--client-key");
     private readonly Option<string?> _uplinks = Value("--uplinks");
+    private readonly Option<string?> _streams = Value("--streams");
+    private readonly Option<string?> _backendConnections = Value("--backend-connections");
     private readonly Option<string?> _hostHeader = Value("--host-header");
     private readonly Option<bool> _exitOnFailure = Switch("--exit-on-failure");
     private readonly Option<bool> _verbose = Switch("--verbose");
@@ -70,7 +72,7 @@ internal sealed class AgentCommandLine
     /// <summary>Every option, for the test that the help text names them all.</summary>
     internal IEnumerable<Option> AllOptions =>
     [
-        _help, _version, _server, _name, _publicUrl, _token, _serverFingerprint, _serverCa, _clientCertificate, _clientKey, _uplinks, _hostHeader, _exitOnFailure, _verbose, _json, _config,
+        _help, _version, _server, _name, _publicUrl, _token, _serverFingerprint, _serverCa, _clientCertificate, _clientKey, _uplinks, _streams, _backendConnections, _hostHeader, _exitOnFailure, _verbose, _json, _config,
         .. OlderFormOptions,
     ];
 
@@ -215,6 +217,8 @@ internal sealed class AgentCommandLine
         Tls = new TlsOptionsInput(
             parsed.GetValue(_serverFingerprint), parsed.GetValue(_serverCa), parsed.GetValue(_clientCertificate), parsed.GetValue(_clientKey)),
         Uplinks = parsed.GetValue(_uplinks),
+        Streams = parsed.GetValue(_streams),
+        BackendConnections = parsed.GetValue(_backendConnections),
         HostHeader = parsed.GetValue(_hostHeader),
         ExitOnFailure = IsGiven(parsed, _exitOnFailure),
         Verbose = IsGiven(parsed, _verbose),

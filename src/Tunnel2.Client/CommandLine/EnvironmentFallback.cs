@@ -27,6 +27,10 @@ internal static class EnvironmentFallback
         new("TUNNEL2_NAME", "--name", OneTunnelOnly: true, static o => o.Name ?? o.PublicUrl, static (o, v) => o with { Name = v }),
         new("TUNNEL2_HOST_HEADER", "--host-header", OneTunnelOnly: false, static o => o.HostHeader, static (o, v) => o with { HostHeader = v }),
         new("TUNNEL2_UPLINKS", "--uplinks", OneTunnelOnly: false, static o => o.Uplinks, static (o, v) => o with { Uplinks = v }),
+        new("TUNNEL2_STREAMS", "--streams", OneTunnelOnly: false, static o => o.Streams, static (o, v) => o with { Streams = v }),
+        new(
+            "TUNNEL2_BACKEND_CONNECTIONS", "--backend-connections", OneTunnelOnly: false,
+            static o => o.BackendConnections, static (o, v) => o with { BackendConnections = v }),
 
         // Whoever trusts the server in one way is not to be given the other one.
         new("TUNNEL2_SERVER_FINGERPRINT", "--server-fingerprint", OneTunnelOnly: false, Trust, static (o, v) => o with { Tls = (o.Tls ?? new()) with { ServerFingerprint = v } }),

@@ -137,6 +137,10 @@ internal static class HelpText
           --authtoken TOKEN       the same as --token
           --host-header MODE      keep: the service sees the visitor's Host (default); rewrite: its own; or a fixed value
           --uplinks auto|N        connections to the server, 1 to 16 (default: auto)
+          --streams N             requests that a tunnel takes at once, 1 to 65536 (default: 65536); those beyond get 503
+          --backend-connections auto|N
+                                  connections to services at once, of all tunnels together; requests beyond wait their turn (default: auto, what
+                                  the limit of open files leaves)
           --exit-on-failure       end with exit code 4 when the server cannot be reached, instead of trying again
           --verbose               a line for every request and every attempt to connect
           --json                  one JSON object per line instead of text
@@ -164,7 +168,8 @@ internal static class HelpText
     private const string Variables =
         """
         Environment variables, for what neither a flag nor the file says:
-          TUNNEL2_SERVER, TUNNEL2_TOKEN, TUNNEL2_HOST_HEADER, TUNNEL2_UPLINKS      as the flags
+          TUNNEL2_SERVER, TUNNEL2_TOKEN, TUNNEL2_HOST_HEADER, TUNNEL2_UPLINKS,     as the flags
+          TUNNEL2_STREAMS, TUNNEL2_BACKEND_CONNECTIONS
           TUNNEL2_NAME, TUNNEL2_UPSTREAM                                           with 'http' alone
           TUNNEL2_EXIT_ON_FAILURE, TUNNEL2_VERBOSE, TUNNEL2_JSON                   1 or true, 0 or false
           TUNNEL2_CONFIG                                                           the file of 'start'

@@ -44,6 +44,10 @@ internal sealed record TunnelFileKey(
         new("client-key", "--client-key", TunnelFilePlace.Both, static o => o.Tls?.ClientKey, static (o, v) => o with { Tls = (o.Tls ?? new()) with { ClientKey = v } }),
         new("host-header", "--host-header", TunnelFilePlace.Both, static o => o.HostHeader, static (o, v) => o with { HostHeader = v }),
         new("uplinks", "--uplinks", TunnelFilePlace.Both, static o => o.Uplinks, static (o, v) => o with { Uplinks = v }),
+        new("streams", "--streams", TunnelFilePlace.Both, static o => o.Streams, static (o, v) => o with { Streams = v }),
+        new(
+            "backend-connections", "--backend-connections", TunnelFilePlace.Top,
+            static o => o.BackendConnections, static (o, v) => o with { BackendConnections = v }),
         Switch("exit-on-failure", static o => o.ExitOnFailure, static o => o with { ExitOnFailure = true }),
         Switch("verbose", static o => o.Verbose, static o => o with { Verbose = true }),
         Switch("json", static o => o.Json, static o => o with { Json = true }),

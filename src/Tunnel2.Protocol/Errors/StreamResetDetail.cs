@@ -59,4 +59,10 @@ public enum StreamResetDetail : ushort
 
     /// <summary>The backend does not speak TLS, and it was tried.</summary>
     NotTls = 18,
+
+    /// <summary>The agent has as many connections to backends as it may have, and none came free in time.</summary>
+    TooManyConnections = 19,
+
+    /// <summary>The agent's process has no file descriptor left for a connection to the backend.</summary>
+    NoDescriptors = 20,
 }

@@ -60,6 +60,9 @@ internal enum ProxyError
     /// <summary>Connecting to the backend took longer than the limit.</summary>
     BackendConnectTimeout,
 
+    /// <summary>The agent may have no more connections to backends, or has no descriptors for them.</summary>
+    BackendConnectionLimit,
+
     /// <summary>The TLS handshake with the backend failed.</summary>
     BackendTlsFailed,
 

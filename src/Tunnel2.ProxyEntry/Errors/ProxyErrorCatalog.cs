@@ -46,6 +46,10 @@ internal static class ProxyErrorCatalog
             "The agent is connected, but the host name it forwards to does not resolve. Check the name in the settings of the agent."),
         Backend(ProxyError.BackendConnectTimeout, 504, "backend-connect-timeout", "connection_timeout", "Connecting to the service took too long",
             "The agent is connected, but the service did not accept a connection in time. Check that it is running and not overloaded, and that no firewall drops the connection."),
+        Uplink(ProxyError.BackendConnectionLimit, 503, "backend-connection-limit", "connection_limit_reached", "Too many connections to the service",
+            "The agent has as many connections to its services as its setting backend-connections or the open files of its process allow, and none came free in time. "
+            + "The service saw nothing of the request: it is safe to try again.",
+            retryAfter: 1),
         Backend(ProxyError.BackendTlsFailed, 502, "backend-tls-failed", "tls_protocol_error", "No TLS connection to the service",
             "The agent reached the service, but the TLS handshake failed. Check whether the service speaks https on this port and whether its certificate is trusted."),
         Backend(ProxyError.BackendSpeaksTls, 502, "backend-speaks-tls", "tls_protocol_error", "The service speaks TLS",

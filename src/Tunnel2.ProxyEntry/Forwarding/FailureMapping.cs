@@ -26,6 +26,7 @@ internal static class FailureMapping
             StreamResetDetail.ConnectTimeout => ProxyError.BackendConnectTimeout,
             StreamResetDetail.TlsFailed => ProxyError.BackendTlsFailed,
             StreamResetDetail.NotTls => ProxyError.BackendNotTls,
+            StreamResetDetail.TooManyConnections or StreamResetDetail.NoDescriptors => ProxyError.BackendConnectionLimit,
             _ => ProxyError.BackendUnreachable,
         },
         StreamResetReason.BackendTimeout => detail == StreamResetDetail.Stalled ? ProxyError.BackendStalled : ProxyError.BackendTimeout,

@@ -91,11 +91,12 @@ internal sealed class EpollChannel : ISocketEvents
     }
 
     /// <summary>Ends the connection at once, from any thread; what waits fails, a moment later and on the loop's thread.</summary>
-    public void Abort()
+    /// <param name="reset">Whether to tell the peer by a reset, which leaves nothing of the connection behind.</param>
+    public void Abort(bool reset = false)
     {
         lock (_socket.Gate)
         {
-            if (_socket.CloseUnsynchronized())
+            if (_socket.Close(reset))
             {
                 FailPendingUnsynchronized();
             }

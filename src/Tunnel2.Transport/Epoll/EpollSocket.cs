@@ -223,13 +223,23 @@ internal sealed unsafe class EpollSocket : EpollHandle
     {
         lock (Gate)
         {
-            if (_descriptor < 0 || _ending)
+            if (_descriptor < 0 || _ending || PeekUnsynchronized() >= 0 || Errno.Last != Errno.Again)
             {
                 return false;
             }
 
-            byte peeked;
-            return Libc.Receive(_descriptor, &peeked, 1, Libc.MsgPeek | Libc.MsgDontWait) < 0 && Errno.Last == Errno.Again;
+            // Drained, whatever the last receive left open: what comes now is a new event.
+            _readable = false;
+            return true;
+        }
+    }
+
+    /// <summary>Whether bytes have arrived that nobody has received, and not only an end. Costs a system call.</summary>
+    public bool HasBytes()
+    {
+        lock (Gate)
+        {
+            return _descriptor >= 0 && PeekUnsynchronized() > 0;
         }
     }
 
@@ -321,6 +331,12 @@ internal sealed unsafe class EpollSocket : EpollHandle
         _ = Libc.Close(_descriptor);
         _descriptor = -1;
         return true;
+    }
+
+    private nint PeekUnsynchronized()
+    {
+        byte peeked;
+        return Libc.Receive(_descriptor, &peeked, 1, Libc.MsgPeek | Libc.MsgDontWait);
     }
 
     private int GetOption(int level, int option)

@@ -19,6 +19,7 @@ public sealed class BackendConnectorTests
     [InlineData(SocketError.HostUnreachable, StreamResetDetail.Unreachable)]
     [InlineData(SocketError.NetworkUnreachable, StreamResetDetail.Unreachable)]
     [InlineData(SocketError.AccessDenied, StreamResetDetail.Unreachable)]
+    [InlineData(SocketError.TooManyOpenSockets, StreamResetDetail.NoDescriptors)]
     public void A_failed_connect_has_its_word_on_the_wire(SocketError error, StreamResetDetail detail) =>
         Assert.Equal(new BackendFailure(StreamResetReason.BackendConnect, detail), BackendFailure.FromConnect(error));
 
@@ -28,7 +29,7 @@ public sealed class BackendConnectorTests
     public async Task A_port_where_nobody_listens_refuses(string host)
     {
         using var port = new RefusedPort();
-        var (connection, failure) = await Connector(host, port.Port).ConnectAsync(CancellationToken.None);
+        var (connection, failure) = await Connector(host, port.Port).ConnectAsync(null, CancellationToken.None);
         Assert.Null(connection);
         Assert.Equal(BackendFailure.Connect(StreamResetDetail.ConnectionRefused), failure);
     }
@@ -42,7 +43,7 @@ public sealed class BackendConnectorTests
         var connector = Connector(host, server.Port);
         for (var i = 1; i <= 3; i++)
         {
-            var (connection, failure) = await connector.ConnectAsync(CancellationToken.None);
+            var (connection, failure) = await connector.ConnectAsync(null, CancellationToken.None);
             Assert.NotNull(connection);
             Assert.True(failure.IsNone);
             Assert.True(connection.Transport.IsIdleAndOpen());
@@ -58,7 +59,7 @@ public sealed class BackendConnectorTests
         using var port = new RefusedPort();
         using var cancelled = new CancellationTokenSource();
         await cancelled.CancelAsync();
-        var (connection, failure) = await Connector("127.0.0.1", port.Port).ConnectAsync(cancelled.Token);
+        var (connection, failure) = await Connector("127.0.0.1", port.Port).ConnectAsync(null, cancelled.Token);
         Assert.Null(connection);
         Assert.Equal(StreamResetReason.BackendConnect, failure.Reason);
     }
@@ -68,7 +69,7 @@ public sealed class BackendConnectorTests
     {
         await using var server = RawTcpServer.Start(static connection => connection.WaitForEndAsync());
         var connector = new BackendConnector(new BackendTarget(true, "127.0.0.1", server.Port), new BufferPool()) { Timeout = TimeSpan.FromMilliseconds(50) };
-        var (connection, failure) = await connector.ConnectAsync(CancellationToken.None);
+        var (connection, failure) = await connector.ConnectAsync(null, CancellationToken.None);
         Assert.Null(connection);
         Assert.Equal(BackendFailure.Connect(StreamResetDetail.ConnectTimeout), failure);
         await server.ConnectionsDone.WaitForAsync(1);

@@ -1,6 +1,7 @@
 using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.TestUtilities;
 using ManualTimeProvider = Tunnel2.TestUtilities.ManualTimeProvider;
 
 namespace Tunnel2.Client.Tests.Backend;
@@ -10,20 +11,25 @@ public sealed class BackendPoolTests : IDisposable
     private readonly ManualTimeProvider _time = new();
     private readonly BufferPool _buffers = new();
     private readonly BackendPool _pool;
+    private readonly BackendPool _doubtful;
+    private readonly AsyncCounter _surplus = new("backends caught");
 
-    public BackendPoolTests() =>
-        _pool = new BackendPool(new BackendConnector(new BackendTarget(false, "127.0.0.1", 1), _buffers), _time);
+    public BackendPoolTests()
+    {
+        _pool = new BackendPool(Connector(), _time, trustsBackend: true) { OnSurplus = _ => _surplus.Increment() };
+        _doubtful = new BackendPool(Connector(), _time) { OnSurplus = _ => _surplus.Increment() };
+    }
 
     [Fact]
     public void The_connection_that_was_used_last_is_used_next()
     {
         var (first, second) = (Connection(), Connection());
-        _pool.Return(first);
-        _pool.Return(second);
+        _pool.Return(first, ResponseKind.Body);
+        _pool.Return(second, ResponseKind.Body);
         Assert.Equal(2, _pool.IdleCount);
-        Assert.Same(second, _pool.TryRent(check: false));
-        Assert.Same(first, _pool.TryRent(check: false));
-        Assert.Null(_pool.TryRent(check: false));
+        Assert.Same(second, _pool.TryRent());
+        Assert.Same(first, _pool.TryRent());
+        Assert.Null(_pool.TryRent());
     }
 
     [Fact]
@@ -33,36 +39,142 @@ public sealed class BackendPoolTests : IDisposable
         connection.RentBuffer(1000);
         Assert.False(connection.IsReused);
         Assert.Equal(1, _buffers.Outstanding);
-        _pool.Return(connection);
+        _pool.Return(connection, ResponseKind.Body);
         Assert.Equal(0, _buffers.Outstanding);
         Assert.Null(connection.Buffer);
         Assert.True(connection.IsReused);
     }
 
-    [Fact]
-    public void Where_it_matters_closed_connections_are_passed_over()
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task What_arrives_on_an_idle_connection_ends_it_at_once(bool bytes)
     {
-        var open = Connection();
-        var (closedFirst, closedLast) = (Connection(), Connection());
-        _pool.Return(closedFirst);
-        _pool.Return(open);
-        _pool.Return(closedLast);
-        Transport(closedFirst).IsOpen = false;
-        Transport(closedLast).IsOpen = false;
-        Assert.Same(open, _pool.TryRent(check: true));
-        Assert.True(Transport(closedLast).IsDisposed);
-        Assert.Null(_pool.TryRent(check: true));
-        Assert.True(Transport(closedFirst).IsDisposed);
-        Assert.False(Transport(open).IsDisposed);
+        var (first, second, third) = (Connection(), Connection(), Connection());
+        _pool.Return(first, ResponseKind.Body);
+        _pool.Return(second, ResponseKind.Body);
+        _time.Advance(TimeSpan.FromSeconds(3));
+        _pool.Return(third, ResponseKind.Body);
+        Transport(second).Arrive(bytes);
+        await WaitSignal.UntilAsync(() => Transport(second).IsDisposed, "the connection is closed");
+        Assert.Same(third, _pool.TryRent());
+        Assert.Same(first, _pool.TryRent());
+        Assert.Null(_pool.TryRent());
+
+        // Three seconds behind its response it says goodbye and no more than that.
+        Assert.Equal(0, _surplus.Value);
+    }
+
+    [Fact]
+    public void What_only_the_kernel_knows_of_is_asked_for_where_a_connection_was_idle_for_a_moment()
+    {
+        var (open, closed) = (Connection(), Connection());
+        _pool.Return(open, ResponseKind.Body);
+        _pool.Return(closed, ResponseKind.Body);
+        Transport(closed).IsOpen = false;
+        _time.Advance(TimeSpan.FromMilliseconds(1));
+        Assert.Same(open, _pool.TryRent());
+        Assert.True(Transport(closed).IsDisposed);
+    }
+
+    [Fact]
+    public void A_connection_on_which_more_has_come_than_the_response_is_not_kept()
+    {
+        var connection = Connection();
+        Transport(connection).Arrive(bytes: true);
+        _pool.Return(connection, ResponseKind.Body);
+        Assert.True(Transport(connection).IsDisposed);
+        Assert.Equal(1, _surplus.Value);
+        Assert.Null(_pool.TryRent());
+    }
+
+    [Fact]
+    public void A_backend_that_nobody_knows_yet_has_its_connections_rest()
+    {
+        var connection = Connection();
+        _doubtful.Return(connection, ResponseKind.Body);
+        Assert.Null(_doubtful.TryRent());
+        _time.Advance(BackendConduct.Rest - TimeSpan.FromMilliseconds(1));
+        Assert.Null(_doubtful.TryRent());
+        _time.Advance(TimeSpan.FromMilliseconds(1));
+        Assert.Same(connection, _doubtful.TryRent());
+    }
+
+    [Fact]
+    public void Rests_are_over_when_enough_of_them_have_passed_without_a_byte_and_for_that_kind_of_response_alone()
+    {
+        var connection = Connection();
+        for (var i = 0; i < BackendConduct.ProofsNeeded; i++)
+        {
+            _doubtful.Return(connection, ResponseKind.Body);
+            Assert.Null(_doubtful.TryRent());
+            _time.Advance(BackendConduct.Rest);
+            Assert.Same(connection, _doubtful.TryRent());
+        }
+
+        _doubtful.Return(connection, ResponseKind.Body);
+        Assert.Same(connection, _doubtful.TryRent());
+        _doubtful.Return(connection, ResponseKind.Head);
+        Assert.Null(_doubtful.TryRent());
+    }
+
+    [Fact]
+    public void More_than_a_few_do_not_rest_at_a_time()
+    {
+        for (var i = 0; i < BackendPool.MaxResting; i++)
+        {
+            _doubtful.Return(Connection(), ResponseKind.Body);
+        }
+
+        var last = Connection();
+        _doubtful.Return(last, ResponseKind.Body);
+        Assert.True(Transport(last).IsDiscarded);
+        Assert.Equal(BackendPool.MaxResting, _doubtful.IdleCount);
+    }
+
+    [Fact]
+    public async Task A_backend_that_was_caught_gets_a_new_connection_for_each_request_and_another_chance_later()
+    {
+        var (other, caught, later, again) = (Connection(), Connection(), Connection(), Connection());
+        _pool.Return(other, ResponseKind.Head);
+        _pool.Return(caught, ResponseKind.Body);
+        Transport(caught).Arrive(bytes: true);
+        await _surplus.WaitForAsync(1);
+        await WaitSignal.UntilAsync(() => Transport(other).IsDisposed, "the other connection is closed");
+        Assert.Equal(0, _pool.IdleCount);
+
+        _pool.Return(later, ResponseKind.NoContent);
+        Assert.True(Transport(later).IsDiscarded);
+        _time.Advance(BackendConduct.Penalty + TimeSpan.FromSeconds(1));
+        _pool.Return(again, ResponseKind.Body);
+        Assert.Null(_pool.TryRent());
+        _time.Advance(BackendConduct.Rest);
+        Assert.Same(again, _pool.TryRent());
+        Assert.Equal(1, _surplus.Value);
+    }
+
+    [Fact]
+    public async Task What_comes_while_a_kind_of_response_is_in_doubt_is_blamed_on_that_kind_alone()
+    {
+        var (head, body) = (Connection(), Connection());
+        _doubtful.Return(head, ResponseKind.Head);
+        Transport(head).Arrive(bytes: true);
+        await _surplus.WaitForAsync(1);
+        _doubtful.Return(body, ResponseKind.Body);
+        Assert.False(Transport(body).IsDisposed);
+        _time.Advance(BackendConduct.Rest);
+        Assert.Same(body, _doubtful.TryRent());
+        _doubtful.Return(body, ResponseKind.Head);
+        Assert.True(Transport(body).IsDiscarded);
     }
 
     [Fact]
     public void A_connection_that_nobody_used_for_55_seconds_is_closed()
     {
         var (old, young) = (Connection(), Connection());
-        _pool.Return(old);
+        _pool.Return(old, ResponseKind.Body);
         _time.Advance(TimeSpan.FromSeconds(30));
-        _pool.Return(young);
+        _pool.Return(young, ResponseKind.Body);
         _time.Advance(TimeSpan.FromSeconds(25));
         Assert.False(Transport(old).IsDisposed);
         _time.Advance(TimeSpan.FromSeconds(5));
@@ -75,30 +187,15 @@ public sealed class BackendPoolTests : IDisposable
     }
 
     [Fact]
-    public void A_connection_that_the_backend_closed_does_not_wait_for_its_time()
-    {
-        var (open, closed, other) = (Connection(), Connection(), Connection());
-        _pool.Return(open);
-        _pool.Return(closed);
-        _pool.Return(other);
-        Transport(closed).IsOpen = false;
-        _time.Advance(TimeSpan.FromSeconds(5));
-        Assert.True(Transport(closed).IsDisposed);
-        Assert.Equal(2, _pool.IdleCount);
-        Assert.Same(other, _pool.TryRent(check: false));
-        Assert.Same(open, _pool.TryRent(check: false));
-    }
-
-    [Fact]
     public void No_more_than_the_limit_is_kept()
     {
         for (var i = 0; i < BackendPool.MaxIdle; i++)
         {
-            _pool.Return(Connection());
+            _pool.Return(Connection(), ResponseKind.Body);
         }
 
         var last = Connection();
-        _pool.Return(last);
+        _pool.Return(last, ResponseKind.Body);
         Assert.True(Transport(last).IsDisposed);
         Assert.Equal(BackendPool.MaxIdle, _pool.IdleCount);
     }
@@ -107,18 +204,25 @@ public sealed class BackendPoolTests : IDisposable
     public void A_pool_that_is_gone_closes_what_it_has_and_what_comes_back()
     {
         var (kept, late) = (Connection(), Connection());
-        _pool.Return(kept);
+        _pool.Return(kept, ResponseKind.Body);
         _pool.Dispose();
         Assert.True(Transport(kept).IsDisposed);
-        _pool.Return(late);
+        _pool.Return(late, ResponseKind.Body);
         Assert.True(Transport(late).IsDisposed);
-        Assert.Null(_pool.TryRent(check: false));
+        Assert.Null(_pool.TryRent());
+        _doubtful.Dispose();
         Assert.Equal(0, _time.ArmedTimers.Value);
     }
 
-    public void Dispose() => _pool.Dispose();
+    public void Dispose()
+    {
+        _pool.Dispose();
+        _doubtful.Dispose();
+    }
 
     private static FakeBackendTransport Transport(BackendConnection connection) => (FakeBackendTransport)connection.Transport;
+
+    private BackendConnector Connector() => new(new BackendTarget(false, "127.0.0.1", 1), _buffers);
 
     private BackendConnection Connection() => new(new FakeBackendTransport(), _buffers);
 }

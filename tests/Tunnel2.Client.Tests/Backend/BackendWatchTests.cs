@@ -22,7 +22,7 @@ public sealed class BackendWatchTests
         await events.Down.WaitForAsync(1);
         for (var i = 0; i < 3; i++)
         {
-            await connector.ConnectAsync(CancellationToken.None);
+            await connector.ConnectAsync(null, CancellationToken.None);
         }
 
         Assert.Equal($"Nothing listens at http://127.0.0.1:{port}: start the service, or check the port. Until then visitors get 502.", events.Message);
@@ -32,7 +32,7 @@ public sealed class BackendWatchTests
         await events.Up.WaitForAsync(1);
         Assert.Equal(1, events.Down.Value);
         listener.Stop();
-        await connector.ConnectAsync(CancellationToken.None);
+        await connector.ConnectAsync(null, CancellationToken.None);
         Assert.Equal(2, events.Down.Value);
     }
 
@@ -68,13 +68,13 @@ public sealed class BackendWatchTests
         var connector = new BackendConnector(target!, new BufferPool());
         for (var i = 0; i < 2; i++)
         {
-            var (connection, failure) = await connector.ConnectAsync(CancellationToken.None);
+            var (connection, failure) = await connector.ConnectAsync(null, CancellationToken.None);
             Assert.True(failure.IsNone);
             connection!.Dispose();
         }
 
         listener.Stop();
-        var (_, refused) = await connector.ConnectAsync(CancellationToken.None);
+        var (_, refused) = await connector.ConnectAsync(null, CancellationToken.None);
         Assert.Equal(Protocol.Errors.StreamResetDetail.ConnectionRefused, refused.Detail);
     }
 

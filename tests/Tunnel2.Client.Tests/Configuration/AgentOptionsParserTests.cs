@@ -146,6 +146,16 @@ public sealed class AgentOptionsParserTests
     }
 
     [Theory]
+    [InlineData(null, null, 65_536, 0)]
+    [InlineData("1", "auto", 1, 0)]
+    [InlineData("65536", "1000000", 65_536, 1_000_000)]
+    public void Limits_of_requests_and_connections_are_read(string? streams, string? connections, int maxStreams, int count)
+    {
+        var options = Accepted(_minimal with { Streams = streams, BackendConnections = connections });
+        Assert.Equal((maxStreams, count), (options.MaxStreams, options.BackendConnections.Count));
+    }
+
+    [Theory]
     [InlineData("auto", 0)]
     [InlineData("AUTO", 0)]
     [InlineData("1", 1)]

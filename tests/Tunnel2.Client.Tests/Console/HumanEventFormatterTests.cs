@@ -154,6 +154,16 @@ public sealed class HumanEventFormatterTests
                     _time, new RequestSummary("GET", "/", 0, TimeSpan.FromMilliseconds(1), 0, 0, "connection refused", "backend"))));
 
     [Fact]
+    public async Task A_backend_that_sends_too_much_and_a_shortage_of_connections_have_lines() =>
+        Assert.Equal(
+            ["Too much.", "All in use."],
+            await LinesOf(
+                false,
+                resolves: true,
+                new BackendSurplusEvent(_time, _upstream, "Too much."),
+                new BackendConnectionsShortEvent(_time, 20, 3, "All in use.")));
+
+    [Fact]
     public async Task A_backend_that_is_down_and_back_has_a_line_each_time() =>
         Assert.Equal(
             ["Nothing listens at http://127.0.0.1:3000", "The service at http://127.0.0.1:3000 can be reached now"],

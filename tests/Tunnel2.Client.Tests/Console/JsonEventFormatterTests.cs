@@ -45,6 +45,17 @@ public sealed class JsonEventFormatterTests
     }
 
     [Fact]
+    public async Task A_backend_that_sends_too_much_and_a_shortage_of_connections_have_events()
+    {
+        Assert.Equal(
+            """{"event":"backend_surplus","time":"2026-11-21T10:11:12.345+00:00","upstream":"http://127.0.0.1:3000","message":"Too much."}""",
+            await LineOf(new BackendSurplusEvent(_time, new BackendTarget(false, "127.0.0.1", 3000), "Too much.")));
+        Assert.Equal(
+            """{"event":"backend_connections_short","time":"2026-11-21T10:11:12.345+00:00","message":"All in use.","limit":20,"waiting":3}""",
+            await LineOf(new BackendConnectionsShortEvent(_time, 20, 3, "All in use.")));
+    }
+
+    [Fact]
     public async Task A_request_that_failed_names_leg_and_error()
     {
         string line = await LineOf(new RequestCompletedEvent(

@@ -28,6 +28,10 @@ internal sealed class AgentEventLog : IAgentEvents
 
     public string? BackendMessage { get; private set; }
 
+    public AsyncCounter ShortCount { get; } = new("shortages of connections");
+
+    public string? ShortMessage { get; private set; }
+
     public AsyncCounter RequestCount { get; } = new("requests told by the agent");
 
     public IReadOnlyList<string> PublicUrls { get; private set; } = [];
@@ -67,6 +71,12 @@ internal sealed class AgentEventLog : IAgentEvents
     }
 
     public void BackendReachable(BackendTarget upstream) => BackendReachableCount.Increment();
+
+    public void BackendConnectionsShort(int limit, int waiting, string message)
+    {
+        ShortMessage = message;
+        ShortCount.Increment();
+    }
 
     public void RequestCompleted(RequestSummary request)
     {

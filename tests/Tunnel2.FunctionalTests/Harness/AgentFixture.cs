@@ -41,6 +41,9 @@ internal sealed class AgentFixture : IAsyncDisposable
         Server = new ServerEndpoint("127.0.0.1", entryPort),
         Upstream = new BackendTarget(false, "127.0.0.1", backendPort),
         Name = name,
+
+        // The backends of tests end their responses where they say. Where one does not, its test says so.
+        TrustsBackend = true,
     };
 
     /// <summary>Asks it to stop, and gives its exit code.</summary>

@@ -61,6 +61,7 @@ public sealed partial class ProxyErrorCatalogTests
     [InlineData(nameof(ProxyError.BackendProtocol), 502, "backend-protocol", "http_protocol_error")]
     [InlineData(nameof(ProxyError.BackendTimeout), 504, "backend-timeout", "http_response_timeout")]
     [InlineData(nameof(ProxyError.RateLimit), 429, "rate-limit", "http_request_denied")]
+    [InlineData(nameof(ProxyError.BackendConnectionLimit), 503, "backend-connection-limit", "connection_limit_reached")]
     [InlineData(nameof(ProxyError.StreamLimit), 503, "stream-limit", "connection_limit_reached")]
     public void The_promised_codes_stay(string name, int status, string code, string type)
     {

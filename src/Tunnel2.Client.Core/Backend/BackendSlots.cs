@@ -1,0 +1,194 @@
+namespace Tunnel2.Client.Core.Backend;
+
+/// <summary>
+/// How many connections to backends the process may have, over all tunnels. Each is a slot from before it is opened until it is closed, whether
+/// it is in use, upgraded or kept. Who finds none waits in order. Thread-safe.
+/// </summary>
+internal sealed class BackendSlots
+{
+    private readonly Lock _gate = new();
+    private readonly LinkedList<Waiter> _waiters = new();
+    private readonly List<BackendPool> _pools = [];
+    private readonly TimeProvider _timeProvider;
+    private long _saidShortAt;
+    private int _taken;
+    private int _waiting;
+
+    /// <summary>Makes slots.</summary>
+    /// <param name="limit">How many, ≥ 1.</param>
+    /// <param name="timeProvider">The clock.</param>
+    public BackendSlots(int limit, TimeProvider timeProvider)
+    {
+        Limit = limit;
+        _timeProvider = timeProvider;
+    }
+
+    /// <summary>No limit but the system's.</summary>
+    public static BackendSlots Unlimited() => new(int.MaxValue, TimeProvider.System);
+
+    public int Limit { get; }
+
+    /// <summary>Connections that there are, or are being opened.</summary>
+    public int Taken => Volatile.Read(ref _taken);
+
+    /// <summary>Who waits.</summary>
+    public int Waiting => Volatile.Read(ref _waiting);
+
+    /// <summary>Whether the last word about a shortage is a second ago; then the caller has the next one.</summary>
+    public bool MaySayShort()
+    {
+        var now = Math.Max(1, _timeProvider.GetTimestamp());
+        var last = Volatile.Read(ref _saidShortAt);
+        return (last == 0 || _timeProvider.GetElapsedTime(last, now) >= TimeSpan.FromSeconds(1)) && Interlocked.CompareExchange(ref _saidShortAt, now, last) == last;
+    }
+
+    /// <summary>A pool whose idle connections may make room.</summary>
+    public void Add(BackendPool pool)
+    {
+        lock (_gate)
+        {
+            _pools.Add(pool);
+        }
+    }
+
+    /// <summary>A pool that is gone.</summary>
+    public void Remove(BackendPool pool)
+    {
+        lock (_gate)
+        {
+            _pools.Remove(pool);
+        }
+    }
+
+    /// <summary>Takes a slot; where there is none, the oldest idle connection of any pool makes room, or an end of one in use.</summary>
+    /// <param name="pool">Whose connection would do as well; null: only a slot will.</param>
+    /// <param name="cancellationToken">Gives up, and leaves the queue.</param>
+    /// <returns>Null: the caller has a slot. Or a connection of its pool, which has its own.</returns>
+    /// <exception cref="OperationCanceledException">Gave up.</exception>
+    public ValueTask<BackendConnection?> TakeAsync(BackendPool? pool, CancellationToken cancellationToken)
+    {
+        Waiter waiter;
+        lock (_gate)
+        {
+            if (_taken < Limit && _waiters.Count == 0)
+            {
+                _taken++;
+                return new ValueTask<BackendConnection?>((BackendConnection?)null);
+            }
+
+            waiter = new Waiter(this, pool);
+            _waiters.AddLast(waiter.Node);
+            _waiting = _waiters.Count;
+        }
+
+        TryMakeRoom(pool);
+        return WaitAsync(waiter, cancellationToken);
+    }
+
+    /// <summary>A connection is closed, or was not opened: its slot goes to who waits longest.</summary>
+    public void Release()
+    {
+        lock (_gate)
+        {
+            if (!TryServeUnsynchronized(null))
+            {
+                _taken--;
+            }
+        }
+    }
+
+    /// <summary>Gives a connection of a pool to who waits longest, if that is one of the same pool.</summary>
+    public bool TryHandOver(BackendPool pool, BackendConnection connection)
+    {
+        if (Waiting == 0)
+        {
+            return false;
+        }
+
+        lock (_gate)
+        {
+            return _waiters.First is { } first && first.Value.Pool == pool && TryServeUnsynchronized(connection);
+        }
+    }
+
+    /// <summary>Closes an idle connection, of this pool before others.</summary>
+    public bool TryMakeRoom(BackendPool? first)
+    {
+        if (first is not null && first.TryCloseIdle())
+        {
+            return true;
+        }
+
+        BackendPool[] pools;
+        lock (_gate)
+        {
+            pools = [.. _pools];
+        }
+
+        foreach (var pool in pools)
+        {
+            if (pool.TryCloseIdle())
+            {
+                return true;
+            }
+        }
+
+        return false;
+    }
+
+    private static async ValueTask<BackendConnection?> WaitAsync(Waiter waiter, CancellationToken cancellationToken)
+    {
+        using (cancellationToken.UnsafeRegister(static (waiter, token) => ((Waiter)waiter!).GiveUp(token), waiter))
+        {
+            return await waiter.Task.ConfigureAwait(false);
+        }
+    }
+
+    private bool TryServeUnsynchronized(BackendConnection? connection)
+    {
+        if (_waiters.First is not { } first)
+        {
+            return false;
+        }
+
+        _waiters.Remove(first);
+        _waiting = _waiters.Count;
+        first.Value.SetResult(connection);
+        return true;
+    }
+
+    /// <summary>A place in the queue.</summary>
+    private sealed class Waiter : TaskCompletionSource<BackendConnection?>
+    {
+        private readonly BackendSlots _slots;
+
+        public Waiter(BackendSlots slots, BackendPool? pool)
+            : base(TaskCreationOptions.RunContinuationsAsynchronously)
+        {
+            _slots = slots;
+            Pool = pool;
+            Node = new LinkedListNode<Waiter>(this);
+        }
+
+        public BackendPool? Pool { get; }
+
+        public LinkedListNode<Waiter> Node { get; }
+
+        public void GiveUp(CancellationToken token)
+        {
+            lock (_slots._gate)
+            {
+                if (Node.List is null)
+                {
+                    // Served: who asked finds out and gives it back.
+                    return;
+                }
+
+                _slots._waiters.Remove(Node);
+                _slots._waiting = _slots._waiters.Count;
+            }
+
+            SetCanceled(token);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.FunctionalTests.Backends;
+
+/// <summary>What happens where the agent may have no more connections, or takes no more requests.</summary>
+public sealed class ConnectionLimitTests
+{
+    private readonly AsyncCounter _waiting = new("requests at the backend");
+    private readonly AsyncCounter _release = new("requests that may be answered");
+    private long _served;
+    private long _mostServed;
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public Task Requests_beyond_the_limit_are_served_in_turn(bool trusts) => TunnelFixture.RunAsync(
+        AnswerWhenReleasedAsync,
+        async tunnel =>
+        {
+            _release.Set(int.MaxValue);
+            var answers = await Task.WhenAll(Enumerable.Range(0, 40).Select(i => tunnel.ExchangeAsync($"/{i}")));
+            Assert.All(answers, static answer => Assert.Equal(200, answer.Head.StatusCode));
+            Assert.Equal(Enumerable.Range(0, 40).Select(static i => $"/{i}"), answers.Select(static answer => answer.Body.Text()));
+            Assert.InRange(Interlocked.Read(ref _mostServed), 1, 4);
+        },
+        Limited(4, trusts: trusts));
+
+    [Fact]
+    public Task A_request_that_waits_too_long_is_told_why_and_all_goes_on_behind_it() => TunnelFixture.RunAsync(
+        AnswerWhenReleasedAsync,
+        async tunnel =>
+        {
+            var first = tunnel.ExchangeAsync("/first");
+            await _waiting.WaitForAsync(1);
+            var (head, _) = await tunnel.ExchangeAsync("/late");
+            Assert.Equal((503, "backend-connection-limit", "1"), (head.StatusCode, head["Tunnel2-Error"], head["Retry-After"]));
+            Assert.Equal(1, tunnel.Agent.Events.ShortCount.Value);
+            Assert.Equal("Connections to services: 1 of 1 in use (--backend-connections); requests that wait their turn: 1", tunnel.Agent.Events.ShortMessage);
+            Assert.Equal("no connection to the service came free in time: all that --backend-connections allows are in use", tunnel.Agent.Events.Requests[0].Error);
+            _release.Set(2);
+            Assert.Equal(200, (await first).Head.StatusCode);
+            Assert.Equal(200, (await tunnel.ExchangeAsync("/next")).Head.StatusCode);
+            Assert.Equal(2, _waiting.Value);
+        },
+        Limited(1, "Timeouts:BackendConnect=300ms") with { WantsRequests = true });
+
+    [Fact]
+    public Task A_visitor_that_leaves_gives_its_turn_to_the_next() => TunnelFixture.RunAsync(
+        AnswerWhenReleasedAsync,
+        async tunnel =>
+        {
+            var first = tunnel.ExchangeAsync("/first");
+            await _waiting.WaitForAsync(1);
+            var impatient = await tunnel.ConnectAsync();
+            await impatient.SendRequestAsync("/impatient", TunnelFixture.Host);
+            await tunnel.Agent.Events.ShortCount.WaitForAsync(1);
+            impatient.Reset();
+            await tunnel.Agent.Events.RequestCount.WaitForAsync(1);
+            Assert.Equal("/impatient", tunnel.Agent.Events.Requests[0].Target);
+            _release.Set(2);
+            Assert.Equal(200, (await first).Head.StatusCode);
+            Assert.Equal("/patient", (await tunnel.ExchangeAsync("/patient")).Body.Text());
+            Assert.Equal(2, _waiting.Value);
+        },
+        Limited(1) with { WantsRequests = true });
+
+    [Fact]
+    public Task An_upgraded_connection_counts() => TunnelFixture.RunAsync(
+        static async connection =>
+        {
+            var head = await connection.ReadHeadAsync();
+            await connection.WriteAsync(head["Upgrade"] is null
+                ? "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+                : "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n");
+            await connection.WaitForEndAsync();
+        },
+        async tunnel =>
+        {
+            var upgraded = await tunnel.ConnectAsync();
+            await upgraded.SendRequestAsync("/", TunnelFixture.Host, fields: "Connection: upgrade\r\nUpgrade: x\r\n");
+            Assert.Equal(101, (await upgraded.ReadHeadAsync()).StatusCode);
+            var (head, _) = await tunnel.ExchangeAsync("/");
+            Assert.Equal("backend-connection-limit", head["Tunnel2-Error"]);
+            var waiting = tunnel.ExchangeAsync("/");
+            upgraded.Reset();
+            Assert.Equal(200, (await waiting).Head.StatusCode);
+        },
+        Limited(1, "Timeouts:BackendConnect=3s"));
+
+    [Theory]
+    [InlineData(1, "stream-limit")]
+    [InlineData(2, "agent-refused")]
+    public Task A_request_beyond_those_that_the_agent_takes_is_refused(int uplinks, string error) => TunnelFixture.RunAsync(
+        AnswerWhenReleasedAsync,
+        async tunnel =>
+        {
+            await WaitSignal.UntilAsync(() => tunnel.Entry.Session.Tunnel.Uplinks.Count == uplinks, "all uplinks stand");
+            var under = Enumerable.Range(0, 2).Select(i => tunnel.ExchangeAsync($"/{i}")).ToArray();
+            await _waiting.WaitForAsync(2);
+            var (head, _) = await tunnel.ExchangeAsync("/third");
+            Assert.Equal((503, error), (head.StatusCode, head["Tunnel2-Error"]));
+            _release.Set(int.MaxValue);
+            Assert.All(await Task.WhenAll(under), static answer => Assert.Equal(200, answer.Head.StatusCode));
+            Assert.Equal(200, (await tunnel.ExchangeAsync("/next")).Head.StatusCode);
+        },
+        new TunnelSetup { Agent = options => options with { MaxStreams = 2, Uplinks = UplinkPolicy.Fixed(uplinks) } });
+
+    private static TunnelSetup Limited(int connections, string setting = "Timeouts:BackendConnect=20s", bool trusts = true) => new()
+    {
+        Settings = [setting],
+        Agent = options => options with { BackendConnections = ConnectionLimit.Fixed(connections), TrustsBackend = trusts },
+    };
+
+    private async Task AnswerWhenReleasedAsync(RawConnection connection)
+    {
+        while (true)
+        {
+            var head = await connection.ReadHeadAsync();
+            var served = Interlocked.Increment(ref _served);
+            for (var most = Interlocked.Read(ref _mostServed); served > most && Interlocked.CompareExchange(ref _mostServed, served, most) != most;)
+            {
+                most = Interlocked.Read(ref _mostServed);
+            }
+
+            await _release.WaitForAsync(_waiting.Increment());
+            Interlocked.Decrement(ref _served);
+            await connection.WriteAsync($"HTTP/1.1 200 OK\r\nContent-Length: {head.Target.Length}\r\n\r\n{head.Target}");
+        }
+    }
+}
