@@ -21,6 +21,7 @@ internal sealed class BackendSlots
     {
         Limit = limit;
         _timeProvider = timeProvider;
+        _saidShortAt = timeProvider.GetTimestamp() - timeProvider.TimestampFrequency;
     }
 
     /// <summary>No limit but the system's.</summary>
@@ -37,9 +38,9 @@ internal sealed class BackendSlots
     /// <summary>Whether the last word about a shortage is a second ago; then the caller has the next one.</summary>
     public bool MaySayShort()
     {
-        var now = Math.Max(1, _timeProvider.GetTimestamp());
+        var now = _timeProvider.GetTimestamp();
         var last = Volatile.Read(ref _saidShortAt);
-        return (last == 0 || _timeProvider.GetElapsedTime(last, now) >= TimeSpan.FromSeconds(1)) && Interlocked.CompareExchange(ref _saidShortAt, now, last) == last;
+        return _timeProvider.GetElapsedTime(last, now) >= TimeSpan.FromSeconds(1) && Interlocked.CompareExchange(ref _saidShortAt, now, last) == last;
     }
 
     /// <summary>A pool whose idle connections may make room.</summary>

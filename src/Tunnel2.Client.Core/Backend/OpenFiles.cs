@@ -5,8 +5,10 @@ namespace Tunnel2.Client.Core.Backend;
 /// <summary>What the limit of open files leaves for connections to backends.</summary>
 internal static class OpenFiles
 {
-    /// <summary>For what the process opens later: uplinks, the resolver, files of the runtime.</summary>
-    private const int Reserve = 16;
+    /// <summary>
+    /// For what the process opens later: uplinks, the resolver, and files of the runtime, which ends the process where it cannot open them.
+    /// </summary>
+    private const int Reserve = 32;
 
     /// <summary>Connections that there may be; <see cref="int.MaxValue"/> where there is no limit or the system does not say.</summary>
     /// <param name="root">In place of <c>/</c>, for tests.</param>

@@ -26,7 +26,8 @@ internal sealed class TunnelAgent : IAgentRunner
     /// <inheritdoc/>
     public async Task<int> RunAsync(AgentOptions options, IAgentEvents events, CancellationToken stop)
     {
-        int limit = options.BackendConnections.IsAuto ? OpenFiles.LeftForBackends() : options.BackendConnections.Count;
+        int left = OpenFiles.LeftForBackends();
+        int limit = options.BackendConnections.IsAuto ? left : Math.Min(left, options.BackendConnections.Count);
         var slots = _slots ?? Interlocked.CompareExchange(ref _slots, new BackendSlots(limit, _timeProvider), null) ?? _slots;
         using var heartbeat = new UplinkHeartbeat(_timeProvider);
         using var exchanges = new ExchangeContext(options, events, _timeProvider, _engine.Loop, slots);

@@ -111,7 +111,7 @@ public sealed class BackendSlotsTests : IDisposable
     }
 
     [Theory]
-    [InlineData("Max open files            100                  100                  files", 3, 81)]
+    [InlineData("Max open files            100                  100                  files", 3, 65)]
     [InlineData("Max open files            16000                16000                files", 0, 15_000)]
     [InlineData("Max open files            20                   20                   files", 3, 1)]
     [InlineData("Max open files            unlimited            unlimited            files", 3, int.MaxValue)]
