@@ -1,4 +1,5 @@
 using Tunnel2.Client.Core.Console;
+using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Core.Session;
 using Tunnel2.Transport.Engine;
 
@@ -19,7 +20,12 @@ internal static class AgentRunnerFactory
     /// <summary>Tells of environment variables that name an engine or a transport that is not there.</summary>
     public static IEnumerable<string> FindMistakes(Func<string, string?> environment) => EngineVariables.FindMistakes(environment, BuiltIn);
 
-    public static IAgentRunner Create() => new TunnelAgent(StartEngine(), TimeProvider.System);
+    public static IAgentRunner Create()
+    {
+        var engine = StartEngine();
+        ContainedFaultLines.Tell(engine, Console.Error);
+        return new TunnelAgent(engine, TimeProvider.System);
+    }
 
     private static IEngine StartEngine()
     {

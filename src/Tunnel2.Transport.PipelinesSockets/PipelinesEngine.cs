@@ -1,5 +1,6 @@
 using System.IO.Pipelines;
 using System.Net.Sockets;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Transport.Engine;
 
@@ -24,6 +25,9 @@ internal sealed class PipelinesEngine : IEngine
 
     /// <inheritdoc/>
     public PipeScheduler WriterScheduler => _portable.WriterScheduler;
+
+    /// <inheritdoc/>
+    public ContainedFaults Faults => _portable.Faults;
 
     /// <inheritdoc/>
     public IUplinkTransport CreateUplinkTransport(Socket socket) => new PipelinesUplinkTransport(socket);

@@ -27,6 +27,7 @@ internal sealed class BackendPool : IDisposable
     private readonly IdleList _ready = new();
     private readonly IdleList _resting = new();
     private readonly TimeProvider _timeProvider;
+    private readonly ContainedFaults _faults;
     private readonly ITimer _sweep;
     private bool _disposed;
 
@@ -34,12 +35,14 @@ internal sealed class BackendPool : IDisposable
     /// <param name="connector">Opens what it has not.</param>
     /// <param name="timeProvider">The clock.</param>
     /// <param name="trustsBackend">See <see cref="BackendConduct"/>.</param>
-    public BackendPool(BackendConnector connector, TimeProvider timeProvider, bool trustsBackend = false)
+    /// <param name="faults">Where faults of the timer are counted.</param>
+    public BackendPool(BackendConnector connector, TimeProvider timeProvider, bool trustsBackend = false, ContainedFaults? faults = null)
     {
+        _faults = faults ?? new ContainedFaults(timeProvider);
         _connector = connector;
         _timeProvider = timeProvider;
         _conduct = new BackendConduct(timeProvider, trustsBackend);
-        _sweep = timeProvider.CreateTimer(static self => ((BackendPool)self!).Sweep(), this, _sweepPeriod, _sweepPeriod);
+        _sweep = timeProvider.CreateTimer(static self => ((BackendPool)self!).OnTimer(), this, _sweepPeriod, _sweepPeriod);
         connector.Slots.Add(this);
     }
 
@@ -240,6 +243,8 @@ internal sealed class BackendPool : IDisposable
             CaughtInPlaceOfResponse(connection);
         }
     }
+
+    private void OnTimer() => _faults.Run("backend pool", static self => self.Sweep(), this);
 
     private void CloseAll()
     {

@@ -82,6 +82,10 @@ internal sealed class BackendWatch : IDisposable
         {
             // Stopped.
         }
+        catch (Exception)
+        {
+            // A fault of ours tells nothing of the backend: the next look may.
+        }
     }
 
     private async Task WaitForItAsync()

@@ -10,6 +10,9 @@ internal sealed class EpollBackendTransport : BackendTransport
     public EpollBackendTransport(EpollChannel channel)
     {
         _channel = channel;
+
+        // A service may send without an end, and faster than its visitor's neighbours get theirs.
+        _channel.TakesTurns = true;
     }
 
     /// <inheritdoc/>

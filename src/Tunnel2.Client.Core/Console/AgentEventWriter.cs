@@ -114,6 +114,11 @@ internal sealed class AgentEventWriter : AgentEventSource, IAsyncDisposable
                     isOutputGone = true;
                     Interlocked.Increment(ref _dropped);
                 }
+                catch (Exception)
+                {
+                    // An event that cannot be written must not take the others with it.
+                    Interlocked.Increment(ref _dropped);
+                }
             }
         }
     }

@@ -19,13 +19,17 @@ internal sealed class ExchangeContext : IDisposable
     private readonly Stack<BackendExchange> _pool = new();
     private int _active;
 
-    public ExchangeContext(AgentOptions options, IAgentEvents events, TimeProvider timeProvider, EpollLoop? loop = null, BackendSlots? slots = null)
+    public ExchangeContext(
+        AgentOptions options, IAgentEvents events, TimeProvider timeProvider, EpollLoop? loop = null, BackendSlots? slots = null, ContainedFaults? faults = null)
     {
         Events = events;
         TimeProvider = timeProvider;
         Connector = new BackendConnector(options.Upstream, Buffers, loop, slots);
         Connector.OnShortage = OnShortage;
-        Backends = new BackendPool(Connector, timeProvider, options.TrustsBackend) { OnSurplus = kind => events.BackendSurplus(options.Upstream, BackendWords.Surplus(options.Upstream, kind)) };
+        Backends = new BackendPool(Connector, timeProvider, options.TrustsBackend, faults)
+        {
+            OnSurplus = kind => events.BackendSurplus(options.Upstream, BackendWords.Surplus(options.Upstream, kind)),
+        };
         MaxActive = options.MaxStreams;
         Misunderstandings = options.WatchesBackend ? new BackendMisunderstandings(options.Upstream, new BackendProbe(options.Upstream, Buffers, timeProvider), events) : null;
         RequestHeads = new RequestHeadEncoder(options.Upstream, options.HostHeader);

@@ -29,8 +29,8 @@ internal sealed class TunnelAgent : IAgentRunner
         int left = OpenFiles.LeftForBackends();
         int limit = options.BackendConnections.IsAuto ? left : Math.Min(left, options.BackendConnections.Count);
         var slots = _slots ?? Interlocked.CompareExchange(ref _slots, new BackendSlots(limit, _timeProvider), null) ?? _slots;
-        using var heartbeat = new UplinkHeartbeat(_timeProvider);
-        using var exchanges = new ExchangeContext(options, events, _timeProvider, _engine.Loop, slots);
+        using var heartbeat = new UplinkHeartbeat(_timeProvider, _engine.Faults);
+        using var exchanges = new ExchangeContext(options, events, _timeProvider, _engine.Loop, slots, _engine.Faults);
         using var watch = options.WatchesBackend ? BackendWatch.Start(exchanges.Connector, options.Upstream, events, _timeProvider) : null;
         var session = new AgentSession(options, events, exchanges, heartbeat, _engine, _timeProvider);
         var loop = new ReconnectLoop(options, session.RunOnceAsync, events, new FullJitterBackoff(_timeProvider, Random.Shared), _timeProvider);

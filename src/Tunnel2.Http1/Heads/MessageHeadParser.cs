@@ -8,7 +8,11 @@ internal abstract class MessageHeadParser : FieldSectionParser
     // A message names a handful of options; asking whether a field is listed costs time for each, so hundreds of them are an attack.
     private const int MaxConnectionOptions = 32;
 
+    // Of all that Connection lists, close and empty elements included: they are gone through for each field, too.
+    private const int MaxConnectionElements = 128;
+
     private int _otherOptions;
+    private int _connectionElements;
     private ByteRange _upgrade;
 
     /// <summary>Starts with the limits that all messages will be held to.</summary>
@@ -108,6 +112,7 @@ internal abstract class MessageHeadParser : FieldSectionParser
         _upgrade = default;
         KeepAlive = false;
         _otherOptions = 0;
+        _connectionElements = 0;
     }
 
     /// <inheritdoc/>
@@ -165,12 +170,17 @@ internal abstract class MessageHeadParser : FieldSectionParser
         if (single != ConnectionOptions.Other)
         {
             Connection |= single;
-            return Http1Error.None;
+            return ++_connectionElements > MaxConnectionElements ? Http1Error.InvalidConnection : Http1Error.None;
         }
 
         var list = new ListReader(value);
         while (list.TryRead(out ReadOnlySpan<byte> element))
         {
+            if (++_connectionElements > MaxConnectionElements)
+            {
+                return Http1Error.InvalidConnection;
+            }
+
             if (element.IsEmpty)
             {
                 continue;

@@ -1,5 +1,7 @@
 using System.Collections.Concurrent;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Protocol.Errors;
 
 namespace Tunnel2.Multiplexing.Heartbeat;
 
@@ -12,10 +14,14 @@ internal sealed class UplinkHeartbeat : IDisposable
     public static readonly TimeSpan Period = TimeSpan.FromMilliseconds(250);
 
     private readonly ConcurrentDictionary<UplinkConnection, byte> _uplinks = new();
+    private readonly ContainedFaults _faults;
     private readonly ITimer _timer;
 
-    public UplinkHeartbeat(TimeProvider timeProvider) =>
+    public UplinkHeartbeat(TimeProvider timeProvider, ContainedFaults? faults = null)
+    {
+        _faults = faults ?? new ContainedFaults(timeProvider);
         _timer = timeProvider.CreateTimer(static self => ((UplinkHeartbeat)self!).Beat(), this, Period, Period);
+    }
 
     /// <summary>Uplinks watched.</summary>
     public int Count => _uplinks.Count;
@@ -33,7 +39,15 @@ internal sealed class UplinkHeartbeat : IDisposable
     {
         foreach (var (uplink, _) in _uplinks)
         {
-            uplink.OnHeartbeat();
+            try
+            {
+                uplink.OnHeartbeat();
+            }
+            catch (Exception exception)
+            {
+                _faults.Add("heartbeat", exception);
+                _faults.Run("heartbeat", static uplink => uplink.TryEnd(new UplinkEnd(SessionEndReason.Internal)), uplink);
+            }
         }
     }
 }

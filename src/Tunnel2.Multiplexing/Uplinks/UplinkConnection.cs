@@ -152,11 +152,7 @@ internal sealed class UplinkConnection
             Writer.CloseBehindControl();
         }
 
-        foreach (var stream in Streams.Snapshot())
-        {
-            stream.OnUplinkLost(end.Reason);
-        }
-
+        LostStreams.Tell(Streams.Snapshot(), end.Reason, Settings.WriterScheduler);
         _ended.TrySetResult();
         return true;
     }

@@ -27,6 +27,9 @@ internal sealed class UplinkWriter
     /// </summary>
     private static readonly TimeSpan _slowSend = TimeSpan.FromMilliseconds(5);
 
+    /// <summary>After this many bytes that the kernel took at once, others on the same engine thread get their turn.</summary>
+    private const int YieldAfter = 4 * BatchSize;
+
     private const int MinimumTurnRoom = FrameHeader.Size + ProtocolLimits.MaxDataLength;
 
     private readonly UplinkConnection _uplink;
@@ -173,10 +176,27 @@ internal sealed class UplinkWriter
     public async Task RunAsync()
     {
         byte[]? batch = null;
+        var atOnce = 0;
         try
         {
-            while (await _ready.Reader.WaitToReadAsync().ConfigureAwait(false))
+            while (true)
             {
+                var ready = _ready.Reader.WaitToReadAsync();
+                if (!ready.IsCompleted)
+                {
+                    atOnce = 0;
+                }
+                else if (atOnce > YieldAfter)
+                {
+                    atOnce = 0;
+                    await new SchedulerYield(_uplink.Settings.WriterScheduler);
+                }
+
+                if (!await ready.ConfigureAwait(false))
+                {
+                    break;
+                }
+
                 batch ??= _buffers.Rent(BatchSize);
 
                 // Asked before the batch is filled: what was queued before the closing is then in it.
@@ -184,6 +204,7 @@ internal sealed class UplinkWriter
                 var length = FillBatch(batch.AsSpan(0, BatchSize), closing);
                 if (length > 0)
                 {
+                    atOnce += length;
                     await SendAsync(batch.AsMemory(0, length)).ConfigureAwait(false);
                 }
 

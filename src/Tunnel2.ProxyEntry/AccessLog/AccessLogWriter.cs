@@ -36,6 +36,7 @@ internal sealed class AccessLogWriter : IDisposable
     private long _linesGathered;
     private long _linesLost;
     private long _failedAt;
+    private long _complainedAt;
     private bool _failed;
 
     public AccessLogWriter(
@@ -103,7 +104,7 @@ internal sealed class AccessLogWriter : IDisposable
         {
             // Asked before the ring is looked at: what was published before the stop is still written.
             var last = _stopping;
-            var any = Drain();
+            var any = TryDrain();
             if (last)
             {
                 return;
@@ -127,6 +128,20 @@ internal sealed class AccessLogWriter : IDisposable
         }
     }
 
+    private bool TryDrain()
+    {
+        try
+        {
+            return Drain();
+        }
+        catch (Exception exception)
+        {
+            Complain(exception);
+            Clear();
+            return false;
+        }
+    }
+
     /// <summary>Writes all there is.</summary>
     private bool Drain()
     {
@@ -134,8 +149,7 @@ internal sealed class AccessLogWriter : IDisposable
         while (_ring.TryPeek(out var position))
         {
             any = true;
-            _formatter.Write(_ring.At(position), _lines);
-            _linesGathered++;
+            Format(position);
             _ring.Advance();
             if (_lines.WrittenCount >= _sink.PreferredBytes - 1024)
             {
@@ -153,6 +167,32 @@ internal sealed class AccessLogWriter : IDisposable
 
         Flush();
         return any;
+    }
+
+    /// <summary>Makes a record's line. One that cannot be made costs what was gathered with it, because half of it may be there.</summary>
+    private void Format(long position)
+    {
+        try
+        {
+            _formatter.Write(_ring.At(position), _lines);
+            _linesGathered++;
+        }
+        catch (Exception exception)
+        {
+            Complain(exception);
+            _metrics.AccessLogDropped(_linesGathered + 1, "unwritable");
+            Clear();
+        }
+    }
+
+    /// <summary>A fault of our own: this thread serves every request, so that it goes on, and says so now and then.</summary>
+    private void Complain(Exception exception)
+    {
+        if (_complainedAt == 0 || _timeProvider.GetElapsedTime(_complainedAt) >= _retry)
+        {
+            _complainedAt = Math.Max(1, _timeProvider.GetTimestamp());
+            ProxyEntryLog.AccessLogFailed(_logger, _sink.Name, exception.Message);
+        }
     }
 
     private void Flush()
@@ -176,7 +216,7 @@ internal sealed class AccessLogWriter : IDisposable
                 Clear();
                 return;
             }
-            catch (IOException exception)
+            catch (Exception exception)
             {
                 _failedAt = _timeProvider.GetTimestamp();
                 if (!_failed)

@@ -5,6 +5,7 @@ using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.AspNetCore.Http.Features;
 using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Transport.Epoll;
 using Tunnel2.Transport.Epoll.Pipes;
 
@@ -19,6 +20,7 @@ internal sealed class EpollConnectionContext : ConnectionContext, IConnectionIdF
     private readonly Pipe _pipe;
     private readonly Lock _gate = new();
     private readonly IPEndPoint _listenerEndPoint;
+    private readonly ContainedFaults _faults;
     private IDictionary<object, object?>? _items;
     private CancellationTokenSource? _closedSource;
     private FeatureCollection? _features;
@@ -31,6 +33,7 @@ internal sealed class EpollConnectionContext : ConnectionContext, IConnectionIdF
     public EpollConnectionContext(EpollLoop loop, int descriptor, IPEndPoint listenerEndPoint, IPEndPoint? remote, MemoryPool<byte> memoryPool)
     {
         _listenerEndPoint = listenerEndPoint;
+        _faults = loop.Faults;
         RemoteEndPoint = remote;
         MemoryPool = memoryPool;
         _pipe = new Pipe(this, loop, descriptor);
@@ -167,7 +170,21 @@ internal sealed class EpollConnectionContext : ConnectionContext, IConnectionIdF
             }
         }
 
-        _pipe.Schedule(static source => ((CancellationTokenSource)source!).Cancel(), _closedSource);
+        _pipe.Schedule(static self => ((EpollConnectionContext)self!).CancelClosed(), this);
+    }
+
+    /// <summary>Runs what others have registered, each of them; what any of it throws costs this connection and nothing else.</summary>
+    private void CancelClosed()
+    {
+        try
+        {
+            _closedSource!.Cancel();
+        }
+        catch (Exception exception)
+        {
+            _faults.Add("visitor's connection", exception);
+            _pipe.Abort();
+        }
     }
 
     private sealed class Pipe(EpollConnectionContext context, EpollLoop loop, int descriptor) : SocketDuplexPipe(loop, descriptor, BufferPool.Shared)

@@ -10,6 +10,8 @@ namespace Tunnel2.ProxyEntry.Connections;
 /// <summary>Hands accepted connections to Kestrel.</summary>
 internal sealed class EpollConnectionListener : IConnectionListener
 {
+    private const string FaultPlace = "visitor's connection";
+
     private readonly EpollLoop _loop;
     private readonly MemoryPool<byte> _memoryPool;
     private readonly EpollListener _listener;
@@ -89,7 +91,7 @@ internal sealed class EpollConnectionListener : IConnectionListener
 
         if (_serve is null)
         {
-            GiveToKestrel(connection);
+            _loop.Faults.Run(FaultPlace, GiveToKestrel, connection);
         }
         else
         {
@@ -99,13 +101,21 @@ internal sealed class EpollConnectionListener : IConnectionListener
 
     private async Task ServeAsync(Func<EpollConnectionContext, Task<bool>> serve, EpollConnectionContext connection)
     {
-        if (await serve(connection).ConfigureAwait(false))
+        try
         {
-            await connection.DisposeAsync().ConfigureAwait(false);
+            if (await serve(connection).ConfigureAwait(false))
+            {
+                await connection.DisposeAsync().ConfigureAwait(false);
+            }
+            else
+            {
+                GiveToKestrel(connection);
+            }
         }
-        else
+        catch (Exception exception)
         {
-            GiveToKestrel(connection);
+            _loop.Faults.Add(FaultPlace, exception);
+            connection.Abort();
         }
     }
 

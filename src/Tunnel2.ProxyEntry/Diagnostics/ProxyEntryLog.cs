@@ -113,6 +113,9 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2211, LogLevel.Information, "Engine {Engine} over {Transport}: {Loops} event loops on {Processors} processors")]
     public static partial void EngineRuns(ILogger logger, string engine, string transport, int loops, int processors);
 
+    [LoggerMessage(2215, LogLevel.Error, "A fault of ProxyEntry was contained at: {Place} ({Count} since the last line)")]
+    public static partial void FaultContained(ILogger logger, string place, long count, Exception exception);
+
     [LoggerMessage(2250, LogLevel.Information, "Made a certificate for the uplink in {Path}")]
     public static partial void CertificateMade(ILogger logger, string path);
 

@@ -2,6 +2,7 @@ using System.Collections.Concurrent;
 using System.Diagnostics.CodeAnalysis;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Connections.Features;
+using Tunnel2.Multiplexing.Threading;
 
 namespace Tunnel2.ProxyEntry.Draining;
 
@@ -12,11 +13,17 @@ namespace Tunnel2.ProxyEntry.Draining;
 [SuppressMessage("Design", "CA1001", Justification = "Its source of cancellation has no timer and lives as long as the process.")]
 internal sealed class ConnectionTracker
 {
+    private const string Place = "drain";
+
+    private readonly ContainedFaults _faults;
     private readonly ConcurrentDictionary<ConnectionContext, byte> _open = new();
     private readonly CancellationTokenSource _closingSource = new();
     private TaskCompletionSource? _none;
     private int _expected;
     private volatile bool _closing;
+
+    /// <param name="faults">Where faults of whoever is told to end are counted; null: nobody looks at them.</param>
+    public ConnectionTracker(ContainedFaults? faults = null) => _faults = faults ?? new ContainedFaults();
 
     /// <summary>Connections open now.</summary>
     public int Count => _open.Count;
@@ -63,10 +70,10 @@ internal sealed class ConnectionTracker
     public Task CloseAsync()
     {
         _closing = true;
-        _closingSource.Cancel();
+        _faults.Run(Place, static source => source.Cancel(), _closingSource);
         foreach (var (connection, _) in _open)
         {
-            RequestClose(connection);
+            _faults.Run(Place, RequestClose, connection);
         }
 
         return WaitForNoneAsync();
@@ -86,7 +93,7 @@ internal sealed class ConnectionTracker
     {
         foreach (var (connection, _) in _open)
         {
-            connection.Abort(new ConnectionAbortedException("ProxyEntry stopped."));
+            _faults.Run(Place, static connection => connection.Abort(new ConnectionAbortedException("ProxyEntry stopped.")), connection);
         }
     }
 

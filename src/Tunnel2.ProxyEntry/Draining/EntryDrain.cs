@@ -94,13 +94,13 @@ internal sealed class EntryDrain
         _connections.Admin.Abort();
         using var limit = new CancellationTokenSource(_farewell, _timeProvider);
         await _server.StopAsync(limit.Token).ConfigureAwait(false);
-        await agents.DisposeAsync().ConfigureAwait(false);
+        await EndsWithinAsync(agents.DisposeAsync().AsTask(), _farewell).ConfigureAwait(false);
         ProxyEntryLog.Stopped(_logger);
     }
 
     private async Task FinishVisitorsAsync()
     {
-        await _listeners.StopAcceptingAsync().ConfigureAwait(false);
+        await EndsWithinAsync(_listeners.StopAcceptingAsync(), _farewell).ConfigureAwait(false);
         _parking.Close();
         foreach (var session in _directory.Snapshot())
         {

@@ -1,3 +1,4 @@
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Errors;
@@ -18,16 +19,18 @@ internal sealed class ForwardWatchdog : IDisposable
     private readonly long _headLimit;
     private readonly long _bodyLimit;
     private readonly RequestPublisher _live;
+    private readonly ContainedFaults _faults;
     private readonly ITimer _timer;
 
-    public ForwardWatchdog(ProxyEntrySettings settings, RequestPublisher live, TimeProvider timeProvider)
+    public ForwardWatchdog(ProxyEntrySettings settings, RequestPublisher live, TimeProvider timeProvider, ContainedFaults? faults = null)
     {
+        _faults = faults ?? new ContainedFaults(timeProvider);
         _live = live;
         _headLimit = Milliseconds(settings.BackendHeadersTimeout);
         _bodyLimit = Milliseconds(settings.BodyIdleTimeout);
         _list.Next = _list;
         _list.Previous = _list;
-        _timer = timeProvider.CreateTimer(static self => ((ForwardWatchdog)self!).Look(), this, _period, _period);
+        _timer = timeProvider.CreateTimer(static self => ((ForwardWatchdog)self!).OnTimer(), this, _period, _period);
     }
 
     public void Add(ForwardedRequest request)
@@ -85,6 +88,8 @@ internal sealed class ForwardWatchdog : IDisposable
         }
     }
 
+    private void OnTimer() => _faults.Run("requests' limits", static self => self.Look(), this);
+
     private void Look()
     {
         List<(ForwardedRequest Request, int Use, bool Head)>? late = null;
@@ -113,16 +118,21 @@ internal sealed class ForwardWatchdog : IDisposable
             }
         }
 
-        foreach (var (request, use, head) in late ?? [])
+        foreach (var one in late ?? [])
         {
-            if (head)
-            {
-                request.Cut(use, ProxyError.BackendTimeout, StreamResetReason.BackendTimeout);
-            }
-            else
-            {
-                request.Cut(use, ProxyError.BodyIdleTimeout, StreamResetReason.BackendTimeout, StreamResetDetail.BodyIdle);
-            }
+            _faults.Run("requests' limits", Cut, one);
+        }
+    }
+
+    private static void Cut((ForwardedRequest Request, int Use, bool Head) late)
+    {
+        if (late.Head)
+        {
+            late.Request.Cut(late.Use, ProxyError.BackendTimeout, StreamResetReason.BackendTimeout);
+        }
+        else
+        {
+            late.Request.Cut(late.Use, ProxyError.BodyIdleTimeout, StreamResetReason.BackendTimeout, StreamResetDetail.BodyIdle);
         }
     }
 

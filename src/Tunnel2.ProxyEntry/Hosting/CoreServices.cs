@@ -25,6 +25,8 @@ internal static class CoreServices
     {
         services.AddSingleton(settings);
         services.AddSingleton(engine);
+        services.AddSingleton(engine.Faults);
+        services.AddSingleton<FaultMetrics>();
         services.TryAddSingleton(TimeProvider.System);
         services.TryAddSingleton<ISessionDirectory, InMemorySessionDirectory>();
         services.AddSingleton<Readiness>();

@@ -6,6 +6,7 @@ using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting.Server;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
@@ -108,7 +109,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             sockets.Backlog = 4096;
             sockets.CreateBoundListenSocket = endPoint => BindListener(endPoint, settings, inherited);
         });
-        var connections = new ListenerConnections();
+        var connections = new ListenerConnections(engine.Faults);
         builder.Services.AddSingleton(connections);
         if (engine.Loop is not null)
         {
@@ -131,6 +132,8 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
 
         try
         {
+            services.GetRequiredService<FaultMetrics>();
+            engine.Faults.Told = (place, count, fault) => ProxyEntryLog.FaultContained(logger, place, count, fault);
             services.GetRequiredService<PrometheusCollector>();
             var running = services.GetRequiredService<EngineMetrics>();
             ProxyEntryLog.EngineRuns(logger, running.Engine, running.Transport, running.Loops, Environment.ProcessorCount);
@@ -241,7 +244,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             reloadables.Add(new AgentsReload(source, services.GetRequiredService<SessionRevocation>(), services.GetRequiredService<ILogger<AgentsReload>>()));
         }
 
-        return new ReloadLoop(reloadables, services.GetRequiredService<TimeProvider>());
+        return new ReloadLoop(reloadables, services.GetRequiredService<TimeProvider>(), services.GetRequiredService<ContainedFaults>());
     }
 
     private static IPEndPoint? Bound(List<(string Kind, ListenOptions Options)> listeners, string kind) =>
@@ -302,6 +305,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
                 // Without TLS Kestrel serves one version only; behind our front nothing but HTTP/2 is left for it.
                 listen.Protocols = settings.Http1Front == Http1FrontMode.Own ? HttpProtocols.Http2 : HttpProtocols.Http1;
                 listen.Use(connections.Visitors.Track);
+                listen.TakeTurns();
                 UseHttp1Front(listen, settings);
                 listeners.Add(("http", listen));
             });
@@ -323,6 +327,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
                     tls.ServerCertificateChain = intermediates;
                 });
                 listen.ReturnToLoop();
+                listen.TakeTurns();
                 UseHttp1Front(listen, settings);
                 listeners.Add(("https", listen));
             });

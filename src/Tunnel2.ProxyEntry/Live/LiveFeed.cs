@@ -1,3 +1,4 @@
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.Telemetry.Aggregation;
 using Tunnel2.Telemetry.EventRing;
@@ -21,17 +22,24 @@ internal sealed class LiveFeed : IDisposable
 
     private static readonly TimeSpan _pollEvery = TimeSpan.FromMilliseconds(20);
 
+    /// <summary>Between a fault and the next try: whatever comes of it costs and says little.</summary>
+    private static readonly TimeSpan _faultPause = TimeSpan.FromSeconds(1);
+
+    private static readonly TimeSpan _endLimit = TimeSpan.FromSeconds(5);
+
     private readonly SharedEventRing _ring;
     private readonly RequestPublisher _publisher;
     private readonly TimeProvider _time;
+    private readonly ContainedFaults _faults;
     private readonly ILogger _logger;
     private readonly SessionStatusFeed _statuses;
     private readonly Hub _hub;
     private readonly CancellationTokenSource _stop = new();
     private readonly Thread _thread;
 
-    public LiveFeed(SharedEventRing ring, Hub hub, RequestPublisher publisher, ISessionDirectory directory, TimeProvider time, ILogger logger)
+    public LiveFeed(SharedEventRing ring, Hub hub, RequestPublisher publisher, ISessionDirectory directory, TimeProvider time, ContainedFaults faults, ILogger logger)
     {
+        _faults = faults;
         _ring = ring;
         _hub = hub;
         _publisher = publisher;
@@ -46,29 +54,39 @@ internal sealed class LiveFeed : IDisposable
     public void Dispose()
     {
         _stop.Cancel();
-        if (_thread.IsAlive)
+        if (!_thread.IsAlive || _thread.Join(_endLimit))
         {
-            _thread.Join();
+            _stop.Dispose();
         }
-
-        _stop.Dispose();
     }
 
     private void Run()
     {
-        try
+        var counters = new FeedCounters();
+        while (!_stop.IsCancellationRequested)
         {
-            using var reader = _ring.CreateReader(new EventRingReaderOptions { PollEvery = _pollEvery, SpinBeforeSleep = 0 });
-            var counters = new FeedCounters();
-            var from = 0L;
-            while (!_stop.IsCancellationRequested && Follow(reader, counters, from))
+            try
             {
-                from = reader.Cursor;
+                FollowAll(counters);
+                return;
+            }
+            catch (Exception exception)
+            {
+                // It goes on with what comes from now on: what it was at when it failed is not tried again.
+                _faults.Add("live feed", exception);
+                LiveLog.AggregationFailed(_logger, exception);
+                Thread.Sleep(_faultPause);
             }
         }
-        catch (Exception exception)
+    }
+
+    private void FollowAll(FeedCounters counters)
+    {
+        using var reader = _ring.CreateReader(new EventRingReaderOptions { PollEvery = _pollEvery, SpinBeforeSleep = 0 });
+        var from = 0L;
+        while (!_stop.IsCancellationRequested && Follow(reader, counters, from))
         {
-            LiveLog.AggregationFailed(_logger, exception);
+            from = reader.Cursor;
         }
     }
 

@@ -1,5 +1,6 @@
 using System.Diagnostics.Metrics;
 using System.Net.Sockets;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.Telemetry.EventRing;
@@ -18,6 +19,7 @@ internal sealed class LivePlane : IAsyncDisposable
     private static readonly TimeSpan _pollEvery = TimeSpan.FromMilliseconds(10);
 
     private readonly ProxyEntrySettings _settings;
+    private readonly ContainedFaults _faults;
     private readonly ILogger _logger;
     private readonly OwnedRing? _ring;
     private readonly Meter? _relayMeter;
@@ -27,8 +29,9 @@ internal sealed class LivePlane : IAsyncDisposable
     private long _nextReading;
 
     public LivePlane(
-        ProxyEntrySettings settings, ISessionDirectory directory, TimeProvider timeProvider, IMeterFactory meters, ILogger<LivePlane> logger)
+        ProxyEntrySettings settings, ISessionDirectory directory, TimeProvider timeProvider, IMeterFactory meters, ContainedFaults faults, ILogger<LivePlane> logger)
     {
+        _faults = faults;
         _settings = settings;
         _logger = logger;
         _ring = settings.Live ? OpenRing(settings, timeProvider) : null;
@@ -45,8 +48,8 @@ internal sealed class LivePlane : IAsyncDisposable
             }
 
             Guard = new AdmissionGuard(most, settings.HubConnectionsPerAddress, timeProvider);
-            Hub = new Hub(new HubLimits(), meters.Create(HubMetrics.MeterName), timeProvider, ReadUsage);
-            _feed = new LiveFeed(_ring.Ring, Hub, Publisher, directory, timeProvider, logger);
+            Hub = new Hub(new HubLimits(), meters.Create(HubMetrics.MeterName), timeProvider, ReadUsage, fault => faults.Add("hub", fault));
+            _feed = new LiveFeed(_ring.Ring, Hub, Publisher, directory, timeProvider, faults, logger);
         }
     }
 
@@ -79,7 +82,7 @@ internal sealed class LivePlane : IAsyncDisposable
             try
             {
                 _relay = new EventRelayServer(
-                    _ring.Ring, new RelayServerOptions { Listen = endPoint, PollEvery = _pollEvery, SpinBeforeSleep = 0 }, _relayMeter!);
+                    _ring.Ring, new RelayServerOptions { Listen = endPoint, PollEvery = _pollEvery, SpinBeforeSleep = 0, OnFault = fault => _faults.Add("relay", fault) }, _relayMeter!);
                 LiveLog.RelayStarted(_logger, _relay.LocalEndPoint);
             }
             catch (SocketException exception)

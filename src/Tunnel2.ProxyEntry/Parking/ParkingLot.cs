@@ -1,3 +1,4 @@
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Configuration;
 
 namespace Tunnel2.ProxyEntry.Parking;
@@ -14,6 +15,7 @@ internal sealed class ParkingLot : IDisposable
     private readonly Lock _gate = new();
     private readonly Dictionary<string, List<ParkedRequest>> _waiting = new(StringComparer.Ordinal);
     private readonly TimeProvider _timeProvider;
+    private readonly ContainedFaults _faults;
     private readonly ITimer _timer;
     private readonly int _maxPerName;
     private readonly int _maxTotal;
@@ -22,13 +24,14 @@ internal sealed class ParkingLot : IDisposable
     private long _bytes;
     private bool _closed;
 
-    public ParkingLot(ProxyEntrySettings settings, TimeProvider timeProvider)
+    public ParkingLot(ProxyEntrySettings settings, TimeProvider timeProvider, ContainedFaults? faults = null)
     {
+        _faults = faults ?? new ContainedFaults(timeProvider);
         _timeProvider = timeProvider;
         _maxPerName = settings.ParkedPerName;
         _maxTotal = settings.ParkedTotal;
         _maxBytes = settings.ParkedBytes;
-        _timer = timeProvider.CreateTimer(static self => ((ParkingLot)self!).Sweep(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
+        _timer = timeProvider.CreateTimer(static self => ((ParkingLot)self!).OnTimer(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
     }
 
     /// <summary>Requests that wait now.</summary>
@@ -152,6 +155,8 @@ internal sealed class ParkingLot : IDisposable
             }
         }
     }
+
+    private void OnTimer() => _faults.Run("waiting requests", static self => self.Sweep(), this);
 
     private void Sweep()
     {

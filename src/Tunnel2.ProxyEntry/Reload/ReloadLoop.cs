@@ -1,3 +1,5 @@
+using Tunnel2.Multiplexing.Threading;
+
 namespace Tunnel2.ProxyEntry.Reload;
 
 /// <summary>Looks every two seconds whether something is to be read again, on the thread pool.</summary>
@@ -8,11 +10,13 @@ internal sealed class ReloadLoop : IAsyncDisposable
 
     private readonly IReadOnlyList<IReloadable> _reloadables;
     private readonly TimeProvider _timeProvider;
+    private readonly ContainedFaults _faults;
     private PeriodicTimer? _timer;
     private Task _loop = Task.CompletedTask;
 
-    public ReloadLoop(IReadOnlyList<IReloadable> reloadables, TimeProvider timeProvider)
+    public ReloadLoop(IReadOnlyList<IReloadable> reloadables, TimeProvider timeProvider, ContainedFaults? faults = null)
     {
+        _faults = faults ?? new ContainedFaults(timeProvider);
         _reloadables = reloadables;
         _timeProvider = timeProvider;
     }
@@ -40,7 +44,8 @@ internal sealed class ReloadLoop : IAsyncDisposable
         {
             foreach (var reloadable in _reloadables)
             {
-                reloadable.ReloadIfChanged();
+                // One that fails is asked again next time; the others are asked all the same.
+                _faults.Run("reload", static reloadable => reloadable.ReloadIfChanged(), reloadable);
             }
         }
     }

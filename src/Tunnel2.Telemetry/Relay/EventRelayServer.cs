@@ -17,6 +17,9 @@ internal sealed class EventRelayServer : IAsyncDisposable
     /// <summary>Connections beyond the limit that are heard out, so that they can be told.</summary>
     private const int MostWaitingOutside = 16;
 
+    private static readonly TimeSpan _faultPause = TimeSpan.FromMilliseconds(100);
+    private static readonly TimeSpan _endLimit = TimeSpan.FromSeconds(5);
+
     private readonly SharedEventRing _ring;
     private readonly RelayServerOptions _options;
     private readonly RelayHistory _history;
@@ -29,6 +32,7 @@ internal sealed class EventRelayServer : IAsyncDisposable
     private readonly Task _accepting;
     private volatile RelayConnection[] _connections = [];
     private int _waitingOutside;
+    private long _lastAppend;
 
     /// <exception cref="SocketException">The address is taken.</exception>
     internal EventRelayServer(SharedEventRing ring, RelayServerOptions options, Meter meter)
@@ -67,38 +71,58 @@ internal sealed class EventRelayServer : IAsyncDisposable
     private void Pump()
     {
         var batch = NewBatch();
-        long lastAppend = _time.GetTimestamp();
+        _lastAppend = _time.GetTimestamp();
         while (!_stop.IsCancellationRequested)
         {
-            long start = _time.GetTimestamp();
-            RingReadStatus status = Fill(batch);
-            if (status is RingReadStatus.Record or RingReadStatus.Gap)
+            try
             {
-                PushToAll();
-                long end = _time.GetTimestamp();
-                Metrics.Loop.Add(start, end);
-                lastAppend = end;
-                continue;
+                if (!Turn(batch))
+                {
+                    break;
+                }
             }
-
-            if (status == RingReadStatus.Closed)
+            catch (Exception exception)
             {
-                break;
+                // Without this thread nobody would be sent anything: it goes on with what comes next.
+                _options.OnFault?.Invoke(exception);
+                Thread.Sleep(_faultPause);
             }
-
-            if (_time.GetElapsedTime(lastAppend, start) >= _options.HeartbeatAfter)
-            {
-                _history.Advance(
-                    RelayFrame.WriteNumbers(_history.GetSpan(64), RelayFrameKind.Heartbeat, _reader.Cursor, 0), _reader.Cursor);
-                PushToAll();
-                lastAppend = start;
-            }
-
-            _reader.Wait(TimeSpan.FromMilliseconds(100), _stop.Token);
         }
 
         _reader.Dispose();
         Array.ForEach(_connections, c => c.Close(RelayCloseReason.ServerStopped));
+    }
+
+    /// <summary>Moves what there is, or waits a moment for something.</summary>
+    /// <returns>False when the ring is closed.</returns>
+    private bool Turn(RingBatch batch)
+    {
+        long start = _time.GetTimestamp();
+        RingReadStatus status = Fill(batch);
+        if (status is RingReadStatus.Record or RingReadStatus.Gap)
+        {
+            PushToAll();
+            long end = _time.GetTimestamp();
+            Metrics.Loop.Add(start, end);
+            _lastAppend = end;
+            return true;
+        }
+
+        if (status == RingReadStatus.Closed)
+        {
+            return false;
+        }
+
+        if (_time.GetElapsedTime(_lastAppend, start) >= _options.HeartbeatAfter)
+        {
+            _history.Advance(
+                RelayFrame.WriteNumbers(_history.GetSpan(64), RelayFrameKind.Heartbeat, _reader.Cursor, 0), _reader.Cursor);
+            PushToAll();
+            _lastAppend = start;
+        }
+
+        _reader.Wait(TimeSpan.FromMilliseconds(100), _stop.Token);
+        return true;
     }
 
     /// <summary>Moves what the ring has, up to one turn's worth, into the stream.</summary>
@@ -155,8 +179,13 @@ internal sealed class EventRelayServer : IAsyncDisposable
             {
                 return;
             }
-            catch (SocketException)
+            catch (Exception exception)
             {
+                if (exception is not SocketException)
+                {
+                    _options.OnFault?.Invoke(exception);
+                }
+
                 // A visitor that left before it was accepted, or too many open files: neither ends the relay.
                 await Task.Delay(TimeSpan.FromMilliseconds(10), _time, CancellationToken.None).ConfigureAwait(false);
             }
@@ -210,8 +239,13 @@ internal sealed class EventRelayServer : IAsyncDisposable
         {
             connection.Close(_stop.IsCancellationRequested ? RelayCloseReason.ServerStopped : RelayCloseReason.Refused);
         }
-        catch (Exception e) when (e is SocketException or ObjectDisposedException)
+        catch (Exception e) when (e is SocketException or ObjectDisposedException or IOException)
         {
+            connection.Close(RelayCloseReason.ClientGone);
+        }
+        catch (Exception exception)
+        {
+            _options.OnFault?.Invoke(exception);
             connection.Close(RelayCloseReason.ClientGone);
         }
         finally
@@ -314,8 +348,11 @@ internal sealed class EventRelayServer : IAsyncDisposable
         await _stop.CancelAsync().ConfigureAwait(false);
         _listener.Dispose();
         await _accepting.ConfigureAwait(false);
-        await Task.Run(_pump.Join).ConfigureAwait(false);
+        bool ended = await Task.Run(() => _pump.Join(_endLimit)).ConfigureAwait(false);
         Array.ForEach(_connections, c => c.Close(RelayCloseReason.ServerStopped));
-        _stop.Dispose();
+        if (ended)
+        {
+            _stop.Dispose();
+        }
     }
 }

@@ -8,6 +8,8 @@ namespace Tunnel2.Telemetry.Relay;
 /// </summary>
 internal sealed class RelayConnection : IDisposable
 {
+    private const int MostHeard = 64 * 1024;
+
     private readonly Lock _gate = new();
     private readonly Socket _socket;
     private readonly RelayMetrics _metrics;
@@ -77,13 +79,14 @@ internal sealed class RelayConnection : IDisposable
         }
     }
 
-    /// <summary>Ends when the client goes away; a client has nothing to say after its hello.</summary>
+    /// <summary>Ends when the client goes away. A client has nothing to say after its hello: one that says much is not listened to any longer.</summary>
     internal async Task WatchAsync()
     {
-        byte[] one = new byte[1];
+        byte[] waste = new byte[512];
         try
         {
-            while (await _socket.ReceiveAsync(one, SocketFlags.None).ConfigureAwait(false) > 0)
+            int count;
+            for (int heard = 0; heard < MostHeard && (count = await _socket.ReceiveAsync(waste, SocketFlags.None).ConfigureAwait(false)) > 0; heard += count)
             {
             }
         }

@@ -31,4 +31,7 @@ internal sealed record RelayServerOptions
 
     /// <summary>As <see cref="EventRing.EventRingReaderOptions.PollEvery"/>, for the pump. Default zero: woken by producers.</summary>
     internal TimeSpan PollEvery { get; init; }
+
+    /// <summary>Told of faults of our own that the relay has survived; null (default): nobody is. Must not throw.</summary>
+    internal Action<Exception>? OnFault { get; init; }
 }

@@ -44,6 +44,7 @@ internal sealed class Hub : IDisposable
     private readonly Lock _clientsGate = new();
     private readonly TimeProvider _time;
     private readonly Action<long>? _onLook;
+    private readonly Action<Exception>? _onFault;
     private int _connections;
     private long _version;
 
@@ -51,8 +52,10 @@ internal sealed class Hub : IDisposable
     /// <param name="meter">For the hub's instruments.</param>
     /// <param name="time">The clock.</param>
     /// <param name="onLook">Called a few times a second on the sender's thread; may be null.</param>
-    internal Hub(HubLimits limits, Meter meter, TimeProvider time, Action<long>? onLook = null)
+    /// <param name="onFault">Told of faults of our own that the sender's thread has survived; may be null.</param>
+    internal Hub(HubLimits limits, Meter meter, TimeProvider time, Action<long>? onLook = null, Action<Exception>? onFault = null)
     {
+        _onFault = onFault;
         Limits = limits;
         _time = time;
         _onLook = onLook;
@@ -253,19 +256,37 @@ internal sealed class Hub : IDisposable
         Sender.Dispose();
     }
 
-    /// <summary>For the sender, a few times a second.</summary>
+    /// <summary>For the sender, a few times a second. Never throws: a client at which it fails ends.</summary>
     internal void Look(long now)
     {
         lock (_clientsGate)
         {
             foreach (HubClient client in _clients)
             {
-                client.Look(now);
+                try
+                {
+                    client.Look(now);
+                }
+                catch (Exception exception)
+                {
+                    OnFault(exception);
+                    client.Abort();
+                }
             }
         }
 
-        _onLook?.Invoke(now);
+        try
+        {
+            _onLook?.Invoke(now);
+        }
+        catch (Exception exception)
+        {
+            OnFault(exception);
+        }
     }
+
+    /// <summary>A fault that was contained.</summary>
+    internal void OnFault(Exception exception) => _onFault?.Invoke(exception);
 
     private HubClient[] Clients()
     {

@@ -10,6 +10,7 @@ internal sealed class HubSender : IDisposable
     private const int TickMilliseconds = 20;
     private const int LookMilliseconds = 250;
     private const int ScratchSize = 64 * 1024;
+    private const int EndMilliseconds = 5000;
 
     private readonly Hub _hub;
     private readonly Lock _gate = new();
@@ -49,12 +50,10 @@ internal sealed class HubSender : IDisposable
     {
         _stopping = true;
         _wake.Set();
-        if (_thread.IsAlive)
+        if (!_thread.IsAlive || _thread.Join(EndMilliseconds))
         {
-            _thread.Join();
+            _wake.Dispose();
         }
-
-        _wake.Dispose();
     }
 
     private void Run()
@@ -96,20 +95,21 @@ internal sealed class HubSender : IDisposable
     }
 
     /// <summary>Whatever goes wrong with one client ends that client: without this thread nobody would be sent anything.</summary>
-    private static bool TrySend(HubClient client, byte[] scratch)
+    private bool TrySend(HubClient client, byte[] scratch)
     {
         try
         {
             return client.TrySend(scratch);
         }
-        catch (Exception)
+        catch (Exception exception)
         {
+            _hub.OnFault(exception);
             client.Abort();
             return true;
         }
     }
 
-    private static void SendAll(List<HubClient> blocked, byte[] scratch)
+    private void SendAll(List<HubClient> blocked, byte[] scratch)
     {
         int kept = 0;
         for (int i = 0; i < blocked.Count; i++)

@@ -1,5 +1,6 @@
 using System.IO.Pipelines;
 using System.Net.Sockets;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Transport.Epoll;
 
@@ -24,6 +25,12 @@ internal sealed class EpollEngine : IEngine
 
     /// <inheritdoc/>
     public PipeScheduler WriterScheduler => _loop;
+
+    /// <inheritdoc/>
+    public PipeScheduler TurnScheduler => _loop.Turns;
+
+    /// <inheritdoc/>
+    public ContainedFaults Faults => _loop.Faults;
 
     /// <inheritdoc/>
     public EpollLoop? Loop => _loop;

@@ -1,4 +1,5 @@
 using System.IO.Pipelines;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
 
 namespace Tunnel2.Transport.Engine;
@@ -12,7 +13,9 @@ internal sealed class EventLoopEngine : IEngine
     /// <summary>With this few streams there is no company to wait for.</summary>
     private const int QuietStreams = 2;
 
-    private readonly NextRoundScheduler _nextRound = new();
+    private readonly NextRoundScheduler _nextRound;
+
+    public EventLoopEngine() => _nextRound = new NextRoundScheduler(Faults);
 
     /// <inheritdoc/>
     public EngineMode Mode => EngineMode.EventLoop;
@@ -22,6 +25,9 @@ internal sealed class EventLoopEngine : IEngine
 
     /// <inheritdoc/>
     public PipeScheduler WriterScheduler => _nextRound;
+
+    /// <inheritdoc/>
+    public ContainedFaults Faults { get; } = new();
 
     /// <inheritdoc/>
     public UplinkSettings Apply(UplinkSettings settings) =>

@@ -1,5 +1,6 @@
 using System.IO.Pipelines;
 using System.Net.Sockets;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Transport.Epoll;
 using Tunnel2.Transport.Sockets;
@@ -22,6 +23,12 @@ internal interface IEngine : IDisposable
 
     /// <summary>Where an uplink's write loop continues.</summary>
     PipeScheduler WriterScheduler { get; }
+
+    /// <summary>Where a connection goes on that has had its turn (<see cref="WorkTurn"/>): behind what all others have by then.</summary>
+    PipeScheduler TurnScheduler => WriterScheduler;
+
+    /// <summary>Faults that were contained on the process's loops, timers and threads.</summary>
+    ContainedFaults Faults { get; }
 
     /// <summary>The event loop over epoll that carries the data plane's sockets, or null where <c>System.Net.Sockets</c> does.</summary>
     EpollLoop? Loop => null;

@@ -1,17 +1,19 @@
 using System.IO.Pipelines;
 using System.Net.Sockets;
+using Tunnel2.Multiplexing.Threading;
 
 namespace Tunnel2.Transport.Engine;
 
 /// <summary>
 /// Runs work in the socket engine's next round: a byte on a socket pair whose other end has a receive pending on the same engine. What is
-/// scheduled until then shares that byte. Work may be scheduled from any thread and always runs on the engine's.
+/// scheduled until then shares that byte. Work may be scheduled from any thread and always runs on the engine's. What it throws is contained.
 /// </summary>
 internal sealed class NextRoundScheduler : PipeScheduler, IDisposable
 {
     private static readonly byte[] _wakeByte = [1];
 
     private readonly Lock _gate = new();
+    private readonly ContainedFaults _faults;
     private readonly Socket _sender;
     private readonly Socket _receiver;
     private readonly SocketAsyncEventArgs _receive;
@@ -22,8 +24,10 @@ internal sealed class NextRoundScheduler : PipeScheduler, IDisposable
     private bool _overlapped;
     private bool _disposed;
 
-    public NextRoundScheduler()
+    /// <param name="faults">Where faults of the work are counted; null: nobody looks at them.</param>
+    public NextRoundScheduler(ContainedFaults? faults = null)
     {
+        _faults = faults ?? new ContainedFaults();
         (_sender, _receiver) = CreatePair();
         _receive = new SocketAsyncEventArgs(true);
         _receive.SetBuffer(new byte[64], 0, 64);
@@ -127,7 +131,7 @@ internal sealed class NextRoundScheduler : PipeScheduler, IDisposable
 
         foreach (var work in running)
         {
-            work.Action(work.State);
+            _faults.Run("loop work", work.Action, work.State);
         }
 
         running.Clear();

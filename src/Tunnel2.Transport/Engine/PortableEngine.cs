@@ -1,4 +1,5 @@
 using System.IO.Pipelines;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
 
 namespace Tunnel2.Transport.Engine;
@@ -14,6 +15,9 @@ internal sealed class PortableEngine : IEngine
 
     /// <inheritdoc/>
     public PipeScheduler WriterScheduler => PipeScheduler.ThreadPool;
+
+    /// <inheritdoc/>
+    public ContainedFaults Faults { get; } = new();
 
     /// <inheritdoc/>
     public UplinkSettings Apply(UplinkSettings settings) =>

@@ -1,3 +1,4 @@
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Transport.Epoll.Native;
 
 namespace Tunnel2.Transport.Epoll;
@@ -14,6 +15,8 @@ internal sealed class EpollChannel : ISocketEvents
     private Memory<byte> _receiveBuffer;
     private ReadOnlyMemory<byte> _sendBuffer;
     private int _sendTotal;
+    private WorkTurn _turn;
+    private bool _awaitsTurn;
     private bool _connecting;
     private int _connectResult;
 
@@ -30,6 +33,12 @@ internal sealed class EpollChannel : ISocketEvents
     }
 
     public EpollSocket Socket => _socket;
+
+    /// <summary>
+    /// Whether a receive waits for others once the channel has had its share of a round, though there is something. For a peer that may send
+    /// without an end; not for an uplink, which is everybody's.
+    /// </summary>
+    public bool TakesTurns { get; set; }
 
     /// <summary>Starts watching. See <see cref="EpollSocket.Register"/>.</summary>
     public int Register() => _socket.Register();
@@ -58,12 +67,22 @@ internal sealed class EpollChannel : ISocketEvents
         lock (_socket.Gate)
         {
             _receive.ThrowIfPending();
+            if (TakesTurns && _turn.IsOverIn(_socket.Loop.Round))
+            {
+                _receiveBuffer = buffer;
+                _awaitsTurn = true;
+                _socket.Loop.Turns.Schedule(static self => ((EpollChannel)self!).OnTurn(), this);
+                return _receive.Begin();
+            }
+
             count = TryReceiveUnsynchronized(buffer);
             if (count == -Errno.Again)
             {
                 _receiveBuffer = buffer;
                 return _receive.Begin();
             }
+
+            _turn.AddIn(_socket.Loop.Round, count);
         }
 
         return count >= 0 ? new ValueTask<int>(count) : ValueTask.FromException<int>(Errno.ToException(-count));
@@ -103,12 +122,25 @@ internal sealed class EpollChannel : ISocketEvents
         }
     }
 
-    void ISocketEvents.OnReadable()
+    void ISocketEvents.OnReadable() => OnReadable();
+
+    private void OnTurn()
+    {
+        lock (_socket.Gate)
+        {
+            _awaitsTurn = false;
+        }
+
+        OnReadable();
+    }
+
+    private void OnReadable()
     {
         int count;
         lock (_socket.Gate)
         {
-            if (!_receive.IsPending || (count = TryReceiveUnsynchronized(_receiveBuffer)) == -Errno.Again)
+            // An event in between has told the socket; it does not bring the turn about.
+            if (_awaitsTurn || !_receive.IsPending || (count = TryReceiveUnsynchronized(_receiveBuffer)) == -Errno.Again)
             {
                 return;
             }
@@ -151,7 +183,7 @@ internal sealed class EpollChannel : ISocketEvents
     {
     }
 
-    void ISocketEvents.OnLoopStopped()
+    void ISocketEvents.OnClosedByLoop()
     {
         lock (_socket.Gate)
         {

@@ -15,4 +15,7 @@ internal abstract class EpollHandle
 
     /// <summary>The loop ends: closes the descriptor; whoever waits is told.</summary>
     public abstract void OnLoopStopped();
+
+    /// <summary><see cref="OnEvents"/> has thrown: nobody knows what state its users are in.</summary>
+    public abstract void OnFault();
 }

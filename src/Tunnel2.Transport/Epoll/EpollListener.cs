@@ -111,23 +111,18 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     /// <inheritdoc/>
     public override void OnLoopStopped() => Dispose();
 
+    /// <inheritdoc/>
+    public override void OnFault()
+    {
+        // Connections are accepted as before.
+    }
+
     /// <summary>Stops listening, behind the connections that the kernel has already taken for us alone: it would reset them.</summary>
     /// <returns>Completes when it is closed and the last connection was handed out.</returns>
     public Task StopAsync()
     {
         var stopped = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
-        _loop.Schedule(
-            state =>
-            {
-                if (!_isShared)
-                {
-                    AcceptTheRest();
-                }
-
-                Dispose();
-                ((TaskCompletionSource)state!).SetResult();
-            },
-            stopped);
+        _loop.Schedule(_ => AcceptTheRest(_isShared ? MaxRest : 0, stopped), null);
         return stopped.Task;
     }
 
@@ -145,16 +140,25 @@ internal sealed class EpollListener : EpollHandle, IDisposable
         }
     }
 
-    private void AcceptTheRest()
+    private void AcceptTheRest(int accepted, TaskCompletionSource stopped)
     {
-        for (var i = 0; i < MaxRest; i++)
+        for (var last = Math.Min(MaxRest, accepted + MaxBatch); accepted < last; accepted++)
         {
             var errno = AcceptOne();
             if (errno == Errno.Again || _descriptor < 0 || Errno.IsShortage(errno))
             {
-                return;
+                accepted = MaxRest;
             }
         }
+
+        if (accepted < MaxRest)
+        {
+            _loop.Turns.Schedule(_ => AcceptTheRest(accepted, stopped), null);
+            return;
+        }
+
+        Dispose();
+        stopped.SetResult();
     }
 
     private unsafe int AcceptOne()
@@ -182,7 +186,16 @@ internal sealed class EpollListener : EpollHandle, IDisposable
             LoopbackCongestion.ApplyTo(accepted, peer?.Address);
         }
 
-        _accepted(accepted, peer);
+        try
+        {
+            _accepted(accepted, peer);
+        }
+        catch (Exception exception)
+        {
+            // A fault with one connection: the next are accepted all the same.
+            _loop.Faults.Add("accept", exception);
+        }
+
         return 0;
     }
 

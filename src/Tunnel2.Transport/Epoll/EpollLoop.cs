@@ -1,6 +1,7 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
 using System.IO.Pipelines;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Transport.Epoll.Native;
 
 namespace Tunnel2.Transport.Epoll;
@@ -10,6 +11,11 @@ namespace Tunnel2.Transport.Epoll;
 /// scheduled until then. So what should wait for company (an uplink's batch) is scheduled, and runs when every event of the round has added
 /// its share. Scheduling is thread-safe; the loop's thread is woken only when it sleeps.
 /// </summary>
+/// <remarks>
+/// Nobody holds the thread: a connection that has had its share of a round goes on by <see cref="Turns"/>, behind whatever the sockets have by
+/// then, and of what other threads post a round takes as much as a moment allows. What a callback throws ends its socket, if it is a socket's, and
+/// nothing else.
+/// </remarks>
 internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
 {
     /// <summary>
@@ -17,6 +23,20 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
     /// time; more than enough for a batch.
     /// </summary>
     private const int EventsPerRound = 128;
+
+    /// <summary>Rounds in which work that schedules work is still run when the loop ends.</summary>
+    private const int LastRounds = 1000;
+
+    private const string EventPlace = "socket event";
+    private const string WorkPlace = "loop work";
+
+    /// <summary>What a round spends on those that have had a turn already, beyond the first of them, before it looks at the sockets again.</summary>
+    private static readonly long _turnsTicks = Stopwatch.Frequency / 2000;
+
+    /// <summary>What a round spends on the work of other threads before it looks at the sockets again.</summary>
+    private static readonly long _remoteTicks = Stopwatch.Frequency / 500;
+
+    private static readonly TimeSpan _endLimit = TimeSpan.FromSeconds(10);
 
     private readonly int _epoll;
     private readonly int _wake;
@@ -30,6 +50,8 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
     private readonly TaskCompletionSource _ended = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private List<LoopWork> _local = new(256);
     private List<LoopWork> _running = new(256);
+    private readonly Queue<LoopWork> _turns = new();
+    private long _round;
     private PollingBudget _polling = new(LoopPolling.PatienceTicks);
     private int _threadId;
     private int _sleeping;
@@ -37,9 +59,12 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
     private volatile bool _stopped;
 
     /// <summary>Starts a loop.</summary>
+    /// <param name="faults">Where faults of callbacks are counted; null: nobody looks at them.</param>
     /// <exception cref="IOException">The system has no descriptor for it.</exception>
-    public EpollLoop()
+    public EpollLoop(ContainedFaults? faults = null)
     {
+        Faults = faults ?? new ContainedFaults();
+        Turns = new LoopTurns(this);
         _epoll = Libc.EpollCreate(Libc.EpollCloseOnExec);
         _wake = _epoll < 0 ? -1 : Libc.EventDescriptor(0, Libc.EpollCloseOnExec | Libc.OpenNonBlock);
 
@@ -57,6 +82,18 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
 
     /// <summary>What the loop has done.</summary>
     public LoopStatistics Statistics { get; } = new();
+
+    /// <summary>What callbacks threw.</summary>
+    public ContainedFaults Faults { get; }
+
+    /// <summary>
+    /// Where somebody goes on who has had a turn: behind the events and the scheduled work of a round that began with a new look at the
+    /// sockets, and there behind all who wait for their next turn already. From another thread: as <see cref="Schedule"/>.
+    /// </summary>
+    public PipeScheduler Turns { get; }
+
+    /// <summary>The number of the round under way: on the loop's thread, what is done under one number holds up everybody else.</summary>
+    public long Round => _round;
 
     /// <summary>Sockets and listeners that it waits for.</summary>
     public int HandleCount => _slots.Count;
@@ -82,6 +119,19 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
         {
             // The loop may have looked for the last time before this was queued.
             RunRemoteOnPool();
+        }
+    }
+
+    /// <summary>See <see cref="Turns"/>.</summary>
+    internal void ScheduleTurn(Action<object?> action, object? state)
+    {
+        if (IsCurrent)
+        {
+            _turns.Enqueue(new LoopWork(action, state));
+        }
+        else
+        {
+            Schedule(action, state);
         }
     }
 
@@ -152,7 +202,8 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
         Signal();
         if (!IsCurrent)
         {
-            _ended.Task.Wait();
+            // It ends when the callback that it is in returns. One that never does must not keep the process.
+            _ended.Task.Wait(_endLimit);
         }
     }
 
@@ -162,7 +213,8 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
         var ended = Stopwatch.GetTimestamp();
         while (!_stopping)
         {
-            var waits = _local.Count == 0;
+            var waits = _local.Count == 0 && _turns.Count == 0;
+            var due = _turns.Count;
             var count = waits ? PollThenSleep(ended) : Libc.EpollWait(_epoll, _events.Pointer, EventsPerRound, 0);
             var started = Stopwatch.GetTimestamp();
             if (waits)
@@ -170,17 +222,20 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
                 _polling.Waited(started - ended, count);
             }
 
+            _round++;
             Statistics.RoundStarted(started);
             for (var i = 0; i < count; i++)
             {
                 var token = _events.Data(i);
-                if (token != 0)
+                if (token != 0 && _slots.Find(token) is { } handle)
                 {
-                    _slots.Find(token)?.OnEvents(_events.Mask(i));
+                    Handle(handle, _events.Mask(i));
                 }
             }
 
             RunScheduled();
+            RunTurns(due);
+            RunRemote();
             ended = Stopwatch.GetTimestamp();
             Statistics.RoundEnded(started, ended, Math.Max(0, count));
         }
@@ -227,13 +282,68 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
         (_local, _running) = (_running, _local);
         foreach (var work in _running)
         {
-            work.Action(work.State);
+            Run(work);
         }
 
         _running.Clear();
-        for (var left = _remote.Count; left > 0 && _remote.TryDequeue(out var work); left--)
+    }
+
+    /// <summary>Gives turns to those that waited for one when the round began: to the first in any case, so that all come to it.</summary>
+    private void RunTurns(int due)
+    {
+        if (due == 0)
+        {
+            return;
+        }
+
+        var until = Stopwatch.GetTimestamp() + _turnsTicks;
+        do
+        {
+            Run(_turns.Dequeue());
+        }
+        while (--due > 0 && Stopwatch.GetTimestamp() < until);
+    }
+
+    private void RunRemote()
+    {
+        var left = _remote.Count;
+        if (left == 0)
+        {
+            return;
+        }
+
+        for (var until = Stopwatch.GetTimestamp() + _remoteTicks; left > 0 && _remote.TryDequeue(out var work); left--)
+        {
+            Run(work);
+            if (Stopwatch.GetTimestamp() > until)
+            {
+                return;
+            }
+        }
+    }
+
+    private void Handle(EpollHandle handle, uint mask)
+    {
+        try
+        {
+            handle.OnEvents(mask);
+        }
+        catch (Exception exception)
+        {
+            Faults.Add(EventPlace, exception);
+            Faults.Run(EventPlace, static handle => handle.OnFault(), handle);
+        }
+    }
+
+    private void Run(in LoopWork work)
+    {
+        try
         {
             work.Action(work.State);
+        }
+        catch (Exception exception)
+        {
+            Faults.Add(WorkPlace, exception);
         }
     }
 
@@ -261,12 +371,20 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
     {
         foreach (var handle in _slots.Snapshot())
         {
-            handle.OnLoopStopped();
+            Faults.Run(EventPlace, static handle => handle.OnLoopStopped(), handle);
         }
 
-        while (_local.Count > 0)
+        for (var round = 0; round < LastRounds && (_local.Count > 0 || _turns.Count > 0); round++)
         {
+            _round++;
             RunScheduled();
+            RunTurns(_turns.Count);
+        }
+
+        foreach (var work in _local.Concat(_turns))
+        {
+            // Work without an end: the pool's.
+            System.Threading.ThreadPool.UnsafeQueueUserWorkItem(work.Action, work.State, preferLocal: false);
         }
 
         lock (_descriptors)

@@ -110,7 +110,14 @@ internal sealed unsafe class EpollSocket : EpollHandle
     public override void OnLoopStopped()
     {
         Close();
-        _events.OnLoopStopped();
+        _events.OnClosedByLoop();
+    }
+
+    /// <inheritdoc/>
+    public override void OnFault()
+    {
+        Close(reset: true);
+        _events.OnClosedByLoop();
     }
 
     /// <summary>Receives what is there.</summary>

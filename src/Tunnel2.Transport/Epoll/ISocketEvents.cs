@@ -15,6 +15,6 @@ internal interface ISocketEvents
     /// <summary>The peer has ended its sending direction, or the connection is broken. What it sent before may still be unread.</summary>
     void OnPeerClosed();
 
-    /// <summary>The loop has ended and closed the socket.</summary>
-    void OnLoopStopped();
+    /// <summary>The loop has closed the socket: it ends, or a call of this interface has thrown.</summary>
+    void OnClosedByLoop();
 }

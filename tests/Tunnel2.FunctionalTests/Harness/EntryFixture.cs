@@ -45,6 +45,9 @@ internal sealed class EntryFixture : IAsyncDisposable
 
     public IPEndPoint Admin => _host.AdminEndPoint;
 
+    /// <summary>Rounds of its event loop so far, or null where it has none.</summary>
+    public long? Rounds => _engine.Loop?.Statistics.Rounds;
+
     /// <summary>Starts one.</summary>
     /// <param name="time">Its clock.</param>
     /// <param name="settings">Settings as <c>Key=value</c>, relative to their section.</param>

@@ -26,6 +26,21 @@ public sealed class ConnectionFieldTests
     }
 
     [Theory]
+    [InlineData(",", 127, true)]
+    [InlineData(",", 128, false)]
+    [InlineData("close,", 127, true)]
+    [InlineData("close,", 128, false)]
+    public void More_than_any_message_has_of_reason_to_list_is_refused(string element, int count, bool accepted)
+    {
+        // Who forwards goes through them for each field.
+        var list = string.Concat(Enumerable.Repeat(element, count));
+        RequestHeadParser parser = Split.Request($"GET / HTTP/1.1\r\nHost: a\r\nConnection: {list}close\r\n\r\n", out ParsedHead head);
+
+        Assert.Equal(accepted ? ParseStatus.Done : ParseStatus.Invalid, head.Status);
+        Assert.Equal(accepted ? Http1Error.None : Http1Error.InvalidConnection, parser.Error);
+    }
+
+    [Theory]
     [InlineData("1.1", "", true)]
     [InlineData("1.1", "Connection: close\r\n", false)]
     [InlineData("1.1", "Connection: keep-alive\r\n", true)]

@@ -93,10 +93,14 @@ public sealed class RequestAccessLogTests : IDisposable
         Assert.Equal(1101 - 17, Samples["tunnel2_entry_access_log_dropped_total{error_type=full}"]);
     }
 
-    [Fact]
-    public async Task An_output_that_fails_is_told_once_and_tried_again_later()
+    [Theory]
+    [InlineData(typeof(IOException))]
+    [InlineData(typeof(UnauthorizedAccessException))]
+    [InlineData(typeof(InvalidTimeZoneException))]
+    public async Task An_output_that_fails_is_told_once_and_tried_again_later(Type failure)
     {
         using var log = Create(_full);
+        _sink.Failure = (Exception)Activator.CreateInstance(failure)!;
         _sink.Fails = true;
         for (var i = 1; i <= 3; i++)
         {

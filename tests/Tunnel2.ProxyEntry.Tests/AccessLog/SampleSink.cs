@@ -15,6 +15,8 @@ internal sealed class SampleSink : IAccessLogSink
 
     public bool Fails { get; set; }
 
+    public Exception Failure { get; set; } = new IOException("No space left on device");
+
     public AsyncCounter Calls { get; } = new("writes");
 
     public string Name => "the sample";
@@ -40,7 +42,7 @@ internal sealed class SampleSink : IAccessLogSink
         MayWrite.Wait();
         if (Fails)
         {
-            throw new IOException("No space left on device");
+            throw Failure;
         }
 
         lock (_gate)

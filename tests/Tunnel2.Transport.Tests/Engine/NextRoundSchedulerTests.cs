@@ -1,4 +1,5 @@
 using System.Collections.Concurrent;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.Transport.Tests.Engine;
@@ -96,6 +97,25 @@ public sealed class NextRoundSchedulerTests : IDisposable
             var done = new TaskCompletionSource();
             _scheduler.Schedule(static state => ((TaskCompletionSource)state!).SetResult(), done);
             await done.Task.WaitAsync(_limit);
+        }
+    }
+
+    [Fact]
+    public async Task Work_that_throws_is_counted_and_the_rest_of_it_runs()
+    {
+        var faults = new ContainedFaults();
+        using var scheduler = new NextRoundScheduler(faults);
+        for (var i = 1; i <= 10; i++)
+        {
+            var done = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+            scheduler.Schedule(_ =>
+            {
+                // Both belong to one later round.
+                scheduler.Schedule(static _ => throw new InvalidTimeZoneException(), null);
+                scheduler.Schedule(_ => done.SetResult(), null);
+            }, null);
+            await done.Task.WaitAsync(_limit);
+            Assert.Equal(i, faults.Count);
         }
     }
 

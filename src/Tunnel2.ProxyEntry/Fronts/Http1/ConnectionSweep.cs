@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Configuration;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
@@ -22,14 +23,16 @@ internal sealed class ConnectionSweep : IDisposable
     private readonly long[] _limits;
     private readonly TimeProvider _timeProvider;
     private readonly long _start;
+    private readonly ContainedFaults _faults;
     private readonly ITimer _timer;
     private int _sweeping;
     private long _now;
     private byte[] _date = [];
     private long _dateSecond = -1;
 
-    public ConnectionSweep(ProxyEntrySettings settings, TimeProvider timeProvider)
+    public ConnectionSweep(ProxyEntrySettings settings, TimeProvider timeProvider, ContainedFaults? faults = null)
     {
+        _faults = faults ?? new ContainedFaults(timeProvider);
         _timeProvider = timeProvider;
         _start = timeProvider.GetTimestamp();
         HalfClosedLimit = Milliseconds(settings.HalfClosedTimeout);
@@ -43,7 +46,7 @@ internal sealed class ConnectionSweep : IDisposable
         SetTime();
         var shortest = Math.Min(_limits.Min(), Math.Min(HalfClosedLimit, SendLimit));
         var period = TimeSpan.FromMilliseconds(Math.Clamp(shortest / 5, (long)_shortestPeriod.TotalMilliseconds, (long)_longestPeriod.TotalMilliseconds));
-        _timer = timeProvider.CreateTimer(static self => ((ConnectionSweep)self!).Sweep(), this, period, period);
+        _timer = timeProvider.CreateTimer(static self => ((ConnectionSweep)self!).OnTimer(), this, period, period);
     }
 
     /// <summary>What its time is read from.</summary>
@@ -92,13 +95,18 @@ internal sealed class ConnectionSweep : IDisposable
     /// <inheritdoc/>
     public void Dispose() => _timer.Dispose();
 
+    private void OnTimer()
+    {
+        if (Interlocked.Exchange(ref _sweeping, 1) == 0)
+        {
+            _faults.Run("visitors' limits", static self => self.Sweep(), this);
+            _late.Clear();
+            Volatile.Write(ref _sweeping, 0);
+        }
+    }
+
     private void Sweep()
     {
-        if (Interlocked.Exchange(ref _sweeping, 1) != 0)
-        {
-            return;
-        }
-
         SetTime();
         var now = _now;
         lock (_gate)
@@ -115,11 +123,22 @@ internal sealed class ConnectionSweep : IDisposable
         // Outside the gate: whoever waits on a connection may continue right here.
         foreach (var connection in _late)
         {
+            Expire(connection, now);
+        }
+    }
+
+    private void Expire(Http1Connection connection, long now)
+    {
+        try
+        {
             connection.Expire(_limits, now);
         }
-
-        _late.Clear();
-        Volatile.Write(ref _sweeping, 0);
+        catch (Exception exception)
+        {
+            // Somebody who was told that the visitor left has thrown: that is this connection's affair.
+            _faults.Add("visitors' limits", exception);
+            _faults.Run("visitors' limits", static connection => connection.Abort(), connection);
+        }
     }
 
     private void SetTime()

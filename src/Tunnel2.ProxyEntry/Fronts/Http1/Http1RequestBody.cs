@@ -13,7 +13,7 @@ namespace Tunnel2.ProxyEntry.Fronts.Http1;
 /// <see cref="ReadAsync"/> throws <see cref="BadHttpRequestException"/> when the framing is broken or a limit passed (413), and an
 /// <see cref="IOException"/> when the connection ends before the body does.
 /// </remarks>
-internal sealed class Http1RequestBody : PipeReader
+internal sealed partial class Http1RequestBody : PipeReader
 {
     /// <summary>What follows the data of the last chunk of most bodies: recognised at once, so that the end needs no read of its own.</summary>
     private static ReadOnlySpan<byte> UsualEnd => "\r\n0\r\n\r\n"u8;
@@ -57,6 +57,7 @@ internal sealed class Http1RequestBody : PipeReader
         _allowed = limit;
         _ahead = 0;
         _tail = 0;
+        ReleaseGathered();
         _isDecoded = false;
         _wantsWhole = false;
         _trailers = null;
@@ -71,6 +72,11 @@ internal sealed class Http1RequestBody : PipeReader
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public override async ValueTask<ReadResult> ReadAsync(CancellationToken cancellationToken = default)
     {
+        if (ShowsGathered(out var gathered))
+        {
+            return gathered;
+        }
+
         while (!IsFinished)
         {
             var read = await _input.ReadAsync(cancellationToken).ConfigureAwait(false);
@@ -97,6 +103,12 @@ internal sealed class Http1RequestBody : PipeReader
     /// <inheritdoc/>
     public override void AdvanceTo(SequencePosition consumed, SequencePosition examined)
     {
+        if (_isGathered)
+        {
+            AdvanceGathered(consumed);
+            return;
+        }
+
         if (_shown.IsEmpty)
         {
             if (!IsFinished)
@@ -141,6 +153,11 @@ internal sealed class Http1RequestBody : PipeReader
     /// <inheritdoc/>
     public override bool TryRead(out ReadResult result)
     {
+        if (ShowsGathered(out result))
+        {
+            return true;
+        }
+
         if (IsFinished)
         {
             _shown = ReadOnlySequence<byte>.Empty;
@@ -160,6 +177,7 @@ internal sealed class Http1RequestBody : PipeReader
     /// <summary>Gives back what is held.</summary>
     public void Release()
     {
+        ReleaseGathered();
         if (_scratch is { } scratch)
         {
             _scratch = null;
@@ -182,7 +200,7 @@ internal sealed class Http1RequestBody : PipeReader
             throw;
         }
 
-        result = new ReadResult(_shown, isCanceled: false, isCompleted: _isDecoded);
+        result = new ReadResult(_shown, isCanceled: false, IsLastShown);
         if (hasData)
         {
             return true;
@@ -235,12 +253,17 @@ internal sealed class Http1RequestBody : PipeReader
                     if (!_chunks.IsInData)
                     {
                         Show(buffer, start, length);
+                        if (!_isDecoded && length < SmallRun)
+                        {
+                            Gather(buffer, start, (int)length);
+                        }
+
                         return true;
                     }
 
                     break;
                 case ChunkedStatus.Invalid:
-                    throw new BadHttpRequestException("The request's chunked coding is broken.");
+                    throw BrokenCoding();
                 case ChunkedStatus.Done:
                     return Finish(buffer, before + used, span);
                 case ChunkedStatus.NeedMore when used < span.Length:
@@ -297,12 +320,16 @@ internal sealed class Http1RequestBody : PipeReader
         _isDecoded = true;
         _shown = ReadOnlySequence<byte>.Empty;
         _behind = buffer.GetPosition(end);
+        KeepTrailers(decoded);
+        return false;
+    }
+
+    private void KeepTrailers(ReadOnlySpan<byte> decoded)
+    {
         if (!_chunks.Trailers.IsEmpty)
         {
             _trailers = TrailerSection.Copy(_chunks.Trailers, decoded);
         }
-
-        return false;
     }
 
     /// <summary>A trailer section has begun that was not whole: the decoder wants it in one piece, from its first byte.</summary>

@@ -87,7 +87,8 @@ internal sealed class ReceivedBytes(BufferPool pool) : ReadOnlySequenceSegment<b
     }
 
     /// <summary>See <see cref="PipeReader.AdvanceTo(SequencePosition, SequencePosition)"/>.</summary>
-    public void AdvanceTo(SequencePosition consumed, SequencePosition examined)
+    /// <returns>Bytes that were consumed.</returns>
+    public int AdvanceTo(SequencePosition consumed, SequencePosition examined)
     {
         var consumedIndex = IndexOf(consumed, _start);
         var examinedIndex = IndexOf(examined, _examined);
@@ -96,11 +97,13 @@ internal sealed class ReceivedBytes(BufferPool pool) : ReadOnlySequenceSegment<b
             throw new InvalidOperationException("The reader cannot be advanced behind what was examined, or to a place that it does not hold.");
         }
 
+        var count = consumedIndex - _start;
         _start = consumedIndex;
 
         // What was examined once stays examined; a Pipe refuses to go back, and nothing is won by that.
         _examined = Math.Max(_examined, examinedIndex);
         ReleaseIfEmpty();
+        return count;
     }
 
     private int IndexOf(SequencePosition position, int none)

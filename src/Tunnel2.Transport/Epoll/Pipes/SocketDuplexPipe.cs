@@ -16,6 +16,9 @@ internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
 
     private static readonly TimeSpan _lingerLimit = TimeSpan.FromSeconds(2);
 
+    /// <summary>How often a peer that takes little by little is waited for: what it has not taken then is not sent any more.</summary>
+    private const int MaxDrainWaits = 12;
+
     private readonly EpollSocket _socket;
     private readonly SocketPipeReader _reader;
     private readonly SocketPipeWriter _writer;
@@ -40,6 +43,12 @@ internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
     /// </summary>
     public bool RunsOnLoop { get; set; } = true;
 
+    /// <summary>
+    /// How long a closing waits for a peer that takes nothing of what was flushed before it cuts the connection; for one that takes something
+    /// every time, twelve times as long.
+    /// </summary>
+    public TimeSpan DrainLimit { get; init; } = TimeSpan.FromSeconds(10);
+
     /// <inheritdoc/>
     public PipeReader Input => _reader;
 
@@ -62,15 +71,19 @@ internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
     /// <summary>Ends the connection at once: reads fail, flushes end as completed, and the peer gets a reset.</summary>
     public void Abort() => Close(reset: true);
 
-    /// <summary>Ends the connection in order: what was flushed is sent, then both ends are completed and the descriptor closed.</summary>
+    /// <summary>
+    /// Ends the connection in order: what was flushed is sent, then both ends are completed and the descriptor closed. A peer that does not take
+    /// it (<see cref="DrainLimit"/>) is cut off.
+    /// </summary>
     public async ValueTask CloseAsync()
     {
         _reader.Complete();
         _writer.Complete();
         var drained = _writer.DrainedAsync();
-        if (!drained.IsCompleted)
+        if (!drained.IsCompleted && !await IsDrainedAsync(drained).ConfigureAwait(false))
         {
-            await drained.ConfigureAwait(false);
+            Abort();
+            return;
         }
 
         if (!_reader.HasEnded && HasUnread())
@@ -134,7 +147,7 @@ internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
 
     void ISocketEvents.OnPeerClosed() => OnPeerClosed();
 
-    void ISocketEvents.OnLoopStopped() => OnClosed();
+    void ISocketEvents.OnClosedByLoop() => OnClosed();
 
     /// <summary>The peer has ended its direction or the connection broke. On the loop's thread, once.</summary>
     protected virtual void OnPeerClosed()
@@ -167,6 +180,27 @@ internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
 
         _lingering?.TrySetResult();
         OnDescriptorClosed();
+    }
+
+    /// <summary>Waits while the peer takes what is left.</summary>
+    /// <returns>False when it does not.</returns>
+    private async ValueTask<bool> IsDrainedAsync(Task drained)
+    {
+        for (var waits = 0; waits < MaxDrainWaits; waits++)
+        {
+            var unsent = _writer.UnsentBytes;
+            if (await Task.WhenAny(drained, Task.Delay(DrainLimit)).ConfigureAwait(false) == drained)
+            {
+                return true;
+            }
+
+            if (_writer.UnsentBytes == unsent)
+            {
+                break;
+            }
+        }
+
+        return false;
     }
 
     private void ShutdownBehindOutput()

@@ -1,6 +1,7 @@
 using System.IO.Pipelines;
 using System.Threading.Tasks.Sources;
 using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Transport.Epoll.Native;
 
 namespace Tunnel2.Transport.Epoll.Pipes;
@@ -8,7 +9,8 @@ namespace Tunnel2.Transport.Epoll.Pipes;
 /// <summary>
 /// The receiving side of a connection as a <see cref="PipeReader"/>, without a pipe: a read takes from the socket what is there, and waits for
 /// readiness, not with a buffer. Behaves to its consumer as the reader of a <see cref="Pipe"/> does, but for this: bytes are received
-/// when they are read, so that the kernel's buffer is the only one that fills while nobody reads.
+/// when they are read, so that the kernel's buffer is the only one that fills while nobody reads. And a consumer that has had its share of the loop's
+/// round waits for its next turn, though there is more to read: whoever sends without an end does not hold the loop.
 /// </summary>
 internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult>
 {
@@ -18,6 +20,8 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
     private PipeWait<ReadResult> _wait;
     private Exception? _failure;
     private int _atLeast;
+    private WorkTurn _turn;
+    private bool _awaitsTurn;
     private bool _reading;
     private bool _mayAdvance;
     private bool _cancelRequested;
@@ -70,7 +74,7 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
             throw new InvalidOperationException("No read operation to complete.");
         }
 
-        _received.AdvanceTo(consumed, examined);
+        _turn.AddIn(_pipe.Loop.Round, _received.AdvanceTo(consumed, examined));
         _reading = _mayAdvance = false;
     }
 
@@ -119,7 +123,8 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
         CancellationTokenRegistration registration;
         lock (_socket.Gate)
         {
-            if (!_wait.IsOn)
+            // An event while a turn is awaited has told the socket; it does not bring the turn about.
+            if (!_wait.IsOn || _awaitsTurn)
             {
                 return;
             }
@@ -175,19 +180,38 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
 
             // A reader away from its loop goes back to it: what it does with the bytes belongs there.
             var hop = _pipe.RunsOnLoop && !_pipe.Loop.IsCurrent;
-            if (TryGetResultUnsynchronized(atLeast, receive: !hop, out var result, out var error))
+            var isOver = _turn.IsOverIn(_pipe.Loop.Round);
+            if (!isOver && TryGetResultUnsynchronized(atLeast, receive: !hop, out var result, out var error))
             {
                 return error is null ? new ValueTask<ReadResult>(result) : ValueTask.FromException<ReadResult>(error);
             }
 
             _atLeast = atLeast;
-            if (hop && (_socket.IsReadable || _socket.IsClosed))
+            if (isOver)
+            {
+                if (!_awaitsTurn)
+                {
+                    _awaitsTurn = true;
+                    _pipe.Loop.Turns.Schedule(static self => ((SocketPipeReader)self!).OnTurn(), this);
+                }
+            }
+            else if (hop && (_socket.IsReadable || _socket.IsClosed))
             {
                 _pipe.Loop.Schedule(static self => ((SocketPipeReader)self!).OnReadable(), this);
             }
 
             return _wait.BeginUnsynchronized(this, static (self, token) => ((SocketPipeReader)self!).OnTokenCanceled(token), cancellationToken);
         }
+    }
+
+    private void OnTurn()
+    {
+        lock (_socket.Gate)
+        {
+            _awaitsTurn = false;
+        }
+
+        OnReadable();
     }
 
     /// <summary>Gives what there is to give, bytes or the failure, after receiving where nothing was left over.</summary>

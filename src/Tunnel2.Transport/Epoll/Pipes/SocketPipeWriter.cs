@@ -57,6 +57,18 @@ internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResul
     /// <summary>Whether the kernel has taken everything that was flushed.</summary>
     public bool IsDrained => _sending is null;
 
+    /// <summary>Bytes that were flushed and not taken by the kernel yet.</summary>
+    public int UnsentBytes
+    {
+        get
+        {
+            lock (_socket.Gate)
+            {
+                return _sending is null ? 0 : _sendEnd - _sendStart;
+            }
+        }
+    }
+
     /// <inheritdoc/>
     public override Memory<byte> GetMemory(int sizeHint = 0)
     {

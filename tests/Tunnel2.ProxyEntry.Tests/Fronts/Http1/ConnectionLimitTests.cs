@@ -42,6 +42,30 @@ public sealed class ConnectionLimitTests
     }
 
     [Fact]
+    public async Task Whoever_throws_when_a_visitor_has_left_costs_that_connection_and_no_other_limit()
+    {
+        var answer = new TaskCompletionSource();
+        await using var front = new FrontFixture(
+            async (exchange, _) =>
+            {
+                using var registration = exchange.VisitorLeft.Register(static () => throw new InvalidTimeZoneException());
+                await answer.Task;
+            },
+            PipeScheduler.Inline);
+        await front.SendAsync(Request);
+        front.EndInput();
+        front.Time.Advance(TimeSpan.FromMinutes(5));
+        Assert.Equal(1, front.Faults.Count);
+        Assert.True(front.IsAborted);
+
+        // The clock of all connections goes on.
+        var before = front.Sweep.Now;
+        front.Time.Advance(TimeSpan.FromSeconds(1));
+        Assert.True(front.Sweep.Now > before);
+        answer.SetResult();
+    }
+
+    [Fact]
     public async Task Dripping_bytes_do_not_make_the_time_of_a_head_longer()
     {
         await using var front = Front();

@@ -2,6 +2,7 @@ using System.IO.Pipelines;
 using System.Net;
 using System.Text;
 using Microsoft.Extensions.Logging.Abstractions;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Forwarding;
 using Tunnel2.ProxyEntry.Fronts.Http1;
@@ -27,7 +28,8 @@ internal sealed class FrontFixture : IAsyncDisposable
     {
         Forwarder = new ScriptedForwarder(script);
         var loaded = SettingsFixture.LoadValid(settings);
-        _sweep = new ConnectionSweep(loaded, Time);
+        Faults = new ContainedFaults(Time);
+        _sweep = new ConnectionSweep(loaded, Time, Faults);
         _pipes = new DuplexPipePair(DuplexPipePair.CreateOptions(64 * 1024, scheduler));
         var front = new Http1Front(Forwarder, _sweep, loaded, Drain, NullLogger<Http1Front>.Instance);
         var transport = new VisitorTransport
@@ -54,7 +56,11 @@ internal sealed class FrontFixture : IAsyncDisposable
 
     public ManualTimeProvider Time { get; } = new();
 
+    public ContainedFaults Faults { get; }
+
     public ScriptedForwarder Forwarder { get; }
+
+    public ConnectionSweep Sweep => _sweep;
 
     public bool IsAborted { get; private set; }
 

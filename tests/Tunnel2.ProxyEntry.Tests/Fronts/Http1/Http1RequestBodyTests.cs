@@ -122,6 +122,80 @@ public sealed class Http1RequestBodyTests
     }
 
     [Theory]
+    [InlineData(1)]
+    [InlineData(3)]
+    [InlineData(500)]
+    public async Task Tiny_chunks_that_came_together_are_one_read(int size)
+    {
+        const int Length = 60_000;
+        var plain = new string([.. Enumerable.Range(0, Length).Select(static i => (char)('a' + (i % 26)))]);
+        var coded = string.Concat(plain.Chunk(size).Select(static chunk => $"{chunk.Length:x}\r\n{new string(chunk)}\r\n"));
+        foreach (var (end, trailers) in new[] { ("0\r\n\r\n", ""), ("0\r\nX-Sum: 1\r\n\r\n", "X-Sum: 1\n") })
+        {
+            var pipe = new Pipe(new PipeOptions(pauseWriterThreshold: 0));
+            await pipe.Writer.WriteAsync(Encoding.Latin1.GetBytes(coded + end + Next));
+            var body = new Http1RequestBody(pipe.Reader, Http1Limits.Default);
+            body.Begin(BodyKind.Chunked, 0, Length);
+            var text = new StringBuilder();
+            var reads = 0;
+            for (var isLast = false; !isLast;)
+            {
+                var read = await body.ReadAsync();
+                isLast = read.IsCompleted;
+                text.Append(Encoding.Latin1.GetString(read.Buffer.ToArray()));
+
+                // Whoever sees the end looks for trailers right then.
+                Assert.Equal(isLast ? trailers : "", Describe(body.Trailers));
+                body.AdvanceTo(read.Buffer.End);
+                reads++;
+            }
+
+            Assert.True(body.IsFinished);
+
+            Assert.Equal(plain, text.ToString());
+            Assert.InRange(reads, 1, 10);
+            Assert.Equal(trailers, Describe(body.Trailers));
+            Assert.Equal(Next, await RestAsync(pipe.Reader));
+            body.Release();
+        }
+    }
+
+    [Fact]
+    public async Task What_was_not_taken_of_tiny_chunks_is_shown_again()
+    {
+        const string Coded = "1\r\na\r\n2\r\nbc\r\n1\r\nd\r\n3\r\nefg\r\n0\r\n\r\n";
+        foreach (var take in new[] { 0, 1, 2, 5 })
+        {
+            var pipe = Filled(Coded + Next, 100);
+            var body = new Http1RequestBody(pipe.Reader, Http1Limits.Default);
+            body.Begin(BodyKind.Chunked, 0, long.MaxValue);
+            var first = await body.ReadAsync();
+            Assert.Equal("abcdefg", Encoding.Latin1.GetString(first.Buffer.ToArray()));
+            body.AdvanceTo(first.Buffer.GetPosition(take));
+            Assert.False(body.IsFinished);
+            Assert.True(body.TryRead(out var again));
+            Assert.Equal("abcdefg"[take..], Encoding.Latin1.GetString(again.Buffer.ToArray()));
+            body.AdvanceTo(again.Buffer.Start);
+            Assert.Equal("abcdefg"[take..], await ReadAsync(body));
+            Assert.True(body.IsFinished);
+            Assert.Equal(Next, await RestAsync(pipe.Reader));
+            body.Release();
+        }
+    }
+
+    [Theory]
+    [InlineData("1\r\na\r\n1\r\nb\r\nzz\r\n", 400)]
+    [InlineData("1\r\na\r\n1\r\nb\r\n1\r\nc\r\n1\r\nd\r\n0\r\n\r\n", 413)]
+    public async Task What_is_wrong_behind_tiny_chunks_is_found(string coded, int status)
+    {
+        var body = new Http1RequestBody(Filled(coded, 100).Reader, Http1Limits.Default);
+        body.Begin(BodyKind.Chunked, 0, 3);
+        var exception = await Assert.ThrowsAsync<BadHttpRequestException>(() => ReadAsync(body));
+        Assert.Equal(status, exception.StatusCode);
+        body.Release();
+    }
+
+    [Theory]
     [InlineData("zz\r\n")]
     [InlineData("5\r\nhelloX")]
     [InlineData("5\nhello")]

@@ -1,0 +1,69 @@
+namespace Tunnel2.Multiplexing.Threading;
+
+/// <summary>
+/// Faults of our own that were thrown where nobody is to catch them: on a loop, in a timer, on a thread that serves everybody. Each is contained
+/// where it can do the least harm, counted here, and told at most once a second. Thread-safe; never throws.
+/// </summary>
+internal sealed class ContainedFaults(TimeProvider? timeProvider = null)
+{
+    private static readonly TimeSpan _quiet = TimeSpan.FromSeconds(1);
+
+    private readonly TimeProvider _time = timeProvider ?? TimeProvider.System;
+    private readonly Lock _gate = new();
+    private long _count;
+    private long _told;
+    private long _toldAt;
+    private bool _hasTold;
+
+    /// <summary>How many there were.</summary>
+    public long Count => Volatile.Read(ref _count);
+
+    /// <summary>Who is told: where it happened, how many there were since the last time, and the latest.</summary>
+    public Action<string, long, Exception>? Told { get; set; }
+
+    /// <summary>Counts a fault.</summary>
+    /// <param name="place">Where it was contained: one of a small set of words.</param>
+    /// <param name="exception">The fault.</param>
+    public void Add(string place, Exception exception)
+    {
+        var count = Interlocked.Increment(ref _count);
+        if (Told is not { } told)
+        {
+            return;
+        }
+
+        lock (_gate)
+        {
+            var now = _time.GetTimestamp();
+            if (_hasTold && _time.GetElapsedTime(_toldAt, now) < _quiet)
+            {
+                return;
+            }
+
+            (_hasTold, _toldAt) = (true, now);
+            (count, _told) = (Math.Max(1, count - _told), Math.Max(count, _told));
+        }
+
+        try
+        {
+            told(place, count, exception);
+        }
+        catch (Exception)
+        {
+            // Whoever was to be told has a fault too: it has been counted.
+        }
+    }
+
+    /// <summary>Runs something and contains what it throws.</summary>
+    public void Run<TState>(string place, Action<TState> action, TState state)
+    {
+        try
+        {
+            action(state);
+        }
+        catch (Exception exception)
+        {
+            Add(place, exception);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+namespace Tunnel2.Multiplexing.Threading;
+
+/// <summary>
+/// What one connection may do on a shared thread before all others have theirs, where nothing ever makes it wait. Counted by the work that a
+/// connection gives, things read and their bytes, and not by system calls: one receive brings thousands of requests. A mutable struct: keep it in a
+/// field. Not thread-safe.
+/// </summary>
+internal struct WorkTurn
+{
+    /// <summary>Things read in a turn: requests, runs of a body. One that is answered on the spot costs some ten microseconds.</summary>
+    public const int Steps = 16;
+
+    /// <summary>So many bytes count as a step more.</summary>
+    public const int BytesPerStep = 8 * 1024;
+
+    private int _done;
+    private long _round;
+
+    /// <summary>Whether the turn is over: the connection goes on behind the others, in a new one.</summary>
+    public readonly bool IsOver => _done >= Steps;
+
+    /// <summary>Begins a new turn, because the connection has waited.</summary>
+    public void Begin() => _done = 0;
+
+    /// <summary>Counts a step.</summary>
+    /// <param name="bytes">What was dealt with in it.</param>
+    public void Add(long bytes) => _done = (int)Math.Min(Steps, _done + 1 + (bytes / BytesPerStep));
+
+    /// <summary>The same as <see cref="IsOver"/> on a thread that counts its rounds: each is a turn, whoever waited for what in it.</summary>
+    public readonly bool IsOverIn(long round) => _done >= Steps && _round == round;
+
+    /// <summary>Counts a step in a round.</summary>
+    public void AddIn(long round, long bytes)
+    {
+        if (_round != round)
+        {
+            _round = round;
+            _done = 0;
+        }
+
+        Add(bytes);
+    }
+}

@@ -1,0 +1,44 @@
+using Tunnel2.Multiplexing.Threading;
+
+namespace Tunnel2.Multiplexing.Tests.Threading;
+
+public sealed class WorkTurnTests
+{
+    [Theory]
+    [InlineData(0, WorkTurn.Steps)]
+    [InlineData(WorkTurn.BytesPerStep, WorkTurn.Steps / 2)]
+    [InlineData(64 * 1024, 2)]
+    [InlineData(10L * 1024 * 1024 * 1024, 1)]
+    public void A_turn_is_over_behind_its_steps_and_bytes(long bytes, int steps)
+    {
+        var turn = default(WorkTurn);
+        for (var i = 0; i < steps; i++)
+        {
+            Assert.False(turn.IsOver);
+            turn.Add(bytes);
+        }
+
+        Assert.True(turn.IsOver);
+        turn.Add(bytes);
+        Assert.True(turn.IsOver);
+        turn.Begin();
+        Assert.False(turn.IsOver);
+    }
+
+    [Fact]
+    public void Each_round_is_a_turn_of_its_own()
+    {
+        var turn = default(WorkTurn);
+        for (var round = 1L; round < 5; round++)
+        {
+            Assert.False(turn.IsOverIn(round));
+            for (var i = 0; i < WorkTurn.Steps; i++)
+            {
+                Assert.False(turn.IsOverIn(round));
+                turn.AddIn(round, 0);
+            }
+
+            Assert.True(turn.IsOverIn(round));
+        }
+    }
+}

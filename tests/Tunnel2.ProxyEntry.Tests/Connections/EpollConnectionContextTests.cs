@@ -1,0 +1,57 @@
+using System.Buffers;
+using System.Net;
+using System.Net.Sockets;
+using Tunnel2.ProxyEntry.Connections;
+using Tunnel2.TestUtilities;
+using Tunnel2.Transport.Epoll;
+
+namespace Tunnel2.ProxyEntry.Tests.Connections;
+
+public sealed class EpollConnectionContextTests : IDisposable
+{
+    private static readonly TimeSpan _limit = TimeSpan.FromSeconds(20);
+
+    private readonly EpollLoop _loop = new();
+
+    public void Dispose() => _loop.Dispose();
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task Whoever_throws_when_a_visitor_leaves_costs_that_connection_and_nothing_else(bool onLoop)
+    {
+        var (connection, visitor) = await ConnectAsync();
+        var (other, otherVisitor) = await ConnectAsync();
+        using (otherVisitor)
+        {
+            connection.RunsOnLoop = onLoop;
+            var told = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+            connection.ConnectionClosed.Register(told.SetResult);
+            connection.ConnectionClosed.Register(static () => throw new InvalidTimeZoneException());
+            visitor.Dispose();
+            await WaitSignal.UntilAsync(() => _loop.Faults.Count == 1, "the fault is counted");
+            await told.Task.WaitAsync(_limit);
+            await Assert.ThrowsAnyAsync<Exception>(async () => await connection.Transport.Input.ReadAsync());
+            await connection.DisposeAsync();
+
+            await otherVisitor.SendAsync(new byte[3]);
+            var read = await other.Transport.Input.ReadAsync().AsTask().WaitAsync(_limit);
+            Assert.Equal(3, read.Buffer.Length);
+            other.Transport.Input.AdvanceTo(read.Buffer.End);
+            await other.DisposeAsync();
+        }
+    }
+
+    private async Task<(EpollConnectionContext Connection, Socket Visitor)> ConnectAsync()
+    {
+        using var listener = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        listener.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+        listener.Listen(1);
+        var visitor = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        await visitor.ConnectAsync(listener.LocalEndPoint!);
+        var accepted = await listener.AcceptAsync();
+        var connection = new EpollConnectionContext(_loop, DescriptorOf.Take(accepted), (IPEndPoint)listener.LocalEndPoint!, null, MemoryPool<byte>.Shared);
+        Assert.Equal(0, connection.Register());
+        return (connection, visitor);
+    }
+}
