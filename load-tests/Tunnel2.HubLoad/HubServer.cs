@@ -26,6 +26,7 @@ internal static class HubServer
             ["Tunnel2:Uplink:Listen"] = "127.0.0.1:0",
             ["Tunnel2:Admin:Listen"] = "127.0.0.1:0",
             ["Tunnel2:EntryId"] = "load",
+            ["Tunnel2:Hub:MaxConnections"] = OpenFiles.MostSubscribers(OpenFiles.Limit()).ToString(CultureInfo.InvariantCulture),
         }).Build());
         using var engine = EngineSetup.Start(EngineSetup.Prepare(Transport.Engine.EngineMode.Auto));
         await using var host = await ProxyEntryHost.StartAsync(settings.Settings!, engine, logging => logging.SetMinimumLevel(LogLevel.Error));

@@ -5,12 +5,19 @@ using Tunnel2.Client.Core.Console;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Live;
 using Tunnel2.Protocol;
+using Tunnel2.Telemetry.SubscriptionHub;
 
 namespace Tunnel2.Client;
 
 /// <summary>The program behind <c>tunnel2</c>: reads the command line, runs the tunnels until a signal, gives the exit code.</summary>
 internal static class AgentCli
 {
+    /// <summary>Below this many open files somebody should know: each request under way needs one or two.</summary>
+    private const int FewFiles = 4096;
+
+    /// <summary>With fewer the runtime itself fails sooner or later, and less clearly: it keeps two for each assembly.</summary>
+    private const int LeastFiles = 128;
+
     /// <summary>Runs the program on the process's own console, environment and signals.</summary>
     public static async Task<int> RunAsync(string[] args)
     {
@@ -93,9 +100,21 @@ internal static class AgentCli
         TextWriter error,
         CancellationToken stop)
     {
+        int files = OpenFiles.Limit();
+        if (files < LeastFiles)
+        {
+            await error.WriteLineAsync($"tunnel2: this process may have only {files} files open, and at least {LeastFiles} are needed: raise the limit (ulimit -n, LimitNOFILE)");
+            return AgentExitCode.InternalError;
+        }
+
         // How lines are written is said for all tunnels at once.
         bool verbose = tunnels[0].Verbose;
         await using var events = new AgentEventWriter(CreateFormatter(tunnels), output, TimeProvider.System, verbose);
+        if (files < FewFiles)
+        {
+            events.FewFiles(files);
+        }
+
         IAgentRunner runner = createRunner();
         int[] exitCodes = await Task.WhenAll(tunnels.Select(options => RunAgentAsync(runner, options, events.For(options.Name), error, stop)));
 

@@ -26,6 +26,8 @@ internal sealed record RequestCompletedEvent(DateTimeOffset Time, RequestSummary
 
 internal sealed record LinesDroppedEvent(DateTimeOffset Time, long Count) : AgentEvent(Time);
 
+internal sealed record FewFilesEvent(DateTimeOffset Time, int Limit) : AgentEvent(Time);
+
 internal sealed record BackendUnreachableEvent(DateTimeOffset Time, BackendTarget Upstream, string Message) : AgentEvent(Time);
 
 internal sealed record BackendSurplusEvent(DateTimeOffset Time, BackendTarget Upstream, string Message) : AgentEvent(Time);

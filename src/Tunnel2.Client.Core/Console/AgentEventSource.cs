@@ -39,6 +39,9 @@ internal abstract class AgentEventSource : IAgentEvents
 
     public void BackendConnectionsShort(int limit, int waiting, string message) => Post(new BackendConnectionsShortEvent(Now, limit, waiting, message));
 
+    /// <summary>The process may have few files open.</summary>
+    public void FewFiles(int limit) => Post(new FewFilesEvent(Now, limit));
+
     public void RequestCompleted(RequestSummary request)
     {
         if (WantsRequests)

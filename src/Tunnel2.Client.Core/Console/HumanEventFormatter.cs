@@ -46,6 +46,10 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
         }
     }
 
+    /// <summary>The sentence about a low limit of open files, for people and programs.</summary>
+    public static string TextOf(FewFilesEvent few) => string.Create(
+        CultureInfo.InvariantCulture, $"This process may have only {few.Limit} files open, and each request under way needs some: raise the limit for more (ulimit -n, LimitNOFILE)");
+
     private async Task WriteReadyAsync(ReadyEvent ready, TextWriter output, CancellationToken cancellationToken)
     {
         _lastTrouble = null;
@@ -97,6 +101,8 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
                 return $"The service at {reachable.Upstream} can be reached now";
             case RequestCompletedEvent completed:
                 return LineFor(completed);
+            case FewFilesEvent few:
+                return TextOf(few);
             case LinesDroppedEvent dropped:
                 return string.Create(CultureInfo.InvariantCulture, $"({dropped.Count} lines dropped: the output was too slow)");
             default:

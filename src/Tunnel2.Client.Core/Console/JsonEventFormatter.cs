@@ -73,6 +73,7 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
             Leg = request.Leg,
             Error = request.Error,
         },
+        FewFilesEvent few => Line(agentEvent, "few_files") with { Count = few.Limit, Message = HumanEventFormatter.TextOf(few) },
         LinesDroppedEvent dropped => Line(agentEvent, "lines_dropped") with { Count = dropped.Count },
         _ => throw new InvalidOperationException($"No JSON form for {agentEvent.GetType().Name}."),
     };

@@ -7,7 +7,7 @@ internal sealed record JsonEventLine
 {
     /// <summary>
     /// connecting, ready, unreachable, rejected, lost, superseded, going_away, reconnecting, draining, stopped, backend_unreachable,
-    /// backend_reachable, backend_surplus, backend_connections_short, request or lines_dropped.
+    /// backend_reachable, backend_surplus, backend_connections_short, few_files, request or lines_dropped.
     /// </summary>
     public required string Event { get; init; }
 

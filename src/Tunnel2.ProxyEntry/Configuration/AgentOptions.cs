@@ -27,6 +27,9 @@ public sealed class AgentOptions
     /// </summary>
     public IList<string> Names { get; } = [];
 
+    /// <summary>Sessions at once, as written: a number of 1 to 1,000,000. Default none: <see cref="UplinkOptions.SessionsPerAgent"/>.</summary>
+    public string? Sessions { get; set; }
+
     /// <summary>The name of the set of limits that applies, 1–32 characters of <c>[a-z0-9-]</c>: <c>free</c>, <c>pro</c>, <c>enterprise</c> or one of <see cref="ProxyEntryOptions.Tiers"/>. Default none: unlimited.</summary>
     public string? Tier { get; set; }
 }

@@ -16,6 +16,9 @@ internal sealed record AgentSettings(string Id, TokenHash? TokenHash, ImmutableA
     /// <summary>The common name of its certificate, which one of <c>Uplink:ClientCa</c> must have issued; null when it has none.</summary>
     public string? CertificateName { get; init; }
 
+    /// <summary>Sessions that it may have at once; null: as many as any agent.</summary>
+    public int? Sessions { get; init; }
+
     /// <summary>Whether a certificate stands for this agent.</summary>
     public bool Accepts(AgentCertificate certificate) =>
         (CertificateFingerprint is { } pinned && pinned.Equals(certificate.Fingerprint))

@@ -1,4 +1,5 @@
 using System.Collections.Immutable;
+using System.Globalization;
 using Tunnel2.Transport.Tls;
 
 namespace Tunnel2.ProxyEntry.Configuration;
@@ -41,11 +42,27 @@ internal sealed class AgentSettingsBuilder
             agents.Add(new AgentSettings(id, CheckToken(path, id, agent), CheckNames($"{path}:{SettingKeys.AgentNames}", agent.Names), tier)
             {
                 CertificateFingerprint = CheckFingerprint($"{path}:{SettingKeys.AgentCertificateFingerprint}", id, agent.CertificateFingerprint),
+                Sessions = CheckSessions($"{path}:{SettingKeys.AgentSessions}", agent.Sessions),
                 CertificateName = CheckCertificateName($"{path}:{SettingKeys.AgentCertificateName}", id, agent.CertificateName?.Trim()),
             });
         }
 
         return agents;
+    }
+
+    private int? CheckSessions(string key, string? text)
+    {
+        if (text is null)
+        {
+            return null;
+        }
+
+        if (!int.TryParse(text.Trim(), NumberStyles.None, CultureInfo.InvariantCulture, out var sessions) || sessions is < 1 or > 1_000_000)
+        {
+            Report(key, $"{SettingsErrorFormatter.Quote(text)} is not a number between 1 and 1000000.");
+        }
+
+        return sessions;
     }
 
     private TokenHash? CheckToken(string path, string id, AgentOptions agent)

@@ -136,6 +136,9 @@ internal sealed partial class ConfigurationReader
             case SettingKeys.AgentTokenHash:
                 agent.TokenHash = value;
                 break;
+            case SettingKeys.AgentSessions:
+                agent.Sessions = value;
+                break;
             case SettingKeys.AgentCertificateFingerprint:
                 agent.CertificateFingerprint = value;
                 break;

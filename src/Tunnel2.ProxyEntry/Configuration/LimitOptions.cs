@@ -1,6 +1,6 @@
 namespace Tunnel2.ProxyEntry.Configuration;
 
-/// <summary>How much a visitor's request may bring: keys <c>Tunnel2:Limits:*</c>.</summary>
+/// <summary>How many connections visitors may have, and how much a request may bring: keys <c>Tunnel2:Limits:*</c>.</summary>
 public sealed class LimitOptions
 {
     /// <summary>
@@ -23,4 +23,16 @@ public sealed class LimitOptions
 
     /// <summary>Bytes of a request's body: 0 and more, or off (-1 in code). Default off; beyond it 413.</summary>
     public long RequestBodyBytes { get; set; } = -1;
+
+    /// <summary>
+    /// Connections of visitors at once, over HTTP and HTTPS: 1 to 1,000,000, or null for auto (default): what the process's limit of open files
+    /// leaves beside everything else. Beyond it visitors wait until one ends; those that only wait for a request end first.
+    /// </summary>
+    public int? Connections { get; set; }
+
+    /// <summary>
+    /// Connections of visitors at once from one address (IPv6: /64): 1 to 1,000,000, or null for auto (default): half of all. Beyond it they are
+    /// closed at once. <see cref="ProxyEntryOptions.TrustedProxies"/> are not held to it. Too few shut out visitors who share an address.
+    /// </summary>
+    public int? ConnectionsPerAddress { get; set; }
 }

@@ -140,8 +140,26 @@ internal sealed record ProxyEntrySettings
     /// <summary>Where the relay listens, or null for none.</summary>
     public required IPEndPoint? RelayListen { get; init; }
 
-    /// <summary>Subscribers that the hub takes at most.</summary>
-    public required int HubMaxConnections { get; init; }
+    /// <summary>Connections of visitors at once; null: what the limit of open files leaves.</summary>
+    public int? MaxConnections { get; init; }
+
+    /// <summary>Those of one address; null: half of all.</summary>
+    public int? MaxConnectionsPerAddress { get; init; }
+
+    /// <summary>Connections of agents at once behind their handshake; null: by the limit of open files.</summary>
+    public int? UplinkConnections { get; init; }
+
+    /// <summary>Connections of agents at once before that; null: by the limit of open files.</summary>
+    public int? UplinkHandshakes { get; init; }
+
+    /// <summary>Sessions at once of each agent that has no number of its own.</summary>
+    public int SessionsPerAgent { get; init; } = 100;
+
+    /// <summary>Connections of the admin listener at once; null: by the limit of open files.</summary>
+    public int? AdminConnections { get; init; }
+
+    /// <summary>Subscribers that the hub takes at most; null: by the limit of open files.</summary>
+    public required int? HubMaxConnections { get; init; }
 
     /// <summary>New subscribers a second from one address.</summary>
     public required int HubConnectionsPerAddress { get; init; }

@@ -22,6 +22,18 @@ internal sealed record SettingKey(string Path, Func<ProxyEntryOptions, string, s
         return null;
     });
 
+    /// <summary>A key whose value is a whole number, or <c>auto</c>, which is none.</summary>
+    public static SettingKey NumberOrAuto(string path, Action<ProxyEntryOptions, int?> set) => new(path, (options, value) =>
+    {
+        if (value.Trim().Equals("auto", StringComparison.OrdinalIgnoreCase))
+        {
+            set(options, null);
+            return null;
+        }
+
+        return Number(path, (o, number) => set(o, number)).Apply(options, value) is null ? null : $"{SettingsErrorFormatter.Quote(value)} is neither a whole number nor auto.";
+    });
+
     /// <summary>A key whose value is a duration, such as <c>30s</c>.</summary>
     public static SettingKey Duration(string path, Action<ProxyEntryOptions, TimeSpan> set) => new(path, (options, value) =>
     {

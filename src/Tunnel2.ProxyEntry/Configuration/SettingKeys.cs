@@ -16,9 +16,13 @@ internal static class SettingKeys
     public const string UplinkCertificatePassword = "Uplink:CertificatePassword";
     public const string UplinkClientCa = "Uplink:ClientCa";
     public const string FailuresPerMinute = "Uplink:FailuresPerMinute";
+    public const string UplinkConnections = "Uplink:Connections";
+    public const string UplinkHandshakes = "Uplink:Handshakes";
+    public const string UplinkSessionsPerAgent = "Uplink:SessionsPerAgent";
     public const string StateFolder = "StateFolder";
     public const string AllowPlaintext = "Uplink:AllowPlaintext";
     public const string AdminListen = "Admin:Listen";
+    public const string AdminConnections = "Admin:Connections";
     public const string AdminToken = "Admin:Token";
     public const string Domain = "Domain";
     public const string EntryId = "EntryId";
@@ -42,6 +46,8 @@ internal static class SettingKeys
     public const string RequestFields = "Limits:RequestFields";
     public const string RequestLineBytes = "Limits:RequestLineBytes";
     public const string BufferMegabytes = "Limits:BufferMegabytes";
+    public const string Connections = "Limits:Connections";
+    public const string ConnectionsPerAddress = "Limits:ConnectionsPerAddress";
     public const string RequestBodyBytes = "Limits:RequestBodyBytes";
     public const string Http1Front = "Http1Front";
     public const string LoggedFrom = "LogLevel";
@@ -61,6 +67,7 @@ internal static class SettingKeys
     public const string Tiers = "Tiers";
     public const string TierRequestsPerSecond = "RequestsPerSecond";
     public const string TierBurst = "Burst";
+    public const string AgentSessions = "Sessions";
     public const string AgentTier = "Tier";
 
     /// <summary>All keys that take one value, whatever the order.</summary>
@@ -77,9 +84,13 @@ internal static class SettingKeys
         Text(UplinkCertificatePassword, (o, v) => o.Uplink.CertificatePassword = v),
         Text(UplinkClientCa, (o, v) => o.Uplink.ClientCa = v),
         new(FailuresPerMinute, ApplyFailuresPerMinute),
+        SettingKey.NumberOrAuto(UplinkConnections, (o, v) => o.Uplink.Connections = v),
+        SettingKey.NumberOrAuto(UplinkHandshakes, (o, v) => o.Uplink.Handshakes = v),
+        SettingKey.Number(UplinkSessionsPerAgent, (o, v) => o.Uplink.SessionsPerAgent = v),
         Text(StateFolder, (o, v) => o.StateFolder = v),
         Switch(AllowPlaintext, (o, v) => o.Uplink.AllowPlaintext = v),
         Text(AdminListen, (o, v) => o.Admin.Listen = v),
+        SettingKey.NumberOrAuto(AdminConnections, (o, v) => o.Admin.Connections = v),
         Text(AdminToken, (o, v) => o.Admin.Token = v) with { RefusesEmpty = true },
         Text(Domain, (o, v) => o.Domain = v),
         Text(EntryId, (o, v) => o.EntryId = v),
@@ -104,6 +115,8 @@ internal static class SettingKeys
         Count(RequestLineBytes, (o, v) => o.Limits.RequestLineBytes = (int)v, int.MaxValue),
         new(BufferMegabytes, ApplyBufferMegabytes),
         new(RequestBodyBytes, ApplyRequestBody),
+        SettingKey.NumberOrAuto(Connections, (o, v) => o.Limits.Connections = v),
+        SettingKey.NumberOrAuto(ConnectionsPerAddress, (o, v) => o.Limits.ConnectionsPerAddress = v),
         new(Http1Front, ApplyHttp1Front),
         new(LoggedFrom, ApplyLogLevel),
         Switch(Live, (o, v) => o.Live = v),
@@ -111,14 +124,14 @@ internal static class SettingKeys
         SettingKey.Number(RingSlots, (o, v) => o.Ring.Slots = v),
         Text(RelayListen, (o, v) => o.Relay.Listen = v),
         Switch(RelayAllowRemote, (o, v) => o.Relay.AllowRemote = v),
-        SettingKey.Number(HubMaxConnections, (o, v) => o.Hub.MaxConnections = v),
+        SettingKey.NumberOrAuto(HubMaxConnections, (o, v) => o.Hub.MaxConnections = v),
         SettingKey.Number(HubConnectionsPerAddress, (o, v) => o.Hub.ConnectionsPerAddress = v),
         .. AccessLogKeys.All,
         .. TelemetryKeys.All,
     ];
 
     /// <summary>The keys under <c>Agents:&lt;id&gt;</c>.</summary>
-    public static IReadOnlyList<string> AgentKeys { get; } = [AgentTokenHash, AgentCertificateFingerprint, AgentCertificateName, AgentNames, AgentTier];
+    public static IReadOnlyList<string> AgentKeys { get; } = [AgentTokenHash, AgentCertificateFingerprint, AgentCertificateName, AgentNames, AgentSessions, AgentTier];
 
     /// <summary>The keys under <c>Tiers:&lt;name&gt;</c>.</summary>
     public static IReadOnlyList<string> TierKeys { get; } = [TierRequestsPerSecond, TierBurst];

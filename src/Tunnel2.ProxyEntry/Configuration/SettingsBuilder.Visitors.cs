@@ -16,7 +16,18 @@ internal sealed partial class SettingsBuilder
         CheckBounds(SettingKeys.RequestLineBytes, _options.Limits.RequestLineBytes, 256, ProtocolLimits.MaxHeaderBlockLength);
     }
 
-    private void CheckCount(string key, int value)
+    private void CheckConnectionLimits()
+    {
+        CheckCount(SettingKeys.Connections, _options.Limits.Connections);
+        CheckCount(SettingKeys.ConnectionsPerAddress, _options.Limits.ConnectionsPerAddress);
+        CheckCount(SettingKeys.UplinkConnections, _options.Uplink.Connections);
+        CheckCount(SettingKeys.UplinkHandshakes, _options.Uplink.Handshakes);
+        CheckCount(SettingKeys.UplinkSessionsPerAgent, _options.Uplink.SessionsPerAgent);
+        CheckCount(SettingKeys.AdminConnections, _options.Admin.Connections);
+        CheckCount(SettingKeys.HubMaxConnections, _options.Hub.MaxConnections);
+    }
+
+    private void CheckCount(string key, int? value)
     {
         if (value is < 1 or > 1_000_000)
         {

@@ -56,11 +56,12 @@ internal sealed partial class SettingsBuilder
         CheckRange(SettingKeys.Park, _options.Timeouts.Park, _longestPark, mayBeOff: true);
         CheckRange(SettingKeys.DrainDelay, _options.Timeouts.DrainDelay, _longestConnect, mayBeOff: true);
         CheckRange(SettingKeys.Drain, _options.Timeouts.Drain, _longestTimeout, mayBeOff: false);
-        CheckNumber(SettingKeys.ParkingPerName, _options.Parking.PerName, 0, 1_000_000);
-        CheckNumber(SettingKeys.ParkingTotal, _options.Parking.Total, 0, 1_000_000);
-        CheckNumber(SettingKeys.ParkingMegabytes, _options.Parking.Megabytes, 1, 65_536);
-        CheckNumber(SettingKeys.BufferMegabytes, _options.Limits.BufferMegabytes, _options.Limits.BufferMegabytes == 0 ? 0 : 16, 65_536);
+        CheckBounds(SettingKeys.ParkingPerName, _options.Parking.PerName, 0, 1_000_000);
+        CheckBounds(SettingKeys.ParkingTotal, _options.Parking.Total, 0, 1_000_000);
+        CheckBounds(SettingKeys.ParkingMegabytes, _options.Parking.Megabytes, 1, 65_536);
+        CheckBounds(SettingKeys.BufferMegabytes, _options.Limits.BufferMegabytes, _options.Limits.BufferMegabytes == 0 ? 0 : 16, 65_536);
         CheckVisitorLimits();
+        CheckConnectionLimits();
         var trustedProxies = CheckTrustedProxies();
         var relay = CheckLive();
         var accessLog = AccessLogKeys.Check(_options.AccessLog, Report);
@@ -117,6 +118,12 @@ internal sealed partial class SettingsBuilder
             RingFile = _options.Ring.File,
             RingSlots = _options.Ring.Slots,
             RelayListen = relay,
+            MaxConnections = _options.Limits.Connections,
+            MaxConnectionsPerAddress = _options.Limits.ConnectionsPerAddress,
+            UplinkConnections = _options.Uplink.Connections,
+            UplinkHandshakes = _options.Uplink.Handshakes,
+            SessionsPerAgent = _options.Uplink.SessionsPerAgent,
+            AdminConnections = _options.Admin.Connections,
             HubMaxConnections = _options.Hub.MaxConnections,
             HubConnectionsPerAddress = _options.Hub.ConnectionsPerAddress,
         };
@@ -349,7 +356,6 @@ internal sealed partial class SettingsBuilder
             Report(SettingKeys.RingSlots, "is not a power of two from 64 to 16777216.");
         }
 
-        CheckCount(SettingKeys.HubMaxConnections, _options.Hub.MaxConnections);
         CheckCount(SettingKeys.HubConnectionsPerAddress, _options.Hub.ConnectionsPerAddress);
         var relay = ParseListenOrOff(SettingKeys.RelayListen, _options.Relay.Listen);
         if (relay is not null && !IPAddress.IsLoopback(relay.Address) && !_options.Relay.AllowRemote)
@@ -374,14 +380,6 @@ internal sealed partial class SettingsBuilder
         else if (value < _shortestTimeout || value > longest)
         {
             Report(key, string.Create(CultureInfo.InvariantCulture, $"{value} is not between 10ms and {longest.TotalMinutes:0}m{(mayBeOff ? " (or off)" : "")}."));
-        }
-    }
-
-    private void CheckNumber(string key, int value, int least, int most)
-    {
-        if (value < least || value > most)
-        {
-            Report(key, string.Create(CultureInfo.InvariantCulture, $"{value} is not between {least} and {most}."));
         }
     }
 

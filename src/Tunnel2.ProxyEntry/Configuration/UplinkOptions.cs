@@ -35,6 +35,24 @@ public sealed class UplinkOptions
     public int FailuresPerMinute { get; set; } = 10;
 
     /// <summary>
+    /// Connections of agents at once, behind their handshake: 1 to 1,000,000, or null for auto (default): a part of the process's limit of open
+    /// files. Beyond it agents are told to try again. The last quarter is kept from further uplinks of sessions that have one.
+    /// </summary>
+    public int? Connections { get; set; }
+
+    /// <summary>
+    /// Connections of agents at once that have not finished their handshake, TLS included: 1 to 1,000,000, or null for auto (default): a part of the
+    /// process's limit of open files. Beyond it newcomers wait, and the slowest end; one address (IPv6: /64) gets half of them.
+    /// </summary>
+    public int? Handshakes { get; set; }
+
+    /// <summary>
+    /// Sessions at once of each agent of <see cref="ProxyEntryOptions.Agents"/> that does not say otherwise, and of all agents without a token at
+    /// one address off loopback (IPv6: /64). 1–1000000, default 100. Beyond it an agent is told to try again; taking over one's own name is free.
+    /// </summary>
+    public int SessionsPerAgent { get; set; } = 100;
+
+    /// <summary>
     /// Permit an uplink without TLS off loopback. Default false. If true on an open network, tokens and all traffic can be read on the way.
     /// </summary>
     public bool AllowPlaintext { get; set; }

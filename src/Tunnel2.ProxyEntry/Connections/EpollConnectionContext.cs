@@ -18,6 +18,8 @@ internal sealed class EpollConnectionContext : ConnectionContext, IConnectionIdF
     private static long _lastId = DateTime.UtcNow.Ticks;
 
     private readonly Pipe _pipe;
+    private readonly ConnectionLimit _limit;
+    private readonly ConnectionPlace _place;
     private readonly Lock _gate = new();
     private readonly IPEndPoint _listenerEndPoint;
     private readonly ContainedFaults _faults;
@@ -29,9 +31,12 @@ internal sealed class EpollConnectionContext : ConnectionContext, IConnectionIdF
     private CancellationToken? _closedToken;
     private bool _closed;
 
-    /// <summary>Takes over an accepted descriptor.</summary>
-    public EpollConnectionContext(EpollLoop loop, int descriptor, IPEndPoint listenerEndPoint, IPEndPoint? remote, MemoryPool<byte> memoryPool)
+    /// <summary>Takes over an accepted descriptor and its place, which is given back when it is closed.</summary>
+    public EpollConnectionContext(
+        EpollLoop loop, int descriptor, IPEndPoint listenerEndPoint, IPEndPoint? remote, MemoryPool<byte> memoryPool, ConnectionLimit limit, ConnectionPlace place)
     {
+        _limit = limit;
+        _place = place;
         _listenerEndPoint = listenerEndPoint;
         _faults = loop.Faults;
         RemoteEndPoint = remote;
@@ -193,6 +198,10 @@ internal sealed class EpollConnectionContext : ConnectionContext, IConnectionIdF
 
         protected override void OnPeerClosed() => context.MarkClosed();
 
-        protected override void OnDescriptorClosed() => context.MarkClosed();
+        protected override void OnDescriptorClosed()
+        {
+            context._limit.Leave(context._place);
+            context.MarkClosed();
+        }
     }
 }

@@ -14,6 +14,7 @@ internal sealed class EpollConnectionListener : IConnectionListener
 
     private readonly EpollLoop _loop;
     private readonly MemoryPool<byte> _memoryPool;
+    private readonly ConnectionLimit _limit;
     private readonly EpollListener _listener;
     private readonly Channel<EpollConnectionContext> _accepted;
     private readonly Func<EpollConnectionContext, Task<bool>>? _serve;
@@ -23,14 +24,22 @@ internal sealed class EpollConnectionListener : IConnectionListener
     /// <param name="bound">A bound socket; it is taken over.</param>
     /// <param name="backlog">Connections that the kernel holds until they are accepted.</param>
     /// <param name="memoryPool">What Kestrel's own pipes rent from.</param>
+    /// <param name="limit">How many connections there may be.</param>
     /// <param name="failed">Told where the system was out of something.</param>
     /// <param name="serve">
     /// Serves a connection right on the loop, without Kestrel's task, thread and bookkeeping for each; false: Kestrel is to have it, as it was.
     /// Null: Kestrel has them all.
     /// </param>
     public EpollConnectionListener(
-        EpollLoop loop, Socket bound, int backlog, MemoryPool<byte> memoryPool, Action<SocketError> failed, Func<EpollConnectionContext, Task<bool>>? serve = null)
+        EpollLoop loop,
+        Socket bound,
+        int backlog,
+        MemoryPool<byte> memoryPool,
+        ConnectionLimit limit,
+        Action<SocketError> failed,
+        Func<EpollConnectionContext, Task<bool>>? serve = null)
     {
+        _limit = limit;
         _serve = serve;
         _loop = loop;
         _memoryPool = memoryPool;
@@ -38,7 +47,7 @@ internal sealed class EpollConnectionListener : IConnectionListener
         // Kestrel's accept loop continues right where a connection was accepted; all it does is to queue it to the pool.
         _accepted = Channel.CreateUnbounded<EpollConnectionContext>(new UnboundedChannelOptions { SingleReader = true, AllowSynchronousContinuations = true });
         EndPoint = bound.LocalEndPoint!;
-        _listener = EpollListener.Start(loop, bound, backlog, OnAccepted, failed);
+        _listener = EpollListener.Start(loop, bound, backlog, OnAccepted, failed, limit);
     }
 
     /// <inheritdoc/>
@@ -83,9 +92,16 @@ internal sealed class EpollConnectionListener : IConnectionListener
 
     private void OnAccepted(int descriptor, IPEndPoint? remote)
     {
-        var connection = new EpollConnectionContext(_loop, descriptor, _listener.EndPoint, remote, _memoryPool);
+        if (!_limit.TryEnter(remote?.Address, out var place))
+        {
+            DescriptorOf.Reset(descriptor);
+            return;
+        }
+
+        var connection = new EpollConnectionContext(_loop, descriptor, _listener.EndPoint, remote, _memoryPool, _limit, place);
         if (connection.Register() != 0)
         {
+            connection.Abort();
             return;
         }
 

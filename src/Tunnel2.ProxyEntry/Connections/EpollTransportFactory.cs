@@ -4,7 +4,6 @@ using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
 using Microsoft.Extensions.Options;
 using Tunnel2.ProxyEntry.Configuration;
-using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.Transport.Engine;
@@ -21,8 +20,8 @@ internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConne
     private readonly EpollLoop _loop;
     private readonly SocketTransportOptions _options;
     private readonly IMemoryPoolFactory<byte> _memoryPools;
-    private readonly ILogger _logger;
-    private readonly SocketTransportFactory _sockets;
+    private readonly SocketListenerFactory _sockets;
+    private readonly ConnectionLimits _limits;
     private readonly EndPoint _admin;
     private readonly EndPoint? _direct;
     private readonly Http1Front _front;
@@ -35,13 +34,14 @@ internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConne
         IMemoryPoolFactory<byte> memoryPools,
         Http1Front front,
         ListenerConnections connections,
-        ILoggerFactory loggers)
+        ConnectionLimits limits,
+        SocketListenerFactory sockets)
     {
         _loop = engine.Loop ?? throw new InvalidOperationException("The engine has no event loop over epoll.");
         _options = options.Value;
         _memoryPools = memoryPools;
-        _logger = loggers.CreateLogger<EpollTransportFactory>();
-        _sockets = new SocketTransportFactory(options, loggers);
+        _limits = limits;
+        _sockets = sockets;
         _admin = settings.AdminListen;
         _direct = settings.Http1Front == Http1FrontMode.Own ? settings.HttpListen : null;
         _front = front;
@@ -64,7 +64,8 @@ internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConne
         {
             var bound = _options.CreateBoundListenSocket(endpoint);
             return new ValueTask<IConnectionListener>(
-                new EpollConnectionListener(_loop, bound, _options.Backlog, _memoryPools.Create(), error => ProxyEntryLog.AcceptFailed(_logger, error.ToString()), ReferenceEquals(endpoint, _direct) ? ServeAsync : null));
+                new EpollConnectionListener(
+                    _loop, bound, _options.Backlog, _memoryPools.Create(), _limits.Visitors, _limits.AcceptFailed, ReferenceEquals(endpoint, _direct) ? ServeAsync : null));
         }
         catch (SocketException exception) when (exception.SocketErrorCode == SocketError.AddressAlreadyInUse)
         {

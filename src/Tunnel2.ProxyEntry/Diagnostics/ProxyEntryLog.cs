@@ -29,7 +29,7 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2006, LogLevel.Debug, "No route for {Host}: {ErrorCode}")]
     public static partial void NotRouted(ILogger logger, string host, string errorCode);
 
-    [LoggerMessage(2007, LogLevel.Warning, "Accepting an agent's connection failed: {Reason}")]
+    [LoggerMessage(2007, LogLevel.Warning, "Accepting a connection failed: {Reason}; it goes on by itself")]
     public static partial void AcceptFailed(ILogger logger, string reason);
 
     [LoggerMessage(2008, LogLevel.Error, "An agent's connection failed by a fault of ProxyEntry")]
@@ -115,6 +115,21 @@ internal static partial class ProxyEntryLog
 
     [LoggerMessage(2215, LogLevel.Error, "A fault of ProxyEntry was contained at: {Place} ({Count} since the last line)")]
     public static partial void FaultContained(ILogger logger, string place, long count, Exception exception);
+
+    [LoggerMessage(2216, LogLevel.Warning, "This process may have only {Limit} files open: {Visitors} connections of visitors at once ({PerAddress} of one address), {Agents} of agents. Raise the limit for more (ulimit -n, LimitNOFILE)")]
+    public static partial void FewFiles(ILogger logger, int limit, int visitors, int perAddress, int agents);
+
+    [LoggerMessage(2217, LogLevel.Warning, "Settings were reduced to fit into the {Limit} files that this process may have open: {Settings}")]
+    public static partial void LimitsReduced(ILogger logger, string settings, int limit);
+
+    [LoggerMessage(2212, LogLevel.Warning, "All {Most} connections ({Kind}) are taken; who comes now waits until one ends")]
+    public static partial void LimitReached(ILogger logger, string kind, int most);
+
+    [LoggerMessage(2213, LogLevel.Warning, "{RemoteAddress} has {Most} connections ({Kind}) and may have no more; those beyond are closed")]
+    public static partial void AddressLimitReached(ILogger logger, string kind, IPAddress remoteAddress, int most);
+
+    [LoggerMessage(2214, LogLevel.Information, "{Ended} connections ({Kind}) that only waited were ended to make room")]
+    public static partial void PlacesTaken(ILogger logger, string kind, int ended);
 
     [LoggerMessage(2250, LogLevel.Information, "Made a certificate for the uplink in {Path}")]
     public static partial void CertificateMade(ILogger logger, string path);

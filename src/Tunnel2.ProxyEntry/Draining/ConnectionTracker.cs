@@ -16,14 +16,20 @@ internal sealed class ConnectionTracker
     private const string Place = "drain";
 
     private readonly ContainedFaults _faults;
-    private readonly ConcurrentDictionary<ConnectionContext, byte> _open = new();
+    private readonly ConcurrentDictionary<ConnectionContext, ConnectionActivity?> _open = new();
     private readonly CancellationTokenSource _closingSource = new();
+    private readonly TimeProvider _timeProvider;
     private TaskCompletionSource? _none;
     private int _expected;
     private volatile bool _closing;
 
     /// <param name="faults">Where faults of whoever is told to end are counted; null: nobody looks at them.</param>
-    public ConnectionTracker(ContainedFaults? faults = null) => _faults = faults ?? new ContainedFaults();
+    /// <param name="timeProvider">The clock; null: the system's.</param>
+    public ConnectionTracker(ContainedFaults? faults = null, TimeProvider? timeProvider = null)
+    {
+        _faults = faults ?? new ContainedFaults();
+        _timeProvider = timeProvider ?? TimeProvider.System;
+    }
 
     /// <summary>Connections open now.</summary>
     public int Count => _open.Count;
@@ -35,7 +41,7 @@ internal sealed class ConnectionTracker
     public CancellationToken Closing => _closingSource.Token;
 
     /// <summary>A connection is served, past the middleware.</summary>
-    public void Opened(ConnectionContext connection) => _open.TryAdd(connection, 0);
+    public void Opened(ConnectionContext connection) => _open.TryAdd(connection, null);
 
     /// <summary>It is not any longer.</summary>
     public void Ended(ConnectionContext connection)
@@ -47,7 +53,9 @@ internal sealed class ConnectionTracker
     /// <summary>The middleware: counts a connection for as long as it is served.</summary>
     public ConnectionDelegate Track(ConnectionDelegate next) => async connection =>
     {
-        _open.TryAdd(connection, 0);
+        var activity = new ConnectionActivity(_timeProvider);
+        connection.Features.Set(activity);
+        _open.TryAdd(connection, activity);
         Interlocked.Decrement(ref _expected);
         if (_closing)
         {
@@ -95,6 +103,42 @@ internal sealed class ConnectionTracker
         {
             _faults.Run(Place, static connection => connection.Abort(new ConnectionAbortedException("ProxyEntry stopped.")), connection);
         }
+    }
+
+    /// <summary>
+    /// Ends those that have waited longest for a request, to make room. What never had one is cut; the others are asked to close, which loses no
+    /// request that is on its way, and cut when they do not.
+    /// </summary>
+    /// <param name="most">How many at most.</param>
+    /// <param name="least">Only those that have waited for this long.</param>
+    /// <returns>How many were ended.</returns>
+    public int EndWaiting(int most, TimeSpan least)
+    {
+        var waiting = new List<(TimeSpan Idle, ConnectionContext Connection, ConnectionActivity Activity)>();
+        foreach (var (connection, activity) in _open)
+        {
+            if (activity?.Idle is { } idle && idle >= least)
+            {
+                waiting.Add((idle, connection, activity));
+            }
+        }
+
+        waiting.Sort(static (one, other) => other.Idle.CompareTo(one.Idle));
+        var ended = Math.Min(most, waiting.Count);
+        foreach (var (_, connection, activity) in waiting[..ended])
+        {
+            if (activity.HasServed && !activity.IsAskedToClose)
+            {
+                activity.IsAskedToClose = true;
+                RequestClose(connection);
+            }
+            else
+            {
+                connection.Abort(new ConnectionAbortedException("It waited for a request when its place was needed."));
+            }
+        }
+
+        return ended;
     }
 
     private static void RequestClose(ConnectionContext connection) =>

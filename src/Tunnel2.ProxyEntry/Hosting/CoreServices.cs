@@ -3,6 +3,7 @@ using Tunnel2.Multiplexing.Heartbeat;
 using Tunnel2.ProxyEntry.AccessLog;
 using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Draining;
@@ -43,6 +44,10 @@ internal static class CoreServices
         services.AddSingleton<FailedAttempts>();
         services.AddSingleton<UplinkRejection>();
         services.AddSingleton<SessionRevocation>();
+        services.AddSingleton<UplinkQuota>();
+        services.AddSingleton<ConnectionMetrics>();
+        services.AddSingleton<ConnectionLimits>();
+        services.AddSingleton<SocketListenerFactory>();
         services.AddSingleton<AgentAdmission>();
         services.AddSingleton<UplinkMetrics>();
         services.AddSingleton<StalledTransfers>();

@@ -4,6 +4,7 @@ using Tunnel2.Protocol;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Reload;
+using Tunnel2.Telemetry.SubscriptionHub;
 using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.ProxyEntry.Hosting;
@@ -13,6 +14,9 @@ internal static class ProxyEntryCommand
 {
     /// <summary>A listener could not be bound, or another fault at the start.</summary>
     private const int ExitStartFailed = 1;
+
+    /// <summary>With fewer the runtime itself fails during the start, and less clearly: it keeps two for each assembly. The exact number is known behind the start.</summary>
+    private const int LeastFiles = 200;
 
     public static async Task<int> RunAsync(string[] args)
     {
@@ -45,6 +49,13 @@ internal static class ProxyEntryCommand
                     : $"tunnel2-entry: '{PlainText.Clean(stray, maxLength: 100)}' is neither a command nor a setting; settings are given as --Tunnel2:Key=value").ConfigureAwait(false);
             await Console.Error.WriteLineAsync(EntryHelp.Usage).ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
+        }
+
+        var files = OpenFiles.Limit();
+        if (files < LeastFiles)
+        {
+            await Console.Error.WriteLineAsync($"tunnel2-entry: this process may have only {files} files open, and more than {LeastFiles} are needed: raise the limit (ulimit -n, LimitNOFILE)").ConfigureAwait(false);
+            return ExitStartFailed;
         }
 
         var errors = new List<SettingsError>();

@@ -22,6 +22,7 @@ using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Uplink;
 using Tunnel2.ProxyEntry.Uplink.Tls;
+using Tunnel2.Telemetry.SubscriptionHub;
 using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.ProxyEntry.Hosting;
@@ -111,9 +112,11 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         });
         var connections = new ListenerConnections(engine.Faults);
         builder.Services.AddSingleton(connections);
+
+        // Registered last: Kestrel asks it first.
+        builder.Services.AddSingleton<IConnectionListenerFactory>(static provider => provider.GetRequiredService<SocketListenerFactory>());
         if (engine.Loop is not null)
         {
-            // Registered last: Kestrel asks it first.
             builder.Services.AddSingleton<IConnectionListenerFactory, EpollTransportFactory>();
         }
 
@@ -151,6 +154,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             services.GetRequiredService<PublicAddresses>().Bound(host.HttpEndPoint, host.HttpsEndPoint);
             uplinks.Start();
             host._reload.Start();
+            host.DivideDescriptors(settings);
             host.Announce(settings);
             return host;
         }
@@ -222,6 +226,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
                 services.GetRequiredService<UplinkAcceptor>(),
                 tls,
                 services.GetRequiredService<IEngine>(),
+                services.GetRequiredService<ConnectionLimits>(),
                 services.GetRequiredService<TimeProvider>(),
                 services.GetRequiredService<ILogger<UplinkListener>>());
         }
@@ -245,6 +250,24 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         }
 
         return new ReloadLoop(reloadables, services.GetRequiredService<TimeProvider>(), services.GetRequiredService<ContainedFaults>());
+    }
+
+    /// <summary>When everything that does not come and go is open.</summary>
+    /// <exception cref="IOException">The process may open too few.</exception>
+    private void DivideDescriptors(ProxyEntrySettings settings)
+    {
+        var services = _application.Services;
+        var limit = OpenFiles.Limit();
+        if (limit < DescriptorBudget.FewFiles)
+        {
+            LaterAssemblies.Load();
+        }
+
+        var open = OpenFiles.Count();
+        var budget = DescriptorBudget.Divide(limit, open, settings) ?? throw new IOException(
+            $"this process may have {limit} files open, {open} are, and at least {DescriptorBudget.Least(limit, open, settings)} are needed: raise the limit (ulimit -n, LimitNOFILE)");
+        services.GetRequiredService<ConnectionLimits>().Apply(budget);
+        Live.LimitSubscribers(budget.Subscribers, limit);
     }
 
     private static IPEndPoint? Bound(List<(string Kind, ListenOptions Options)> listeners, string kind) =>

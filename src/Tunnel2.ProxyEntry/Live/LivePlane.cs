@@ -40,14 +40,9 @@ internal sealed class LivePlane : IAsyncDisposable
         if (_ring is not null)
         {
             _usage = new ContainerUsage(timeProvider);
-            var files = OpenFiles.Limit();
-            var most = Math.Min(settings.HubMaxConnections, OpenFiles.MostSubscribers(files));
-            if (most < settings.HubMaxConnections)
-            {
-                LiveLog.FewerSubscribers(logger, most, settings.HubMaxConnections, files);
-            }
 
-            Guard = new AdmissionGuard(most, settings.HubConnectionsPerAddress, timeProvider);
+            // Until it is known how many descriptors the start has left.
+            Guard = new AdmissionGuard(1, settings.HubConnectionsPerAddress, timeProvider);
             Hub = new Hub(new HubLimits(), meters.Create(HubMetrics.MeterName), timeProvider, ReadUsage, fault => faults.Add("hub", fault));
             _feed = new LiveFeed(_ring.Ring, Hub, Publisher, directory, timeProvider, faults, logger);
         }
@@ -89,6 +84,24 @@ internal sealed class LivePlane : IAsyncDisposable
             {
                 LiveLog.RelayFailed(_logger, endPoint, exception.Message);
             }
+        }
+    }
+
+    /// <summary>Says how many subscribers there may be.</summary>
+    /// <param name="most">The most.</param>
+    /// <param name="files">Files that this process may have open.</param>
+    public void LimitSubscribers(int most, int files)
+    {
+        if (Guard is null)
+        {
+            return;
+        }
+
+        Guard.MaxConnections = most;
+        var wanted = _settings.HubMaxConnections ?? HubOptions.DefaultMaxConnections;
+        if (most < wanted)
+        {
+            LiveLog.FewerSubscribers(_logger, most, wanted, files);
         }
     }
 

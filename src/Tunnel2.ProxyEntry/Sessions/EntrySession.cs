@@ -29,6 +29,9 @@ internal sealed class EntrySession
     /// <summary>By what the agent was admitted; null without a token or certificate.</summary>
     public AgentGrant? Grant { get; init; }
 
+    /// <summary>Whose sessions it counts to; null: nobody's.</summary>
+    public string? Holder { get; init; }
+
     /// <summary>How many requests the session may get; null when it may get any number. Set again when the settings change.</summary>
     public SessionRateLimit? RateLimit
     {

@@ -1,6 +1,6 @@
 using System.Net;
-using System.Net.Sockets;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Connections;
 
 namespace Tunnel2.ProxyEntry.Uplink;
 
@@ -53,7 +53,7 @@ internal sealed class FailedAttempts
 
         lock (_gate)
         {
-            if (!_buckets.TryGetValue(KeyOf(address), out var bucket))
+            if (!_buckets.TryGetValue(AddressKey.Of(address), out var bucket))
             {
                 return true;
             }
@@ -75,7 +75,7 @@ internal sealed class FailedAttempts
             return;
         }
 
-        var key = KeyOf(address);
+        var key = AddressKey.Of(address);
         lock (_gate)
         {
             var now = _timeProvider.GetTimestamp();
@@ -103,26 +103,6 @@ internal sealed class FailedAttempts
 
     private double LeftUnsynchronized(Bucket bucket) =>
         Math.Min(_perMinute, bucket.Left + (_timeProvider.GetElapsedTime(bucket.At).TotalMinutes * _perMinute));
-
-    private static UInt128 KeyOf(IPAddress address)
-    {
-        Span<byte> bytes = stackalloc byte[16];
-        bytes.Clear();
-        var plain = address.IsIPv4MappedToIPv6 ? address.MapToIPv4() : address;
-        if (plain.AddressFamily == AddressFamily.InterNetwork)
-        {
-            // As IPv4-mapped IPv6, which no /64 of real IPv6 addresses is: its upper half is zero, and its lower half is not.
-            bytes[10] = bytes[11] = 0xFF;
-            plain.TryWriteBytes(bytes[12..], out _);
-        }
-        else
-        {
-            plain.TryWriteBytes(bytes, out _);
-            bytes[8..].Clear();
-        }
-
-        return System.Buffers.Binary.BinaryPrimitives.ReadUInt128BigEndian(bytes);
-    }
 
     private readonly record struct Bucket(double Left, long At);
 }

@@ -17,6 +17,7 @@ internal sealed class SessionUplinks
     private readonly SessionJoins _joins;
     private readonly PublicAddresses _addresses;
     private readonly UplinkHeartbeat _heartbeat;
+    private readonly UplinkQuota _quota;
     private readonly ProxyEntryMetrics _metrics;
     private readonly UplinkMetrics _uplinkMetrics;
     private readonly TimeProvider _timeProvider;
@@ -27,6 +28,7 @@ internal sealed class SessionUplinks
         SessionJoins joins,
         PublicAddresses addresses,
         UplinkHeartbeat heartbeat,
+        UplinkQuota quota,
         ProxyEntryMetrics metrics,
         UplinkMetrics uplinkMetrics,
         TimeProvider timeProvider,
@@ -36,6 +38,7 @@ internal sealed class SessionUplinks
         _joins = joins;
         _addresses = addresses;
         _heartbeat = heartbeat;
+        _quota = quota;
         _metrics = metrics;
         _uplinkMetrics = uplinkMetrics;
         _timeProvider = timeProvider;
@@ -100,6 +103,7 @@ internal sealed class SessionUplinks
         }
 
         _joins.Remove(session);
+        _quota.LeaveSession(session);
         await _directory.UnregisterAsync(session.Name, session.Epoch, CancellationToken.None).ConfigureAwait(false);
         var duration = _timeProvider.GetElapsedTime(session.StartedAt);
         _metrics.SessionEnded(duration, end.Reason.ToString());

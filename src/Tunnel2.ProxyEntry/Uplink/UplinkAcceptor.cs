@@ -23,7 +23,7 @@ internal sealed class UplinkAcceptor
 {
     private const string SupersededText = "The same agent registered the name again.";
 
-    /// <summary>What an agent is told to wait before it tries again to add an uplink.</summary>
+    /// <summary>What an agent is told to wait before it tries again to add an uplink, or where there are too many.</summary>
     private static readonly TimeSpan _joinAgain = TimeSpan.FromSeconds(10);
 
     /// <summary>An agent that comes while we stop may try again after this: the next process may be there by then.</summary>
@@ -42,10 +42,12 @@ internal sealed class UplinkAcceptor
     private readonly IEngine _engine;
     private readonly UplinkRejection _rejection;
     private readonly SessionRevocation _revocation;
+    private readonly UplinkQuota _quota;
     private readonly ProxyEntryMetrics _metrics;
     private readonly UplinkMetrics _uplinkMetrics;
     private readonly StalledTransfers _stalled;
     private readonly TimeProvider _timeProvider;
+    private readonly OncePerSecond _quotaLines;
     private readonly ILogger _logger;
 
     public UplinkAcceptor(
@@ -59,6 +61,7 @@ internal sealed class UplinkAcceptor
         IEngine engine,
         UplinkRejection rejection,
         SessionRevocation revocation,
+        UplinkQuota quota,
         ProxyEntryMetrics metrics,
         UplinkMetrics uplinkMetrics,
         StalledTransfers stalled,
@@ -78,6 +81,8 @@ internal sealed class UplinkAcceptor
         _engine = engine;
         _rejection = rejection;
         _revocation = revocation;
+        _quota = quota;
+        _quotaLines = new OncePerSecond(timeProvider);
         _metrics = metrics;
         _uplinkMetrics = uplinkMetrics;
         _timeProvider = timeProvider;
@@ -116,7 +121,7 @@ internal sealed class UplinkAcceptor
 
             if (first.Type == FrameType.Join)
             {
-                await JoinAsync(transport, first.Payload, first.Rest).ConfigureAwait(false);
+                await JoinAsync(transport, peer, first.Payload, first.Rest).ConfigureAwait(false);
                 return;
             }
 
@@ -160,9 +165,36 @@ internal sealed class UplinkAcceptor
             Name = admission.Name,
             Identity = admission.Identity,
             Grant = admission.Grant,
+            Holder = UplinkQuota.HolderOf(admission.Grant, peer.Address),
             AgentVersion = hello.AgentVersion,
             Instance = AgentIdentity.OfInstance(hello.InstanceKey.Span),
         };
+        var replaces = _directory.Find(session.Name, out var present) == NameState.Online && present!.Identity == session.Identity;
+        if (_quota.TryEnter(session, replaces) is { } refusal)
+        {
+            await RefuseForNowAsync(transport, refusal).ConfigureAwait(false);
+            return;
+        }
+
+        var isBegun = false;
+        try
+        {
+            isBegun = await RegisterAsync(transport, session, rest, peer, stopping).ConfigureAwait(false);
+        }
+        finally
+        {
+            _quota.LeaveConnection();
+            if (!isBegun)
+            {
+                _quota.LeaveSession(session);
+            }
+        }
+    }
+
+    /// <summary>Registers a session and runs its first uplink until it ends.</summary>
+    /// <returns>Whether it was registered, so that its end is seen to elsewhere.</returns>
+    private async Task<bool> RegisterAsync(IUplinkTransport transport, EntrySession session, ReadOnlyMemory<byte> rest, UplinkPeer peer, CancellationToken stopping)
+    {
         // Before anybody can find the session: no request slips through ahead of its limit.
         SessionTiers.Apply(session, _agents.Current);
         var uplink = CreateUplink(transport, session);
@@ -171,7 +203,7 @@ internal sealed class UplinkAcceptor
         if (registration.Status == RegistrationStatus.NameTaken)
         {
             await _rejection.SendAsync(transport, new RejectMessage(RejectCode.NameTaken, TimeSpan.Zero, $"The name '{session.Name}' is taken.")).ConfigureAwait(false);
-            return;
+            return false;
         }
 
         if (registration.Superseded is { } superseded)
@@ -187,15 +219,17 @@ internal sealed class UplinkAcceptor
             await _directory.UnregisterAsync(session.Name, registration.Epoch, CancellationToken.None).ConfigureAwait(false);
             session.Tunnel.End(SessionEndReason.Shutdown, "");
             await _rejection.SendAsync(transport, new RejectMessage(RejectCode.GoingAway, _drainingRetry, "The server is stopping.")).ConfigureAwait(false);
-            return;
+            return false;
         }
 
         _revocation.Settle(session);
         _uplinks.Begin(session);
+        peer.Handshake?.Finish();
         await _uplinks.RunAsync(transport, session, uplink, CreateWelcome(session, session.JoinSecret), rest).ConfigureAwait(false);
+        return true;
     }
 
-    private async Task JoinAsync(IUplinkTransport transport, ReadOnlyMemory<byte> payload, ReadOnlyMemory<byte> rest)
+    private async Task JoinAsync(IUplinkTransport transport, UplinkPeer peer, ReadOnlyMemory<byte> payload, ReadOnlyMemory<byte> rest)
     {
         var error = JoinMessage.TryRead(payload.Span, out var join);
         if (error != ProtocolError.None)
@@ -214,29 +248,59 @@ internal sealed class UplinkAcceptor
         {
             await RefuseJoinAsync(transport, RejectCode.UnknownSession, TimeSpan.Zero, "The session is unknown or the proof is wrong.").ConfigureAwait(false);
         }
+        else if (!_quota.TryJoin())
+        {
+            await RefuseJoinAsync(transport, RejectCode.Overloaded, _joinAgain, "The server has no connection left for a further uplink.").ConfigureAwait(false);
+        }
         else
         {
-            var uplink = CreateUplink(transport, session);
-            if (session.Tunnel.TryAdd(uplink))
+            try
             {
-                if (session.IsLeaving)
-                {
-                    // It began to leave meanwhile, and may have told its uplinks before this one was among them.
-                    uplink.Drain(SessionEndReason.Superseded, SupersededText);
-                }
-
-                // The secret has crossed the wire once; that is enough.
-                await _uplinks.RunAsync(transport, session, uplink, CreateWelcome(session, _noSecret), rest).ConfigureAwait(false);
+                await JoinAsync(transport, peer, session, rest).ConfigureAwait(false);
             }
-            else if (session.Tunnel.HasEnded)
+            finally
             {
-                await RefuseJoinAsync(transport, RejectCode.UnknownSession, TimeSpan.Zero, "The session is over.").ConfigureAwait(false);
-            }
-            else
-            {
-                await RefuseJoinAsync(transport, RejectCode.Overloaded, _joinAgain, "The session has as many uplinks as it may.").ConfigureAwait(false);
+                _quota.LeaveConnection();
             }
         }
+    }
+
+    private async Task JoinAsync(IUplinkTransport transport, UplinkPeer peer, EntrySession session, ReadOnlyMemory<byte> rest)
+    {
+        var uplink = CreateUplink(transport, session);
+        if (session.Tunnel.TryAdd(uplink))
+        {
+            if (session.IsLeaving)
+            {
+                // It began to leave meanwhile, and may have told its uplinks before this one was among them.
+                uplink.Drain(SessionEndReason.Superseded, SupersededText);
+            }
+
+            peer.Handshake?.Finish();
+
+            // The secret has crossed the wire once; that is enough.
+            await _uplinks.RunAsync(transport, session, uplink, CreateWelcome(session, _noSecret), rest).ConfigureAwait(false);
+        }
+        else if (session.Tunnel.HasEnded)
+        {
+            await RefuseJoinAsync(transport, RejectCode.UnknownSession, TimeSpan.Zero, "The session is over.").ConfigureAwait(false);
+        }
+        else
+        {
+            await RefuseJoinAsync(transport, RejectCode.Overloaded, _joinAgain, "The session has as many uplinks as it may.").ConfigureAwait(false);
+        }
+    }
+
+    /// <summary>There are too many: not a line for each, since who is told to come again comes again.</summary>
+    private async Task RefuseForNowAsync(IUplinkTransport transport, string text)
+    {
+        _metrics.SessionRejected(RejectCode.Overloaded.ToString());
+        if (_quotaLines.MayLog())
+        {
+            ProxyEntryLog.AgentRejected(_logger, transport.RemoteName, RejectCode.Overloaded.ToString(), text);
+        }
+
+        await _rejection.SendQuietlyAsync(transport, new RejectMessage(RejectCode.Overloaded, _joinAgain, text)).ConfigureAwait(false);
     }
 
     /// <summary>Not a warning: anybody can send JOINs, and they harm nobody.</summary>

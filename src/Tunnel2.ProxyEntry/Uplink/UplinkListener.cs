@@ -1,6 +1,7 @@
 using System.Net;
 using System.Net.Sockets;
 using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Uplink.Tls;
 using Tunnel2.Transport.Engine;
@@ -15,13 +16,12 @@ internal sealed class UplinkListener : IAsyncDisposable
 {
     private const int Backlog = 1024;
 
-    /// <summary>After an accept that failed for want of descriptors or memory: a moment, and then again, for ever.</summary>
-    private static readonly TimeSpan _acceptPause = TimeSpan.FromMilliseconds(100);
-
     private readonly Socket _listener;
     private readonly UplinkAcceptor _acceptor;
     private readonly UplinkTlsServer? _tls;
     private readonly IEngine _engine;
+    private readonly HandshakeQueue _handshakes;
+    private readonly LimitedAcceptor _accepting;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
     private readonly CancellationTokenSource _stopping = new();
@@ -31,10 +31,13 @@ internal sealed class UplinkListener : IAsyncDisposable
     /// <param name="acceptor">Serves what is accepted.</param>
     /// <param name="tls">Encrypts it; null: nobody does.</param>
     /// <param name="engine">Moves its bytes.</param>
+    /// <param name="limits">How many may be there at once.</param>
     /// <param name="timeProvider">The clock.</param>
     /// <param name="logger">The log.</param>
-    public UplinkListener(Socket bound, UplinkAcceptor acceptor, UplinkTlsServer? tls, IEngine engine, TimeProvider timeProvider, ILogger<UplinkListener> logger)
+    public UplinkListener(
+        Socket bound, UplinkAcceptor acceptor, UplinkTlsServer? tls, IEngine engine, ConnectionLimits limits, TimeProvider timeProvider, ILogger<UplinkListener> logger)
     {
+        _handshakes = limits.Handshakes;
         _acceptor = acceptor;
         _tls = tls;
         _engine = engine;
@@ -50,6 +53,8 @@ internal sealed class UplinkListener : IAsyncDisposable
             _listener.Dispose();
             throw;
         }
+
+        _accepting = new LimitedAcceptor(_listener, _handshakes.Limit, limits.AcceptFailed, timeProvider);
     }
 
     /// <summary>Where it listens, with the port the system chose where 0 was asked for.</summary>
@@ -93,39 +98,21 @@ internal sealed class UplinkListener : IAsyncDisposable
 
     private async Task AcceptAsync()
     {
-        while (!_stopping.IsCancellationRequested)
+        while (await _accepting.AcceptAsync(_stopping.Token).ConfigureAwait(false) is var (socket, place))
         {
-            Socket socket;
-            try
-            {
-                socket = await _listener.AcceptAsync(_stopping.Token).ConfigureAwait(false);
-            }
-            catch (Exception exception) when (exception is OperationCanceledException or ObjectDisposedException)
-            {
-                return;
-            }
-            catch (SocketException exception)
-            {
-                if (_stopping.IsCancellationRequested || _listener.SafeHandle.IsClosed)
-                {
-                    return;
-                }
-
-                ProxyEntryLog.AcceptFailed(_logger, exception.SocketErrorCode.ToString());
-                await Task.Delay(_acceptPause, _timeProvider).ConfigureAwait(false);
-                continue;
-            }
-
-            _ = ServeAsync(socket);
+            _ = ServeAsync(socket, place);
         }
     }
 
-    private async Task ServeAsync(Socket socket)
+    private async Task ServeAsync(Socket socket, ConnectionPlace place)
     {
+        HandshakeQueue.PendingHandshake? handshake = null;
         try
         {
             var peer = UplinkPeer.Of(socket, _timeProvider.GetTimestamp());
             var transport = _engine.CreateUplinkTransport(socket);
+            handshake = _handshakes.Add(transport, place);
+            peer = peer with { Handshake = handshake };
             if (_tls is null)
             {
                 await _acceptor.ServeAsync(transport, peer, _stopping.Token).ConfigureAwait(false);
@@ -147,6 +134,14 @@ internal sealed class UplinkListener : IAsyncDisposable
         finally
         {
             socket.Dispose();
+            if (handshake is null)
+            {
+                _handshakes.Limit.Leave(place);
+            }
+            else
+            {
+                handshake.Finish();
+            }
         }
     }
 

@@ -8,7 +8,9 @@ namespace Tunnel2.ProxyEntry.Uplink;
 /// <param name="Address">Its address; null where there is none, as in a test.</param>
 /// <param name="Certificate">The certificate it showed, or null.</param>
 /// <param name="Connected">When it connected, a timestamp of the time provider: the handshake's limit counts from here; null: from now.</param>
-internal readonly record struct UplinkPeer(IPAddress? Address, AgentCertificate? Certificate = null, long? Connected = null)
+/// <param name="Handshake">Its place among the handshakes, or null.</param>
+internal readonly record struct UplinkPeer(
+    IPAddress? Address, AgentCertificate? Certificate = null, long? Connected = null, HandshakeQueue.PendingHandshake? Handshake = null)
 {
     /// <summary>The peer of a socket that was just accepted.</summary>
     public static UplinkPeer Of(Socket socket, long connected)

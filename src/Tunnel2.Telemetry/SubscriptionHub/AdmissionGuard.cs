@@ -38,7 +38,7 @@ internal sealed class AdmissionGuard
 
     private readonly Lock _gate = new();
     private readonly Dictionary<IPAddress, (double Tokens, long At)> _addresses = [];
-    private readonly int _maxConnections;
+    private volatile int _maxConnections;
     private readonly int _perAddress;
     private readonly TimeProvider _time;
     private int _connections;
@@ -55,6 +55,13 @@ internal sealed class AdmissionGuard
         _maxConnections = maxConnections;
         _perAddress = perAddress;
         _time = time;
+    }
+
+    /// <summary>Connections at the same time. Those that are in stay.</summary>
+    internal int MaxConnections
+    {
+        get => _maxConnections;
+        set => _maxConnections = value;
     }
 
     /// <summary>Connections that are in.</summary>

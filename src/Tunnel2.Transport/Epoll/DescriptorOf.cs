@@ -24,4 +24,13 @@ internal static class DescriptorOf
         _ = Libc.FileControl(descriptor, Libc.FcntlSetFlags, Libc.OpenNonBlock);
         return descriptor;
     }
+
+    /// <summary>Closes a connection that nobody has taken over, so that its peer knows at once and nothing of it is left here.</summary>
+    public static unsafe void Reset(int descriptor)
+    {
+        // struct linger { on, seconds }.
+        var linger = stackalloc int[] { 1, 0 };
+        _ = Libc.SetSocketOption(descriptor, Libc.SolSocket, Libc.SoLinger, linger, 2 * sizeof(int));
+        _ = Libc.Close(descriptor);
+    }
 }

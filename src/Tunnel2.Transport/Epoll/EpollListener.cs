@@ -22,14 +22,19 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     private readonly EpollLoop _loop;
     private readonly Action<int, IPEndPoint?> _accepted;
     private readonly Action<SocketError>? _failed;
+    private readonly IAcceptGate? _room;
+    private readonly Action _resume;
     private readonly Lock _gate = new();
     private readonly bool _isOpenToOthers;
     private readonly bool _isShared;
     private int _descriptor;
     private int _batch = 1;
 
-    private EpollListener(EpollLoop loop, int descriptor, IPEndPoint endPoint, bool isShared, Action<int, IPEndPoint?> accepted, Action<SocketError>? failed)
+    private EpollListener(
+        EpollLoop loop, int descriptor, IPEndPoint endPoint, bool isShared, Action<int, IPEndPoint?> accepted, Action<SocketError>? failed, IAcceptGate? room)
     {
+        _room = room;
+        _resume = () => SetInterest(EpollEvents.In);
         _loop = loop;
         _isShared = isShared;
         _descriptor = descriptor;
@@ -51,8 +56,10 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     /// <param name="backlog">Connections that the kernel holds until they are accepted.</param>
     /// <param name="accepted">Called on the loop's thread with each connection's non-blocking descriptor, which belongs to it, and the peer's address.</param>
     /// <param name="failed">Called where the system was out of something; accepting goes on after a pause.</param>
+    /// <param name="room">Says when to accept no more for a while; null: never.</param>
     /// <exception cref="SocketException">The socket cannot listen.</exception>
-    public static unsafe EpollListener Start(EpollLoop loop, Socket bound, int backlog, Action<int, IPEndPoint?> accepted, Action<SocketError>? failed = null)
+    public static unsafe EpollListener Start(
+        EpollLoop loop, Socket bound, int backlog, Action<int, IPEndPoint?> accepted, Action<SocketError>? failed = null, IAcceptGate? room = null)
     {
         var endPoint = (IPEndPoint)bound.LocalEndPoint!;
         var isShared = (int)bound.GetSocketOption(SocketOptionLevel.Socket, SocketOptionName.AcceptConnection)! != 0;
@@ -61,7 +68,7 @@ internal sealed class EpollListener : EpollHandle, IDisposable
         _ = Libc.SetSocketOption(descriptor, Libc.IpProtoTcp, Libc.TcpNoDelay, &on, sizeof(int));
         LoopbackCongestion.ApplyTo(descriptor, endPoint.Address);
         var errno = Libc.Listen(descriptor, backlog) == 0 ? 0 : Errno.Last;
-        var listener = new EpollListener(loop, descriptor, endPoint, isShared, accepted, failed);
+        var listener = new EpollListener(loop, descriptor, endPoint, isShared, accepted, failed, room);
         if (errno == 0)
         {
             lock (listener._gate)
@@ -82,26 +89,32 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     /// <inheritdoc/>
     public override void OnEvents(uint mask)
     {
-        var accepted = 0;
-        while (accepted < _batch)
+        for (var accepted = 0; accepted < _batch; accepted++)
         {
-            var errno = AcceptOne();
-            if (errno == 0)
+            if (_room is { IsOpen: false } room)
             {
-                accepted++;
+                if (accepted == 0)
+                {
+                    // Somebody waits, or there were no event. Silent first: the gate may open before the call returns.
+                    SetInterest(0);
+                    room.WhenOpen(_resume);
+                }
+
+                return;
             }
-            else if (errno == Errno.Again || _descriptor < 0)
+
+            var errno = AcceptOne();
+            if (errno == Errno.Again || _descriptor < 0)
             {
                 _batch = Math.Max(1, accepted);
                 return;
             }
-            else if (Errno.IsShortage(errno))
+
+            if (errno != 0 && !Errno.IsOneConnections(errno))
             {
                 Pause(errno);
                 return;
             }
-
-            // Anything else is the end of one connection that was never ours.
         }
 
         // More may wait: the listener is level-triggered, so the next round tells.
@@ -144,8 +157,8 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     {
         for (var last = Math.Min(MaxRest, accepted + MaxBatch); accepted < last; accepted++)
         {
-            var errno = AcceptOne();
-            if (errno == Errno.Again || _descriptor < 0 || Errno.IsShortage(errno))
+            var errno = _room is { IsOpen: false } ? Errno.Again : AcceptOne();
+            if (errno != 0 && !Errno.IsOneConnections(errno))
             {
                 accepted = MaxRest;
             }

@@ -117,6 +117,7 @@ public sealed class HumanEventFormatterTests
                 "Another agent with the same identity took the name over.",
                 "Draining: finishing the requests under way",
                 "Stopped",
+                "This process may have only 230 files open, and each request under way needs some: raise the limit for more (ulimit -n, LimitNOFILE)",
                 "(3 lines dropped: the output was too slow)",
             ],
             await LinesOf(
@@ -126,6 +127,7 @@ public sealed class HumanEventFormatterTests
                 new ConnectionEndedEvent(_time, ConnectionEnd.Superseded(TimeSpan.Zero)),
                 new DrainingEvent(_time),
                 new StoppedEvent(_time),
+                new FewFilesEvent(_time, 230),
                 new LinesDroppedEvent(_time, 3)));
 
     [Fact]

@@ -168,6 +168,7 @@ public sealed class JsonEventFormatterTests
             await LineOf(new ReconnectingEvent(_time, TimeSpan.FromSeconds(0.25))));
         Assert.Equal($$"""{"event":"draining",{{Time}}}""", await LineOf(new DrainingEvent(_time)));
         Assert.Equal($$"""{"event":"stopped",{{Time}}}""", await LineOf(new StoppedEvent(_time)));
+        Assert.StartsWith($$"""{"event":"few_files",{{Time}},"message":"This process may have only 230 files open""", await LineOf(new FewFilesEvent(_time, 230)), StringComparison.Ordinal);
         Assert.Equal($$"""{"event":"lines_dropped",{{Time}},"count":9}""", await LineOf(new LinesDroppedEvent(_time, 9)));
     }
 }

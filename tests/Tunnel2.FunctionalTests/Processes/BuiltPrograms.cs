@@ -20,11 +20,17 @@ internal static class BuiltPrograms
     public static string AgentPath => PathOf("src/Tunnel2.Client", "tunnel2.dll");
 
     /// <summary>Starts <c>tunnel2-entry</c>.</summary>
-    public static ProcessRunner StartEntry(IEnumerable<string> arguments) => Start("src/Tunnel2.ProxyEntry", "tunnel2-entry.dll", arguments, null);
+    /// <param name="arguments">Its command line.</param>
+    /// <param name="files">The most files it may have open; null: as many as this process.</param>
+    public static ProcessRunner StartEntry(IEnumerable<string> arguments, int? files = null) =>
+        Start("src/Tunnel2.ProxyEntry", "tunnel2-entry.dll", arguments, null, files);
 
     /// <summary>Starts <c>tunnel2</c>.</summary>
     public static ProcessRunner StartAgent(IEnumerable<string> arguments, IReadOnlyDictionary<string, string?>? environment = null) =>
         Start("src/Tunnel2.Client", "tunnel2.dll", arguments, environment);
+
+    /// <summary>Starts <c>tunnel2</c>, which may have so many files open.</summary>
+    public static ProcessRunner StartAgentWithFiles(int files, params string[] arguments) => Start("src/Tunnel2.Client", "tunnel2.dll", arguments, null, files);
 
     /// <summary>Starts the test backend.</summary>
     public static ProcessRunner StartBackend(IEnumerable<string> arguments) =>
@@ -39,12 +45,13 @@ internal static class BuiltPrograms
     }
 
     private static ProcessRunner Start(
-        string project, string file, IEnumerable<string> arguments, IReadOnlyDictionary<string, string?>? environment)
+        string project, string file, IEnumerable<string> arguments, IReadOnlyDictionary<string, string?>? environment, int? files = null)
     {
         var path = PathOf(project, file);
         // A working folder without an appsettings.json that would be read. A shell starts background jobs with SIGINT ignored, which the
         // runtime respects and children inherit: the tests may be such a job.
-        return ProcessRunner.Start("env", ["--default-signal=INT", "dotnet", path, .. arguments], environment, Path.GetTempPath());
+        string[] limit = files is null ? [] : ["prlimit", $"--nofile={files}:{files}"];
+        return ProcessRunner.Start("env", ["--default-signal=INT", .. limit, "dotnet", path, .. arguments], environment, Path.GetTempPath());
     }
 
     private static string PathOf(string project, string file)

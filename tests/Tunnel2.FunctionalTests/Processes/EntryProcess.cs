@@ -8,8 +8,11 @@ internal sealed class EntryProcess : IAsyncDisposable
 {
     private readonly string[] _extraArguments;
 
-    private EntryProcess(string[] extraArguments)
+    private readonly int? _files;
+
+    private EntryProcess(string[] extraArguments, int? files)
     {
+        _files = files;
         _extraArguments = extraArguments;
         Runner = null!;
     }
@@ -36,11 +39,14 @@ internal sealed class EntryProcess : IAsyncDisposable
     public IEnumerable<string> ArgumentsBeside => [.. Arguments, "--Tunnel2:Admin:Listen=127.0.0.1:0"];
 
     /// <summary>Starts it; it serves when the task ends.</summary>
-    public static async Task<EntryProcess> StartAsync(params string[] extraArguments)
+    public static Task<EntryProcess> StartAsync(params string[] extraArguments) => StartWithFilesAsync(null, extraArguments);
+
+    /// <summary>Starts one that may have so many files open.</summary>
+    public static async Task<EntryProcess> StartWithFilesAsync(int? files, params string[] extraArguments)
     {
         for (var attempt = 1; ; attempt++)
         {
-            var entry = new EntryProcess(extraArguments);
+            var entry = new EntryProcess(extraArguments, files);
             try
             {
                 await entry.StartAgainAsync();
@@ -62,7 +68,7 @@ internal sealed class EntryProcess : IAsyncDisposable
             await Runner.DisposeAsync();
         }
 
-        Runner = BuiltPrograms.StartEntry(Arguments);
+        Runner = BuiltPrograms.StartEntry(Arguments, _files);
         await Runner.WaitForLineAsync(static line => line.Contains("Ready: ", StringComparison.Ordinal), Limits.Start);
     }
 

@@ -7,7 +7,7 @@ namespace Tunnel2.ProxyEntry.Tests.Sessions;
 /// <summary>Sessions for tests.</summary>
 internal static class Sample
 {
-    public static EntrySession Session(string name, string agentId = "a", AgentGrant? grant = null) => new()
+    public static EntrySession Session(string name, string agentId = "a", AgentGrant? grant = null, string? holder = null) => new()
     {
         Tunnel = new TunnelSession(),
         SessionId = new byte[16],
@@ -15,6 +15,7 @@ internal static class Sample
         Name = name,
         Identity = AgentIdentity.OfToken(agentId),
         Grant = grant,
+        Holder = holder,
         AgentVersion = "0",
     };
 }

@@ -1,6 +1,7 @@
 using System.Net;
 using System.Net.Sockets;
 using Tunnel2.Transport.Epoll;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Transport.Tests.Epoll;
 
@@ -189,6 +190,43 @@ public sealed class EpollChannelTests : IDisposable
     }
 
     [Fact]
+    public async Task A_listener_without_room_leaves_who_comes_to_the_kernel_and_goes_on_by_itself()
+    {
+        var room = new ClosedGate();
+        var accepted = new List<int>();
+        var both = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        using var listener = EpollListener.Start(_loop, LoopbackPair.Bind(), 10, OnAccepted, room: room);
+        using var first = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        using var second = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        await first.ConnectAsync(listener.EndPoint);
+        await second.ConnectAsync(listener.EndPoint);
+        var resume = await room.Waiting.Task.WaitAsync(_limit);
+        Assert.Empty(accepted);
+        room.IsOpen = true;
+        resume();
+        await both.Task.WaitAsync(_limit);
+
+        // Full again, and nobody comes: nobody is said to wait, once the round is over.
+        var round = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        _loop.Schedule(static state => ((TaskCompletionSource)state!).SetResult(), round);
+        await round.Task.WaitAsync(_limit);
+        Assert.False(room.HasWaitedAgain);
+        accepted.ForEach(DescriptorOf.Reset);
+        var failure = await Assert.ThrowsAsync<SocketException>(() => first.ReceiveAsync(new byte[1]).WaitAsync(_limit));
+        Assert.Equal(SocketError.ConnectionReset, failure.SocketErrorCode);
+
+        void OnAccepted(int descriptor, IPEndPoint? remote)
+        {
+            accepted.Add(descriptor);
+            if (accepted.Count == 2)
+            {
+                room.IsOpen = false;
+                both.SetResult();
+            }
+        }
+    }
+
+    [Fact]
     public async Task A_slow_reader_holds_up_a_large_send_and_gets_all_of_it()
     {
         const int Length = 30_000_000;
@@ -346,5 +384,16 @@ public sealed class EpollChannelTests : IDisposable
         var (channel, error) = await EpollConnector.ConnectAsync(_loop, (IPEndPoint)listener.LocalEndPoint!, TestContext.Current.CancellationToken);
         Assert.Equal(SocketError.Success, error);
         return (channel!, await listener.AcceptAsync());
+    }
+
+    private sealed class ClosedGate : IAcceptGate
+    {
+        public TaskCompletionSource<Action> Waiting { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+        public bool HasWaitedAgain { get; private set; }
+
+        public bool IsOpen { get; set; }
+
+        public void WhenOpen(Action resume) => HasWaitedAgain |= !Waiting.TrySetResult(resume);
     }
 }

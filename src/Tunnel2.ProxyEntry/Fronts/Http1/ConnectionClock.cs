@@ -44,11 +44,28 @@ internal sealed class ConnectionClock
             && Interlocked.CompareExchange(ref _state, Pack(ConnectionPhase.Expired, now), state) == state;
     }
 
-    /// <summary>Lets the present phase expire at once if it is one of waiting for a request.</summary>
-    public bool TryExpireIdle(long now)
+    /// <summary>How long the connection has waited for a request; −1 where it does not wait for one, or not for as long as its phase may be left alone.</summary>
+    /// <param name="now">The time in milliseconds.</param>
+    /// <param name="leastIdle">For how long nothing of a request has come.</param>
+    /// <param name="leastHead">For how long its head has been coming.</param>
+    public long WaitsFor(long now, long leastIdle, long leastHead)
     {
         var state = Volatile.Read(ref _state);
-        return PhaseOf(state) <= ConnectionPhase.Idle && Interlocked.CompareExchange(ref _state, Pack(ConnectionPhase.Expired, now), state) == state;
+        var phase = PhaseOf(state);
+        var waits = now - (state >> PhaseBits);
+        return phase <= ConnectionPhase.Head && waits >= (phase == ConnectionPhase.Head ? leastHead : leastIdle) ? waits : -1;
+    }
+
+    /// <summary>Lets the present phase expire at once if it is one of waiting for a request, or of its head.</summary>
+    public bool TryExpireWaiting(long now) => TryExpireUpTo(ConnectionPhase.Head, now);
+
+    /// <summary>Lets the present phase expire at once if it is one of waiting for a request.</summary>
+    public bool TryExpireIdle(long now) => TryExpireUpTo(ConnectionPhase.Idle, now);
+
+    private bool TryExpireUpTo(ConnectionPhase last, long now)
+    {
+        var state = Volatile.Read(ref _state);
+        return PhaseOf(state) <= last && Interlocked.CompareExchange(ref _state, Pack(ConnectionPhase.Expired, now), state) == state;
     }
 
     private static long Pack(ConnectionPhase phase, long now) => (now << PhaseBits) | (long)phase;

@@ -92,6 +92,37 @@ internal sealed class ConnectionSweep : IDisposable
         }
     }
 
+    /// <summary>Ends those that have waited longest for a request, to make room.</summary>
+    /// <param name="most">How many at most.</param>
+    /// <param name="leastIdle">Only those on which nothing has come for this long.</param>
+    /// <param name="leastHead">Only those whose request's head has been coming for this long.</param>
+    /// <returns>How many were ended.</returns>
+    public int EndWaiting(int most, TimeSpan leastIdle, TimeSpan leastHead)
+    {
+        var now = Now;
+        var waiting = new List<(long Waits, Http1Connection Connection)>();
+        lock (_gate)
+        {
+            foreach (var connection in _connections)
+            {
+                var waits = connection.WaitsFor(now, (long)leastIdle.TotalMilliseconds, (long)leastHead.TotalMilliseconds);
+                if (waits >= 0)
+                {
+                    waiting.Add((waits, connection));
+                }
+            }
+        }
+
+        waiting.Sort(static (one, other) => other.Waits.CompareTo(one.Waits));
+        var ended = 0;
+        for (var i = 0; i < waiting.Count && ended < most; i++)
+        {
+            ended += waiting[i].Connection.TryEvict(now) ? 1 : 0;
+        }
+
+        return ended;
+    }
+
     /// <inheritdoc/>
     public void Dispose() => _timer.Dispose();
 

@@ -15,6 +15,7 @@ internal sealed partial class Http1Connection
     private long _inputEndedAt = -1;
     private long _lastSent;
     private volatile bool _isAborted;
+    private volatile bool _isEvicted;
 
     /// <summary>Signalled when the visitor has left in the middle of a request.</summary>
     public CancellationToken VisitorLeft => _left.Token;
@@ -90,6 +91,22 @@ internal sealed partial class Http1Connection
         {
             CancelLeft();
         }
+    }
+
+    /// <summary>How long it has waited for a request, in milliseconds; −1 where it does not, or not for long enough.</summary>
+    public long WaitsFor(long now, long leastIdle, long leastHead) => _clock.WaitsFor(now, leastIdle, leastHead);
+
+    /// <summary>Ends it if it waits for a request: its place is needed. From any thread.</summary>
+    public bool TryEvict(long now)
+    {
+        if (!_clock.TryExpireWaiting(now))
+        {
+            return false;
+        }
+
+        _isEvicted = true;
+        _input.CancelPendingRead();
+        return true;
     }
 
     /// <summary>The visitor's direction has ended. That is what nearly everybody does who leaves; somebody who only has nothing more to say gets a moment.</summary>

@@ -235,7 +235,7 @@ internal sealed partial class Http1Connection
             return !IsStopping;
         }
 
-        if (!MayCloseAtOnce())
+        if (!_isEvicted && !MayCloseAtOnce())
         {
             await LingerAsync().ConfigureAwait(false);
         }

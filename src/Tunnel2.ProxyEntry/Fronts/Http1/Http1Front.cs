@@ -58,9 +58,26 @@ internal sealed class Http1Front
     /// <param name="next">What serves HTTP/2.</param>
     public async Task ServeAsync(ConnectionContext connection, ConnectionDelegate next)
     {
-        if (VisitorTransport.SpeaksHttp2(connection) || !await new Http1Connection(this, VisitorTransport.Of(connection, Buffers)).RunAsync().ConfigureAwait(false))
+        if (!VisitorTransport.SpeaksHttp2(connection) && await ServeHttp1Async(connection).ConfigureAwait(false))
         {
-            await next(connection).ConfigureAwait(false);
+            return;
+        }
+
+        await next(connection).ConfigureAwait(false);
+    }
+
+    /// <summary>While it is ours, the sweep knows what it waits for.</summary>
+    private async Task<bool> ServeHttp1Async(ConnectionContext connection)
+    {
+        var activity = connection.Features.Get<ConnectionActivity>();
+        activity?.RequestBegan();
+        try
+        {
+            return await new Http1Connection(this, VisitorTransport.Of(connection, Buffers)).RunAsync().ConfigureAwait(false);
+        }
+        finally
+        {
+            activity?.RequestEnded();
         }
     }
 }

@@ -35,18 +35,20 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
     /// <inheritdoc/>
     public EntryRequest CreateContext(IFeatureCollection contextFeatures)
     {
-        if (contextFeatures is not IHostContextContainer<EntryRequest> container)
+        var container = contextFeatures as IHostContextContainer<EntryRequest>;
+        var request = container?.HostContext;
+        if (request is null)
         {
-            return new EntryRequest(contextFeatures, _settings);
+            request = new EntryRequest(contextFeatures, _settings);
+            container?.HostContext = request;
+        }
+        else
+        {
+            request.Http.Initialize(contextFeatures);
         }
 
-        if (container.HostContext is { } reused)
-        {
-            reused.Http.Initialize(contextFeatures);
-            return reused;
-        }
-
-        return container.HostContext = new EntryRequest(contextFeatures, _settings);
+        request.Activity?.RequestBegan();
+        return request;
     }
 
     /// <inheritdoc/>
@@ -67,7 +69,11 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
     }
 
     /// <inheritdoc/>
-    public void DisposeContext(EntryRequest context, Exception? exception) => context.Http.Uninitialize();
+    public void DisposeContext(EntryRequest context, Exception? exception)
+    {
+        context.Activity?.RequestEnded();
+        context.Http.Uninitialize();
+    }
 
     /// <summary>
     /// Forwards, and sees that the visitor takes what Kestrel has of the response: it would wait for that without an end, with a stream of HTTP/2 and

@@ -1,5 +1,6 @@
 using Microsoft.AspNetCore.Http.Features;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Forwarding;
 
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
@@ -11,9 +12,13 @@ internal sealed class EntryRequest
     {
         Http = new DefaultHttpContext(features);
         Exchange = new HttpContextExchange(Http, settings);
+        Activity = features.Get<ConnectionActivity>();
     }
 
     public DefaultHttpContext Http { get; }
+
+    /// <summary>Its connection's; null in a test without one.</summary>
+    public ConnectionActivity? Activity { get; }
 
     public HttpContextExchange Exchange { get; }
 

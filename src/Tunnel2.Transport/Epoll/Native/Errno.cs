@@ -6,14 +6,22 @@ namespace Tunnel2.Transport.Epoll.Native;
 /// <summary>Error numbers of Linux (the same on x64 and arm64), and what they are called elsewhere in .NET.</summary>
 internal static class Errno
 {
+    public const int NotPermitted = 1;
     public const int Interrupted = 4;
     public const int Again = 11;
     public const int NoMemory = 12;
     public const int TooManyFilesInSystem = 23;
     public const int TooManyFiles = 24;
     public const int BrokenPipe = 32;
+    public const int ProtocolFault = 71;
+    public const int FirstOfNetwork = 100;
+    public const int LastOfNetwork = 102;
+    public const int ConnectionAborted = 103;
     public const int ConnectionReset = 104;
     public const int NoBuffers = 105;
+    public const int TimedOut = 110;
+    public const int HostDown = 112;
+    public const int HostUnreachable = 113;
     public const int InProgress = 115;
     public const int Canceled = 125;
 
@@ -24,7 +32,7 @@ internal static class Errno
     public static SocketError ToSocketError(int errno) => errno switch
     {
         0 => SocketError.Success,
-        13 or 1 => SocketError.AccessDenied,
+        13 or NotPermitted => SocketError.AccessDenied,
         22 => SocketError.InvalidArgument,
         NoMemory or NoBuffers => SocketError.NoBufferSpaceAvailable,
         TooManyFiles or TooManyFilesInSystem => SocketError.TooManyOpenSockets,
@@ -34,19 +42,23 @@ internal static class Errno
         99 => SocketError.AddressNotAvailable,
         100 => SocketError.NetworkDown,
         101 => SocketError.NetworkUnreachable,
-        103 => SocketError.ConnectionAborted,
+        ConnectionAborted => SocketError.ConnectionAborted,
         ConnectionReset => SocketError.ConnectionReset,
         107 => SocketError.NotConnected,
-        110 => SocketError.TimedOut,
+        TimedOut => SocketError.TimedOut,
         111 => SocketError.ConnectionRefused,
-        112 => SocketError.HostDown,
-        113 => SocketError.HostUnreachable,
+        HostDown => SocketError.HostDown,
+        HostUnreachable => SocketError.HostUnreachable,
         Canceled => SocketError.OperationAborted,
         _ => SocketError.SocketError,
     };
 
     /// <summary>Where the system is out of something that comes back by itself.</summary>
     public static bool IsShortage(int errno) => errno is TooManyFiles or TooManyFilesInSystem or NoBuffers or NoMemory;
+
+    /// <summary>Where an accept failed by the fault of the one connection that it was to give: the next one may be good.</summary>
+    public static bool IsOneConnections(int errno) => errno is Interrupted or NotPermitted or ProtocolFault or ConnectionAborted or ConnectionReset or TimedOut
+        or (>= FirstOfNetwork and <= LastOfNetwork) or HostDown or HostUnreachable;
 
     /// <summary>A failure as the users of <see cref="Sockets.SocketUplinkTransport"/> know it.</summary>
     public static IOException ToException(int errno) => errno == Canceled

@@ -1,0 +1,46 @@
+using System.Diagnostics.Metrics;
+using Tunnel2.ProxyEntry.Diagnostics;
+
+namespace Tunnel2.ProxyEntry.Connections;
+
+/// <summary>What is counted of connections and their limits, on the meter of ProxyEntry. Thread-safe.</summary>
+internal sealed class ConnectionMetrics
+{
+    private readonly Meter _meter;
+    private readonly Counter<long> _waits;
+    private readonly Counter<long> _refused;
+    private readonly Counter<long> _ended;
+    private readonly Counter<long> _failures;
+
+    public ConnectionMetrics(IMeterFactory factory)
+    {
+        _meter = factory.Create(ProxyEntryMetrics.MeterName);
+        _waits = _meter.CreateCounter<long>("tunnel2.entry.connections.waits", "{wait}", "How often a listener had to wait because as many connections were open as may be.");
+        _refused = _meter.CreateCounter<long>("tunnel2.entry.connections.refused", "{connection}", "Connections closed at once because their address has as many as it may.");
+        _ended = _meter.CreateCounter<long>("tunnel2.entry.connections.ended", "{connection}", "Connections that only waited and were ended to make room.");
+        _failures = _meter.CreateCounter<long>("tunnel2.entry.accept.failures", "{failure}", "Accepts that failed because the system was out of something.");
+    }
+
+    /// <summary>Shows how many connections there are of each kind, and may be.</summary>
+    public void Observe(Func<IReadOnlyList<(string Kind, int Count, int Most)>> read)
+    {
+        _meter.CreateObservableUpDownCounter(
+            "tunnel2.entry.connections.active", () => read().Select(static one => new Measurement<long>(one.Count, Tag(one.Kind))), "{connection}", "Connections that are open.");
+        _meter.CreateObservableGauge(
+            "tunnel2.entry.connections.limit", () => read().Select(static one => new Measurement<long>(one.Most, Tag(one.Kind))), "{connection}", "The most connections that may be open.");
+    }
+
+    /// <summary>A listener has to wait.</summary>
+    public void Waited(string kind) => _waits.Add(1, Tag(kind));
+
+    /// <summary>A connection was closed at once.</summary>
+    public void Refused(string kind) => _refused.Add(1, Tag(kind));
+
+    /// <summary>Connections were ended to make room.</summary>
+    public void Ended(string kind, int count) => _ended.Add(count, Tag(kind));
+
+    /// <summary>An accept failed.</summary>
+    public void AcceptFailed(string error) => _failures.Add(1, new KeyValuePair<string, object?>("error.type", error));
+
+    private static KeyValuePair<string, object?> Tag(string kind) => new("kind", kind);
+}

@@ -1,0 +1,15 @@
+namespace Tunnel2.ProxyEntry.Diagnostics;
+
+/// <summary>Lets one line a second through, for what may happen any number of times. Thread-safe.</summary>
+internal sealed class OncePerSecond(TimeProvider timeProvider)
+{
+    private long _next = long.MinValue;
+
+    /// <summary>Whether the line may be written now.</summary>
+    public bool MayLog()
+    {
+        var now = timeProvider.GetTimestamp();
+        var next = Volatile.Read(ref _next);
+        return now >= next && Interlocked.CompareExchange(ref _next, now + timeProvider.TimestampFrequency, next) == next;
+    }
+}
