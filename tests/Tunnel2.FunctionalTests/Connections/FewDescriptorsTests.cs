@@ -148,10 +148,10 @@ public sealed class FewDescriptorsTests
             var flood = new Flood();
             for (var i = 0; i < count; i++)
             {
-                var socket = await ConnectAsync(server, addresses[i % addresses.Length]);
-                flood._sockets.Add(socket);
                 try
                 {
+                    var socket = await ConnectAsync(server, addresses[i % addresses.Length]);
+                    flood._sockets.Add(socket);
                     await socket.SendAsync(Encoding.ASCII.GetBytes(said));
                 }
                 catch (SocketException)
