@@ -65,7 +65,7 @@ internal static class AgentCli
                 await output.FlushAsync(CancellationToken.None);
                 return AgentExitCode.Stopped;
             case CommandLineRequest.Run when commandLine.Tunnels is { Count: > 0 } tunnels:
-                return await RunAgentsAsync(tunnels, createRunner, output, error, stop);
+                return await RunAgentsAsync([.. tunnels.Select(options => WithOwnerKey(options, environment))], createRunner, output, error, stop);
             default:
                 foreach (string mistake in (commandLine.Mistake ?? "").Split('\n'))
                 {
@@ -138,6 +138,9 @@ internal static class AgentCli
             return AgentExitCode.InternalError;
         }
     }
+
+    private static AgentOptions WithOwnerKey(AgentOptions options, Func<string, string?> environment) =>
+        options.Token is null ? options with { OwnerKey = OwnerKey.For(environment, options.Server) } : options;
 
     private static IAgentEventFormatter CreateFormatter(IReadOnlyList<AgentOptions> tunnels)
     {

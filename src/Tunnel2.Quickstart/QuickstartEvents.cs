@@ -52,5 +52,8 @@ internal sealed class QuickstartEvents : IAgentEvents
     public void Stopped() => _next.Stopped();
 
     /// <inheritdoc/>
+    public void RequestFailed(string leg, string error) => _next.RequestFailed(leg, error);
+
+    /// <inheritdoc/>
     public void RequestCompleted(RequestSummary request) => _next.RequestCompleted(request);
 }

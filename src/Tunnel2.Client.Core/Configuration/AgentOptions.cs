@@ -74,6 +74,12 @@ public sealed record AgentOptions
     /// </summary>
     public ReadOnlyMemory<byte> InstanceKey { get; init; } = System.Security.Cryptography.RandomNumberGenerator.GetBytes(InstanceKeyLength);
 
+    /// <summary>
+    /// A secret that outlives this process, 32 bytes, or empty: where there is no token, the server keeps a name and the requests that wait for it
+    /// for the next agent that shows it. Default: empty, and a restarted agent counts as a stranger.
+    /// </summary>
+    public ReadOnlyMemory<byte> OwnerKey { get; init; }
+
     // Replaces the record's own printing, which would show the token and the instance key.
     private bool PrintMembers(StringBuilder builder)
     {

@@ -24,6 +24,9 @@ internal sealed record StoppedEvent(DateTimeOffset Time) : AgentEvent(Time);
 
 internal sealed record RequestCompletedEvent(DateTimeOffset Time, RequestSummary Request) : AgentEvent(Time);
 
+/// <summary>Requests failed in the same way: the first of them (without <paramref name="Over"/>), or how many there were since.</summary>
+internal sealed record RequestsFailedEvent(DateTimeOffset Time, string Leg, string Error, long Count, TimeSpan? Over) : AgentEvent(Time);
+
 internal sealed record LinesDroppedEvent(DateTimeOffset Time, long Count) : AgentEvent(Time);
 
 internal sealed record FewFilesEvent(DateTimeOffset Time, int Limit) : AgentEvent(Time);

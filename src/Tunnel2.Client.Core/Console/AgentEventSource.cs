@@ -7,11 +7,13 @@ namespace Tunnel2.Client.Core.Console;
 internal abstract class AgentEventSource : IAgentEvents
 {
     private readonly TimeProvider _time;
+    private readonly RequestFailures _failures;
 
     protected AgentEventSource(TimeProvider time, bool wantsRequests)
     {
         _time = time;
         WantsRequests = wantsRequests;
+        _failures = new RequestFailures(time, Post);
     }
 
     /// <inheritdoc/>
@@ -29,7 +31,11 @@ internal abstract class AgentEventSource : IAgentEvents
 
     public void Draining() => Post(new DrainingEvent(Now));
 
-    public void Stopped() => Post(new StoppedEvent(Now));
+    public void Stopped()
+    {
+        _failures.EndWindow();
+        Post(new StoppedEvent(Now));
+    }
 
     public void BackendUnreachable(BackendTarget upstream, string message) => Post(new BackendUnreachableEvent(Now, upstream, message));
 
@@ -41,6 +47,8 @@ internal abstract class AgentEventSource : IAgentEvents
 
     /// <summary>The process may have few files open.</summary>
     public void FewFiles(int limit) => Post(new FewFilesEvent(Now, limit));
+
+    public void RequestFailed(string leg, string error) => _failures.Note(leg, error);
 
     public void RequestCompleted(RequestSummary request)
     {

@@ -103,6 +103,10 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
                 return LineFor(completed);
             case FewFilesEvent few:
                 return TextOf(few);
+            case RequestsFailedEvent { Over: null } first:
+                return $"A request failed: {first.Leg}: {first.Error}. More of these are counted (--verbose shows each)";
+            case RequestsFailedEvent failed:
+                return string.Create(CultureInfo.InvariantCulture, $"Requests failed: {failed.Leg}: {failed.Error}, {failed.Count:N0} times in {failed.Over!.Value.TotalSeconds:0} s");
             case LinesDroppedEvent dropped:
                 return string.Create(CultureInfo.InvariantCulture, $"({dropped.Count} lines dropped: the output was too slow)");
             default:

@@ -59,6 +59,16 @@ public interface IAgentEvents
     {
     }
 
+    /// <summary>
+    /// A visitor got an error because the service or the agent failed. Called for each such request, and only when <see cref="WantsRequests"/> is false:
+    /// otherwise <see cref="RequestCompleted"/> says it.
+    /// </summary>
+    /// <param name="leg">Where it failed: <c>agent</c> or <c>backend</c>.</param>
+    /// <param name="error">What happened there; one of a few texts.</param>
+    void RequestFailed(string leg, string error)
+    {
+    }
+
     /// <summary>One request came to its end. Only called when <see cref="WantsRequests"/> is true.</summary>
     void RequestCompleted(RequestSummary request);
 }

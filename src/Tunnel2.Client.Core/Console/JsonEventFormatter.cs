@@ -74,6 +74,13 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
             Error = request.Error,
         },
         FewFilesEvent few => Line(agentEvent, "few_files") with { Count = few.Limit, Message = HumanEventFormatter.TextOf(few) },
+        RequestsFailedEvent failed => Line(agentEvent, "requests_failed") with
+        {
+            Leg = failed.Leg,
+            Error = failed.Error,
+            Count = failed.Count,
+            OverSeconds = failed.Over is { } over ? Seconds(over) : null,
+        },
         LinesDroppedEvent dropped => Line(agentEvent, "lines_dropped") with { Count = dropped.Count },
         _ => throw new InvalidOperationException($"No JSON form for {agentEvent.GetType().Name}."),
     };

@@ -23,6 +23,9 @@ public enum RejectionReason
 
     /// <summary>The server is full or sheds load; worth trying again.</summary>
     Busy,
+
+    /// <summary>The name is still kept for an agent that has just left; worth trying again.</summary>
+    NameKept,
 }
 
 /// <summary>A server's refusal of a session.</summary>
@@ -45,6 +48,7 @@ public sealed record Rejection(RejectionReason Reason, string Code, string Text)
                     "This tunnel2 and the server have no protocol version in common. Update the older of the two",
                 RejectionReason.TlsRequired =>
                     "The server expects TLS. Write --server tls://host:port, and --server-fingerprint or --server-ca where its certificate is not a public one",
+                RejectionReason.NameKept => "The name is kept for the agent that had it a moment ago. This agent tries again",
                 RejectionReason.Busy => "The server takes no more sessions at the moment. The agent tries again",
                 _ => "The server rejected the session",
             };

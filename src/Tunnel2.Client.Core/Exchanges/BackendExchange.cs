@@ -151,6 +151,10 @@ internal sealed class BackendExchange
         {
             Tell(summary, _context.TimeProvider.GetElapsedTime(started), stream, failure);
         }
+        else if (!failure.IsNone)
+        {
+            TellFailure(failure);
+        }
 
         stream.Release();
     }
@@ -404,6 +408,16 @@ internal sealed class BackendExchange
         }
 
         return status;
+    }
+
+    /// <summary>What a visitor did itself, or another agent may still do, is no failure.</summary>
+    private void TellFailure(BackendFailure failure)
+    {
+        var (leg, error) = ExchangeFailureWords.For(failure.Reason, failure.Detail);
+        if (leg != "visitor" && (failure.Reason != StreamResetReason.Refused || failure.Detail == StreamResetDetail.TooManyStreams))
+        {
+            _context.Events.RequestFailed(leg, error);
+        }
     }
 
     private void Tell(RequestSummary summary, TimeSpan duration, TunnelStream stream, BackendFailure failure)

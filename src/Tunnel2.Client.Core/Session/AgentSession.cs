@@ -163,6 +163,7 @@ internal sealed class AgentSession
         WantedName = _options.Name,
         ProofKind = _options.Token is null ? TokenProofKind.None : TokenProofKind.Bearer,
         Proof = _options.Token is null ? default : Encoding.UTF8.GetBytes(_options.Token),
+        OwnerKey = _options.Token is null ? _options.OwnerKey : default,
     };
 
     private void OnGoAway(UplinkPool pool, UplinkConnection uplink, GoAwayPhase phase, TaskCompletionSource goodbye)
@@ -204,6 +205,7 @@ internal sealed class AgentSession
         {
             RejectCode.Unauthorized => RejectionReason.Unauthorized,
             RejectCode.TlsRequired => RejectionReason.TlsRequired,
+            RejectCode.NameTaken when reject.IsRetryable => RejectionReason.NameKept,
             RejectCode.NameTaken => RejectionReason.NameTaken,
             RejectCode.InvalidName or RejectCode.NameNotAllowed => RejectionReason.NameNotAllowed,
             RejectCode.VersionNotSupported => RejectionReason.VersionUnsupported,

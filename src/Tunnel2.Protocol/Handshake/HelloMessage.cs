@@ -11,6 +11,9 @@ public sealed record HelloMessage
     /// <summary>The first four payload bytes of HELLO and JOIN: "TNL2".</summary>
     public static ReadOnlySpan<byte> Magic => "TNL2"u8;
 
+    /// <summary>Bytes of an <see cref="OwnerKey"/>.</summary>
+    public const int OwnerKeyLength = 32;
+
     /// <summary>The lowest version the agent speaks.</summary>
     public byte LowestVersion { get; init; } = ProtocolVersion.Lowest;
 
@@ -50,6 +53,12 @@ public sealed record HelloMessage
     /// <summary>The proof; empty for <see cref="TokenProofKind.None"/>. A secret: never logged.</summary>
     public ReadOnlyMemory<byte> Proof { get; init; }
 
+    /// <summary>
+    /// A secret that an agent without a token keeps over its restarts, 32 bytes, or empty: a name and the requests that wait for it are kept for
+    /// whoever shows the same one. Never logged.
+    /// </summary>
+    public ReadOnlyMemory<byte> OwnerKey { get; init; }
+
     /// <summary>Encodes the whole frame.</summary>
     /// <exception cref="ArgumentException">A field is longer than its length prefix or the message than its limit.</exception>
     public byte[] ToFrame()
@@ -70,6 +79,11 @@ public sealed record HelloMessage
         writer.Short(AgentId);
         writer.Byte((byte)ProofKind);
         writer.Long(Proof.Span);
+        if (!OwnerKey.IsEmpty)
+        {
+            writer.Short(OwnerKey.Span);
+        }
+
         return HandshakeFrame.Complete(buffer, writer.Length, FrameType.Hello);
     }
 
@@ -107,7 +121,9 @@ public sealed record HelloMessage
             return ProtocolError.MalformedHandshake;
         }
 
-        message = read;
+        // The first version had no such field: whatever else stands there is nobody's key.
+        var ownerKey = reader.Short();
+        message = ownerKey.Length == OwnerKeyLength ? read with { OwnerKey = ownerKey.ToArray() } : read;
         return ProtocolError.None;
     }
 

@@ -15,6 +15,9 @@ internal struct AccessLogRecord
     /// <summary>Bytes of a method that are kept at the most.</summary>
     public const int MaxMethodLength = 16;
 
+    /// <summary>Bytes of <c>X-Forwarded-For</c> that are kept at the most.</summary>
+    public const int MaxForwardedForLength = 64;
+
     /// <summary>Bytes of a path that are kept at the most.</summary>
     public const int MaxPathLength = 384;
 

@@ -65,16 +65,16 @@ internal sealed class RequestAccessLog : IDisposable
         // One byte more than there is a place for, to know whether something was cut off.
         Span<byte> path = stackalloc byte[AccessLogRecord.MaxPathLength + 1];
         path = path[..exchange.CopyTarget(path)];
-        var query = path.IndexOf((byte)'?');
-        if (query >= 0 && !_settings.IncludesQuery)
+        if (!_settings.IncludesQuery)
         {
-            path = path[..query];
+            path = path[..TargetText.LengthWithoutQuery(path)];
         }
 
         var session = request.Session;
-        var name = session is null ? exchange.Authority : session.Name;
+        var name = session is null ? TargetText.WithoutUserInfo(exchange.Authority) : session.Name;
         var address = exchange.RemoteAddress;
-        var forwardedFor = exchange.ForwardedFor;
+        Span<byte> forwardedFor = stackalloc byte[AccessLogRecord.MaxForwardedForLength];
+        forwardedFor = forwardedFor[..exchange.CopyForwardedFor(forwardedFor)];
         Span<char> requestId = stackalloc char[48];
         requestId = requestId[..exchange.WriteRequestId(requestId)];
         var stream = request.StreamId;

@@ -1,10 +1,11 @@
 using System.Globalization;
+using Tunnel2.Telemetry.Files;
 
 namespace Tunnel2.ProxyEntry.AccessLog;
 
 /// <summary>
 /// Lines into a file that is put aside when it would get too large: <c>access.log</c> becomes <c>access.log.1</c>, that one
-/// <c>access.log.2</c>, and the oldest is deleted.
+/// <c>access.log.2</c>, and the oldest is deleted. Only their owner may read them.
 /// </summary>
 internal sealed class RotatingFileSink : IAccessLogSink
 {
@@ -36,7 +37,7 @@ internal sealed class RotatingFileSink : IAccessLogSink
     {
         try
         {
-            var file = _file ??= Open();
+            var file = _file ??= OpenFirst();
             // A device or pipe has no length, and is not put aside.
             if (file.CanSeek && file.Length > 0 && file.Length + lines.Length > _maxBytes)
             {
@@ -82,14 +83,19 @@ internal sealed class RotatingFileSink : IAccessLogSink
 
     private string Aside(int number) => number == 0 ? _path : string.Create(CultureInfo.InvariantCulture, $"{_path}.{number}");
 
-    // No buffer of its own: the writer hands over many lines at once, and they shall be in the file then.
-    private FileStream Open() => new(_path, new FileStreamOptions
+    /// <summary>Opens the file, and takes others' rights from those that an earlier version put aside.</summary>
+    private FileStream OpenFirst()
     {
-        Mode = FileMode.Append,
-        Access = FileAccess.Write,
-        Share = FileShare.Read | FileShare.Delete,
-        BufferSize = 0,
-    });
+        for (var i = 1; i < _maxFiles && File.Exists(Aside(i)); i++)
+        {
+            OwnerOnlyFile.Narrow(Aside(i));
+        }
+
+        return Open();
+    }
+
+    // No buffer of its own: the writer hands over many lines at once, and they shall be in the file then.
+    private FileStream Open() => OwnerOnlyFile.Open(_path, FileMode.Append, FileAccess.Write, FileShare.Read | FileShare.Delete);
 
     private void Close()
     {

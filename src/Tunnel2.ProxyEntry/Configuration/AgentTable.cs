@@ -80,17 +80,22 @@ internal sealed class AgentTable
     /// <summary>Whether a name (lower case) is written out in some agent's list: such a name is known even if its agent was never seen.</summary>
     public bool IsConfiguredName(ReadOnlySpan<char> name) => _literalNamesBySpan.Contains(name);
 
-    /// <summary>Whether an agent may claim a name (lower case); null stands for an agent without a token.</summary>
+    /// <summary>
+    /// Whether an agent may claim a name (lower case); null stands for an agent without a token. It must be among the names that the agent lists, if
+    /// it lists any, and no other agent may list it more specifically (<see cref="NamePattern.Specificity"/>). Of two that list it as
+    /// specifically, either may claim it.
+    /// </summary>
     public bool MayClaim(AgentSettings? agent, ReadOnlySpan<char> name)
     {
-        if (agent is { Names.IsEmpty: false })
+        var own = agent is null || agent.Names.IsEmpty ? 0 : Specificity(agent, name);
+        if (own < 0)
         {
-            return Covers(agent, name);
+            return false;
         }
 
         foreach (var other in _agents)
         {
-            if (other != agent && Reserves(other, name))
+            if (other != agent && Specificity(other, name) > own)
             {
                 return false;
             }
@@ -99,29 +104,18 @@ internal sealed class AgentTable
         return true;
     }
 
-    private static bool Covers(AgentSettings agent, ReadOnlySpan<char> name)
+    /// <summary>How specifically an agent lists a name; -1 where it does not.</summary>
+    private static int Specificity(AgentSettings agent, ReadOnlySpan<char> name)
     {
+        var most = -1;
         foreach (var pattern in agent.Names)
         {
-            if (pattern.Matches(name))
+            if (pattern.Specificity > most && pattern.Matches(name))
             {
-                return true;
+                most = pattern.Specificity;
             }
         }
 
-        return false;
-    }
-
-    private static bool Reserves(AgentSettings agent, ReadOnlySpan<char> name)
-    {
-        foreach (var pattern in agent.Names)
-        {
-            if (!pattern.IsEverything && pattern.Matches(name))
-            {
-                return true;
-            }
-        }
-
-        return false;
+        return most;
     }
 }

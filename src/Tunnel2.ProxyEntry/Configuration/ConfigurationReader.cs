@@ -73,7 +73,16 @@ internal sealed partial class ConfigurationReader
     {
         foreach (var child in section.GetChildren())
         {
-            ReportUnknown(child, key.Path + ":" + child.Key, "", _topLevelKeys);
+            // A setting may be a group as well: Live and Live:Query.
+            var path = key.Path + ":" + child.Key;
+            if (_values.ContainsKey(path))
+            {
+                ReadKey(child, path);
+            }
+            else
+            {
+                ReportUnknown(child, path, "", _topLevelKeys);
+            }
         }
 
         if (string.IsNullOrWhiteSpace(section.Value))

@@ -14,8 +14,11 @@ internal sealed class NamePattern
     /// <summary>Whether it is one name, without a wildcard.</summary>
     public bool IsLiteral => !_text.Contains('*');
 
-    /// <summary>Whether it covers every name and so keeps none from the others.</summary>
-    public bool IsEverything => _text == "*";
+    /// <summary>
+    /// How closely it says which names it means: a name says it exactly; of two patterns the one with more characters other than <c>*</c> says more. A pattern
+    /// of nothing but <c>*</c> says nothing (0), and keeps no name from the others.
+    /// </summary>
+    public int Specificity => IsLiteral ? int.MaxValue : _text.Length - _text.AsSpan().Count('*');
 
     /// <summary>Parses 1–50 characters of <c>[a-z0-9-*]</c>; upper case counts as lower case.</summary>
     public static bool TryParse(string value, out NamePattern? pattern)

@@ -83,6 +83,12 @@ public sealed class ProxyEntryOptions
     /// </summary>
     public bool Live { get; set; } = true;
 
+    /// <summary>
+    /// Whether the live view has the query of a request's target: key <c>Tunnel2:Live:Query</c>. Default false. Queries carry tokens, and the relay shows records to whoever
+    /// reaches it.
+    /// </summary>
+    public bool LiveQuery { get; set; }
+
     /// <summary>The event ring that <c>tunnel2 tap</c> reads.</summary>
     public RingOptions Ring { get; } = new();
 

@@ -131,6 +131,9 @@ internal sealed record ProxyEntrySettings
     /// <summary>Whether there is a live plane.</summary>
     public required bool Live { get; init; }
 
+    /// <summary>Whether the live plane has the queries of targets.</summary>
+    public bool LiveQuery { get; init; }
+
     /// <summary>The ring's file, or null for the default.</summary>
     public required string? RingFile { get; init; }
 

@@ -15,8 +15,8 @@ public sealed class PublicOptions
     public string HttpsListen { get; set; } = "off";
 
     /// <summary>
-    /// Path of the certificate for HTTPS, PEM or PKCS#12. Default: the one of <c>Uplink:Certificate</c>. It must cover
-    /// <c>*.{Domain}</c>, or browsers warn.
+    /// Path of the certificate for HTTPS, PEM or PKCS#12, or <c>self-made</c>: certificates of an authority of one's own, for trials. Default: the
+    /// one of <c>Uplink:Certificate</c>. It must cover <c>*.{Domain}</c>, or browsers warn.
     /// </summary>
     public string? Certificate { get; set; }
 

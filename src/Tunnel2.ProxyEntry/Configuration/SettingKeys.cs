@@ -52,6 +52,7 @@ internal static class SettingKeys
     public const string Http1Front = "Http1Front";
     public const string LoggedFrom = "LogLevel";
     public const string Live = "Live";
+    public const string LiveQuery = "Live:Query";
     public const string RingFile = "Ring:File";
     public const string RingSlots = "Ring:Slots";
     public const string RelayListen = "Relay:Listen";
@@ -120,6 +121,7 @@ internal static class SettingKeys
         new(Http1Front, ApplyHttp1Front),
         new(LoggedFrom, ApplyLogLevel),
         Switch(Live, (o, v) => o.Live = v),
+        Switch(LiveQuery, (o, v) => o.LiveQuery = v),
         Text(RingFile, (o, v) => o.Ring.File = v),
         SettingKey.Number(RingSlots, (o, v) => o.Ring.Slots = v),
         Text(RelayListen, (o, v) => o.Relay.Listen = v),

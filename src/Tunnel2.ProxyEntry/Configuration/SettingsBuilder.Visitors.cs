@@ -1,11 +1,29 @@
 using System.Globalization;
+using System.Net;
 using Tunnel2.Protocol;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 
-/// <content>What is checked about visitors' requests.</content>
+/// <content>What is checked about visitors: where they are served, and what their requests may bring.</content>
 internal sealed partial class SettingsBuilder
 {
+    private string? OwnPublicCertificate => IsSelfMade(_options.Public.Certificate) ? null : _options.Public.Certificate;
+
+    private void CheckPublicListeners(IPEndPoint? http, IPEndPoint? https)
+    {
+        if (http is null && https is null && !HasError(SettingKeys.HttpListen) && !HasError(SettingKeys.HttpsListen))
+        {
+            Report(SettingKeys.HttpListen, "is off, and so is Tunnel2:Public:HttpsListen: no visitor could call.");
+        }
+
+        if (https is not null && _options.Public.Certificate is null && _options.Uplink.Certificate is null)
+        {
+            Report(
+                SettingKeys.HttpsListen,
+                "HTTPS needs Tunnel2:Public:Certificate: a file (or Tunnel2:Uplink:Certificate, when one serves both), or self-made for trials.");
+        }
+    }
+
     private void CheckVisitorLimits()
     {
         CheckRange(SettingKeys.RequestHead, _options.Timeouts.RequestHead, _longestConnect, mayBeOff: true);

@@ -41,7 +41,7 @@ internal sealed partial class SettingsBuilder
         var uplinkCertificate = CheckCertificate(
             SettingKeys.UplinkCertificate, OwnUplinkCertificate, _options.Uplink.CertificateKey, _options.Uplink.CertificatePassword);
         var publicCertificate = CheckCertificate(
-            SettingKeys.PublicCertificate, _options.Public.Certificate, _options.Public.CertificateKey, _options.Public.CertificatePassword);
+            SettingKeys.PublicCertificate, OwnPublicCertificate, _options.Public.CertificateKey, _options.Public.CertificatePassword);
         var tiers = TierSettingsBuilder.Build(_options, Report);
         var agents = new AgentSettingsBuilder(_options, tiers, _errors).Build();
         var anonymous = _options.AllowAnonymousAgents ?? (uplink is not null && IPAddress.IsLoopback(uplink.Address));
@@ -76,7 +76,7 @@ internal sealed partial class SettingsBuilder
         {
             HttpListen = http,
             HttpsListen = https,
-            HttpsCertificate = publicCertificate ?? uplinkCertificate,
+            HttpsCertificate = IsSelfMade(_options.Public.Certificate) ? null : publicCertificate ?? uplinkCertificate,
             UplinkListen = uplink,
             UplinkSecurity = security,
             UplinkCertificate = uplinkCertificate,
@@ -115,6 +115,7 @@ internal sealed partial class SettingsBuilder
             Http1Front = _options.Http1Front,
             LogLevel = _options.LogLevel,
             Live = _options.Live,
+            LiveQuery = _options.LiveQuery,
             RingFile = _options.Ring.File,
             RingSlots = _options.Ring.Slots,
             RelayListen = relay,
@@ -161,19 +162,6 @@ internal sealed partial class SettingsBuilder
         }
     }
 
-    private void CheckPublicListeners(IPEndPoint? http, IPEndPoint? https)
-    {
-        if (http is null && https is null && !HasError(SettingKeys.HttpListen) && !HasError(SettingKeys.HttpsListen))
-        {
-            Report(SettingKeys.HttpListen, "is off, and so is Tunnel2:Public:HttpsListen: no visitor could call.");
-        }
-
-        if (https is not null && _options.Public.Certificate is null && OwnUplinkCertificate is null)
-        {
-            Report(SettingKeys.HttpsListen, "HTTPS needs Tunnel2:Public:Certificate (or Tunnel2:Uplink:Certificate, when one serves both).");
-        }
-    }
-
     private void CheckUplinkIsSafe(IPEndPoint? uplink, bool anonymous)
     {
         if (uplink is null)
@@ -202,7 +190,9 @@ internal sealed partial class SettingsBuilder
 
     private string? OwnUplinkCertificate => IsSelfMadeAsked ? null : _options.Uplink.Certificate;
 
-    private bool IsSelfMadeAsked => string.Equals(_options.Uplink.Certificate?.Trim(), "self-made", StringComparison.OrdinalIgnoreCase);
+    private bool IsSelfMadeAsked => IsSelfMade(_options.Uplink.Certificate);
+
+    private static bool IsSelfMade(string? certificate) => string.Equals(certificate?.Trim(), "self-made", StringComparison.OrdinalIgnoreCase);
 
     /// <summary>Off loopback there is TLS unless plaintext is asked for, so nobody has to make a certificate to be safe.</summary>
     private UplinkSecurity ChooseUplinkSecurity(IPEndPoint? uplink) =>
@@ -304,7 +294,8 @@ internal sealed partial class SettingsBuilder
         {
             if (keyPath is not null || password is not null)
             {
-                Report(key, "is missing, but a key or a password for it is set.");
+                var isSelfMade = IsSelfMade(key == SettingKeys.UplinkCertificate ? _options.Uplink.Certificate : _options.Public.Certificate);
+                Report(key, isSelfMade ? "is self-made and makes its own key, but a key or a password for it is set." : "is missing, but a key or a password for it is set.");
             }
 
             return null;

@@ -154,4 +154,16 @@ internal static partial class ProxyEntryLog
 
     [LoggerMessage(2257, LogLevel.Warning, "{Key} has changed and takes effect with the next start")]
     public static partial void SettingNeedsRestart(ILogger logger, string key);
+
+    [LoggerMessage(2260, LogLevel.Information, "HTTPS certificate read again from {Path}: {Subject}, until {Until}")]
+    public static partial void PublicCertificateReloaded(ILogger logger, string path, string subject, string until);
+
+    [LoggerMessage(2261, LogLevel.Warning, "The HTTPS certificate in {Path} is not valid now (it ends {Until}): visitors will refuse it")]
+    public static partial void PublicCertificateNotValidNow(ILogger logger, string path, string until);
+
+    [LoggerMessage(2262, LogLevel.Information, "HTTPS for trials: certificates of names below {Domain} come from an authority of this server's own. To trust it: curl --cacert {Path}, or import that file in the browser as an authority")]
+    public static partial void AuthorityInUse(ILogger logger, string domain, string path);
+
+    [LoggerMessage(2290, LogLevel.Warning, "{Lines} lines like this one in {Seconds} s, {Shown} of them shown: {Line}")]
+    public static partial void LinesSummed(ILogger logger, long lines, double seconds, int shown, string line);
 }

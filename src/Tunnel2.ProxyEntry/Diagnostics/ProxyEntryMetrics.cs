@@ -1,4 +1,5 @@
 using System.Diagnostics.Metrics;
+using Tunnel2.ProxyEntry.Diagnostics.Summing;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.RateLimits;
@@ -50,9 +51,13 @@ internal sealed class ProxyEntryMetrics
     private long _tracesLimited;
     private long _spansDropped;
 
-    public ProxyEntryMetrics(IMeterFactory factory)
+    /// <param name="factory">Makes the meter.</param>
+    /// <param name="sums">Knows how many log lines were not written.</param>
+    public ProxyEntryMetrics(IMeterFactory factory, LogSums? sums = null)
     {
         var meter = factory.Create(MeterName);
+        meter.CreateObservableCounter(
+            "tunnel2.entry.log.suppressed", () => sums?.Suppressed ?? 0, "{line}", "Log lines that were counted and not written, because there were many of their kind.");
         meter.CreateObservableCounter("tunnel2.entry.requests", ObserveEnded, "{request}", "Visitors' requests that ended.");
         _errors = meter.CreateCounter<long>("tunnel2.entry.errors", "{request}", "Requests that ProxyEntry answered with an error of its own.");
         _moved = meter.CreateCounter<long>(

@@ -65,6 +65,9 @@ internal sealed class ForwardedRequest
     /// <summary>Who serves the request, or null while or because that is not known.</summary>
     public EntrySession? Session { get; set; }
 
+    /// <summary>Whose session it is meant for, once it waited for one or was on its way to one: no other may get it. Null as long as any may.</summary>
+    public AgentIdentity? Owner { get; set; }
+
     /// <summary>What ProxyEntry itself failed the request with, or null.</summary>
     public ProxyError? Error { get; set; }
 
@@ -170,6 +173,7 @@ internal sealed class ForwardedRequest
         ResponseLeft = ResponseFacts.NoLength;
         Status = 0;
         Session = null;
+        Owner = null;
         Error = null;
         UplinkIndex = -1;
         IsBodyUnwanted = false;

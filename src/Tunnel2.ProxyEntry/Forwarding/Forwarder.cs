@@ -123,6 +123,7 @@ internal sealed class Forwarder : IForwarder
                         left = stream.Uplink;
                         failure = stream.Failure;
                         _metrics.RequestMoved(failure.Kind == StreamFailureKind.PeerReset ? "refused" : "uplink_lost");
+                        request.Owner = opened.Session!.Owner;
                         request.BeginAgain();
                     }
                 }
@@ -289,6 +290,7 @@ internal sealed class Forwarder : IForwarder
         }
 
         request.Error = error;
+        name = TargetText.WithoutUserInfo(name);
 
         // Of a request that is refused it is what the visitor wrote as its host, which may be anything.
         name = PlainText.Clean(name, LongestHost);

@@ -41,10 +41,11 @@ internal abstract class VisitorExchange
     public abstract string RequestId { get; }
 
     /// <summary>
-    /// What a trusted proxy in front says about where the request came from (<c>X-Forwarded-For</c>); null when there is none, or the peer is
-    /// not trusted. For the access log.
+    /// Copies what a trusted proxy in front says about where the request came from (<c>X-Forwarded-For</c>), as much of it as fits; nothing when
+    /// there is none, or the peer is not trusted. For every request when the access log is on: allocates nothing.
     /// </summary>
-    public virtual string? ForwardedFor => null;
+    /// <returns>How many bytes were copied.</returns>
+    public abstract int CopyForwardedFor(Span<byte> destination);
 
     /// <summary>
     /// Writes <see cref="RequestId"/>, as much of it as fits. For every request when the access log is on: a front overrides it where it can

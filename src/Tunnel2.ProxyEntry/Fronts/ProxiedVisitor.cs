@@ -45,6 +45,38 @@ internal static class ProxiedVisitor
         return text.ToString();
     }
 
+    /// <summary>Writes one field's value behind those before it, as one list (RFC 9110 section 5.3), as much of it as fits. Characters are bytes.</summary>
+    /// <param name="value">The value.</param>
+    /// <param name="destination">Where the list stands.</param>
+    /// <param name="written">How much of it stands there already.</param>
+    /// <returns>How many bytes were added.</returns>
+    public static int AddElement(ReadOnlySpan<char> value, Span<byte> destination, int written)
+    {
+        var separator = Separator(value.Length, destination, written);
+        var rest = destination[(written + separator)..];
+        return separator + Encoding.Latin1.GetBytes(value[..Math.Min(value.Length, rest.Length)], rest);
+    }
+
+    /// <summary>The same for a value that is still bytes.</summary>
+    public static int AddElement(ReadOnlySpan<byte> value, Span<byte> destination, int written)
+    {
+        var separator = Separator(value.Length, destination, written);
+        var rest = destination[(written + separator)..];
+        var length = Math.Min(value.Length, rest.Length);
+        value[..length].CopyTo(rest);
+        return separator + length;
+    }
+
+    private static int Separator(int length, Span<byte> destination, int written)
+    {
+        if (written == 0 || length == 0 || !", "u8.TryCopyTo(destination[written..]))
+        {
+            return 0;
+        }
+
+        return 2;
+    }
+
     private static string Node(ReadOnlySpan<char> address)
     {
         // With a port, as some proxies write it.

@@ -7,7 +7,7 @@ namespace Tunnel2.ProxyEntry.Hosting;
 
 /// <summary>
 /// <c>tunnel2-entry certificate create</c>: makes a certificate for <c>Uplink:Certificate</c> before the first start, so that agents can be told
-/// its fingerprint. Only the fingerprint goes to the output.
+/// its fingerprint, or for <c>Public:Certificate</c>. Only the fingerprint goes to the output.
 /// </summary>
 internal static class CertificateCommand
 {
@@ -17,7 +17,7 @@ internal static class CertificateCommand
 
     public static int Run(string[] args, TextWriter output, TextWriter error)
     {
-        string? hosts = null;
+        var names = new List<string>();
         string? path = null;
         var isRight = args is ["certificate", "create", ..];
         for (var i = 2; isRight && i < args.Length; i += 2)
@@ -27,7 +27,7 @@ internal static class CertificateCommand
             switch (args[i])
             {
                 case "--host":
-                    hosts = value;
+                    names.AddRange((value ?? "").Split(',', StringSplitOptions.TrimEntries | StringSplitOptions.RemoveEmptyEntries));
                     break;
                 case "--out":
                     path = value;
@@ -38,8 +38,7 @@ internal static class CertificateCommand
             }
         }
 
-        var names = (hosts ?? "").Split(',', StringSplitOptions.TrimEntries | StringSplitOptions.RemoveEmptyEntries);
-        if (!isRight || names.Length == 0 || path is null || names.Any(static name => Uri.CheckHostName(name) == UriHostNameType.Unknown))
+        if (!isRight || names.Count == 0 || path is null || !names.TrueForAll(SelfMadeCertificate.IsHost))
         {
             error.WriteLine(EntryHelp.CertificateUsage);
             return SettingsErrorFormatter.ExitCode;
@@ -57,6 +56,11 @@ internal static class CertificateCommand
             SelfMadeCertificate.Create(path, names, DateTimeOffset.UtcNow);
             using var certificate = X509CertificateLoader.LoadCertificateFromFile(path);
             output.WriteLine(CertificateFingerprint.Of(certificate));
+            foreach (var name in names.Where(static name => name.StartsWith("*.", StringComparison.Ordinal) && !name.AsSpan(2).Contains('.')))
+            {
+                error.WriteLine($"tunnel2-entry: browsers and OpenSSL refuse {name}, directly below a top-level domain; Tunnel2:Public:Certificate=self-made makes a certificate for each name");
+            }
+
             return 0;
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)

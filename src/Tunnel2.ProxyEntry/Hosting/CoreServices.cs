@@ -10,6 +10,7 @@ using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Forwarding;
 using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
+using Tunnel2.ProxyEntry.Fronts.Tls;
 using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Sessions;
@@ -29,7 +30,7 @@ internal static class CoreServices
         services.AddSingleton(engine.Faults);
         services.AddSingleton<FaultMetrics>();
         services.TryAddSingleton(TimeProvider.System);
-        services.TryAddSingleton<ISessionDirectory, InMemorySessionDirectory>();
+        services.TryAddSingleton<ISessionDirectory>(provider => new InMemorySessionDirectory(provider.GetRequiredService<TimeProvider>(), settings.ParkTimeout));
         services.AddSingleton<Readiness>();
         services.AddSingleton<DrainSignal>();
         services.AddSingleton<EntryDrain>();
@@ -69,6 +70,7 @@ internal static class CoreServices
         services.AddSingleton<IForwarder>(static provider => provider.GetRequiredService<Forwarder>());
         services.AddSingleton<ConnectionSweep>();
         services.AddSingleton<Http1Front>();
+        services.AddSingleton<VisitorTls>();
         services.AddSingleton<EntryApplication>();
         return services;
     }

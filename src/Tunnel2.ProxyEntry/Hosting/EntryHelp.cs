@@ -19,7 +19,7 @@ internal static class EntryHelp
     public const string TokenUsage = "usage: tunnel2-entry token create --name NAME [--tier TIER]";
 
     /// <summary>The line under a mistake of <c>certificate</c>.</summary>
-    public const string CertificateUsage = "usage: tunnel2-entry certificate create --host NAME[,NAME...] --out FILE";
+    public const string CertificateUsage = "usage: tunnel2-entry certificate create --host NAME[,NAME...] [--host NAME...] --out FILE; a NAME may be *.example.com";
 
     /// <summary>The line under a mistake of <c>health</c>.</summary>
     public const string HealthUsage = "usage: tunnel2-entry health [URL]";

@@ -1,6 +1,5 @@
 using System.Net;
 using System.Net.Sockets;
-using System.Security.Cryptography.X509Certificates;
 using System.Text;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting.Server;
@@ -13,9 +12,11 @@ using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Diagnostics.Otlp;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
+using Tunnel2.ProxyEntry.Diagnostics.Summing;
 using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
+using Tunnel2.ProxyEntry.Fronts.Tls;
 using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Reload;
@@ -75,6 +76,9 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
     /// <summary>Where agents connect.</summary>
     public IPEndPoint UplinkEndPoint => _uplinks.EndPoint;
 
+    /// <summary>What agents are shown now; null for plaintext.</summary>
+    public ServerCertificate? UplinkCertificate => _tls.Certificate?.Current;
+
     /// <summary>Where administration is served.</summary>
     public IPEndPoint AdminEndPoint { get; private init; } = null!;
 
@@ -103,6 +107,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
         var listeners = new List<(string Kind, ListenOptions Options)>();
         configureLogging(builder.Logging);
+        builder.Services.AddLogSums();
         builder.WebHost.UseKestrelCore().UseKestrelHttpsConfiguration();
         builder.Services.Configure<SocketTransportOptions>(sockets =>
         {
@@ -144,7 +149,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             await services.GetRequiredService<IServer>().StartAsync(services.GetRequiredService<EntryApplication>(), CancellationToken.None).ConfigureAwait(false);
             var tls = UplinkTlsSetup.Create(settings, services);
             uplinks = Listen(settings, tls.Server, services, inherited);
-            var host = new ProxyEntryHost(application, uplinks, tls, CreateReload(source, tls, services), logger)
+            var host = new ProxyEntryHost(application, uplinks, tls, CreateReload(settings, source, tls, services), logger)
             {
                 HttpEndPoint = Bound(listeners, "http"),
                 HttpsEndPoint = Bound(listeners, "https"),
@@ -236,12 +241,17 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         }
     }
 
-    private static ReloadLoop CreateReload(SettingsSource? source, UplinkTlsSetup tls, IServiceProvider services)
+    private static ReloadLoop CreateReload(ProxyEntrySettings settings, SettingsSource? source, UplinkTlsSetup tls, IServiceProvider services)
     {
         var reloadables = new List<IReloadable>();
         if (tls.Certificate is { } certificate)
         {
             reloadables.Add(certificate);
+        }
+
+        if (settings.HttpsListen is not null && services.GetRequiredService<VisitorTls>().Reloadable is { } visitors)
+        {
+            reloadables.Add(visitors);
         }
 
         if (source is not null)
@@ -340,15 +350,9 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             {
                 listen.Protocols = HttpProtocols.Http1AndHttp2;
                 listen.Use(connections.Visitors.Track);
-                var intermediates = new X509Certificate2Collection();
-                var certificate = settings.HttpsCertificate!.Load(intermediates);
                 listen.WatchForLoss();
                 listen.LeaveLoop();
-                listen.UseHttps(tls =>
-                {
-                    tls.ServerCertificate = certificate;
-                    tls.ServerCertificateChain = intermediates;
-                });
+                listen.UseHttps(listen.ApplicationServices.GetRequiredService<VisitorTls>().CreateOptions());
                 listen.ReturnToLoop();
                 listen.TakeTurns();
                 UseHttp1Front(listen, settings);

@@ -36,7 +36,7 @@ internal sealed class LivePlane : IAsyncDisposable
         _logger = logger;
         _ring = settings.Live ? OpenRing(settings, timeProvider) : null;
         _relayMeter = _ring is not null && settings.RelayListen is not null ? meters.Create(RelayMetrics.MeterName) : null;
-        Publisher = new RequestPublisher(_ring?.Ring, timeProvider);
+        Publisher = new RequestPublisher(_ring?.Ring, timeProvider, settings.LiveQuery);
         if (_ring is not null)
         {
             _usage = new ContainerUsage(timeProvider);

@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using System.Runtime.CompilerServices;
 using System.Text;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
@@ -14,21 +15,25 @@ namespace Tunnel2.ProxyEntry.Live;
 /// </summary>
 internal sealed class RequestPublisher
 {
+    private static readonly byte[] _noSession = Encoding.Latin1.GetBytes(NoSession);
     private static readonly ushort[] _errorNumbers = [.. ProxyErrorCatalog.All.Select(info => RequestErrorCodes.Number(info.Code))];
 
     private readonly EventRingProducer? _producer;
     private readonly TimeProvider _clock;
+    private readonly bool _includesQuery;
     private readonly int _maxPayload;
     private readonly double _microsecondsPerTick;
     private ClockAnchor _anchor;
 
     /// <param name="ring">Where to, or null to be off.</param>
     /// <param name="timeProvider">The forwarder's clock.</param>
-    public RequestPublisher(SharedEventRing? ring, TimeProvider timeProvider)
+    /// <param name="includesQuery">Whether records have the query of a target.</param>
+    public RequestPublisher(SharedEventRing? ring, TimeProvider timeProvider, bool includesQuery = false)
     {
         _clock = timeProvider;
+        _includesQuery = includesQuery;
         _producer = ring?.CreateProducer();
-        _maxPayload = Math.Min(ring?.MaxPayload ?? 0, 512);
+        _maxPayload = Math.Min(ring?.MaxPayload ?? 0, MaxRecordLength);
         _microsecondsPerTick = 1e6 / timeProvider.TimestampFrequency;
         _anchor = ClockAnchor.Now(timeProvider);
     }
@@ -38,6 +43,9 @@ internal sealed class RequestPublisher
 
     /// <summary>Bytes of a target that are recorded at the most.</summary>
     public const int MaxTargetLength = 256;
+
+    /// <summary>No record is longer: its fixed part, a name and a target.</summary>
+    private const int MaxRecordLength = 384;
 
     /// <summary>Records that found no place in the ring.</summary>
     public long Dropped => _producer?.Dropped ?? 0;
@@ -58,12 +66,21 @@ internal sealed class RequestPublisher
         return RequestMethods.Parse(method[..exchange.CopyMethod(method)]);
     }
 
+    /// <summary>The target of a request as records have it: cut to what fits, and without its query unless that is asked for.</summary>
+    /// <returns>Its length.</returns>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public int CopyTarget(VisitorExchange exchange, Span<byte> destination)
+    {
+        var length = exchange.CopyTarget(destination);
+        return _includesQuery ? length : TargetText.LengthWithoutQuery(destination[..length]);
+    }
+
     /// <summary>A request that may be upgraded has its stream: from now on it may be reported.</summary>
     public void UpgradeBegins(VisitorExchange exchange, ForwardedRequest request)
     {
         if (_producer is not null)
         {
-            request.Reports = new UpgradeReports(exchange);
+            request.Reports = new UpgradeReports(exchange, this);
         }
     }
 
@@ -79,7 +96,7 @@ internal sealed class RequestPublisher
             : request.Error is { } failed ? _errorNumbers[(int)failed]
             : RequestErrorCodes.None;
         Span<byte> target = stackalloc byte[MaxTargetLength];
-        target = target[..exchange.CopyTarget(target)];
+        target = target[..CopyTarget(exchange, target)];
         Publish(request, MethodOf(exchange), target, error, outcome == RequestOutcome.Upgraded ? RequestFlags.Upgraded : RequestFlags.None, request.Times.Ended);
     }
 
@@ -97,10 +114,8 @@ internal sealed class RequestPublisher
 
     private void Publish(ForwardedRequest request, RequestMethod method, ReadOnlySpan<byte> target, ushort error, RequestFlags flags, long until)
     {
-        Span<byte> name = stackalloc byte[RequestRecordCodec.MaxSessionNameLength];
-        Span<byte> payload = stackalloc byte[512];
-        var sessionName = request.Session?.Name ?? NoSession;
-        var nameLength = Encoding.Latin1.GetBytes(sessionName.AsSpan(0, Math.Min(sessionName.Length, name.Length)), name);
+        Span<byte> payload = stackalloc byte[MaxRecordLength];
+        var name = request.Session?.NameBytes ?? _noSession;
 
         var (times, reports) = (request.Times, request.Reports);
         var from = reports is { ReportedAt: not 0 } ? reports.ReportedAt : times.Started;
@@ -110,7 +125,7 @@ internal sealed class RequestPublisher
         var (bytesIn, bytesOut) = (request.BytesReceived, request.BytesSent);
         var record = new RequestRecord
         {
-            SessionName = name[..nameLength],
+            SessionName = name,
             Target = target,
             StartedUnixMicroseconds = ended - total,
             QueueMicroseconds = times.HeadSent == 0 ? 0 : Microseconds(times.Started, times.HeadSent),

@@ -12,10 +12,11 @@ internal sealed class UpgradeReports
     private readonly byte[] _target;
 
     /// <param name="exchange">The request that asks for the upgrade.</param>
-    public UpgradeReports(VisitorExchange exchange)
+    /// <param name="publisher">Who says what of the target is recorded.</param>
+    public UpgradeReports(VisitorExchange exchange, RequestPublisher publisher)
     {
         Span<byte> bytes = stackalloc byte[RequestPublisher.MaxTargetLength];
-        _target = bytes[..exchange.CopyTarget(bytes)].ToArray();
+        _target = bytes[..publisher.CopyTarget(exchange, bytes)].ToArray();
         Method = RequestPublisher.MethodOf(exchange);
     }
 

@@ -1,3 +1,5 @@
+using Tunnel2.ProxyEntry.Sessions;
+
 namespace Tunnel2.ProxyEntry.Parking;
 
 /// <summary>
@@ -9,16 +11,20 @@ internal sealed class ParkedRequest
     private readonly TaskCompletionSource<ParkOutcome> _done = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly ParkingLot _lot;
 
-    internal ParkedRequest(ParkingLot lot, string name, long deadline, long bytes)
+    internal ParkedRequest(ParkingLot lot, string name, AgentIdentity? owner, long deadline, long bytes)
     {
         _lot = lot;
         Name = name;
+        Owner = owner;
         Deadline = deadline;
         Bytes = bytes;
     }
 
     /// <summary>The name waited for.</summary>
     public string Name { get; }
+
+    /// <summary>Whose session is waited for; null for that of whoever comes.</summary>
+    internal AgentIdentity? Owner { get; }
 
     /// <summary>When waiting ends, as a timestamp of the lot's clock.</summary>
     internal long Deadline { get; }

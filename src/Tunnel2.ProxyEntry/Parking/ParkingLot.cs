@@ -1,5 +1,6 @@
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Parking;
 
@@ -60,10 +61,11 @@ internal sealed class ParkingLot : IDisposable
 
     /// <summary>Takes a place.</summary>
     /// <param name="name">The name to wait for.</param>
+    /// <param name="owner">Whose session under that name; null for anybody's.</param>
     /// <param name="deadline">Until when, as a timestamp of the clock that the lot was given.</param>
     /// <param name="bytes">What the request may hold while it waits.</param>
     /// <returns>The place, or null when there is none: too many wait, or ProxyEntry is stopping.</returns>
-    public ParkedRequest? TryEnter(string name, long deadline, long bytes)
+    public ParkedRequest? TryEnter(string name, AgentIdentity? owner, long deadline, long bytes)
     {
         lock (_gate)
         {
@@ -86,7 +88,7 @@ internal sealed class ParkingLot : IDisposable
                 return null;
             }
 
-            var place = new ParkedRequest(this, name, deadline, bytes);
+            var place = new ParkedRequest(this, name, owner, deadline, bytes);
             list.Add(place);
             _bytes += bytes;
             if (_count++ == 0)
@@ -98,20 +100,33 @@ internal sealed class ParkingLot : IDisposable
         }
     }
 
-    /// <summary>A name was registered: all that wait for it go on, in the order in which they came.</summary>
-    public void Release(string name)
+    /// <summary>
+    /// A name was registered: all that wait for it go on, in the order in which they came. Those that wait for somebody else's session go on
+    /// waiting: what a visitor sent to one service, cookies and all, is not for another.
+    /// </summary>
+    public void Release(string name, AgentIdentity owner)
     {
-        List<ParkedRequest>? released;
+        var released = new List<ParkedRequest>();
         lock (_gate)
         {
-            if (!_waiting.Remove(name, out released))
+            if (!_waiting.TryGetValue(name, out var list))
             {
                 return;
             }
 
-            foreach (var place in released)
+            foreach (var place in list)
             {
-                FreeUnsynchronized(place);
+                if (place.Owner is not { } wanted || wanted == owner)
+                {
+                    released.Add(place);
+                    FreeUnsynchronized(place);
+                }
+            }
+
+            list.RemoveAll(static place => !place.IsIn);
+            if (list.Count == 0)
+            {
+                _waiting.Remove(name);
             }
         }
 

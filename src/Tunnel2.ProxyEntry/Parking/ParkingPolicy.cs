@@ -38,9 +38,11 @@ internal sealed class ParkingPolicy
     /// <summary>Until when a request that has just found the name absent should wait.</summary>
     /// <param name="name">The name in lower case; one that counts as known.</param>
     /// <param name="deadline">A timestamp of the clock.</param>
+    /// <param name="owner">Whose session it should wait for; null where nobody's is known.</param>
     /// <returns>False when it should not.</returns>
-    public bool TryGetDeadline(ReadOnlySpan<char> name, out long deadline)
+    public bool TryGetDeadline(ReadOnlySpan<char> name, out long deadline, out AgentIdentity? owner)
     {
+        owner = null;
         var now = _timeProvider.GetTimestamp();
         deadline = now + Ticks(_limit);
         if (_limit == TimeSpan.Zero)
@@ -49,6 +51,7 @@ internal sealed class ParkingPolicy
         }
 
         var absence = _directory.GetAbsence(name);
+        owner = absence.Owner;
         switch (absence.Kind)
         {
             case AbsenceKind.SaidGoodbye:

@@ -30,7 +30,7 @@ internal sealed class PatientOpener
         _policy = policy;
         _lot = lot;
         _metrics = metrics;
-        directory.Registered += lot.Release;
+        directory.Registered += session => lot.Release(session.Name, session.Owner);
     }
 
     /// <summary>Looks once, without waiting.</summary>
@@ -42,6 +42,12 @@ internal sealed class PatientOpener
         if (exchange.Resolve(_names, out var session) is { } error)
         {
             return new OpenResult(error, null, null);
+        }
+
+        if (request.Owner is { } owner && session!.Owner != owner)
+        {
+            // It waited for another's session, or was on its way to it: what is in it is not for whoever has the name now.
+            return new OpenResult(ProxyError.AgentOffline, null, null);
         }
 
         if (session!.RateLimit is { } limit && !request.TryCount(exchange, limit))
@@ -74,14 +80,16 @@ internal sealed class PatientOpener
     public async ValueTask<OpenResult> WaitAsync(VisitorExchange exchange, ForwardedRequest request, OpenResult result)
     {
         var name = _names.GetName(exchange.Authority, exchange.Target);
-        if (!_policy.TryGetDeadline(name, out var deadline))
+        if (!_policy.TryGetDeadline(name, out var deadline, out var owner) || (request.Owner is { } before && owner != before))
         {
             return result;
         }
 
+        request.Owner = owner;
+
         while (true)
         {
-            var place = _lot.TryEnter(name, deadline, exchange.BytesHeldUnread);
+            var place = _lot.TryEnter(name, owner, deadline, exchange.BytesHeldUnread);
             if (place is null)
             {
                 _metrics.ParkingRefused();

@@ -8,70 +8,49 @@ namespace Tunnel2.ProxyEntry.Reload;
 /// Reads the settings again when their files change, and takes over the agents: tokens, certificates, names, tiers. Everything else waits
 /// for a restart, and is said to. Settings with a mistake change nothing.
 /// </summary>
-internal sealed class AgentsReload : IReloadable
+internal sealed class AgentsReload : WatchedReload
 {
     private readonly SettingsSource _source;
     private readonly SessionRevocation _sessions;
     private readonly ILogger _logger;
-    private readonly WatchedFiles _files;
     private readonly bool[] _present;
     private readonly Dictionary<string, string?> _started;
 
     public AgentsReload(SettingsSource source, SessionRevocation sessions, ILogger<AgentsReload> logger)
+        : base(source.Watch)
     {
         _source = source;
         _sessions = sessions;
         _logger = logger;
-        _files = new WatchedFiles(source.Files);
-        _present = [.. source.Files.Select(File.Exists)];
-        _started = SettingsSource.FixedValues(source.Read());
+        _present = [.. source.PresentAtStart];
+        _started = source.FirstRead ?? SettingsSource.FixedValues(source.Read());
     }
 
     /// <inheritdoc/>
-    public void ReloadIfChanged()
-    {
-        if (!_files.HaveChanged())
-        {
-            return;
-        }
-
-        try
-        {
-            Reload();
-        }
-        catch (Exception exception)
-        {
-            ProxyEntryLog.SettingsNotReloaded(_logger, "settings", exception.GetBaseException().Message.ReplaceLineEndings(" "));
-        }
-    }
-
-    private void Reload()
+    protected override IReadOnlyList<ReloadProblem> Reload()
     {
         for (var i = 0; i < _present.Length; i++)
         {
             if (_present[i] && !File.Exists(_source.Files[i]))
             {
                 // A file that went away is an accident, or is being replaced; that no agent may connect any more is said by an empty list.
-                ProxyEntryLog.SettingsNotReloaded(_logger, _source.Files[i], "the file is gone");
-                return;
+                return [new ReloadProblem(_source.Files[i], "the file is gone")];
             }
-
-            _present[i] = File.Exists(_source.Files[i]);
         }
 
         var configuration = _source.Read();
         var (settings, errors) = SettingsLoader.Load(configuration);
         if (settings is null)
         {
-            foreach (var error in errors)
-            {
-                ProxyEntryLog.SettingsNotReloaded(_logger, error.Key, error.Message);
-            }
-
-            return;
+            return [.. errors.Select(static error => new ReloadProblem(error.Key, error.Message))];
         }
 
         var ended = _sessions.Apply(settings.Agents);
+        for (var i = 0; i < _present.Length; i++)
+        {
+            _present[i] |= File.Exists(_source.Files[i]);
+        }
+
         ProxyEntryLog.AgentsReloaded(_logger, settings.Agents.Count, ended);
         var now = SettingsSource.FixedValues(configuration);
         foreach (var key in now.Keys.Union(_started.Keys, StringComparer.OrdinalIgnoreCase))
@@ -81,5 +60,11 @@ internal sealed class AgentsReload : IReloadable
                 ProxyEntryLog.SettingNeedsRestart(_logger, $"{ProxyEntryOptions.SectionName}:{key}");
             }
         }
+
+        return [];
     }
+
+    /// <inheritdoc/>
+    protected override void Tell(ReloadProblem problem) =>
+        ProxyEntryLog.SettingsNotReloaded(_logger, problem.Key.Length == 0 ? "settings" : problem.Key, problem.Reason);
 }

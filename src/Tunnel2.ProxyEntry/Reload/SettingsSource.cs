@@ -4,7 +4,7 @@ namespace Tunnel2.ProxyEntry.Reload;
 
 /// <summary>
 /// Where the settings come from: files, environment and command line, read as a whole each time. Configuration's own reload would leave a
-/// broken file's section empty, and so take every agent's token away. Immutable.
+/// broken file's section empty, and so take every agent's token away. Used by one thread at a time.
 /// </summary>
 internal sealed class SettingsSource
 {
@@ -19,10 +19,23 @@ internal sealed class SettingsSource
         Files = files;
         _args = args;
         _facts = facts ?? [];
+
+        // Before the first reading: what changes between it and the first look is then a change as well.
+        Watch = new WatchedFiles(files);
+        PresentAtStart = [.. files.Select(File.Exists)];
     }
 
     /// <summary>The files that may change.</summary>
     public IReadOnlyList<string> Files { get; }
+
+    /// <summary>Tells that they did, beginning before they were first read.</summary>
+    public WatchedFiles Watch { get; }
+
+    /// <summary>Which of the files were there before the first reading.</summary>
+    public IReadOnlyList<bool> PresentAtStart { get; }
+
+    /// <summary>The <see cref="FixedValues"/> of the first reading, which the process runs with; null before it.</summary>
+    public Dictionary<string, string?>? FirstRead { get; private set; }
 
     /// <summary>The source of a process: the program's own appsettings.json, then that of the folder it was started in.</summary>
     public static SettingsSource OfProcess(string[] args, IReadOnlyList<KeyValuePair<string, string?>>? facts = null) => new(
@@ -42,7 +55,9 @@ internal sealed class SettingsSource
             builder.AddJsonFile(file, optional: true);
         }
 
-        return builder.AddEnvironmentVariables().AddCommandLine(_args).AddInMemoryCollection(_facts).Build();
+        var configuration = builder.AddEnvironmentVariables().AddCommandLine(_args).AddInMemoryCollection(_facts).Build();
+        FirstRead ??= FixedValues(configuration);
+        return configuration;
     }
 
     /// <summary>The values of the section but those of agents and tiers, to tell what a reload leaves as it is.</summary>

@@ -4,27 +4,31 @@ namespace Tunnel2.ProxyEntry.Reload;
 
 /// <summary>
 /// Notices that small files changed, by their content: unlike times it also tells of a renewed link, a mounted secret and a file system
-/// without notifications. Not thread-safe.
+/// without notifications. A change is news until it was taken over (<see cref="Accept"/>): what could not be read or used is tried again. Not
+/// thread-safe.
 /// </summary>
 internal sealed class WatchedFiles
 {
     private readonly string[] _paths;
+    private byte[] _accepted;
     private byte[] _seen;
 
+    /// <summary>Looks at the files. Make it before they are loaded: what changes meanwhile is then seen as a change.</summary>
     public WatchedFiles(IEnumerable<string> paths)
     {
         _paths = [.. paths];
-        _seen = Look();
+        _accepted = _seen = Look();
     }
 
-    /// <summary>Whether any file differs from how it was when this was asked before (or when the watch was made).</summary>
+    /// <summary>Whether any file differs from how it was when its content was last taken over (or when the watch was made).</summary>
     public bool HaveChanged()
     {
-        var now = Look();
-        var changed = !now.AsSpan().SequenceEqual(_seen);
-        _seen = now;
-        return changed;
+        _seen = Look();
+        return !_seen.AsSpan().SequenceEqual(_accepted);
     }
+
+    /// <summary>What the last look saw has been taken over.</summary>
+    public void Accept() => _accepted = _seen;
 
     private byte[] Look()
     {

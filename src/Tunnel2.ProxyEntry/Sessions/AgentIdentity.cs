@@ -17,6 +17,9 @@ internal readonly record struct AgentIdentity
 
     public static AgentIdentity OfInstance(ReadOnlySpan<byte> instanceKey) => new("instance:" + Convert.ToHexStringLower(SHA256.HashData(instanceKey)));
 
+    /// <summary>Whoever keeps a secret over the restarts of agents without a token.</summary>
+    public static AgentIdentity OfOwner(ReadOnlySpan<byte> ownerKey) => new("owner:" + Convert.ToHexStringLower(SHA256.HashData(ownerKey)));
+
     /// <inheritdoc/>
-    public override string ToString() => Value.StartsWith("instance:", StringComparison.Ordinal) ? "anonymous" : Value[6..];
+    public override string ToString() => Value.StartsWith("agent:", StringComparison.Ordinal) ? Value[6..] : "anonymous";
 }

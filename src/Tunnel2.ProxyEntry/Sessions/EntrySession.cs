@@ -1,4 +1,5 @@
 using System.Diagnostics.CodeAnalysis;
+using System.Text;
 using Tunnel2.Multiplexing.Session;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.ProxyEntry.Configuration;
@@ -24,7 +25,20 @@ internal sealed class EntrySession
 
     public required string Name { get; init; }
 
+    /// <summary>The name as records have it: it has no characters but ASCII.</summary>
+    public byte[] NameBytes => field ??= Encoding.Latin1.GetBytes(Name);
+
     public required AgentIdentity Identity { get; init; }
+
+    /// <summary>
+    /// For whom name and waiting requests are kept when the session is over: the identity, or, without a token, whoever shows the owner key that
+    /// this agent showed.
+    /// </summary>
+    public AgentIdentity Owner
+    {
+        get => field == default ? Identity : field;
+        init;
+    }
 
     /// <summary>By what the agent was admitted; null without a token or certificate.</summary>
     public AgentGrant? Grant { get; init; }

@@ -6,7 +6,7 @@ internal enum RegistrationStatus
     /// <summary>The name now leads to the session.</summary>
     Registered,
 
-    /// <summary>Another identity holds the name.</summary>
+    /// <summary>Another identity holds the name, or it is still kept for another.</summary>
     NameTaken,
 }
 
@@ -14,7 +14,8 @@ internal enum RegistrationStatus
 /// <param name="Status">How it ended.</param>
 /// <param name="Epoch">The registration's number: higher than that of any before it under the name.</param>
 /// <param name="Superseded">The session that held the name until now and that takes requests still, or null.</param>
-internal readonly record struct RegistrationResult(RegistrationStatus Status, long Epoch, EntrySession? Superseded);
+/// <param name="FreeIn">With <see cref="RegistrationStatus.NameTaken"/>: how long the name is still kept for whoever has just left; zero while it is held.</param>
+internal readonly record struct RegistrationResult(RegistrationStatus Status, long Epoch, EntrySession? Superseded, TimeSpan FreeIn = default);
 
 /// <summary>What is known of a name.</summary>
 internal enum NameState
@@ -38,23 +39,30 @@ internal interface ISessionDirectory
     /// <summary>Sessions registered now.</summary>
     int Count { get; }
 
-    /// <summary>Registers a session under its name. The same identity takes its name over at once; another one is refused unless the holder hands over.</summary>
+    /// <summary>
+    /// Registers a session under its name. The same identity takes its name over at once, and the same owner from a holder that hands over; another one is
+    /// refused, also for a while after the session that had the name said goodbye or was lost: its agent may be restarting.
+    /// </summary>
     ValueTask<RegistrationResult> RegisterAsync(EntrySession session, CancellationToken cancellationToken);
 
     /// <summary>
     /// Takes note that a session's agent is about to stop: it is sent requests as before, also when it had said goodbye already, and gives way to
-    /// anybody who may claim the name. A registration of another epoch stays untouched.
+    /// a successor of the same owner. A registration of another epoch stays untouched.
     /// </summary>
     ValueTask MarkHandingOverAsync(string name, long epoch, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Takes note that a session's agent has said goodbye: nothing new is sent to it, and the name is free for anybody who may claim it. A
+    /// Takes note that a session's agent has said goodbye: nothing new is sent to it, and the name is kept for its owner for a while. A
     /// registration of another epoch stays untouched.
     /// </summary>
     ValueTask MarkLeavingAsync(string name, long epoch, CancellationToken cancellationToken);
 
     /// <summary>Removes a registration; one of another epoch stays untouched.</summary>
-    ValueTask UnregisterAsync(string name, long epoch, CancellationToken cancellationToken);
+    /// <param name="name">The name.</param>
+    /// <param name="epoch">The registration's number.</param>
+    /// <param name="isKept">Whether the name is kept for its owner for a while; not where the right to it was withdrawn.</param>
+    /// <param name="cancellationToken">Gives up.</param>
+    ValueTask UnregisterAsync(string name, long epoch, bool isKept, CancellationToken cancellationToken);
 
     /// <summary>Looks up a name. On the path of every request: does not wait, does not allocate.</summary>
     /// <param name="name">The name in lower case.</param>
@@ -65,8 +73,8 @@ internal interface ISessionDirectory
     /// <param name="name">The name in lower case.</param>
     NameAbsence GetAbsence(ReadOnlySpan<char> name);
 
-    /// <summary>Raised with each name that was registered, or is served again, once a look-up finds the session. Handlers must not block or throw.</summary>
-    event Action<string>? Registered;
+    /// <summary>Raised with each session that was registered, or is served again, once a look-up finds it. Handlers must not block or throw.</summary>
+    event Action<EntrySession>? Registered;
 
     /// <summary>All sessions as they are now.</summary>
     IReadOnlyList<EntrySession> Snapshot();

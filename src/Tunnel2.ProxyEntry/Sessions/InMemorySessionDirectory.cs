@@ -2,7 +2,10 @@ using System.Collections.Concurrent;
 
 namespace Tunnel2.ProxyEntry.Sessions;
 
-/// <summary>The directory of a single node: a table in memory. A name stays known for a day after its last session.</summary>
+/// <summary>
+/// The directory of a single node: a table in memory. A name stays known for a day after its last session, and is kept for the owner of that
+/// session for as long as requests wait for it.
+/// </summary>
 internal sealed class InMemorySessionDirectory : ISessionDirectory
 {
     /// <summary>How long a name counts as known when its agent is gone.</summary>
@@ -16,17 +19,21 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
     private readonly ConcurrentDictionary<string, Entry>.AlternateLookup<ReadOnlySpan<char>> _lookup;
     private readonly Queue<(string Name, Entry Entry)> _left = new();
     private readonly TimeProvider _timeProvider;
+    private readonly TimeSpan _keptFor;
     private long _epoch;
     private int _count;
 
-    public InMemorySessionDirectory(TimeProvider timeProvider)
+    /// <param name="timeProvider">The clock.</param>
+    /// <param name="keptFor">How long a name is kept for its owner after the owner's session; zero when it is free at once.</param>
+    public InMemorySessionDirectory(TimeProvider timeProvider, TimeSpan keptFor)
     {
         _timeProvider = timeProvider;
+        _keptFor = keptFor;
         _lookup = _entries.GetAlternateLookup<ReadOnlySpan<char>>();
     }
 
     /// <inheritdoc/>
-    public event Action<string>? Registered;
+    public event Action<EntrySession>? Registered;
 
     /// <inheritdoc/>
     public int Count => Volatile.Read(ref _count);
@@ -38,47 +45,54 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
         long epoch;
         lock (_gate)
         {
-            if (_entries.TryGetValue(session.Name, out var present) && present.Session is { } holder)
+            if (_entries.TryGetValue(session.Name, out var present))
             {
-                // Who said goodbye holds nothing any more, and finishes what it has in its own time.
-                if (!present.SaidGoodbye)
+                if (present is { Session: { } holder, SaidGoodbye: false })
                 {
-                    if (holder.Identity != session.Identity && !present.HandsOver)
+                    if (holder.Identity != session.Identity && !(present.HandsOver && present.Owner == session.Owner))
                     {
                         return new ValueTask<RegistrationResult>(new RegistrationResult(RegistrationStatus.NameTaken, 0, null));
                     }
 
                     superseded = holder;
                 }
+                else if (present.IsKept && present.Owner != session.Owner && _keptFor - _timeProvider.GetElapsedTime(present.LeftAt) is { Ticks: > 0 } left)
+                {
+                    return new ValueTask<RegistrationResult>(new RegistrationResult(RegistrationStatus.NameTaken, 0, null, left));
+                }
 
-                _count--;
+                if (present.Session is not null)
+                {
+                    // Who said goodbye holds nothing any more, and finishes what it has in its own time.
+                    _count--;
+                }
             }
 
             epoch = ++_epoch;
-            _entries[session.Name] = new Entry(session, epoch, 0, false);
+            _entries[session.Name] = new Entry(session, session.Owner, epoch, 0, false, true);
             _count++;
         }
 
-        Registered?.Invoke(session.Name);
+        Registered?.Invoke(session);
         return new ValueTask<RegistrationResult>(new RegistrationResult(RegistrationStatus.Registered, epoch, superseded));
     }
 
     /// <inheritdoc/>
     public ValueTask MarkHandingOverAsync(string name, long epoch, CancellationToken cancellationToken)
     {
-        var servesAgain = false;
+        EntrySession? servesAgain = null;
         lock (_gate)
         {
             if (_entries.TryGetValue(name, out var present) && present.Epoch == epoch && present.Session is not null)
             {
-                servesAgain = present.SaidGoodbye;
+                servesAgain = present.SaidGoodbye ? present.Session : null;
                 _entries[name] = present with { LeftAt = 0, SaidGoodbye = false, HandsOver = true };
             }
         }
 
-        if (servesAgain)
+        if (servesAgain is not null)
         {
-            Registered?.Invoke(name);
+            Registered?.Invoke(servesAgain);
         }
 
         return default;
@@ -99,13 +113,13 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
     }
 
     /// <inheritdoc/>
-    public ValueTask UnregisterAsync(string name, long epoch, CancellationToken cancellationToken)
+    public ValueTask UnregisterAsync(string name, long epoch, bool isKept, CancellationToken cancellationToken)
     {
         lock (_gate)
         {
             if (_entries.TryGetValue(name, out var present) && present.Epoch == epoch && present.Session is not null)
             {
-                var left = new Entry(null, epoch, present.SaidGoodbye ? present.LeftAt : _timeProvider.GetTimestamp(), present.SaidGoodbye);
+                var left = new Entry(null, present.Owner, epoch, present.SaidGoodbye ? present.LeftAt : _timeProvider.GetTimestamp(), present.SaidGoodbye, isKept);
                 _entries[name] = left;
                 _left.Enqueue((name, left));
                 _count--;
@@ -145,11 +159,11 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
 
         if (entry.SaidGoodbye)
         {
-            return new NameAbsence(AbsenceKind.SaidGoodbye, entry.LeftAt);
+            return new NameAbsence(AbsenceKind.SaidGoodbye, entry.LeftAt, entry.Owner);
         }
 
         // With a session that opens no stream: it has just been lost, and is about to be removed.
-        return new NameAbsence(AbsenceKind.Lost, entry.Session is null ? entry.LeftAt : _timeProvider.GetTimestamp());
+        return new NameAbsence(AbsenceKind.Lost, entry.Session is null ? entry.LeftAt : _timeProvider.GetTimestamp(), entry.Owner);
     }
 
     /// <inheritdoc/>
@@ -178,5 +192,5 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
         }
     }
 
-    private sealed record Entry(EntrySession? Session, long Epoch, long LeftAt, bool SaidGoodbye, bool HandsOver = false);
+    private sealed record Entry(EntrySession? Session, AgentIdentity Owner, long Epoch, long LeftAt, bool SaidGoodbye, bool IsKept, bool HandsOver = false);
 }

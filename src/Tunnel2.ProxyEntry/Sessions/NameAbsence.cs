@@ -16,4 +16,5 @@ internal enum AbsenceKind
 /// <summary>Why and since when a name has no session.</summary>
 /// <param name="Kind">Why.</param>
 /// <param name="Since">A timestamp of the directory's <see cref="TimeProvider"/>; 0 for <see cref="AbsenceKind.NotSeen"/>.</param>
-internal readonly record struct NameAbsence(AbsenceKind Kind, long Since);
+/// <param name="Owner">For whom requests wait; null for <see cref="AbsenceKind.NotSeen"/>.</param>
+internal readonly record struct NameAbsence(AbsenceKind Kind, long Since, AgentIdentity? Owner);

@@ -100,8 +100,8 @@ internal sealed class RequestTracer : IDisposable
         }
 
         edge.SetTag("http.request.method", edge.OperationName == OtherMethod ? "_OTHER" : edge.OperationName);
-        edge.SetTag("server.address", exchange.Authority);
-        edge.SetTag("url.path", PathOf(exchange.Target));
+        edge.SetTag("server.address", TargetText.WithoutUserInfo(exchange.Authority));
+        edge.SetTag("url.path", TargetText.WithoutQuery(exchange.Target));
         if (request.Status > 0)
         {
             edge.SetTag("http.response.status_code", request.Status);
@@ -223,11 +223,4 @@ internal sealed class RequestTracer : IDisposable
         "CONNECT" => "CONNECT",
         _ => OtherMethod,
     };
-
-    /// <summary>The query is left out: secrets travel in it.</summary>
-    private static string PathOf(string target)
-    {
-        var query = target.IndexOf('?');
-        return query < 0 ? target : target[..query];
-    }
 }

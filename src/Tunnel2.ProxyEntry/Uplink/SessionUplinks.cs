@@ -104,7 +104,7 @@ internal sealed class SessionUplinks
 
         _joins.Remove(session);
         _quota.LeaveSession(session);
-        await _directory.UnregisterAsync(session.Name, session.Epoch, CancellationToken.None).ConfigureAwait(false);
+        await _directory.UnregisterAsync(session.Name, session.Epoch, isKept: end.Reason != SessionEndReason.Revoked, CancellationToken.None).ConfigureAwait(false);
         var duration = _timeProvider.GetElapsedTime(session.StartedAt);
         _metrics.SessionEnded(duration, end.Reason.ToString());
         ProxyEntryLog.AgentDisconnected(_logger, session.Identity.ToString(), _addresses.Main(session.Name), duration, end.ToString(), session.DisplayId);

@@ -164,6 +164,7 @@ internal sealed class UplinkAcceptor
             JoinSecret = RandomNumberGenerator.GetBytes(WelcomeMessage.JoinSecretLength),
             Name = admission.Name,
             Identity = admission.Identity,
+            Owner = admission.Grant is null && !hello.OwnerKey.IsEmpty ? AgentIdentity.OfOwner(hello.OwnerKey.Span) : admission.Identity,
             Grant = admission.Grant,
             Holder = UplinkQuota.HolderOf(admission.Grant, peer.Address),
             AgentVersion = hello.AgentVersion,
@@ -202,7 +203,9 @@ internal sealed class UplinkAcceptor
         var registration = await _directory.RegisterAsync(session, stopping).ConfigureAwait(false);
         if (registration.Status == RegistrationStatus.NameTaken)
         {
-            await _rejection.SendAsync(transport, new RejectMessage(RejectCode.NameTaken, TimeSpan.Zero, $"The name '{session.Name}' is taken.")).ConfigureAwait(false);
+            await _rejection.SendAsync(transport, new RejectMessage(RejectCode.NameTaken, registration.FreeIn, registration.FreeIn > TimeSpan.Zero
+                ? $"The name '{session.Name}' is kept for the agent that has just left."
+                : $"The name '{session.Name}' is taken.")).ConfigureAwait(false);
             return false;
         }
 
@@ -216,7 +219,7 @@ internal sealed class UplinkAcceptor
         session.Epoch = registration.Epoch;
         if (_drain.IsDraining)
         {
-            await _directory.UnregisterAsync(session.Name, registration.Epoch, CancellationToken.None).ConfigureAwait(false);
+            await _directory.UnregisterAsync(session.Name, registration.Epoch, isKept: true, CancellationToken.None).ConfigureAwait(false);
             session.Tunnel.End(SessionEndReason.Shutdown, "");
             await _rejection.SendAsync(transport, new RejectMessage(RejectCode.GoingAway, _drainingRetry, "The server is stopping.")).ConfigureAwait(false);
             return false;

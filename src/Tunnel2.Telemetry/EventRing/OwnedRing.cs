@@ -1,3 +1,5 @@
+using Tunnel2.Telemetry.Files;
+
 namespace Tunnel2.Telemetry.EventRing;
 
 /// <summary>
@@ -65,7 +67,7 @@ internal sealed class OwnedRing : IDisposable
         FileStream ownerLock;
         try
         {
-            ownerLock = SharedEventRing.OpenOwnerOnly(path + ".lock", FileMode.OpenOrCreate, FileShare.None);
+            ownerLock = OwnerOnlyFile.Open(path + ".lock", FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
         }
         catch (IOException e) when (e is not (DirectoryNotFoundException or FileNotFoundException) && File.Exists(path + ".lock"))
         {

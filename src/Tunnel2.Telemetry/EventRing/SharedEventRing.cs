@@ -1,5 +1,6 @@
 using System.IO.MemoryMappedFiles;
 using System.Runtime.CompilerServices;
+using Tunnel2.Telemetry.Files;
 using static Tunnel2.Telemetry.EventRing.EventRingLayout;
 
 namespace Tunnel2.Telemetry.EventRing;
@@ -103,7 +104,7 @@ internal sealed unsafe class SharedEventRing : IDisposable
         string temporary = $"{path}.{Environment.ProcessId}.{Guid.NewGuid():N}";
         try
         {
-            using FileStream file = OpenOwnerOnly(temporary, FileMode.CreateNew, FileShare.Read);
+            using FileStream file = OwnerOnlyFile.Open(temporary, FileMode.CreateNew, FileAccess.ReadWrite, FileShare.Read);
             NativeFile.Allocate(file, FileLength(options.Consumers, options.Capacity, options.SlotSize));
             file.Write(page);
         }
@@ -114,7 +115,7 @@ internal sealed unsafe class SharedEventRing : IDisposable
         }
 
         // Readers of a predecessor keep its mapping; the mark tells them to look for this file.
-        if (TryOpen(path, options, writable: true, out SharedEventRing? predecessor) == EventRingOpenError.None)
+        if (TryOpen(path, options, writable: true, owner: true, out SharedEventRing? predecessor) == EventRingOpenError.None)
         {
             using (predecessor)
             {
@@ -143,7 +144,7 @@ internal sealed unsafe class SharedEventRing : IDisposable
             if (!ring.IsClosed && h.Capacity == options.Capacity && h.SlotSize == options.SlotSize && h.Consumers == options.Consumers
                 && h.Policy == options.Policy && h.Checksum == options.Checksum)
             {
-                using (FileStream file = OpenOwnerOnly(path, FileMode.Open, FileShare.ReadWrite | FileShare.Delete))
+                using (FileStream file = OwnerOnlyFile.Open(path, FileMode.Open, FileAccess.ReadWrite, FileShare.ReadWrite | FileShare.Delete))
                 {
                     NativeFile.Allocate(file, FileLength(h.Consumers, h.Capacity, h.SlotSize));
                 }
@@ -172,6 +173,12 @@ internal sealed unsafe class SharedEventRing : IDisposable
             long length;
             using (var file = new FileStream(path, FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete, bufferSize: 0))
             {
+                if (owner && !OwnerOnlyFile.IsTrusted(file.SafeFileHandle))
+                {
+                    // Whoever it belongs to could cut it short under our mapping.
+                    return EventRingOpenError.AccessDenied;
+                }
+
                 length = file.Length;
                 read = file.ReadAtLeast(page, PageSize, throwOnEndOfStream: false);
             }
@@ -192,18 +199,6 @@ internal sealed unsafe class SharedEventRing : IDisposable
         {
             return EventRingOpenError.AccessDenied;
         }
-    }
-
-    /// <summary>Opens a file for writing that, where it is new, only this user may read: records tell what visitors ask for.</summary>
-    internal static FileStream OpenOwnerOnly(string path, FileMode mode, FileShare share)
-    {
-        var options = new FileStreamOptions { Mode = mode, Access = FileAccess.ReadWrite, Share = share, BufferSize = 0 };
-        if (mode != FileMode.Open && !OperatingSystem.IsWindows())
-        {
-            options.UnixCreateMode = UnixFileMode.UserRead | UnixFileMode.UserWrite;
-        }
-
-        return new FileStream(path, options);
     }
 
     /// <summary>A new producer. Many threads may share one; each process makes its own.</summary>

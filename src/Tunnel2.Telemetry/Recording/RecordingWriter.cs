@@ -1,5 +1,6 @@
 using System.Buffers.Binary;
 using Tunnel2.Telemetry.EventRing;
+using Tunnel2.Telemetry.Files;
 using Tunnel2.Telemetry.Relay;
 
 namespace Tunnel2.Telemetry.Recording;
@@ -31,7 +32,7 @@ internal sealed class RecordingWriter : IDisposable
     /// <summary>Creates a recording that only this user may read.</summary>
     /// <exception cref="IOException">The file is there already or cannot be created.</exception>
     internal static RecordingWriter Create(string path) =>
-        new(SharedEventRing.OpenOwnerOnly(path, FileMode.CreateNew, FileShare.Read));
+        new(OwnerOnlyFile.Open(path, FileMode.CreateNew, FileAccess.ReadWrite, FileShare.Read));
 
     /// <summary>Adds a record.</summary>
     internal void Add(long sequence, ushort type, ReadOnlySpan<byte> payload)

@@ -38,6 +38,46 @@ public sealed class AccessLogTests : IDisposable
         },
         Setup());
 
+    [Theory]
+    [InlineData("own", "127.0.0.1", "203.0.113.9, 198.51.100.7, 192.0.2.1")]
+    [InlineData("kestrel", "127.0.0.1", "203.0.113.9, 198.51.100.7, 192.0.2.1")]
+    [InlineData("own", "192.0.2.1", null)]
+    [InlineData("kestrel", "192.0.2.1", null)]
+    public Task What_a_trusted_proxy_says_of_the_visitor_is_in_its_line_whatever_the_front(string front, string trusted, string? expected) => TunnelFixture.RunAsync(
+        async tunnel =>
+        {
+            const string Fields = "X-Forwarded-For: 203.0.113.9\r\nx-forwarded-for: 198.51.100.7, 192.0.2.1\r\n";
+            await using var visitor = await tunnel.ConnectAsync();
+            await visitor.ExchangeAsync("/bytes/1", TunnelFixture.Host, fields: Fields);
+            await visitor.ExchangeAsync("/bytes/1", TunnelFixture.Host);
+
+            // The error of a request that went nowhere has it as well.
+            await visitor.ExchangeAsync("/", "nobody.localhost", fields: Fields);
+
+            var lines = await ReadLinesAsync(3);
+            Assert.Equal(expected, ForwardedFor(lines[0]));
+            Assert.Null(ForwardedFor(lines[1]));
+            Assert.Equal(expected, ForwardedFor(lines[2]));
+        },
+        new TunnelSetup { Settings = ["AccessLog:Mode=full", $"AccessLog:Path={FilePath}", $"TrustedProxies={trusted}", $"Http1Front={front}"] });
+
+    [Theory]
+    [InlineData("GET http://user:secret@web.localhost/ HTTP/1.1\r\nHost: web.localhost\r\n\r\n")]
+    [InlineData("GET /?token=secret HTTP/1.1\r\nHost: user:secret@web.localhost\r\n\r\n")]
+    [InlineData("GET /#token=secret HTTP/1.1\r\nHost: nobody.localhost\r\n\r\n")]
+    [InlineData("GET / HTTP/1.1\r\nHost: nobody.localhost\r\nReferer: http://a/?token=secret\r\nCookie: a=secret\r\nAuthorization: Bearer secret\r\n\r\n")]
+    public Task No_secret_of_a_request_is_in_its_line_or_in_the_servers_log(string request) => TunnelFixture.RunAsync(
+        async tunnel =>
+        {
+            await using var visitor = await tunnel.ConnectAsync();
+            await visitor.WriteAsync(request);
+            await visitor.ReadHeadAsync();
+            await ReadLinesAsync(1);
+            Assert.DoesNotContain("secret", await File.ReadAllTextAsync(FilePath), StringComparison.Ordinal);
+            Assert.DoesNotContain(tunnel.Entry.Log.All, static line => line.Text.Contains("secret", StringComparison.Ordinal));
+        },
+        Setup());
+
     [Fact]
     public async Task A_request_that_failed_has_the_id_of_its_log_line()
     {
@@ -80,6 +120,8 @@ public sealed class AccessLogTests : IDisposable
     public void Dispose() => _folder.Dispose();
 
     private TunnelSetup Setup() => new() { Settings = ["AccessLog:Mode=full", $"AccessLog:Path={FilePath}"] };
+
+    private static string? ForwardedFor(JsonElement line) => line.TryGetProperty("forwarded_for", out var value) ? value.GetString()!.Replace("%20", " ", StringComparison.Ordinal) : null;
 
     private static string Text(JsonElement line, string member) => line.GetProperty(member).GetString()!;
 

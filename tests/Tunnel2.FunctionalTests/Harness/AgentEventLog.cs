@@ -78,6 +78,11 @@ internal sealed class AgentEventLog : IAgentEvents
         ShortCount.Increment();
     }
 
+    /// <summary>Requests that failed, and how.</summary>
+    public ConcurrentQueue<(string Leg, string Error)> Failures { get; } = new();
+
+    public void RequestFailed(string leg, string error) => Failures.Enqueue((leg, error));
+
     public void RequestCompleted(RequestSummary request)
     {
         _requests.Enqueue(request);

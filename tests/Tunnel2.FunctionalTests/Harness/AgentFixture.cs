@@ -44,6 +44,7 @@ internal sealed class AgentFixture : IAsyncDisposable
 
         // The backends of tests end their responses where they say. Where one does not, its test says so.
         TrustsBackend = true,
+        OwnerKey = EntryTokens.OwnerKey,
     };
 
     /// <summary>Asks it to stop, and gives its exit code.</summary>

@@ -8,6 +8,7 @@ using Tunnel2.ProxyEntry.Hosting;
 using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Uplink.Tls;
 using Tunnel2.TestUtilities;
 using Tunnel2.Transport.Engine;
 
@@ -36,6 +37,9 @@ internal sealed class EntryFixture : IAsyncDisposable
     public PrometheusCollector Metrics => _host.Metrics;
 
     public LivePlane Live => _host.Live;
+
+    /// <summary>What agents are shown now.</summary>
+    public ServerCertificate? UplinkCertificate => _host.UplinkCertificate;
 
     public IPEndPoint Http => _host.HttpEndPoint!;
 

@@ -152,6 +152,7 @@ internal sealed class RawUplink : IAsyncDisposable
         AgentVersion = "0",
         InstanceKey = instanceKey.IsEmpty ? RandomNumberGenerator.GetBytes(16) : instanceKey,
         WantedName = name,
+        OwnerKey = EntryTokens.OwnerKey,
     };
 
     public static WelcomeMessage Welcome() => new()

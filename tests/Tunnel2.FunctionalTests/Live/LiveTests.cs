@@ -26,13 +26,27 @@ public sealed class LiveTests
         Assert.Equal(RingReadStatus.Record, status);
         Assert.Equal(RecordDecodeStatus.Ok, RequestRecordCodec.Decode(buffer.AsSpan(0, entry.Length), out var record));
         Assert.Equal("web", Encoding.ASCII.GetString(record.SessionName));
-        Assert.Equal("/status/418?a=b", Encoding.ASCII.GetString(record.Target));
+        Assert.Equal("/status/418", Encoding.ASCII.GetString(record.Target));
         Assert.Equal((418, RequestMethod.Get, 0), (record.Status, record.Method, record.ErrorCode));
         Assert.True(record.QueueMicroseconds <= record.FirstByteMicroseconds && record.FirstByteMicroseconds <= record.TotalMicroseconds);
         Assert.InRange(DateTimeOffset.UnixEpoch.AddMicroseconds(record.StartedUnixMicroseconds), DateTimeOffset.UtcNow.AddMinutes(-1), DateTimeOffset.UtcNow);
         Assert.NotEqual(0ul, record.SessionId);
         Assert.NotEqual(0u, record.StreamId);
     });
+
+    [Fact]
+    public Task The_query_is_recorded_only_where_that_is_asked_for() => TunnelFixture.RunAsync(
+        async (TunnelFixture tunnel) =>
+        {
+            using var reader = tunnel.Entry.Live.Ring!.CreateReader(new EventRingReaderOptions { From = EventRingReaderOptions.FromOldest });
+            await tunnel.ExchangeAsync("/status/418?a=b");
+            var buffer = new byte[tunnel.Entry.Live.Ring.MaxPayload];
+            RingEntry entry = default;
+            await WaitSignal.UntilAsync(() => reader.TryRead(buffer, out entry, out _) == RingReadStatus.Record, "the record is there");
+            RequestRecordCodec.Decode(buffer.AsSpan(0, entry.Length), out var record);
+            Assert.Equal("/status/418?a=b", Encoding.ASCII.GetString(record.Target));
+        },
+        new TunnelSetup { Settings = ["Live:Query=true"] });
 
     [Fact]
     public Task A_request_that_reached_no_session_is_recorded_without_the_name_it_asked_for() => TunnelFixture.RunAsync(async (TunnelFixture tunnel) =>

@@ -23,6 +23,19 @@ public sealed class HandshakeMessageTests
         Assert.Equal(message, read with { InstanceKey = message.InstanceKey, Proof = message.Proof });
     });
 
+    [Theory]
+    [InlineData(0, 0)]
+    [InlineData(16, 0)]
+    [InlineData(31, 0)]
+    [InlineData(32, 32)]
+    [InlineData(33, 0)]
+    [InlineData(64, 0)]
+    public void An_owner_key_of_another_length_counts_as_none(int sent, int read)
+    {
+        Assert.Equal(ProtocolError.None, HelloMessage.TryRead(Payload((Hello() with { OwnerKey = new byte[sent] }).ToFrame(), FrameType.Hello), out var message));
+        Assert.Equal(read, message!.OwnerKey.Length);
+    }
+
     [Fact]
     public void Any_welcome_survives_a_round_trip() => Property.Holds(HandshakeSamples.Welcome, message =>
     {

@@ -109,6 +109,7 @@ internal static class FrameBuilder
         AgentId = example["agent-id"],
         ProofKind = Enum.Parse<TokenProofKind>(example["proof-kind"]),
         Proof = Convert.FromHexString(example["proof"]),
+        OwnerKey = Convert.FromHexString(example.Find("owner-key") ?? ""),
     };
 
     private static WelcomeMessage Welcome(Example example) => new()

@@ -131,6 +131,11 @@ internal static class FrameText
                 add("agent-id", hello.AgentId);
                 add("proof-kind", hello.ProofKind);
                 add("proof", Convert.ToHexStringLower(hello.Proof.Span));
+                if (!hello.OwnerKey.IsEmpty)
+                {
+                    add("owner-key", Convert.ToHexStringLower(hello.OwnerKey.Span));
+                }
+
                 break;
             case FrameType.Welcome:
                 Assert.Equal(ProtocolError.None, WelcomeMessage.TryRead(payload, out var welcome));

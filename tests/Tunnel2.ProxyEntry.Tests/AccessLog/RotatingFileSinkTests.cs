@@ -1,3 +1,4 @@
+using System.Runtime.Versioning;
 using Tunnel2.ProxyEntry.AccessLog;
 
 namespace Tunnel2.ProxyEntry.Tests.AccessLog;
@@ -69,7 +70,47 @@ public sealed class RotatingFileSinkTests : IDisposable
         Assert.SkipUnless(File.Exists("/dev/full"), "Needs /dev/full (Linux).");
         using var sink = new RotatingFileSink("/dev/full", maxBytes: 100, maxFiles: 2);
 
+        var mode = OperatingSystem.IsWindows() ? default : File.GetUnixFileMode("/dev/full");
+
         Assert.ThrowsAny<IOException>(() => sink.Write("lost\n"u8));
+
+        // A device is everybody's.
+        Assert.Equal(mode, OperatingSystem.IsWindows() ? default : File.GetUnixFileMode("/dev/full"));
+    }
+
+    [Fact]
+    public void Only_their_owner_may_read_the_files_also_those_that_were_there_before()
+    {
+        if (OperatingSystem.IsWindows())
+        {
+            Assert.Skip("Windows has no such modes.");
+            return;
+        }
+
+        foreach (var path in new[] { FilePath, FilePath + ".1", FilePath + ".2" })
+        {
+            File.WriteAllText(path, "line with a visitor\n");
+            File.SetUnixFileMode(path, UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.GroupRead | UnixFileMode.OtherRead);
+        }
+
+        using (var sink = new RotatingFileSink(FilePath, maxBytes: 100, maxFiles: 4))
+        {
+            sink.Write("line\n"u8);
+            AssertModes(3);
+            sink.Write(new byte[90]);
+            AssertModes(4);
+        }
+
+        [UnsupportedOSPlatform("windows")]
+        void AssertModes(int count)
+        {
+            var files = Directory.GetFiles(_folder);
+            Assert.Equal(count, files.Length);
+            foreach (var path in files)
+            {
+                Assert.Equal(UnixFileMode.UserRead | UnixFileMode.UserWrite, File.GetUnixFileMode(path));
+            }
+        }
     }
 
     public void Dispose() => Directory.Delete(_folder, recursive: true);

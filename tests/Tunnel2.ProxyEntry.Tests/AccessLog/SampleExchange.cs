@@ -23,6 +23,8 @@ internal sealed class SampleExchange : VisitorExchange
 
     public override string RequestId => "0HN:00000001";
 
+    public override int CopyForwardedFor(Span<byte> destination) => 0;
+
     public override bool HasBody => false;
 
     public override bool ExpectsContinue => false;

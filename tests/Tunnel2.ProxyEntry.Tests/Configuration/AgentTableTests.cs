@@ -20,12 +20,37 @@ public sealed class AgentTableTests
     [InlineData("free", "other", true)]
     [InlineData("free", "web", false)]
     [InlineData("free", "team-a", false)]
-    [InlineData("root", "web", true)]
+    [InlineData("root", "web", false)]
+    [InlineData("root", "team-a", false)]
+    [InlineData("root", "other", true)]
     [InlineData(null, "other", true)]
     [InlineData(null, "web", false)]
     public void Listed_names_are_kept_for_those_who_list_them(string? agent, string name, bool expected)
     {
         Assert.Equal(expected, _table.MayClaim(agent is null ? null : _table.Find(agent), name));
+    }
+
+    [Theory]
+    [InlineData("web", "*", "web", true, false)]
+    [InlineData("web", "*", "other", false, true)]
+    [InlineData("web", "w*", "web", true, false)]
+    [InlineData("web", "web*", "web", true, false)]
+    [InlineData("team-*", "team-a*", "team-a1", false, true)]
+    [InlineData("team-*", "t*", "team-a1", true, false)]
+    [InlineData("team-*", "*-a1", "team-a1", true, false)]
+    [InlineData("team*", "*m-a1", "team-a1", true, true)]
+    [InlineData("web", "web", "web", true, true)]
+    [InlineData("a*", "**", "abc", true, false)]
+    [InlineData("*,web", "*,web", "web", true, true)]
+    [InlineData("", "*", "web", true, true)]
+    [InlineData("", "w*", "web", false, true)]
+    public void Of_two_the_one_that_lists_a_name_more_specifically_may_claim_it(string first, string second, string name, bool firstMay, bool secondMay)
+    {
+        string[] settings = ["Agents:a:TokenHash=" + SettingsFixture.HashSetting("a"), "Agents:b:TokenHash=" + SettingsFixture.HashSetting("b"), "Agents:b:Names=" + second];
+        var table = SettingsFixture.LoadValid(first.Length == 0 ? settings : [.. settings, "Agents:a:Names=" + first]).Agents;
+
+        Assert.Equal((firstMay, secondMay), (table.MayClaim(table.Find("a"), name), table.MayClaim(table.Find("b"), name)));
+        Assert.Equal(name == "other" || (first.Length == 0 && second == "*"), table.MayClaim(null, name));
     }
 
     [Fact]

@@ -39,11 +39,20 @@ public sealed class SafeDefaultsTests : IDisposable
     public void A_given_certificate_means_tls_everywhere() => Assert.Equal(
         UplinkSecurity.Certificate, SettingsFixture.LoadValid("Uplink:Certificate=" + WriteCertificate("uplink.pem"), "Uplink:AllowPlaintext=true").UplinkSecurity);
 
+    [Theory]
+    [InlineData("Public:Certificate=self-made")]
+    [InlineData("Public:Certificate=Self-Made", "Uplink:AllowPlaintext=true")]
+    [InlineData("Uplink:Certificate=self-made")]
+    public void Self_made_certificates_serve_visitors_where_that_is_said(params string[] settings) =>
+        Assert.Null(SettingsFixture.LoadValid(["Public:HttpsListen=127.0.0.1:12443", .. settings]).HttpsCertificate);
+
     [Fact]
-    public void A_self_made_certificate_does_not_serve_visitors() => Assert.Equal(
-        "Tunnel2:Public:HttpsListen", Assert.Single(SettingsFixture.Load("Public:HttpsListen=*:12443", "Uplink:Certificate=self-made").Errors).Key);
+    public void Without_a_certificate_for_visitors_it_is_said_what_may_be_one() => Assert.Contains(
+        "self-made", Assert.Single(SettingsFixture.Load("Public:HttpsListen=*:12443").Errors).Message, StringComparison.Ordinal);
 
     [Theory]
+    [InlineData("Tunnel2:Public:Certificate", "Public:Certificate=self-made", "Public:CertificateKey=/nowhere.key")]
+    [InlineData("Tunnel2:Uplink:Certificate", "Uplink:Certificate=self-made", "Uplink:CertificatePassword=x")]
     [InlineData("Tunnel2:Uplink:ClientCa", "Agents:a:CertificateName=a")]
     [InlineData("Tunnel2:Uplink:ClientCa", "Uplink:Certificate=self-made", "Uplink:ClientCa=/nowhere.pem")]
     [InlineData("Tunnel2:Agents:a:CertificateFingerprint", "Agents:a:CertificateFingerprint=sha256:12")]

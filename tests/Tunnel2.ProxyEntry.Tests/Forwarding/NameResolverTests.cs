@@ -13,7 +13,7 @@ public sealed class NameResolverTests
     private readonly ManualTimeProvider _time = new();
     private readonly InMemorySessionDirectory _directory;
 
-    public NameResolverTests() => _directory = new InMemorySessionDirectory(_time);
+    public NameResolverTests() => _directory = new InMemorySessionDirectory(_time, TimeSpan.Zero);
 
     [Fact]
     public async Task A_name_leads_to_its_session_in_each_of_its_forms()

@@ -33,7 +33,30 @@ public sealed class CertificateCommandTests : IDisposable
         Assert.Equal(before, File.ReadAllText(path));
     }
 
+    [Fact]
+    public void It_may_be_for_several_hosts_and_for_all_names_below_one()
+    {
+        var path = Path.Combine(_folder, "public.pem");
+        Assert.Equal(0, Run("certificate", "create", "--host", "*.example.test", "--host", "example.test,::1", "--out", path));
+        Assert.Equal("", _error.ToString());
+        using var certificate = SettingsFixture.LoadValid("Public:Certificate=" + path, "Public:HttpsListen=127.0.0.1:0").HttpsCertificate!.Load([]);
+        Assert.True(certificate.MatchesHostname("web.example.test"));
+        Assert.True(certificate.MatchesHostname("example.test"));
+        Assert.True(certificate.MatchesHostname("::1"));
+        Assert.False(certificate.MatchesHostname("a.web.example.test"));
+    }
+
+    [Fact]
+    public void A_wildcard_that_no_browser_takes_is_made_and_said()
+    {
+        Assert.Equal(0, Run("certificate", "create", "--host", "*.localhost", "--out", Path.Combine(_folder, "public.pem")));
+        Assert.Contains("self-made", _error.ToString(), StringComparison.Ordinal);
+    }
+
     [Theory]
+    [InlineData("certificate", "create", "--host", "*", "--out", "x")]
+    [InlineData("certificate", "create", "--host", "a.*.b", "--out", "x")]
+    [InlineData("certificate", "create", "--host", "web*.b", "--out", "x")]
     [InlineData("certificate")]
     [InlineData("certificate", "create")]
     [InlineData("certificate", "create", "--host", "entry")]

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
+using System.Text;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Forwarding;
 using Tunnel2.ProxyEntry.Live;
@@ -116,12 +117,14 @@ public sealed class RequestPublisherTests : IDisposable
         Assert.Equal(0, publisher.Dropped);
     }
 
-    [Fact]
-    public void An_upgraded_connection_is_told_in_parts_that_add_up()
+    [Theory]
+    [InlineData(false, "/path")]
+    [InlineData(true, "/path?token=secret")]
+    public void An_upgraded_connection_is_told_in_parts_that_add_up_without_its_query_unless_that_is_asked_for(bool includesQuery, string target)
     {
         using var ring = CreateRing();
         var time = new TestUtilities.ManualTimeProvider();
-        var publisher = new RequestPublisher(ring, time);
+        var publisher = new RequestPublisher(ring, time, includesQuery);
         using var reader = ring.CreateReader(new EventRingReaderOptions());
         var (exchange, request) = (new SampleExchange(), new ForwardedRequest());
         request.Begin(time);
@@ -143,7 +146,7 @@ public sealed class RequestPublisherTests : IDisposable
             var buffer = new byte[ring.MaxPayload];
             Assert.Equal(RingReadStatus.Record, reader.TryRead(buffer, out var entry, out _));
             Assert.Equal(RecordDecodeStatus.Ok, RequestRecordCodec.Decode(buffer.AsSpan(0, entry.Length), out var record));
-            Assert.Equal("/path?token=secret"u8, record.Target);
+            Assert.Equal(target, Encoding.ASCII.GetString(record.Target));
             Assert.Equal(RequestMethod.Get, record.Method);
             return (record.TotalMicroseconds, record.BytesIn, record.BytesOut, record.Flags);
         }
@@ -165,6 +168,6 @@ public sealed class RequestPublisherTests : IDisposable
         Assert.Equal(RingReadStatus.Record, reader.TryRead(buffer, out var entry, out _));
         Assert.Equal(RecordDecodeStatus.Ok, RequestRecordCodec.Decode(buffer.AsSpan(0, entry.Length), out var record));
         Assert.Equal((502, RequestErrorCodes.VisitorLeft, 250_000u, 7ul, 9ul), (record.Status, record.ErrorCode, record.TotalMicroseconds, record.BytesIn, record.BytesOut));
-        Assert.Equal("/path?token=secret"u8, record.Target);
+        Assert.Equal("/path"u8, record.Target);
     }
 }

@@ -1,4 +1,5 @@
 using Tunnel2.ProxyEntry.Parking;
+using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Tests.Configuration;
 using Tunnel2.TestUtilities;
 
@@ -8,6 +9,8 @@ public sealed class ParkingLotTests
 {
     private const long Second = TimeSpan.TicksPerSecond;
 
+    private static readonly AgentIdentity _anybody = AgentIdentity.OfToken("anybody");
+
     private readonly ManualTimeProvider _time = new();
 
     [Fact]
@@ -16,14 +19,32 @@ public sealed class ParkingLotTests
         using var lot = Create();
         var waits = new[] { Enter(lot, "web"), Enter(lot, "web"), Enter(lot, "api") }.Select(static place => place.WaitAsync(default).AsTask()).ToList();
 
-        lot.Release("web");
+        lot.Release("web", _anybody);
 
         Assert.Equal([ParkOutcome.Returned, ParkOutcome.Returned], await Task.WhenAll(waits[..2]));
         Assert.False(waits[2].IsCompleted);
         Assert.Equal(1, lot.Count);
-        lot.Release("nobody-waits-for-this");
-        lot.Release("api");
+        lot.Release("nobody-waits-for-this", _anybody);
+        lot.Release("api", _anybody);
         Assert.Equal(ParkOutcome.Returned, await waits[2]);
+        AssertEmpty(lot);
+    }
+
+    [Fact]
+    public async Task Whoever_waits_for_ones_session_does_not_go_on_with_anothers()
+    {
+        using var lot = Create();
+        var owner = AgentIdentity.OfToken("owner");
+        var waits = new[] { owner, (AgentIdentity?)null, owner }
+            .Select(wanted => lot.TryEnter("web", wanted, _time.GetTimestamp() + (5 * Second), 100)!.WaitAsync(default).AsTask()).ToList();
+
+        lot.Release("web", _anybody);
+
+        Assert.Equal(ParkOutcome.Returned, await waits[1]);
+        Assert.Equal(2, lot.Count);
+        _time.Advance(TimeSpan.FromSeconds(2));
+        lot.Release("web", owner);
+        Assert.Equal([ParkOutcome.Returned, ParkOutcome.Returned], await Task.WhenAll(waits[0], waits[2]));
         AssertEmpty(lot);
     }
 
@@ -49,7 +70,7 @@ public sealed class ParkingLotTests
         using var lot = Create("Parking:PerName=1");
         using var visitor = new CancellationTokenSource();
         var wait = Enter(lot, "web").WaitAsync(visitor.Token).AsTask();
-        Assert.Null(lot.TryEnter("web", 5 * Second, 1));
+        Assert.Null(lot.TryEnter("web", null, 5 * Second, 1));
 
         await visitor.CancelAsync();
 
@@ -76,9 +97,9 @@ public sealed class ParkingLotTests
     public void There_are_so_many_places_for_a_name_and_in_all(string setting, string name, bool hasPlace)
     {
         using var lot = Create(setting);
-        lot.TryEnter("web", 5 * Second, 1);
-        lot.TryEnter("web", 5 * Second, 1);
-        Assert.Equal(hasPlace, lot.TryEnter(name, 5 * Second, 1) is not null);
+        lot.TryEnter("web", null, 5 * Second, 1);
+        lot.TryEnter("web", null, 5 * Second, 1);
+        Assert.Equal(hasPlace, lot.TryEnter(name, null, 5 * Second, 1) is not null);
     }
 
     [Fact]
@@ -86,12 +107,12 @@ public sealed class ParkingLotTests
     {
         const long Megabyte = 1024 * 1024;
         using var lot = Create("Parking:Megabytes=3");
-        var first = lot.TryEnter("web", 5 * Second, 2 * Megabyte);
-        Assert.Null(lot.TryEnter("web", 5 * Second, Megabyte + 1));
-        Assert.NotNull(lot.TryEnter("web", 5 * Second, Megabyte));
-        Assert.Null(lot.TryEnter("web", 5 * Second, 1));
+        var first = lot.TryEnter("web", null, 5 * Second, 2 * Megabyte);
+        Assert.Null(lot.TryEnter("web", null, 5 * Second, Megabyte + 1));
+        Assert.NotNull(lot.TryEnter("web", null, 5 * Second, Megabyte));
+        Assert.Null(lot.TryEnter("web", null, 5 * Second, 1));
         first!.Leave();
-        Assert.NotNull(lot.TryEnter("web", 5 * Second, 2 * Megabyte));
+        Assert.NotNull(lot.TryEnter("web", null, 5 * Second, 2 * Megabyte));
     }
 
     [Fact]
@@ -101,7 +122,7 @@ public sealed class ParkingLotTests
         var waits = new[] { Enter(lot, "web"), Enter(lot, "api") }.Select(static place => place.WaitAsync(default).AsTask()).ToList();
         lot.Close();
         Assert.All(await Task.WhenAll(waits), static outcome => Assert.Equal(ParkOutcome.Closed, outcome));
-        Assert.Null(lot.TryEnter("web", 5 * Second, 1));
+        Assert.Null(lot.TryEnter("web", null, 5 * Second, 1));
         AssertEmpty(lot);
     }
 
@@ -131,7 +152,7 @@ public sealed class ParkingLotTests
                     // In the middle of a second: time goes by in whole ones, so that no look falls so close to a deadline that it could go either way.
                     var deadline = _time.GetTimestamp() + (random.Next(3) * Second) + (Second / 2);
                     var expected = waiting.Count < 9 && waiting.Count(w => w.Name == name) < 4 && waiting.Sum(static w => w.Bytes) + bytes <= 1024 * 1024;
-                    var place = lot.TryEnter(name, deadline, bytes);
+                    var place = lot.TryEnter(name, null, deadline, bytes);
                     Assert.Equal(expected, place is not null);
                     if (place is not null)
                     {
@@ -141,7 +162,7 @@ public sealed class ParkingLotTests
 
                     break;
                 case 3:
-                    lot.Release(name);
+                    lot.Release(name, _anybody);
                     await ExpectAsync(waiting, w => w.Name == name, ParkOutcome.Returned);
                     break;
                 case 4 when waiting.Count > 0:
@@ -172,7 +193,7 @@ public sealed class ParkingLotTests
             using var start = new Barrier(3);
             await Task.WhenAll(
                 Task.Run(() => At(start, visitor.Cancel)),
-                Task.Run(() => At(start, () => lot.Release("web"))),
+                Task.Run(() => At(start, () => lot.Release("web", _anybody))),
                 Task.Run(() => At(start, () => _time.Advance(TimeSpan.FromSeconds(6)))));
             Assert.NotEqual(ParkOutcome.None, await wait);
             AssertEmpty(lot);
@@ -204,7 +225,7 @@ public sealed class ParkingLotTests
 
     private ParkedRequest Enter(ParkingLot lot, string name, int seconds = 5)
     {
-        var place = lot.TryEnter(name, _time.GetTimestamp() + (seconds * Second), 100);
+        var place = lot.TryEnter(name, null, _time.GetTimestamp() + (seconds * Second), 100);
         Assert.NotNull(place);
         return place;
     }

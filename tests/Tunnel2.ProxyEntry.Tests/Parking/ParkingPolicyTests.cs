@@ -11,7 +11,7 @@ public sealed class ParkingPolicyTests
     private readonly ManualTimeProvider _time = new();
     private readonly InMemorySessionDirectory _directory;
 
-    public ParkingPolicyTests() => _directory = new InMemorySessionDirectory(_time);
+    public ParkingPolicyTests() => _directory = new InMemorySessionDirectory(_time, TimeSpan.Zero);
 
     [Theory]
     [InlineData(0, 5)]
@@ -62,13 +62,13 @@ public sealed class ParkingPolicyTests
             await _directory.MarkLeavingAsync("web", registration.Epoch, CancellationToken.None);
         }
 
-        await _directory.UnregisterAsync("web", registration.Epoch, CancellationToken.None);
+        await _directory.UnregisterAsync("web", registration.Epoch, true, CancellationToken.None);
     }
 
     private void AssertWaits(ParkingPolicy policy, int secondsLater, int? expected)
     {
         _time.Advance(TimeSpan.FromSeconds(secondsLater));
-        int? waits = policy.TryGetDeadline("web", out var deadline) ? (int)TimeSpan.FromTicks(deadline - _time.GetTimestamp()).TotalSeconds : null;
+        int? waits = policy.TryGetDeadline("web", out var deadline, out _) ? (int)TimeSpan.FromTicks(deadline - _time.GetTimestamp()).TotalSeconds : null;
         Assert.Equal(expected, waits);
     }
 }

@@ -1,3 +1,4 @@
+using System.Text;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.TestUtilities;
 
@@ -5,10 +6,12 @@ namespace Tunnel2.ProxyEntry.Tests.Sessions;
 
 public sealed class InMemorySessionDirectoryTests
 {
+    private static readonly TimeSpan _kept = TimeSpan.FromSeconds(5);
+
     private readonly ManualTimeProvider _time = new();
     private readonly InMemorySessionDirectory _directory;
 
-    public InMemorySessionDirectoryTests() => _directory = new InMemorySessionDirectory(_time);
+    public InMemorySessionDirectoryTests() => _directory = new InMemorySessionDirectory(_time, _kept);
 
     [Fact]
     public async Task A_registered_name_leads_to_its_session_and_no_other()
@@ -35,7 +38,7 @@ public sealed class InMemorySessionDirectoryTests
         Assert.Equal(1, _directory.Count);
 
         // What the older session does when it ends must not touch the younger one.
-        await _directory.UnregisterAsync("web", first.Epoch, CancellationToken.None);
+        await _directory.UnregisterAsync("web", first.Epoch, true, CancellationToken.None);
         Assert.Equal(NameState.Online, _directory.Find("web", out var found));
         Assert.Same(younger, found);
         Assert.Equal(1, _directory.Count);
@@ -48,14 +51,14 @@ public sealed class InMemorySessionDirectoryTests
         var other = Sample.Session("web", "b");
         Assert.Equal(RegistrationStatus.NameTaken, (await RegisterAsync(other)).Status);
         Assert.Equal(1, _directory.Count);
-        await _directory.UnregisterAsync("web", first.Epoch, CancellationToken.None);
+        await _directory.UnregisterAsync("web", first.Epoch, isKept: false, CancellationToken.None);
         var again = await RegisterAsync(other);
         Assert.Equal((RegistrationStatus.Registered, null), (again.Status, again.Superseded));
         Assert.True(again.Epoch > first.Epoch);
     }
 
     [Fact]
-    public async Task A_session_whose_agent_said_goodbye_gets_nothing_new_and_its_name_is_free_for_anybody()
+    public async Task A_session_whose_agent_said_goodbye_gets_nothing_new_and_its_name_is_free_for_anybody_after_a_while()
     {
         var leaver = Sample.Session("web", "a");
         var first = await RegisterAsync(leaver);
@@ -63,15 +66,17 @@ public sealed class InMemorySessionDirectoryTests
         await _directory.MarkLeavingAsync("web", first.Epoch, CancellationToken.None);
         Assert.Equal(NameState.Offline, _directory.Find("web", out var found));
         Assert.Null(found);
-        Assert.Equal(new NameAbsence(AbsenceKind.SaidGoodbye, _time.GetTimestamp()), _directory.GetAbsence("web"));
+        Assert.Equal(new NameAbsence(AbsenceKind.SaidGoodbye, _time.GetTimestamp(), leaver.Owner), _directory.GetAbsence("web"));
         Assert.Same(leaver, Assert.Single(_directory.Snapshot()));
 
         // The successor does not supersede it: it finishes what it has, and its end touches nobody.
         var successor = Sample.Session("web", "b");
+        Assert.Equal((RegistrationStatus.NameTaken, _kept), ((await RegisterAsync(successor)).Status, (await RegisterAsync(successor)).FreeIn));
+        _time.Advance(_kept);
         var second = await RegisterAsync(successor);
         Assert.Equal((RegistrationStatus.Registered, null), (second.Status, second.Superseded));
         await _directory.MarkLeavingAsync("web", first.Epoch, CancellationToken.None);
-        await _directory.UnregisterAsync("web", first.Epoch, CancellationToken.None);
+        await _directory.UnregisterAsync("web", first.Epoch, true, CancellationToken.None);
         Assert.Equal(NameState.Online, _directory.Find("web", out found));
         Assert.Same(successor, found);
         Assert.Equal(1, _directory.Count);
@@ -107,6 +112,46 @@ public sealed class InMemorySessionDirectoryTests
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
+    public async Task A_name_is_kept_for_its_owner_for_a_while_and_then_for_whoever_comes(bool saysGoodbye)
+    {
+        var first = await RegisterAsync(Sample.Session("web", "a"));
+        if (saysGoodbye)
+        {
+            await _directory.MarkLeavingAsync("web", first.Epoch, CancellationToken.None);
+        }
+
+        await _directory.UnregisterAsync("web", first.Epoch, true, CancellationToken.None);
+        _time.Advance(TimeSpan.FromSeconds(4));
+        var refused = await RegisterAsync(Sample.Session("web", "b"));
+        Assert.Equal((RegistrationStatus.NameTaken, TimeSpan.FromSeconds(1)), (refused.Status, refused.FreeIn));
+
+        // The owner comes back, leaves again, and the time begins anew.
+        var second = await RegisterAsync(Sample.Session("web", "a"));
+        Assert.Equal(RegistrationStatus.Registered, second.Status);
+        await _directory.UnregisterAsync("web", second.Epoch, true, CancellationToken.None);
+        _time.Advance(TimeSpan.FromSeconds(4));
+        Assert.Equal(RegistrationStatus.NameTaken, (await RegisterAsync(Sample.Session("web", "b"))).Status);
+        _time.Advance(TimeSpan.FromSeconds(1));
+        Assert.Equal(RegistrationStatus.Registered, (await RegisterAsync(Sample.Session("web", "b"))).Status);
+        Assert.Equal(1, _directory.Count);
+    }
+
+    [Fact]
+    public async Task Agents_without_a_token_are_one_owner_where_they_show_the_same_key()
+    {
+        var first = await RegisterAsync(Anonymous("1", "key"));
+        Assert.Equal(RegistrationStatus.NameTaken, (await RegisterAsync(Anonymous("2", "key"))).Status);
+        await _directory.UnregisterAsync("web", first.Epoch, true, CancellationToken.None);
+        Assert.Equal(RegistrationStatus.NameTaken, (await RegisterAsync(Anonymous("3", "other"))).Status);
+        Assert.Equal(RegistrationStatus.Registered, (await RegisterAsync(Anonymous("2", "key"))).Status);
+
+        static EntrySession Anonymous(string instance, string key) => Sample.Session(
+            "web", AgentIdentity.OfInstance(Encoding.ASCII.GetBytes(instance)), AgentIdentity.OfOwner(Encoding.ASCII.GetBytes(key)));
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
     public async Task Why_a_name_is_absent_is_kept_with_the_time_of_its_last_word(bool saysGoodbye)
     {
         var registration = await RegisterAsync(Sample.Session("web"));
@@ -117,8 +162,8 @@ public sealed class InMemorySessionDirectoryTests
         }
 
         _time.Advance(TimeSpan.FromSeconds(20));
-        await _directory.UnregisterAsync("web", registration.Epoch, CancellationToken.None);
-        var expected = saysGoodbye ? new NameAbsence(AbsenceKind.SaidGoodbye, goodbye) : new NameAbsence(AbsenceKind.Lost, _time.GetTimestamp());
+        await _directory.UnregisterAsync("web", registration.Epoch, true, CancellationToken.None);
+        var expected = saysGoodbye ? new NameAbsence(AbsenceKind.SaidGoodbye, goodbye, AgentIdentity.OfToken("a")) : new NameAbsence(AbsenceKind.Lost, _time.GetTimestamp(), AgentIdentity.OfToken("a"));
         _time.Advance(TimeSpan.FromSeconds(3));
         Assert.Equal(expected, _directory.GetAbsence("web"));
         Assert.Equal(default, _directory.GetAbsence("api"));
@@ -128,10 +173,10 @@ public sealed class InMemorySessionDirectoryTests
     public async Task Whoever_listens_hears_of_a_registration_when_it_can_be_found()
     {
         var heard = new List<string>();
-        _directory.Registered += name =>
+        _directory.Registered += session =>
         {
-            Assert.Equal(NameState.Online, _directory.Find(name, out _));
-            heard.Add(name);
+            Assert.Equal(NameState.Online, _directory.Find(session.Name, out _));
+            heard.Add(session.Name);
         };
         await RegisterAsync(Sample.Session("web", "a"));
         await RegisterAsync(Sample.Session("api", "a"));
@@ -143,7 +188,7 @@ public sealed class InMemorySessionDirectoryTests
     public async Task A_name_is_known_for_a_day_after_its_session_and_then_forgotten()
     {
         var registration = await RegisterAsync(Sample.Session("web"));
-        await _directory.UnregisterAsync("web", registration.Epoch, CancellationToken.None);
+        await _directory.UnregisterAsync("web", registration.Epoch, true, CancellationToken.None);
         Assert.Equal(0, _directory.Count);
         Assert.Empty(_directory.Snapshot());
         Assert.Equal(NameState.Offline, _directory.Find("web", out _));
@@ -158,9 +203,9 @@ public sealed class InMemorySessionDirectoryTests
     {
         var registration = await RegisterAsync(Sample.Session("web"));
         await RegisterAsync(Sample.Session("other"));
-        await _directory.UnregisterAsync("web", registration.Epoch, CancellationToken.None);
-        await _directory.UnregisterAsync("web", registration.Epoch, CancellationToken.None);
-        await _directory.UnregisterAsync("nobody", 1, CancellationToken.None);
+        await _directory.UnregisterAsync("web", registration.Epoch, true, CancellationToken.None);
+        await _directory.UnregisterAsync("web", registration.Epoch, true, CancellationToken.None);
+        await _directory.UnregisterAsync("nobody", 1, true, CancellationToken.None);
         Assert.Equal(1, _directory.Count);
     }
 
@@ -170,7 +215,7 @@ public sealed class InMemorySessionDirectoryTests
         for (var i = 0; i <= InMemorySessionDirectory.MaxRemembered; i++)
         {
             var registration = await RegisterAsync(Sample.Session($"n{i}"));
-            await _directory.UnregisterAsync($"n{i}", registration.Epoch, CancellationToken.None);
+            await _directory.UnregisterAsync($"n{i}", registration.Epoch, true, CancellationToken.None);
         }
 
         Assert.Equal(NameState.Unknown, _directory.Find("n0", out _));
@@ -182,11 +227,11 @@ public sealed class InMemorySessionDirectoryTests
     public async Task A_name_that_came_back_is_not_forgotten_with_its_past()
     {
         var first = await RegisterAsync(Sample.Session("web"));
-        await _directory.UnregisterAsync("web", first.Epoch, CancellationToken.None);
+        await _directory.UnregisterAsync("web", first.Epoch, true, CancellationToken.None);
         await RegisterAsync(Sample.Session("web"));
         _time.Advance(InMemorySessionDirectory.Memory + TimeSpan.FromSeconds(1));
         var other = await RegisterAsync(Sample.Session("other"));
-        await _directory.UnregisterAsync("other", other.Epoch, CancellationToken.None);
+        await _directory.UnregisterAsync("other", other.Epoch, true, CancellationToken.None);
         Assert.Equal(NameState.Online, _directory.Find("web", out _));
     }
 

@@ -30,6 +30,7 @@ internal sealed partial class Http1Exchange : VisitorExchange
     private PathAddress _path;
     private ProxyError? _fault;
     private bool _isUpgrade;
+    private bool _isWhole;
     private string _authorityText = "";
     private string _targetText = "";
     private long _requests;
@@ -122,6 +123,9 @@ internal sealed partial class Http1Exchange : VisitorExchange
     public override int CopyTarget(Span<byte> destination) => Copy(Bytes(Parser.PathAndQuery), destination);
 
     /// <inheritdoc/>
+    public override int CopyForwardedFor(Span<byte> destination) => _isWhole ? _fields.CopyForwardedFor(Parser, _head.Span, destination) : 0;
+
+    /// <inheritdoc/>
     public override int CopyField(ReadOnlySpan<byte> name, Span<byte> destination)
     {
         var head = _head.Span;
@@ -151,6 +155,7 @@ internal sealed partial class Http1Exchange : VisitorExchange
     {
         _requests++;
         _head = head;
+        _isWhole = fault is null;
         _madeTarget = null;
         _path = default;
         _authority = Parser.HostCount > 0 ? Parser.Host : Parser.TargetAuthority;

@@ -37,6 +37,25 @@ internal sealed class VisitorFields
     /// <summary>The scheme the visitor used.</summary>
     public ReadOnlySpan<byte> Scheme => _scheme;
 
+    /// <summary>Copies what a trusted peer says in <c>X-Forwarded-For</c>; nothing of any other peer.</summary>
+    /// <returns>How many bytes were copied.</returns>
+    public int CopyForwardedFor(RequestHeadParser parser, ReadOnlySpan<byte> head, Span<byte> destination)
+    {
+        var written = 0;
+        if (_isTrusted)
+        {
+            foreach (ref readonly var field in parser.Fields)
+            {
+                if (field.Known == KnownField.XForwardedFor)
+                {
+                    written += ProxiedVisitor.AddElement(field.Value(head), destination, written);
+                }
+            }
+        }
+
+        return written;
+    }
+
     /// <summary>Writes all fields.</summary>
     /// <param name="writer">Where to; the block has been begun.</param>
     /// <param name="parser">The request.</param>

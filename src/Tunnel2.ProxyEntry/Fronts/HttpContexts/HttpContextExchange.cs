@@ -71,16 +71,6 @@ internal sealed class HttpContextExchange : VisitorExchange
     /// <inheritdoc/>
     public override string RequestId => _http.TraceIdentifier;
 
-    /// <inheritdoc/>
-    public override string? ForwardedFor
-    {
-        get
-        {
-            var given = _http.Request.Headers["X-Forwarded-For"];
-            return given.Count > 0 && !_settings.TrustedProxies.IsEmpty && _settings.TrustedProxies.Contains(_address!.Address) ? given.ToString() : null;
-        }
-    }
-
     /// <summary>The same as <see cref="RequestId"/>, without making the string.</summary>
     public override int WriteRequestId(Span<char> destination)
     {
@@ -110,6 +100,21 @@ internal sealed class HttpContextExchange : VisitorExchange
 
     /// <inheritdoc/>
     public override CancellationToken VisitorLeft => _http.RequestAborted;
+
+    /// <inheritdoc/>
+    public override int CopyForwardedFor(Span<byte> destination)
+    {
+        var written = 0;
+        if (!_settings.TrustedProxies.IsEmpty && _settings.TrustedProxies.Contains(_address!.Address))
+        {
+            foreach (var value in _http.Request.Headers["X-Forwarded-For"])
+            {
+                written += ProxiedVisitor.AddElement(value, destination, written);
+            }
+        }
+
+        return written;
+    }
 
     /// <inheritdoc/>
     public override int CopyField(ReadOnlySpan<byte> name, Span<byte> destination)

@@ -1,4 +1,3 @@
-using System.Security.Cryptography;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Reload;
@@ -6,26 +5,29 @@ using Tunnel2.ProxyEntry.Reload;
 namespace Tunnel2.ProxyEntry.Uplink.Tls;
 
 /// <summary>
-/// The certificate of the uplink, read again when its file changes. New connections see the new one, running ones stay. Files that cannot be
-/// used are logged, and the certificate before stays. <see cref="Current"/> is thread-safe.
+/// A certificate, read again when its files change: that of the uplink, that for visitors, or one that serves both. New connections see the new one,
+/// running ones stay. Files that cannot be used are logged, and the certificate before stays. <see cref="Current"/> is thread-safe.
 /// </summary>
-internal sealed class ReloadingCertificate : IReloadable
+internal sealed class ReloadingCertificate : WatchedReload
 {
     private readonly CertificateSource _source;
+    private readonly bool _isForAgents;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
-    private readonly WatchedFiles _files;
     private volatile ServerCertificate _current;
 
     /// <summary>Loads the certificate; throws as <see cref="CertificateSource.Load"/> does.</summary>
-    public ReloadingCertificate(CertificateSource source, TimeProvider timeProvider, ILogger logger)
+    /// <param name="source">The files.</param>
+    /// <param name="isForAgents">Whether agents see it, who may pin its fingerprint; else visitors alone.</param>
+    /// <param name="timeProvider">The clock.</param>
+    /// <param name="logger">Where to log.</param>
+    public ReloadingCertificate(CertificateSource source, bool isForAgents, TimeProvider timeProvider, ILogger logger)
+        : base(new WatchedFiles(source.Files))
     {
         _source = source;
+        _isForAgents = isForAgents;
         _timeProvider = timeProvider;
         _logger = logger;
-
-        // Looked at first: what changes while it is loaded is then seen as a change.
-        _files = new WatchedFiles(source.Files);
         _current = ServerCertificate.Load(source);
         WarnOfDates(_current);
     }
@@ -33,37 +35,48 @@ internal sealed class ReloadingCertificate : IReloadable
     public ServerCertificate Current => _current;
 
     /// <inheritdoc/>
-    public void ReloadIfChanged()
+    protected override IReadOnlyList<ReloadProblem> Reload()
     {
-        if (!_files.HaveChanged())
+        var before = _current;
+
+        // Taken even where the certificate itself is the same: what changed may be its chain.
+        var loaded = _current = ServerCertificate.Load(_source);
+        if (loaded.Fingerprint.Equals(before.Fingerprint))
         {
-            return;
+            return [];
         }
 
-        try
+        if (_isForAgents)
         {
-            var loaded = ServerCertificate.Load(_source);
-            if (loaded.Fingerprint.Equals(_current.Fingerprint))
-            {
-                return;
-            }
-
-            _current = loaded;
             ProxyEntryLog.CertificateReloaded(_logger, _source.Path, loaded.Subject, loaded.Fingerprint.ToString(), loaded.Until);
-            WarnOfDates(loaded);
         }
-        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException)
+        else
         {
-            ProxyEntryLog.CertificateNotReloaded(_logger, _source.Path, exception.Message.ReplaceLineEndings(" "));
+            ProxyEntryLog.PublicCertificateReloaded(_logger, _source.Path, loaded.Subject, loaded.Until);
         }
+
+        WarnOfDates(loaded);
+        return [];
     }
+
+    /// <inheritdoc/>
+    protected override void Tell(ReloadProblem problem) => ProxyEntryLog.CertificateNotReloaded(_logger, _source.Path, problem.Reason);
 
     private void WarnOfDates(ServerCertificate certificate)
     {
         var now = _timeProvider.GetUtcNow().UtcDateTime;
-        if (now < certificate.NotBefore || now > certificate.NotAfter)
+        if (now >= certificate.NotBefore && now <= certificate.NotAfter)
+        {
+            return;
+        }
+
+        if (_isForAgents)
         {
             ProxyEntryLog.CertificateNotValidNow(_logger, _source.Path, certificate.Until);
+        }
+        else
+        {
+            ProxyEntryLog.PublicCertificateNotValidNow(_logger, _source.Path, certificate.Until);
         }
     }
 }

@@ -2,6 +2,7 @@ using System.Net;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.Telemetry.Files;
 
 namespace Tunnel2.ProxyEntry.Uplink.Tls;
 
@@ -33,6 +34,10 @@ internal static class SelfMadeCertificate
                 StateFolder.Create(settings.StateFolder);
                 Create(path, [settings.Domain, Dns.GetHostName(), "localhost", "127.0.0.1", "::1"], now);
             }
+            else
+            {
+                OwnerOnlyFile.Narrow(path);
+            }
 
             return new CertificateSource(path, null, null);
         }
@@ -55,20 +60,7 @@ internal static class SelfMadeCertificate
     {
         using var key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
         var request = new CertificateRequest("CN=tunnel2 uplink", key, HashAlgorithmName.SHA256);
-        var names = new SubjectAlternativeNameBuilder();
-        foreach (var host in hosts.Distinct(StringComparer.OrdinalIgnoreCase))
-        {
-            if (IPAddress.TryParse(host, out var address))
-            {
-                names.AddIpAddress(address);
-            }
-            else if (Uri.CheckHostName(host) == UriHostNameType.Dns)
-            {
-                names.AddDnsName(host);
-            }
-        }
-
-        request.CertificateExtensions.Add(names.Build());
+        request.CertificateExtensions.Add(SubjectNames(hosts));
         request.CertificateExtensions.Add(new X509BasicConstraintsExtension(false, false, 0, true));
         request.CertificateExtensions.Add(new X509KeyUsageExtension(X509KeyUsageFlags.DigitalSignature, true));
         request.CertificateExtensions.Add(new X509EnhancedKeyUsageExtension([new Oid("1.3.6.1.5.5.7.3.1", "serverAuth")], false));
@@ -76,17 +68,34 @@ internal static class SelfMadeCertificate
         return certificate.ExportCertificatePem() + "\n" + key.ExportPkcs8PrivateKeyPem() + "\n";
     }
 
-    /// <summary>Written beside and moved: whoever reads sees a whole file, and of two first starts at once one wins.</summary>
-    private static void Write(string path, string pem)
+    /// <summary>Whether something is a name, an address, or a name below which all are meant (<c>*.example.com</c>).</summary>
+    public static bool IsHost(string host) =>
+        IPAddress.TryParse(host, out _) || Uri.CheckHostName(host.StartsWith("*.", StringComparison.Ordinal) ? host[2..] : host) == UriHostNameType.Dns;
+
+    /// <summary>Names and addresses as a certificate has them; what is neither is left out.</summary>
+    public static X509Extension SubjectNames(IEnumerable<string> hosts)
     {
-        var temporary = $"{path}.{Environment.ProcessId}";
-        var options = new FileStreamOptions { Mode = FileMode.Create, Access = FileAccess.Write };
-        if (!OperatingSystem.IsWindows())
+        var names = new SubjectAlternativeNameBuilder();
+        foreach (var host in hosts.Distinct(StringComparer.OrdinalIgnoreCase))
         {
-            options.UnixCreateMode = UnixFileMode.UserRead | UnixFileMode.UserWrite;
+            if (IPAddress.TryParse(host, out var address))
+            {
+                names.AddIpAddress(address);
+            }
+            else if (IsHost(host))
+            {
+                names.AddDnsName(host);
+            }
         }
 
-        using (var writer = new StreamWriter(temporary, options))
+        return names.Build();
+    }
+
+    /// <summary>Written beside and moved: whoever reads sees a whole file, and of two first starts at once one wins.</summary>
+    public static void Write(string path, string pem)
+    {
+        var temporary = $"{path}.{Guid.NewGuid():N}";
+        using (var writer = new StreamWriter(OwnerOnlyFile.Open(temporary, FileMode.CreateNew, FileAccess.Write, FileShare.None)))
         {
             writer.Write(pem);
         }

@@ -35,9 +35,13 @@ internal sealed class ServerCertificate
     public static ServerCertificate Load(CertificateSource source)
     {
         var chain = new X509Certificate2Collection();
-        var leaf = source.Load(chain);
+        return Create(source.Load(chain), chain);
+    }
 
-        // Offline: what the file does not have is not looked for on the network while an agent waits.
+    /// <summary>Makes it of a certificate with its key and what stands between it and its authority.</summary>
+    public static ServerCertificate Create(X509Certificate2 leaf, X509Certificate2Collection chain)
+    {
+        // Offline: what the file does not have is not looked for on the network while somebody waits.
         return new ServerCertificate(SslStreamCertificateContext.Create(leaf, chain, offline: true), leaf);
     }
 }

@@ -38,6 +38,23 @@ public sealed class CertificateFileTests : IDisposable
     }
 
     [Fact]
+    public async Task A_renewed_chain_is_taken_though_the_certificate_is_the_same()
+    {
+        using var other = new TestAuthority("another");
+        var pem = _authority.Issue("127.0.0.1");
+        File.WriteAllText(_folder["uplink.pem"], pem);
+        var time = new ManualTimeProvider();
+        await using var entry = await EntryFixture.StartAsync(time, "Uplink:Certificate=" + _folder["uplink.pem"]);
+        var before = entry.UplinkCertificate;
+
+        // A copy that stopped in the middle, and then the rest of it.
+        File.WriteAllText(_folder["uplink.pem"], pem + _authority.Pem);
+        time.Advance(ReloadLoop.Period);
+        await WaitSignal.UntilAsync(() => !ReferenceEquals(entry.UplinkCertificate, before), "the chain is taken");
+        Assert.DoesNotContain(entry.Log.All, static line => line.EventId == 2252);
+    }
+
+    [Fact]
     public async Task A_self_made_certificate_is_made_once_for_its_owner_only_and_kept_over_restarts()
     {
         var state = _folder["state"];

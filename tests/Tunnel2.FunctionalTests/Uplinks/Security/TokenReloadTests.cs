@@ -76,6 +76,51 @@ public sealed class TokenReloadTests : IDisposable
     }
 
     [Fact]
+    public async Task A_reload_that_failed_is_tried_again_though_the_settings_have_not_changed_since()
+    {
+        using var authority = new TestAuthority();
+        var certificate = _folder["public.pem"];
+        File.WriteAllText(certificate, authority.Issue("*.example.test"));
+        Write(("gone", "t1", ""), ("good", "t2", ""));
+        var with = File.ReadAllText(_folder["appsettings.json"]).Replace("\"HttpListen\"", $"\"Certificate\": \"{certificate}\", \"HttpListen\"", StringComparison.Ordinal);
+        File.WriteAllText(_folder["appsettings.json"], with);
+        await using var entry = await StartAsync();
+        await using var gone = await ConnectAsync(entry, "gone", "t1");
+
+        // The revocation comes while the certificate is being renewed: for a moment the settings name a file that is not there.
+        var text = File.ReadAllText(certificate);
+        File.Delete(certificate);
+        File.WriteAllText(_folder["appsettings.json"], with.Replace("\"gone\":", "\"other\":", StringComparison.Ordinal).Replace(EntryTokens.HashSetting("t1"), EntryTokens.HashSetting("t3"), StringComparison.Ordinal));
+        for (var look = 0; look < 3; look++)
+        {
+            _time.Advance(ReloadLoop.Period);
+            await WaitSignal.UntilAsync(() => entry.Log.All.Any(static line => line.EventId == 2256), "the missing certificate is logged");
+        }
+
+        await gone.SyncAsync();
+        Assert.Single(entry.Log.All, static line => line.EventId == 2256);
+
+        File.WriteAllText(certificate, text);
+        _time.Advance(ReloadLoop.Period);
+        Assert.Equal(SessionEndReason.Revoked, (await gone.ReadUntilAsync(FrameType.GoAway)).GoAway.Reason);
+    }
+
+    [Fact]
+    public async Task Settings_that_changed_between_the_start_and_the_first_look_are_read_again()
+    {
+        Write(("gone", "t1", ""), ("good", "t2", ""));
+        var source = new SettingsSource([_folder["appsettings.json"]], []);
+        source.Read();
+        Write(("good", "t2", ""));
+        var stale = new SettingsSource([_folder["appsettings.json"]], []);
+        Assert.False(stale.Watch.HaveChanged());
+        Assert.True(source.Watch.HaveChanged());
+        await using var entry = await EntryFixture.StartAsync(source, _time);
+        _time.Advance(ReloadLoop.Period);
+        await WaitSignal.UntilAsync(() => entry.Log.All.Any(static line => line.EventId == 2255), "the settings are read again");
+    }
+
+    [Fact]
     public async Task Other_settings_wait_for_a_restart_and_are_said_to()
     {
         Write(("web", "t1", ""));

@@ -1,0 +1,120 @@
+namespace Tunnel2.ProxyEntry.Diagnostics.Summing;
+
+/// <summary>
+/// Counts log lines of a kind in windows of ten seconds: the first few are written, the others are counted, and one line at the window's end says how many
+/// there were. One timer for all, which runs only while there are lines. Thread-safe; its own lines are written on the timer's thread.
+/// </summary>
+internal sealed class LogSums : IDisposable
+{
+    /// <summary>Lines of a kind that are written in a window.</summary>
+    public const int ShownOfKind = 5;
+
+    /// <summary>Kinds in a window; beyond it all kinds of an event are one.</summary>
+    public const int MaxKinds = 256;
+
+    /// <summary>How long a window is.</summary>
+    public static readonly TimeSpan Window = TimeSpan.FromSeconds(10);
+
+    private readonly Lock _gate = new();
+    private readonly TimeProvider _timeProvider;
+    private readonly ITimer _timer;
+    private Dictionary<LineKind, Sum> _sums = [];
+    private long _began;
+    private long _suppressed;
+
+    public LogSums(TimeProvider timeProvider)
+    {
+        _timeProvider = timeProvider;
+        _timer = timeProvider.CreateTimer(static self => ((LogSums)self!).EndWindow(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
+    }
+
+    /// <summary>Lines that were counted and not written.</summary>
+    public long Suppressed => Interlocked.Read(ref _suppressed);
+
+    /// <summary>Counts a line.</summary>
+    /// <param name="kind">Its kind.</param>
+    /// <param name="logger">Where it would go, and the line about it.</param>
+    /// <param name="isFirstSuppressed">Whether <see cref="Keep"/> is to be told what it says.</param>
+    /// <returns>Whether it is to be written.</returns>
+    public bool Count(LineKind kind, ILogger logger, out bool isFirstSuppressed)
+    {
+        lock (_gate)
+        {
+            if (!_sums.TryGetValue(kind, out var sum))
+            {
+                if (_sums.Count >= MaxKinds)
+                {
+                    kind = new LineKind(kind.EventId, "", "");
+                }
+
+                if (!_sums.TryGetValue(kind, out sum))
+                {
+                    _sums.Add(kind, sum = new Sum(logger));
+                    if (_sums.Count == 1)
+                    {
+                        _began = _timeProvider.GetTimestamp();
+                        _timer.Change(Window, Timeout.InfiniteTimeSpan);
+                    }
+                }
+            }
+
+            sum.Lines++;
+            isFirstSuppressed = sum.Lines == ShownOfKind + 1;
+            if (sum.Lines <= ShownOfKind)
+            {
+                return true;
+            }
+
+            _suppressed++;
+            return false;
+        }
+    }
+
+    /// <summary>Keeps the text of the first line of a kind that is not written, to say in the sum what kind it is.</summary>
+    public void Keep(LineKind kind, string text)
+    {
+        lock (_gate)
+        {
+            if (_sums.TryGetValue(kind, out var sum) || _sums.TryGetValue(new LineKind(kind.EventId, "", ""), out sum))
+            {
+                sum.Sample ??= text;
+            }
+        }
+    }
+
+    /// <summary>Writes the sums of the window that has not ended yet.</summary>
+    public void Dispose()
+    {
+        _timer.Dispose();
+        EndWindow();
+    }
+
+    private void EndWindow()
+    {
+        Dictionary<LineKind, Sum> ended;
+        TimeSpan lasted;
+        lock (_gate)
+        {
+            ended = _sums;
+            lasted = _timeProvider.GetElapsedTime(_began);
+            _sums = [];
+        }
+
+        foreach (var sum in ended.Values)
+        {
+            if (sum.Lines > ShownOfKind)
+            {
+                ProxyEntryLog.LinesSummed(sum.Logger, sum.Lines, Math.Round(lasted.TotalSeconds, 1), ShownOfKind, sum.Sample ?? "");
+            }
+        }
+    }
+
+    private sealed class Sum(ILogger logger)
+    {
+        public ILogger Logger { get; } = logger;
+
+        public long Lines { get; set; }
+
+        public string? Sample { get; set; }
+    }
+}

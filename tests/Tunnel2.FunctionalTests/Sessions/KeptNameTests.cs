@@ -1,0 +1,120 @@
+using System.Text;
+using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Frames;
+using Tunnel2.Protocol.Handshake;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.FunctionalTests.Sessions;
+
+/// <summary>A name that nobody reserved, after its session: it is kept for a while, and what visitors sent for its owner reaches nobody else.</summary>
+public sealed class KeptNameTests
+{
+    private const string Secret = "GET /private HTTP/1.1\r\nHost: " + TunnelFixture.Host + "\r\nCookie: session=secret\r\n\r\n";
+
+    private static readonly string[] _tokens =
+    [
+        "Agents:a:TokenHash=" + EntryTokens.HashSetting("token-a"), "Agents:b:TokenHash=" + EntryTokens.HashSetting("token-b"),
+    ];
+
+    [Theory]
+    [InlineData("token-a", "token-b", true)]
+    [InlineData("token-a", "token-b", false)]
+    [InlineData("token-a", null, true)]
+    [InlineData(null, "token-b", false)]
+    [InlineData(null, null, true)]
+    [InlineData(null, null, false)]
+    public async Task Whoever_comes_first_gets_neither_the_name_nor_what_waits_for_it(string? owner, string? stranger, bool saysGoodbye)
+    {
+        await using var entry = await EntryFixture.StartAsync(null, [.. _tokens, "Timeouts:Park=3s"]);
+        await LeaveAsync(entry, owner, saysGoodbye);
+        await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
+        await visitor.WriteAsync(Secret);
+        await WaitSignal.UntilAsync(() => entry.ParkedRequests == 1, "the request waits");
+
+        // The stranger tries until it gets the name.
+        RawUplink? other = null;
+        while (other is null)
+        {
+            other = await RawUplink.ConnectAsync(entry.Uplink);
+            await other.SendAsync(Hello(stranger, "stranger").ToFrame());
+            var answer = (await other.ReadAsync())!;
+            if (answer.Type == FrameType.Reject)
+            {
+                Assert.Equal(RejectCode.NameTaken, answer.Reject.Code);
+                Assert.InRange(answer.Reject.RetryAfter.TotalSeconds, 0.001, 3);
+                await other.DisposeAsync();
+                other = null;
+            }
+        }
+
+        await using var served = other;
+        Assert.Equal(503, (await visitor.ReadHeadAsync()).StatusCode);
+        Assert.DoesNotContain(await other.SyncAsync(), static frame => frame.Type == FrameType.Headers);
+    }
+
+    [Theory]
+    [InlineData("token-a", true)]
+    [InlineData("token-a", false)]
+    [InlineData(null, true)]
+    [InlineData(null, false)]
+    public async Task The_owner_gets_both_at_once(string? owner, bool saysGoodbye)
+    {
+        await using var entry = await EntryFixture.StartAsync(null, [.. _tokens, "Timeouts:Park=20s"]);
+        await LeaveAsync(entry, owner, saysGoodbye);
+        await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
+        await visitor.WriteAsync(Secret);
+        await WaitSignal.UntilAsync(() => entry.ParkedRequests == 1, "the request waits");
+
+        await using var back = await RawUplink.ConnectAsync(entry.Uplink);
+        await back.SendAsync(Hello(owner, "owner").ToFrame());
+        Assert.NotNull((await back.ReadAsync())!.Welcome);
+        Assert.Contains("session=secret", (await back.ReadUntilAsync(FrameType.Headers)).RequestText, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task An_agent_that_is_told_that_the_name_is_kept_says_so_and_has_it_after_a_while()
+    {
+        await using var entry = await EntryFixture.StartAsync(null, [.. _tokens, "Timeouts:Park=2s"]);
+        await LeaveAsync(entry, "token-a", saysGoodbye: true);
+        await using var agent = AgentFixture.Start(AgentFixture.Options(entry.Uplink.Port, 9) with { Token = "token-b" });
+        await agent.Events.ReadyCount.WaitForAsync(1, TimeSpan.FromSeconds(20));
+        Assert.Contains(agent.Events.Ends, static end => end.Rejection?.Reason == RejectionReason.NameKept);
+    }
+
+    [Fact]
+    public async Task A_token_for_all_names_may_not_claim_one_that_another_lists_more_specifically()
+    {
+        await using var entry = await EntryFixture.StartAsync(null, [.. _tokens, "Agents:a:Names=*", "Agents:b:Names=web,team-*"]);
+        foreach (var (name, mayClaim) in new[] { ("web", false), ("team-1", false), ("other", true) })
+        {
+            await using var uplink = await RawUplink.ConnectAsync(entry.Uplink);
+            await uplink.SendAsync((Hello("token-a", "a") with { WantedName = name }).ToFrame());
+            var answer = (await uplink.ReadAsync())!;
+            Assert.Equal(mayClaim ? FrameType.Welcome : FrameType.Reject, answer.Type);
+            Assert.True(mayClaim || answer.Reject is { Code: RejectCode.NameNotAllowed, IsRetryable: false });
+        }
+    }
+
+    private static async Task LeaveAsync(EntryFixture entry, string? token, bool saysGoodbye)
+    {
+        await using (var uplink = await RawUplink.ConnectAsync(entry.Uplink))
+        {
+            await uplink.SendAsync(Hello(token, "owner").ToFrame());
+            Assert.NotNull((await uplink.ReadAsync())!.Welcome);
+            if (saysGoodbye)
+            {
+                await uplink.SendAsync(UplinkFrames.GoAway(GoAwayPhase.Notice, SessionEndReason.Shutdown));
+            }
+        }
+
+        await WaitSignal.UntilAsync(() => entry.Directory.Count == 0, "the session is over");
+    }
+
+    private static HelloMessage Hello(string? token, string who)
+    {
+        var hello = RawUplink.Hello() with { OwnerKey = Encoding.ASCII.GetBytes(who.PadRight(32, '.')) };
+        return token is null ? hello : hello with { ProofKind = TokenProofKind.Bearer, Proof = Encoding.UTF8.GetBytes(token) };
+    }
+}
