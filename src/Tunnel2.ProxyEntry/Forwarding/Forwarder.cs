@@ -307,7 +307,7 @@ internal sealed class Forwarder : IForwarder
             }
 
             // What has come is sent on first; a visitor that does not take it meets the limit of bodies.
-            await _watchdog.WaitForVisitorAsync(exchange, request, exchange.CutAsync().AsTask()).ConfigureAwait(false);
+            await _watchdog.WaitForVisitorAsync(exchange, request, exchange.CutAsync(isShort: request.ResponseLeft > 0).AsTask()).ConfigureAwait(false);
             return RequestOutcome.Aborted;
         }
 

@@ -45,7 +45,7 @@ internal static class UpgradedPump
             if (!complete)
             {
                 request.BeginVisitorWait(exchange);
-                await exchange.CutAsync().ConfigureAwait(false);
+                await exchange.CutAsync(isShort: false).ConfigureAwait(false);
             }
         }
 

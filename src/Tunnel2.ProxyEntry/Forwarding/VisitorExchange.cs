@@ -166,7 +166,8 @@ internal abstract class VisitorExchange
     /// Ends a response that was cut short: what has been written still reaches a visitor who takes it, and then comes an end that nobody can take
     /// for that of a whole response.
     /// </summary>
-    public abstract ValueTask CutAsync();
+    /// <param name="isShort">Whether bytes of a declared length are missing.</param>
+    public abstract ValueTask CutAsync(bool isShort);
 
     /// <summary>Cuts the exchange off at once, so that the visitor cannot take what it has for a whole response.</summary>
     public abstract void Abort();

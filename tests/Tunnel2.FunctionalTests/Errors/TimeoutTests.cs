@@ -74,7 +74,7 @@ public sealed class TimeoutTests
                 await using var visitor = await tunnel.ConnectAsync();
                 var (head, body) = await visitor.ExchangeAsync("/", TunnelFixture.Host);
                 Assert.Equal(200, head.StatusCode);
-                Assert.Equal(("hello", ConnectionEnding.Reset), (body.Text(), body.Ending));
+                Assert.Equal(("hello", ConnectionEnding.Fin), (body.Text(), body.Ending));
                 await ended.WaitAsync();
             },
             new TunnelSetup { Settings = ["Timeouts:BodyIdle=100ms"] });

@@ -29,7 +29,7 @@ public sealed class UplinkLossTests
                 // What was under way.
             }
 
-            Assert.Equal(ConnectionEnding.Reset, body.Ending);
+            Assert.Equal(ConnectionEnding.Fin, body.Ending);
             await tunnel.Backend.WaitForCompletionAsync(target);
             await tunnel.Agent.Events.ReadyCount.WaitForAsync(2);
             Assert.Equal(ConnectionEndReason.Lost, Assert.Single(tunnel.Agent.Events.Ends).Reason);

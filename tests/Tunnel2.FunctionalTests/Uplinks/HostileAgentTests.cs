@@ -155,7 +155,7 @@ public sealed class HostileAgentTests
         peer.Connection.Reset();
         await sending;
         var body = await visitor.ReadBodyAsync(await visitor.ReadHeadAsync());
-        Assert.Equal(ConnectionEnding.Reset, body.Ending);
+        Assert.Equal(ConnectionEnding.Fin, body.Ending);
     });
 
     [Fact]

@@ -65,7 +65,7 @@ internal sealed class SampleExchange : VisitorExchange
 
     public override Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds) => throw new NotSupportedException();
 
-    public override ValueTask CutAsync() => throw new NotSupportedException();
+    public override ValueTask CutAsync(bool isShort) => throw new NotSupportedException();
 
     public override void Abort() => throw new NotSupportedException();
 }

@@ -201,11 +201,17 @@ internal sealed partial class Http1Exchange
     /// RFC 9112 section 8: a declared length that was not reached and a last chunk that did not come say that the response is incomplete. Only
     /// where the connection's end is the body's (and for HTTP/1.0, whose readers may ignore lengths) nothing but a reset says so.
     /// </remarks>
-    public override async ValueTask CutAsync()
+    public override async ValueTask CutAsync(bool isShort)
     {
         if (await FlushAsync().ConfigureAwait(false))
         {
-            if (_framing is ResponseFraming.Length or ResponseFraming.Chunked && Parser.Version == Http1Version.Http11 && !_isTerminated)
+            var shows = _framing switch
+            {
+                ResponseFraming.Length => isShort,
+                ResponseFraming.Chunked => !_isTerminated,
+                _ => false,
+            };
+            if (shows && Parser.Version == Http1Version.Http11)
             {
                 IsCut = true;
                 return;

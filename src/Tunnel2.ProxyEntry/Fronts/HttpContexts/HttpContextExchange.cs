@@ -298,7 +298,7 @@ internal sealed class HttpContextExchange : VisitorExchange
 
     /// <inheritdoc/>
     /// <remarks>Kestrel drops what its HTTP/2 stream still holds when it resets it; a flush ends when it holds nothing.</remarks>
-    public override async ValueTask CutAsync()
+    public override async ValueTask CutAsync(bool isShort)
     {
         if (_http.Response.StatusCode != StatusCodes.Status101SwitchingProtocols && _connect is not { IsAccepted: true })
         {
