@@ -290,15 +290,14 @@ internal sealed class Forwarder : IForwarder
         }
 
         request.Error = error;
-        name = TargetText.WithoutUserInfo(name);
 
-        // Of a request that is refused it is what the visitor wrote as its host, which may be anything.
-        name = PlainText.Clean(name, LongestHost);
+        // Of a request that is refused it may be what the visitor wrote as its host, which may be anything.
+        name = PlainText.Clean(TargetText.WithoutUserInfo(name ?? _opener.NameOf(exchange)), LongestHost);
 
         // Bytes of a body that were written cannot be taken back, sent or not: no other answer may follow them.
         if (exchange.HasResponseStarted || request.BytesSent > 0)
         {
-            ProxyEntryLog.ResponseAborted(_logger, exchange.RequestId, name ?? _opener.NameOf(exchange), info.LegName, request.BytesSent, info.Code);
+            ProxyEntryLog.ResponseAborted(_logger, exchange.RequestId, name, info.LegName, request.BytesSent, info.Code);
             _metrics.RequestFailed(error);
             if (isFault)
             {
@@ -313,11 +312,11 @@ internal sealed class Forwarder : IForwarder
 
         if (!info.IsVisitorsFault)
         {
-            ProxyEntryLog.RequestFailed(_logger, exchange.RequestId, name ?? _opener.NameOf(exchange), info.LegName, info.Code, null);
+            ProxyEntryLog.RequestFailed(_logger, exchange.RequestId, name, info.LegName, info.Code, null);
         }
         else if (_logger.IsEnabled(LogLevel.Debug))
         {
-            ProxyEntryLog.RequestRefused(_logger, exchange.RequestId, name ?? _opener.NameOf(exchange), info.Code);
+            ProxyEntryLog.RequestRefused(_logger, exchange.RequestId, name, info.Code);
         }
 
         _metrics.RequestFailed(error);

@@ -44,8 +44,7 @@ internal static class UpgradedPump
             connection.Input.CancelPendingRead();
             if (!complete)
             {
-                request.BeginVisitorWait(exchange);
-                await exchange.CutAsync(isShort: false).ConfigureAwait(false);
+                await request.WaitForVisitor(exchange, CutAsync(exchange)).ConfigureAwait(false);
             }
         }
 
@@ -53,6 +52,12 @@ internal static class UpgradedPump
         await inbound.ConfigureAwait(false);
         await connection.Input.CompleteAsync().ConfigureAwait(false);
         return ResponseEnd.Upgraded;
+    }
+
+    private static async ValueTask<bool> CutAsync(VisitorExchange exchange)
+    {
+        await exchange.CutAsync(isShort: false).ConfigureAwait(false);
+        return true;
     }
 
     private static async Task FromVisitorAsync(PipeReader input, ForwardedRequest request, TunnelStream stream)

@@ -82,7 +82,7 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
     private async Task ForwardAsync(EntryRequest context)
     {
         await _forwarder.ForwardAsync(context.Exchange, context.State).ConfigureAwait(false);
-        if (!context.Http.RequestAborted.IsCancellationRequested)
+        if (!context.Exchange.IsAborted && !context.Http.RequestAborted.IsCancellationRequested)
         {
             await _watchdog.WaitForVisitorAsync(context.Exchange, context.State, context.Http.Response.CompleteAsync()).ConfigureAwait(false);
         }

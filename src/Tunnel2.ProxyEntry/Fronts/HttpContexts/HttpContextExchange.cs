@@ -25,6 +25,8 @@ internal sealed class HttpContextExchange : VisitorExchange
     /// <summary>What a connection and the head of a request take, roughly.</summary>
     private const long HeadAndConnection = 16 * 1024;
 
+    private static readonly TimeSpan _beforeReset = TimeSpan.FromMilliseconds(250);
+
     private readonly DefaultHttpContext _http;
     private readonly ProxyEntrySettings _settings;
     private readonly VisitorHeaders _headers = new();
@@ -36,6 +38,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     private string _authority = "";
     private ProxyError? _fault;
     private bool _hasBody;
+    private volatile bool _isAborted;
     private int _requests;
 
     public HttpContextExchange(DefaultHttpContext http, ProxyEntrySettings settings)
@@ -43,6 +46,9 @@ internal sealed class HttpContextExchange : VisitorExchange
         _http = http;
         _settings = settings;
     }
+
+    /// <summary>Whether it was cut off: nothing of it is to be completed. Kestrel's own token says so a moment later.</summary>
+    public bool IsAborted => _isAborted;
 
     /// <inheritdoc/>
     public override string Method => _http.Request.Method;
@@ -132,6 +138,7 @@ internal sealed class HttpContextExchange : VisitorExchange
         _address ??= new VisitorAddress(_http.Connection.RemoteIpAddress);
         var isHttp2 = HttpProtocol.IsHttp2(request.Protocol);
         _fault = null;
+        _isAborted = false;
         _connect = HttpMethods.IsConnect(request.Method) ? ExtendedConnect.TryTake(features, request.Headers) : null;
         _authority = request.Headers.Host.ToString();
         _target = ReadTarget(request.RawTarget);
@@ -297,14 +304,17 @@ internal sealed class HttpContextExchange : VisitorExchange
         _http.WriteProxyErrorAsync(error, retryAfterSeconds is null ? default : new ErrorDetails { RetryAfterSeconds = retryAfterSeconds }, Extras);
 
     /// <inheritdoc/>
-    /// <remarks>Kestrel drops what its HTTP/2 stream still holds when it resets it; a flush ends when it holds nothing.</remarks>
+    /// <remarks>Kestrel drops what its HTTP/2 stream still holds when it resets it, and a flush ends while it holds a little: that has a moment to leave.</remarks>
     public override async ValueTask CutAsync(bool isShort)
     {
         if (_http.Response.StatusCode != StatusCodes.Status101SwitchingProtocols && _connect is not { IsAccepted: true })
         {
             try
             {
-                await FlushAsync().ConfigureAwait(false);
+                if (await FlushAsync().ConfigureAwait(false) && HttpProtocol.IsHttp2(_http.Request.Protocol))
+                {
+                    await Task.Delay(_beforeReset, VisitorLeft).ConfigureAwait(false);
+                }
             }
             catch (Exception exception) when (exception is IOException or OperationCanceledException or InvalidOperationException)
             {
@@ -318,6 +328,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     /// <inheritdoc/>
     public override void Abort()
     {
+        _isAborted = true;
         if (_connect is { IsAccepted: true })
         {
             ExtendedConnect.Reset(_http);
