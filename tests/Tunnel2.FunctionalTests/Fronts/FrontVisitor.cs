@@ -83,16 +83,8 @@ internal sealed class FrontVisitor : IDisposable
     /// <summary>Runs with the settings of a front and a certificate made for it.</summary>
     public static async Task WithCertificateAsync(string kind, Func<TunnelSetup, Task> run)
     {
-        var file = Path.Combine(Path.GetTempPath(), $"tunnel2-{Guid.NewGuid():N}.pem");
-        try
-        {
-            await TestCertificate.WriteAsync(file);
-            var front = kind.Split(',')[0];
-            await run(new TunnelSetup { Settings = [$"Http1Front={front}", "Public:HttpsListen=127.0.0.1:0", $"Public:Certificate={file}"] });
-        }
-        finally
-        {
-            File.Delete(file);
-        }
+        using var certificate = TestCertificate.Create();
+        var front = kind.Split(',')[0];
+        await run(new TunnelSetup { Settings = [$"Http1Front={front}", "Public:HttpsListen=127.0.0.1:0", $"Public:Certificate={certificate.File}"] });
     }
 }

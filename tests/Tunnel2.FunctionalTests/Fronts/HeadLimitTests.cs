@@ -49,42 +49,42 @@ public sealed class HeadLimitTests
             return;
         }
 
-        await using var visitor = await Http2Visitor.ConnectAsync(isTls ? tunnel.Entry.Https : tunnel.Entry.Http, isTls);
+        await using var visitor = await Http2HeadVisitor.ConnectAsync(isTls ? tunnel.Entry.Https : tunnel.Entry.Http, isTls);
         foreach (var (what, path, fields, status, code) in Cases)
         {
-            var answer = await visitor.ExchangeAsync(Http2Visitor.Request(isTls, path, fields: fields));
+            var answer = await visitor.ExchangeAsync(Http2HeadVisitor.Request(isTls, path, fields: fields));
             Assert.True((answer.Status, answer["tunnel2-error"], answer.GoAway) == (status, code, null), $"{what}: {answer.Status} {answer["tunnel2-error"]} RST {answer.Reset} GOAWAY {answer.GoAway}");
             Assert.True(status == 200 || answer.Body.Contains($"\"status\": {status}", StringComparison.Ordinal), $"{what}: {answer.Body}");
         }
 
         // Others on the connection go on.
-        Assert.Equal(200, (await visitor.ExchangeAsync(Http2Visitor.Request(isTls))).Status);
+        Assert.Equal(200, (await visitor.ExchangeAsync(Http2HeadVisitor.Request(isTls))).Status);
     });
 
     [Fact]
     public Task Requests_of_the_same_browser_outlive_one_that_is_too_large() => WithTunnelAsync(async tunnel =>
     {
-        await using var visitor = await Http2Visitor.ConnectAsync(tunnel.Entry.Http, isTls: false);
-        var slow = await visitor.SendAsync(Http2Visitor.Request(isTls: false, method: "POST"), "ok", null);
-        var large = await visitor.SendAsync(Http2Visitor.Request(isTls: false, fields: Fields(1, 100_000)));
+        await using var visitor = await Http2HeadVisitor.ConnectAsync(tunnel.Entry.Http, isTls: false);
+        var slow = await visitor.SendAsync(Http2HeadVisitor.Request(isTls: false, method: "POST"), "ok", null);
+        var large = await visitor.SendAsync(Http2HeadVisitor.Request(isTls: false, fields: Fields(1, 100_000)));
         var answer = await visitor.ReadAsync(slow);
         Assert.Equal((200, null), (answer.Status, answer.GoAway));
         Assert.True(large > slow);
-        Assert.Equal(200, (await visitor.ExchangeAsync(Http2Visitor.Request(isTls: false))).Status);
+        Assert.Equal(200, (await visitor.ExchangeAsync(Http2HeadVisitor.Request(isTls: false))).Status);
     });
 
     [Fact]
     public async Task A_limit_that_is_set_lower_holds_for_http2_too()
     {
         await using var entry = await EntryFixture.StartAsync(null, "Limits:RequestHeadBytes=2000", "Limits:RequestFields=12", "Limits:RequestLineBytes=300");
-        await using var visitor = await Http2Visitor.ConnectAsync(entry.Http, isTls: false);
+        await using var visitor = await Http2HeadVisitor.ConnectAsync(entry.Http, isTls: false);
         foreach (var (path, fields, status) in new[]
         {
             ("/" + Text(280), Fields(1, 1), 503), ("/" + Text(300), Fields(1, 1), 414), ("/" + Text(10_000), Fields(1, 1), 414),
             ("/", Fields(1, 1800), 503), ("/", Fields(1, 2000), 431), ("/", Fields(1, 40_000), 431), ("/", Fields(10, 1), 503), ("/", Fields(13, 1), 431), ("/", Fields(50, 1), 431),
         })
         {
-            var answer = await visitor.ExchangeAsync(Http2Visitor.Request(isTls: false, path, fields: fields));
+            var answer = await visitor.ExchangeAsync(Http2HeadVisitor.Request(isTls: false, path, fields: fields));
             Assert.Equal((status, null), (answer.Status, answer.GoAway));
         }
     }

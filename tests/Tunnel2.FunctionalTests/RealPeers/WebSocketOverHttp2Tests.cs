@@ -85,19 +85,18 @@ public sealed class WebSocketOverHttp2Tests
 
     private static void AssertChromium() => Assert.SkipUnless(File.Exists(Chromium), $"Needs {Chromium} (Debian package chromium).");
 
-    private static Task AssertCameOverHttp2Async(EntryProcess entry) => entry.Runner.WaitForLineAsync(static line =>
+    private static Task<string> AssertCameOverHttp2Async(EntryProcess entry) => entry.Runner.WaitForLineAsync(static line =>
         line.Contains("\"method\":\"CONNECT\"", StringComparison.Ordinal) && line.Contains("\"status\":101,\"outcome\":\"upgraded\"", StringComparison.Ordinal));
 
     private static async Task RunAsync(ProcessRunner server, string engine, string domain, Func<string, EntryProcess, Task> test)
     {
         const string Listening = "listening ";
         var line = await server.WaitForLineAsync(static line => line.StartsWith(Listening, StringComparison.Ordinal), Limits.Start);
-        using var folder = new TemporaryFolder();
-        await TestCertificate.WriteAsync(folder["certificate.pem"]);
+        using var certificate = TestCertificate.Create();
         var port = FreePort.Next();
         await using var entry = await EntryProcess.StartAsync(
             $"--Tunnel2:Engine={engine}", $"--Tunnel2:Domain={domain}", $"--Tunnel2:Public:HttpsListen=127.0.0.1:{port}",
-            $"--Tunnel2:Public:Certificate={folder["certificate.pem"]}", "--Tunnel2:AccessLog:Mode=full");
+            $"--Tunnel2:Public:Certificate={certificate.File}", "--Tunnel2:AccessLog:Mode=full");
         await using var agent = await RealTunnel.StartAgentAsync(
             entry, int.Parse(line[Listening.Length..], CultureInfo.InvariantCulture), engine, "--host-header", "rewrite");
         await test($"https://{RealTunnel.Name}.{domain}:{port}/", entry);

@@ -50,7 +50,9 @@ public sealed class EpollConnectionContextTests : IDisposable
         var visitor = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
         await visitor.ConnectAsync(listener.LocalEndPoint!);
         var accepted = await listener.AcceptAsync();
-        var connection = new EpollConnectionContext(_loop, DescriptorOf.Take(accepted), (IPEndPoint)listener.LocalEndPoint!, null, MemoryPool<byte>.Shared);
+        var limit = new ConnectionLimit("visitors", 10, 10);
+        Assert.True(limit.TryEnter(IPAddress.Loopback, out var place));
+        var connection = new EpollConnectionContext(_loop, DescriptorOf.Take(accepted), (IPEndPoint)listener.LocalEndPoint!, null, MemoryPool<byte>.Shared, limit, place);
         Assert.Equal(0, connection.Register());
         return (connection, visitor);
     }

@@ -83,24 +83,26 @@ public sealed class InMemorySessionDirectoryTests
     }
 
     [Fact]
-    public async Task A_session_that_hands_over_is_served_and_gives_way_to_anybody()
+    public async Task A_session_that_hands_over_is_served_and_gives_way_to_its_owner_alone()
     {
-        var leaver = Sample.Session("web", "a");
+        var owner = AgentIdentity.OfOwner(new byte[32]);
+        var leaver = Sample.Session("web", AgentIdentity.OfToken("a"), owner);
         var first = await RegisterAsync(leaver);
         await _directory.MarkHandingOverAsync("web", first.Epoch, CancellationToken.None);
         Assert.Equal(NameState.Online, _directory.Find("web", out var found));
         Assert.Same(leaver, found);
 
         // A goodbye takes it out, and may be taken back: who waits is told.
-        var told = new List<string>();
+        var told = new List<EntrySession>();
         _directory.Registered += told.Add;
         await _directory.MarkLeavingAsync("web", first.Epoch, CancellationToken.None);
         Assert.Equal(NameState.Offline, _directory.Find("web", out _));
         await _directory.MarkHandingOverAsync("web", first.Epoch, CancellationToken.None);
         Assert.Equal(NameState.Online, _directory.Find("web", out _));
-        Assert.Equal(["web"], told);
+        Assert.Equal([leaver], told);
+        Assert.Equal(RegistrationStatus.NameTaken, (await RegisterAsync(Sample.Session("web", "stranger"))).Status);
 
-        var second = await RegisterAsync(Sample.Session("web", "b"));
+        var second = await RegisterAsync(Sample.Session("web", AgentIdentity.OfToken("b"), owner));
         Assert.Equal((RegistrationStatus.Registered, leaver), (second.Status, second.Superseded));
 
         // The successor does not hand over; nor does the word of a session that is gone touch it.

@@ -14,7 +14,7 @@ internal sealed record Http2Answer(int Status, IReadOnlyList<(string Name, strin
 }
 
 /// <summary>A visitor that writes HTTP/2 by hand, also what no client would: names, values and trailers go out as they are given.</summary>
-internal sealed class Http2Visitor : IAsyncDisposable
+internal sealed class Http2HeadVisitor : IAsyncDisposable
 {
     private const int Data = 0;
     private const int Headers = 1;
@@ -32,11 +32,11 @@ internal sealed class Http2Visitor : IAsyncDisposable
     private int _next = 1;
     private int? _goAway;
 
-    private Http2Visitor(Stream stream) => _stream = stream;
+    private Http2HeadVisitor(Stream stream) => _stream = stream;
 
     [SuppressMessage("Security", "CA5359", Justification = "The certificate is made at the test's start; nobody can know it.")]
     [SuppressMessage("Reliability", "CA2000", Justification = "The visitor disposes of the stream.")]
-    public static async Task<Http2Visitor> ConnectAsync(IPEndPoint entry, bool isTls)
+    public static async Task<Http2HeadVisitor> ConnectAsync(IPEndPoint entry, bool isTls)
     {
         var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
         await socket.ConnectAsync(entry);
@@ -48,7 +48,7 @@ internal sealed class Http2Visitor : IAsyncDisposable
             stream = tls;
         }
 
-        var visitor = new Http2Visitor(stream);
+        var visitor = new Http2HeadVisitor(stream);
         await stream.WriteAsync("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"u8.ToArray());
 
         // No table of our own: each field of an answer is written out. A window that no answer of a test fills.
