@@ -157,9 +157,11 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             };
             host._export = OtlpExport.Start(settings, services.GetRequiredService<ProxyEntryMetrics>());
             services.GetRequiredService<PublicAddresses>().Bound(host.HttpEndPoint, host.HttpsEndPoint);
+
+            // Before the first agent, which would be sent away.
+            host.DivideDescriptors(settings);
             uplinks.Start();
             host._reload.Start();
-            host.DivideDescriptors(settings);
             host.Announce(settings);
             return host;
         }

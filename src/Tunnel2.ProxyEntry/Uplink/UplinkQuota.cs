@@ -17,7 +17,7 @@ internal sealed class UplinkQuota
     private readonly ProxyEntrySettings _settings;
     private readonly AgentRegistry _agents;
     private int _connections;
-    private int _mostConnections = 16;
+    private int _mostConnections = int.MaxValue;
 
     public UplinkQuota(ProxyEntrySettings settings, AgentRegistry agents)
     {
