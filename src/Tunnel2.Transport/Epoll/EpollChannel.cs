@@ -67,7 +67,7 @@ internal sealed class EpollChannel : ISocketEvents
         lock (_socket.Gate)
         {
             _receive.ThrowIfPending();
-            if (TakesTurns && _turn.IsOverIn(_socket.Loop.Round))
+            if (TakesTurns && !buffer.IsEmpty && _turn.IsOverIn(_socket.Loop.Round))
             {
                 _receiveBuffer = buffer;
                 _awaitsTurn = true;

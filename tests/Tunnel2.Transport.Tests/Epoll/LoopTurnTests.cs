@@ -185,6 +185,33 @@ public sealed class LoopTurnTests : IAsyncLifetime
     }
 
     [Fact]
+    public async Task Whether_there_is_something_is_told_out_of_turn()
+    {
+        var (left, right) = await LoopbackPair.ConnectAsync();
+        using (right)
+        {
+            var channel = new EpollChannel(_loop, DescriptorOf.Take(left)) { TakesTurns = true };
+            Assert.Equal(0, channel.Register());
+            await right.SendAsync(new byte[WorkTurn.Steps + 1]);
+            await OnLoopAsync(async () =>
+            {
+                await channel.ReceiveAsync(Memory<byte>.Empty);
+                for (var i = 0; i < WorkTurn.Steps; i++)
+                {
+                    Assert.Equal(1, await channel.ReceiveAsync(new byte[1]));
+                }
+
+                // An idle connection asks this before its next request: an answer in the next round would be too late.
+                var asked = channel.ReceiveAsync(Memory<byte>.Empty);
+                var isTold = asked.IsCompletedSuccessfully;
+                await asked;
+                Assert.True(isTold);
+            }).WaitAsync(_limit);
+            channel.Abort();
+        }
+    }
+
+    [Fact]
     public async Task An_aborted_connection_that_waits_for_its_turn_fails_once()
     {
         await _peer.SendAsync(new byte[100]);
