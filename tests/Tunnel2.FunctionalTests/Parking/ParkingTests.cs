@@ -112,14 +112,12 @@ public sealed class ParkingTests
         await slow.SendRequestAsync("/stream/20/100/50", TunnelFixture.Host);
         var head = await slow.ReadHeadAsync();
         var stopping = tunnel.Agent.StopAsync();
-        await WaitSignal.UntilAsync(() => !tunnel.Entry.Session.Tunnel.Uplinks[0].IsOpenForStreams, "the entry knows");
-        await using var waiting = await tunnel.ConnectAsync();
-        await waiting.SendRequestAsync("/hash/1", TunnelFixture.Host);
-        await AssertWaitsAsync(waiting);
-
+        await WaitSignal.UntilAsync(() => tunnel.Entry.Session.IsLeaving, "the entry knows");
         await using var successor = await AgentFixture.StartReadyAsync(AgentFixture.Options(tunnel.Entry.Uplink.Port, tunnel.Backend.Port));
 
-        Assert.Equal(200, (await waiting.ReadHeadAsync()).StatusCode);
+        await using var visitor = await tunnel.ConnectAsync();
+        await visitor.SendRequestAsync("/hash/1", TunnelFixture.Host);
+        Assert.Equal(200, (await visitor.ReadHeadAsync()).StatusCode);
         var body = await slow.ReadBodyAsync(head);
         Assert.Equal((2000, ConnectionEnding.Complete), (body.Bytes.Length, body.Ending));
         Assert.Equal(0, await stopping);

@@ -68,7 +68,7 @@ public sealed class HandedOverSocketsTests
         await using var early = await RawHttpClient.ConnectAsync(holder["public"]);
         await early.SendRequestAsync("/", "nobody.example");
         await using var health = await RawHttpClient.ConnectAsync(holder["admin"]);
-        await health.SendRequestAsync("/health/ready", holder["admin"].ToString());
+        await health.SendRequestAsync("/health/live", holder["admin"].ToString());
 
         await using var entry = holder.StartEntry();
 

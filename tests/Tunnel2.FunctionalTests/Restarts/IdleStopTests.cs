@@ -21,6 +21,8 @@ public sealed class IdleStopTests
         await using var used = await RawHttpClient.ConnectAsync(tunnel.Entry.Public);
         Assert.Equal(200, (await used.ExchangeAsync("/hash/1", tunnel.Host)).Head.StatusCode);
         await using var fresh = await RawHttpClient.ConnectAsync(tunnel.Entry.Public);
+        await using var halfHead = await RawHttpClient.ConnectAsync(tunnel.Entry.Public);
+        await halfHead.WriteAsync($"GET /hash/1 HTTP/1.1\r\nHost: {tunnel.Host}\r\nX-Half: ");
         await using var admin = await RawHttpClient.ConnectAsync(tunnel.Entry.Admin);
         Assert.Equal(200, (await admin.ExchangeAsync("/health/ready", "localhost")).Head.StatusCode);
         using var http2 = tunnel.CreateClient();

@@ -47,7 +47,7 @@ public sealed class HandOverTests
     }
 
     [Fact]
-    public async Task Anybody_may_take_its_name_over_and_it_finishes_what_it_has()
+    public async Task Its_successor_may_take_its_name_over_and_it_finishes_what_it_has()
     {
         await using var entry = await EntryFixture.StartAsync();
         await using var older = await RawUplink.ConnectAsAgentAsync(entry.Uplink);

@@ -105,7 +105,9 @@ public sealed class SpecificationTests
     public void Every_protocol_error_has_a_malformed_example()
     {
         var covered = ProtocolDocument.Examples.Where(example => example.Kind == "malformed").Select(example => example["error"]);
-        var all = Enum.GetNames<ProtocolError>().Where(name => name != nameof(ProtocolError.None));
+
+        // A flood is too long for an example: HostileFloodTests sends it.
+        var all = Enum.GetNames<ProtocolError>().Where(name => name is not (nameof(ProtocolError.None) or nameof(ProtocolError.EmptyFrameFlood)));
         Assert.Empty(all.Except(covered));
     }
 

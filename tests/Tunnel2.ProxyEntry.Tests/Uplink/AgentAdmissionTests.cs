@@ -41,7 +41,7 @@ public sealed class AgentAdmissionTests
     [InlineData("shop", "SECRET", RejectCode.Unauthorized)]
     [InlineData("blog", "secret", RejectCode.NameNotAllowed)]
     [InlineData("shopping", "secret", RejectCode.NameNotAllowed)]
-    [InlineData("ab", "secret", RejectCode.InvalidName)]
+    [InlineData("a_b", "secret", RejectCode.InvalidName)]
     [InlineData("shop-e1", "secret", RejectCode.InvalidName)]
     public void Whoever_may_not_have_a_name_is_refused_for_good(string name, string? token, RejectCode expected)
     {

@@ -331,8 +331,21 @@ public sealed class LoopTurnTests : IAsyncLifetime
 
     private Task<T> OnLoopAsync<T>(Func<Task<T>> action)
     {
-        var started = new TaskCompletionSource<Task<T>>(TaskCreationOptions.RunContinuationsAsynchronously);
-        _loop.Schedule(_ => started.SetResult(action()), null);
-        return started.Task.Unwrap();
+        // The test goes on elsewhere: it waits for the loop, and must not do so on it.
+        var ended = new TaskCompletionSource<T>(TaskCreationOptions.RunContinuationsAsynchronously);
+        _loop.Schedule(_ => _ = RunAsync(), null);
+        return ended.Task;
+
+        async Task RunAsync()
+        {
+            try
+            {
+                ended.SetResult(await action().ConfigureAwait(false));
+            }
+            catch (Exception exception)
+            {
+                ended.SetException(exception);
+            }
+        }
     }
 }

@@ -9,6 +9,9 @@ internal sealed partial class Http1Connection
 {
     private static readonly TimeSpan _deliveryPoll = TimeSpan.FromMilliseconds(5);
 
+    /// <summary>What a head that has begun has left when the server stops, in milliseconds.</summary>
+    private const long HeadWhenStopping = 1_000;
+
     private readonly ConnectionClock _clock = new();
     private readonly CancellationTokenSource _left = new();
     private long _sendingSince = -1;
@@ -74,12 +77,12 @@ internal sealed partial class Http1Connection
     }
 
     /// <summary>Whether a limit has passed. Asked by the sweep, for all connections at once: looks, and does nothing.</summary>
-    public bool IsLate(ReadOnlySpan<long> limits, long now) => _clock.IsLate(limits, now) || IsStalled(now) || IsLeft(now);
+    public bool IsLate(ReadOnlySpan<long> limits, long now) => _clock.IsLate(limits, now) || HoldsStop(now) || IsStalled(now) || IsLeft(now);
 
     /// <summary>Does what a limit that has passed asks for.</summary>
     public void Expire(ReadOnlySpan<long> limits, long now)
     {
-        if (_clock.TryExpire(limits, now))
+        if (_clock.TryExpire(limits, now) || (HoldsStop(now) && _clock.TryExpireWaiting(now)))
         {
             _input.CancelPendingRead();
         }
@@ -119,6 +122,9 @@ internal sealed partial class Http1Connection
             _input.CancelPendingRead();
         }
     }
+
+    /// <summary>Whether the server stops and waits for a head that does not come whole.</summary>
+    private bool HoldsStop(long now) => IsStopping && _clock.WaitsFor(now, leastIdle: 0, HeadWhenStopping) >= 0;
 
     private bool IsStalled(long now)
     {

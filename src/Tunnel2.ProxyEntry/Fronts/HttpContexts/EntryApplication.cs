@@ -82,9 +82,18 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
     private async Task ForwardAsync(EntryRequest context)
     {
         await _forwarder.ForwardAsync(context.Exchange, context.State).ConfigureAwait(false);
-        if (!context.Exchange.IsAborted && !context.Http.RequestAborted.IsCancellationRequested)
+        if (context.Exchange.IsAborted || context.Http.RequestAborted.IsCancellationRequested)
+        {
+            return;
+        }
+
+        try
         {
             await _watchdog.WaitForVisitorAsync(context.Exchange, context.State, context.Http.Response.CompleteAsync()).ConfigureAwait(false);
+        }
+        catch (Exception)
+        {
+            // The visitor is gone, or has broken HTTP meanwhile: the answer is as far as it came, and Kestrel knows.
         }
     }
 

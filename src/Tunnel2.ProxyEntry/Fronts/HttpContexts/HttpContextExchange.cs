@@ -273,7 +273,19 @@ internal sealed class HttpContextExchange : VisitorExchange
     }
 
     /// <inheritdoc/>
-    public override void WriteBody(ReadOnlySpan<byte> data) => _http.Response.BodyWriter.Write(data);
+    /// <remarks>Before the response has started, Kestrel may give an empty span where no size is asked for.</remarks>
+    public override void WriteBody(ReadOnlySpan<byte> data)
+    {
+        var writer = _http.Response.BodyWriter;
+        while (!data.IsEmpty)
+        {
+            var room = writer.GetSpan(1);
+            var count = Math.Min(room.Length, data.Length);
+            data[..count].CopyTo(room);
+            writer.Advance(count);
+            data = data[count..];
+        }
+    }
 
     /// <inheritdoc/>
     public override ValueTask<bool> FlushAsync()
