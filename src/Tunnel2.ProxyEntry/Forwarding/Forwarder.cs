@@ -211,7 +211,7 @@ internal sealed class Forwarder : IForwarder
         {
             // A fault of ours: the stream is released all the same, and only once the pump has left it.
             request.IsBodyUnwanted = true;
-            exchange.RequestBody.CancelPendingRead();
+            exchange.StopReadingBody();
             stream.Reset(StreamResetReason.Internal);
             request.Continue?.Release();
             await requestPump.Value.ConfigureAwait(false);
@@ -225,7 +225,7 @@ internal sealed class Forwarder : IForwarder
             if (!pump.IsCompleted)
             {
                 // The answer is complete, or there will be none: the rest of the body is not wanted.
-                exchange.RequestBody.CancelPendingRead();
+                exchange.StopReadingBody();
                 stream.Reset(StreamResetReason.None);
             }
 

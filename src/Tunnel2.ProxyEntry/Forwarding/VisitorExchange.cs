@@ -80,6 +80,9 @@ internal abstract class VisitorExchange
     /// <summary>The request's body.</summary>
     public abstract PipeReader RequestBody { get; }
 
+    /// <summary>Ends a read of the request's body that is under way: it returns as cancelled. Never throws.</summary>
+    public virtual void StopReadingBody() => RequestBody.CancelPendingRead();
+
     /// <summary>Whether trailers came behind the request's body. Valid once that was read to its end.</summary>
     public virtual bool HasRequestTrailers => false;
 

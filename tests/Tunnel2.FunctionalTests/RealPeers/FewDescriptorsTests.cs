@@ -12,12 +12,12 @@ public sealed class FewDescriptorsTests
     [Theory]
     [InlineData("event-loop")]
     [InlineData("portable")]
-    public async Task Requests_are_served_in_turn_with_a_hundred_descriptors(string engine)
+    public async Task Requests_are_served_in_turn_with_few_descriptors(string engine)
     {
         await using var tunnel = await RealTunnel.StartAsync(engine);
         await using var agent = ProcessRunner.Start(
             "prlimit",
-            ["--nofile=100:100", "dotnet", BuiltPrograms.AgentPath, "http", $"{tunnel.BackendAddress.Port}", "--name", "few", "--server", $"{tunnel.Entry.Uplink}"],
+            ["--nofile=130:130", "dotnet", BuiltPrograms.AgentPath, "http", $"{tunnel.BackendAddress.Port}", "--name", "few", "--server", $"{tunnel.Entry.Uplink}"],
             new Dictionary<string, string?> { ["TUNNEL2_ENGINE"] = engine },
             Path.GetTempPath());
         await agent.WaitForLineAsync(static line => line.StartsWith(Ready, StringComparison.Ordinal), Limits.Start);

@@ -93,6 +93,20 @@ internal sealed class HttpContextExchange : VisitorExchange
     public override PipeReader RequestBody => _http.Request.BodyReader;
 
     /// <inheritdoc/>
+    /// <remarks>Kestrel throws what ended the visitor's connection also at who only cancels a read.</remarks>
+    public override void StopReadingBody()
+    {
+        try
+        {
+            base.StopReadingBody();
+        }
+        catch (Exception exception) when (exception is IOException or OperationCanceledException or InvalidOperationException)
+        {
+            // A read under way has ended with the same.
+        }
+    }
+
+    /// <inheritdoc/>
     public override bool HasRequestTrailers => _http.Request.SupportsTrailers() && _http.Request.CheckTrailersAvailable() && Trailers.Count > 0;
 
     /// <inheritdoc/>
