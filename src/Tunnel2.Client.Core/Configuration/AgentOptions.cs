@@ -1,3 +1,4 @@
+using System.Globalization;
 using System.Text;
 using Tunnel2.Protocol;
 
@@ -48,6 +49,12 @@ public sealed record AgentOptions
     /// <summary>How many connections to services the process has at the most; the first agent of a process decides for all.</summary>
     public ConnectionLimit BackendConnections { get; init; }
 
+    /// <summary>
+    /// MiB that the process may hold of bodies that services have not taken, 16–65,536; null: a quarter of its memory, 16 to 256. The first agent
+    /// of a process decides for all.
+    /// </summary>
+    public int? BufferMegabytes { get; init; }
+
     /// <summary>Whether the agent ends (exit code 4) when the server cannot be reached, instead of trying again.</summary>
     public bool ExitOnFailure { get; init; }
 
@@ -92,6 +99,7 @@ public sealed record AgentOptions
             .Append(", Uplinks = ").Append(Uplinks.ToString())
             .Append(", MaxStreams = ").Append(MaxStreams)
             .Append(", BackendConnections = ").Append(BackendConnections.ToString())
+            .Append(", BufferMegabytes = ").Append(BufferMegabytes?.ToString(CultureInfo.InvariantCulture) ?? "auto")
             .Append(", ExitOnFailure = ").Append(ExitOnFailure)
             .Append(", Verbose = ").Append(Verbose)
             .Append(", Json = ").Append(Json);

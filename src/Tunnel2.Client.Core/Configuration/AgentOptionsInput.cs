@@ -39,6 +39,9 @@ public sealed record AgentOptionsInput
     /// <summary><c>--backend-connections</c>.</summary>
     public string? BackendConnections { get; init; }
 
+    /// <summary><c>--buffer-megabytes</c>.</summary>
+    public string? BufferMegabytes { get; init; }
+
     /// <summary><c>--host-header</c>.</summary>
     public string? HostHeader { get; init; }
 

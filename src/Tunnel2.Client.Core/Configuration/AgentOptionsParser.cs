@@ -1,4 +1,5 @@
 using System.Globalization;
+using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol;
 
 namespace Tunnel2.Client.Core.Configuration;
@@ -8,6 +9,8 @@ public static class AgentOptionsParser
 {
     private const string UpstreamArgument = "<upstream>";
     private const int MaxTokenLength = 1024;
+    private const int LeastBufferMegabytes = (int)(ReceiveBudget.SmallestLimit / (1024 * 1024));
+    private const int MostBufferMegabytes = 65_536;
 
     /// <summary>Judges <paramref name="input"/> and makes options of it.</summary>
     /// <exception cref="ArgumentNullException"><paramref name="input"/> is null. Mistakes of the user are values, never exceptions.</exception>
@@ -33,6 +36,7 @@ public static class AgentOptionsParser
             Note("--backend-connections", ConnectionLimit.TryParse(connectionsText, out connections), mistakes);
         }
 
+        int? buffers = ParseBuffers(input, mistakes);
         HostHeaderPolicy hostHeader = HostHeaderPolicy.Keep;
         if (input.HostHeader is { } hostHeaderText)
         {
@@ -55,6 +59,7 @@ public static class AgentOptionsParser
             Uplinks = uplinks,
             MaxStreams = streams,
             BackendConnections = connections,
+            BufferMegabytes = buffers,
             HostHeader = hostHeader,
             WatchesBackend = true,
             ExitOnFailure = input.ExitOnFailure,
@@ -201,6 +206,19 @@ public static class AgentOptionsParser
         bool isGood = int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out int streams) && streams is >= 1 and <= ProtocolLimits.MaxSlots;
         Note("--streams", isGood ? null : $"'{text}' is not a number from 1 to {ProtocolLimits.MaxSlots}", mistakes);
         return isGood ? streams : ProtocolLimits.MaxSlots;
+    }
+
+    private static int? ParseBuffers(AgentOptionsInput input, List<OptionMistake> mistakes)
+    {
+        if (input.BufferMegabytes is not { } text || text.Equals("auto", StringComparison.OrdinalIgnoreCase))
+        {
+            return null;
+        }
+
+        bool isGood = int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out int megabytes)
+            && megabytes is >= LeastBufferMegabytes and <= MostBufferMegabytes;
+        Note("--buffer-megabytes", isGood ? null : $"'{text}' is not auto or a number from {LeastBufferMegabytes} to {MostBufferMegabytes}", mistakes);
+        return isGood ? megabytes : null;
     }
 
     private static string? ParseToken(AgentOptionsInput input, List<OptionMistake> mistakes)

@@ -43,6 +43,9 @@ internal abstract class AgentEventSource : IAgentEvents
 
     public void BackendSurplus(BackendTarget upstream, string message) => Post(new BackendSurplusEvent(Now, upstream, message));
 
+    public void UploadsCut(int count, long heldMegabytes, long limitMegabytes, string message) =>
+        Post(new UploadsCutEvent(Now, count, heldMegabytes, limitMegabytes, message));
+
     public void BackendConnectionsShort(int limit, int waiting, string message) => Post(new BackendConnectionsShortEvent(Now, limit, waiting, message));
 
     /// <summary>The process may have few files open.</summary>

@@ -97,6 +97,8 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
                 return surplus.Message;
             case BackendConnectionsShortEvent shortage:
                 return shortage.Message;
+            case UploadsCutEvent cut:
+                return cut.Message;
             case BackendReachableEvent reachable:
                 return $"The service at {reachable.Upstream} can be reached now";
             case RequestCompletedEvent completed:

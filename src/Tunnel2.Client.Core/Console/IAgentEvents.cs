@@ -59,6 +59,15 @@ public interface IAgentEvents
     {
     }
 
+    /// <summary>Uploads were cut, because services take nothing of them and too much was held. At most once a second.</summary>
+    /// <param name="count">How many since it was said before.</param>
+    /// <param name="heldMegabytes">What is held, in MiB.</param>
+    /// <param name="limitMegabytes">What may be held, in MiB.</param>
+    /// <param name="message">One line for the user.</param>
+    void UploadsCut(int count, long heldMegabytes, long limitMegabytes, string message)
+    {
+    }
+
     /// <summary>
     /// A visitor got an error because the service or the agent failed. Called for each such request, and only when <see cref="WantsRequests"/> is false:
     /// otherwise <see cref="RequestCompleted"/> says it.

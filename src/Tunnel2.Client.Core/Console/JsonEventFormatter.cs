@@ -61,6 +61,13 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
             Limit = shortage.Limit,
             Waiting = shortage.Waiting,
         },
+        UploadsCutEvent cut => Line(agentEvent, "uploads_cut") with
+        {
+            Message = cut.Message,
+            Count = cut.Count,
+            HeldMegabytes = cut.HeldMegabytes,
+            LimitMegabytes = cut.LimitMegabytes,
+        },
         BackendReachableEvent reachable => Line(agentEvent, "backend_reachable") with { Upstream = reachable.Upstream.ToString() },
         RequestCompletedEvent { Request: var request } => Line(agentEvent, "request") with
         {

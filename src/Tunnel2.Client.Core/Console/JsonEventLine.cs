@@ -7,7 +7,7 @@ internal sealed record JsonEventLine
 {
     /// <summary>
     /// connecting, ready, unreachable, rejected, lost, superseded, going_away, reconnecting, draining, stopped, backend_unreachable,
-    /// backend_reachable, backend_surplus, backend_connections_short, few_files, request, requests_failed or lines_dropped.
+    /// backend_reachable, backend_surplus, backend_connections_short, uploads_cut, few_files, request, requests_failed or lines_dropped.
     /// </summary>
     public required string Event { get; init; }
 
@@ -64,6 +64,12 @@ internal sealed record JsonEventLine
 
     /// <summary>How many requests wait for one.</summary>
     public int? Waiting { get; init; }
+
+    /// <summary>What is held of uploads that services do not take.</summary>
+    public long? HeldMegabytes { get; init; }
+
+    /// <summary>What may be held of them.</summary>
+    public long? LimitMegabytes { get; init; }
 
     /// <summary>In how long as many came; none for the first one.</summary>
     public double? OverSeconds { get; init; }

@@ -26,6 +26,11 @@ internal static class BackendWords
         ? "No file descriptor is left for a connection to a service: raise the limit of open files (ulimit -n), or lower --backend-connections. Visitors get 503."
         : string.Create(CultureInfo.InvariantCulture, $"Connections to services: {limit} of {limit} in use (--backend-connections); requests that wait their turn: {waiting}");
 
+    /// <summary>Uploads were cut, since their services take nothing of them.</summary>
+    public static string UploadsCut(int count, long held, long limit) => string.Create(
+        CultureInfo.InvariantCulture,
+        $"{count} uploads were cut: services take nothing of them, and {held} of {limit} MiB were held (--buffer-megabytes). Visitors get 504.");
+
     public static string Unreachable(BackendTarget target, BackendFailure failure) => failure.Detail switch
     {
         StreamResetDetail.ConnectionRefused =>

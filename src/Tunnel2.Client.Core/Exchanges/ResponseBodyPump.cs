@@ -27,8 +27,11 @@ internal readonly record struct ResponseBodyEnd(BackendFailure Failure, bool Str
 /// </summary>
 internal static class ResponseBodyPump
 {
-    /// <summary>A body that fills its buffer goes on with one of this size.</summary>
+    /// <summary>A body that fills its buffer goes on with one of this size, while its visitor keeps up.</summary>
     private const int BulkBuffer = 128 * 1024;
+
+    /// <summary>The most that is held for a visitor who takes nothing.</summary>
+    private const int StalledBuffer = 16 * 1024;
 
     /// <summary>Moves a body of known length, or one that ends with the connection.</summary>
     /// <param name="stream">The stream; its head has been sent.</param>
@@ -45,7 +48,8 @@ internal static class ResponseBodyPump
             int received;
             try
             {
-                received = await connection.Transport.ReceiveAsync(buffer).ConfigureAwait(false);
+                buffer = FitBuffer(stream, connection, 0, out var room);
+                received = await connection.Transport.ReceiveAsync(buffer.AsMemory(0, room)).ConfigureAwait(false);
             }
             catch (IOException)
             {
@@ -76,7 +80,7 @@ internal static class ResponseBodyPump
                 return ResponseBodyEnd.Complete(received - count);
             }
 
-            if (received == buffer.Length && buffer.Length < BulkBuffer)
+            if (received == buffer.Length && buffer.Length < BulkBuffer && stream.SendRoom > StalledBuffer)
             {
                 buffer = connection.RentBuffer(BulkBuffer);
             }
@@ -99,7 +103,8 @@ internal static class ResponseBodyPump
             int received;
             try
             {
-                received = await connection.Transport.ReceiveAsync(buffer.AsMemory(filled)).ConfigureAwait(false);
+                buffer = FitBuffer(stream, connection, filled, out var room);
+                received = await connection.Transport.ReceiveAsync(buffer.AsMemory(filled, room)).ConfigureAwait(false);
             }
             catch (IOException)
             {
@@ -146,10 +151,27 @@ internal static class ResponseBodyPump
             var rest = filled - decoder.Consumed;
             buffer.AsSpan(decoder.Consumed, rest).CopyTo(buffer);
             filled = rest;
-            if ((wasFull && buffer.Length < BulkBuffer) || filled == buffer.Length)
+            if ((wasFull && buffer.Length < BulkBuffer && stream.SendRoom > StalledBuffer) || filled == buffer.Length)
             {
                 buffer = connection.GrowBuffer(filled, BulkBuffer);
             }
         }
+    }
+
+    /// <summary>
+    /// What is received into, and how much: no more than may leave now, since what the visitor does not take is to stay with the service.
+    /// </summary>
+    private static byte[] FitBuffer(TunnelStream stream, BackendConnection connection, int filled, out int room)
+    {
+        var buffer = connection.Buffer!;
+        room = (int)Math.Clamp(stream.SendRoom, StalledBuffer, BulkBuffer);
+        if (room == StalledBuffer && buffer.Length > StalledBuffer && filled == 0)
+        {
+            connection.ReturnBuffer();
+            buffer = connection.RentBuffer(StalledBuffer);
+        }
+
+        room = Math.Min(room, buffer.Length - filled);
+        return buffer;
     }
 }

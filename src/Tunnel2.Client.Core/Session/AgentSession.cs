@@ -8,6 +8,7 @@ using Tunnel2.Client.Core.Exchanges;
 using Tunnel2.Client.Core.Reconnect;
 using Tunnel2.Multiplexing.Handshake;
 using Tunnel2.Multiplexing.Heartbeat;
+using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
@@ -32,10 +33,18 @@ internal sealed class AgentSession
     private readonly TimeProvider _timeProvider;
 
     private readonly RetiringUplinks _retiring = new();
+    private readonly ReceiveBudget _uploads;
 
     public AgentSession(
-        AgentOptions options, IAgentEvents events, ExchangeContext exchanges, UplinkHeartbeat heartbeat, IEngine engine, TimeProvider timeProvider)
+        AgentOptions options,
+        IAgentEvents events,
+        ExchangeContext exchanges,
+        UplinkHeartbeat heartbeat,
+        IEngine engine,
+        ReceiveBudget uploads,
+        TimeProvider timeProvider)
     {
+        _uploads = uploads;
         _options = options;
         _dialer = new UplinkDialer(options, engine, timeProvider);
         _events = events;
@@ -115,6 +124,7 @@ internal sealed class AgentSession
             SendStreamWindow = welcome.StreamWindow,
             SendUplinkWindow = welcome.UplinkWindow,
             MaxStreams = Math.Min(hello.MaxStreams, welcome.MaxStreams),
+            ReceiveBudget = _uploads,
             TimeProvider = _timeProvider,
         });
         _exchanges.Connector.Timeout = welcome.BackendConnectTimeout > TimeSpan.Zero ? welcome.BackendConnectTimeout : BackendConnector.DefaultTimeout;

@@ -4,6 +4,7 @@ using Tunnel2.Client.Core.Console;
 using Tunnel2.Client.Core.Exchanges;
 using Tunnel2.Client.Core.Reconnect;
 using Tunnel2.Multiplexing.Heartbeat;
+using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.Client.Core.Session;
@@ -17,6 +18,9 @@ internal sealed class TunnelAgent : IAgentRunner
     /// <summary>One for all tunnels: what it counts, the process has only once.</summary>
     private BackendSlots? _slots;
 
+    /// <summary>The same.</summary>
+    private ReceiveBudget? _uploads;
+
     public TunnelAgent(IEngine engine, TimeProvider timeProvider)
     {
         _engine = engine;
@@ -29,10 +33,11 @@ internal sealed class TunnelAgent : IAgentRunner
         int left = OpenFiles.LeftForBackends();
         int limit = options.BackendConnections.IsAuto ? left : Math.Min(left, options.BackendConnections.Count);
         var slots = _slots ?? Interlocked.CompareExchange(ref _slots, new BackendSlots(limit, _timeProvider), null) ?? _slots;
+        var uploads = _uploads ?? Interlocked.CompareExchange(ref _uploads, UploadBudget.Create(options, events, _timeProvider), null) ?? _uploads;
         using var heartbeat = new UplinkHeartbeat(_timeProvider, _engine.Faults);
         using var exchanges = new ExchangeContext(options, events, _timeProvider, _engine.Loop, slots, _engine.Faults);
         using var watch = options.WatchesBackend ? BackendWatch.Start(exchanges.Connector, options.Upstream, events, _timeProvider) : null;
-        var session = new AgentSession(options, events, exchanges, heartbeat, _engine, _timeProvider);
+        var session = new AgentSession(options, events, exchanges, heartbeat, _engine, uploads, _timeProvider);
         var loop = new ReconnectLoop(options, session.RunOnceAsync, events, new FullJitterBackoff(_timeProvider, Random.Shared), _timeProvider);
         var exitCode = await loop.RunAsync(stop).ConfigureAwait(false);
         await session.WhenRetiredAsync().ConfigureAwait(false);

@@ -31,6 +31,7 @@ internal static class EnvironmentFallback
         new(
             "TUNNEL2_BACKEND_CONNECTIONS", "--backend-connections", OneTunnelOnly: false,
             static o => o.BackendConnections, static (o, v) => o with { BackendConnections = v }),
+        new("TUNNEL2_BUFFER_MEGABYTES", "--buffer-megabytes", OneTunnelOnly: false, static o => o.BufferMegabytes, static (o, v) => o with { BufferMegabytes = v }),
 
         // Whoever trusts the server in one way is not to be given the other one.
         new("TUNNEL2_SERVER_FINGERPRINT", "--server-fingerprint", OneTunnelOnly: false, Trust, static (o, v) => o with { Tls = (o.Tls ?? new()) with { ServerFingerprint = v } }),

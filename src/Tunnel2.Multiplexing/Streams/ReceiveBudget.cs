@@ -34,6 +34,9 @@ internal sealed class ReceiveBudget : IDisposable
     /// <summary>Nobody who takes all he was sent within this time is cut.</summary>
     private static readonly TimeSpan _leastAge = TimeSpan.FromMilliseconds(50);
 
+    /// <summary>How often cut streams are told of, at the most.</summary>
+    private static readonly TimeSpan _tellPeriod = TimeSpan.FromSeconds(1);
+
     private readonly Lock _gate = new();
     private readonly Lock _looking = new();
     private readonly HashSet<UplinkConnection> _uplinks = [];
@@ -41,6 +44,8 @@ internal sealed class ReceiveBudget : IDisposable
     private readonly ITimer _timer;
     private long _held;
     private long _cut;
+    private int _untold;
+    private long? _toldAt;
     private int _share = int.MaxValue;
     private bool _isTicking;
     private bool _isShort;
@@ -74,7 +79,7 @@ internal sealed class ReceiveBudget : IDisposable
     /// <summary>What a stream's window may be now, in bytes: without a bound unless the budget is more than half taken.</summary>
     public int StreamShare => Volatile.Read(ref _share);
 
-    /// <summary>Called with the number of streams, each time some were cut; on a thread of the pool.</summary>
+    /// <summary>Called with how many streams were cut since the last call, at most once a second; on a thread of the pool.</summary>
     public event Action<int>? StreamsCut;
 
     /// <summary>Whether an uplink may grant this many bytes more to its peer.</summary>
@@ -130,6 +135,7 @@ internal sealed class ReceiveBudget : IDisposable
                 uplink.BorrowIfLow();
             }
 
+            Tell(now);
             Rest();
         }
     }
@@ -154,7 +160,17 @@ internal sealed class ReceiveBudget : IDisposable
         if (cut > 0)
         {
             Interlocked.Add(ref _cut, cut);
-            StreamsCut?.Invoke(cut);
+            _untold += cut;
+        }
+    }
+
+    private void Tell(long now)
+    {
+        if (_untold > 0 && (_toldAt is not { } toldAt || _time.GetElapsedTime(toldAt, now) >= _tellPeriod))
+        {
+            _toldAt = now;
+            StreamsCut?.Invoke(_untold);
+            _untold = 0;
         }
     }
 
@@ -173,7 +189,7 @@ internal sealed class ReceiveBudget : IDisposable
         {
             _uplinks.RemoveWhere(static uplink => !uplink.HasReported);
             var isShort = Held > Limit;
-            if (_uplinks.Count == 0 && !isShort)
+            if (_uplinks.Count == 0 && !isShort && _untold == 0)
             {
                 _isTicking = false;
                 _isShort = false;

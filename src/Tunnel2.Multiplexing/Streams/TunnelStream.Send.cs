@@ -115,6 +115,21 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
     }
 
     /// <summary>
+    /// How many body bytes the peer's credit for the stream lets leave now, ≥ 0: who reads no more than that from somewhere else holds nothing
+    /// while the peer stalls. More may come at any time.
+    /// </summary>
+    public long SendRoom
+    {
+        get
+        {
+            using (_lock.EnterScope())
+            {
+                return _sendCredit.Available;
+            }
+        }
+    }
+
+    /// <summary>
     /// Sends body bytes. Completes when they were copied, not when they were received; the memory is borrowed until then. One at a time.
     /// </summary>
     /// <param name="data">The bytes, any number.</param>

@@ -10,19 +10,10 @@ namespace Tunnel2.ProxyEntry.Diagnostics;
 /// </summary>
 internal sealed class StalledTransfers : IDisposable
 {
-    private static readonly TimeSpan _period = TimeSpan.FromSeconds(1);
-
-    private readonly ILogger _logger;
-    private readonly ITimer _timer;
-    private int _unsaid;
-    private int _isWaiting;
-
     public StalledTransfers(ProxyEntrySettings settings, IMeterFactory factory, TimeProvider timeProvider, ILogger<StalledTransfers> logger)
     {
-        _logger = logger;
-        _timer = timeProvider.CreateTimer(static self => ((StalledTransfers)self!).Say(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
         Budget = new ReceiveBudget(settings.BufferBytes ?? ReceiveBudget.DefaultLimit, timeProvider);
-        Budget.StreamsCut += OnStreamsCut;
+        Budget.StreamsCut += count => ProxyEntryLog.StalledTransfersCut(logger, count, Budget.Held / (1024 * 1024), Budget.Limit / (1024 * 1024));
         var meter = factory.Create(ProxyEntryMetrics.MeterName);
         meter.CreateObservableGauge("tunnel2.entry.receive.held", () => Budget.Held, "By", "Bytes from agents that visitors have not taken, in portions of 256 KiB; what each uplink holds of its first is not counted.");
         meter.CreateObservableGauge("tunnel2.entry.receive.limit", () => Budget.Limit, "By", "What may be held before transfers that stand still are cut.");
@@ -33,24 +24,5 @@ internal sealed class StalledTransfers : IDisposable
     public ReceiveBudget Budget { get; }
 
     /// <inheritdoc/>
-    public void Dispose()
-    {
-        _timer.Dispose();
-        Budget.Dispose();
-    }
-
-    private void OnStreamsCut(int count)
-    {
-        Interlocked.Add(ref _unsaid, count);
-        if (Interlocked.Exchange(ref _isWaiting, 1) == 0)
-        {
-            _timer.Change(_period, Timeout.InfiniteTimeSpan);
-        }
-    }
-
-    private void Say()
-    {
-        Volatile.Write(ref _isWaiting, 0);
-        ProxyEntryLog.StalledTransfersCut(_logger, Interlocked.Exchange(ref _unsaid, 0), Budget.Held / (1024 * 1024), Budget.Limit / (1024 * 1024));
-    }
+    public void Dispose() => Budget.Dispose();
 }

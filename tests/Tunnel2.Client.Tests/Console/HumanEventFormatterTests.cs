@@ -158,12 +158,13 @@ public sealed class HumanEventFormatterTests
     [Fact]
     public async Task A_backend_that_sends_too_much_and_a_shortage_of_connections_have_lines() =>
         Assert.Equal(
-            ["Too much.", "All in use."],
+            ["Too much.", "All in use.", "Cut."],
             await LinesOf(
                 false,
                 resolves: true,
                 new BackendSurplusEvent(_time, _upstream, "Too much."),
-                new BackendConnectionsShortEvent(_time, 20, 3, "All in use.")));
+                new BackendConnectionsShortEvent(_time, 20, 3, "All in use."),
+                new UploadsCutEvent(_time, 7, 200, 256, "Cut.")));
 
     [Fact]
     public async Task A_backend_that_is_down_and_back_has_a_line_each_time() =>

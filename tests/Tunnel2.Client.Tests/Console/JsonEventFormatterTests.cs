@@ -53,6 +53,9 @@ public sealed class JsonEventFormatterTests
         Assert.Equal(
             """{"event":"backend_connections_short","time":"2026-11-21T10:11:12.345+00:00","message":"All in use.","limit":20,"waiting":3}""",
             await LineOf(new BackendConnectionsShortEvent(_time, 20, 3, "All in use.")));
+        Assert.Equal(
+            """{"event":"uploads_cut","time":"2026-11-21T10:11:12.345+00:00","message":"Cut.","count":7,"held_megabytes":200,"limit_megabytes":256}""",
+            await LineOf(new UploadsCutEvent(_time, 7, 200, 256, "Cut.")));
     }
 
     [Fact]

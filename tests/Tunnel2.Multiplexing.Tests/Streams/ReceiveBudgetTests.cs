@@ -77,6 +77,8 @@ public class ReceiveBudgetTests
         }, Options(time, 8 * Window));
         var budget = pair.Entry.Settings.ReceiveBudget;
         var told = new System.Collections.Concurrent.ConcurrentBag<TunnelStream>();
+        var cuts = new System.Collections.Concurrent.ConcurrentBag<(long At, int Count)>();
+        budget.StreamsCut += count => cuts.Add((time.GetTimestamp(), count));
         var stalled = Enumerable.Range(0, 40).Select(_ => pair.Open()).ToArray();
         foreach (var stream in stalled)
         {
@@ -95,6 +97,15 @@ public class ReceiveBudgetTests
         Assert.InRange(told.Count, 1, 40);
         Assert.Equal(told.Count, budget.CutStreams);
         Assert.All(told, static stream => Assert.Equal(StreamResetDetail.Stalled, stream.Failure.Detail));
+        await engine.UntilAsync(
+            () =>
+            {
+                time.Advance(TimeSpan.FromMilliseconds(100));
+                return cuts.Sum(static cut => cut.Count) == budget.CutStreams;
+            },
+            "all that were cut are told of");
+        var times = cuts.Select(static cut => cut.At).Order().ToArray();
+        Assert.All(times.Zip(times.Skip(1)), pair => Assert.True(time.GetElapsedTime(pair.First, pair.Second) >= TimeSpan.FromSeconds(1)));
         for (var i = 0; i < 50; i++)
         {
             var stream = pair.Open();
