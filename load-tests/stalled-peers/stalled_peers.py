@@ -341,7 +341,8 @@ def run(mode, options):
         start("nginx", "-e", f"{work}/nginx.log", "-c", f"{work}/nginx.conf", "-g", "daemon off;")
         entry = start("dotnet", f"{options.root}/src/Tunnel2.ProxyEntry/bin/Release/net10.0/tunnel2-entry.dll", f"--Tunnel2:Public:HttpListen=127.0.0.1:{public}",
                       f"--Tunnel2:Uplink:Listen=127.0.0.1:{uplink}", f"--Tunnel2:Admin:Listen=127.0.0.1:{admin}", f"--Tunnel2:Ring:File={work}/ring", *options.setting)
-        agent = start("dotnet", f"{options.root}/src/Tunnel2.Client/bin/Release/net10.0/tunnel2.dll", "http", str(service), "--server", f"127.0.0.1:{uplink}", "--name", "web",
+        agent = start("dotnet", f"{options.root}/src/Tunnel2.Client/bin/Release/net10.0/tunnel2.dll", "http", str(service),
+                      "--server", f"127.0.0.1:{uplink}", "--name", "web", *(["--verbose"] if options.keep else []),
                       "--uplinks", options.uplinks)
         visitor = Visitor(public)
         for number in range(200):
