@@ -115,12 +115,11 @@ internal sealed class ReceiveBudget : IDisposable
     {
         lock (_looking)
         {
-            var now = _time.GetTimestamp();
             var streams = new List<HeldStream>();
             var holding = 0;
             foreach (var uplink in Uplinks())
             {
-                holding += uplink.WeighStreams(_time, now, _leastAge, streams);
+                holding += uplink.WeighStreams(_time, _leastAge, streams);
             }
 
             Volatile.Write(ref _share, Held > Limit / 2 ? (int)Math.Clamp(Limit / 2 / Math.Max(1, holding), SmallestShare, int.MaxValue) : int.MaxValue);
@@ -135,7 +134,7 @@ internal sealed class ReceiveBudget : IDisposable
                 uplink.BorrowIfLow();
             }
 
-            Tell(now);
+            Tell(_time.GetTimestamp());
             Rest();
         }
     }

@@ -78,7 +78,7 @@ internal sealed class StreamPool
     }
 
     /// <summary>Finds the streams that hold bytes which nobody consumes; see <see cref="TunnelStream.TryWeigh"/>.</summary>
-    public int Weigh(TimeProvider time, long now, TimeSpan leastAge, List<HeldStream> into)
+    public int Weigh(TimeProvider time, TimeSpan leastAge, List<HeldStream> into)
     {
         TunnelStream[] all;
         using (_gate.EnterScope())
@@ -89,7 +89,7 @@ internal sealed class StreamPool
         var holding = 0;
         foreach (var stream in all)
         {
-            if (stream.TryWeigh(time, now, leastAge, out var held))
+            if (stream.TryWeigh(time, leastAge, out var held))
             {
                 into.Add(held);
             }

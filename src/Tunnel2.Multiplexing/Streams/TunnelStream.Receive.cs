@@ -284,15 +284,14 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
 
     /// <summary>Whether the stream holds bytes that arrived some time ago, and what that costs.</summary>
     /// <param name="time">A clock.</param>
-    /// <param name="now">A timestamp of it.</param>
     /// <param name="leastAge">How old the oldest byte has to be.</param>
     /// <param name="held">The stream, when it holds anything at all.</param>
-    internal bool TryWeigh(TimeProvider time, long now, TimeSpan leastAge, out HeldStream held)
+    internal bool TryWeigh(TimeProvider time, TimeSpan leastAge, out HeldStream held)
     {
         using (_lock.EnterScope())
         {
             var bytes = _released ? 0 : _received.DataLength + _heads.Bytes;
-            var age = _age.Look(bytes, _consumed, time, now);
+            var age = _age.Look(bytes, _consumed, time, time.GetTimestamp());
             held = bytes > 0 ? new HeldStream(this, Id, (double)bytes * age.Ticks) : default;
             return bytes > 0 && age >= leastAge;
         }

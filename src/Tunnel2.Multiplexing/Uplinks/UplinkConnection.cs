@@ -306,11 +306,10 @@ internal sealed class UplinkConnection
 
     /// <summary>Finds the streams that hold bytes which nobody consumes.</summary>
     /// <param name="time">The budget's clock.</param>
-    /// <param name="now">A timestamp of it.</param>
     /// <param name="leastAge">How old the oldest byte of a stream has to be.</param>
     /// <param name="into">Where to.</param>
     /// <returns>How many streams hold anything, however young.</returns>
-    internal int WeighStreams(TimeProvider time, long now, TimeSpan leastAge, List<HeldStream> into) => _pool.Weigh(time, now, leastAge, into);
+    internal int WeighStreams(TimeProvider time, TimeSpan leastAge, List<HeldStream> into) => _pool.Weigh(time, leastAge, into);
 
     internal void FreeSlot(StreamId id)
     {

@@ -2,17 +2,25 @@ using System.Net;
 using System.Net.Sockets;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>Hands Kestrel connections over .NET's sockets, within a limit. Kestrel's own listener spins where the system has no descriptor left.</summary>
 internal sealed class SocketListener : IConnectionListener
 {
+    /// <summary>While connections that are too many wait for a place, the queue does not get empty.</summary>
+    private static readonly TimeSpan _patience = TimeSpan.FromSeconds(1);
+
+    private static readonly TimeSpan _look = TimeSpan.FromMilliseconds(10);
+
     private readonly Socket _socket;
     private readonly ConnectionLimit _limit;
     private readonly LimitedAcceptor _acceptor;
     private readonly SocketConnectionContextFactory _connections;
     private readonly bool _noDelay;
+    private readonly bool _isShared;
+    private readonly TimeProvider _timeProvider;
     private readonly CancellationTokenSource _stopping = new();
 
     /// <summary>Starts to listen.</summary>
@@ -28,6 +36,7 @@ internal sealed class SocketListener : IConnectionListener
         _socket = bound;
         _limit = limit;
         _noDelay = options.NoDelay;
+        _timeProvider = timeProvider;
         _connections = new SocketConnectionContextFactory(
             new SocketConnectionFactoryOptions
             {
@@ -38,6 +47,9 @@ internal sealed class SocketListener : IConnectionListener
                 WaitForDataBeforeAllocatingBuffer = options.WaitForDataBeforeAllocatingBuffer,
             },
             logger);
+
+        // One that listens already is somebody else's too, who has it after us with whoever waits in it.
+        _isShared = (int)bound.GetSocketOption(SocketOptionLevel.Socket, SocketOptionName.AcceptConnection)! != 0;
         bound.Listen(options.Backlog);
         EndPoint = bound.LocalEndPoint!;
         _acceptor = new LimitedAcceptor(bound, limit, failed, timeProvider);
@@ -69,6 +81,11 @@ internal sealed class SocketListener : IConnectionListener
     /// <inheritdoc/>
     public async ValueTask UnbindAsync(CancellationToken cancellationToken = default)
     {
+        if (!_isShared && !_stopping.IsCancellationRequested)
+        {
+            await EmptyAsync().ConfigureAwait(false);
+        }
+
         await _stopping.CancelAsync().ConfigureAwait(false);
         _socket.Dispose();
     }
@@ -78,5 +95,32 @@ internal sealed class SocketListener : IConnectionListener
     {
         await UnbindAsync().ConfigureAwait(false);
         _connections.Dispose();
+    }
+
+    /// <summary>Lets Kestrel accept whom the kernel has taken for us already: the socket's end would reset them.</summary>
+    private async Task EmptyAsync()
+    {
+        if (NewConnections.TryHold(_socket))
+        {
+            await Task.Delay(NewConnections.Handshakes, _timeProvider).ConfigureAwait(false);
+        }
+
+        var began = _timeProvider.GetTimestamp();
+        while (IsAnyoneWaiting() && _timeProvider.GetElapsedTime(began) < _patience)
+        {
+            await Task.Delay(_look, _timeProvider).ConfigureAwait(false);
+        }
+    }
+
+    private bool IsAnyoneWaiting()
+    {
+        try
+        {
+            return _socket.Poll(0, SelectMode.SelectRead);
+        }
+        catch (ObjectDisposedException)
+        {
+            return false;
+        }
     }
 }

@@ -63,10 +63,7 @@ internal sealed class StoppableListenerFactory : IConnectionListenerFactory, ICo
             listeners = [.. _listeners];
         }
 
-        foreach (var listener in listeners)
-        {
-            await listener.UnbindAsync().ConfigureAwait(false);
-        }
+        await Task.WhenAll(listeners.Select(static listener => listener.UnbindAsync().AsTask())).ConfigureAwait(false);
     }
 
     private static object Create(IServiceProvider provider, ServiceDescriptor transport) =>

@@ -132,11 +132,16 @@ internal sealed class EpollListener : EpollHandle, IDisposable
 
     /// <summary>Stops listening, behind the connections that the kernel has already taken for us alone: it would reset them.</summary>
     /// <returns>Completes when it is closed and the last connection was handed out.</returns>
-    public Task StopAsync()
+    public async Task StopAsync()
     {
+        if (TryHoldNewConnections())
+        {
+            await Task.Delay(NewConnections.Handshakes).ConfigureAwait(false);
+        }
+
         var stopped = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         _loop.Schedule(_ => AcceptTheRest(_isShared ? MaxRest : 0, stopped), null);
-        return stopped.Task;
+        await stopped.Task.ConfigureAwait(false);
     }
 
     /// <summary>Stops listening. What was accepted is not touched.</summary>
@@ -150,6 +155,14 @@ internal sealed class EpollListener : EpollHandle, IDisposable
                 _ = Libc.Close(_descriptor);
                 _descriptor = -1;
             }
+        }
+    }
+
+    private bool TryHoldNewConnections()
+    {
+        lock (_gate)
+        {
+            return !_isShared && _descriptor >= 0 && NewConnections.TryHold(_descriptor);
         }
     }
 

@@ -105,11 +105,8 @@ internal sealed class Http2HeadVisitor : IAsyncDisposable
         {
             switch (type)
             {
-                case Settings when (flags & Ack) == 0:
-                    await WriteFrameAsync(Settings, Ack, 0, []);
-                    break;
-                case Ping when (flags & Ack) == 0:
-                    await WriteFrameAsync(Ping, Ack, 0, payload);
+                case Settings or Ping when (flags & Ack) == 0:
+                    await AcknowledgeAsync(type, payload);
                     break;
                 case GoAway:
                     _goAway = BinaryPrimitives.ReadInt32BigEndian(payload.AsSpan(4));
@@ -166,6 +163,18 @@ internal sealed class Http2HeadVisitor : IAsyncDisposable
             var isLast = bytes.Length - at <= MaxFrame;
             var flags = (isLast ? EndHeaders : 0) | (at == 0 && end ? EndStream : 0);
             await WriteFrameAsync(at == 0 ? Headers : Continuation, flags, stream, bytes[at..Math.Min(bytes.Length, at + MaxFrame)]);
+        }
+    }
+
+    private async Task AcknowledgeAsync(int type, byte[] payload)
+    {
+        try
+        {
+            await WriteFrameAsync(type, Ack, 0, type == Ping ? payload : []);
+        }
+        catch (IOException)
+        {
+            // The peer has ended the connection; what it said before is still there to be read.
         }
     }
 

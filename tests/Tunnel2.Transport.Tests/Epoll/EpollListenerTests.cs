@@ -63,6 +63,27 @@ public sealed class EpollListenerTests
         Assert.Equal(1, accepted);
     }
 
+    [Fact]
+    public async Task Who_comes_while_it_closes_is_neither_reset_nor_refused_but_meets_the_next_listener()
+    {
+        using var loop = new EpollLoop();
+        using var first = EpollListener.Start(loop, LoopbackPair.Bind(), 10, static (descriptor, _) => DescriptorOf.Reset(descriptor));
+        using var visitor = new Socket(SocketType.Stream, ProtocolType.Tcp);
+        var stopped = first.StopAsync();
+
+        // Its first SYN meets a listener that takes nobody any more, and its second, after a second, the successor.
+        var connected = visitor.ConnectAsync(first.EndPoint, TestContext.Current.CancellationToken).AsTask();
+        await stopped.WaitAsync(_limit, TestContext.Current.CancellationToken);
+        Assert.False(connected.IsCompleted);
+        using var successor = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        successor.Bind(first.EndPoint);
+        successor.Listen(10);
+        await connected.WaitAsync(_limit, TestContext.Current.CancellationToken);
+        using var accepted = await successor.AcceptAsync(TestContext.Current.CancellationToken).AsTask().WaitAsync(_limit, TestContext.Current.CancellationToken);
+        await accepted.SendAsync(new byte[1]);
+        Assert.Equal(1, await visitor.ReceiveAsync(new byte[10], TestContext.Current.CancellationToken).AsTask().WaitAsync(_limit, TestContext.Current.CancellationToken));
+    }
+
     private static Socket Duplicate(Socket socket) => new(new SafeSocketHandle(FileControl((int)socket.Handle, 0, 0), ownsHandle: true));
 
     private static async Task<Socket> ConnectAsync(Socket listener)
