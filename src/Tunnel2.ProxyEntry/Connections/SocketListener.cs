@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
 using Microsoft.AspNetCore.Connections;
@@ -20,7 +21,6 @@ internal sealed class SocketListener : IConnectionListener
     private readonly SocketConnectionContextFactory _connections;
     private readonly bool _noDelay;
     private readonly bool _isShared;
-    private readonly TimeProvider _timeProvider;
     private readonly CancellationTokenSource _stopping = new();
 
     /// <summary>Starts to listen.</summary>
@@ -36,7 +36,6 @@ internal sealed class SocketListener : IConnectionListener
         _socket = bound;
         _limit = limit;
         _noDelay = options.NoDelay;
-        _timeProvider = timeProvider;
         _connections = new SocketConnectionContextFactory(
             new SocketConnectionFactoryOptions
             {
@@ -100,15 +99,16 @@ internal sealed class SocketListener : IConnectionListener
     /// <summary>Lets Kestrel accept whom the kernel has taken for us already: the socket's end would reset them.</summary>
     private async Task EmptyAsync()
     {
+        // The kernel's time, whatever the host's clock says.
         if (NewConnections.TryHold(_socket))
         {
-            await Task.Delay(NewConnections.Handshakes, _timeProvider).ConfigureAwait(false);
+            await Task.Delay(NewConnections.Handshakes).ConfigureAwait(false);
         }
 
-        var began = _timeProvider.GetTimestamp();
-        while (IsAnyoneWaiting() && _timeProvider.GetElapsedTime(began) < _patience)
+        var began = Stopwatch.GetTimestamp();
+        while (IsAnyoneWaiting() && Stopwatch.GetElapsedTime(began) < _patience)
         {
-            await Task.Delay(_look, _timeProvider).ConfigureAwait(false);
+            await Task.Delay(_look).ConfigureAwait(false);
         }
     }
 
