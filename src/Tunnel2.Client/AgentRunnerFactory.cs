@@ -14,11 +14,9 @@ internal static class AgentRunnerFactory
     private const string? BuiltIn = null;
 #endif
 
-    /// <summary>Chooses the engine for the process. The first lines of Main: the runtime reads its switches when the first socket is made.</summary>
-    public static EngineChoice PrepareEngine() => EngineVariables.Prepare();
-
-    /// <summary>Tells of environment variables that name an engine or a transport that is not there.</summary>
-    public static IEnumerable<string> FindMistakes(Func<string, string?> environment) => EngineVariables.FindMistakes(environment, BuiltIn);
+    /// <summary>Tells of environment variables that name an engine that is not there.</summary>
+    public static IEnumerable<string> FindMistakes(Func<string, string?> environment) =>
+        EngineVariables.FindMistakes(environment, EngineSetup.HasEpoll, BuiltIn);
 
     public static IAgentRunner Create()
     {
@@ -30,12 +28,12 @@ internal static class AgentRunnerFactory
     private static IEngine StartEngine()
     {
 #if PIPELINES_SOCKETS
-        if (Environment.GetEnvironmentVariable(EngineVariables.Transport) == BuiltIn)
+        if (Environment.GetEnvironmentVariable(EngineVariables.Engine) == BuiltIn)
         {
             return new Transport.PipelinesSockets.PipelinesEngine();
         }
 
 #endif
-        return EngineSetup.Start(PrepareEngine());
+        return EngineSetup.Start(EngineVariables.Read(Environment.GetEnvironmentVariable));
     }
 }

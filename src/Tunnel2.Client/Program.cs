@@ -1,4 +1,3 @@
 using Tunnel2.Client;
 
-AgentRunnerFactory.PrepareEngine();
 return await AgentCli.RunAsync(args);

@@ -20,7 +20,7 @@ internal sealed record QuickstartArguments
           --help         print this text
 
         Ports: 12000 for visitors, 12001 for agents, 12002 for health and metrics; free ones where these are taken.
-        The variable TUNNEL2_ENGINE (auto, event-loop, portable) chooses how sockets are served.
+        The variable TUNNEL2_ENGINE (auto, epoll, portable) chooses how sockets are served.
 
         Exit codes: 0 stopped, or --once got an answer of the service; 1 failed; 2 the command line is wrong.
 

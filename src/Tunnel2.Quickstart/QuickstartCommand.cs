@@ -17,14 +17,13 @@ internal static class QuickstartCommand
 
     /// <summary>Runs until a signal, or until one request was answered; gives the exit code.</summary>
     /// <param name="args">The words after the program's name.</param>
-    /// <param name="choice">The engine that the process was prepared for.</param>
-    public static async Task<int> RunAsync(string[] args, EngineChoice choice)
+    public static async Task<int> RunAsync(string[] args)
     {
         // Shared by this method and the agent's lines, hence synchronized.
         var output = TextWriter.Synchronized(new StreamWriter(Console.OpenStandardOutput(), new UTF8Encoding(false)) { AutoFlush = true });
         var error = TextWriter.Synchronized(new StreamWriter(Console.OpenStandardError(), new UTF8Encoding(false)) { AutoFlush = true });
         var arguments = QuickstartArguments.Parse(args);
-        if ((arguments.Mistake ?? EngineVariables.FindMistakes(Environment.GetEnvironmentVariable).FirstOrDefault()) is { } mistake)
+        if ((arguments.Mistake ?? EngineVariables.FindMistakes(Environment.GetEnvironmentVariable, EngineSetup.HasEpoll).FirstOrDefault()) is { } mistake)
         {
             await error.WriteLineAsync($"tunnel2-quickstart: {PlainText.Clean(mistake)}").ConfigureAwait(false);
             await error.WriteLineAsync(QuickstartArguments.Usage).ConfigureAwait(false);
@@ -42,7 +41,7 @@ internal static class QuickstartCommand
         using var terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, OnSignal);
         try
         {
-            using var engine = EngineSetup.Start(choice);
+            using var engine = EngineSetup.Start(EngineVariables.Read(Environment.GetEnvironmentVariable));
             return await RunAsync(arguments, engine, output, error, stop.Token).ConfigureAwait(false);
         }
         catch (OperationCanceledException) when (stop.IsCancellationRequested)

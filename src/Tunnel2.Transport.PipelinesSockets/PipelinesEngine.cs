@@ -8,7 +8,7 @@ namespace Tunnel2.Transport.PipelinesSockets;
 
 /// <summary>
 /// The portable engine with its uplinks over Pipelines.Sockets.Unofficial: to compare with, in a whole tunnel. An agent that was built with
-/// <c>-p:PipelinesSockets=true</c> uses it where <c>TUNNEL2_TRANSPORT</c> is <see cref="Name"/>.
+/// <c>-p:PipelinesSockets=true</c> uses it where <c>TUNNEL2_ENGINE</c> is <see cref="Name"/>.
 /// </summary>
 internal sealed class PipelinesEngine : IEngine
 {

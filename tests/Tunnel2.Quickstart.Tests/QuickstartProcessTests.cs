@@ -115,7 +115,7 @@ public sealed class QuickstartProcessTests
         await using var program = ProcessRunner.Start("sh", ["-c", $"TUNNEL2_ENGINE=fast exec dotnet '{_program}' --once"]);
 
         Assert.Equal(2, await program.WaitForExitAsync(_limit, Cancellation));
-        Assert.Equal("tunnel2-quickstart: TUNNEL2_ENGINE: is not an engine; use auto, event-loop or portable", program.Lines[0]);
+        Assert.Equal("tunnel2-quickstart: TUNNEL2_ENGINE: is not an engine; use auto, epoll or portable", program.Lines[0]);
     }
 
     [Fact]

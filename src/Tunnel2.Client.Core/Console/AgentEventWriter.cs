@@ -37,7 +37,7 @@ internal sealed class AgentEventWriter : AgentEventSource, IAsyncDisposable
         _output = output;
         _time = time;
 
-        // On the pool, whoever makes the writer: output blocks, and a socket engine's thread must not.
+        // On the pool, whoever makes the writer: output blocks, and an event loop's thread must not.
         _loop = Task.Run(WriteLoopAsync);
     }
 

@@ -177,8 +177,7 @@ internal static class HelpText
           TUNNEL2_EXIT_ON_FAILURE, TUNNEL2_VERBOSE, TUNNEL2_JSON                   1 or true, 0 or false
           TUNNEL2_CONFIG                                                           the file of 'start'
           TUNNEL2_ALLOW_PLAINTEXT   1: the token may leave this machine unencrypted
-          TUNNEL2_ENGINE            auto, event-loop or portable
-          TUNNEL2_TRANSPORT         what the engine's sockets are: auto, epoll or sockets
+          TUNNEL2_ENGINE            what serves connections: auto, epoll (Linux) or portable
 
 
         """;

@@ -193,6 +193,12 @@ internal sealed partial class ConfigurationReader
             return;
         }
 
+        if (SettingKeys.Removed.TryGetValue(path, out var instead))
+        {
+            Report(path, instead);
+            return;
+        }
+
         var suggestion = SpellingSuggestion.Find(path[parent.Length..], known);
         Report(path, suggestion is null
             ? $"unknown setting {Prefix}{path}."

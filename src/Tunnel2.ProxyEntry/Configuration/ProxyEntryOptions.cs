@@ -1,3 +1,5 @@
+using Tunnel2.Transport.Engine;
+
 namespace Tunnel2.ProxyEntry.Configuration;
 
 /// <summary>
@@ -41,13 +43,10 @@ public sealed class ProxyEntryOptions
     public bool TestMode { get; set; }
 
     /// <summary>
-    /// How sockets and continuations are scheduled: <c>auto</c> (default), <c>event-loop</c> or <c>portable</c>. With
-    /// <see cref="EngineMode.EventLoop"/>, anything that blocks an engine thread stalls every connection on it.
+    /// What serves connections: <c>auto</c> (default), <c>epoll</c> or <c>portable</c>. With <see cref="EngineMode.Epoll"/>, anything that
+    /// blocks the loop's thread stalls every connection on it.
     /// </summary>
     public EngineMode Engine { get; set; } = EngineMode.Auto;
-
-    /// <summary>What moves the bytes of the data plane's sockets; an event loop over epoll needs the event-loop engine.</summary>
-    public TransportMode Transport { get; set; } = TransportMode.Auto;
 
     /// <summary>
     /// Whether agents may connect without a token. Not set (default): yes while <c>Uplink:Listen</c> is loopback, no otherwise. Set to true
@@ -112,12 +111,6 @@ public sealed class ProxyEntryOptions
 
     /// <summary>Limits on how much a visitor's request may bring.</summary>
     public LimitOptions Limits { get; } = new();
-
-    /// <summary>
-    /// Who serves HTTP/1.1 visitors: <c>own</c> (default) or <c>kestrel</c>, which loses order and case of fields, trailers and interim
-    /// responses. HTTP/2 always goes through Kestrel.
-    /// </summary>
-    public Http1FrontMode Http1Front { get; set; } = Http1FrontMode.Own;
 
     /// <summary>From which level on the program <c>tunnel2-entry</c> logs; default: <see cref="LogLevel.Information"/>. Another host configures its own logging.</summary>
     public LogLevel LogLevel { get; set; } = LogLevel.Information;

@@ -1,4 +1,5 @@
 using System.Net;
+using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 
@@ -50,11 +51,8 @@ internal sealed record ProxyEntrySettings
     /// <summary>Whether <c>/session/{name}/rest</c> is served.</summary>
     public required bool TestMode { get; init; }
 
-    /// <summary>How sockets and continuations are scheduled; <see cref="EngineMode.Auto"/> is not resolved yet.</summary>
+    /// <summary>What serves connections; <see cref="EngineMode.Auto"/> is not resolved yet.</summary>
     public required EngineMode Engine { get; init; }
-
-    /// <summary>What moves the bytes of the data plane's sockets; <see cref="TransportMode.Auto"/> is not resolved yet.</summary>
-    public TransportMode Transport { get; init; } = TransportMode.Auto;
 
     /// <summary>Whether an agent without a token is accepted.</summary>
     public required bool AnonymousAgentsAllowed { get; init; }
@@ -121,9 +119,6 @@ internal sealed record ProxyEntrySettings
 
     /// <summary>The most bytes of a request's body, or null.</summary>
     public required long? MaxRequestBodyBytes { get; init; }
-
-    /// <summary>Who serves HTTP/1.1.</summary>
-    public required Http1FrontMode Http1Front { get; init; }
 
     /// <summary>From which level on the program logs.</summary>
     public required LogLevel LogLevel { get; init; }

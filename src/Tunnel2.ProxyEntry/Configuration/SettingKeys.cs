@@ -1,4 +1,5 @@
 using System.Globalization;
+using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 
@@ -28,7 +29,6 @@ internal static class SettingKeys
     public const string EntryId = "EntryId";
     public const string TestMode = "TestMode";
     public const string Engine = "Engine";
-    public const string Transport = "Transport";
     public const string AllowAnonymousAgents = "AllowAnonymousAgents";
     public const string BackendConnect = "Timeouts:BackendConnect";
     public const string BackendHeaders = "Timeouts:BackendHeaders";
@@ -49,7 +49,6 @@ internal static class SettingKeys
     public const string Connections = "Limits:Connections";
     public const string ConnectionsPerAddress = "Limits:ConnectionsPerAddress";
     public const string RequestBodyBytes = "Limits:RequestBodyBytes";
-    public const string Http1Front = "Http1Front";
     public const string LoggedFrom = "LogLevel";
     public const string Live = "Live";
     public const string LiveQuery = "Live:Query";
@@ -97,7 +96,6 @@ internal static class SettingKeys
         Text(EntryId, (o, v) => o.EntryId = v),
         Switch(TestMode, (o, v) => o.TestMode = v),
         new(Engine, ApplyEngine),
-        new(Transport, ApplyTransport),
         Switch(AllowAnonymousAgents, (o, v) => o.AllowAnonymousAgents = v),
         SettingKey.Duration(BackendConnect, (o, v) => o.Timeouts.BackendConnect = v),
         SettingKey.Duration(BackendHeaders, (o, v) => o.Timeouts.BackendHeaders = v),
@@ -118,7 +116,6 @@ internal static class SettingKeys
         new(RequestBodyBytes, ApplyRequestBody),
         SettingKey.NumberOrAuto(Connections, (o, v) => o.Limits.Connections = v),
         SettingKey.NumberOrAuto(ConnectionsPerAddress, (o, v) => o.Limits.ConnectionsPerAddress = v),
-        new(Http1Front, ApplyHttp1Front),
         new(LoggedFrom, ApplyLogLevel),
         Switch(Live, (o, v) => o.Live = v),
         Switch(LiveQuery, (o, v) => o.LiveQuery = v),
@@ -131,6 +128,13 @@ internal static class SettingKeys
         .. AccessLogKeys.All,
         .. TelemetryKeys.All,
     ];
+
+    /// <summary>Keys that earlier versions had, each with what is to be done now: left in a file, they would be a wish without effect.</summary>
+    public static IReadOnlyDictionary<string, string> Removed { get; } = new Dictionary<string, string>(StringComparer.OrdinalIgnoreCase)
+    {
+        ["Transport"] = $"is not a setting any more; use {ProxyEntryOptions.SectionName}:{Engine} ({EngineSetup.Names}) and remove it.",
+        ["Http1Front"] = "is not a setting any more: there is one front for HTTP/1.1, which was called own; remove it.",
+    };
 
     /// <summary>The keys under <c>Agents:&lt;id&gt;</c>.</summary>
     public static IReadOnlyList<string> AgentKeys { get; } = [AgentTokenHash, AgentCertificateFingerprint, AgentCertificateName, AgentNames, AgentSessions, AgentTier];
@@ -204,21 +208,6 @@ internal static class SettingKeys
             : $"{SettingsErrorFormatter.Quote(value)} is neither a number of bytes nor off.";
     }
 
-    private static string? ApplyHttp1Front(ProxyEntryOptions options, string value)
-    {
-        switch (value.ToLowerInvariant())
-        {
-            case "own":
-                options.Http1Front = Http1FrontMode.Own;
-                return null;
-            case "kestrel":
-                options.Http1Front = Http1FrontMode.Kestrel;
-                return null;
-            default:
-                return $"{SettingsErrorFormatter.Quote(value)} is not a front; use own or kestrel.";
-        }
-    }
-
     private static string? ApplyLogLevel(ProxyEntryOptions options, string value)
     {
         // The name only: a number would be taken too.
@@ -233,37 +222,8 @@ internal static class SettingKeys
 
     private static string? ApplyEngine(ProxyEntryOptions options, string value)
     {
-        switch (value.ToLowerInvariant())
-        {
-            case "auto":
-                options.Engine = EngineMode.Auto;
-                return null;
-            case "event-loop":
-                options.Engine = EngineMode.EventLoop;
-                return null;
-            case "portable":
-                options.Engine = EngineMode.Portable;
-                return null;
-            default:
-                return $"{SettingsErrorFormatter.Quote(value)} is not an engine; use auto, event-loop or portable.";
-        }
-    }
-
-    private static string? ApplyTransport(ProxyEntryOptions options, string value)
-    {
-        switch (value.ToLowerInvariant())
-        {
-            case "auto":
-                options.Transport = TransportMode.Auto;
-                return null;
-            case "epoll":
-                options.Transport = TransportMode.Epoll;
-                return null;
-            case "sockets":
-                options.Transport = TransportMode.Sockets;
-                return null;
-            default:
-                return $"{SettingsErrorFormatter.Quote(value)} is not a transport; use auto, epoll or sockets.";
-        }
+        var mistake = EngineSetup.FindMistake(value, out var engine);
+        options.Engine = engine;
+        return mistake is null ? null : $"{SettingsErrorFormatter.Quote(value)} {mistake}.";
     }
 }

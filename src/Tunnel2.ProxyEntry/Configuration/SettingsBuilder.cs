@@ -4,6 +4,7 @@ using System.Globalization;
 using System.Net;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
+using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 
@@ -37,6 +38,7 @@ internal sealed partial class SettingsBuilder
 
         var domain = CheckDomain();
         var entryId = CheckEntryId();
+        CheckEngine();
         var security = ChooseUplinkSecurity(uplink);
         var uplinkCertificate = CheckCertificate(
             SettingKeys.UplinkCertificate, OwnUplinkCertificate, _options.Uplink.CertificateKey, _options.Uplink.CertificatePassword);
@@ -89,7 +91,6 @@ internal sealed partial class SettingsBuilder
             EntryId = entryId,
             TestMode = _options.TestMode,
             Engine = _options.Engine,
-            Transport = _options.Transport,
             AnonymousAgentsAllowed = anonymous,
             Agents = new AgentTable(agents, tiers),
             TrustedProxies = new TrustedProxySet(trustedProxies),
@@ -112,7 +113,6 @@ internal sealed partial class SettingsBuilder
             MaxRequestLineBytes = _options.Limits.RequestLineBytes,
             BufferBytes = _options.Limits.BufferMegabytes == 0 ? null : _options.Limits.BufferMegabytes * 1024L * 1024,
             MaxRequestBodyBytes = _options.Limits.RequestBodyBytes < 0 ? null : _options.Limits.RequestBodyBytes,
-            Http1Front = _options.Http1Front,
             LogLevel = _options.LogLevel,
             Live = _options.Live,
             LiveQuery = _options.LiveQuery,
@@ -286,6 +286,14 @@ internal sealed partial class SettingsBuilder
         }
 
         return entryId;
+    }
+
+    private void CheckEngine()
+    {
+        if (EngineSetup.FindObstacle(_options.Engine, EngineSetup.HasEpoll) is { } obstacle)
+        {
+            Report(SettingKeys.Engine, $"epoll {obstacle}.");
+        }
     }
 
     private CertificateSource? CheckCertificate(string key, string? path, string? keyPath, string? password)

@@ -43,7 +43,7 @@ internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConne
         _limits = limits;
         _sockets = sockets;
         _admin = settings.AdminListen;
-        _direct = settings.Http1Front == Http1FrontMode.Own ? settings.HttpListen : null;
+        _direct = settings.HttpListen;
         _front = front;
         _visitors = connections.Visitors;
     }

@@ -10,19 +10,15 @@ internal sealed class EngineMetrics
 
     public EngineMetrics(IMeterFactory factory, IEngine engine)
     {
-        Engine = engine.Mode == EngineMode.EventLoop ? "event-loop" : "portable";
-        Transport = engine.Loop is null ? "sockets" : "epoll";
+        Engine = engine.Mode == EngineMode.Epoll ? "epoll" : "portable";
         Loops = engine.Loops;
-        _tags = [new("engine", Engine), new("transport", Transport)];
+        _tags = [new("engine", Engine)];
         factory.Create(ProxyEntryMetrics.MeterName).CreateObservableGauge(
             "tunnel2.entry.engine.loops", () => new Measurement<int>(Loops, _tags), "{loop}", "Event loops that serve connections; 0 with the portable engine, which uses the thread pool.");
     }
 
     /// <summary>As setting <c>Engine</c> writes it.</summary>
     public string Engine { get; }
-
-    /// <summary>As setting <c>Transport</c> writes it.</summary>
-    public string Transport { get; }
 
     /// <summary>Event loops.</summary>
     public int Loops { get; }

@@ -110,8 +110,8 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2210, LogLevel.Information, "Sockets that the starter of this process holds are used: {Names}. Connections wait in them over a restart")]
     public static partial void SocketsInherited(ILogger logger, string names);
 
-    [LoggerMessage(2211, LogLevel.Information, "Engine {Engine} over {Transport}: {Loops} event loops on {Processors} processors")]
-    public static partial void EngineRuns(ILogger logger, string engine, string transport, int loops, int processors);
+    [LoggerMessage(2211, LogLevel.Information, "Engine {Engine}: {Loops} event loops on {Processors} processors")]
+    public static partial void EngineRuns(ILogger logger, string engine, int loops, int processors);
 
     [LoggerMessage(2215, LogLevel.Error, "A fault of ProxyEntry was contained at: {Place} ({Count} since the last line)")]
     public static partial void FaultContained(ILogger logger, string place, long count, Exception exception);

@@ -79,7 +79,7 @@ internal static class ProxyEntryCommand
             return SettingsErrorFormatter.ExitCode;
         }
 
-        using var engine = EngineSetup.Start(EngineSetup.Prepare(ToTransport(settings.Engine), ToTransport(settings.Transport)));
+        using var engine = EngineSetup.Start(settings.Engine);
         var stop = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         using var interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, OnSignal);
         using var terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, OnSignal);
@@ -134,18 +134,4 @@ internal static class ProxyEntryCommand
 
         return null;
     }
-
-    private static Transport.Engine.EngineMode ToTransport(Configuration.EngineMode mode) => mode switch
-    {
-        Configuration.EngineMode.EventLoop => Transport.Engine.EngineMode.EventLoop,
-        Configuration.EngineMode.Portable => Transport.Engine.EngineMode.Portable,
-        _ => Transport.Engine.EngineMode.Auto,
-    };
-
-    private static Transport.Engine.TransportMode ToTransport(Configuration.TransportMode mode) => mode switch
-    {
-        Configuration.TransportMode.Epoll => Transport.Engine.TransportMode.Epoll,
-        Configuration.TransportMode.Sockets => Transport.Engine.TransportMode.Sockets,
-        _ => Transport.Engine.TransportMode.Auto,
-    };
 }

@@ -144,7 +144,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             engine.Faults.Told = (place, count, fault) => ProxyEntryLog.FaultContained(logger, place, count, fault);
             services.GetRequiredService<PrometheusCollector>();
             var running = services.GetRequiredService<EngineMetrics>();
-            ProxyEntryLog.EngineRuns(logger, running.Engine, running.Transport, running.Loops, Environment.ProcessorCount);
+            ProxyEntryLog.EngineRuns(logger, running.Engine, running.Loops, Environment.ProcessorCount);
             services.GetRequiredService<LivePlane>().Start();
             await services.GetRequiredService<IServer>().StartAsync(services.GetRequiredService<EntryApplication>(), CancellationToken.None).ConfigureAwait(false);
             var tls = UplinkTlsSetup.Create(settings, services);
@@ -338,10 +338,10 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             kestrel.Listen(http, listen =>
             {
                 // Without TLS Kestrel serves one version only; behind our front nothing but HTTP/2 is left for it.
-                listen.Protocols = settings.Http1Front == Http1FrontMode.Own ? HttpProtocols.Http2 : HttpProtocols.Http1;
+                listen.Protocols = HttpProtocols.Http2;
                 listen.Use(connections.Visitors.Track);
                 listen.TakeTurns();
-                UseHttp1Front(listen, settings);
+                UseHttp1Front(listen);
                 listeners.Add(("http", listen));
             });
         }
@@ -357,7 +357,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
                 listen.UseHttps(listen.ApplicationServices.GetRequiredService<VisitorTls>().CreateOptions());
                 listen.ReturnToLoop();
                 listen.TakeTurns();
-                UseHttp1Front(listen, settings);
+                UseHttp1Front(listen);
                 listeners.Add(("https", listen));
             });
         }
@@ -376,12 +376,9 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
     }
 
     /// <summary>Behind TLS, where there is any: what speaks HTTP/1 ends here, the rest goes on to Kestrel.</summary>
-    private static void UseHttp1Front(ListenOptions listen, ProxyEntrySettings settings)
+    private static void UseHttp1Front(ListenOptions listen)
     {
-        if (settings.Http1Front == Http1FrontMode.Own)
-        {
-            var front = listen.ApplicationServices.GetRequiredService<Http1Front>();
-            listen.Use(next => connection => front.ServeAsync(connection, next));
-        }
+        var front = listen.ApplicationServices.GetRequiredService<Http1Front>();
+        listen.Use(next => connection => front.ServeAsync(connection, next));
     }
 }

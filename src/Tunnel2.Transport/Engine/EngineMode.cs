@@ -1,14 +1,14 @@
 namespace Tunnel2.Transport.Engine;
 
-/// <summary>How the data plane's code is run (docs/decisions/0001-event-loop-engine.md).</summary>
-internal enum EngineMode
+/// <summary>What runs the data plane (docs/decisions/0001-event-loop-engine.md).</summary>
+public enum EngineMode
 {
-    /// <summary>Event-loop on two cores or fewer, portable above.</summary>
+    /// <summary><see cref="Epoll"/> on Linux (x64, arm64), <see cref="Portable"/> elsewhere.</summary>
     Auto,
 
-    /// <summary>Socket completions and everything behind them run on the socket engine's own thread.</summary>
-    EventLoop,
+    /// <summary>One thread with an event loop over epoll: least CPU per request; nothing may block that thread.</summary>
+    Epoll,
 
-    /// <summary>Completions run on the thread pool, as .NET does by default.</summary>
+    /// <summary>The runtime's sockets, and continuations on the thread pool, as .NET does by default.</summary>
     Portable,
 }

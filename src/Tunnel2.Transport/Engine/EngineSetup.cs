@@ -2,90 +2,44 @@ using System.Runtime.InteropServices;
 
 namespace Tunnel2.Transport.Engine;
 
-/// <summary>
-/// Chooses and starts the engine. The runtime reads its switches when the first socket is made, so <see cref="Prepare"/> belongs into the
-/// first lines of Main.
-/// </summary>
+/// <summary>Judges what engine is asked for, chooses and starts it.</summary>
 internal static class EngineSetup
 {
-    private const string InlineCompletions = "DOTNET_SYSTEM_NET_SOCKETS_INLINE_COMPLETIONS";
-    private const string EngineThreads = "DOTNET_SYSTEM_NET_SOCKETS_THREAD_COUNT";
+    /// <summary>The names that <see cref="FindMistake(string?, out EngineMode)"/> knows, as a message lists them.</summary>
+    public const string Names = "auto, epoll or portable";
 
-    /// <summary>Up to this many processors <see cref="EngineMode.Auto"/> means <see cref="EngineMode.EventLoop"/>.</summary>
-    private const int EventLoopProcessors = 2;
-
-    /// <summary>Reads a mode's name as the settings write it: <c>auto</c>, <c>event-loop</c>, <c>portable</c>.</summary>
-    public static bool TryParse(string? text, out EngineMode mode)
-    {
-        mode = text?.ToUpperInvariant() switch
-        {
-            null or "" or "AUTO" => EngineMode.Auto,
-            "EVENT-LOOP" => EngineMode.EventLoop,
-            "PORTABLE" => EngineMode.Portable,
-            _ => (EngineMode)(-1),
-        };
-        return mode >= EngineMode.Auto;
-    }
-
-    /// <summary>Reads a transport's name as the settings write it: <c>auto</c>, <c>epoll</c>, <c>sockets</c>.</summary>
-    public static bool TryParseTransport(string? text, out TransportMode mode)
-    {
-        mode = text?.ToUpperInvariant() switch
-        {
-            null or "" or "AUTO" => TransportMode.Auto,
-            "EPOLL" => TransportMode.Epoll,
-            "SOCKETS" => TransportMode.Sockets,
-            _ => (TransportMode)(-1),
-        };
-        return mode >= TransportMode.Auto;
-    }
-
-    /// <summary>Chooses, and sets the runtime's switches. Before the first socket of the process.</summary>
-    /// <returns>What holds.</returns>
-    public static EngineChoice Prepare(EngineMode mode, TransportMode transport = TransportMode.Auto)
-    {
-        var chosen = Choose(mode, transport, Environment.ProcessorCount, OperatingSystem.IsLinux(), HasEpoll);
-        if (chosen is { Mode: EngineMode.EventLoop, Transport: TransportMode.Sockets })
-        {
-            // A value that somebody has set stays: it is the off switch of each.
-            SetUnlessSet(InlineCompletions, "1");
-            SetUnlessSet(EngineThreads, "1");
-        }
-
-        return chosen;
-    }
-
-    /// <summary>Starts the engine that <see cref="Prepare"/> chose.</summary>
-    public static IEngine Start(EngineChoice chosen) => chosen switch
-    {
-        { Mode: EngineMode.EventLoop, Transport: TransportMode.Epoll } => new EpollEngine(),
-        { Mode: EngineMode.EventLoop } => new EventLoopEngine(),
-        _ => new PortableEngine(),
-    };
-
-    internal static EngineChoice Choose(EngineMode mode, TransportMode transport, int processors, bool isLinux, bool hasEpoll)
-    {
-        // Whoever asks for epoll by name asks for its loop.
-        var asked = mode == EngineMode.Auto && transport == TransportMode.Epoll && hasEpoll ? EngineMode.EventLoop : mode;
-        var chosen = Choose(asked, processors, isLinux);
-        return new EngineChoice(chosen, chosen == EngineMode.EventLoop && transport != TransportMode.Sockets && hasEpoll ? TransportMode.Epoll : TransportMode.Sockets);
-    }
-
-    internal static EngineMode Choose(EngineMode mode, int processors, bool isLinux) => mode switch
-    {
-        EngineMode.Auto => isLinux && processors <= EventLoopProcessors ? EngineMode.EventLoop : EngineMode.Portable,
-        EngineMode.EventLoop when !isLinux => EngineMode.Portable,
-        _ => mode,
-    };
-
-    private static bool HasEpoll =>
+    /// <summary>Whether <see cref="EpollEngine"/> can run here. The layouts of the kernel's structures are known for these two.</summary>
+    public static bool HasEpoll =>
         OperatingSystem.IsLinux() && RuntimeInformation.ProcessArchitecture is Architecture.X64 or Architecture.Arm64;
 
-    private static void SetUnlessSet(string name, string value)
+    /// <summary>Reads an engine's name as the settings write it; nothing at all is <c>auto</c>.</summary>
+    /// <param name="text">The name.</param>
+    /// <param name="mode">The engine; <see cref="EngineMode.Auto"/> where the name is wrong.</param>
+    /// <returns>What is wrong with the name, as a sentence goes on behind it, or null.</returns>
+    public static string? FindMistake(string? text, out EngineMode mode)
     {
-        if (string.IsNullOrEmpty(Environment.GetEnvironmentVariable(name)))
+        (mode, var mistake) = text?.ToUpperInvariant() switch
         {
-            Environment.SetEnvironmentVariable(name, value);
-        }
+            null or "" or "AUTO" => (EngineMode.Auto, (string?)null),
+            "EPOLL" => (EngineMode.Epoll, null),
+            "PORTABLE" => (EngineMode.Portable, null),
+            "EVENT-LOOP" => (EngineMode.Auto, "is not an engine any more; epoll is its name now"),
+            _ => (EngineMode.Auto, $"is not an engine; use {Names}"),
+        };
+        return mistake;
     }
+
+    /// <summary>Tells of an engine that cannot be had on a system.</summary>
+    /// <param name="mode">The engine that is asked for.</param>
+    /// <param name="hasEpoll">Whether the system has epoll: <see cref="HasEpoll"/>.</param>
+    /// <returns>What is in the way, as a sentence goes on behind the engine's name, or null.</returns>
+    public static string? FindObstacle(EngineMode mode, bool hasEpoll) =>
+        mode == EngineMode.Epoll && !hasEpoll ? "cannot be had here, it needs Linux on x64 or arm64; use auto or portable" : null;
+
+    /// <summary>Starts an engine that can be had here.</summary>
+    public static IEngine Start(EngineMode mode) => Choose(mode, HasEpoll) == EngineMode.Epoll ? new EpollEngine() : new PortableEngine();
+
+    /// <summary>Resolves <see cref="EngineMode.Auto"/>.</summary>
+    internal static EngineMode Choose(EngineMode mode, bool hasEpoll) =>
+        mode != EngineMode.Auto ? mode : hasEpoll ? EngineMode.Epoll : EngineMode.Portable;
 }

@@ -1,32 +1,43 @@
 namespace Tunnel2.Transport.Engine;
 
-/// <summary>The environment variables by which programs without a settings file choose their engine.</summary>
+/// <summary>The environment variable by which programs without a settings file choose their engine.</summary>
 internal static class EngineVariables
 {
-    private const string Engine = "TUNNEL2_ENGINE";
+    /// <summary>The variable that names the engine.</summary>
+    public const string Engine = "TUNNEL2_ENGINE";
 
-    /// <summary>The variable that names the transport.</summary>
-    public const string Transport = "TUNNEL2_TRANSPORT";
+    /// <summary>Chose what moved bytes below an engine, until each engine had one way only.</summary>
+    private const string Removed = "TUNNEL2_TRANSPORT";
 
     /// <summary>Chooses as the environment says; a word that means nothing counts as none, until <see cref="FindMistakes"/> is asked.</summary>
-    /// <remarks>Belongs into the first lines of Main, as <see cref="EngineSetup.Prepare"/>.</remarks>
-    public static EngineChoice Prepare() => EngineSetup.Prepare(
-        EngineSetup.TryParse(Environment.GetEnvironmentVariable(Engine), out var mode) ? mode : EngineMode.Auto,
-        EngineSetup.TryParseTransport(Environment.GetEnvironmentVariable(Transport), out var transport) ? transport : TransportMode.Auto);
+    /// <param name="environment">Gives the value of a variable, or null.</param>
+    public static EngineMode Read(Func<string, string?> environment)
+    {
+        EngineSetup.FindMistake(environment(Engine), out var mode);
+        return mode;
+    }
 
     /// <summary>Tells of variables that name what is not there.</summary>
     /// <param name="environment">Gives the value of a variable, or null.</param>
-    /// <param name="builtIn">One more transport that this program was built with, or null.</param>
-    public static IEnumerable<string> FindMistakes(Func<string, string?> environment, string? builtIn = null)
+    /// <param name="hasEpoll">Whether the system has epoll: <see cref="EngineSetup.HasEpoll"/>.</param>
+    /// <param name="builtIn">One more engine that this program was built with, or null.</param>
+    public static IEnumerable<string> FindMistakes(Func<string, string?> environment, bool hasEpoll, string? builtIn = null)
     {
-        if (!EngineSetup.TryParse(environment(Engine), out _))
+        if (environment(Engine) is { } name && name != builtIn)
         {
-            yield return $"{Engine}: is not an engine; use auto, event-loop or portable";
+            if (EngineSetup.FindMistake(name, out var mode) is { } mistake)
+            {
+                yield return $"{Engine}: {mistake}";
+            }
+            else if (EngineSetup.FindObstacle(mode, hasEpoll) is { } obstacle)
+            {
+                yield return $"{Engine}: epoll {obstacle}";
+            }
         }
 
-        if (environment(Transport) is { } transport && transport != builtIn && !EngineSetup.TryParseTransport(transport, out _))
+        if (!string.IsNullOrEmpty(environment(Removed)))
         {
-            yield return $"{Transport}: is not a transport of this build; use auto, epoll{(builtIn is null ? "" : $", {builtIn}")} or sockets";
+            yield return $"{Removed}: is not a variable any more; use {Engine} ({EngineSetup.Names})";
         }
     }
 }

@@ -7,8 +7,8 @@ using Tunnel2.Transport.Epoll;
 namespace Tunnel2.Transport.Engine;
 
 /// <summary>
-/// Everything on one thread of our own that waits for sockets by epoll (docs/decisions/0007-own-epoll-transport.md): the event-loop engine
-/// without <c>System.Net.Sockets</c> between.
+/// Everything on one thread of our own that waits for sockets by epoll, as nginx does with one worker
+/// (docs/decisions/0007-own-epoll-transport.md). Work that should wait for company (an uplink's batch) runs behind the events of a round.
 /// </summary>
 internal sealed class EpollEngine : IEngine
 {
@@ -18,7 +18,7 @@ internal sealed class EpollEngine : IEngine
     private readonly EpollLoop _loop = new();
 
     /// <inheritdoc/>
-    public EngineMode Mode => EngineMode.EventLoop;
+    public EngineMode Mode => EngineMode.Epoll;
 
     /// <inheritdoc/>
     public bool IsInline => true;

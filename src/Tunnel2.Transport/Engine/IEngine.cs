@@ -8,14 +8,14 @@ using Tunnel2.Transport.Sockets;
 namespace Tunnel2.Transport.Engine;
 
 /// <summary>
-/// Where the data plane's code runs: the one seam behind which all runtime tricks live. Thread-safe; one per process.
+/// Where the data plane's code runs: the one seam between it and the system's sockets. Thread-safe; one per process.
 /// </summary>
 internal interface IEngine : IDisposable
 {
-    /// <summary>The mode that was chosen, never <see cref="EngineMode.Auto"/>.</summary>
+    /// <summary>Which one it is, never <see cref="EngineMode.Auto"/>.</summary>
     EngineMode Mode { get; }
 
-    /// <summary>Whether continuations run on the socket engine's thread, where nothing may block.</summary>
+    /// <summary>Whether continuations run on the thread of an event loop, where nothing may block.</summary>
     bool IsInline { get; }
 
     /// <summary>Threads that serve connections by an event loop; 0 where the thread pool does.</summary>

@@ -5,7 +5,7 @@ namespace Tunnel2.Transport.Sockets;
 
 /// <summary>
 /// A socket operation that is its own awaitable and is used again and again. The continuation runs on the thread that completed the
-/// operation: a thread of the pool, or, with inline completions, the socket engine's own thread.
+/// operation, a thread of the pool.
 /// </summary>
 internal sealed class SocketOperation : SocketAsyncEventArgs, IValueTaskSource<int>
 {

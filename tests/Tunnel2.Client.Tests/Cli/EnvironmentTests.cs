@@ -75,8 +75,10 @@ public sealed class EnvironmentTests
     [InlineData("TUNNEL2_SERVER_CA", "/nowhere.pem", "TUNNEL2_SERVER_CA: '/nowhere.pem' cannot be used")]
     [InlineData("TUNNEL2_CLIENT_CERT", "/nowhere.pem", "TUNNEL2_CLIENT_CERT: '/nowhere.pem' cannot be used")]
     [InlineData("TUNNEL2_CLIENT_KEY", "/nowhere.pem", "TUNNEL2_CLIENT_KEY: needs --client-cert")]
-    [InlineData("TUNNEL2_ENGINE", "fast", "TUNNEL2_ENGINE: is not an engine; use auto, event-loop or portable")]
-    [InlineData("TUNNEL2_TRANSPORT", "pipelines", "TUNNEL2_TRANSPORT: is not a transport of this build; use auto, epoll or sockets")]
+    [InlineData("TUNNEL2_ENGINE", "fast", "TUNNEL2_ENGINE: is not an engine; use auto, epoll or portable")]
+    [InlineData("TUNNEL2_ENGINE", "event-loop", "TUNNEL2_ENGINE: is not an engine any more; epoll is its name now")]
+    [InlineData("TUNNEL2_ENGINE", "pipelines", "TUNNEL2_ENGINE: is not an engine; use auto, epoll or portable")]
+    [InlineData("TUNNEL2_TRANSPORT", "sockets", "TUNNEL2_TRANSPORT: is not a variable any more; use TUNNEL2_ENGINE (auto, epoll or portable)")]
     public void A_mistake_names_the_variable(string name, string value, string mistake) =>
         Assert.StartsWith(mistake, Parse("http 3000", (name, value)).Mistake, StringComparison.Ordinal);
 
@@ -98,7 +100,7 @@ public sealed class EnvironmentTests
         [
             "TUNNEL2_SERVER", "TUNNEL2_TOKEN", "TUNNEL2_UPSTREAM", "TUNNEL2_NAME", "TUNNEL2_HOST_HEADER", "TUNNEL2_UPLINKS", "TUNNEL2_EXIT_ON_FAILURE",
             "TUNNEL2_VERBOSE", "TUNNEL2_JSON", "TUNNEL2_CONFIG", "TUNNEL2_ALLOW_PLAINTEXT", "TUNNEL2_ENGINE",
-            "TUNNEL2_SERVER_FINGERPRINT", "TUNNEL2_SERVER_CA", "TUNNEL2_CLIENT_CERT", "TUNNEL2_CLIENT_KEY", "TUNNEL2_TRANSPORT", "TUNNEL2_STREAMS",
+            "TUNNEL2_SERVER_FINGERPRINT", "TUNNEL2_SERVER_CA", "TUNNEL2_CLIENT_CERT", "TUNNEL2_CLIENT_KEY", "TUNNEL2_STREAMS",
             "TUNNEL2_BACKEND_CONNECTIONS", "TUNNEL2_BUFFER_MEGABYTES",
         ];
 

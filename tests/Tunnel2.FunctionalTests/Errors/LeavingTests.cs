@@ -53,7 +53,7 @@ public sealed class LeavingTests
         get
         {
             var data = new TheoryData<string, string>();
-            foreach (var front in new[] { "own, HTTP/1.1", "own, HTTP/1.1 over TLS" })
+            foreach (var front in new[] { "HTTP/1.1", "HTTP/1.1 over TLS" })
             {
                 data.Add(front, "close-delimited");
                 data.Add(front, "declared");
@@ -71,7 +71,6 @@ public sealed class LeavingTests
     {
         var ended = new AsyncCounter("connections to the service that ended");
         await FrontVisitor.RunRawAsync(
-            front,
             [$"Engine={engine}"],
             connection => FlowAsync(connection, Events, Event, ended),
             tunnel => Promptness.AssertWithinAsync(_second, async number =>
@@ -99,7 +98,6 @@ public sealed class LeavingTests
             _ => ("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: raw\r\n\r\n", "data: x\n\n"),
         };
         await FrontVisitor.RunRawAsync(
-            front,
             [],
             connection => FlowAsync(connection, head, piece, ended, flow == "bulk" ? TimeSpan.Zero : _interval),
             tunnel => Promptness.AssertWithinAsync(_second, async number =>
@@ -115,13 +113,12 @@ public sealed class LeavingTests
     }
 
     [Theory]
-    [InlineData("own, HTTP/1.1")]
-    [InlineData("own, HTTP/1.1 over TLS")]
+    [InlineData("HTTP/1.1")]
+    [InlineData("HTTP/1.1 over TLS")]
     public async Task A_visitor_that_leaves_while_its_body_is_still_coming_and_the_answer_flows_is_gone(string front)
     {
         var ended = new AsyncCounter("connections to the service that ended");
         await FrontVisitor.RunRawAsync(
-            front,
             [],
             connection => FlowAsync(connection, Events, Event, ended),
             tunnel => Promptness.AssertWithinAsync(_second, async number =>
@@ -138,12 +135,12 @@ public sealed class LeavingTests
     }
 
     [Theory]
-    [InlineData("own, HTTP/2 over TLS", "stream")]
-    [InlineData("own, HTTP/2 over TLS", "fin")]
-    [InlineData("own, HTTP/2 over TLS", "reset")]
-    [InlineData("own, HTTP/2 by preface", "stream")]
-    [InlineData("own, HTTP/2 by preface", "fin")]
-    [InlineData("own, HTTP/2 by preface", "reset")]
+    [InlineData("HTTP/2 over TLS", "stream")]
+    [InlineData("HTTP/2 over TLS", "fin")]
+    [InlineData("HTTP/2 over TLS", "reset")]
+    [InlineData("HTTP/2 by preface", "stream")]
+    [InlineData("HTTP/2 by preface", "fin")]
+    [InlineData("HTTP/2 by preface", "reset")]
     public async Task Over_HTTP_2_too(string front, string leaves)
     {
         var ended = new AsyncCounter("connections to the service that ended");
@@ -177,13 +174,12 @@ public sealed class LeavingTests
 
     /// <summary>RFC 8446 section 6.1: close_notify ends one direction only.</summary>
     [Theory]
-    [InlineData("own, HTTP/1.1")]
-    [InlineData("own, HTTP/1.1 over TLS")]
+    [InlineData("HTTP/1.1")]
+    [InlineData("HTTP/1.1 over TLS")]
     public async Task A_visitor_that_has_ended_its_direction_and_reads_on_gets_all_that_flows(string front)
     {
         var ended = new AsyncCounter("connections to the service that ended");
         await FrontVisitor.RunRawAsync(
-            front,
             [],
             connection => FlowAsync(connection, Events, Event, ended),
             async tunnel =>

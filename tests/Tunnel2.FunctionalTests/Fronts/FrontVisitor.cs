@@ -7,7 +7,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Fronts;
 
-/// <summary>A visitor of one front, by one version of HTTP.</summary>
+/// <summary>A visitor by one version of HTTP.</summary>
 internal sealed class FrontVisitor : IDisposable
 {
     private FrontVisitor(HttpClient client, Version version)
@@ -16,8 +16,8 @@ internal sealed class FrontVisitor : IDisposable
         Version = version;
     }
 
-    /// <summary>Front and version: who serves HTTP/1.1, and how the visitor comes.</summary>
-    public static string[] Kinds { get; } = ["own, HTTP/1.1", "own, HTTP/1.1 over TLS", "own, HTTP/2 over TLS", "own, HTTP/2 by preface", "kestrel, HTTP/1.1", "kestrel, HTTP/1.1 over TLS"];
+    /// <summary>How the visitor comes.</summary>
+    public static string[] Kinds { get; } = ["HTTP/1.1", "HTTP/1.1 over TLS", "HTTP/2 over TLS", "HTTP/2 by preface"];
 
     public HttpClient Client { get; }
 
@@ -28,15 +28,15 @@ internal sealed class FrontVisitor : IDisposable
 
     /// <summary>Runs a test on a tunnel to the test backend.</summary>
     public static Task RunAsync(string kind, Func<FrontVisitor, Task> test) =>
-        WithCertificateAsync(kind, setup => TunnelFixture.RunAsync(tunnel => VisitAsync(kind, tunnel, test), setup));
+        WithCertificateAsync(setup => TunnelFixture.RunAsync(tunnel => VisitAsync(kind, tunnel, test), setup));
 
     /// <summary>Runs a test on a tunnel to a backend that does what the test says.</summary>
     public static Task RunAsync(string kind, Func<RawConnection, Task> onConnection, Func<FrontVisitor, Task> test) =>
-        WithCertificateAsync(kind, setup => TunnelFixture.RunAsync(onConnection, tunnel => VisitAsync(kind, tunnel, test), setup));
+        WithCertificateAsync(setup => TunnelFixture.RunAsync(onConnection, tunnel => VisitAsync(kind, tunnel, test), setup));
 
-    /// <summary>Runs a test on a tunnel whose ProxyEntry serves HTTPS too, with what its front is to be and further settings.</summary>
-    public static Task RunRawAsync(string kind, string[] settings, Func<RawConnection, Task> onConnection, Func<TunnelFixture, Task> test) =>
-        WithCertificateAsync(kind, setup => TunnelFixture.RunAsync(onConnection, test, setup with { Settings = [.. setup.Settings, .. settings] }));
+    /// <summary>Runs a test on a tunnel whose ProxyEntry serves HTTPS too, with further settings.</summary>
+    public static Task RunRawAsync(string[] settings, Func<RawConnection, Task> onConnection, Func<TunnelFixture, Task> test) =>
+        WithCertificateAsync(setup => TunnelFixture.RunAsync(onConnection, test, setup with { Settings = [.. setup.Settings, .. settings] }));
 
     /// <summary>Connects byte for byte, over TLS where the kind says so.</summary>
     public static Task<RawHttpClient> ConnectRawAsync(string kind, TunnelFixture tunnel) =>
@@ -80,11 +80,10 @@ internal sealed class FrontVisitor : IDisposable
 
     private static bool IsTls(string kind) => kind.EndsWith("TLS", StringComparison.Ordinal);
 
-    /// <summary>Runs with the settings of a front and a certificate made for it.</summary>
-    public static async Task WithCertificateAsync(string kind, Func<TunnelSetup, Task> run)
+    /// <summary>Runs with the settings of both public listeners and a certificate made for them.</summary>
+    public static async Task WithCertificateAsync(Func<TunnelSetup, Task> run)
     {
         using var certificate = TestCertificate.Create();
-        var front = kind.Split(',')[0];
-        await run(new TunnelSetup { Settings = [$"Http1Front={front}", "Public:HttpsListen=127.0.0.1:0", $"Public:Certificate={certificate.File}"] });
+        await run(new TunnelSetup { Settings = ["Public:HttpsListen=127.0.0.1:0", $"Public:Certificate={certificate.File}"] });
     }
 }

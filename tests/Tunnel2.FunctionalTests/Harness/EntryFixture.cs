@@ -85,7 +85,7 @@ internal sealed class EntryFixture : IAsyncDisposable
     private static async Task<EntryFixture> StartAsync(ProxyEntrySettings settings, TimeProvider? time, SettingsSource? source)
     {
         var log = new LogLines();
-        var engine = TestEngine.Create(settings.Engine == Tunnel2.ProxyEntry.Configuration.EngineMode.Portable);
+        var engine = TestEngine.Create(settings.Engine == EngineMode.Portable);
         var host = await ProxyEntryHost.StartAsync(settings, engine, logging =>
         {
             logging.SetMinimumLevel(LogLevel.Information).AddProvider(log);

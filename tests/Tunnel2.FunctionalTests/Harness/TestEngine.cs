@@ -3,8 +3,7 @@ using Tunnel2.Transport.Engine;
 namespace Tunnel2.FunctionalTests.Harness;
 
 /// <summary>
-/// The engine of a ProxyEntry or an agent inside the test process: by default the event loop over epoll where there is one, because that is what
-/// runs in production. The variable <c>TUNNEL2_TEST_ENGINE=portable</c> chooses the other.
+/// The engine of a ProxyEntry or an agent inside the test process: by default the one that runs in production. The variable <c>TUNNEL2_TEST_ENGINE=portable</c> chooses the other.
 /// </summary>
 internal static class TestEngine
 {
@@ -16,7 +15,5 @@ internal static class TestEngine
 
     /// <summary>The engine of a test.</summary>
     /// <param name="portable">Whether the test asks for the portable one.</param>
-    public static IEngine Create(bool portable = false) => IsPortable || portable
-        ? new PortableEngine()
-        : EngineSetup.Start(EngineSetup.Prepare(EngineMode.Auto, TransportMode.Epoll));
+    public static IEngine Create(bool portable = false) => EngineSetup.Start(IsPortable || portable ? EngineMode.Portable : EngineMode.Auto);
 }

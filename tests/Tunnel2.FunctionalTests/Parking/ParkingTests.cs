@@ -2,6 +2,7 @@ using System.Diagnostics;
 using System.Net.Sockets;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.FunctionalTests.Harness.Http2;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Parking;
@@ -77,18 +78,21 @@ public sealed class ParkingTests
         async (entry, backend) =>
         {
             await OnceConnectedAsync(entry, backend, saysGoodbye: false);
-            await using var upload = await RawHttpClient.ConnectAsync(entry.Http);
-            await upload.WriteAsync($"POST /upload HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Length: 900000\r\n\r\n");
-            await AssertWaitsAsync(upload);
-            await using var second = await RawHttpClient.ConnectAsync(entry.Http);
-            await second.WriteAsync($"POST /upload HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Length: 900000\r\n\r\n");
-            Assert.Equal(503, (await second.ReadHeadAsync()).StatusCode);
+            (string, string)[] upload =
+            [
+                (":method", "POST"), (":scheme", "http"), (":authority", TunnelFixture.Host), (":path", "/upload"), ("content-length", "900000"),
+            ];
+
+            // Over HTTP/2: our own front would read ahead less than a body of this size.
+            await using var visitor = await Http2Visitor.ConnectAsync(entry.Http, isTls: false);
+            await visitor.OpenAsync(upload);
+            await WaitSignal.UntilAsync(() => entry.ParkedRequests == 1, "the upload waits");
+            Assert.Equal(503, (await (await visitor.OpenAsync(upload)).ReadAnswerAsync()).Status);
             await using var small = await RawHttpClient.ConnectAsync(entry.Http);
             await small.SendRequestAsync("/", TunnelFixture.Host);
             await AssertWaitsAsync(small);
         },
         "Parking:Megabytes=1",
-        "Http1Front=kestrel",
         "Timeouts:Park=20s");
 
     [Fact]

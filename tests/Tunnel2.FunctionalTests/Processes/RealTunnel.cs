@@ -36,7 +36,7 @@ internal sealed class RealTunnel : IAsyncDisposable
     public string Host => $"{Name}.localhost:{Entry.Public.Port}";
 
     /// <summary>Starts all three; a request would work when the task ends.</summary>
-    /// <param name="engine"><c>auto</c>, <c>event-loop</c> or <c>portable</c>, for ProxyEntry and agent.</param>
+    /// <param name="engine"><c>auto</c>, <c>epoll</c> or <c>portable</c>, for ProxyEntry and agent.</param>
     /// <param name="agentFlags">More flags for the agent.</param>
     public static async Task<RealTunnel> StartAsync(string engine = "auto", params string[] agentFlags) => await StartWithAsync([], engine, agentFlags);
 

@@ -6,7 +6,7 @@ public sealed class SharedTunnels : IAsyncLifetime
     private readonly Dictionary<string, RealTunnel> _tunnels = [];
 
     /// <summary>The engines that the core of the tests runs with.</summary>
-    public static TheoryData<string> Engines => ["event-loop", "portable"];
+    public static TheoryData<string> Engines => ["epoll", "portable"];
 
     /// <inheritdoc/>
     public ValueTask InitializeAsync() => ValueTask.CompletedTask;

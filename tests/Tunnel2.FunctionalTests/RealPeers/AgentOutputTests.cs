@@ -46,7 +46,7 @@ public sealed class AgentOutputTests
     }
 
     [Theory]
-    [InlineData("event-loop")]
+    [InlineData("epoll")]
     [InlineData("portable")]
     public async Task A_backend_that_refuses_is_told_to_the_visitor_within_a_second_and_forgotten_when_it_is_back(string engine)
     {

@@ -22,7 +22,7 @@ public sealed class BodyTests
     private static readonly TimeSpan _limit = TimeSpan.FromSeconds(20 + (_megabytes / 5));
 
     [Theory]
-    [InlineData("event-loop")]
+    [InlineData("epoll")]
     [InlineData("portable")]
     public async Task A_long_body_arrives_unchanged_in_both_directions_and_in_little_memory(string engine)
     {

@@ -30,7 +30,7 @@ public sealed class CurlTests(SharedTunnels tunnels)
     }
 
     [Theory]
-    [InlineData("event-loop")]
+    [InlineData("epoll")]
     [InlineData("portable")]
     public async Task The_parts_of_a_form_arrive_unchanged(string engine)
     {

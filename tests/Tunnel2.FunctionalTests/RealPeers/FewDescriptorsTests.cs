@@ -10,7 +10,7 @@ public sealed class FewDescriptorsTests
     private const string Ready = "Forwarding ";
 
     [Theory]
-    [InlineData("event-loop")]
+    [InlineData("epoll")]
     [InlineData("portable")]
     public async Task Requests_are_served_in_turn_with_few_descriptors(string engine)
     {
@@ -33,7 +33,7 @@ public sealed class FewDescriptorsTests
     }
 
     [Theory]
-    [InlineData("event-loop")]
+    [InlineData("epoll")]
     [InlineData("portable")]
     public async Task Without_a_descriptor_left_a_request_fails_with_words_and_all_goes_on_when_there_are_some(string engine)
     {

@@ -11,7 +11,7 @@ namespace Tunnel2.FunctionalTests.RealPeers;
 public sealed class ManyVisitorsTests(SharedTunnels tunnels)
 {
     [Theory]
-    [InlineData("event-loop")]
+    [InlineData("epoll")]
     [InlineData("portable")]
     public async Task A_thousand_parallel_requests_get_each_its_own_body(string engine)
     {
@@ -39,7 +39,7 @@ public sealed class ManyVisitorsTests(SharedTunnels tunnels)
     }
 
     [Theory]
-    [InlineData("event-loop")]
+    [InlineData("epoll")]
     [InlineData("portable")]
     public async Task Two_thousand_visitors_wait_at_the_same_time_and_all_are_served(string engine)
     {

@@ -11,7 +11,7 @@ public sealed class NodePeerTests(SharedTunnels tunnels)
     private const string Chromium = "/usr/bin/chromium";
 
     [Theory]
-    [InlineData("event-loop")]
+    [InlineData("epoll")]
     [InlineData("portable")]
     public async Task The_ws_package_speaks_with_itself_through_the_tunnel(string engine)
     {
@@ -42,7 +42,7 @@ public sealed class NodePeerTests(SharedTunnels tunnels)
     }
 
     [Theory]
-    [InlineData("event-loop")]
+    [InlineData("epoll")]
     [InlineData("portable")]
     public async Task A_page_with_100_assets_loads_in_chromium_without_an_error(string engine)
     {

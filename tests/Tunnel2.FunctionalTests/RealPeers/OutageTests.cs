@@ -9,9 +9,9 @@ namespace Tunnel2.FunctionalTests.RealPeers;
 public sealed class OutageTests
 {
     [Theory]
-    [InlineData("event-loop", "/bytes/100000000000")]
+    [InlineData("epoll", "/bytes/100000000000")]
     [InlineData("portable", "/bytes/100000000000")]
-    [InlineData("event-loop", "/stream/100000/1000/2")]
+    [InlineData("epoll", "/stream/100000/1000/2")]
     public async Task A_download_whose_agent_is_killed_ends_with_an_error_and_the_next_agent_serves_the_name(string engine, string path)
     {
         var starting = Stopwatch.StartNew();

@@ -14,7 +14,7 @@ public sealed class ServerSentEventsTests(SharedTunnels tunnels)
         int.Parse(Environment.GetEnvironmentVariable("TUNNEL2_SSE_SECONDS") ?? "5", CultureInfo.InvariantCulture);
 
     [Theory]
-    [InlineData("event-loop")]
+    [InlineData("epoll")]
     [InlineData("portable")]
     public async Task Events_arrive_within_50_ms_of_being_written(string engine)
     {

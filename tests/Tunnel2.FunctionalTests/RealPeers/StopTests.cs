@@ -9,8 +9,8 @@ namespace Tunnel2.FunctionalTests.RealPeers;
 public sealed class StopTests
 {
     [Theory]
-    [InlineData(true, "event-loop")]
-    [InlineData(false, "event-loop")]
+    [InlineData(true, "epoll")]
+    [InlineData(false, "epoll")]
     [InlineData(true, "portable")]
     public async Task A_request_under_way_is_finished_when_the_agent_is_asked_to_stop(bool interrupt, string engine)
     {
@@ -26,8 +26,8 @@ public sealed class StopTests
     }
 
     [Theory]
-    [InlineData(true, "event-loop")]
-    [InlineData(false, "event-loop")]
+    [InlineData(true, "epoll")]
+    [InlineData(false, "epoll")]
     [InlineData(true, "portable")]
     public async Task A_request_under_way_is_finished_when_ProxyEntry_is_asked_to_stop(bool interrupt, string engine)
     {

@@ -10,9 +10,9 @@ namespace Tunnel2.FunctionalTests.Restarts;
 public sealed class DrainTests
 {
     [Theory]
-    [InlineData("entry", "event-loop")]
+    [InlineData("entry", "epoll")]
     [InlineData("entry", "portable")]
-    [InlineData("agent", "event-loop")]
+    [InlineData("agent", "epoll")]
     [InlineData("agent", "portable")]
     public async Task A_WebSocket_is_closed_with_1001_between_two_frames(string stopped, string engine)
     {

@@ -13,7 +13,7 @@ public sealed class IdleStopTests
     private static readonly TimeSpan _atOnce = TimeSpan.FromSeconds(20);
 
     [Theory]
-    [InlineData("event-loop")]
+    [InlineData("epoll")]
     [InlineData("portable")]
     public async Task Agents_and_visitors_that_are_idle_hold_nothing_up(string engine)
     {

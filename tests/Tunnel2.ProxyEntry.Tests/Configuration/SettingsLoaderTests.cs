@@ -2,6 +2,7 @@ using System.Net;
 using System.Text;
 using Microsoft.Extensions.Configuration;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.ProxyEntry.Tests.Configuration;
 
@@ -43,7 +44,7 @@ public sealed class SettingsLoaderTests
             "Domain=Tunnel.Example.COM.",
             "EntryId=EU1",
             "TestMode=true",
-            "Engine=event-loop",
+            "Engine=Portable",
             "AllowAnonymousAgents=false",
             "Agents:ci:TokenHash=" + SettingsFixture.HashSetting("t1"),
             "Agents:ci:Names=web, api-*",
@@ -66,7 +67,7 @@ public sealed class SettingsLoaderTests
         Assert.Equal("tunnel.example.com", settings.Domain);
         Assert.Equal("eu1", settings.EntryId);
         Assert.True(settings.TestMode);
-        Assert.Equal(EngineMode.EventLoop, settings.Engine);
+        Assert.Equal(EngineMode.Portable, settings.Engine);
         Assert.False(settings.AnonymousAgentsAllowed);
         var agent = settings.Agents.Find("CI");
         Assert.NotNull(agent);
@@ -108,6 +109,9 @@ public sealed class SettingsLoaderTests
     [InlineData("EntryId", "e.1")]
     [InlineData("TestMode", "2")]
     [InlineData("Engine", "warp")]
+    [InlineData("Engine", "event-loop")]
+    [InlineData("Transport", "sockets")]
+    [InlineData("Http1Front", "own")]
     [InlineData("AllowAnonymousAgents", "perhaps")]
     [InlineData("AllowAnonymousAgents", "false")]
     [InlineData("TrustedProxies", "10.0.0.1/8")]
@@ -166,6 +170,24 @@ public sealed class SettingsLoaderTests
 
         Assert.Contains(errors, error => error.Key == "Tunnel2:" + written
             && error.Message == $"unknown setting Tunnel2:{written}, did you mean Tunnel2:{meant}?");
+    }
+
+    [Theory]
+    [InlineData("Engine=event-loop", "\"event-loop\" is not an engine any more; epoll is its name now.")]
+    [InlineData("Engine=warp", "\"warp\" is not an engine; use auto, epoll or portable.")]
+    [InlineData("Transport=sockets", "is not a setting any more; use Tunnel2:Engine (auto, epoll or portable) and remove it.")]
+    [InlineData("transport=", "is not a setting any more; use Tunnel2:Engine (auto, epoll or portable) and remove it.")]
+    [InlineData("Http1Front=kestrel", "is not a setting any more: there is one front for HTTP/1.1, which was called own; remove it.")]
+    public void What_earlier_versions_had_is_a_mistake_that_says_what_to_do(string setting, string message) =>
+        Assert.Equal(message, Assert.Single(SettingsFixture.Load(setting).Errors).Message);
+
+    [Fact]
+    public void Epoll_is_taken_where_it_can_be_had_and_a_mistake_elsewhere()
+    {
+        var (settings, errors) = SettingsFixture.Load("Engine=epoll");
+
+        Assert.Equal(EngineSetup.HasEpoll ? EngineMode.Epoll : null, settings?.Engine);
+        Assert.Equal(EngineSetup.HasEpoll ? [] : ["Tunnel2:Engine"], errors.Select(static error => error.Key));
     }
 
     [Theory]

@@ -2,7 +2,7 @@ using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Transport.Tests.Sockets;
 
-public sealed class SocketUplinkTransportTests() : TcpUplinkTransportContract("sockets")
+public sealed class SocketUplinkTransportTests() : TcpUplinkTransportContract("portable")
 {
     [Fact]
     public async Task The_socket_is_tuned_and_named()
@@ -20,13 +20,5 @@ public sealed class SocketUplinkTransportTests() : TcpUplinkTransportContract("s
                 Assert.Equal(128 * 1024, BitConverter.ToInt32(value));
             }
         }
-    }
-
-    [Fact]
-    public async Task Streams_run_by_the_portable_engine()
-    {
-        using var portable = TestEngines.Create("portable");
-        var (left, right) = await ConnectSocketsAsync();
-        await RunStreamsAsync(portable.CreateUplinkTransport(left), portable.CreateUplinkTransport(right), portable);
     }
 }

@@ -1,8 +1,8 @@
 using System.Net.Security;
+using System.Net.Sockets;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 using Tunnel2.Multiplexing.Uplinks;
-using Tunnel2.Transport.Engine;
 using Tunnel2.Transport.Sockets;
 using Tunnel2.Transport.Tests.Sockets;
 using Tunnel2.Transport.Tls;
@@ -30,13 +30,12 @@ public sealed class TlsUplinkTransportTests : UplinkTransportContract
     }
 
     [Theory]
-    [InlineData("event-loop")]
+    [InlineData("epoll")]
     [InlineData("portable")]
-    public async Task Streams_run_over_tls(string mode)
+    public async Task Streams_run_over_tls(string name)
     {
-        Assert.True(EngineSetup.TryParse(mode, out var parsed));
-        using var engine = EngineSetup.Start(new EngineChoice(parsed, TransportMode.Sockets));
-        var (left, right) = await ConnectAsync();
+        using var engine = TestEngines.Create(name);
+        var (left, right) = await ConnectAsync(engine.CreateUplinkTransport);
         await RunStreamsAsync(left, right, engine);
     }
 
@@ -105,7 +104,9 @@ public sealed class TlsUplinkTransportTests : UplinkTransportContract
         }
     }
 
-    internal override async Task<(IUplinkTransport Left, IUplinkTransport Right)> ConnectAsync()
+    internal override Task<(IUplinkTransport Left, IUplinkTransport Right)> ConnectAsync() => ConnectAsync(static socket => new SocketUplinkTransport(socket));
+
+    private static async Task<(IUplinkTransport Left, IUplinkTransport Right)> ConnectAsync(Func<Socket, IUplinkTransport> adopt)
     {
         var (left, right) = await ConnectSocketsAsync();
         var client = new SslClientAuthenticationOptions
@@ -113,8 +114,8 @@ public sealed class TlsUplinkTransportTests : UplinkTransportContract
             TargetHost = "test",
             RemoteCertificateValidationCallback = (_, certificate, _, _) => certificate?.GetCertHashString() == _certificate.GetCertHashString(),
         };
-        var accepting = TlsHandshake.AcceptAsync(new SocketUplinkTransport(left), ServerOptions(), Limit, TimeProvider.System, CancellationToken.None);
-        var connecting = TlsHandshake.ConnectAsync(new SocketUplinkTransport(right), client, Limit, TimeProvider.System, CancellationToken.None);
+        var accepting = TlsHandshake.AcceptAsync(adopt(left), ServerOptions(), Limit, TimeProvider.System, CancellationToken.None);
+        var connecting = TlsHandshake.ConnectAsync(adopt(right), client, Limit, TimeProvider.System, CancellationToken.None);
         var results = await Task.WhenAll(accepting, connecting).WaitAsync(Limit);
         Assert.All(results, static result => Assert.True(result.Status == TlsHandshakeStatus.Done, $"{result.Status} {result.Detail}"));
         Assert.NotNull(results[1].Transport!.RemoteCertificate);

@@ -37,7 +37,7 @@ public sealed class ClientWebSocketTests
 
     [Fact]
     public Task A_thousand_WebSockets_and_requests_beside_them_share_one_connection() => RunAsync(
-        "own, HTTP/2 over TLS",
+        "HTTP/2 over TLS",
         async (client, tunnel) =>
         {
             const int Count = 1000;
@@ -68,7 +68,7 @@ public sealed class ClientWebSocketTests
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public Task When_the_tunnel_goes_away_the_WebSocket_is_closed_with_1001(bool isAgent) => RunAsync("own, HTTP/2 over TLS", async (client, tunnel) =>
+    public Task When_the_tunnel_goes_away_the_WebSocket_is_closed_with_1001(bool isAgent) => RunAsync("HTTP/2 over TLS", async (client, tunnel) =>
     {
         using var socket = await client.OpenAsync("/ws-echo");
         await EchoAsync(socket, 100_000);
@@ -80,7 +80,7 @@ public sealed class ClientWebSocketTests
     });
 
     [Fact]
-    public Task An_upgrade_is_counted_as_one_whichever_HTTP_it_came_by() => RunAsync("own, HTTP/2 over TLS", async (client, tunnel) =>
+    public Task An_upgrade_is_counted_as_one_whichever_HTTP_it_came_by() => RunAsync("HTTP/2 over TLS", async (client, tunnel) =>
     {
         using (var socket = await client.OpenAsync("/ws-echo"))
         {
@@ -124,7 +124,6 @@ public sealed class ClientWebSocketTests
     }
 
     private static Task RunAsync(string kind, Func<Client, TunnelFixture, Task> test) => FrontVisitor.WithCertificateAsync(
-        kind,
         setup => TunnelFixture.RunAsync(
             async tunnel =>
             {

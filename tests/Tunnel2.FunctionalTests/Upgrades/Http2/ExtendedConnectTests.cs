@@ -64,7 +64,7 @@ public sealed class ExtendedConnectTests
     {
         var keys = new List<string>();
         await Http2Tunnel.RunAsync(
-            "own, HTTP/2 by preface",
+            "HTTP/2 by preface",
             async connection =>
             {
                 var head = await Http2Tunnel.SwitchAsync(connection);
@@ -95,7 +95,7 @@ public sealed class ExtendedConnectTests
     [InlineData("HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket\r\nContent-Length: 0\r\n\r\n", 426, "")]
     [InlineData("HTTP/1.1 500 Oops\r\n\r\nuntil the end", 500, "until the end")]
     public Task An_answer_that_does_not_switch_is_the_visitors_with_its_body(string answer, int status, string body) => Http2Tunnel.RunAsync(
-        "own, HTTP/2 over TLS",
+        "HTTP/2 over TLS",
         async connection =>
         {
             await connection.ReadHeadAsync();
@@ -124,7 +124,7 @@ public sealed class ExtendedConnectTests
     [InlineData("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: raw\r\nSec-WebSocket-Accept: {accept}\r\n\r\n")]
     [InlineData("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: {accept}\r\nSec-WebSocket-Accept: {accept}\r\n\r\n")]
     public Task An_answer_that_would_pass_for_an_open_WebSocket_and_is_none_is_502(string answer) => Http2Tunnel.RunAsync(
-        "own, HTTP/2 by preface",
+        "HTTP/2 by preface",
         async connection =>
         {
             var head = await connection.ReadHeadAsync();
@@ -141,7 +141,7 @@ public sealed class ExtendedConnectTests
 
     [Fact]
     public Task What_is_asked_for_amiss_is_refused_by_ProxyEntry_and_leaves_the_connection_as_it_was() => Http2Tunnel.RunAsync(
-        "own, HTTP/2 over TLS",
+        "HTTP/2 over TLS",
         async (visitor, _) =>
         {
             (string, string)[] head = [(":method", "CONNECT"), (":scheme", "https"), (":authority", TunnelFixture.Host), (":path", "/ws-echo")];
@@ -166,7 +166,7 @@ public sealed class ExtendedConnectTests
 
     [Fact]
     public Task A_WebSocket_of_an_absent_agent_is_503_or_waits_for_it() => Http2Tunnel.RunAsync(
-        "own, HTTP/2 by preface",
+        "HTTP/2 by preface",
         async (visitor, tunnel) =>
         {
             await tunnel.Agent.StopAsync();

@@ -11,19 +11,19 @@ namespace Tunnel2.FunctionalTests.Upgrades.Http2;
 /// <summary>A tunnel with a visitor that speaks HTTP/2, and backends that switch to WebSocket by hand.</summary>
 internal static class Http2Tunnel
 {
-    /// <summary>By TLS with either front for HTTP/1.1, and by prior knowledge.</summary>
-    public static TheoryData<string> Kinds => ["own, HTTP/2 over TLS", "own, HTTP/2 by preface", "kestrel, HTTP/2 over TLS"];
+    /// <summary>By TLS and by prior knowledge.</summary>
+    public static TheoryData<string> Kinds => ["HTTP/2 over TLS", "HTTP/2 by preface"];
 
     public static string Scheme(string kind) => IsTls(kind) ? "https" : "http";
 
     /// <summary>Runs a test on a tunnel to a backend that does what the test says.</summary>
     public static Task RunAsync(string kind, Func<RawConnection, Task> onConnection, Func<Http2Visitor, TunnelFixture, Task> test, params string[] settings) =>
-        FrontVisitor.WithCertificateAsync(kind, setup => TunnelFixture.RunAsync(
+        FrontVisitor.WithCertificateAsync(setup => TunnelFixture.RunAsync(
             onConnection, tunnel => VisitAsync(kind, tunnel, test), setup with { Settings = [.. setup.Settings, .. settings] }));
 
     /// <summary>Runs a test on a tunnel to the test backend.</summary>
     public static Task RunAsync(string kind, Func<Http2Visitor, TunnelFixture, Task> test, params string[] settings) =>
-        FrontVisitor.WithCertificateAsync(kind, setup => TunnelFixture.RunAsync(
+        FrontVisitor.WithCertificateAsync(setup => TunnelFixture.RunAsync(
             tunnel => VisitAsync(kind, tunnel, test), setup with { Settings = [.. setup.Settings, .. settings] }));
 
     /// <summary>Reads an upgrade's head and agrees to it.</summary>

@@ -17,8 +17,8 @@ public sealed class SharedConnectionTests
     private const int Round = 100_000;
 
     [Theory]
-    [InlineData("own, HTTP/2 over TLS")]
-    [InlineData("own, HTTP/2 by preface")]
+    [InlineData("HTTP/2 over TLS")]
+    [InlineData("HTTP/2 by preface")]
     public Task A_visitor_that_does_not_read_one_WebSocket_has_the_others_and_its_requests(string kind) => Http2Tunnel.RunAsync(
         kind,
         connection => ServeAsync(connection, async () =>
@@ -52,7 +52,7 @@ public sealed class SharedConnectionTests
     {
         var goOn = new WaitSignal("the backend reads on");
         await Http2Tunnel.RunAsync(
-            "own, HTTP/2 by preface",
+            "HTTP/2 by preface",
             connection => ServeAsync(connection, async () =>
             {
                 await goOn.WaitAsync();
@@ -74,7 +74,7 @@ public sealed class SharedConnectionTests
                 }
 
                 await WaitSignal.UntilAsync(() => stalled.All(static one => one.Stream.Window == 0), "all credit of the streams is used");
-                await AssertOthersGoOnAsync(visitor, "own, HTTP/2 by preface");
+                await AssertOthersGoOnAsync(visitor, "HTTP/2 by preface");
                 Assert.All(stalled, static one => Assert.False(one.Sending.IsCompleted));
                 goOn.Set();
                 foreach (var (stream, sending) in stalled)
@@ -87,9 +87,9 @@ public sealed class SharedConnectionTests
 
     [Fact]
     public Task What_a_WebSocket_sends_is_no_body_whose_length_is_limited() => Http2Tunnel.RunAsync(
-        "own, HTTP/2 by preface",
+        "HTTP/2 by preface",
         connection => ServeAsync(connection, () => Task.CompletedTask),
-        async (visitor, _) => await AssertOthersGoOnAsync(visitor, "own, HTTP/2 by preface"),
+        async (visitor, _) => await AssertOthersGoOnAsync(visitor, "HTTP/2 by preface"),
         "Limits:RequestBodyBytes=1000");
 
     /// <summary>The paths: /stalled does what the test says behind the switch, /echo sends back until the visitor has said all, others answer.</summary>

@@ -72,7 +72,7 @@ public sealed class StreamEndTests
     public async Task A_request_that_ends_with_its_head_is_an_upgrade_whose_visitor_has_said_all()
     {
         await Http2Tunnel.RunAsync(
-            "own, HTTP/2 by preface",
+            "HTTP/2 by preface",
             async connection =>
             {
                 await Http2Tunnel.SwitchAsync(connection);
@@ -131,7 +131,7 @@ public sealed class StreamEndTests
     {
         var cut = new WaitSignal("the backend's connection was cut");
         await Http2Tunnel.RunAsync(
-            "own, HTTP/2 by preface",
+            "HTTP/2 by preface",
             async connection =>
             {
                 await Http2Tunnel.SwitchAsync(connection);
@@ -153,7 +153,7 @@ public sealed class StreamEndTests
     {
         var ended = new WaitSignal("the backend's connection ended");
         await Http2Tunnel.RunAsync(
-            "own, HTTP/2 by preface",
+            "HTTP/2 by preface",
             async connection =>
             {
                 await Http2Tunnel.SwitchAsync(connection);
@@ -175,7 +175,7 @@ public sealed class StreamEndTests
     [InlineData(true)]
     [InlineData(false)]
     public Task A_connection_that_the_backend_resets_is_a_stream_reset_with_CANCEL(bool visitorHasEnded) => Http2Tunnel.RunAsync(
-        "own, HTTP/2 over TLS",
+        "HTTP/2 over TLS",
         async connection =>
         {
             await Http2Tunnel.SwitchAsync(connection);
@@ -200,7 +200,7 @@ public sealed class StreamEndTests
     {
         var ended = new AsyncCounter("connections of the backend that ended");
         await Http2Tunnel.RunAsync(
-            "own, HTTP/2 over TLS",
+            "HTTP/2 over TLS",
             async connection =>
             {
                 await Http2Tunnel.SwitchAsync(connection);
