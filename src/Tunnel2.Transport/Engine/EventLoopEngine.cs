@@ -31,7 +31,7 @@ internal sealed class EventLoopEngine : IEngine
 
     /// <inheritdoc/>
     public UplinkSettings Apply(UplinkSettings settings) =>
-        settings with { WriterScheduler = _nextRound, InlineContinuations = true, QuietStreams = QuietStreams };
+        settings with { WriterScheduler = _nextRound, InlineContinuations = true, QuietStreams = QuietStreams, Faults = Faults };
 
     /// <inheritdoc/>
     public void Dispose() => _nextRound.Dispose();
