@@ -33,7 +33,7 @@ internal sealed class TunnelAgent : IAgentRunner
         int left = OpenFiles.LeftForBackends();
         int limit = options.BackendConnections.IsAuto ? left : Math.Min(left, options.BackendConnections.Count);
         var slots = _slots ?? Interlocked.CompareExchange(ref _slots, new BackendSlots(limit, _timeProvider), null) ?? _slots;
-        var uploads = _uploads ?? Interlocked.CompareExchange(ref _uploads, UploadBudget.Create(options, events, _timeProvider), null) ?? _uploads;
+        var uploads = _uploads ?? Interlocked.CompareExchange(ref _uploads, UploadBudget.Create(options, events, _timeProvider, _engine.Faults), null) ?? _uploads;
         using var heartbeat = new UplinkHeartbeat(_timeProvider, _engine.Faults);
         using var exchanges = new ExchangeContext(options, events, _timeProvider, _engine.Loop, slots, _engine.Faults);
         using var watch = options.WatchesBackend ? BackendWatch.Start(exchanges.Connector, options.Upstream, events, _timeProvider) : null;

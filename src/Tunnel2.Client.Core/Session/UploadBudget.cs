@@ -2,6 +2,7 @@ using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Console;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Threading;
 
 namespace Tunnel2.Client.Core.Session;
 
@@ -14,9 +15,9 @@ internal static class UploadBudget
     private const long Megabyte = 1024 * 1024;
 
     /// <summary>Makes the budget that an agent's options ask for.</summary>
-    public static ReceiveBudget Create(AgentOptions options, IAgentEvents events, TimeProvider timeProvider)
+    public static ReceiveBudget Create(AgentOptions options, IAgentEvents events, TimeProvider timeProvider, ContainedFaults faults)
     {
-        var budget = new ReceiveBudget(options.BufferMegabytes is { } megabytes ? megabytes * Megabyte : ReceiveBudget.DefaultLimit, timeProvider);
+        var budget = new ReceiveBudget(options.BufferMegabytes is { } megabytes ? megabytes * Megabyte : ReceiveBudget.DefaultLimit, timeProvider, faults);
         budget.StreamsCut += count =>
         {
             var (held, limit) = (budget.Held / Megabyte, budget.Limit / Megabyte);

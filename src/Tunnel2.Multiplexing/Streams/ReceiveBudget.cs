@@ -1,3 +1,4 @@
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
 
 namespace Tunnel2.Multiplexing.Streams;
@@ -25,6 +26,8 @@ internal sealed class ReceiveBudget : IDisposable
     /// <summary>No stream's window shrinks below this: one full frame.</summary>
     public const int SmallestShare = 16 * 1024;
 
+    private const string FaultPlace = "receive budget";
+
     /// <summary>How often streams are looked at while uplinks hold more than a portion.</summary>
     private static readonly TimeSpan _period = TimeSpan.FromMilliseconds(250);
 
@@ -41,6 +44,7 @@ internal sealed class ReceiveBudget : IDisposable
     private readonly Lock _looking = new();
     private readonly HashSet<UplinkConnection> _uplinks = [];
     private readonly TimeProvider _time;
+    private readonly ContainedFaults _faults;
     private readonly ITimer _timer;
     private long _held;
     private long _cut;
@@ -53,12 +57,14 @@ internal sealed class ReceiveBudget : IDisposable
     /// <summary>Makes a budget of which nothing is taken.</summary>
     /// <param name="limit">Bytes, at least <see cref="Portion"/>.</param>
     /// <param name="time">The clock of ages.</param>
-    public ReceiveBudget(long limit, TimeProvider time)
+    /// <param name="faults">Where faults of the timer, and of those who are told on it, are counted.</param>
+    public ReceiveBudget(long limit, TimeProvider time, ContainedFaults? faults = null)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(limit, Portion);
         Limit = limit;
         _time = time;
-        _timer = time.CreateTimer(static self => ((ReceiveBudget)self!).Look(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
+        _faults = faults ?? new ContainedFaults(time);
+        _timer = time.CreateTimer(static self => ((ReceiveBudget)self!).OnTimer(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
     }
 
     /// <summary>The budget that a process shares unless a host or a test brings its own.</summary>
@@ -139,6 +145,8 @@ internal sealed class ReceiveBudget : IDisposable
         }
     }
 
+    private void OnTimer() => _faults.Run(FaultPlace, static self => self.Look(), this);
+
     private void Cut(List<HeldStream> streams)
     {
         // Down to three quarters: so that it does not begin again with the next byte.
@@ -168,8 +176,9 @@ internal sealed class ReceiveBudget : IDisposable
         if (_untold > 0 && (_toldAt is not { } toldAt || _time.GetElapsedTime(toldAt, now) >= _tellPeriod))
         {
             _toldAt = now;
-            StreamsCut?.Invoke(_untold);
+            var count = _untold;
             _untold = 0;
+            _faults.Run(FaultPlace, static told => told.StreamsCut?.Invoke(told.count), (StreamsCut, count));
         }
     }
 

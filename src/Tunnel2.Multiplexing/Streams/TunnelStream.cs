@@ -422,7 +422,12 @@ internal sealed partial class TunnelStream
         }
 
         _uplink.ReturnCredit(completions.Unread);
-        completions.OnReset?.Invoke(completions.OnResetState, completions.Id);
+        if (completions.OnReset is not null)
+        {
+            // A fault of one owner: whoever waits on the stream is told all the same, and so are the uplink's other streams.
+            _uplink.Settings.Faults.Run("reset of a stream", static told => told.OnReset!(told.OnResetState, told.Id), completions);
+        }
+
         if (completions.Reader)
         {
             _readSource.SetResult(true);

@@ -1,6 +1,7 @@
 using System.IO.Pipelines;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol;
 
 namespace Tunnel2.Multiplexing.Uplinks;
@@ -79,4 +80,7 @@ internal sealed record UplinkSettings
     public TimeProvider TimeProvider { get; init; } = TimeProvider.System;
 
     public BufferPool Buffers { get; init; } = BufferPool.Shared;
+
+    /// <summary>Where faults of those who are told of a reset or a loss are counted: the engine's.</summary>
+    public ContainedFaults Faults { get; init; } = new();
 }

@@ -1,5 +1,6 @@
 using System.Diagnostics.Metrics;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Configuration;
 
 namespace Tunnel2.ProxyEntry.Diagnostics;
@@ -10,9 +11,9 @@ namespace Tunnel2.ProxyEntry.Diagnostics;
 /// </summary>
 internal sealed class StalledTransfers : IDisposable
 {
-    public StalledTransfers(ProxyEntrySettings settings, IMeterFactory factory, TimeProvider timeProvider, ILogger<StalledTransfers> logger)
+    public StalledTransfers(ProxyEntrySettings settings, IMeterFactory factory, TimeProvider timeProvider, ContainedFaults faults, ILogger<StalledTransfers> logger)
     {
-        Budget = new ReceiveBudget(settings.BufferBytes ?? ReceiveBudget.DefaultLimit, timeProvider);
+        Budget = new ReceiveBudget(settings.BufferBytes ?? ReceiveBudget.DefaultLimit, timeProvider, faults);
         Budget.StreamsCut += count => ProxyEntryLog.StalledTransfersCut(logger, count, Budget.Held / (1024 * 1024), Budget.Limit / (1024 * 1024));
         var meter = factory.Create(ProxyEntryMetrics.MeterName);
         meter.CreateObservableGauge("tunnel2.entry.receive.held", () => Budget.Held, "By", "Bytes from agents that visitors have not taken, in portions of 256 KiB; what each uplink holds of its first is not counted.");

@@ -109,7 +109,7 @@ internal sealed class ForwardWatchdog : IDisposable
                 }
                 else if (request.Phase == ForwardPhase.Upgraded)
                 {
-                    _live.UpgradedGoesOn(request);
+                    _faults.Run("requests' limits", static report => report._live.UpgradedGoesOn(report.request), (_live, request));
                 }
                 else if (request.Phase is ForwardPhase.Upload or ForwardPhase.Body && idle > _bodyLimit)
                 {

@@ -160,7 +160,16 @@ internal sealed class EventRelayServer : IAsyncDisposable
         long position = _history.Position;
         foreach (RelayConnection connection in _connections)
         {
-            connection.Push(position, _options.ClientBuffer);
+            try
+            {
+                connection.Push(position, _options.ClientBuffer);
+            }
+            catch (Exception exception)
+            {
+                // What of it was sent is not known: it ends, and the others go on.
+                _options.OnFault?.Invoke(exception);
+                connection.Close(RelayCloseReason.ClientGone);
+            }
         }
 
         _history.Trim();

@@ -33,6 +33,9 @@ internal sealed class RelayMetrics
 
     internal QuantileWindow Send { get; }
 
+    /// <summary>Counts what was handed to clients' sockets.</summary>
+    internal Instrument SentBytes => _bytes;
+
     internal void ClientJoined() => _clients.Add(1);
 
     internal void ClientLeft(RelayCloseReason reason, bool welcomed)

@@ -37,7 +37,7 @@ internal sealed class EpollEngine : IEngine
 
     /// <inheritdoc/>
     public UplinkSettings Apply(UplinkSettings settings) =>
-        settings with { WriterScheduler = _loop, InlineContinuations = true, QuietStreams = QuietStreams };
+        settings with { WriterScheduler = _loop, InlineContinuations = true, QuietStreams = QuietStreams, Faults = Faults };
 
     /// <inheritdoc/>
     public IUplinkTransport CreateUplinkTransport(Socket socket) => EpollUplinkTransport.Adopt(_loop, socket);

@@ -21,7 +21,7 @@ internal sealed class PortableEngine : IEngine
 
     /// <inheritdoc/>
     public UplinkSettings Apply(UplinkSettings settings) =>
-        settings with { WriterScheduler = PipeScheduler.ThreadPool, InlineContinuations = false, QuietStreams = -1 };
+        settings with { WriterScheduler = PipeScheduler.ThreadPool, InlineContinuations = false, QuietStreams = -1, Faults = Faults };
 
     /// <inheritdoc/>
     public void Dispose()

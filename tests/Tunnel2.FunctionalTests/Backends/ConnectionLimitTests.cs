@@ -1,5 +1,6 @@
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.FunctionalTests.Harness.Http2;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Backends;
@@ -106,6 +107,44 @@ public sealed class ConnectionLimitTests
             Assert.Equal(200, (await tunnel.ExchangeAsync("/next")).Head.StatusCode);
         },
         new TunnelSetup { Agent = options => options with { MaxStreams = 2, Uplinks = UplinkPolicy.Fixed(uplinks) } });
+
+    [Theory]
+    [InlineData(true, "stream-limit")]
+    [InlineData(false, "backend-connection-limit")]
+    public Task A_stream_that_is_refused_costs_its_http2_connection_no_other(bool limitsStreams, string error) => TunnelFixture.RunAsync(
+        AnswerWhenReleasedAsync,
+        async tunnel =>
+        {
+            await using var visitor = await Http2Visitor.ConnectAsync(tunnel.Entry.Http, isTls: false);
+            var under = new List<Http2VisitorStream>();
+            for (var i = 0; i < 2; i++)
+            {
+                under.Add(await OpenAsync($"/{i}"));
+            }
+
+            await _waiting.WaitForAsync(2);
+            for (var i = 0; i < 10; i++)
+            {
+                var (status, fields) = await (await OpenAsync("/beyond")).ReadAnswerAsync();
+                Assert.Equal((503, error), (status, fields["tunnel2-error"].Single()));
+            }
+
+            _release.Set(int.MaxValue);
+            for (var i = 0; i < 2; i++)
+            {
+                Assert.Equal(200, (await under[i].ReadAnswerAsync()).Status);
+                Assert.Equal($"/{i}", System.Text.Encoding.ASCII.GetString(await under[i].ReadToEndAsync()));
+            }
+
+            Assert.Equal(200, (await (await OpenAsync("/next")).ReadAnswerAsync()).Status);
+            Assert.Equal((3, null), (_waiting.Value, visitor.GoneAway));
+
+            Task<Http2VisitorStream> OpenAsync(string path) =>
+                visitor.OpenAsync([(":method", "GET"), (":scheme", "http"), (":authority", TunnelFixture.Host), (":path", path)], end: true);
+        },
+        limitsStreams
+            ? new TunnelSetup { Agent = options => options with { MaxStreams = 2, Uplinks = UplinkPolicy.Fixed(1) } }
+            : Limited(2, "Timeouts:BackendConnect=100ms"));
 
     private static TunnelSetup Limited(int connections, string setting = "Timeouts:BackendConnect=20s", bool trusts = true) => new()
     {

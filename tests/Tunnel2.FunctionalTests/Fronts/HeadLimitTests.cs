@@ -11,6 +11,9 @@ public sealed class HeadLimitTests
 {
     private const string Base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+    private readonly AsyncCounter _holding = new("requests that are held");
+    private readonly WaitSignal _release = new("they may be answered");
+
     public static TheoryData<string> Fronts => ["HTTP/1.1", "HTTP/1.1 over TLS", "HTTP/2", "HTTP/2 over TLS"];
 
     private static IEnumerable<(string What, string Path, (string Name, string Value)[] Fields, int Status, string? Code)> Cases =>
@@ -73,6 +76,68 @@ public sealed class HeadLimitTests
         Assert.Equal(200, (await visitor.ExchangeAsync(Http2HeadVisitor.Request(isTls: false))).Status);
     });
 
+    /// <summary>Far beyond what a connection is to outlive.</summary>
+    private static IEnumerable<(string What, string Path, (string Name, string Value)[] Fields)> HugeCases =>
+    [
+        ("a field of 450,000 bytes", "/", Fields(1, 450_000)),
+        ("640 KB of fields", "/", Fields(640, 1000)),
+        ("6.4 MB of fields", "/", Fields(640, 10_000)),
+        ("10,000 fields", "/", Fields(10_000, 5)),
+        ("a path of 170,000 bytes", "/" + Text(170_000), []),
+        ("a path of 1,700,000 bytes", "/" + Text(1_700_000), []),
+    ];
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public Task What_is_under_way_on_a_connection_outlives_every_head_that_is_too_large(bool isTls) => WithTunnelAsync(async tunnel =>
+    {
+        await using var visitor = await Http2HeadVisitor.ConnectAsync(isTls ? tunnel.Entry.Https : tunnel.Entry.Http, isTls);
+        var held = await visitor.SendAsync(Http2HeadVisitor.Request(isTls, "/held"));
+        await _holding.WaitForAsync(1);
+        foreach (var (what, path, fields, status, _) in Cases.Where(static one => one.Status != 200))
+        {
+            var answer = await visitor.ExchangeAsync(Http2HeadVisitor.Request(isTls, path, fields: fields));
+            Assert.True((answer.Status, answer.GoAway) == (status, null), $"{what}: {answer.Status} RST {answer.Reset} GOAWAY {answer.GoAway}");
+        }
+
+        _release.Set();
+        var kept = await visitor.ReadAsync(held);
+        Assert.Equal((200, "ok", null), (kept.Status, kept.Body, kept.GoAway));
+    });
+
+    [Theory]
+    [MemberData(nameof(Fronts))]
+    public Task A_head_of_any_size_costs_its_connection_at_most(string front) => WithTunnelAsync(async tunnel =>
+    {
+        var isTls = front.EndsWith("TLS", StringComparison.Ordinal);
+        var endPoint = isTls ? tunnel.Entry.Https : tunnel.Entry.Http;
+        await using var other = await Http2HeadVisitor.ConnectAsync(endPoint, isTls);
+        var held = await other.SendAsync(Http2HeadVisitor.Request(isTls, "/held"));
+        await _holding.WaitForAsync(1);
+        foreach (var (what, path, fields) in HugeCases)
+        {
+            int status;
+            if (front.StartsWith("HTTP/1.1", StringComparison.Ordinal))
+            {
+                await using var one = isTls ? await RawHttpClient.ConnectTlsAsync(endPoint, TunnelFixture.Host) : await RawHttpClient.ConnectAsync(endPoint);
+                status = await AskAsync(one, path, fields);
+            }
+            else
+            {
+                await using var one = await Http2HeadVisitor.ConnectAsync(endPoint, isTls);
+                status = (await one.ExchangeAsync(Http2HeadVisitor.Request(isTls, path, fields: fields))).Status;
+            }
+
+            Assert.True(status == 0 || status == (path.Length > 1 ? 414 : 431), $"{what}: {status}");
+            Assert.Equal(200, (await other.ExchangeAsync(Http2HeadVisitor.Request(isTls))).Status);
+        }
+
+        _release.Set();
+        var kept = await other.ReadAsync(held);
+        Assert.Equal((200, "ok", null), (kept.Status, kept.Body, kept.GoAway));
+    });
+
     [Fact]
     public async Task A_limit_that_is_set_lower_holds_for_http2_too()
     {
@@ -89,6 +154,28 @@ public sealed class HeadLimitTests
         }
     }
 
+    /// <returns>The status, or 0 where the connection ended instead.</returns>
+    private static async Task<int> AskAsync(RawHttpClient visitor, string path, (string Name, string Value)[] fields)
+    {
+        try
+        {
+            await visitor.SendRequestAsync(path, TunnelFixture.Host, fields: string.Concat(fields.Select(static field => $"{field.Name}: {field.Value}\r\n")));
+        }
+        catch (IOException)
+        {
+            // The peer has ended the connection; what it said before may still be there to be read.
+        }
+
+        try
+        {
+            return (await visitor.ReadHeadAsync()).StatusCode;
+        }
+        catch (IOException)
+        {
+            return 0;
+        }
+    }
+
     private static (string Name, string Value)[] Fields(int count, int length) => [.. Enumerable.Range(0, count).Select(i => ($"x-{i}", Text(length)))];
 
     private static string Text(int length) => string.Create(length, 0, static (span, _) =>
@@ -99,15 +186,21 @@ public sealed class HeadLimitTests
         }
     });
 
-    private static async Task WithTunnelAsync(Func<TunnelFixture, Task> test)
+    private async Task WithTunnelAsync(Func<TunnelFixture, Task> test)
     {
         using var certificate = TestCertificate.Create();
         await TunnelFixture.RunAsync(
-            static async connection =>
+            async connection =>
             {
                 while (true)
                 {
                     var head = await connection.ReadHeadAsync();
+                    if (head.Target == "/held")
+                    {
+                        _holding.Increment();
+                        await _release.WaitAsync();
+                    }
+
                     await connection.ReadBodyAsync(head, head.Method);
                     await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
                 }

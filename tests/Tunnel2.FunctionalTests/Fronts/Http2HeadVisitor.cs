@@ -4,6 +4,7 @@ using System.Net;
 using System.Net.Security;
 using System.Net.Sockets;
 using System.Text;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Fronts;
 
@@ -22,6 +23,7 @@ internal sealed class Http2HeadVisitor : IAsyncDisposable
     private const int Settings = 4;
     private const int Ping = 6;
     private const int GoAway = 7;
+    private const int WindowUpdate = 8;
     private const int Continuation = 9;
     private const int EndStream = 1;
     private const int EndHeaders = 4;
@@ -144,9 +146,50 @@ internal sealed class Http2HeadVisitor : IAsyncDisposable
         }
     }
 
+    /// <summary>Sends a request again and again and waits for no answer, as long as no more are missing than the server takes streams at once. Behind an exchange: it answers no settings.</summary>
+    /// <param name="fields">The request.</param>
+    /// <param name="count">How often.</param>
+    /// <param name="answered">Counts the answers.</param>
+    public async Task FloodAsync(IEnumerable<(string Name, string Value)> fields, int count, AsyncCounter answered)
+    {
+        const int AtOnce = 100;
+        const int MostMissing = 1000;
+        var block = Encode(fields);
+        var first = _next;
+        _next += 2 * count;
+
+        // Credit for all that they answer.
+        await WriteFrameAsync(WindowUpdate, 0, 0, [0x7F, 0, 0, 0]);
+        var sending = Task.Run(async () =>
+        {
+            for (var sent = 0; sent < count; sent += AtOnce)
+            {
+                await answered.WaitForAsync(sent + AtOnce - MostMissing);
+                var batch = Enumerable.Range(sent, AtOnce).SelectMany(i => MakeFrame(Headers, EndHeaders | EndStream, first + (2 * i), block)).ToArray();
+                await _stream.WriteAsync(batch);
+            }
+        });
+        var input = new BufferedStream(_stream, 64 * 1024);
+        var head = new byte[9];
+        for (var missing = count; missing > 0;)
+        {
+            await input.ReadExactlyAsync(head);
+            var payload = new byte[head[0] << 16 | head[1] << 8 | head[2]];
+            await input.ReadExactlyAsync(payload);
+            Assert.True(head[3] is Data or Headers or WindowUpdate, $"A frame of type {head[3]}.");
+            if (head[3] is Data or Headers && (head[4] & EndStream) != 0)
+            {
+                missing--;
+                answered.Increment();
+            }
+        }
+
+        await sending;
+    }
+
     public ValueTask DisposeAsync() => _stream.DisposeAsync();
 
-    private async Task WriteBlockAsync(int stream, IEnumerable<(string Name, string Value)> fields, bool end)
+    private static byte[] Encode(IEnumerable<(string Name, string Value)> fields)
     {
         var block = new List<byte>();
         foreach (var (name, value) in fields)
@@ -157,7 +200,12 @@ internal sealed class Http2HeadVisitor : IAsyncDisposable
             AddString(block, value);
         }
 
-        var bytes = block.ToArray();
+        return [.. block];
+    }
+
+    private async Task WriteBlockAsync(int stream, IEnumerable<(string Name, string Value)> fields, bool end)
+    {
+        var bytes = Encode(fields);
         for (var at = 0; at == 0 || at < bytes.Length; at += MaxFrame)
         {
             var isLast = bytes.Length - at <= MaxFrame;
@@ -178,14 +226,16 @@ internal sealed class Http2HeadVisitor : IAsyncDisposable
         }
     }
 
-    private async Task WriteFrameAsync(int type, int flags, int stream, byte[] payload)
+    private async Task WriteFrameAsync(int type, int flags, int stream, byte[] payload) => await _stream.WriteAsync(MakeFrame(type, flags, stream, payload));
+
+    private static byte[] MakeFrame(int type, int flags, int stream, byte[] payload)
     {
         var frame = new byte[9 + payload.Length];
         BinaryPrimitives.WriteInt32BigEndian(frame, payload.Length << 8 | type);
         frame[4] = (byte)flags;
         BinaryPrimitives.WriteInt32BigEndian(frame.AsSpan(5), stream);
         payload.CopyTo(frame, 9);
-        await _stream.WriteAsync(frame);
+        return frame;
     }
 
     private async Task<(int Type, int Flags, int Stream, byte[] Payload)> ReadFrameAsync(CancellationToken cancellationToken)

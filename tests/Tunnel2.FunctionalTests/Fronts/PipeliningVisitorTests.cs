@@ -35,6 +35,44 @@ public sealed class PipeliningVisitorTests
         entry.Log.AssertNoErrors();
     }
 
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task Requests_without_end_on_one_http2_connection_do_not_hold_up_those_of_another(bool isTls)
+    {
+        const int Requests = 30_000;
+        const int Others = 10;
+        using var certificate = TestCertificate.Create();
+        await TunnelFixture.RunAsync(
+            async tunnel =>
+            {
+                var endPoint = isTls ? tunnel.Entry.Https : tunnel.Entry.Http;
+                var unknown = Http2HeadVisitor.Request(isTls, authority: "nobody.localhost");
+                await using var greedy = await Http2HeadVisitor.ConnectAsync(endPoint, isTls);
+                await using var other = await Http2HeadVisitor.ConnectAsync(endPoint, isTls);
+                Assert.Equal((503, null), await StatusAsync(greedy, unknown));
+                Assert.Equal((200, null), await StatusAsync(other, Http2HeadVisitor.Request(isTls, "/echo")));
+                var answered = new AsyncCounter("answers to the flood");
+                var flood = greedy.FloodAsync(unknown, Requests, answered);
+                await answered.WaitForAsync(1);
+                for (var i = 0; i < Others; i++)
+                {
+                    Assert.Equal((200, null), await StatusAsync(other, Http2HeadVisitor.Request(isTls, "/echo")));
+                }
+
+                // Whoever had to wait for the flood's end would find it over.
+                Assert.InRange(answered.Value, 1, Requests - 1);
+                await flood.WaitAsync(_limit);
+            },
+            new TunnelSetup { Settings = ["Timeouts:Park=off", "Public:HttpsListen=127.0.0.1:0", $"Public:Certificate={certificate.File}"], Patience = _limit });
+
+        static async Task<(int Status, int? GoAway)> StatusAsync(Http2HeadVisitor visitor, (string Name, string Value)[] request)
+        {
+            var answer = await visitor.ExchangeAsync(request);
+            return (answer.Status, answer.GoAway);
+        }
+    }
+
     [Fact]
     public async Task A_body_in_tiny_chunks_does_not_hold_up_other_visitors_and_arrives_whole()
     {

@@ -1,6 +1,7 @@
 using Tunnel2.Multiplexing.Heartbeat;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Tests.InMemory;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
@@ -132,9 +133,81 @@ public class UplinkHeartbeatTests
         await engine.UntilAsync(() => peer.Buffers.Outstanding == 0, "every buffer is back");
     });
 
-    private static RawPeer Make(TestEngine engine, TimeProvider time, UplinkHeartbeat heartbeat, int capacity = 100_000)
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task An_uplink_that_throws_ends_and_all_others_are_looked_after(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        const int Broken = 4;
+        var time = new ManualTimeProvider();
+        var faults = new ContainedFaults(time);
+        using var heartbeat = new UplinkHeartbeat(time, faults);
+        var told = new int[9];
+        var peers = Enumerable.Range(0, told.Length).Select(i => Make(engine, time, heartbeat, onStall: _ =>
+        {
+            told[i]++;
+            if (i == Broken)
+            {
+                throw new InvalidTimeZoneException();
+            }
+        })).ToArray();
+        foreach (var peer in peers)
+        {
+            peer.Uplink.TryOpenStream()!.SendRequest("/");
+            await peer.ReadUntilAsync(FrameType.Headers);
+        }
+
+        time.Advance(TimeSpan.FromMilliseconds(750));
+        foreach (var peer in peers)
+        {
+            await peer.ReadUntilAsync(FrameType.Ping);
+        }
+
+        time.Advance(TimeSpan.FromSeconds(1));
+        Assert.Equal(0, told.Sum());
+        time.Advance(UplinkHeartbeat.Period);
+        Assert.Equal((1, 9), (faults.Count, told.Sum()));
+        Assert.Equal(SessionEndReason.Internal, peers[Broken].Uplink.End!.Reason);
+        time.Advance(UplinkHeartbeat.Period);
+        Assert.All(told.Where(static (_, i) => i != Broken), static times => Assert.Equal(2, times));
+        Assert.Equal((1, 1), (faults.Count, told[Broken]));
+
+        // Later, too: peers that stay silent are given up, all with the same tick.
+        time.Advance(TimeSpan.FromSeconds(12.5));
+        Assert.All(peers.Where(static (_, i) => i != Broken), static peer => Assert.Null(peer.Uplink.End));
+        time.Advance(TimeSpan.FromSeconds(0.25));
+        Assert.All(peers.Where(static (_, i) => i != Broken), static peer => Assert.Equal(SessionEndReason.PeerSilent, peer.Uplink.End!.Reason));
+        Assert.Equal(1, faults.Count);
+    });
+
+    [Fact]
+    public Task An_uplink_that_throws_each_time_is_counted_each_time_and_costs_no_other_its_beat() => TestEngine.RunAsync(EngineKind.Inline, async engine =>
+    {
+        var time = new ManualTimeProvider();
+        var failing = new FailingTimeProvider(time);
+        var faults = new ContainedFaults(time);
+        using var heartbeat = new UplinkHeartbeat(time, faults);
+        var sound = Make(engine, time, heartbeat);
+        var broken = Make(engine, failing, heartbeat);
+        var alsoSound = Make(engine, time, heartbeat);
+        for (var beats = 1; beats <= 24; beats++)
+        {
+            failing.Failures = 1;
+            time.Advance(UplinkHeartbeat.Period);
+            Assert.Equal(beats, faults.Count);
+        }
+
+        Assert.Equal(SessionEndReason.Internal, broken.Uplink.End!.Reason);
+        Assert.Equal(FrameType.Ping, (await sound.ReadAsync())!.Header.Type);
+        Assert.Equal(FrameType.Ping, (await alsoSound.ReadAsync())!.Header.Type);
+        await sound.CloseAsync();
+        await alsoSound.CloseAsync();
+    });
+
+    private static RawPeer Make(TestEngine engine, TimeProvider time, UplinkHeartbeat heartbeat, int capacity = 100_000, Action<UplinkConnection>? onStall = null)
     {
         var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { Capacity = capacity, Adjust = settings => settings with { TimeProvider = time } });
+        peer.Uplink.StallObserver = onStall;
         heartbeat.Add(peer.Uplink);
         return peer;
     }

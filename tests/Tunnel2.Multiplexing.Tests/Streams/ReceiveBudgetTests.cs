@@ -1,5 +1,6 @@
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Tests.InMemory;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.TestUtilities;
 
@@ -140,6 +141,58 @@ public class ReceiveBudgetTests
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
+    public Task Whoever_throws_when_streams_are_cut_keeps_no_other_from_being_cut(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var time = new ManualTimeProvider();
+        var faults = new ContainedFaults(time);
+        var pair = UplinkPair.Start(engine, async stream =>
+        {
+            await stream.ReadHeadAsync();
+            await stream.ReadBodyAsync();
+            await stream.SendAllAsync(null, 200, 0, 1_000_000, 50_000);
+            stream.Release();
+        }, Options(time, 8 * Window, faults));
+        var budget = pair.Entry.Settings.ReceiveBudget;
+        var (told, sums) = (0, 0);
+        budget.StreamsCut += count =>
+        {
+            Interlocked.Add(ref sums, count);
+            throw new InvalidTimeZoneException();
+        };
+        var stalled = Enumerable.Range(0, 40).Select(_ => pair.Open()).ToArray();
+        foreach (var stream in stalled)
+        {
+            stream.NotifyReset(
+                (_, _) =>
+                {
+                    Interlocked.Increment(ref told);
+                    throw new InvalidTimeZoneException();
+                },
+                null);
+            stream.SendRequest("/stalled");
+        }
+
+        await engine.UntilAsync(() => budget.Held > budget.Limit, "more is held than may be");
+        await engine.UntilAsync(
+            () =>
+            {
+                time.Advance(TimeSpan.FromMilliseconds(100));
+                return told >= 8 && budget.Held <= budget.Limit && Volatile.Read(ref sums) == budget.CutStreams;
+            },
+            "enough were cut, and all were told of");
+        Assert.Equal(told, budget.CutStreams);
+        Assert.True(faults.Count > told, $"{faults.Count} faults, {told} were told");
+        foreach (var stream in stalled)
+        {
+            stream.Release();
+        }
+
+        await pair.FinishAsync();
+    });
+
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
     public Task Who_reads_slowly_gets_a_smaller_window_and_is_not_cut(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
     {
         var time = new ManualTimeProvider();
@@ -231,10 +284,11 @@ public class ReceiveBudgetTests
         Assert.Equal(HeadRoom.TooMany, heads.Add(1, isInterim: true, out _));
     }
 
-    private static PairOptions Options(ManualTimeProvider time, long limit) => new()
+    private static PairOptions Options(ManualTimeProvider time, long limit, ContainedFaults? faults = null) => new()
     {
         StreamWindow = Window,
         UplinkWindow = UplinkWindow,
-        ReceiveBudget = new ReceiveBudget(limit, time),
+        ReceiveBudget = new ReceiveBudget(limit, time, faults),
+        Adjust = settings => settings with { Faults = faults ?? settings.Faults },
     };
 }

@@ -67,5 +67,8 @@ internal sealed class SampleExchange : VisitorExchange
 
     public override ValueTask CutAsync(bool isShort) => throw new NotSupportedException();
 
-    public override void Abort() => throw new NotSupportedException();
+    public override void Abort() => (OnAbort ?? throw new NotSupportedException())();
+
+    /// <summary>What happens where the visitor's connection is cut.</summary>
+    public Action? OnAbort { get; init; }
 }

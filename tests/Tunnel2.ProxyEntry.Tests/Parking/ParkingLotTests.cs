@@ -1,3 +1,4 @@
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Tests.Configuration;
@@ -62,6 +63,28 @@ public sealed class ParkingLotTests
         _time.Advance(TimeSpan.FromSeconds(3));
         Assert.Equal(ParkOutcome.TimedOut, await late);
         AssertEmpty(lot);
+    }
+
+    [Fact]
+    public async Task A_look_that_throws_is_counted_and_the_next_one_serves_all()
+    {
+        var time = new FailingTimeProvider(_time);
+        var faults = new ContainedFaults(_time);
+        using var lot = new ParkingLot(SettingsFixture.LoadValid(), time, faults);
+        var waits = Enumerable.Range(0, 10).Select(i => Enter(lot, $"name-{i % 3}", 2).WaitAsync(default).AsTask()).ToList();
+        _time.Advance(TimeSpan.FromSeconds(1.9));
+        time.Failures = 3;
+        for (var i = 1; i <= 3; i++)
+        {
+            _time.Advance(ParkingLot.SweepPeriod);
+            Assert.Equal((i, 10), (faults.Count, lot.Count));
+        }
+
+        _time.Advance(ParkingLot.SweepPeriod);
+        Assert.All(await Task.WhenAll(waits), static outcome => Assert.Equal(ParkOutcome.TimedOut, outcome));
+        Assert.Equal(3, faults.Count);
+        AssertEmpty(lot);
+        Assert.Equal(0, _time.ArmedTimers.Value);
     }
 
     [Fact]

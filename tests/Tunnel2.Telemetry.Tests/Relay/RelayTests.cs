@@ -92,6 +92,44 @@ public sealed class RelayTests
     }
 
     [Fact]
+    public async Task A_client_at_which_the_pump_throws_ends_and_all_others_are_sent_the_same_at_once()
+    {
+        await using var f = new RelayFixture();
+        var faults = new AsyncCounter("faults");
+
+        // Nothing is sent unasked: whom the pump has passed over would have to wait longer than the test.
+        EventRelayServer server = f.Start(new RelayServerOptions { HeartbeatAfter = TimeSpan.FromMinutes(10), OnFault = _ => faults.Increment() });
+        CheckingSink[] sinks = [.. Enumerable.Range(0, 4).Select(_ => f.Follow(FromOldest, static options => options with { SilenceLimit = TimeSpan.FromMinutes(10) }))];
+        for (int i = 1; i <= 3; i++)
+        {
+            // From the second on it is the pump itself that sends.
+            f.Publish((i - 1) * 10, 10);
+            await Task.WhenAll(sinks.Select(sink => sink.When(s => s.Next == i * 10)));
+        }
+
+        int failures = 1;
+        using var listener = new MeterListener();
+        listener.SetMeasurementEventCallback<long>((_, _, _, _) =>
+        {
+            if (Interlocked.Exchange(ref failures, 0) == 1)
+            {
+                throw new InvalidTimeZoneException();
+            }
+        });
+        listener.EnableMeasurementEvents(server.Metrics.SentBytes);
+        f.Publish(30, 10);
+        await Task.WhenAll(sinks.Select(static sink => sink.When(static s => s.Next == 40)));
+        Assert.Equal(1, faults.Value);
+
+        // The one that was ended came back and has missed nothing.
+        Assert.Single(sinks, static sink => !sink.Ends.IsEmpty);
+        f.Publish(40, 10);
+        await Task.WhenAll(sinks.Select(static sink => sink.When(static s => s.Next == 50)));
+        Array.ForEach(sinks, static sink => AssertWhole(sink, 50));
+        Assert.Equal(1, faults.Value);
+    }
+
+    [Fact]
     public async Task After_a_reconnect_a_client_resumes_behind_its_last_record()
     {
         await using var f = new RelayFixture();

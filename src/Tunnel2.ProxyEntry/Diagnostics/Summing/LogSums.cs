@@ -1,3 +1,5 @@
+using Tunnel2.Multiplexing.Threading;
+
 namespace Tunnel2.ProxyEntry.Diagnostics.Summing;
 
 /// <summary>
@@ -17,13 +19,15 @@ internal sealed class LogSums : IDisposable
 
     private readonly Lock _gate = new();
     private readonly TimeProvider _timeProvider;
+    private readonly ContainedFaults _faults;
     private readonly ITimer _timer;
     private Dictionary<LineKind, Sum> _sums = [];
     private long _began;
     private long _suppressed;
 
-    public LogSums(TimeProvider timeProvider)
+    public LogSums(TimeProvider timeProvider, ContainedFaults? faults = null)
     {
+        _faults = faults ?? new ContainedFaults(timeProvider);
         _timeProvider = timeProvider;
         _timer = timeProvider.CreateTimer(static self => ((LogSums)self!).EndWindow(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
     }
@@ -104,7 +108,8 @@ internal sealed class LogSums : IDisposable
         {
             if (sum.Lines > ShownOfKind)
             {
-                ProxyEntryLog.LinesSummed(sum.Logger, sum.Lines, Math.Round(lasted.TotalSeconds, 1), ShownOfKind, sum.Sample ?? "");
+                // Whatever takes the lines may fail, and a timer has nobody to tell.
+                _faults.Run("sums of log lines", static told => told.sum.Write(told.lasted), (sum, lasted));
             }
         }
     }
@@ -116,5 +121,7 @@ internal sealed class LogSums : IDisposable
         public long Lines { get; set; }
 
         public string? Sample { get; set; }
+
+        public void Write(TimeSpan lasted) => ProxyEntryLog.LinesSummed(Logger, Lines, Math.Round(lasted.TotalSeconds, 1), ShownOfKind, Sample ?? "");
     }
 }

@@ -1,5 +1,6 @@
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Diagnostics.Summing;
 using Tunnel2.TestUtilities;
@@ -89,6 +90,27 @@ public sealed class LogSumsTests : IDisposable
         Assert.StartsWith("6 lines like this one in 2.5 s, 5 of them shown: Agent from 192.0.2.5:1 rejected", _lines.Texts[^1], StringComparison.Ordinal);
     }
 
+    [Fact]
+    public void Whatever_takes_the_lines_may_throw_and_costs_no_other_its_sum()
+    {
+        var faults = new ContainedFaults(_time);
+        using var broken = new Lines { Fails = true };
+        using var sums = new LogSums(_time, faults);
+        for (var window = 1; window <= 2; window++)
+        {
+            foreach (var (name, lines) in new[] { ("a", broken), ("b", _lines) })
+            {
+                for (var i = 0; i <= LogSums.ShownOfKind; i++)
+                {
+                    sums.Count(new LineKind(1, "", name), lines, out _);
+                }
+            }
+
+            _time.Advance(LogSums.Window);
+            Assert.Equal((window, window), (faults.Count, _lines.Texts.Count));
+        }
+    }
+
     public void Dispose()
     {
         _services.Dispose();
@@ -99,6 +121,8 @@ public sealed class LogSumsTests : IDisposable
     {
         public List<string> Texts { get; } = [];
 
+        public bool Fails { get; init; }
+
         public ILogger CreateLogger(string categoryName) => this;
 
         public IDisposable? BeginScope<TState>(TState state)
@@ -107,7 +131,7 @@ public sealed class LogSumsTests : IDisposable
         public bool IsEnabled(LogLevel logLevel) => true;
 
         public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter) =>
-            Texts.Add(formatter(state, exception));
+            Texts.Add(Fails ? throw new InvalidTimeZoneException() : formatter(state, exception));
 
         public void Dispose()
         {
