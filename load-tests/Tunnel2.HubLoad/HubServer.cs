@@ -28,7 +28,7 @@ internal static class HubServer
             ["Tunnel2:EntryId"] = "load",
             ["Tunnel2:Hub:MaxConnections"] = OpenFiles.MostSubscribers(OpenFiles.Limit()).ToString(CultureInfo.InvariantCulture),
         }).Build());
-        using var engine = EngineSetup.Start(EngineMode.Auto);
+        using var engine = EngineSetup.Start(EngineMode.Auto, loops: 1);
         await using var host = await ProxyEntryHost.StartAsync(settings.Settings!, engine, logging => logging.SetMinimumLevel(LogLevel.Error));
         Console.WriteLine(string.Create(CultureInfo.InvariantCulture, $"ready {host.AdminEndPoint.Port} {args.Length}"));
         Hub hub = host.Live.Hub!;

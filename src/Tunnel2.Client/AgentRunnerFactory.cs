@@ -34,6 +34,6 @@ internal static class AgentRunnerFactory
         }
 
 #endif
-        return EngineSetup.Start(EngineVariables.Read(Environment.GetEnvironmentVariable));
+        return EngineSetup.Start(EngineVariables.Read(Environment.GetEnvironmentVariable), loops: 1);
     }
 }

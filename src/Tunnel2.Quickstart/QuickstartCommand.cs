@@ -41,7 +41,7 @@ internal static class QuickstartCommand
         using var terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, OnSignal);
         try
         {
-            using var engine = EngineSetup.Start(EngineVariables.Read(Environment.GetEnvironmentVariable));
+            using var engine = EngineSetup.Start(EngineVariables.Read(Environment.GetEnvironmentVariable), loops: 1);
             return await RunAsync(arguments, engine, output, error, stop.Token).ConfigureAwait(false);
         }
         catch (OperationCanceledException) when (stop.IsCancellationRequested)

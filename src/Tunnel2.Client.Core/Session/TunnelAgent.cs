@@ -35,7 +35,7 @@ internal sealed class TunnelAgent : IAgentRunner
         var slots = _slots ?? Interlocked.CompareExchange(ref _slots, new BackendSlots(limit, _timeProvider), null) ?? _slots;
         var uploads = _uploads ?? Interlocked.CompareExchange(ref _uploads, UploadBudget.Create(options, events, _timeProvider, _engine.Faults), null) ?? _uploads;
         using var heartbeat = new UplinkHeartbeat(_timeProvider, _engine.Faults);
-        using var exchanges = new ExchangeContext(options, events, _timeProvider, _engine.Loop, slots, _engine.Faults);
+        using var exchanges = new ExchangeContext(options, events, _timeProvider, _engine.NextLoop(), slots, _engine.Faults);
         using var watch = options.WatchesBackend ? BackendWatch.Start(exchanges.Connector, options.Upstream, events, _timeProvider) : null;
         var session = new AgentSession(options, events, exchanges, heartbeat, _engine, uploads, _timeProvider);
         var loop = new ReconnectLoop(options, session.RunOnceAsync, events, new FullJitterBackoff(_timeProvider, Random.Shared), _timeProvider);

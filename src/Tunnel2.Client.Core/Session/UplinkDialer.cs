@@ -37,7 +37,7 @@ internal sealed class UplinkDialer
         {
             using var deadline = CancellationTokenSource.CreateLinkedTokenSource(stop);
             deadline.CancelAfter(_connectTimeout);
-            (transport, peer) = _engine.Loop is { } loop
+            (transport, peer) = _engine.NextLoop() is { } loop
                 ? await ConnectOnLoopAsync(loop, deadline.Token).ConfigureAwait(false)
                 : await ConnectSocketAsync(deadline.Token).ConfigureAwait(false);
         }

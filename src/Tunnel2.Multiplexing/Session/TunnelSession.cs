@@ -1,3 +1,4 @@
+using System.IO.Pipelines;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol.Errors;
@@ -6,7 +7,8 @@ namespace Tunnel2.Multiplexing.Session;
 
 /// <summary>
 /// ProxyEntry's side of a session: the uplinks of one agent's registration of one name. They may come and go while it lives. New streams
-/// go to the uplink with the fewest bytes outstanding, and to a stalled one only when there is no other. It ends when its last uplink has.
+/// go to the uplink with the fewest bytes outstanding, to one of the caller's own event loop before others, and to a stalled one only when there is no
+/// other. It ends when its last uplink has.
 /// Thread-safe.
 /// </summary>
 internal sealed class TunnelSession
@@ -110,8 +112,9 @@ internal sealed class TunnelSession
 
     /// <summary>Opens a stream on the uplink with the fewest outstanding bytes.</summary>
     /// <param name="except">An uplink that has just refused or lost the stream, or null.</param>
+    /// <param name="home">The event loop that the caller lives on, or null.</param>
     /// <returns>Null when no uplink takes one.</returns>
-    public TunnelStream? TryOpenStream(UplinkConnection? except = null)
+    public TunnelStream? TryOpenStream(UplinkConnection? except = null, PipeScheduler? home = null)
     {
         var uplinks = _uplinks;
         if (uplinks.Length == 1)
@@ -119,7 +122,7 @@ internal sealed class TunnelSession
             return uplinks[0] == except ? null : uplinks[0].TryOpenStream();
         }
 
-        var best = FindBest(uplinks, except);
+        var best = FindBest(uplinks, except, home);
         if (best?.TryOpenStream() is { } stream)
         {
             return stream;
@@ -175,10 +178,12 @@ internal sealed class TunnelSession
         }
     }
 
-    private static UplinkConnection? FindBest(UplinkConnection[] uplinks, UplinkConnection? except)
+    private static UplinkConnection? FindBest(UplinkConnection[] uplinks, UplinkConnection? except, PipeScheduler? home)
     {
         UplinkConnection? best = null;
+        UplinkConnection? near = null;
         UplinkLoad lowest = default;
+        UplinkLoad lowestNear = default;
         long now = 0;
         foreach (var uplink in uplinks)
         {
@@ -194,8 +199,15 @@ internal sealed class TunnelSession
                 best = uplink;
                 lowest = load;
             }
+
+            if (home is not null && uplink.Settings.WriterScheduler == home && (near is null || load.IsBelow(lowestNear)))
+            {
+                near = uplink;
+                lowestNear = load;
+            }
         }
 
-        return best;
+        // A visitor goes where its streams are, and that costs; so it stays where it is, unless it is clearly busier there.
+        return near is not null && !lowestNear.IsFarAbove(lowest) ? near : best;
     }
 }

@@ -41,4 +41,10 @@ internal readonly record struct UplinkLoad(bool IsStalled, long Level, int Group
         : Waiting != other.Waiting ? Waiting < other.Waiting
         : Streams != other.Streams ? Streams < other.Streams
         : Outstanding < other.Outstanding;
+
+    /// <summary>
+    /// Whether it is so much busier than another that going there pays: stalled, a quarter of its window more, or a quarter of its streams. So of few
+    /// streams each counts: one that stands still on an uplink is a reason to try another.
+    /// </summary>
+    public bool IsFarAbove(in UplinkLoad other) => (IsStalled && !other.IsStalled) || Level > other.Level || Streams * 4 > other.Streams * 5;
 }

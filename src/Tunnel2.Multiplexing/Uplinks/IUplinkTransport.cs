@@ -1,3 +1,5 @@
+using System.IO.Pipelines;
+
 namespace Tunnel2.Multiplexing.Uplinks;
 
 /// <summary>
@@ -8,6 +10,12 @@ internal interface IUplinkTransport : IAsyncDisposable
 {
     /// <summary>The peer's address, for people; never used for decisions.</summary>
     string RemoteName { get; }
+
+    /// <summary>
+    /// The event loop whose thread its operations continue on, for everything of the uplink to be there too; null where there is none. The same for the
+    /// transport's whole life.
+    /// </summary>
+    PipeScheduler? Home => null;
 
     /// <summary>Segments that had to be sent again so far, as the operating system counts them; 0 where it does not. May cost a system call.</summary>
     long RetransmittedSegments => 0;

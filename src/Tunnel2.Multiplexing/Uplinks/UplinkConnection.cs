@@ -42,7 +42,7 @@ internal sealed class UplinkConnection
     {
         _transport = transport;
         _pool = new StreamPool(this);
-        Settings = settings;
+        Settings = transport.Home is { } home && home != settings.WriterScheduler ? settings with { WriterScheduler = home } : settings;
         _onStream = onStream;
         _onGoAway = onGoAway;
         _ended = new TaskCompletionSource(settings.InlineContinuations ? TaskCreationOptions.None : TaskCreationOptions.RunContinuationsAsynchronously);

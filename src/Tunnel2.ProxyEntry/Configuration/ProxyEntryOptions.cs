@@ -49,6 +49,12 @@ public sealed class ProxyEntryOptions
     public EngineMode Engine { get; set; } = EngineMode.Auto;
 
     /// <summary>
+    /// Event loops, a thread each: 1 to 32, or null for auto (default): as many as the processors that the process may use, at most 32. The portable
+    /// engine has none.
+    /// </summary>
+    public int? Loops { get; set; }
+
+    /// <summary>
     /// Whether agents may connect without a token. Not set (default): yes while <c>Uplink:Listen</c> is loopback, no otherwise. Set to true
     /// off loopback, whoever reaches the uplink port can publish a service under your domain.
     /// </summary>

@@ -54,6 +54,9 @@ internal sealed record ProxyEntrySettings
     /// <summary>What serves connections; <see cref="EngineMode.Auto"/> is not resolved yet.</summary>
     public required EngineMode Engine { get; init; }
 
+    /// <summary>Event loops, where the engine has any.</summary>
+    public required int Loops { get; init; }
+
     /// <summary>Whether an agent without a token is accepted.</summary>
     public required bool AnonymousAgentsAllowed { get; init; }
 

@@ -29,6 +29,7 @@ internal static class SettingKeys
     public const string EntryId = "EntryId";
     public const string TestMode = "TestMode";
     public const string Engine = "Engine";
+    public const string Loops = "Loops";
     public const string AllowAnonymousAgents = "AllowAnonymousAgents";
     public const string BackendConnect = "Timeouts:BackendConnect";
     public const string BackendHeaders = "Timeouts:BackendHeaders";
@@ -96,6 +97,7 @@ internal static class SettingKeys
         Text(EntryId, (o, v) => o.EntryId = v),
         Switch(TestMode, (o, v) => o.TestMode = v),
         new(Engine, ApplyEngine),
+        SettingKey.NumberOrAuto(Loops, (o, v) => o.Loops = v),
         Switch(AllowAnonymousAgents, (o, v) => o.AllowAnonymousAgents = v),
         SettingKey.Duration(BackendConnect, (o, v) => o.Timeouts.BackendConnect = v),
         SettingKey.Duration(BackendHeaders, (o, v) => o.Timeouts.BackendHeaders = v),

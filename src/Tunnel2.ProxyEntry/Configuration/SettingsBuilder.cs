@@ -91,6 +91,7 @@ internal sealed partial class SettingsBuilder
             EntryId = entryId,
             TestMode = _options.TestMode,
             Engine = _options.Engine,
+            Loops = _options.Loops ?? EngineSetup.AutoLoops,
             AnonymousAgentsAllowed = anonymous,
             Agents = new AgentTable(agents, tiers),
             TrustedProxies = new TrustedProxySet(trustedProxies),
@@ -294,6 +295,8 @@ internal sealed partial class SettingsBuilder
         {
             Report(SettingKeys.Engine, $"epoll {obstacle}.");
         }
+
+        CheckBounds(SettingKeys.Loops, _options.Loops ?? 1, 1, EpollEngine.MaxLoops);
     }
 
     private CertificateSource? CheckCertificate(string key, string? path, string? keyPath, string? password)

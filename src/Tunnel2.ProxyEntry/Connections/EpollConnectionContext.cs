@@ -118,10 +118,16 @@ internal sealed class EpollConnectionContext : ConnectionContext, IConnectionIdF
     }
 
     /// <inheritdoc/>
+    public EpollLoop Loop => _pipe.Loop;
+
+    /// <inheritdoc/>
     public bool IsLost => _pipe.IsBroken;
 
     /// <inheritdoc/>
     public int Undelivered => _pipe.Undelivered;
+
+    /// <inheritdoc/>
+    public bool TryMoveTo(EpollLoop loop) => _pipe.TryMoveTo(loop);
 
     /// <summary>Starts watching the socket.</summary>
     /// <returns>0, or the error: then it is closed.</returns>

@@ -3,6 +3,7 @@ using System.Net;
 using System.Net.Sockets;
 using System.Threading.Channels;
 using Microsoft.AspNetCore.Connections;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.ProxyEntry.Connections;
@@ -12,15 +13,16 @@ internal sealed class EpollConnectionListener : IConnectionListener
 {
     private const string FaultPlace = "visitor's connection";
 
-    private readonly EpollLoop _loop;
+    private readonly ContainedFaults _faults;
     private readonly MemoryPool<byte> _memoryPool;
     private readonly ConnectionLimit _limit;
-    private readonly EpollListener _listener;
+    private readonly IReadOnlyList<EpollListener> _listeners;
+    private readonly IPEndPoint _endPoint;
     private readonly Channel<EpollConnectionContext> _accepted;
     private readonly Func<EpollConnectionContext, Task<bool>>? _serve;
 
     /// <summary>Starts to listen.</summary>
-    /// <param name="loop">The loop that the connections live on.</param>
+    /// <param name="loops">The loops that the connections live on, at first each on the one that has accepted it.</param>
     /// <param name="bound">A bound socket; it is taken over.</param>
     /// <param name="backlog">Connections that the kernel holds until they are accepted.</param>
     /// <param name="memoryPool">What Kestrel's own pipes rent from.</param>
@@ -31,7 +33,7 @@ internal sealed class EpollConnectionListener : IConnectionListener
     /// Null: Kestrel has them all.
     /// </param>
     public EpollConnectionListener(
-        EpollLoop loop,
+        IReadOnlyList<EpollLoop> loops,
         Socket bound,
         int backlog,
         MemoryPool<byte> memoryPool,
@@ -41,17 +43,17 @@ internal sealed class EpollConnectionListener : IConnectionListener
     {
         _limit = limit;
         _serve = serve;
-        _loop = loop;
+        _faults = loops[0].Faults;
         _memoryPool = memoryPool;
 
         // Kestrel's accept loop continues right where a connection was accepted; all it does is to queue it to the pool.
         _accepted = Channel.CreateUnbounded<EpollConnectionContext>(new UnboundedChannelOptions { SingleReader = true, AllowSynchronousContinuations = true });
-        EndPoint = bound.LocalEndPoint!;
-        _listener = EpollListener.Start(loop, bound, backlog, OnAccepted, failed, limit);
+        _endPoint = (IPEndPoint)bound.LocalEndPoint!;
+        _listeners = EpollListener.StartAll(loops, bound, backlog, OnAccepted, failed, limit);
     }
 
     /// <inheritdoc/>
-    public EndPoint EndPoint { get; }
+    public EndPoint EndPoint => _endPoint;
 
     /// <inheritdoc/>
     public async ValueTask<ConnectionContext?> AcceptAsync(CancellationToken cancellationToken = default)
@@ -70,8 +72,7 @@ internal sealed class EpollConnectionListener : IConnectionListener
     /// <inheritdoc/>
     public async ValueTask UnbindAsync(CancellationToken cancellationToken = default)
     {
-        await _listener.StopAsync().ConfigureAwait(false);
-        _accepted.Writer.TryComplete();
+        await StopAsync().ConfigureAwait(false);
 
         // Until Kestrel has taken the last one.
         await _accepted.Reader.Completion.WaitAsync(cancellationToken).ConfigureAwait(false);
@@ -80,8 +81,7 @@ internal sealed class EpollConnectionListener : IConnectionListener
     /// <inheritdoc/>
     public async ValueTask DisposeAsync()
     {
-        await _listener.StopAsync().ConfigureAwait(false);
-        _accepted.Writer.TryComplete();
+        await StopAsync().ConfigureAwait(false);
         while (_accepted.Reader.TryRead(out var connection))
         {
             connection.Abort();
@@ -90,7 +90,13 @@ internal sealed class EpollConnectionListener : IConnectionListener
         _memoryPool.Dispose();
     }
 
-    private void OnAccepted(int descriptor, IPEndPoint? remote)
+    private async Task StopAsync()
+    {
+        await Task.WhenAll(_listeners.Select(static listener => listener.StopAsync())).ConfigureAwait(false);
+        _accepted.Writer.TryComplete();
+    }
+
+    private void OnAccepted(EpollLoop loop, int descriptor, IPEndPoint? remote)
     {
         if (!_limit.TryEnter(remote?.Address, out var place))
         {
@@ -98,7 +104,7 @@ internal sealed class EpollConnectionListener : IConnectionListener
             return;
         }
 
-        var connection = new EpollConnectionContext(_loop, descriptor, _listener.EndPoint, remote, _memoryPool, _limit, place);
+        var connection = new EpollConnectionContext(loop, descriptor, _endPoint, remote, _memoryPool, _limit, place);
         if (connection.Register() != 0)
         {
             connection.Abort();
@@ -107,7 +113,7 @@ internal sealed class EpollConnectionListener : IConnectionListener
 
         if (_serve is null)
         {
-            _loop.Faults.Run(FaultPlace, GiveToKestrel, connection);
+            _faults.Run(FaultPlace, GiveToKestrel, connection);
         }
         else
         {
@@ -130,7 +136,7 @@ internal sealed class EpollConnectionListener : IConnectionListener
         }
         catch (Exception exception)
         {
-            _loop.Faults.Add(FaultPlace, exception);
+            _faults.Add(FaultPlace, exception);
             connection.Abort();
         }
     }

@@ -17,7 +17,7 @@ namespace Tunnel2.ProxyEntry.Connections;
 /// </summary>
 internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConnectionListenerFactorySelector
 {
-    private readonly EpollLoop _loop;
+    private readonly IReadOnlyList<EpollLoop> _loops;
     private readonly SocketTransportOptions _options;
     private readonly IMemoryPoolFactory<byte> _memoryPools;
     private readonly SocketListenerFactory _sockets;
@@ -37,7 +37,7 @@ internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConne
         ConnectionLimits limits,
         SocketListenerFactory sockets)
     {
-        _loop = engine.Loop ?? throw new InvalidOperationException("The engine has no event loop over epoll.");
+        _loops = engine.Loops;
         _options = options.Value;
         _memoryPools = memoryPools;
         _limits = limits;
@@ -65,7 +65,7 @@ internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConne
             var bound = _options.CreateBoundListenSocket(endpoint);
             return new ValueTask<IConnectionListener>(
                 new EpollConnectionListener(
-                    _loop, bound, _options.Backlog, _memoryPools.Create(), _limits.Visitors, _limits.AcceptFailed, ReferenceEquals(endpoint, _direct) ? ServeAsync : null));
+                    _loops, bound, _options.Backlog, _memoryPools.Create(), _limits.Visitors, _limits.AcceptFailed, ReferenceEquals(endpoint, _direct) ? ServeAsync : null));
         }
         catch (SocketException exception) when (exception.SocketErrorCode == SocketError.AddressAlreadyInUse)
         {

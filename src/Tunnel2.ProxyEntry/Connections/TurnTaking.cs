@@ -1,7 +1,6 @@
 using System.IO.Pipelines;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
-using Tunnel2.Transport.Engine;
 using Tunnel2.Transport.Epoll.Pipes;
 
 namespace Tunnel2.ProxyEntry.Connections;
@@ -11,16 +10,24 @@ internal static class TurnTaking
 {
     public static void TakeTurns(this ListenOptions listen)
     {
-        var turns = listen.ApplicationServices.GetRequiredService<IEngine>().TurnScheduler;
         listen.Use((ConnectionDelegate next) => connection =>
         {
             if (connection.Transport is { Input: not SocketPipeReader } transport)
             {
-                connection.Transport = new TurnTakingTransport(new TurnTakingInput(transport.Input, turns), transport.Output);
+                connection.Transport = new TurnTakingTransport(new TurnTakingInput(transport.Input, TurnsOf(connection)), transport.Output);
             }
 
             return next(connection);
         });
+    }
+
+    private static PipeScheduler TurnsOf(ConnectionContext connection) =>
+        connection.Features.Get<ILoopFeature>() is { } loop ? new LoopTurns(loop) : PipeScheduler.ThreadPool;
+
+    /// <summary>The turns of the loop that a connection lives on, wherever it moves.</summary>
+    private sealed class LoopTurns(ILoopFeature connection) : PipeScheduler
+    {
+        public override void Schedule(Action<object?> action, object? state) => connection.Loop.Turns.Schedule(action, state);
     }
 
     private sealed class TurnTakingTransport(PipeReader input, PipeWriter output) : IDuplexPipe

@@ -11,7 +11,7 @@ internal sealed class EngineMetrics
     public EngineMetrics(IMeterFactory factory, IEngine engine)
     {
         Engine = engine.Mode == EngineMode.Epoll ? "epoll" : "portable";
-        Loops = engine.Loops;
+        Loops = engine.Loops.Count;
         _tags = [new("engine", Engine)];
         factory.Create(ProxyEntryMetrics.MeterName).CreateObservableGauge(
             "tunnel2.entry.engine.loops", () => new Measurement<int>(Loops, _tags), "{loop}", "Event loops that serve connections; 0 with the portable engine, which uses the thread pool.");

@@ -46,6 +46,8 @@ internal sealed class ProxyEntryMetrics
     // What every request counts is kept here and asked for when somebody looks: an addition instead of a call of each listener.
     private readonly long[] _ended = new long[_outcomes.Length * _statusClasses.Length];
     private long _activeStreams;
+    private long _connectionsMoved;
+    private long _streamsCrossed;
     private long _received;
     private long _sent;
     private long _tracesLimited;
@@ -69,6 +71,10 @@ internal sealed class ProxyEntryMetrics
             "tunnel2.entry.request.time_to_first_byte", "s", "From a request's head to the head of the backend's response.", advice: _requestBuckets);
         meter.CreateObservableUpDownCounter(
             "tunnel2.entry.streams.active", () => Volatile.Read(ref _activeStreams), "{stream}", "Exchanges and upgraded connections that are open.");
+        meter.CreateObservableCounter(
+            "tunnel2.entry.loop.connections.moved", () => Volatile.Read(ref _connectionsMoved), "{connection}", "Times that a visitor's connection went to the event loop of the uplink that its request is for.");
+        meter.CreateObservableCounter(
+            "tunnel2.entry.loop.streams.crossed", () => Volatile.Read(ref _streamsCrossed), "{stream}", "Streams between a visitor's connection and an uplink that live on different event loops.");
         _parkedNow = meter.CreateUpDownCounter<long>("tunnel2.entry.parked.active", "{request}", "Requests that wait for an agent to come back.");
         _parked = meter.CreateCounter<long>("tunnel2.entry.parked", "{request}", "Requests that waited for an agent to come back, or found no place to, by how it ended.");
         meter.CreateObservableCounter("tunnel2.entry.visitor.received", () => Volatile.Read(ref _received), "By", "Body bytes received from visitors.");
@@ -90,6 +96,12 @@ internal sealed class ProxyEntryMetrics
 
     /// <summary>A stream has ended.</summary>
     public void StreamEnded() => Interlocked.Decrement(ref _activeStreams);
+
+    /// <summary>A visitor's connection went to another loop.</summary>
+    public void ConnectionMoved() => Interlocked.Increment(ref _connectionsMoved);
+
+    /// <summary>A visitor's stream goes over an uplink of another loop.</summary>
+    public void StreamCrossed() => Interlocked.Increment(ref _streamsCrossed);
 
     /// <summary>A request waits for its agent; <see cref="ParkingEnded"/> must follow exactly once.</summary>
     public void ParkingStarted() => _parkedNow.Add(1);

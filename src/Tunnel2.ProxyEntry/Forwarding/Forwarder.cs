@@ -1,3 +1,4 @@
+using System.IO.Pipelines;
 using System.Runtime.CompilerServices;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
@@ -101,6 +102,11 @@ internal sealed class Forwarder : IForwarder
                 }
 
                 var stream = opened.Stream!;
+                if (MoveToUplink(exchange, stream) is { } home)
+                {
+                    await new SchedulerYield(home);
+                }
+
                 Begin(exchange, request, stream, opened.Session!);
                 try
                 {
@@ -143,6 +149,26 @@ internal sealed class Forwarder : IForwarder
         }
 
         End(exchange, request, outcome!.Value);
+    }
+
+    /// <summary>Brings the visitor's connection to the loop of its uplink, so that one thread does all of the request.</summary>
+    /// <returns>Where to go on; null: right here.</returns>
+    private PipeScheduler? MoveToUplink(VisitorExchange exchange, TunnelStream stream)
+    {
+        var home = stream.Uplink.Settings.WriterScheduler;
+        if (exchange.Home is not { } present || present == home)
+        {
+            return null;
+        }
+
+        if (!exchange.TryMoveTo(home))
+        {
+            _metrics.StreamCrossed();
+            return null;
+        }
+
+        _metrics.ConnectionMoved();
+        return home;
     }
 
     /// <summary>The request has a stream.</summary>

@@ -92,6 +92,16 @@ internal abstract class VisitorExchange
     /// <summary>Whether the response may have a body at all.</summary>
     public abstract bool ResponseMayHaveBody { get; }
 
+    /// <summary>The event loop that the visitor's connection lives on; null where there is none.</summary>
+    public virtual PipeScheduler? Home => null;
+
+    /// <summary>
+    /// Moves the visitor's connection to the event loop of the uplink that its request goes to, so that one thread does all of it. Only before anything of
+    /// the request was read behind its head.
+    /// </summary>
+    /// <returns>False where it stays. Else the caller is to go on on that loop's thread.</returns>
+    public virtual bool TryMoveTo(PipeScheduler home) => false;
+
     /// <summary>Signalled when the visitor leaves before the end.</summary>
     public abstract CancellationToken VisitorLeft { get; }
 

@@ -79,7 +79,18 @@ internal static class ProxyEntryCommand
             return SettingsErrorFormatter.ExitCode;
         }
 
-        using var engine = EngineSetup.Start(settings.Engine);
+        IEngine started;
+        try
+        {
+            started = EngineSetup.Start(settings.Engine, settings.Loops);
+        }
+        catch (IOException exception)
+        {
+            await Console.Error.WriteLineAsync($"tunnel2-entry: {settings.Loops} event loops cannot be started (Tunnel2:Loops): {exception.Message}").ConfigureAwait(false);
+            return ExitStartFailed;
+        }
+
+        using var engine = started;
         var stop = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         using var interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, OnSignal);
         using var terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, OnSignal);

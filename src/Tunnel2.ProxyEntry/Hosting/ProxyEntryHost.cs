@@ -120,7 +120,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
 
         // Registered last: Kestrel asks it first.
         builder.Services.AddSingleton<IConnectionListenerFactory>(static provider => provider.GetRequiredService<SocketListenerFactory>());
-        if (engine.Loop is not null)
+        if (engine.Loops.Count > 0)
         {
             builder.Services.AddSingleton<IConnectionListenerFactory, EpollTransportFactory>();
         }

@@ -56,7 +56,7 @@ internal sealed class PatientOpener
             return new OpenResult(ProxyError.RateLimit, session, null);
         }
 
-        if (session.Tunnel.TryOpenStream(except) is { } stream)
+        if (session.Tunnel.TryOpenStream(except, exchange.Home) is { } stream)
         {
             return new OpenResult(null, session, stream);
         }

@@ -101,6 +101,12 @@ internal sealed class HubSender : IDisposable
         {
             return client.TrySend(scratch);
         }
+        catch (ObjectDisposedException)
+        {
+            // It was closed from elsewhere in the middle of the send.
+            client.Abort();
+            return true;
+        }
         catch (Exception exception)
         {
             _hub.OnFault(exception);

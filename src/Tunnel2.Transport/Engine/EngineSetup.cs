@@ -36,8 +36,14 @@ internal static class EngineSetup
     public static string? FindObstacle(EngineMode mode, bool hasEpoll) =>
         mode == EngineMode.Epoll && !hasEpoll ? "cannot be had here, it needs Linux on x64 or arm64; use auto or portable" : null;
 
+    /// <summary>As many loops as there are processors that the process may use: the runtime heeds affinity and the limits of containers.</summary>
+    public static int AutoLoops => Math.Min(Environment.ProcessorCount, EpollEngine.MaxLoops);
+
     /// <summary>Starts an engine that can be had here.</summary>
-    public static IEngine Start(EngineMode mode) => Choose(mode, HasEpoll) == EngineMode.Epoll ? new EpollEngine() : new PortableEngine();
+    /// <param name="mode">Which.</param>
+    /// <param name="loops">Event loops, 1 to <see cref="EpollEngine.MaxLoops"/>. The portable engine has none.</param>
+    /// <exception cref="IOException">The system has no descriptors for the loops.</exception>
+    public static IEngine Start(EngineMode mode, int loops) => Choose(mode, HasEpoll) == EngineMode.Epoll ? new EpollEngine(loops) : new PortableEngine();
 
     /// <summary>Resolves <see cref="EngineMode.Auto"/>.</summary>
     internal static EngineMode Choose(EngineMode mode, bool hasEpoll) =>

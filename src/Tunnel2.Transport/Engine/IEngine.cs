@@ -1,4 +1,3 @@
-using System.IO.Pipelines;
 using System.Net.Sockets;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
@@ -18,25 +17,21 @@ internal interface IEngine : IDisposable
     /// <summary>Whether continuations run on the thread of an event loop, where nothing may block.</summary>
     bool IsInline { get; }
 
-    /// <summary>Threads that serve connections by an event loop; 0 where the thread pool does.</summary>
-    int Loops => IsInline ? 1 : 0;
-
-    /// <summary>Where an uplink's write loop continues.</summary>
-    PipeScheduler WriterScheduler { get; }
-
-    /// <summary>Where a connection goes on that has had its turn (<see cref="WorkTurn"/>): behind what all others have by then.</summary>
-    PipeScheduler TurnScheduler => WriterScheduler;
+    /// <summary>
+    /// The event loops over epoll that carry the data plane's sockets, a thread each; none where <c>System.Net.Sockets</c> does, and the thread pool.
+    /// </summary>
+    IReadOnlyList<EpollLoop> Loops => [];
 
     /// <summary>Faults that were contained on the process's loops, timers and threads.</summary>
     ContainedFaults Faults { get; }
 
-    /// <summary>The event loop over epoll that carries the data plane's sockets, or null where <c>System.Net.Sockets</c> does.</summary>
-    EpollLoop? Loop => null;
+    /// <summary>The loop that a connection should live on which belongs to none yet: each in turn. Null where there is none.</summary>
+    EpollLoop? NextLoop() => null;
 
-    /// <summary>Takes over a connected socket as the bytes of an uplink.</summary>
+    /// <summary>Takes over a connected socket as the bytes of an uplink, on the next loop.</summary>
     /// <exception cref="SocketException">The system has no descriptor left; the socket is disposed of.</exception>
     IUplinkTransport CreateUplinkTransport(Socket socket) => new SocketUplinkTransport(socket);
 
-    /// <summary>Adds the engine's choices to an uplink's settings.</summary>
+    /// <summary>Adds the engine's choices to an uplink's settings. Where its write loop continues is its transport's choice (<see cref="IUplinkTransport.Home"/>).</summary>
     UplinkSettings Apply(UplinkSettings settings);
 }

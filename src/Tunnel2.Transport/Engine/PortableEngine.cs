@@ -14,9 +14,6 @@ internal sealed class PortableEngine : IEngine
     public bool IsInline => false;
 
     /// <inheritdoc/>
-    public PipeScheduler WriterScheduler => PipeScheduler.ThreadPool;
-
-    /// <inheritdoc/>
     public ContainedFaults Faults { get; } = new();
 
     /// <inheritdoc/>

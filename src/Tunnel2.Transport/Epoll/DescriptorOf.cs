@@ -25,6 +25,14 @@ internal static class DescriptorOf
         return descriptor;
     }
 
+    /// <summary>Gives another descriptor of the same socket.</summary>
+    /// <exception cref="SocketException">The system has no descriptor left.</exception>
+    public static int Duplicate(int descriptor)
+    {
+        var other = Libc.FileControl(descriptor, Libc.FcntlDuplicateCloseOnExec, 0);
+        return other >= 0 ? other : throw new SocketException((int)Errno.ToSocketError(Errno.Last));
+    }
+
     /// <summary>Closes a connection that nobody has taken over, so that its peer knows at once and nothing of it is left here.</summary>
     public static unsafe void Reset(int descriptor)
     {

@@ -27,14 +27,24 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     private readonly Lock _gate = new();
     private readonly bool _isOpenToOthers;
     private readonly bool _isShared;
+    private readonly uint _interest;
     private int _descriptor;
     private int _batch = 1;
+    private bool _isListening = true;
 
     private EpollListener(
-        EpollLoop loop, int descriptor, IPEndPoint endPoint, bool isShared, Action<int, IPEndPoint?> accepted, Action<SocketError>? failed, IAcceptGate? room)
+        EpollLoop loop,
+        int descriptor,
+        IPEndPoint endPoint,
+        bool isShared,
+        bool isOneOfSeveral,
+        Action<int, IPEndPoint?> accepted,
+        Action<SocketError>? failed,
+        IAcceptGate? room)
     {
+        _interest = isOneOfSeveral ? EpollEvents.In | EpollEvents.Exclusive : EpollEvents.In;
         _room = room;
-        _resume = () => SetInterest(EpollEvents.In);
+        _resume = () => Listen(true);
         _loop = loop;
         _isShared = isShared;
         _descriptor = descriptor;
@@ -58,22 +68,72 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     /// <param name="failed">Called where the system was out of something; accepting goes on after a pause.</param>
     /// <param name="room">Says when to accept no more for a while; null: never.</param>
     /// <exception cref="SocketException">The socket cannot listen.</exception>
-    public static unsafe EpollListener Start(
+    public static EpollListener Start(
         EpollLoop loop, Socket bound, int backlog, Action<int, IPEndPoint?> accepted, Action<SocketError>? failed = null, IAcceptGate? room = null)
     {
+        return StartAll([loop], bound, backlog, (_, descriptor, peer) => accepted(descriptor, peer), failed, room)[0];
+    }
+
+    /// <summary>
+    /// Listens on a bound socket with several loops. Of those that sleep one is woken for each who comes (EPOLLEXCLUSIVE), so that whoever has time accepts,
+    /// and for itself. One socket, not one for each loop: a socket of its own would have a queue of its own, which waits for a loop that is busy.
+    /// </summary>
+    /// <param name="loops">The loops.</param>
+    /// <param name="bound">The socket, as for one loop.</param>
+    /// <param name="backlog">Connections that the kernel holds until they are accepted.</param>
+    /// <param name="accepted">Called on a loop's thread, with the loop too.</param>
+    /// <param name="failed">Called where the system was out of something.</param>
+    /// <param name="room">Says when to accept no more for a while; null: never.</param>
+    /// <returns>The listeners, a loop each, to be stopped together.</returns>
+    /// <exception cref="SocketException">The socket cannot listen.</exception>
+    public static IReadOnlyList<EpollListener> StartAll(
+        IReadOnlyList<EpollLoop> loops, Socket bound, int backlog, Action<EpollLoop, int, IPEndPoint?> accepted, Action<SocketError>? failed, IAcceptGate? room)
+    {
         var endPoint = (IPEndPoint)bound.LocalEndPoint!;
-        var isShared = (int)bound.GetSocketOption(SocketOptionLevel.Socket, SocketOptionName.AcceptConnection)! != 0;
-        var descriptor = DescriptorOf.Take(bound);
+        var isShared = IsListening(bound);
+        var first = DescriptorOf.Take(bound);
+        var listeners = new List<EpollListener>(loops.Count);
+        try
+        {
+            foreach (var loop in loops)
+            {
+                var descriptor = listeners.Count == 0 ? first : DescriptorOf.Duplicate(first);
+                listeners.Add(Start(
+                    loop, descriptor, endPoint, isShared, loops.Count > 1, backlog, (connection, peer) => accepted(loop, connection, peer), failed, room));
+            }
+        }
+        catch (SocketException)
+        {
+            listeners.ForEach(static listener => listener.Dispose());
+            throw;
+        }
+
+        return listeners;
+    }
+
+    private static bool IsListening(Socket bound) => (int)bound.GetSocketOption(SocketOptionLevel.Socket, SocketOptionName.AcceptConnection)! != 0;
+
+    private static unsafe EpollListener Start(
+        EpollLoop loop,
+        int descriptor,
+        IPEndPoint endPoint,
+        bool isShared,
+        bool isOneOfSeveral,
+        int backlog,
+        Action<int, IPEndPoint?> accepted,
+        Action<SocketError>? failed,
+        IAcceptGate? room)
+    {
         var on = 1;
         _ = Libc.SetSocketOption(descriptor, Libc.IpProtoTcp, Libc.TcpNoDelay, &on, sizeof(int));
         LoopbackCongestion.ApplyTo(descriptor, endPoint.Address);
         var errno = Libc.Listen(descriptor, backlog) == 0 ? 0 : Errno.Last;
-        var listener = new EpollListener(loop, descriptor, endPoint, isShared, accepted, failed, room);
+        var listener = new EpollListener(loop, descriptor, endPoint, isShared, isOneOfSeveral, accepted, failed, room);
         if (errno == 0)
         {
             lock (listener._gate)
             {
-                errno = loop.Register(listener, descriptor, EpollEvents.In);
+                errno = loop.Register(listener, descriptor, listener._interest);
             }
         }
 
@@ -96,7 +156,7 @@ internal sealed class EpollListener : EpollHandle, IDisposable
                 if (accepted == 0)
                 {
                     // Somebody waits, or there were no event. Silent first: the gate may open before the call returns.
-                    SetInterest(0);
+                    Listen(false);
                     room.WhenOpen(_resume);
                 }
 
@@ -151,7 +211,11 @@ internal sealed class EpollListener : EpollHandle, IDisposable
         {
             if (_descriptor >= 0)
             {
-                _loop.Unregister(this, _descriptor);
+                if (_isListening)
+                {
+                    _loop.Unregister(this, _descriptor);
+                }
+
                 _ = Libc.Close(_descriptor);
                 _descriptor = -1;
             }
@@ -227,7 +291,7 @@ internal sealed class EpollListener : EpollHandle, IDisposable
 
     private void Pause(int errno)
     {
-        SetInterest(0);
+        Listen(false);
         _failed?.Invoke(Errno.ToSocketError(errno));
         _ = ResumeAsync();
     }
@@ -235,16 +299,27 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     private async Task ResumeAsync()
     {
         await Task.Delay(_pause).ConfigureAwait(false);
-        SetInterest(EpollEvents.In);
+        Listen(true);
     }
 
-    private void SetInterest(uint mask)
+    private void Listen(bool isOn)
     {
         lock (_gate)
         {
-            if (_descriptor >= 0)
+            if (_descriptor < 0 || isOn == _isListening)
             {
-                _loop.Modify(this, _descriptor, mask);
+                return;
+            }
+
+            // Not modified: what is waited for exclusively cannot be.
+            _isListening = isOn;
+            if (isOn)
+            {
+                _ = _loop.Register(this, _descriptor, _interest);
+            }
+            else
+            {
+                _loop.Unregister(this, _descriptor);
             }
         }
     }

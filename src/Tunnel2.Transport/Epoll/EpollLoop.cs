@@ -1,5 +1,6 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
+using System.Globalization;
 using System.IO.Pipelines;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Transport.Epoll.Native;
@@ -60,8 +61,9 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
 
     /// <summary>Starts a loop.</summary>
     /// <param name="faults">Where faults of callbacks are counted; null: nobody looks at them.</param>
+    /// <param name="number">Its number among the process's loops.</param>
     /// <exception cref="IOException">The system has no descriptor for it.</exception>
-    public EpollLoop(ContainedFaults? faults = null)
+    public EpollLoop(ContainedFaults? faults = null, int number = 0)
     {
         Faults = faults ?? new ContainedFaults();
         Turns = new LoopTurns(this);
@@ -74,7 +76,7 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
             throw Errno.ToException(Errno.Last);
         }
 
-        new Thread(Run) { IsBackground = true, Name = "Tunnel2 loop" }.Start();
+        new Thread(Run) { IsBackground = true, Name = string.Create(CultureInfo.InvariantCulture, $"Tunnel2 loop {number}") }.Start();
     }
 
     /// <summary>Whether the caller is on the loop's thread.</summary>
@@ -154,18 +156,6 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
             }
 
             return errno;
-        }
-    }
-
-    /// <summary>Changes what a handle waits for.</summary>
-    public void Modify(EpollHandle handle, int descriptor, uint mask)
-    {
-        lock (_descriptors)
-        {
-            if (!_stopping)
-            {
-                EpollEvents.Control(_epoll, Libc.EpollCtlModify, descriptor, mask, handle.Token);
-            }
         }
     }
 
@@ -249,6 +239,25 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
     private int PollThenSleep(long began)
     {
         var patience = _polling.Patience;
+        if (patience > 0 && LoopPolling.TryBegin())
+        {
+            var count = Poll(began, patience);
+            LoopPolling.End();
+            if (count is { } found)
+            {
+                return found;
+            }
+        }
+
+        var events = Libc.EpollWait(_epoll, _events.Pointer, EventsPerRound, MayISleep() ? -1 : 0);
+        Volatile.Write(ref _sleeping, 0);
+        return events;
+    }
+
+    /// <summary>Asks again and again.</summary>
+    /// <returns>Events; null where the patience is at its end.</returns>
+    private int? Poll(long began, long patience)
+    {
         while (Stopwatch.GetTimestamp() - began < patience)
         {
             // Nobody has to wake a loop that asks: it looks at both queues.
@@ -262,9 +271,7 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
             _ = Libc.YieldProcessor();
         }
 
-        var events = Libc.EpollWait(_epoll, _events.Pointer, EventsPerRound, MayISleep() ? -1 : 0);
-        Volatile.Write(ref _sleeping, 0);
-        return events;
+        return null;
     }
 
     /// <summary>

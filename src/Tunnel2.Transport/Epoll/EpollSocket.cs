@@ -16,8 +16,8 @@ internal sealed unsafe class EpollSocket : EpollHandle
 {
     private const uint Interest = EpollEvents.In | EpollEvents.Out | EpollEvents.ReadHangUp | EpollEvents.EdgeTriggered;
 
-    private readonly EpollLoop _loop;
     private readonly ISocketEvents _events;
+    private EpollLoop _loop;
     private int _descriptor;
     private bool _readable;
     private bool _writable;
@@ -37,7 +37,8 @@ internal sealed unsafe class EpollSocket : EpollHandle
         _writable = connected;
     }
 
-    public EpollLoop Loop => _loop;
+    /// <summary>Where it lives now. From any thread.</summary>
+    public EpollLoop Loop => Volatile.Read(ref _loop);
 
     /// <summary>Guards the descriptor and what is known of it. Its users may guard their own state of the socket by it too.</summary>
     public Lock Gate { get; } = new();
@@ -67,6 +68,30 @@ internal sealed unsafe class EpollSocket : EpollHandle
 
             return errno;
         }
+    }
+
+    /// <summary>
+    /// Moves to another loop: the descriptor leaves the one and is registered with the other, which is told anew of all that is there. An event that the
+    /// old loop has fetched already finds nobody; one that it is in the middle of is dealt with there, as any call from another thread.
+    /// </summary>
+    /// <param name="loop">The other loop.</param>
+    /// <returns>0, or the error: then the socket is closed, and its users are to be told.</returns>
+    public int MoveToUnsynchronized(EpollLoop loop)
+    {
+        if (_descriptor < 0)
+        {
+            return Errno.Canceled;
+        }
+
+        _loop.Unregister(this, _descriptor);
+        Volatile.Write(ref _loop, loop);
+        var errno = loop.Register(this, _descriptor, Interest);
+        if (errno != 0)
+        {
+            CloseUnsynchronized();
+        }
+
+        return errno;
     }
 
     /// <inheritdoc/>

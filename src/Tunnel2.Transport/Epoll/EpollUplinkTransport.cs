@@ -1,3 +1,4 @@
+using System.IO.Pipelines;
 using System.Net;
 using System.Net.Sockets;
 using Tunnel2.Multiplexing.Uplinks;
@@ -21,6 +22,9 @@ internal sealed class EpollUplinkTransport : IUplinkTransport
 
     /// <inheritdoc/>
     public string RemoteName { get; }
+
+    /// <inheritdoc/>
+    public PipeScheduler? Home => _channel.Socket.Loop;
 
     /// <summary>Takes over a connected socket and sets what an uplink wants of it.</summary>
     /// <exception cref="SocketException">The system has no descriptor left.</exception>

@@ -1,3 +1,4 @@
+using System.IO.Pipelines;
 using System.Net.Security;
 using System.Runtime.CompilerServices;
 using System.Security.Cryptography.X509Certificates;
@@ -32,6 +33,9 @@ internal sealed class TlsUplinkTransport : IUplinkTransport
 
     /// <inheritdoc/>
     public string RemoteName => _transport.RemoteName;
+
+    /// <inheritdoc/>
+    public PipeScheduler? Home => _transport.Home;
 
     /// <summary>The peer's certificate, or null when it showed none.</summary>
     public X509Certificate2? RemoteCertificate => _tls.RemoteCertificate as X509Certificate2;

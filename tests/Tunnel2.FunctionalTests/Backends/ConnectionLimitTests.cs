@@ -39,6 +39,7 @@ public sealed class ConnectionLimitTests
             Assert.Equal((503, "backend-connection-limit", "1"), (head.StatusCode, head["Tunnel2-Error"], head["Retry-After"]));
             Assert.Equal(1, tunnel.Agent.Events.ShortCount.Value);
             Assert.Equal("Connections to services: 1 of 1 in use (--backend-connections); requests that wait their turn: 1", tunnel.Agent.Events.ShortMessage);
+            await tunnel.Agent.Events.RequestCount.WaitForAsync(1);
             Assert.Equal("no connection to the service came free in time: all that --backend-connections allows are in use", tunnel.Agent.Events.Requests[0].Error);
             _release.Set(2);
             Assert.Equal(200, (await first).Head.StatusCode);

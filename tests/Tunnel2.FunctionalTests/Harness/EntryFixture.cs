@@ -49,8 +49,8 @@ internal sealed class EntryFixture : IAsyncDisposable
 
     public IPEndPoint Admin => _host.AdminEndPoint;
 
-    /// <summary>Rounds of its event loop so far, or null where it has none.</summary>
-    public long? Rounds => _engine.Loop?.Statistics.Rounds;
+    /// <summary>Rounds of its event loops so far, or null where it has none.</summary>
+    public long? Rounds => _engine.Loops.Count == 0 ? null : _engine.Loops.Sum(static loop => loop.Statistics.Rounds);
 
     /// <summary>Starts one.</summary>
     /// <param name="time">Its clock.</param>

@@ -3,7 +3,9 @@ using Tunnel2.Transport.Engine;
 namespace Tunnel2.FunctionalTests.Harness;
 
 /// <summary>
-/// The engine of a ProxyEntry or an agent inside the test process: by default the one that runs in production. The variable <c>TUNNEL2_TEST_ENGINE=portable</c> chooses the other.
+/// The engine of a ProxyEntry or an agent inside the test process: by default the one that runs in production, on more loops
+/// than a test needs, so that connections move and streams cross. The variable <c>TUNNEL2_TEST_ENGINE=portable</c> chooses the other,
+/// <c>TUNNEL2_TEST_LOOPS</c> the number of loops.
 /// </summary>
 internal static class TestEngine
 {
@@ -13,7 +15,10 @@ internal static class TestEngine
     /// </summary>
     public static bool IsPortable => Environment.GetEnvironmentVariable("TUNNEL2_TEST_ENGINE") == "portable";
 
+    /// <summary>Event loops of each engine.</summary>
+    private static int Loops => Environment.GetEnvironmentVariable("TUNNEL2_TEST_LOOPS") is { Length: > 0 } text ? int.Parse(text, System.Globalization.CultureInfo.InvariantCulture) : 3;
+
     /// <summary>The engine of a test.</summary>
     /// <param name="portable">Whether the test asks for the portable one.</param>
-    public static IEngine Create(bool portable = false) => EngineSetup.Start(IsPortable || portable ? EngineMode.Portable : EngineMode.Auto);
+    public static IEngine Create(bool portable = false) => EngineSetup.Start(IsPortable || portable ? EngineMode.Portable : EngineMode.Auto, Loops);
 }

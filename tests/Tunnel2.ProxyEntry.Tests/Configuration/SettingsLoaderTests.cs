@@ -191,6 +191,22 @@ public sealed class SettingsLoaderTests
     }
 
     [Theory]
+    [InlineData("Loops=1", 1)]
+    [InlineData("Loops=32", 32)]
+    [InlineData("Loops=auto", null)]
+    [InlineData("Domain=localhost", null)]
+    public void There_are_as_many_loops_as_asked_for_or_as_processors(string setting, int? loops) =>
+        Assert.Equal(loops ?? Math.Min(Environment.ProcessorCount, 32), SettingsFixture.Load(setting).Settings!.Loops);
+
+    [Theory]
+    [InlineData("Loops=0")]
+    [InlineData("Loops=33")]
+    [InlineData("Loops=-1")]
+    [InlineData("Loops=many")]
+    public void Other_numbers_of_loops_are_mistakes(string setting) =>
+        Assert.Equal("Tunnel2:Loops", Assert.Single(SettingsFixture.Load(setting).Errors).Key);
+
+    [Theory]
     [InlineData("Frobnicate=1", "Tunnel2:Frobnicate")]
     [InlineData("Domain:Name=1", "Tunnel2:Domain:Name")]
     [InlineData("Uplink=1", "Tunnel2:Uplink")]

@@ -1,3 +1,4 @@
+using System.IO.Pipelines;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Transport.Engine;
 
@@ -52,11 +53,11 @@ public class EngineSetupTests
     public void An_engine_applies_its_own_scheduler(EngineMode mode, bool hasLoop)
     {
         Assert.SkipUnless(mode != EngineMode.Epoll || EngineSetup.HasEpoll, "epoll");
-        using var engine = EngineSetup.Start(mode);
+        using var engine = EngineSetup.Start(mode, loops: 2);
         Assert.Equal(mode, engine.Mode);
-        Assert.Equal((hasLoop, hasLoop, hasLoop ? 1 : 0), (engine.Loop is not null, engine.IsInline, engine.Loops));
+        Assert.Equal((hasLoop, hasLoop ? 2 : 0), (engine.IsInline, engine.Loops.Count));
         var settings = engine.Apply(new UplinkSettings { Role = UplinkRole.Agent, MaxStreams = 7 });
-        Assert.Same(engine.WriterScheduler, settings.WriterScheduler);
+        Assert.Same(hasLoop ? engine.Loops[0] : PipeScheduler.ThreadPool, settings.WriterScheduler);
         Assert.Equal(engine.IsInline, settings.InlineContinuations);
         Assert.Equal(engine.IsInline, settings.QuietStreams >= 0);
         Assert.Equal(7, settings.MaxStreams);
@@ -65,7 +66,7 @@ public class EngineSetupTests
     [Fact]
     public void What_is_started_by_default_is_what_this_system_has()
     {
-        using var engine = EngineSetup.Start(EngineMode.Auto);
+        using var engine = EngineSetup.Start(EngineMode.Auto, loops: 1);
         Assert.Equal(EngineSetup.HasEpoll ? EngineMode.Epoll : EngineMode.Portable, engine.Mode);
     }
 }

@@ -84,6 +84,86 @@ public sealed class EpollListenerTests
         Assert.Equal(1, await visitor.ReceiveAsync(new byte[10], TestContext.Current.CancellationToken).AsTask().WaitAsync(_limit, TestContext.Current.CancellationToken));
     }
 
+    [Fact]
+    public async Task Several_loops_share_a_listener_and_whoever_is_busy_leaves_it_to_the_others()
+    {
+        using var first = new EpollLoop();
+        using var second = new EpollLoop();
+        var accepted = new System.Collections.Concurrent.ConcurrentQueue<EpollLoop>();
+        var gate = new Gate();
+        var listeners = EpollListener.StartAll([first, second], LoopbackPair.Bind(), 100, (loop, descriptor, _) =>
+        {
+            accepted.Enqueue(loop);
+            new Socket(new SafeSocketHandle(descriptor, ownsHandle: true)).Dispose();
+        }, null, gate);
+        var endPoint = listeners[0].EndPoint;
+        foreach (var (held, other) in new[] { (first, second), (second, first) })
+        {
+            using var busy = new ManualResetEventSlim();
+            var released = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+            var entered = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+            held.Schedule(_ =>
+            {
+                entered.SetResult();
+                busy.Wait(_limit);
+                released.SetResult();
+            }, null);
+            await entered.Task.WaitAsync(_limit, TestContext.Current.CancellationToken);
+            for (var i = 0; i < 20; i++)
+            {
+                await VisitAsync(endPoint);
+            }
+
+            Assert.Equal(20, accepted.Count(loop => loop == other));
+            busy.Set();
+            await released.Task.WaitAsync(_limit, TestContext.Current.CancellationToken);
+        }
+
+        // A gate that is closed is asked again by each, and accepting goes on.
+        gate.IsOpen = false;
+        using var waiting = new Socket(SocketType.Stream, ProtocolType.Tcp);
+        await waiting.ConnectAsync(endPoint, TestContext.Current.CancellationToken);
+        await gate.Asked.Task.WaitAsync(_limit, TestContext.Current.CancellationToken);
+        gate.Open();
+        Assert.Equal(0, await waiting.ReceiveAsync(new byte[1]).WaitAsync(_limit, TestContext.Current.CancellationToken));
+        await Task.WhenAll(listeners.Select(static listener => listener.StopAsync())).WaitAsync(_limit, TestContext.Current.CancellationToken);
+        Assert.Equal(41, accepted.Count);
+        Assert.Equal((0, 0), (first.HandleCount, second.HandleCount));
+        using var late = new Socket(SocketType.Stream, ProtocolType.Tcp);
+        await Assert.ThrowsAsync<SocketException>(async () => await late.ConnectAsync(endPoint, TestContext.Current.CancellationToken));
+    }
+
+    private static async Task VisitAsync(System.Net.IPEndPoint endPoint)
+    {
+        using var visitor = new Socket(SocketType.Stream, ProtocolType.Tcp);
+        await visitor.ConnectAsync(endPoint, TestContext.Current.CancellationToken);
+        Assert.Equal(0, await visitor.ReceiveAsync(new byte[1]).WaitAsync(_limit, TestContext.Current.CancellationToken));
+    }
+
+    private sealed class Gate : Tunnel2.Transport.Sockets.IAcceptGate
+    {
+        private readonly System.Collections.Concurrent.ConcurrentQueue<Action> _waiting = new();
+
+        public TaskCompletionSource Asked { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+        public bool IsOpen { get; set; } = true;
+
+        public void WhenOpen(Action open)
+        {
+            _waiting.Enqueue(open);
+            Asked.TrySetResult();
+        }
+
+        public void Open()
+        {
+            IsOpen = true;
+            while (_waiting.TryDequeue(out var open))
+            {
+                open();
+            }
+        }
+    }
+
     private static Socket Duplicate(Socket socket) => new(new SafeSocketHandle(FileControl((int)socket.Handle, 0, 0), ownsHandle: true));
 
     private static async Task<Socket> ConnectAsync(Socket listener)

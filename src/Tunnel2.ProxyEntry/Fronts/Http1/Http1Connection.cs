@@ -1,5 +1,6 @@
 using System.IO.Pipelines;
 using Tunnel2.Http1;
+using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Fronts.Http1.Output;
@@ -46,6 +47,9 @@ internal sealed partial class Http1Connection
 
     /// <summary>The most bytes that are held of what nobody reads.</summary>
     public int ReadAhead => _transport.ReadAhead;
+
+    /// <summary>Where the connection lives, and how it moves; null where the engine has no loops.</summary>
+    public ILoopFeature? Loop => _transport.Loop;
 
     /// <summary>The time as a Date field has it.</summary>
     public ReadOnlySpan<byte> Date => _front.Sweep.Date;

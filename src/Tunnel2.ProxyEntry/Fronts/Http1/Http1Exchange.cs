@@ -8,6 +8,7 @@ using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Forwarding;
 using Tunnel2.ProxyEntry.Routing;
 using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
@@ -100,7 +101,13 @@ internal sealed partial class Http1Exchange : VisitorExchange
     public override bool HasRequestTrailers => Body.Trailers is not null;
 
     /// <inheritdoc/>
+    public override PipeScheduler? Home => _connection.Loop?.Loop;
+
+    /// <inheritdoc/>
     public override CancellationToken VisitorLeft => _connection.VisitorLeft;
+
+    /// <inheritdoc/>
+    public override bool TryMoveTo(PipeScheduler home) => home is EpollLoop loop && _connection.Loop!.TryMoveTo(loop);
 
     /// <inheritdoc/>
     public override int WriteRequestId(Span<char> destination)

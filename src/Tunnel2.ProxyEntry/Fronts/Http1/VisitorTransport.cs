@@ -49,6 +49,9 @@ internal sealed class VisitorTransport
     /// <summary>How what was sent fares on its way; null where nothing but the next write tells.</summary>
     public IVisitorLinkFeature? Link { get; init; }
 
+    /// <summary>Where the connection lives, and how it moves; null where the engine has no loops.</summary>
+    public ILoopFeature? Loop { get; init; }
+
     /// <summary>Signalled when the visitor's direction has ended, in order or not.</summary>
     public CancellationToken InputEnded { get; init; }
 
@@ -71,6 +74,7 @@ internal sealed class VisitorTransport
         Id = connection.ConnectionId,
         Abort = connection.Abort,
         Link = connection,
+        Loop = connection,
         SeesUnread = true,
         ReadAhead = LoopReadAhead,
         Remote = connection.RemoteEndPoint as IPEndPoint,
@@ -96,6 +100,7 @@ internal sealed class VisitorTransport
             Id = connection.ConnectionId,
             Abort = () => connection.Abort(new ConnectionAbortedException("The exchange was cut off.")),
             Link = link,
+            Loop = connection.Features.Get<ILoopFeature>(),
             SeesUnread = isOnLoop,
             IsTls = isTls,
             ReadAhead = isOnLoop ? LoopReadAhead : PipeReadAhead,

@@ -9,6 +9,7 @@ using Microsoft.Extensions.Primitives;
 using Tunnel2.Http1;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Forwarding;
 using Tunnel2.ProxyEntry.Sessions;
@@ -30,6 +31,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     private readonly ProxyEntrySettings _settings;
     private readonly VisitorHeaders _headers = new();
     private VisitorAddress? _address;
+    private ILoopFeature? _loop;
     private IHttpUpgradeFeature? _upgrade;
     private ExtendedConnect? _connect;
     private string _target = "";
@@ -57,6 +59,10 @@ internal sealed class HttpContextExchange : VisitorExchange
 
     /// <inheritdoc/>
     public override string Target => _target;
+
+    /// <inheritdoc/>
+    /// <remarks>It stays there: its connection's other streams may go to other uplinks.</remarks>
+    public override PipeScheduler? Home => _loop?.Loop;
 
     /// <inheritdoc/>
     public override IPAddress? RemoteAddress => _address?.Address;
@@ -149,6 +155,7 @@ internal sealed class HttpContextExchange : VisitorExchange
         var features = _http.Features;
         var request = features.GetRequiredFeature<IHttpRequestFeature>();
         _address ??= new VisitorAddress(_http.Connection.RemoteIpAddress);
+        _loop ??= features.Get<ILoopFeature>();
         var isHttp2 = HttpProtocol.IsHttp2(request.Protocol);
         _fault = null;
         _isAborted = false;

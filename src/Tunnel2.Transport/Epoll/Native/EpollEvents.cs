@@ -14,6 +14,7 @@ internal sealed unsafe class EpollEvents : IDisposable
     public const uint Error = 0x8;
     public const uint HangUp = 0x10;
     public const uint ReadHangUp = 0x2000;
+    public const uint Exclusive = 1u << 28;
     public const uint EdgeTriggered = 1u << 31;
 
     private byte* _events;

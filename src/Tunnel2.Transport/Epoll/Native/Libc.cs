@@ -26,7 +26,6 @@ internal static unsafe partial class Libc
     public const int EpollCloseOnExec = 0x80000;
     public const int EpollCtlAdd = 1;
     public const int EpollCtlDelete = 2;
-    public const int EpollCtlModify = 3;
     public const int FcntlSetFlags = 4;
     public const int FcntlDuplicateCloseOnExec = 1030;
     public const int OpenNonBlock = 0x800;

@@ -29,13 +29,13 @@ internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
     /// <summary>Takes over a connected, non-blocking descriptor; <see cref="Register"/> starts it.</summary>
     public SocketDuplexPipe(EpollLoop loop, int descriptor, BufferPool buffers)
     {
-        Loop = loop;
         _socket = new EpollSocket(loop, descriptor, this);
         _reader = new SocketPipeReader(this, _socket, buffers);
         _writer = new SocketPipeWriter(this, _socket, buffers);
     }
 
-    public EpollLoop Loop { get; }
+    /// <summary>Where it lives now.</summary>
+    public EpollLoop Loop => _socket.Loop;
 
     /// <summary>
     /// Whether whoever waits for this connection continues on the loop's thread. Turned off where something that takes its time stands between
@@ -67,6 +67,33 @@ internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
     /// <summary>Starts watching the socket.</summary>
     /// <returns>0, or the error: then the descriptor is closed.</returns>
     public int Register() => _socket.Register();
+
+    /// <summary>
+    /// Moves to another loop, with what was received and not read yet. Only while nobody waits for it, as between a request's head and its answer. The
+    /// caller is to go on there itself.
+    /// </summary>
+    /// <returns>False where somebody waits, or it is closed: it stays, and whoever uses it from another thread is served all the same.</returns>
+    public bool TryMoveTo(EpollLoop loop)
+    {
+        int errno;
+        lock (_socket.Gate)
+        {
+            if (!RunsOnLoop || _socket.IsClosed || _lingering is not null || _reader.IsWaitingUnsynchronized || _writer.IsWaitingUnsynchronized)
+            {
+                return false;
+            }
+
+            errno = _socket.MoveToUnsynchronized(loop);
+        }
+
+        if (errno == 0)
+        {
+            return true;
+        }
+
+        OnClosed();
+        return false;
+    }
 
     /// <summary>Ends the connection at once: reads fail, flushes end as completed, and the peer gets a reset.</summary>
     public void Abort() => Close(reset: true);

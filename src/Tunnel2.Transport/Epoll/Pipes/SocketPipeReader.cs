@@ -35,6 +35,9 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
         _received = new ReceivedBytes(buffers);
     }
 
+    /// <summary>Whether somebody waits for bytes, or for a turn.</summary>
+    public bool IsWaitingUnsynchronized => _wait.IsOn || _awaitsTurn;
+
     /// <summary>Whether the consumer has completed it.</summary>
     public bool IsCompleted => _completed;
 

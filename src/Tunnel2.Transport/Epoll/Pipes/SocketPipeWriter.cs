@@ -48,6 +48,9 @@ internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResul
     /// <inheritdoc/>
     public override long UnflushedBytes => _length;
 
+    /// <summary>Whether something that was flushed waits for room.</summary>
+    public bool IsWaitingUnsynchronized => _wait.IsOn || _sending is not null;
+
     /// <summary>Whether the producer has completed it.</summary>
     public bool IsCompleted => _completed;
 
