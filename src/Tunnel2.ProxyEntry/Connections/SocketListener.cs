@@ -47,8 +47,7 @@ internal sealed class SocketListener : IConnectionListener
             },
             logger);
 
-        // One that listens already is somebody else's too, who has it after us with whoever waits in it.
-        _isShared = (int)bound.GetSocketOption(SocketOptionLevel.Socket, SocketOptionName.AcceptConnection)! != 0;
+        _isShared = NewConnections.AreSharedBy(bound);
         bound.Listen(options.Backlog);
         EndPoint = bound.LocalEndPoint!;
         _acceptor = new LimitedAcceptor(bound, limit, failed, timeProvider);

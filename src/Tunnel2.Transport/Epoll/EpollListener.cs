@@ -69,10 +69,8 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     /// <param name="room">Says when to accept no more for a while; null: never.</param>
     /// <exception cref="SocketException">The socket cannot listen.</exception>
     public static EpollListener Start(
-        EpollLoop loop, Socket bound, int backlog, Action<int, IPEndPoint?> accepted, Action<SocketError>? failed = null, IAcceptGate? room = null)
-    {
-        return StartAll([loop], bound, backlog, (_, descriptor, peer) => accepted(descriptor, peer), failed, room)[0];
-    }
+        EpollLoop loop, Socket bound, int backlog, Action<int, IPEndPoint?> accepted, Action<SocketError>? failed = null, IAcceptGate? room = null) =>
+        StartAll([loop], bound, backlog, (_, descriptor, peer) => accepted(descriptor, peer), failed, room)[0];
 
     /// <summary>
     /// Listens on a bound socket with several loops. Of those that sleep one is woken for each who comes (EPOLLEXCLUSIVE), so that whoever has time accepts,
@@ -90,7 +88,7 @@ internal sealed class EpollListener : EpollHandle, IDisposable
         IReadOnlyList<EpollLoop> loops, Socket bound, int backlog, Action<EpollLoop, int, IPEndPoint?> accepted, Action<SocketError>? failed, IAcceptGate? room)
     {
         var endPoint = (IPEndPoint)bound.LocalEndPoint!;
-        var isShared = IsListening(bound);
+        var isShared = NewConnections.AreSharedBy(bound);
         var first = DescriptorOf.Take(bound);
         var listeners = new List<EpollListener>(loops.Count);
         try
@@ -110,8 +108,6 @@ internal sealed class EpollListener : EpollHandle, IDisposable
 
         return listeners;
     }
-
-    private static bool IsListening(Socket bound) => (int)bound.GetSocketOption(SocketOptionLevel.Socket, SocketOptionName.AcceptConnection)! != 0;
 
     private static unsafe EpollListener Start(
         EpollLoop loop,

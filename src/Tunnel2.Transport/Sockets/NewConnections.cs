@@ -21,6 +21,9 @@ internal static class NewConnections
     /// </summary>
     private static ReadOnlySpan<ulong> Program => [0x0000_000D_0000_0030, 0x0000_0002_0100_0045, 0x0000_0000_0000_0006, 0x0000_FFFF_0000_0006];
 
+    /// <summary>Whether a socket listens before we do: then it is somebody else's too, who has it after us with whoever waits in it.</summary>
+    public static bool AreSharedBy(Socket bound) => (int)bound.GetSocketOption(SocketOptionLevel.Socket, SocketOptionName.AcceptConnection)! != 0;
+
     /// <summary>Turns away who comes from now on.</summary>
     /// <param name="listener">The descriptor of a TCP socket that listens, and that nobody else has.</param>
     /// <returns>False where the system cannot: it is as if it had not been asked.</returns>
