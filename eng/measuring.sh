@@ -1,9 +1,14 @@
 # What the scripts that measure have in common; they source it. It goes to the repository's root, makes a folder for their files ($work), and when
-# they end, it ends the processes that they put into $pids.
+# they end, it ends the processes that they put into $pids. TUNNEL2_ENTRY_FOLDER and TUNNEL2_AGENT_FOLDER measure other builds than those of `dotnet build`,
+# for example what `dotnet publish` made.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+entry_folder=${TUNNEL2_ENTRY_FOLDER:-src/Tunnel2.ProxyEntry/bin/Release/net10.0}
+agent_folder=${TUNNEL2_AGENT_FOLDER:-src/Tunnel2.Client/bin/Release/net10.0}
 work=$(mktemp -d)
 chmod a+rx "$work"
 pids=()
+# What stands before ProxyEntry's and the agent's command: "taskset -c 0", for example.
+entry_pinned='' agent_pinned=''
 cleanup() {
     local pid
     for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
@@ -33,7 +38,7 @@ hop() { # port, port of what is behind: what makes an nginx a plain reverse prox
 start_entry() { # name, port for visitors (the next is for agents, then administration), more settings: $started
     local name=$1 port=$2
     shift 2
-    dotnet src/Tunnel2.ProxyEntry/bin/Release/net10.0/tunnel2-entry.dll "--Tunnel2:Public:HttpListen=127.0.0.1:$port" \
+    $entry_pinned dotnet "$entry_folder/tunnel2-entry.dll" "--Tunnel2:Public:HttpListen=127.0.0.1:$port" \
         "--Tunnel2:Uplink:Listen=127.0.0.1:$((port + 1))" "--Tunnel2:Admin:Listen=127.0.0.1:$((port + 2))" "--Tunnel2:StateFolder=$work/$name.state" \
         ${TUNNEL2_ENGINE:+--Tunnel2:Engine=$TUNNEL2_ENGINE} "$@" >"$work/$name.log" &
     started=$!
@@ -43,7 +48,7 @@ start_entry() { # name, port for visitors (the next is for agents, then administ
 start_agent() { # name, port of ProxyEntry for visitors, port of the service, more flags: $started
     local name=$1 port=$2 service=$3
     shift 3
-    dotnet src/Tunnel2.Client/bin/Release/net10.0/tunnel2.dll http "$service" --name "$name" --server "127.0.0.1:$((port + 1))" "$@" >"$work/$name-$port.log" &
+    $agent_pinned dotnet "$agent_folder/tunnel2.dll" http "$service" --name "$name" --server "127.0.0.1:$((port + 1))" "$@" >"$work/$name-$port.log" &
     started=$!
     pids+=("$started")
 }
@@ -61,6 +66,50 @@ stop() { # pids: ends them, waits for them, and leaves nothing for cleanup to me
     wait "$@" 2>/dev/null || true
     for pid in "${pids[@]}"; do [[ " $* " == *" $pid "* ]] || left+=("$pid"); done
     pids=("${left[@]}")
+}
+
+resident() { # pids: MB of memory, with their children
+    local pid
+    for pid in $(family "$@"); do grep VmRSS "/proc/$pid/status"; done | awk '{ kb += $2 } END { printf "%d", kb / 1024 }'
+}
+
+cpu_us() { # ticks before, ticks after, requests: processor time of one request
+    awk -v t=$(($2 - $1)) -v n="$3" -v h="$(getconf CLK_TCK)" 'BEGIN { if (n > 0) printf "%.1f", t * 1000000 / h / n; else printf "-" }'
+}
+
+wrk_p99() { # wrk's output on standard input: ms
+    awk '$1 == "99%" { u = $2; v = u + 0; if (u ~ /us$/) v /= 1000; else if (u !~ /ms$/) v *= 1000; printf "%.2f", v }'
+}
+
+summarise() { # rows "name/round value…", columns' names, name of the baseline, more as "column:name" whose baseline is another
+    awk -v columns="$2" -v base="$3" -v others="${4:-}" '
+    function median(count,   a, b, t) {
+        for (a = 1; a <= count; a++) for (b = a + 1; b <= count; b++) if (list[b] + 0 < list[a] + 0) { t = list[a]; list[a] = list[b]; list[b] = t }
+        return count % 2 ? list[(count + 1) / 2] : (list[count / 2] + list[count / 2 + 1]) / 2
+    }
+    { split($1, who, "/"); if (!(who[1] in seen)) { seen[who[1]] = 1; order[++n] = who[1] }
+      for (i = 2; i <= NF; i++) value[who[1], who[2], i] = $i; fields = NF; if (who[2] > rounds) rounds = who[2] }
+    END {
+        for (i = 2; i <= fields; i++) bases[i] = base
+        count = split(others, parts, " ")
+        for (k = 1; k <= count; k++) { split(parts[k], part, ":"); if (part[2] in seen) bases[part[1]] = part[2] }
+        print "\nmedians"; print "who " columns
+        for (k = 1; k <= n; k++) {
+            row = order[k]
+            for (i = 2; i <= fields; i++) { count = 0; for (r = 1; r <= rounds; r++) if ((order[k], r, i) in value) list[++count] = value[order[k], r, i]; row = row " " median(count) }
+            print row
+        }
+        print "\nmedians of the ratios to " base " in the same round" (others == "" ? "" : " (" others ")")
+        for (k = 1; k <= n; k++) {
+            row = order[k]
+            for (i = 2; i <= fields; i++) {
+                count = 0
+                for (r = 1; r <= rounds; r++) if (value[bases[i], r, i] > 0 && (order[k], r, i) in value) list[++count] = value[order[k], r, i] / value[bases[i], r, i]
+                row = row " " (count ? sprintf("%.2f", median(count)) : "-")
+            }
+            print row
+        }
+    }' "$1"
 }
 
 family() { # pids and their children

@@ -18,11 +18,6 @@ head -c 1024 /dev/zero | tr '\0' x >"$work/www/s"
 head -c 1073741824 /dev/urandom >"$work/www/big"
 chmod -R a+rX "$work"
 
-resident() { # MB
-    local pid
-    for pid in $(family "$@"); do grep VmRSS "/proc/$pid/status"; done | awk '{ kb += $2 } END { printf "%d", kb / 1024 }'
-}
-
 p99() { # requests/s, connections, seconds, port: the 99th percentile in ms, or "errors"
     rm -f "$work/log"
     h2load --h1 -c "$2" -t1 -D "$3" --rps "$(($1 / $2))" --log-file "$work/log" --connect-to "127.0.0.1:$4" "http://web.localhost:$4/s" >"$work/h2load" 2>&1
@@ -67,8 +62,8 @@ measure() { # name, port, pids: one row
         requests=$(awk '/requests in/{print $1}' <<<"$out")
         if grep -qE 'Socket errors|Non-2xx' <<<"$out"; then echo "errors at c=$c:" >&2; echo "$out" >&2; fi
         row+=" $(awk '/Requests\/sec/{printf "%d", $2}' <<<"$out")"
-        [[ $c == 50 ]] && cpu=$(awk -v t=$((after - before)) -v n="$requests" -v h="$(getconf CLK_TCK)" 'BEGIN{printf "%.1f", t * 1000000 / h / n}')
-        slowest=$(awk '$1 == "99%" { u = $2; v = u + 0; if (u ~ /us$/) v /= 1000; else if (u !~ /ms$/) v *= 1000; printf "%.1f", v }' <<<"$out")
+        [[ $c == 50 ]] && cpu=$(cpu_us "$before" "$after" "$requests")
+        slowest=$(wrk_p99 <<<"$out")
     done
     row+=" $slowest $cpu $(resident "$@")"
     row+=" $(wrk -t1 -c50 -d"${seconds}s" -H 'Host: web.localhost' -H 'Connection: close' "$url/s" | awk '/Requests\/sec/{printf "%d", $2}')"
@@ -119,25 +114,4 @@ for round in $(seq "$rounds"); do
     stop "$agent" "$entry"
 done
 
-awk -v columns="$columns" '
-    function median(count,   a, b, t) {
-        for (a = 1; a <= count; a++) for (b = a + 1; b <= count; b++) if (list[b] + 0 < list[a] + 0) { t = list[a]; list[a] = list[b]; list[b] = t }
-        return count % 2 ? list[(count + 1) / 2] : (list[count / 2] + list[count / 2 + 1]) / 2
-    }
-    { split($1, who, "/"); if (!(who[1] in seen)) { seen[who[1]] = 1; order[++n] = who[1] }
-      for (i = 2; i <= NF; i++) value[who[1], who[2], i] = $i; fields = NF; if (who[2] > rounds) rounds = who[2] }
-    END {
-        print "\nmedians"; print "who " columns
-        for (k = 1; k <= n; k++) { row = order[k]; for (i = 2; i <= fields; i++) { for (r = 1; r <= rounds; r++) list[r] = value[order[k], r, i]; row = row " " median(rounds) } print row }
-        print "\nmedians of the ratios to nginx-2hop (cpu: to nginx-1hop) in the same round"
-        for (k = 1; k <= n; k++) {
-            row = order[k]
-            for (i = 2; i <= fields; i++) {
-                base = i == 7 && ("nginx-1hop" in seen) ? "nginx-1hop" : "nginx-2hop"
-                count = 0
-                for (r = 1; r <= rounds; r++) if (value[base, r, i] > 0) list[++count] = value[order[k], r, i] / value[base, r, i]
-                row = row " " (count ? sprintf("%.2f", median(count)) : "-")
-            }
-            print row
-        }
-    }' "$work/rows"
+summarise "$work/rows" "$columns" nginx-2hop 7:nginx-1hop

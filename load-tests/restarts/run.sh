@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Restarts under load, at full size: SIGTERM and restart of the agent, ten takeovers by a second agent, SIGTERM and restart of ProxyEntry,
 # each under 200 requests a second that come whatever becomes of those before them; the last one also on listening sockets that somebody
-# else holds, as systemd does (deploy/systemd), where nobody may be refused; then 1,000 agents that come back at once after a restart of
+# else holds, as systemd (deploy/systemd) and tunnel2-ports do, where nobody may be refused; then 1,000 agents that come back at once after a restart of
 # ProxyEntry. Prints what was lost, how long each restart took, and ProxyEntry's memory. The same tests run smaller with all others
 # (tests/Tunnel2.FunctionalTests/Restarts). Everything stays on loopback; takes about five minutes.
 #
@@ -12,9 +12,9 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 case "${1:-all}" in
     restarts) classes=(RestartTests) ;;
-    sockets) classes=(HandedOverSocketsTests) ;;
+    sockets) classes=(HandedOverSocketsTests HeldPortsTests) ;;
     storm) classes=(ReconnectStormTests) ;;
-    all) classes=(RestartTests HandedOverSocketsTests ReconnectStormTests) ;;
+    all) classes=(RestartTests HandedOverSocketsTests HeldPortsTests ReconnectStormTests) ;;
     *)
         sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" >&2
         exit 2

@@ -33,7 +33,7 @@ internal static class AgentCli
     internal static async Task<int> RunAsync(
         string[] args,
         Func<string, string?> environment,
-        Func<IAgentRunner> createRunner,
+        Func<int?, IAgentRunner> createRunner,
         TextWriter output,
         TextWriter error,
         CancellationToken stop)
@@ -95,7 +95,7 @@ internal static class AgentCli
     /// <summary>Runs all tunnels until the last has ended; one that fails ends no other.</summary>
     private static async Task<int> RunAgentsAsync(
         IReadOnlyList<AgentOptions> tunnels,
-        Func<IAgentRunner> createRunner,
+        Func<int?, IAgentRunner> createRunner,
         TextWriter output,
         TextWriter error,
         CancellationToken stop)
@@ -115,7 +115,18 @@ internal static class AgentCli
             events.FewFiles(files);
         }
 
-        IAgentRunner runner = createRunner();
+        // The process has its loops only once: all tunnels say the same of them.
+        IAgentRunner runner;
+        try
+        {
+            runner = createRunner(tunnels[0].Loops);
+        }
+        catch (IOException exception)
+        {
+            await error.WriteLineAsync($"tunnel2: {tunnels[0].Loops ?? 1} event loops cannot be started (--loops): {exception.Message}");
+            return AgentExitCode.InternalError;
+        }
+
         int[] exitCodes = await Task.WhenAll(tunnels.Select(options => RunAgentAsync(runner, options, events.For(options.Name), error, stop)));
 
         // Asked to stop, and stopped: what became of a single one of several before is in its lines.

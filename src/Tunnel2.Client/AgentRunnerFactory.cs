@@ -18,14 +18,17 @@ internal static class AgentRunnerFactory
     public static IEnumerable<string> FindMistakes(Func<string, string?> environment) =>
         EngineVariables.FindMistakes(environment, EngineSetup.HasEpoll, BuiltIn);
 
-    public static IAgentRunner Create()
+    /// <summary>Makes what runs the tunnels of a process.</summary>
+    /// <param name="loops">Event loops; null: one, and more as uplinks come.</param>
+    /// <exception cref="IOException">The system has no descriptors for the loops.</exception>
+    public static IAgentRunner Create(int? loops)
     {
-        var engine = StartEngine();
+        var engine = StartEngine(loops);
         ContainedFaultLines.Tell(engine, Console.Error);
         return new TunnelAgent(engine, TimeProvider.System);
     }
 
-    private static IEngine StartEngine()
+    private static IEngine StartEngine(int? loops)
     {
 #if PIPELINES_SOCKETS
         if (Environment.GetEnvironmentVariable(EngineVariables.Engine) == BuiltIn)
@@ -34,6 +37,6 @@ internal static class AgentRunnerFactory
         }
 
 #endif
-        return EngineSetup.Start(EngineVariables.Read(Environment.GetEnvironmentVariable), loops: 1);
+        return EngineSetup.Start(EngineVariables.Read(Environment.GetEnvironmentVariable), loops ?? 1, most: loops ?? EngineSetup.AutoLoops);
     }
 }

@@ -145,10 +145,15 @@ internal static class KnownFields
         return true;
     }
 
-    private static Entry[] Fill(params ReadOnlySpan<(KnownField Known, string Lower)> fields)
+    // An array and not a span: for that the compiler makes a struct of 39 elements, which takes the JIT longer than all of the filling.
+    private static Entry[] Fill(params (KnownField Known, string Lower)[] fields)
     {
         var slots = new Entry[Slots];
-        Array.Fill(slots, new Entry(KnownField.None, []));
+        for (int i = 0; i < slots.Length; i++)
+        {
+            slots[i] = new Entry(KnownField.None, []);
+        }
+
         foreach ((KnownField known, string lower) in fields)
         {
             byte[] name = System.Text.Encoding.ASCII.GetBytes(lower);

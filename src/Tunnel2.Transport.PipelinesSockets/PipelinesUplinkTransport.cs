@@ -9,7 +9,7 @@ namespace Tunnel2.Transport.PipelinesSockets;
 
 /// <summary>
 /// An uplink's bytes over <see cref="SocketConnection"/>: a pipe each way between the uplink's loops and the socket's. Costs a copy each way
-/// that <see cref="SocketUplinkTransport"/> does not make; the library's own loops and pools are what it is here to be compared for.
+/// that <see cref="SocketTransport"/> does not make; the library's own loops and pools are what it is here to be compared for.
 /// </summary>
 internal sealed class PipelinesUplinkTransport : IUplinkTransport
 {

@@ -1,8 +1,9 @@
 using System.Diagnostics.CodeAnalysis;
-using System.Runtime.CompilerServices;
 using System.Threading.Tasks.Sources;
 using Tunnel2.Http1;
 using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Multiplexing.Transports;
+using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.Client.Core.Backend;
 
@@ -24,7 +25,7 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
     private readonly Action _onArrival;
     private BackendPool? _pool;
     private ManualResetValueTaskSourceCore<bool> _arrival;
-    private ValueTaskAwaiter<int> _wait;
+    private ValueTask<int> _wait;
     private int _state;
     private int _disposed;
 
@@ -32,15 +33,16 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
     /// <param name="transport">The transport.</param>
     /// <param name="buffers">Where buffers come from.</param>
     /// <param name="slots">Where its slot goes back to when it is disposed of; null: it has none.</param>
-    public BackendConnection(BackendTransport transport, BufferPool buffers, BackendSlots? slots = null)
+    public BackendConnection(IByteTransport transport, BufferPool buffers, BackendSlots? slots = null)
     {
         Transport = transport;
         _buffers = buffers;
         _slots = slots;
+        LoopNumber = (transport.Home as EpollLoop)?.Number ?? 0;
         _onArrival = OnArrival;
     }
 
-    public BackendTransport Transport { get; }
+    public IByteTransport Transport { get; }
 
     /// <summary>Reads response heads; reused.</summary>
     public ResponseHeadParser Parser { get; } = new();
@@ -63,7 +65,10 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
     /// <summary>Whether something has arrived since it became idle; what is sent now is not what it answers.</summary>
     public bool HasArrival => IsWaiting && _arrival.GetStatus(_arrival.Version) != ValueTaskSourceStatus.Pending;
 
-    /// <summary>The list of the pool that it stands in, and its neighbours there. Guarded by the pool's gate.</summary>
+    /// <summary>The number of the event loop that it lives on; 0 where there are none. Changes only for who has it alone.</summary>
+    public int LoopNumber { get; private set; }
+
+    /// <summary>The list of the pool that it stands in, and its neighbours there. Guarded by the gate of its loop there.</summary>
     internal IdleList? List { get; set; }
 
     internal BackendConnection? Older { get; set; }
@@ -117,7 +122,7 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
         return wait.IsCompletedSuccessfully ? default : IgnoreCountAsync(wait);
     }
 
-    /// <inheritdoc cref="BackendTransport.ReceiveAsync"/>
+    /// <inheritdoc cref="IByteTransport.ReceiveAsync"/>
     public ValueTask<int> ReceiveAsync(Memory<byte> buffer) => IsWaiting ? WaitAndReceiveAsync(buffer) : Transport.ReceiveAsync(buffer);
 
     /// <summary>Becomes idle: its next bytes, whenever they come, are waited for from now on.</summary>
@@ -140,7 +145,7 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
 
         IsWaiting = true;
         Volatile.Write(ref _state, Idle);
-        _wait.UnsafeOnCompleted(_onArrival);
+        _wait.GetAwaiter().UnsafeOnCompleted(_onArrival);
         return true;
     }
 
@@ -150,7 +155,16 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
     /// <summary>Is to be used, or ended: whoever wins this alone has it.</summary>
     public bool TryTake() => Interlocked.CompareExchange(ref _state, InUse, Idle) == Idle;
 
-    /// <summary>Ends it by a reset; see <see cref="BackendTransport.Discard"/>.</summary>
+    /// <summary>Has it live on another loop from now on, if it can. Only for who has taken it, and not used it yet.</summary>
+    public void MoveTo(EpollLoop loop)
+    {
+        if (LoopNumber != loop.Number && Transport.TryMoveTo(loop))
+        {
+            LoopNumber = loop.Number;
+        }
+    }
+
+    /// <summary>Ends it by a reset; see <see cref="IByteTransport.Discard"/>.</summary>
     public void Discard()
     {
         Transport.Discard();
@@ -162,7 +176,13 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
         ReturnBuffer();
         if (Interlocked.Exchange(ref _disposed, 1) == 0)
         {
-            Transport.Dispose();
+            // It is closed here and now; what TLS has to clear up behind that keeps nobody.
+            var disposal = Transport.DisposeAsync();
+            if (!disposal.IsCompletedSuccessfully)
+            {
+                _ = disposal.AsTask();
+            }
+
             _slots?.Release();
         }
     }
@@ -186,7 +206,7 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
     [SuppressMessage("Reliability", "CA2012", Justification = "Awaited by hand, and once.")]
     private bool TryBeginWait()
     {
-        _wait = Transport.ReceiveAsync(Memory<byte>.Empty).GetAwaiter();
+        _wait = Transport.ReceiveAsync(Memory<byte>.Empty);
         if (!_wait.IsCompleted)
         {
             return true;
@@ -209,11 +229,20 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
         }
     }
 
+    /// <summary>
+    /// Takes the wait's result, so that another may begin. Not where it failed because this end is closed: nobody waits here again, and
+    /// it would be an exception thrown for each connection that the pool lets go.
+    /// </summary>
     private void TakeWait()
     {
+        if (Volatile.Read(ref _disposed) != 0 && !_wait.IsCompletedSuccessfully)
+        {
+            return;
+        }
+
         try
         {
-            _wait.GetResult();
+            _ = _wait.GetAwaiter().GetResult();
         }
         catch (Exception)
         {

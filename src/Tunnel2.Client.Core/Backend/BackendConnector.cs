@@ -2,11 +2,13 @@ using System.Diagnostics.CodeAnalysis;
 using System.Net;
 using System.Net.Security;
 using System.Net.Sockets;
-using System.Security.Authentication;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Multiplexing.Transports;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Transport.Epoll;
+using Tunnel2.Transport.Sockets;
+using Tunnel2.Transport.Tls;
 
 namespace Tunnel2.Client.Core.Backend;
 
@@ -25,12 +27,12 @@ internal sealed class BackendConnector
     /// <summary>Makes a connector.</summary>
     /// <param name="target">Where to.</param>
     /// <param name="buffers">Where connections rent their buffers.</param>
-    /// <param name="loop">The event loop that plain connections live on, or null for sockets of the runtime.</param>
+    /// <param name="loop">The event loop of connections that are asked for on none, or null for sockets of the runtime.</param>
     /// <param name="slots">How many connections there may be; null: any number.</param>
     public BackendConnector(BackendTarget target, BufferPool buffers, EpollLoop? loop = null, BackendSlots? slots = null)
     {
         Slots = slots ?? BackendSlots.Unlimited();
-        _loop = target.IsHttps ? null : loop;
+        _loop = loop;
         _target = target;
         _buffers = buffers;
         _literal = IPAddress.TryParse(target.Host, out var address) ? address : null;
@@ -51,8 +53,10 @@ internal sealed class BackendConnector
     /// <summary>Connects, in turn where there may be no more connections. Waiting and connecting together have one limit.</summary>
     /// <param name="pool">Whose kept connection would do as well; null: it has to be a new one.</param>
     /// <param name="cancellationToken">Gives up.</param>
+    /// <param name="loop">The event loop that it is to live on; null: the connector's own. A kept one of another loop moves there.</param>
     /// <returns>A connection, or why there is none.</returns>
-    public async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> ConnectAsync(BackendPool? pool, CancellationToken cancellationToken)
+    public async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> ConnectAsync(
+        BackendPool? pool, CancellationToken cancellationToken, EpollLoop? loop = null)
     {
         using var deadline = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
         deadline.CancelAfter(Timeout);
@@ -66,6 +70,11 @@ internal sealed class BackendConnector
 
             if (await slot.ConfigureAwait(false) is { } kept)
             {
+                if (loop is not null)
+                {
+                    kept.MoveTo(loop);
+                }
+
                 return (kept, BackendFailure.None);
             }
         }
@@ -74,10 +83,10 @@ internal sealed class BackendConnector
             return (null, BackendFailure.Connect(StreamResetDetail.TooManyConnections));
         }
 
-        var result = await TryConnectAsync(deadline.Token).ConfigureAwait(false);
+        var result = await TryConnectAsync(loop ?? _loop, deadline.Token).ConfigureAwait(false);
         if (result.Failure.Detail == StreamResetDetail.NoDescriptors && Slots.TryMakeRoom(pool))
         {
-            result = await TryConnectAsync(deadline.Token).ConfigureAwait(false);
+            result = await TryConnectAsync(loop ?? _loop, deadline.Token).ConfigureAwait(false);
         }
 
         if (result.Connection is null)
@@ -97,134 +106,126 @@ internal sealed class BackendConnector
         return result;
     }
 
-    /// <summary>A plain connection for whoever wants to know what listens there; null where there is none. Only without a loop.</summary>
-    public async ValueTask<Socket?> OpenSocketAsync(CancellationToken cancellationToken) =>
-        (await ConnectAnyAsync(cancellationToken).ConfigureAwait(false)).Connected as Socket;
+    /// <summary>A plain connection for whoever wants to know what listens there; null where there is none.</summary>
+    public async ValueTask<IByteTransport?> OpenAsync(CancellationToken cancellationToken) =>
+        (await OpenAsync(_loop, cancellationToken).ConfigureAwait(false)).Transport;
 
-    [SuppressMessage(
-        "Security", "CA5359", Justification = "Loopback only: development servers make their own certificates, and nobody stands between a machine and itself.")]
-    private async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> TryConnectAsync(CancellationToken deadline)
+    private async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> TryConnectAsync(EpollLoop? loop, CancellationToken deadline)
     {
-        Socket? socket = null;
-        var hasCertificate = false;
         try
         {
-            var (connected, error) = await ConnectAnyAsync(deadline).ConfigureAwait(false);
-            if (connected is EpollChannel channel)
-            {
-                return (new BackendConnection(new EpollBackendTransport(channel), _buffers, Slots), BackendFailure.None);
-            }
-
-            socket = (Socket?)connected;
-            if (socket is null)
-            {
-                return (null, BackendFailure.FromConnect(error));
-            }
-
-            if (!_target.IsHttps)
-            {
-                return (new BackendConnection(new SocketBackendTransport(socket), _buffers, Slots), BackendFailure.None);
-            }
-
-            var tls = new SslStream(new NetworkStream(socket, ownsSocket: true));
-            var trustsAny = IsThisMachine(socket);
-            var options = new SslClientAuthenticationOptions
-            {
-                TargetHost = _target.Host,
-                RemoteCertificateValidationCallback = (_, _, _, errors) =>
-                {
-                    hasCertificate = true;
-                    return trustsAny || errors == SslPolicyErrors.None;
-                },
-            };
-
-            await tls.AuthenticateAsClientAsync(options, deadline).ConfigureAwait(false);
-            return (new BackendConnection(new TlsBackendTransport(socket, tls), _buffers, Slots), BackendFailure.None);
+            var opening = await OpenAsync(loop, deadline).ConfigureAwait(false);
+            var (transport, failure) = opening.Transport is null ? (null, BackendFailure.FromConnect(opening.Error))
+                : _target.IsHttps ? await EncryptAsync(opening.Transport, opening.Address, deadline).ConfigureAwait(false)
+                : (opening.Transport, BackendFailure.None);
+            return (transport is null ? null : new BackendConnection(transport, _buffers, Slots), failure);
         }
         catch (OperationCanceledException)
         {
-            socket?.Dispose();
             return (null, BackendFailure.Connect(StreamResetDetail.ConnectTimeout));
         }
         catch (SocketException exception)
         {
-            socket?.Dispose();
             return (null, BackendFailure.FromConnect(exception.SocketErrorCode));
-        }
-        catch (Exception exception) when (exception is AuthenticationException or IOException)
-        {
-            socket?.Dispose();
-
-            // What TLS itself has against the peer comes with a cause; without one, the answer was no TLS at all.
-            return (null, BackendFailure.Connect(exception is AuthenticationException { InnerException: null } && !hasCertificate ? StreamResetDetail.NotTls : StreamResetDetail.TlsFailed));
         }
     }
 
-    /// <summary>Connects to one of the backend's addresses: a <see cref="Socket"/>, or an <see cref="EpollChannel"/> where there is a loop.</summary>
-    private async ValueTask<(object? Connected, SocketError Error)> ConnectAnyAsync(CancellationToken cancellationToken)
+    [SuppressMessage(
+        "Security", "CA5359", Justification = "Loopback only: development servers make their own certificates, and nobody stands between a machine and itself.")]
+    private async ValueTask<(IByteTransport? Transport, BackendFailure Failure)> EncryptAsync(IByteTransport transport, IPAddress? address, CancellationToken deadline)
+    {
+        var trustsAny = address is not null && IPAddress.IsLoopback(address);
+        var options = new SslClientAuthenticationOptions
+        {
+            TargetHost = _target.Host,
+            RemoteCertificateValidationCallback = (_, _, _, errors) => trustsAny || errors == SslPolicyErrors.None,
+        };
+        var result = await TlsHandshake.ConnectAsync(transport, options, deadline).ConfigureAwait(false);
+        if (result.Transport is not null && !deadline.IsCancellationRequested)
+        {
+            return (result.Transport, BackendFailure.None);
+        }
+
+        await ((IByteTransport?)result.Transport ?? transport).DisposeAsync().ConfigureAwait(false);
+        return (null, BackendFailure.Connect(
+            deadline.IsCancellationRequested ? StreamResetDetail.ConnectTimeout
+            : result.Status == TlsHandshakeStatus.NotTls ? StreamResetDetail.NotTls
+            : StreamResetDetail.TlsFailed));
+    }
+
+    /// <summary>Connects to one of the backend's addresses.</summary>
+    private async ValueTask<Opening> OpenAsync(EpollLoop? loop, CancellationToken cancellationToken)
     {
         if (_target.TriesIPv6Loopback)
         {
-            return await ConnectToLoopbackAsync(cancellationToken).ConfigureAwait(false);
+            return await OpenToLoopbackAsync(loop, cancellationToken).ConfigureAwait(false);
         }
 
         if (_literal is not null)
         {
-            return await TryConnectAsync(new IPEndPoint(_literal, _target.Port), cancellationToken).ConfigureAwait(false);
+            return await OpenAsync(loop, new IPEndPoint(_literal, _target.Port), cancellationToken).ConfigureAwait(false);
         }
 
         if (_lastGood is { } lastGood)
         {
-            var (connected, _) = await TryConnectAsync(lastGood, cancellationToken).ConfigureAwait(false);
-            if (connected is not null)
+            var opening = await OpenAsync(loop, lastGood, cancellationToken).ConfigureAwait(false);
+            if (opening.Transport is not null)
             {
-                return (connected, SocketError.Success);
+                return opening;
             }
         }
 
         // "localhost" may mean ::1, 127.0.0.1 or both, and a development server often listens on one only: each address gets its try.
-        var error = SocketError.HostNotFound;
+        var last = new Opening(null, null, SocketError.HostNotFound);
         foreach (var address in await Dns.GetHostAddressesAsync(_target.Host, cancellationToken).ConfigureAwait(false))
         {
             var endPoint = new IPEndPoint(address, _target.Port);
-            (var connected, error) = await TryConnectAsync(endPoint, cancellationToken).ConfigureAwait(false);
-            if (connected is not null)
+            last = await OpenAsync(loop, endPoint, cancellationToken).ConfigureAwait(false);
+            if (last.Transport is not null)
             {
                 _lastGood = endPoint;
-                return (connected, SocketError.Success);
+                break;
             }
         }
 
-        return (null, error);
+        return last;
     }
 
     /// <summary>The loopback address that worked last, 127.0.0.1 at first, and then the other.</summary>
-    private async ValueTask<(object? Connected, SocketError Error)> ConnectToLoopbackAsync(CancellationToken cancellationToken)
+    private async ValueTask<Opening> OpenToLoopbackAsync(EpollLoop? loop, CancellationToken cancellationToken)
     {
         var ipv4 = new IPEndPoint(IPAddress.Loopback, _target.Port);
         var first = _lastGood ?? ipv4;
-        var (socket, error) = await TryConnectAsync(first, cancellationToken).ConfigureAwait(false);
-        if (socket is not null || error != SocketError.ConnectionRefused)
+        var opening = await OpenAsync(loop, first, cancellationToken).ConfigureAwait(false);
+        if (opening.Error != SocketError.ConnectionRefused)
         {
-            return (socket, error);
+            return opening;
         }
 
         var other = first.AddressFamily == AddressFamily.InterNetworkV6 ? ipv4 : new IPEndPoint(IPAddress.IPv6Loopback, _target.Port);
-        (socket, _) = await TryConnectAsync(other, cancellationToken).ConfigureAwait(false);
-        if (socket is not null)
+        var second = await OpenAsync(loop, other, cancellationToken).ConfigureAwait(false);
+        if (second.Transport is null)
         {
-            _lastGood = other;
+            // What the machine says about ::1, which it may not even have, is nothing that a person asked for.
+            return opening;
         }
 
-        // What the machine says about ::1, which it may not even have, is nothing that a person asked for.
-        return (socket, error);
+        _lastGood = other;
+        return second;
     }
 
-    private async ValueTask<(object? Connected, SocketError Error)> TryConnectAsync(IPEndPoint endPoint, CancellationToken cancellationToken)
+    private static async ValueTask<Opening> OpenAsync(EpollLoop? loop, IPEndPoint endPoint, CancellationToken cancellationToken)
     {
-        if (_loop is not null)
+        if (loop is not null)
         {
-            return await EpollConnector.ConnectAsync(_loop, endPoint, cancellationToken).ConfigureAwait(false);
+            var (channel, error) = await EpollConnector.ConnectAsync(loop, endPoint, cancellationToken).ConfigureAwait(false);
+            if (channel is not null)
+            {
+                // A service may send without an end, and faster than its visitor's neighbours get theirs.
+                channel.TakesTurns = true;
+            }
+
+            return new Opening(channel, endPoint.Address, error);
         }
 
         var socket = new Socket(endPoint.AddressFamily, SocketType.Stream, ProtocolType.Tcp);
@@ -232,12 +233,12 @@ internal sealed class BackendConnector
         {
             socket.NoDelay = true;
             await socket.ConnectAsync(endPoint, cancellationToken).ConfigureAwait(false);
-            return (socket, SocketError.Success);
+            return new Opening(new SocketTransport(socket, isUplink: false), endPoint.Address, SocketError.Success);
         }
         catch (SocketException exception)
         {
             socket.Dispose();
-            return (null, exception.SocketErrorCode);
+            return new Opening(null, null, exception.SocketErrorCode);
         }
         catch
         {
@@ -246,5 +247,9 @@ internal sealed class BackendConnector
         }
     }
 
-    private static bool IsThisMachine(Socket socket) => socket.RemoteEndPoint is IPEndPoint { Address: var address } && IPAddress.IsLoopback(address);
+    /// <summary>How an attempt to connect ended.</summary>
+    /// <param name="Transport">The connection, or null.</param>
+    /// <param name="Address">Its other end.</param>
+    /// <param name="Error">Why there is none.</param>
+    private readonly record struct Opening(IByteTransport? Transport, IPAddress? Address, SocketError Error);
 }

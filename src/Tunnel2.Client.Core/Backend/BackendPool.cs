@@ -1,5 +1,6 @@
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol.Errors;
+using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.Client.Core.Backend;
 
@@ -7,14 +8,13 @@ namespace Tunnel2.Client.Core.Backend;
 /// Idle keep-alive connections to the backend, the youngest first. Whatever arrives on one ends it, at once; what may still arrive behind a
 /// response, <see cref="BackendConduct"/> judges. Thread-safe.
 /// </summary>
+/// <remarks>
+/// A connection lives on an event loop, and is rented by the exchanges of that loop alone. Where there may be no more connections, one
+/// that comes back goes to who waits longest and moves to that loop (<see cref="BackendConnector"/>), and an idle one of any loop is
+/// closed for a new one.
+/// </remarks>
 internal sealed class BackendPool : IDisposable
 {
-    /// <summary>More idle connections than this are closed at once.</summary>
-    public const int MaxIdle = 4096;
-
-    /// <summary>More connections than this do not rest at a time: those beyond are closed, which is as safe.</summary>
-    public const int MaxResting = 128;
-
     private static readonly TimeSpan _idleLimit = TimeSpan.FromSeconds(55);
     private static readonly TimeSpan _sweepPeriod = TimeSpan.FromSeconds(5);
 
@@ -23,13 +23,9 @@ internal sealed class BackendPool : IDisposable
 
     private readonly BackendConnector _connector;
     private readonly BackendConduct _conduct;
-    private readonly ShortLock _gate = new();
-    private readonly IdleList _ready = new();
-    private readonly IdleList _resting = new();
     private readonly TimeProvider _timeProvider;
     private readonly ContainedFaults _faults;
     private readonly ITimer _sweep;
-    private bool _disposed;
 
     /// <summary>Makes a pool.</summary>
     /// <param name="connector">Opens what it has not.</param>
@@ -49,22 +45,18 @@ internal sealed class BackendPool : IDisposable
     /// <summary>Told when the backend is caught sending bytes behind its responses; null: nobody is.</summary>
     public Action<ResponseKind>? OnSurplus { get; set; }
 
+    /// <summary>What is kept, and for whose uplinks.</summary>
+    public IdleConnections Idle { get; } = new();
+
     /// <summary>Connections kept idle now.</summary>
-    public int IdleCount
-    {
-        get
-        {
-            using (_gate.EnterScope())
-            {
-                return _ready.Count + _resting.Count;
-            }
-        }
-    }
+    public int IdleCount => Idle.Count;
 
     /// <summary>Takes an idle connection that is open and on which nothing has come.</summary>
-    public BackendConnection? TryRent()
+    /// <param name="loop">Where whoever is to use it lives; null: there are no loops.</param>
+    public BackendConnection? TryRent(EpollLoop? loop = null)
     {
-        if (_ready.Count + _resting.Count == 0)
+        var idle = Idle.On(loop);
+        if (idle.Count == 0)
         {
             return null;
         }
@@ -74,10 +66,10 @@ internal sealed class BackendPool : IDisposable
         {
             BackendConnection? connection;
             bool rested;
-            using (_gate.EnterScope())
+            using (idle.Gate.EnterScope())
             {
-                connection = _ready.Youngest ?? _resting.Oldest;
-                rested = connection is not null && connection.List == _resting;
+                connection = idle.Ready.Youngest ?? idle.Resting.Oldest;
+                rested = connection is not null && connection.List == idle.Resting;
                 if (connection is null || (rested && !HasRested(connection, now)))
                 {
                     return null;
@@ -109,9 +101,11 @@ internal sealed class BackendPool : IDisposable
     /// <summary>Opens a new connection, or waits for one where there may be no more.</summary>
     /// <param name="fresh">Whether it has to be new.</param>
     /// <param name="cancellationToken">Gives up.</param>
-    public async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> ConnectAsync(bool fresh, CancellationToken cancellationToken)
+    /// <param name="loop">Where whoever is to use it lives; null: there are no loops.</param>
+    public async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> ConnectAsync(
+        bool fresh, CancellationToken cancellationToken, EpollLoop? loop = null)
     {
-        var result = await _connector.ConnectAsync(fresh ? null : this, cancellationToken).ConfigureAwait(false);
+        var result = await _connector.ConnectAsync(fresh ? null : this, cancellationToken, loop).ConfigureAwait(false);
         if (result.Failure.Detail == StreamResetDetail.ConnectionRefused)
         {
             // What listens there next is another process.
@@ -156,18 +150,7 @@ internal sealed class BackendPool : IDisposable
             return;
         }
 
-        var kept = false;
-        using (_gate.EnterScope())
-        {
-            var list = reuse == Reuse.AtOnce ? _ready : _resting;
-            if (!_disposed && connection.IsIdle && _ready.Count + _resting.Count < MaxIdle && (list == _ready || list.Count < MaxResting))
-            {
-                list.Add(connection);
-                kept = true;
-            }
-        }
-
-        if (!kept)
+        if (!Idle.TryAdd(connection, rests: reuse == Reuse.AfterRest))
         {
             if (connection.TryTake())
             {
@@ -187,7 +170,7 @@ internal sealed class BackendPool : IDisposable
         if (_conduct.Caught(response, _timeProvider.GetTimestamp()))
         {
             OnSurplus?.Invoke(response);
-            CloseAll();
+            Idle.CloseAll();
         }
     }
 
@@ -203,7 +186,7 @@ internal sealed class BackendPool : IDisposable
     /// <summary>Something has come on an idle connection: bytes or its end. On the thread that received it.</summary>
     public void OnArrivalWhileIdle(BackendConnection connection)
     {
-        using (_gate.EnterScope())
+        using (Idle.Beside(connection).Gate.EnterScope())
         {
             connection.List?.Remove(connection);
         }
@@ -214,7 +197,7 @@ internal sealed class BackendPool : IDisposable
     /// <summary>Closes the connection that has been idle longest.</summary>
     public bool TryCloseIdle()
     {
-        var oldest = TryTakeOldest();
+        var oldest = Idle.TryTakeLongestIdle();
         oldest?.Discard();
         return oldest is not null;
     }
@@ -222,13 +205,8 @@ internal sealed class BackendPool : IDisposable
     public void Dispose()
     {
         _sweep.Dispose();
-        using (_gate.EnterScope())
-        {
-            _disposed = true;
-        }
-
         _connector.Slots.Remove(this);
-        CloseAll();
+        Idle.End();
     }
 
     private bool HasRested(BackendConnection connection, long now) => _timeProvider.GetElapsedTime(connection.IdleSince, now) >= BackendConduct.Rest;
@@ -246,68 +224,19 @@ internal sealed class BackendPool : IDisposable
 
     private void OnTimer() => _faults.Run("backend pool", static self => self.Sweep(), this);
 
-    private void CloseAll()
-    {
-        while (TryTakeOldest() is { } idle)
-        {
-            idle.Dispose();
-        }
-    }
-
-    private BackendConnection? TryTakeOldest()
-    {
-        while (true)
-        {
-            BackendConnection? connection;
-            using (_gate.EnterScope())
-            {
-                connection = _resting.Oldest ?? _ready.Oldest;
-                connection?.List!.Remove(connection);
-            }
-
-            if (connection is null || connection.TryTake())
-            {
-                return connection;
-            }
-        }
-    }
-
     /// <summary>Closes what has been idle for long.</summary>
     private void Sweep()
     {
-        var now = _timeProvider.GetTimestamp();
-        while (TryTakeOld(_resting, now) is { } rested)
+        var since = _timeProvider.GetTimestamp() - (long)(_idleLimit.TotalSeconds * _timeProvider.TimestampFrequency);
+        while (Idle.TryTakeIdleSince(since, resting: true) is { } rested)
         {
             _conduct.Passed(rested.LastResponse);
             rested.Dispose();
         }
 
-        while (TryTakeOld(_ready, now) is { } old)
+        while (Idle.TryTakeIdleSince(since, resting: false) is { } old)
         {
             old.Dispose();
-        }
-    }
-
-    private BackendConnection? TryTakeOld(IdleList list, long now)
-    {
-        while (true)
-        {
-            BackendConnection? connection;
-            using (_gate.EnterScope())
-            {
-                connection = list.Oldest;
-                if (connection is null || _timeProvider.GetElapsedTime(connection.IdleSince, now) <= _idleLimit)
-                {
-                    return null;
-                }
-
-                list.Remove(connection);
-            }
-
-            if (connection.TryTake())
-            {
-                return connection;
-            }
         }
     }
 }

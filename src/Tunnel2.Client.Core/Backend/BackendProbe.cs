@@ -1,13 +1,14 @@
 using System.Diagnostics.CodeAnalysis;
 using System.Net.Security;
 using System.Net.Sockets;
-using System.Security.Authentication;
 using System.Security.Cryptography.X509Certificates;
 using System.Text;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Multiplexing.Transports;
 using Tunnel2.Protocol.Errors;
+using Tunnel2.Transport.Tls;
 
 namespace Tunnel2.Client.Core.Backend;
 
@@ -77,26 +78,14 @@ internal sealed class BackendProbe
     private async Task<bool> AnswersTlsAsync()
     {
         using var limit = new CancellationTokenSource(_limit, _timeProvider);
-        try
-        {
-            using var socket = await _connector.OpenSocketAsync(limit.Token).ConfigureAwait(false);
-            if (socket is null)
-            {
-                return false;
-            }
-
-            using var tls = new SslStream(new NetworkStream(socket));
-            await tls.AuthenticateAsClientAsync(Options(null), limit.Token).ConfigureAwait(false);
-            return true;
-        }
-        catch (AuthenticationException exception)
-        {
-            return exception.InnerException is not null;
-        }
-        catch (Exception exception) when (exception is IOException or SocketException or OperationCanceledException)
+        if (await OpenAsync(limit.Token).ConfigureAwait(false) is not { } transport)
         {
             return false;
         }
+
+        var result = await TlsHandshake.ConnectAsync(transport, Options(null), limit.Token).ConfigureAwait(false);
+        await ((IByteTransport?)result.Transport ?? transport).DisposeAsync().ConfigureAwait(false);
+        return result.Status is TlsHandshakeStatus.Done or TlsHandshakeStatus.Refused;
     }
 
     /// <summary>Sends something and gives the first bytes of the answer; none where there is no answer.</summary>
@@ -105,37 +94,57 @@ internal sealed class BackendProbe
         using var limit = new CancellationTokenSource(_limit, _timeProvider);
         var answer = new byte[16];
         var filled = 0;
+        var transport = await OpenAsync(limit.Token).ConfigureAwait(false);
+        if (transport is null)
+        {
+            return [];
+        }
+
+        using var registration = limit.Token.UnsafeRegister(static state => ((IByteTransport)state!).Abort(), transport);
         try
         {
-            using var socket = await _connector.OpenSocketAsync(limit.Token).ConfigureAwait(false);
-            if (socket is null)
+            if (_target.IsHttps)
             {
-                return [];
+                var result = await TlsHandshake.ConnectAsync(transport, Options(version), limit.Token).ConfigureAwait(false);
+                if (result.Transport is null)
+                {
+                    return [];
+                }
+
+                transport = result.Transport;
             }
 
-            using var plain = new NetworkStream(socket);
-            using var tls = _target.IsHttps ? new SslStream(plain) : null;
-            if (tls is not null)
-            {
-                await tls.AuthenticateAsClientAsync(Options(version), limit.Token).ConfigureAwait(false);
-            }
-
-            Stream stream = tls is null ? plain : tls;
-            await stream.WriteAsync(request, limit.Token).ConfigureAwait(false);
+            await transport.SendAsync(request).ConfigureAwait(false);
             int received;
             do
             {
-                received = await stream.ReadAsync(answer.AsMemory(filled), limit.Token).ConfigureAwait(false);
+                received = await transport.ReceiveAsync(answer.AsMemory(filled)).ConfigureAwait(false);
                 filled += received;
             }
             while (received > 0 && filled < Enough);
         }
-        catch (Exception exception) when (exception is IOException or SocketException or AuthenticationException or OperationCanceledException)
+        catch (IOException)
         {
             // What has come so far says it, and no answer is an answer.
         }
+        finally
+        {
+            await transport.DisposeAsync().ConfigureAwait(false);
+        }
 
         return answer[..filled];
+    }
+
+    private async Task<IByteTransport?> OpenAsync(CancellationToken limit)
+    {
+        try
+        {
+            return await _connector.OpenAsync(limit).ConfigureAwait(false);
+        }
+        catch (Exception exception) when (exception is SocketException or OperationCanceledException)
+        {
+            return null;
+        }
     }
 
     [SuppressMessage("Security", "CA5359", Justification = "Nothing is sent that anybody may not know: it is only asked whether TLS is spoken.")]

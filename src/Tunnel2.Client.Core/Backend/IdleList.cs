@@ -1,6 +1,7 @@
 namespace Tunnel2.Client.Core.Backend;
 
-/// <summary>Idle connections by age. Each stands in one list at the most and can leave it from anywhere. Guarded by its pool's gate.</summary>
+/// <summary>Idle connections by age. Each stands in one list at the most and can leave it from anywhere. Guarded by its loop's
+/// gate.</summary>
 internal sealed class IdleList
 {
     public int Count { get; private set; }

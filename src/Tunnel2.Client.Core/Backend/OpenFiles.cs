@@ -11,8 +11,9 @@ internal static class OpenFiles
     private const int Reserve = 32;
 
     /// <summary>Connections that there may be; <see cref="int.MaxValue"/> where there is no limit or the system does not say.</summary>
+    /// <param name="later">What the process is known to open later, beyond the reserve.</param>
     /// <param name="root">In place of <c>/</c>, for tests.</param>
-    public static int LeftForBackends(string root = "/")
+    public static int LeftForBackends(int later = 0, string root = "/")
     {
         const string Name = "Max open files";
         try
@@ -25,7 +26,7 @@ internal static class OpenFiles
             }
 
             int open = Directory.EnumerateFileSystemEntries(Path.Combine(root, "proc/self/fd")).Count();
-            return Math.Max(1, limit - open - Math.Max(Reserve, limit / 16));
+            return Math.Max(1, limit - open - later - Math.Max(Reserve, limit / 16));
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {

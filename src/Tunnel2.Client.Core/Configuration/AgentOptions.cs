@@ -55,6 +55,12 @@ public sealed record AgentOptions
     /// </summary>
     public int? BufferMegabytes { get; init; }
 
+    /// <summary>
+    /// Event loops of the process, 1–32; null: one, and one more with each uplink that joins others, up to the processors that the
+    /// process may use. The first agent of a process decides for all. The portable engine has none.
+    /// </summary>
+    public int? Loops { get; init; }
+
     /// <summary>Whether the agent ends (exit code 4) when the server cannot be reached, instead of trying again.</summary>
     public bool ExitOnFailure { get; init; }
 
@@ -100,6 +106,7 @@ public sealed record AgentOptions
             .Append(", MaxStreams = ").Append(MaxStreams)
             .Append(", BackendConnections = ").Append(BackendConnections.ToString())
             .Append(", BufferMegabytes = ").Append(BufferMegabytes?.ToString(CultureInfo.InvariantCulture) ?? "auto")
+            .Append(", Loops = ").Append(Loops?.ToString(CultureInfo.InvariantCulture) ?? "auto")
             .Append(", ExitOnFailure = ").Append(ExitOnFailure)
             .Append(", Verbose = ").Append(Verbose)
             .Append(", Json = ").Append(Json);

@@ -42,6 +42,9 @@ public sealed record AgentOptionsInput
     /// <summary><c>--buffer-megabytes</c>.</summary>
     public string? BufferMegabytes { get; init; }
 
+    /// <summary><c>--loops</c>.</summary>
+    public string? Loops { get; init; }
+
     /// <summary><c>--host-header</c>.</summary>
     public string? HostHeader { get; init; }
 

@@ -1,6 +1,7 @@
 using System.Globalization;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol;
+using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.Client.Core.Configuration;
 
@@ -36,7 +37,8 @@ public static class AgentOptionsParser
             Note("--backend-connections", ConnectionLimit.TryParse(connectionsText, out connections), mistakes);
         }
 
-        int? buffers = ParseBuffers(input, mistakes);
+        int? buffers = ParseNumberOrAuto("--buffer-megabytes", input.BufferMegabytes, LeastBufferMegabytes, MostBufferMegabytes, mistakes);
+        int? loops = ParseNumberOrAuto("--loops", input.Loops, 1, EpollEngine.MaxLoops, mistakes);
         HostHeaderPolicy hostHeader = HostHeaderPolicy.Keep;
         if (input.HostHeader is { } hostHeaderText)
         {
@@ -60,6 +62,7 @@ public static class AgentOptionsParser
             MaxStreams = streams,
             BackendConnections = connections,
             BufferMegabytes = buffers,
+            Loops = loops,
             HostHeader = hostHeader,
             WatchesBackend = true,
             ExitOnFailure = input.ExitOnFailure,
@@ -208,17 +211,16 @@ public static class AgentOptionsParser
         return isGood ? streams : ProtocolLimits.MaxSlots;
     }
 
-    private static int? ParseBuffers(AgentOptionsInput input, List<OptionMistake> mistakes)
+    private static int? ParseNumberOrAuto(string flag, string? text, int least, int most, List<OptionMistake> mistakes)
     {
-        if (input.BufferMegabytes is not { } text || text.Equals("auto", StringComparison.OrdinalIgnoreCase))
+        if (text is null || text.Equals("auto", StringComparison.OrdinalIgnoreCase))
         {
             return null;
         }
 
-        bool isGood = int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out int megabytes)
-            && megabytes is >= LeastBufferMegabytes and <= MostBufferMegabytes;
-        Note("--buffer-megabytes", isGood ? null : $"'{text}' is not auto or a number from {LeastBufferMegabytes} to {MostBufferMegabytes}", mistakes);
-        return isGood ? megabytes : null;
+        bool isGood = int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out int number) && number >= least && number <= most;
+        Note(flag, isGood ? null : $"'{text}' is not auto or a number from {least} to {most}", mistakes);
+        return isGood ? number : null;
     }
 
     private static string? ParseToken(AgentOptionsInput input, List<OptionMistake> mistakes)

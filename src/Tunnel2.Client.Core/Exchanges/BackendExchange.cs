@@ -26,6 +26,7 @@ internal sealed class BackendExchange
     private const int HeadBuffer = 16 * 1024;
     private const int MaxHeadBuffer = 256 * 1024;
 
+    private readonly UplinkExchanges _exchanges;
     private readonly ExchangeContext _context;
     private readonly Lock _gate = new();
     private readonly ExchangeCounters _counters = new();
@@ -38,10 +39,11 @@ internal sealed class BackendExchange
     private CancellationTokenSource? _connecting;
     private bool _aborted;
 
-    public BackendExchange(ExchangeContext context)
+    public BackendExchange(UplinkExchanges exchanges)
     {
-        _context = context;
-        _responses = new ResponsePump(context.Buffers, _counters, () => _requestPump is not { } pump || pump.IsCompleted);
+        _exchanges = exchanges;
+        _context = exchanges.Context;
+        _responses = new ResponsePump(_context.Buffers, _counters, () => _requestPump is not { } pump || pump.IsCompleted);
         _finish = Finish;
     }
 
@@ -70,7 +72,7 @@ internal sealed class BackendExchange
     private void Finish()
     {
         _running.GetResult();
-        _context.Return(this);
+        _exchanges.Return(this);
     }
 
     /// <remarks>
@@ -85,7 +87,7 @@ internal sealed class BackendExchange
         try
         {
             var retry = TryBegin(stream, out var head, out var plan, ref failure) && plan.IsReplayable;
-            if (plan.IsValid && _context.Active > _context.MaxActive)
+            if (plan.IsValid && _context.IsOneTooMany())
             {
                 (plan, failure) = (default, new BackendFailure(StreamResetReason.Refused, StreamResetDetail.TooManyStreams));
             }
@@ -298,7 +300,7 @@ internal sealed class BackendExchange
 
     private async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> ConnectAsync(bool fresh)
     {
-        var connection = fresh ? null : _context.Backends.TryRent();
+        var connection = fresh ? null : _context.Backends.TryRent(_exchanges.Loop);
         var failure = BackendFailure.None;
         if (connection is null)
         {
@@ -308,7 +310,7 @@ internal sealed class BackendExchange
                 _connecting = connecting;
             }
 
-            (connection, failure) = _aborted ? (null, default) : await _context.Backends.ConnectAsync(fresh, connecting.Token).ConfigureAwait(false);
+            (connection, failure) = _aborted ? (null, default) : await _context.Backends.ConnectAsync(fresh, connecting.Token, _exchanges.Loop).ConfigureAwait(false);
             lock (_gate)
             {
                 _connecting = null;

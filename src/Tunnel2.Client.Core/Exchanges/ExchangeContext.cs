@@ -3,21 +3,19 @@ using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Console;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Multiplexing.Buffers;
-using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
+using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.Client.Core.Exchanges;
 
-/// <summary>What all exchanges of an agent share, and the pool of their objects. Thread-safe.</summary>
+/// <summary>What all exchanges of an agent share. Thread-safe.</summary>
 internal sealed class ExchangeContext : IDisposable
 {
-    private const int MaxPooled = 1024;
-
-    private readonly ShortLock _poolGate = new();
-    private readonly Stack<BackendExchange> _pool = new();
     private int _active;
+    private long _refused;
+    private long _shortages;
 
     public ExchangeContext(
         AgentOptions options, IAgentEvents events, TimeProvider timeProvider, EpollLoop? loop = null, BackendSlots? slots = null, ContainedFaults? faults = null)
@@ -56,35 +54,38 @@ internal sealed class ExchangeContext : IDisposable
     /// <summary>How many there may be.</summary>
     public int MaxActive { get; }
 
-    /// <summary>Serves a stream that ProxyEntry opened; returns at its first wait.</summary>
-    public void Serve(TunnelStream stream)
+    /// <summary>Requests that were refused because there were as many.</summary>
+    public long Refused => Volatile.Read(ref _refused);
+
+    /// <summary>Requests that had to wait for a connection to the backend, or found no descriptor left.</summary>
+    public long Shortages => Volatile.Read(ref _shortages);
+
+    /// <summary>The exchanges of an uplink.</summary>
+    public UplinkExchanges On(IUplinkTransport uplink) => new(this, uplink.Home as EpollLoop);
+
+    /// <summary>An exchange begins.</summary>
+    public void Begin() => Interlocked.Increment(ref _active);
+
+    /// <summary>Whether a request that has begun is one too many; it is counted as refused then.</summary>
+    public bool IsOneTooMany()
     {
-        Interlocked.Increment(ref _active);
-        BackendExchange? exchange;
-        using (_poolGate.EnterScope())
+        if (Active <= MaxActive)
         {
-            _pool.TryPop(out exchange);
+            return false;
         }
 
-        (exchange ?? new BackendExchange(this)).Start(stream);
+        Interlocked.Increment(ref _refused);
+        return true;
     }
 
-    public void Return(BackendExchange exchange)
-    {
-        Interlocked.Decrement(ref _active);
-        using (_poolGate.EnterScope())
-        {
-            if (_pool.Count < MaxPooled)
-            {
-                _pool.Push(exchange);
-            }
-        }
-    }
+    /// <summary>An exchange is over.</summary>
+    public void End() => Interlocked.Decrement(ref _active);
 
     public void Dispose() => Backends.Dispose();
 
     private void OnShortage(StreamResetDetail detail)
     {
+        Interlocked.Increment(ref _shortages);
         var slots = Connector.Slots;
         if (slots.MaySayShort())
         {

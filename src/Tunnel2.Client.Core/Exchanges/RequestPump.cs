@@ -1,8 +1,8 @@
 using System.Runtime.CompilerServices;
-using Tunnel2.Client.Core.Backend;
 using Tunnel2.Http1;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Transports;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
 
@@ -29,7 +29,7 @@ internal static class RequestPump
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public static async ValueTask<RequestPumpEnd> RunAsync(
-        TunnelStream stream, BackendTransport backend, RequestFraming framing, long remaining, BufferPool buffers, ExchangeCounters counters)
+        TunnelStream stream, IByteTransport backend, RequestFraming framing, long remaining, BufferPool buffers, ExchangeCounters counters)
     {
         byte[]? chunk = null;
         try
@@ -112,7 +112,7 @@ internal static class RequestPump
     }
 
     /// <summary>The body is not what was declared, or trailers break the rule: the backend must not wait for the rest of it, nor ProxyEntry for an answer.</summary>
-    private static RequestPumpEnd CutOff(TunnelStream stream, BackendTransport backend)
+    private static RequestPumpEnd CutOff(TunnelStream stream, IByteTransport backend)
     {
         stream.Reset(StreamResetReason.VisitorProtocol);
         backend.Abort();

@@ -70,7 +70,7 @@ internal static class ResponseHeadEncoder
         return true;
     }
 
-    private static void WriteHead(ref HeaderBlockWriter writer, ResponseHeadParser parser, ReadOnlySpan<byte> buffer)
+    internal static void WriteHead(ref HeaderBlockWriter writer, ResponseHeadParser parser, ReadOnlySpan<byte> buffer)
     {
         var switches = parser.StatusCode == 101;
         writer.BeginResponse(switches ? HeaderBlockFlags.Upgrade : HeaderBlockFlags.None, parser.StatusCode, parser.Reason.Of(buffer));

@@ -41,12 +41,13 @@ internal sealed class AgentSession
         ExchangeContext exchanges,
         UplinkHeartbeat heartbeat,
         IEngine engine,
+        UplinkLoops loops,
         ReceiveBudget uploads,
         TimeProvider timeProvider)
     {
         _uploads = uploads;
         _options = options;
-        _dialer = new UplinkDialer(options, engine, timeProvider);
+        _dialer = new UplinkDialer(options, engine, loops, exchanges.Backends.Idle, timeProvider);
         _events = events;
         _exchanges = exchanges;
         _heartbeat = heartbeat;
@@ -58,7 +59,7 @@ internal sealed class AgentSession
     /// <param name="stop">Asks to stop: what is under way is finished first.</param>
     public async Task<ConnectionEnd> RunOnceAsync(CancellationToken stop)
     {
-        var (transport, end) = await _dialer.DialAsync(stop).ConfigureAwait(false);
+        var (transport, end) = await _dialer.DialAsync(joins: false, stop).ConfigureAwait(false);
         if (transport is null)
         {
             return end!;
@@ -131,12 +132,12 @@ internal sealed class AgentSession
         var started = _timeProvider.GetTimestamp();
         var goodbye = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         var maxUplinks = (welcome.Capabilities & HandshakeCapabilities.MultipleUplinks) != 0 ? welcome.MaxUplinks : 1;
-        var joiner = new UplinkJoiner(welcome, async giveUp => (await _dialer.DialAsync(giveUp).ConfigureAwait(false)).Transport, _timeProvider);
+        var joiner = new UplinkJoiner(welcome, async giveUp => (await _dialer.DialAsync(joins: true, giveUp).ConfigureAwait(false)).Transport, _timeProvider);
         UplinkPool? pool = null;
         pool = new UplinkPool(
             _options.Uplinks,
             maxUplinks,
-            connection => new UplinkConnection(connection, settings, _exchanges.Serve, (uplink, phase) => OnGoAway(pool!, uplink, phase, goodbye)),
+            connection => new UplinkConnection(connection, settings, _exchanges.On(connection).Serve, (uplink, phase) => OnGoAway(pool!, uplink, phase, goodbye)),
             joiner,
             _heartbeat,
             _timeProvider);

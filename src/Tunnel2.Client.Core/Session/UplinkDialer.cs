@@ -1,5 +1,6 @@
 using System.Net;
 using System.Net.Sockets;
+using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Core.Reconnect;
@@ -17,19 +18,30 @@ internal sealed class UplinkDialer
 
     private readonly AgentOptions _options;
     private readonly IEngine _engine;
+    private readonly UplinkLoops _loops;
+    private readonly IdleConnections _tunnel;
     private readonly UplinkTlsClient? _tls;
 
-    public UplinkDialer(AgentOptions options, IEngine engine, TimeProvider timeProvider)
+    /// <summary>Makes the dialer of a tunnel.</summary>
+    /// <param name="options">Where to, and how.</param>
+    /// <param name="engine">What carries uplinks.</param>
+    /// <param name="loops">Says which loop each lives on.</param>
+    /// <param name="tunnel">The tunnel's idle connections to its backend, which live on the loops of its uplinks.</param>
+    /// <param name="timeProvider">Time.</param>
+    public UplinkDialer(AgentOptions options, IEngine engine, UplinkLoops loops, IdleConnections tunnel, TimeProvider timeProvider)
     {
+        _loops = loops;
+        _tunnel = tunnel;
         _options = options;
         _engine = engine;
         _tls = options.Tls is { } tls ? new UplinkTlsClient(options.Server, tls, timeProvider) : null;
     }
 
     /// <summary>Connects.</summary>
+    /// <param name="joins">Whether the uplink joins others of its session.</param>
     /// <param name="stop">Gives up.</param>
     /// <returns>A transport that is ready for the first frame, or why there is none.</returns>
-    public async Task<(IUplinkTransport? Transport, ConnectionEnd? End)> DialAsync(CancellationToken stop)
+    public async Task<(IUplinkTransport? Transport, ConnectionEnd? End)> DialAsync(bool joins, CancellationToken stop)
     {
         IUplinkTransport transport;
         IPAddress? peer;
@@ -37,8 +49,8 @@ internal sealed class UplinkDialer
         {
             using var deadline = CancellationTokenSource.CreateLinkedTokenSource(stop);
             deadline.CancelAfter(_connectTimeout);
-            (transport, peer) = _engine.NextLoop() is { } loop
-                ? await ConnectOnLoopAsync(loop, deadline.Token).ConfigureAwait(false)
+            (transport, peer) = _loops.Take(_tunnel, joins) is { } place
+                ? await ConnectOnLoopAsync(place, deadline.Token).ConfigureAwait(false)
                 : await ConnectSocketAsync(deadline.Token).ConfigureAwait(false);
         }
         catch (Exception exception) when (exception is SocketException or OperationCanceledException)
@@ -73,20 +85,29 @@ internal sealed class UplinkDialer
     /// Connects on the loop that the connection will live on. A socket of the runtime that was connected asynchronously would stay known to the
     /// runtime's own socket engine: it would be woken for every frame as well.
     /// </summary>
-    private async Task<(IUplinkTransport Transport, IPAddress? Peer)> ConnectOnLoopAsync(EpollLoop loop, CancellationToken cancellationToken)
+    private async Task<(IUplinkTransport Transport, IPAddress? Peer)> ConnectOnLoopAsync(UplinkLoops.UplinkPlace place, CancellationToken cancellationToken)
     {
         var error = SocketError.HostNotFound;
-        foreach (var address in await Dns.GetHostAddressesAsync(_options.Server.Host, cancellationToken).ConfigureAwait(false))
+        try
         {
-            var endPoint = new IPEndPoint(address, _options.Server.Port);
-            (var channel, error) = await EpollConnector.ConnectAsync(loop, endPoint, cancellationToken).ConfigureAwait(false);
-            if (channel is not null)
+            foreach (var address in await Dns.GetHostAddressesAsync(_options.Server.Host, cancellationToken).ConfigureAwait(false))
             {
-                return (EpollUplinkTransport.Adopt(channel, endPoint), address);
+                var endPoint = new IPEndPoint(address, _options.Server.Port);
+                (var channel, error) = await EpollConnector.ConnectAsync(place.Loop, endPoint, cancellationToken).ConfigureAwait(false);
+                if (channel is not null)
+                {
+                    channel.Place = place;
+                    return (channel.AsUplink(endPoint), address);
+                }
             }
-        }
 
-        throw new SocketException((int)error);
+            throw new SocketException((int)error);
+        }
+        catch
+        {
+            place.Dispose();
+            throw;
+        }
     }
 
     private async Task<(IUplinkTransport Transport, IPAddress? Peer)> ConnectSocketAsync(CancellationToken cancellationToken)

@@ -26,6 +26,7 @@ internal sealed class AgentCommandLine
     private readonly Option<string?> _streams = Value("--streams");
     private readonly Option<string?> _backendConnections = Value("--backend-connections");
     private readonly Option<string?> _bufferMegabytes = Value("--buffer-megabytes");
+    private readonly Option<string?> _loops = Value("--loops");
     private readonly Option<string?> _hostHeader = Value("--host-header");
     private readonly Option<bool> _exitOnFailure = Switch("--exit-on-failure");
     private readonly Option<bool> _verbose = Switch("--verbose");
@@ -73,7 +74,7 @@ internal sealed class AgentCommandLine
     /// <summary>Every option, for the test that the help text names them all.</summary>
     internal IEnumerable<Option> AllOptions =>
     [
-        _help, _version, _server, _name, _publicUrl, _token, _serverFingerprint, _serverCa, _clientCertificate, _clientKey, _uplinks, _streams, _backendConnections, _bufferMegabytes, _hostHeader, _exitOnFailure, _verbose, _json, _config,
+        _help, _version, _server, _name, _publicUrl, _token, _serverFingerprint, _serverCa, _clientCertificate, _clientKey, _uplinks, _streams, _backendConnections, _bufferMegabytes, _loops, _hostHeader, _exitOnFailure, _verbose, _json, _config,
         .. OlderFormOptions,
     ];
 
@@ -221,6 +222,7 @@ internal sealed class AgentCommandLine
         Streams = parsed.GetValue(_streams),
         BackendConnections = parsed.GetValue(_backendConnections),
         BufferMegabytes = parsed.GetValue(_bufferMegabytes),
+        Loops = parsed.GetValue(_loops),
         HostHeader = parsed.GetValue(_hostHeader),
         ExitOnFailure = IsGiven(parsed, _exitOnFailure),
         Verbose = IsGiven(parsed, _verbose),

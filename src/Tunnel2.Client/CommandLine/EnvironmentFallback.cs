@@ -32,6 +32,7 @@ internal static class EnvironmentFallback
             "TUNNEL2_BACKEND_CONNECTIONS", "--backend-connections", OneTunnelOnly: false,
             static o => o.BackendConnections, static (o, v) => o with { BackendConnections = v }),
         new("TUNNEL2_BUFFER_MEGABYTES", "--buffer-megabytes", OneTunnelOnly: false, static o => o.BufferMegabytes, static (o, v) => o with { BufferMegabytes = v }),
+        new("TUNNEL2_LOOPS", "--loops", OneTunnelOnly: false, static o => o.Loops, static (o, v) => o with { Loops = v }),
 
         // Whoever trusts the server in one way is not to be given the other one.
         new("TUNNEL2_SERVER_FINGERPRINT", "--server-fingerprint", OneTunnelOnly: false, Trust, static (o, v) => o with { Tls = (o.Tls ?? new()) with { ServerFingerprint = v } }),

@@ -144,6 +144,8 @@ internal static class HelpText
           --buffer-megabytes auto|N
                                   MiB held of uploads that services do not take, 16 to 65536; beyond it those that stand still are cut (default:
                                   auto, a quarter of the memory, 16 to 256)
+          --loops auto|N          event loops, a thread each, 1 to 32 (default: auto, one, and one more with each further connection to the
+                                  server, up to the processors)
           --exit-on-failure       end with exit code 4 when the server cannot be reached, instead of trying again
           --verbose               a line for every request and every attempt to connect
           --json                  one JSON object per line instead of text
@@ -172,7 +174,8 @@ internal static class HelpText
         """
         Environment variables, for what neither a flag nor the file says:
           TUNNEL2_SERVER, TUNNEL2_TOKEN, TUNNEL2_HOST_HEADER, TUNNEL2_UPLINKS,     as the flags
-          TUNNEL2_STREAMS, TUNNEL2_BACKEND_CONNECTIONS, TUNNEL2_BUFFER_MEGABYTES
+          TUNNEL2_STREAMS, TUNNEL2_BACKEND_CONNECTIONS, TUNNEL2_BUFFER_MEGABYTES,
+          TUNNEL2_LOOPS
           TUNNEL2_NAME, TUNNEL2_UPSTREAM                                           with 'http' alone
           TUNNEL2_EXIT_ON_FAILURE, TUNNEL2_VERBOSE, TUNNEL2_JSON                   1 or true, 0 or false
           TUNNEL2_CONFIG                                                           the file of 'start'

@@ -49,6 +49,7 @@ internal sealed record TunnelFileKey(
             "backend-connections", "--backend-connections", TunnelFilePlace.Top,
             static o => o.BackendConnections, static (o, v) => o with { BackendConnections = v }),
         new("buffer-megabytes", "--buffer-megabytes", TunnelFilePlace.Top, static o => o.BufferMegabytes, static (o, v) => o with { BufferMegabytes = v }),
+        new("loops", "--loops", TunnelFilePlace.Top, static o => o.Loops, static (o, v) => o with { Loops = v }),
         Switch("exit-on-failure", static o => o.ExitOnFailure, static o => o with { ExitOnFailure = true }),
         Switch("verbose", static o => o.Verbose, static o => o with { Verbose = true }),
         Switch("json", static o => o.Json, static o => o with { Json = true }),

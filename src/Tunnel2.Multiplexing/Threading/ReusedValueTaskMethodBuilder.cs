@@ -9,17 +9,11 @@ namespace Tunnel2.Multiplexing.Threading;
 /// <see cref="PoolingAsyncValueTaskMethodBuilder"/> keeps one for each thread and a few more, so that of fifty requests at a time nearly every one allocates
 /// (decision 0016). For methods that run once per request. A task of it is awaited once, like every <see cref="ValueTask"/> with a source.
 /// </summary>
-/// <remarks>The switch <c>Tunnel2.ReusedTasks</c> (environment: <c>TUNNEL2_REUSED_TASKS=0</c>) keeps none.</remarks>
 [StructLayout(LayoutKind.Auto)]
 internal struct ReusedValueTaskMethodBuilder
 {
-    /// <summary>The name of the switch.</summary>
-    public const string SwitchName = "Tunnel2.ReusedTasks";
-
     /// <summary>Suspended calls of one method that a thread keeps.</summary>
     private const int MaxKept = 1024;
-
-    private static readonly bool _isOn = RuntimeSwitch.IsOn(SwitchName, "TUNNEL2_REUSED_TASKS");
 
     private Call? _call;
     private Exception? _fault;
@@ -180,7 +174,7 @@ internal struct ReusedValueTaskMethodBuilder
         {
             // Nothing of the request may be held by a call that waits for the next one.
             _stateMachine = default;
-            if (_isOn && _count < MaxKept)
+            if (_count < MaxKept)
             {
                 _next = _kept;
                 _kept = this;

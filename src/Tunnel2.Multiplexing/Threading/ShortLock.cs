@@ -7,29 +7,16 @@ namespace Tunnel2.Multiplexing.Threading;
 /// instruction and leaving none, where <see cref="Lock"/> needs two and asks which thread it is on. Whoever finds it taken spins, then yields.
 /// Decision 0013 says what that bought.
 /// </summary>
-/// <remarks>
-/// Not reentrant: a section that enters again would wait for itself. The switch
-/// <c>Tunnel2.ShortLocks</c> (environment: <c>TUNNEL2_SHORT_LOCKS=0</c>) puts a <see cref="Lock"/> behind every one.
-/// </remarks>
+/// <remarks>Not reentrant: a section that enters again would wait for itself.</remarks>
 internal sealed class ShortLock
 {
-    /// <summary>The name of the switch.</summary>
-    public const string SwitchName = "Tunnel2.ShortLocks";
-
-    private static readonly bool _isOn = RuntimeSwitch.IsOn(SwitchName, "TUNNEL2_SHORT_LOCKS");
-
-    private readonly Lock? _lock = _isOn ? null : new();
     private int _taken;
 
     /// <summary>Enters. The scope leaves when it is disposed of, on the same thread.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public Scope EnterScope()
     {
-        if (!_isOn)
-        {
-            _lock!.Enter();
-        }
-        else if (Interlocked.CompareExchange(ref _taken, 1, 0) != 0)
+        if (Interlocked.CompareExchange(ref _taken, 1, 0) != 0)
         {
             Wait();
         }
@@ -53,16 +40,6 @@ internal sealed class ShortLock
     {
         /// <summary>Leaves.</summary>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
-        public void Dispose()
-        {
-            if (!_isOn)
-            {
-                owner._lock!.Exit();
-            }
-            else
-            {
-                Volatile.Write(ref owner._taken, 0);
-            }
-        }
+        public void Dispose() => Volatile.Write(ref owner._taken, 0);
     }
 }

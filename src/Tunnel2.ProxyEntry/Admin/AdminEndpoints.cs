@@ -62,7 +62,7 @@ internal sealed class AdminEndpoints
         return WriteTextAsync(context, StatusCodes.Status405MethodNotAllowed, "only GET and HEAD\n");
     }
 
-    private Task WriteReadinessAsync(HttpContext context) => _readiness.Phase == ReadinessPhase.Ready
+    private Task WriteReadinessAsync(HttpContext context) => _readiness.IsReady
         ? WriteTextAsync(context, StatusCodes.Status200OK, "ready\n")
         : WriteTextAsync(context, StatusCodes.Status503ServiceUnavailable, _readiness.Reason + "\n");
 

@@ -2,17 +2,27 @@ namespace Tunnel2.ProxyEntry.Admin;
 
 /// <summary>
 /// Whether the process takes new work: starting, then ready, then draining, never back. Set by the host, read by <c>/health/ready</c>.
-/// Thread-safe.
+/// While it is ready there may be trouble that comes and goes. Thread-safe.
 /// </summary>
 internal sealed class Readiness
 {
     private State _state = new(ReadinessPhase.Starting, "starting");
+    private string? _trouble;
 
     /// <summary>The current phase.</summary>
     public ReadinessPhase Phase => Volatile.Read(ref _state).Phase;
 
+    /// <summary>What keeps it from serving as it should, or null. As <see cref="Reason"/>, a short text for operators.</summary>
+    public string? Trouble => Volatile.Read(ref _trouble);
+
+    /// <summary>Whether everything is as it should be.</summary>
+    public bool IsReady => Phase == ReadinessPhase.Ready && Trouble is null;
+
     /// <summary>The phase or why it is so, as a short text for operators. No secrets: it is shown without a token.</summary>
-    public string Reason => Volatile.Read(ref _state).Reason;
+    public string Reason => Volatile.Read(ref _state) is var state && state.Phase == ReadinessPhase.Ready ? Trouble ?? state.Reason : state.Reason;
+
+    /// <summary>Something does not work for now, in words; null: it works again.</summary>
+    public void SetTrouble(string? trouble) => Volatile.Write(ref _trouble, trouble);
 
     /// <summary>All listeners work. Has no effect once draining.</summary>
     public void MarkReady() => Advance(new State(ReadinessPhase.Ready, "ready"));

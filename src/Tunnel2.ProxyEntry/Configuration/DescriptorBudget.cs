@@ -9,6 +9,10 @@ internal sealed record DescriptorBudget
     /// <summary>Below this many descriptors in all somebody should know.</summary>
     public const int FewFiles = 4096;
 
+    /// <summary>With fewer the runtime itself fails during the start, and less clearly: it keeps two for each assembly. The exact number
+    /// is known behind the start.</summary>
+    public const int LeastFiles = 200;
+
     /// <summary>The fewest connections that a server is of use with.</summary>
     private const int LeastConnections = 11;
 

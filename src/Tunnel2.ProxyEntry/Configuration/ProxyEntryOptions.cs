@@ -61,6 +61,12 @@ public sealed class ProxyEntryOptions
     public bool? AllowAnonymousAgents { get; set; }
 
     /// <summary>
+    /// The Unix socket of a running <c>tunnel2-ports</c>, which holds the listening sockets and gives them to this process at its start:
+    /// connections of a restart wait in them. Default none: ProxyEntry listens itself. Linux only.
+    /// </summary>
+    public string? ListenersFrom { get; set; }
+
+    /// <summary>
     /// The folder of what ProxyEntry makes itself and must find again: the self-made certificate of the uplink. Default: <c>$STATE_DIRECTORY</c>
     /// (systemd sets it), <c>/var/lib/tunnel2</c> for root, else <c>$XDG_STATE_HOME/tunnel2</c>, else <c>~/.local/state/tunnel2</c>. Made with access for
     /// its owner only.

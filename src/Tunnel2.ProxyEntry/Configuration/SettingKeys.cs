@@ -20,6 +20,7 @@ internal static class SettingKeys
     public const string UplinkConnections = "Uplink:Connections";
     public const string UplinkHandshakes = "Uplink:Handshakes";
     public const string UplinkSessionsPerAgent = "Uplink:SessionsPerAgent";
+    public const string ListenersFrom = "ListenersFrom";
     public const string StateFolder = "StateFolder";
     public const string AllowPlaintext = "Uplink:AllowPlaintext";
     public const string AdminListen = "Admin:Listen";
@@ -88,6 +89,7 @@ internal static class SettingKeys
         SettingKey.NumberOrAuto(UplinkConnections, (o, v) => o.Uplink.Connections = v),
         SettingKey.NumberOrAuto(UplinkHandshakes, (o, v) => o.Uplink.Handshakes = v),
         SettingKey.Number(UplinkSessionsPerAgent, (o, v) => o.Uplink.SessionsPerAgent = v),
+        Text(ListenersFrom, (o, v) => o.ListenersFrom = v),
         Text(StateFolder, (o, v) => o.StateFolder = v),
         Switch(AllowPlaintext, (o, v) => o.Uplink.AllowPlaintext = v),
         Text(AdminListen, (o, v) => o.Admin.Listen = v),

@@ -4,7 +4,6 @@ using System.Globalization;
 using System.Net;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
-using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 
@@ -21,9 +20,10 @@ internal sealed partial class SettingsBuilder
     private readonly ProxyEntryOptions _options;
     private readonly List<SettingsError> _errors;
 
-    public SettingsBuilder(ProxyEntryOptions options, List<SettingsError> errors)
+    public SettingsBuilder(ProxyEntryOptions options, List<SettingsError> errors, int? files)
     {
         _options = options;
+        _files = files;
         _errors = errors;
     }
 
@@ -38,7 +38,7 @@ internal sealed partial class SettingsBuilder
 
         var domain = CheckDomain();
         var entryId = CheckEntryId();
-        CheckEngine();
+        var loops = CheckEngine();
         var security = ChooseUplinkSecurity(uplink);
         var uplinkCertificate = CheckCertificate(
             SettingKeys.UplinkCertificate, OwnUplinkCertificate, _options.Uplink.CertificateKey, _options.Uplink.CertificatePassword);
@@ -91,7 +91,7 @@ internal sealed partial class SettingsBuilder
             EntryId = entryId,
             TestMode = _options.TestMode,
             Engine = _options.Engine,
-            Loops = _options.Loops ?? EngineSetup.AutoLoops,
+            Loops = loops,
             AnonymousAgentsAllowed = anonymous,
             Agents = new AgentTable(agents, tiers),
             TrustedProxies = new TrustedProxySet(trustedProxies),
@@ -287,16 +287,6 @@ internal sealed partial class SettingsBuilder
         }
 
         return entryId;
-    }
-
-    private void CheckEngine()
-    {
-        if (EngineSetup.FindObstacle(_options.Engine, EngineSetup.HasEpoll) is { } obstacle)
-        {
-            Report(SettingKeys.Engine, $"epoll {obstacle}.");
-        }
-
-        CheckBounds(SettingKeys.Loops, _options.Loops ?? 1, 1, EpollEngine.MaxLoops);
     }
 
     private CertificateSource? CheckCertificate(string key, string? path, string? keyPath, string? password)

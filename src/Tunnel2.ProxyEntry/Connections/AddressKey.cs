@@ -1,14 +1,18 @@
 using System.Buffers.Binary;
+using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 
 namespace Tunnel2.ProxyEntry.Connections;
 
-/// <summary>What addresses are counted by: IPv4 as it is, IPv6 by its /64, which one customer has to himself.</summary>
-internal static class AddressKey
+/// <summary>
+/// What addresses are counted by: IPv4 as it is, IPv6 by its /64, which one customer has to himself. Not a <see cref="UInt128"/>: no method
+/// that handles one is compiled ahead, and each connection that is accepted has such a key.
+/// </summary>
+internal readonly record struct AddressKey(ulong Upper, ulong Lower)
 {
-    /// <summary>The number that stands for an address; an IPv4 address mapped into IPv6 counts as itself.</summary>
-    public static UInt128 Of(IPAddress address)
+    /// <summary>What stands for an address; an IPv4 address mapped into IPv6 counts as itself.</summary>
+    public static AddressKey Of(IPAddress address)
     {
         Span<byte> bytes = stackalloc byte[16];
         bytes.Clear();
@@ -25,6 +29,9 @@ internal static class AddressKey
             bytes[8..].Clear();
         }
 
-        return BinaryPrimitives.ReadUInt128BigEndian(bytes);
+        return new AddressKey(BinaryPrimitives.ReadUInt64BigEndian(bytes), BinaryPrimitives.ReadUInt64BigEndian(bytes[8..]));
     }
+
+    /// <summary>32 hexadecimal digits.</summary>
+    public override string ToString() => string.Create(CultureInfo.InvariantCulture, $"{Upper:x16}{Lower:x16}");
 }

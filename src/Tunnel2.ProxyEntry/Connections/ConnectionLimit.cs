@@ -11,7 +11,7 @@ namespace Tunnel2.ProxyEntry.Connections;
 internal sealed class ConnectionLimit : IAcceptGate
 {
     private readonly Lock _gate = new();
-    private readonly Dictionary<UInt128, int> _byAddress = [];
+    private readonly Dictionary<AddressKey, int> _byAddress = [];
     private readonly List<Action> _waiting = [];
     private readonly TrustedProxySet? _exempt;
     private volatile int _count;

@@ -37,6 +37,7 @@ internal sealed class ConnectionLimits
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
     private readonly OncePerSecond _failureLines;
+    private volatile bool _isApplied;
 
     public ConnectionLimits(
         ProxyEntrySettings settings,
@@ -84,6 +85,7 @@ internal sealed class ConnectionLimits
     /// <summary>Lets the limits hold that the process's descriptors allow, and says so where they are few.</summary>
     public void Apply(DescriptorBudget budget)
     {
+        _isApplied = true;
         Visitors.Set(budget.Visitors, budget.VisitorsPerAddress);
         var admin = budget.Admin + budget.Subscribers;
         Admin.Set(admin, admin);
@@ -118,6 +120,12 @@ internal sealed class ConnectionLimits
         var relief = new ConnectionRelief(limit, end, period, OnEnded, _timeProvider);
         limit.Full = () =>
         {
+            if (!_isApplied)
+            {
+                // Many have waited in a socket that was handed over. In a moment there are places for them, and no reason to end anybody.
+                return;
+            }
+
             _metrics.Waited(limit.Kind);
             if (reached.MayLog())
             {

@@ -71,6 +71,10 @@ internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConne
         {
             throw new AddressInUseException(exception.Message, exception);
         }
+        catch (SocketException exception)
+        {
+            throw new IOException($"Failed to listen on {endpoint} with {_loops.Count} event loops: {exception.Message}", exception);
+        }
     }
 
     /// <summary>A visitor without TLS: nothing stands between the connection and our front. HTTP/2 is Kestrel's, which tracks it itself.</summary>

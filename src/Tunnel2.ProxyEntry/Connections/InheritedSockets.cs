@@ -6,9 +6,10 @@ using Tunnel2.ProxyEntry.Configuration;
 namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
-/// Listening sockets that whoever started this process holds and handed over: the protocol of systemd's socket units (sd_listen_fds(3)). They
-/// outlive the process, so connections of a restart wait in their backlogs instead of being refused. An address of the settings is replaced by its
-/// socket's, so that everything that is checked of an address is checked of that one. Not thread-safe.
+/// Listening sockets that somebody else holds and handed over: the starter of this process, by the protocol of systemd's socket units
+/// (sd_listen_fds(3)), or <c>tunnel2-ports</c> (<see cref="ListenerHolder"/>). They outlive the process, so connections of a restart wait
+/// in their backlogs instead of being refused. An address of the settings is replaced by its socket's, so that everything that is checked
+/// of an address is checked of that one. Not thread-safe.
 /// </summary>
 internal sealed class InheritedSockets : IDisposable
 {
@@ -17,6 +18,7 @@ internal sealed class InheritedSockets : IDisposable
     private const string CountVariable = "LISTEN_FDS";
     private const string NamesVariable = "LISTEN_FDNAMES";
     private const string ProcessVariable = "LISTEN_PID";
+    private const string HolderKey = $"{ProxyEntryOptions.SectionName}:{SettingKeys.ListenersFrom}";
 
     /// <summary>What a socket may be called, and the setting that it takes the place of.</summary>
     private static readonly (string Name, string Key)[] _kinds =
@@ -24,11 +26,24 @@ internal sealed class InheritedSockets : IDisposable
         ("public", SettingKeys.HttpListen), ("https", SettingKeys.HttpsListen), ("uplink", SettingKeys.UplinkListen), ("admin", SettingKeys.AdminListen),
     ];
 
+    private static readonly Source _starter = new(
+        NamesVariable,
+        CountVariable,
+        " (FileDescriptorName= in a socket unit of systemd)",
+        " One ListenStream= with a port alone takes IPv4 and IPv6.",
+        " (ListenStream= with a port, and Accept=no)");
+
+    private static readonly Source _ports = new(HolderKey, HolderKey, "", "", "");
+
     private readonly Dictionary<string, Socket> _sockets = [];
+    private readonly List<string> _holders = [];
 
     private InheritedSockets()
     {
     }
+
+    /// <summary>Who holds them, for the log.</summary>
+    public string Holders => string.Join(" and ", _holders);
 
     /// <summary>The names of the sockets that are still here, for the log.</summary>
     public IReadOnlyList<string> Names => [.. _kinds.Where(kind => _sockets.ContainsKey(kind.Key)).Select(static kind => kind.Name)];
@@ -68,10 +83,24 @@ internal sealed class InheritedSockets : IDisposable
         var names = environment(NamesVariable)?.Split(':') ?? [];
         for (var i = 0; i < count; i++)
         {
-            inherited.Add(firstDescriptor + i, i < names.Length ? names[i] : "", errors);
+            inherited.Add(firstDescriptor + i, i < names.Length ? names[i] : "", _starter, errors);
         }
 
+        inherited._holders.Add("the starter of this process");
         return inherited;
+    }
+
+    /// <summary>Takes over what a holder has given to this process.</summary>
+    /// <param name="holder">The holder; its descriptors belong to this object from now on.</param>
+    /// <param name="errors">Takes all that is wrong.</param>
+    public void Add(ListenerHolder holder, List<SettingsError> errors)
+    {
+        foreach (var (name, descriptor) in holder.TakeDescriptors())
+        {
+            Add(descriptor, name, _ports, errors);
+        }
+
+        _holders.Add(holder.Path);
     }
 
     /// <summary>Gives the socket of a listener away, to be closed by whoever takes it; null where none was handed over.</summary>
@@ -88,20 +117,19 @@ internal sealed class InheritedSockets : IDisposable
         _sockets.Clear();
     }
 
-    private void Add(int descriptor, string name, List<SettingsError> errors)
+    private void Add(int descriptor, string name, Source source, List<SettingsError> errors)
     {
         var which = string.Create(CultureInfo.InvariantCulture, $"socket {descriptor} ({(name.Length == 0 ? "without a name" : SettingsErrorFormatter.Quote(name))})");
         var key = _kinds.FirstOrDefault(kind => kind.Name == name).Key;
         if (key is null)
         {
-            errors.Add(new SettingsError(
-                NamesVariable, $"{which}: a socket is called public, https, uplink or admin (FileDescriptorName= in a socket unit of systemd)."));
+            errors.Add(new SettingsError(source.NamesKey, $"{which}: a socket is called public, https, uplink or admin{source.NameHint}."));
             return;
         }
 
         if (_sockets.ContainsKey(key))
         {
-            errors.Add(new SettingsError(NamesVariable, $"{which}: there is another of this name. One ListenStream= with a port alone takes IPv4 and IPv6."));
+            errors.Add(new SettingsError(source.NamesKey, $"{which}: there is another of this name.{source.TwiceHint}"));
             return;
         }
 
@@ -124,6 +152,14 @@ internal sealed class InheritedSockets : IDisposable
         }
 
         socket?.Dispose();
-        errors.Add(new SettingsError(CountVariable, $"{which}: is not a TCP socket that listens (ListenStream= with a port, and Accept=no)."));
+        errors.Add(new SettingsError(source.SocketsKey, $"{which}: is not a TCP socket that listens{source.KindHint}."));
     }
+
+    /// <summary>Where sockets come from, for the words about what is wrong with them.</summary>
+    /// <param name="NamesKey">Whose mistake a name is.</param>
+    /// <param name="SocketsKey">Whose mistake a socket is.</param>
+    /// <param name="NameHint">What names a socket.</param>
+    /// <param name="TwiceHint">Why none is needed twice.</param>
+    /// <param name="KindHint">What makes a socket of the right kind.</param>
+    private sealed record Source(string NamesKey, string SocketsKey, string NameHint, string TwiceHint, string KindHint);
 }

@@ -107,8 +107,8 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2209, LogLevel.Warning, "The time to finish is over: {Connections} connections of visitors are cut")]
     public static partial void GraceOver(ILogger logger, int connections);
 
-    [LoggerMessage(2210, LogLevel.Information, "Sockets that the starter of this process holds are used: {Names}. Connections wait in them over a restart")]
-    public static partial void SocketsInherited(ILogger logger, string names);
+    [LoggerMessage(2210, LogLevel.Information, "Listening sockets of {Holder} are used: {Names}. Connections wait in them over a restart")]
+    public static partial void SocketsInherited(ILogger logger, string holder, string names);
 
     [LoggerMessage(2211, LogLevel.Information, "Engine {Engine}: {Loops} event loops on {Processors} processors")]
     public static partial void EngineRuns(ILogger logger, string engine, int loops, int processors);
@@ -130,6 +130,18 @@ internal static partial class ProxyEntryLog
 
     [LoggerMessage(2214, LogLevel.Information, "{Ended} connections ({Kind}) that only waited were ended to make room")]
     public static partial void PlacesTaken(ILogger logger, string kind, int ended);
+
+    [LoggerMessage(2218, LogLevel.Error, "Event loop {Loop} hangs: no sign of life for {Seconds} s. Its {Connections} connections are reset, the other loops serve on")]
+    public static partial void LoopHangs(ILogger logger, int loop, int connections, double seconds);
+
+    [LoggerMessage(2219, LogLevel.Warning, "Event loop {Loop} is back and serves again")]
+    public static partial void LoopIsBack(ILogger logger, int loop);
+
+    [LoggerMessage(2220, LogLevel.Error, "Event loop {Loop} has died: its connections are lost, the other loops serve on. Restart the process")]
+    public static partial void LoopDied(ILogger logger, int loop, Exception exception);
+
+    [LoggerMessage(2221, LogLevel.Error, "The holder of the listening sockets has ended ({Holder}): this process ends too, and takes new ones when it is started again")]
+    public static partial void HolderEnded(ILogger logger, string holder);
 
     [LoggerMessage(2250, LogLevel.Information, "Made a certificate for the uplink in {Path}")]
     public static partial void CertificateMade(ILogger logger, string path);

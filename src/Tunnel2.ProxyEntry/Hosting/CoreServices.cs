@@ -36,6 +36,7 @@ internal static class CoreServices
         services.AddSingleton<EntryDrain>();
         services.AddSingleton<ProxyEntryMetrics>();
         services.AddSingleton<EngineMetrics>();
+        services.AddSingleton<LoopWatch>();
         services.AddSingleton<PrometheusCollector>();
         services.AddSingleton(new AdminAuthorization(settings.AdminToken));
         services.AddSingleton<AdminEndpoints>();

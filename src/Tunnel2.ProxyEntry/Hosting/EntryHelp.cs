@@ -47,6 +47,7 @@ internal static class EntryHelp
           Uplink:Listen           where agents connect (default: 127.0.0.1:12001)
           Admin:Listen            health, metrics, the live view (default: 127.0.0.1:12002)
           Agents:<id>:TokenHash   lets an agent in; 'tunnel2-entry token create' prints it
+          ListenersFrom           the Unix socket of a running tunnel2-ports, which holds the listening sockets over restarts (default: none)
         All of them are in docs/settings.md. Listening sockets of systemd's socket units (LISTEN_FDS) are used where there are any.
 
           -h, -?, --help          print the help of the program or of the command
@@ -54,7 +55,7 @@ internal static class EntryHelp
 
         Exit codes:
           0  it was stopped
-          1  a listener's address cannot be had
+          1  a listener's address cannot be had, or what holds the listening sockets is missing or has ended
           2  a setting, or the command line, is wrong
 
         """;

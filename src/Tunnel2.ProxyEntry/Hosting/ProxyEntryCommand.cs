@@ -12,11 +12,8 @@ namespace Tunnel2.ProxyEntry.Hosting;
 /// <summary>The program behind <c>tunnel2-entry</c>: reads the settings, runs until a signal, gives the exit code.</summary>
 internal static class ProxyEntryCommand
 {
-    /// <summary>A listener could not be bound, or another fault at the start.</summary>
+    /// <summary>A listener could not be bound, its holder has ended, or another fault at the start.</summary>
     private const int ExitStartFailed = 1;
-
-    /// <summary>With fewer the runtime itself fails during the start, and less clearly: it keeps two for each assembly. The exact number is known behind the start.</summary>
-    private const int LeastFiles = 200;
 
     public static async Task<int> RunAsync(string[] args)
     {
@@ -52,19 +49,42 @@ internal static class ProxyEntryCommand
         }
 
         var files = OpenFiles.Limit();
-        if (files < LeastFiles)
+        if (files < DescriptorBudget.LeastFiles)
         {
-            await Console.Error.WriteLineAsync($"tunnel2-entry: this process may have only {files} files open, and more than {LeastFiles} are needed: raise the limit (ulimit -n, LimitNOFILE)").ConfigureAwait(false);
+            await Console.Error.WriteLineAsync($"tunnel2-entry: this process may have only {files} files open, and more than {DescriptorBudget.LeastFiles} are needed: raise the limit (ulimit -n, LimitNOFILE)").ConfigureAwait(false);
             return ExitStartFailed;
         }
 
+        // Before anything that takes time: the first process of a container does not get signals that it has no handler for.
+        var stop = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        using var interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, OnSignal);
+        using var terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, OnSignal);
         var errors = new List<SettingsError>();
         using var inherited = InheritedSockets.Read(Environment.GetEnvironmentVariable, Environment.ProcessId, errors);
         var source = SettingsSource.OfProcess(args, inherited.Settings);
         IConfigurationRoot configuration;
+        ListenerHolder? given = null;
         try
         {
             configuration = source.Read();
+            if (configuration[$"{ProxyEntryOptions.SectionName}:{SettingKeys.ListenersFrom}"]?.Trim() is { Length: > 0 } path)
+            {
+                var connecting = ListenerHolder.ConnectAsync(path, ListenerHolder.Patience, TimeProvider.System, Wait);
+                if (await Task.WhenAny(connecting, stop.Task).ConfigureAwait(false) == stop.Task)
+                {
+                    return 0;
+                }
+
+                given = await connecting.ConfigureAwait(false);
+                inherited.Add(given, errors);
+                source = SettingsSource.OfProcess(args, inherited.Settings);
+                configuration = source.Read();
+            }
+        }
+        catch (ListenersUnavailableException exception)
+        {
+            await Console.Error.WriteLineAsync($"tunnel2-entry: {exception.Message}").ConfigureAwait(false);
+            return ExitStartFailed;
         }
         catch (Exception exception) when (exception is InvalidDataException or IOException or UnauthorizedAccessException)
         {
@@ -72,7 +92,8 @@ internal static class ProxyEntryCommand
             return SettingsErrorFormatter.ExitCode;
         }
 
-        var (settings, mistakes) = SettingsLoader.Load(configuration);
+        using var holder = given;
+        var (settings, mistakes) = SettingsLoader.Load(configuration, files);
         if (settings is null || errors.Count > 0)
         {
             await Console.Error.WriteAsync(SettingsErrorFormatter.Format([.. errors, .. mistakes])).ConfigureAwait(false);
@@ -91,20 +112,27 @@ internal static class ProxyEntryCommand
         }
 
         using var engine = started;
-        var stop = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
-        using var interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, OnSignal);
-        using var terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, OnSignal);
         try
         {
             await using var host = await ProxyEntryHost.StartAsync(settings, engine, logging => ConfigureLogging(logging, settings.LogLevel), source, inherited).ConfigureAwait(false);
-            await stop.Task.ConfigureAwait(false);
-            return 0;
+            if (holder is null || await Task.WhenAny(stop.Task, holder.Ended).ConfigureAwait(false) == stop.Task)
+            {
+                await stop.Task.ConfigureAwait(false);
+                return 0;
+            }
+
+            // The ports of another container's network have ended with it; elsewhere the next holder cannot have them before this process
+            // lets go.
+            host.ReportHolderEnded(holder.Path);
+            return ExitStartFailed;
         }
         catch (IOException exception)
         {
             await Console.Error.WriteLineAsync($"tunnel2-entry: {exception.Message}").ConfigureAwait(false);
             return ExitStartFailed;
         }
+
+        static void Wait(string line) => Console.Error.WriteLine($"tunnel2-entry: {line}");
 
         void OnSignal(PosixSignalContext context)
         {

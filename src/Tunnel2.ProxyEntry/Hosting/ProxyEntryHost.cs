@@ -135,7 +135,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         UplinkListener? uplinks = null;
         if (inherited is { Names: { Count: > 0 } names })
         {
-            ProxyEntryLog.SocketsInherited(logger, string.Join(", ", names));
+            ProxyEntryLog.SocketsInherited(logger, inherited.Holders, string.Join(", ", names));
         }
 
         try
@@ -143,6 +143,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             services.GetRequiredService<FaultMetrics>();
             engine.Faults.Told = (place, count, fault) => ProxyEntryLog.FaultContained(logger, place, count, fault);
             services.GetRequiredService<PrometheusCollector>();
+            services.GetRequiredService<LoopWatch>();
             var running = services.GetRequiredService<EngineMetrics>();
             ProxyEntryLog.EngineRuns(logger, running.Engine, running.Loops, Environment.ProcessorCount);
             services.GetRequiredService<LivePlane>().Start();
@@ -176,6 +177,9 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             throw;
         }
     }
+
+    /// <summary>Says why it is about to stop: what holds the listening sockets has ended.</summary>
+    public void ReportHolderEnded(string holder) => ProxyEntryLog.HolderEnded(_logger, holder);
 
     /// <summary>Stops in order; see <see cref="EntryDrain"/>.</summary>
     public async Task StopAsync()

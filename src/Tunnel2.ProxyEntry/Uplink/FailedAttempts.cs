@@ -17,8 +17,8 @@ internal sealed class FailedAttempts
     private const double Rounding = 1e-6;
 
     private readonly Lock _gate = new();
-    private readonly Dictionary<UInt128, Bucket> _buckets = [];
-    private readonly Queue<UInt128> _order = new();
+    private readonly Dictionary<AddressKey, Bucket> _buckets = [];
+    private readonly Queue<AddressKey> _order = new();
     private readonly TimeProvider _timeProvider;
     private readonly int _perMinute;
 

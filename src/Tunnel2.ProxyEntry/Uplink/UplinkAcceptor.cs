@@ -270,6 +270,11 @@ internal sealed class UplinkAcceptor
 
     private async Task JoinAsync(IUplinkTransport transport, UplinkPeer peer, EntrySession session, ReadOnlyMemory<byte> rest)
     {
+        if (UplinkPlacement.TryMove(_engine.Loops, session.Tunnel.Uplinks, transport) is { } loop)
+        {
+            await new SchedulerYield(loop);
+        }
+
         var uplink = CreateUplink(transport, session);
         if (session.Tunnel.TryAdd(uplink))
         {

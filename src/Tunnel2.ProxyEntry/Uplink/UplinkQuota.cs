@@ -42,7 +42,7 @@ internal sealed class UplinkQuota
     public static string? HolderOf(AgentGrant? grant, IPAddress? address) =>
         grant is not null ? "agent " + grant.AgentId
         : address is null || IPAddress.IsLoopback(address) ? null
-        : "address " + AddressKey.Of(address).ToString("x32", CultureInfo.InvariantCulture);
+        : "address " + AddressKey.Of(address);
 
     /// <summary>Takes a session's place and that of its first connection.</summary>
     /// <param name="session">The session.</param>

@@ -42,8 +42,10 @@ internal static class EngineSetup
     /// <summary>Starts an engine that can be had here.</summary>
     /// <param name="mode">Which.</param>
     /// <param name="loops">Event loops, 1 to <see cref="EpollEngine.MaxLoops"/>. The portable engine has none.</param>
+    /// <param name="most">Loops with those that may be added; see <see cref="IEngine.TryAddLoop"/>.</param>
     /// <exception cref="IOException">The system has no descriptors for the loops.</exception>
-    public static IEngine Start(EngineMode mode, int loops) => Choose(mode, HasEpoll) == EngineMode.Epoll ? new EpollEngine(loops) : new PortableEngine();
+    public static IEngine Start(EngineMode mode, int loops, int most = 0) =>
+        Choose(mode, HasEpoll) == EngineMode.Epoll ? new EpollEngine(loops, most) : new PortableEngine();
 
     /// <summary>Resolves <see cref="EngineMode.Auto"/>.</summary>
     internal static EngineMode Choose(EngineMode mode, bool hasEpoll) =>

@@ -17,14 +17,21 @@ internal sealed class EpollEngine : IEngine
     /// <summary>With this few streams there is no company to wait for.</summary>
     private const int QuietStreams = 2;
 
-    private readonly EpollLoop[] _loops;
+    private readonly int _most;
+    private readonly Lock _growth = new();
+
+    /// <summary>Never changed: one more loop is another array.</summary>
+    private EpollLoop[] _loops;
     private uint _next = uint.MaxValue;
+    private bool _isDisposed;
 
     /// <summary>Starts the loops.</summary>
     /// <param name="loops">How many, 1 to <see cref="MaxLoops"/>.</param>
+    /// <param name="most">How many there may be with those that are added; up to <paramref name="loops"/>: none is.</param>
     /// <exception cref="IOException">The system has no descriptors for them.</exception>
-    public EpollEngine(int loops = 1)
+    public EpollEngine(int loops = 1, int most = 0)
     {
+        _most = Math.Min(most, MaxLoops);
         ArgumentOutOfRangeException.ThrowIfLessThan(loops, 1);
         ArgumentOutOfRangeException.ThrowIfGreaterThan(loops, MaxLoops);
         _loops = new EpollLoop[loops];
@@ -32,7 +39,7 @@ internal sealed class EpollEngine : IEngine
         {
             try
             {
-                _loops[i] = new EpollLoop(Faults, i);
+                _loops[i] = new EpollLoop(Faults, i, MayLoseOne);
             }
             catch
             {
@@ -52,18 +59,71 @@ internal sealed class EpollEngine : IEngine
     public ContainedFaults Faults { get; } = new();
 
     /// <inheritdoc/>
-    public IReadOnlyList<EpollLoop> Loops => _loops;
+    public IReadOnlyList<EpollLoop> Loops => Volatile.Read(ref _loops);
 
     /// <inheritdoc/>
-    public EpollLoop NextLoop() => _loops[Interlocked.Increment(ref _next) % (uint)_loops.Length];
+    public bool OutlivesLoops { get; set; }
+
+    /// <inheritdoc/>
+    public EpollLoop NextLoop()
+    {
+        var loops = Volatile.Read(ref _loops);
+        var loop = TakeNext(loops);
+        for (var skipped = 1; skipped < loops.Length && !loop.IsInService; skipped++)
+        {
+            loop = TakeNext(loops);
+        }
+
+        return loop;
+    }
+
+    /// <inheritdoc/>
+    public int SpareLoops => Math.Max(0, _most - Loops.Count);
+
+    /// <inheritdoc/>
+    public EpollLoop? TryAddLoop()
+    {
+        lock (_growth)
+        {
+            if (_isDisposed || _loops.Length >= _most)
+            {
+                return null;
+            }
+
+            try
+            {
+                var added = new EpollLoop(Faults, _loops.Length, MayLoseOne);
+                Volatile.Write(ref _loops, [.. _loops, added]);
+                return added;
+            }
+            catch (IOException)
+            {
+                return null;
+            }
+        }
+    }
 
     /// <inheritdoc/>
     public UplinkSettings Apply(UplinkSettings settings) =>
         settings with { WriterScheduler = _loops[0], InlineContinuations = true, QuietStreams = QuietStreams, Faults = Faults };
 
     /// <inheritdoc/>
-    public IUplinkTransport CreateUplinkTransport(Socket socket) => EpollUplinkTransport.Adopt(NextLoop(), socket);
+    public IUplinkTransport CreateUplinkTransport(Socket socket) => EpollChannel.AdoptUplink(NextLoop(), socket);
 
     /// <inheritdoc/>
-    public void Dispose() => Array.ForEach(_loops, static loop => loop.Dispose());
+    public void Dispose()
+    {
+        lock (_growth)
+        {
+            _isDisposed = true;
+        }
+
+        Array.ForEach(_loops, static loop => loop.Dispose());
+    }
+
+    private EpollLoop TakeNext(EpollLoop[] loops) => loops[Interlocked.Increment(ref _next) % (uint)loops.Length];
+
+    /// <summary>Whether the process has loops left when one has failed. Without any it would only look alive: then it ends, and whoever
+    /// started it knows.</summary>
+    private bool MayLoseOne() => OutlivesLoops && Array.Exists(Volatile.Read(ref _loops), static loop => loop?.IsInService == true);
 }

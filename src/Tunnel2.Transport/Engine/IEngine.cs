@@ -25,13 +25,36 @@ internal interface IEngine : IDisposable
     /// <summary>Faults that were contained on the process's loops, timers and threads.</summary>
     ContainedFaults Faults { get; }
 
-    /// <summary>The loop that a connection should live on which belongs to none yet: each in turn. Null where there is none.</summary>
+    /// <summary>
+    /// Whether the process goes on when the thread of one of several loops has failed. Set by whoever gives nothing to lost loops and
+    /// tells of them. Off (default): the fault ends the process, as that of any thread does.
+    /// </summary>
+    bool OutlivesLoops
+    {
+        get => false;
+        set
+        {
+        }
+    }
+
+    /// <summary>
+    /// The loop that a connection should live on which belongs to none yet: each in turn, but for those that serve nobody now. Null where
+    /// there is none.
+    /// </summary>
     EpollLoop? NextLoop() => null;
+
+    /// <summary>How many loops may still be added.</summary>
+    int SpareLoops => 0;
+
+    /// <summary>Starts one more loop.</summary>
+    /// <returns>The loop; null where there may be no more, the system has no descriptors for it, or there are none at all.</returns>
+    EpollLoop? TryAddLoop() => null;
 
     /// <summary>Takes over a connected socket as the bytes of an uplink, on the next loop.</summary>
     /// <exception cref="SocketException">The system has no descriptor left; the socket is disposed of.</exception>
-    IUplinkTransport CreateUplinkTransport(Socket socket) => new SocketUplinkTransport(socket);
+    IUplinkTransport CreateUplinkTransport(Socket socket) => new SocketTransport(socket);
 
-    /// <summary>Adds the engine's choices to an uplink's settings. Where its write loop continues is its transport's choice (<see cref="IUplinkTransport.Home"/>).</summary>
+    /// <summary>Adds the engine's choices to an uplink's settings. Where its write loop continues is its transport's choice
+    /// (<see cref="Multiplexing.Transports.IByteTransport.Home"/>).</summary>
     UplinkSettings Apply(UplinkSettings settings);
 }

@@ -1,20 +1,25 @@
+using System.IO.Pipelines;
+using System.Net;
+using System.Net.Sockets;
 using Tunnel2.Multiplexing.Threading;
+using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Transport.Epoll.Native;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Transport.Epoll;
 
 /// <summary>
-/// Awaitable operations on an <see cref="EpollSocket"/>: one receive and one send at a time, without allocation. An operation that has to wait
-/// continues on the loop's thread, also when it is cut short by <see cref="Abort"/>, and never inside the call that cut it.
+/// The bytes of an <see cref="EpollSocket"/>, by awaitable operations: one receive and one send at a time, without allocation. An
+/// operation that has to wait continues on the loop's thread, also when it is cut short by <see cref="Abort"/>, and never inside the call
+/// that cut it.
 /// </summary>
-internal sealed class EpollChannel : ISocketEvents
+internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
 {
     private readonly EpollOperation _receive;
     private readonly EpollOperation _send;
     private readonly EpollSocket _socket;
     private Memory<byte> _receiveBuffer;
     private ReadOnlyMemory<byte> _sendBuffer;
-    private int _sendTotal;
     private WorkTurn _turn;
     private bool _awaitsTurn;
     private bool _connecting;
@@ -27,18 +32,54 @@ internal sealed class EpollChannel : ISocketEvents
     public EpollChannel(EpollLoop loop, int descriptor, bool connected = true)
     {
         _socket = new EpollSocket(loop, descriptor, this, connected);
-        _receive = new EpollOperation(loop);
-        _send = new EpollOperation(loop);
+        _receive = new EpollOperation(_socket);
+        _send = new EpollOperation(_socket);
         _connecting = !connected;
     }
 
     public EpollSocket Socket => _socket;
+
+    /// <inheritdoc/>
+    public string RemoteName { get; private set; } = "";
+
+    /// <inheritdoc/>
+    public long RetransmittedSegments => SocketTuning.ReadRetransmittedSegments(_socket);
+
+    /// <inheritdoc/>
+    public PipeScheduler Home => _socket.Loop;
+
+    /// <inheritdoc/>
+    public bool WaitsFreely => true;
 
     /// <summary>
     /// Whether a receive waits for others once the channel has had its share of a round, though there is something. For a peer that may send
     /// without an end; not for an uplink, which is everybody's.
     /// </summary>
     public bool TakesTurns { get; set; }
+
+    /// <summary>Takes over a connected socket and sets what an uplink wants of it.</summary>
+    /// <exception cref="SocketException">The system has no descriptor left.</exception>
+    /// <exception cref="IOException">The loop cannot watch it.</exception>
+    public static EpollChannel AdoptUplink(EpollLoop loop, Socket socket)
+    {
+        var remoteName = SocketTuning.RemoteNameOf(socket);
+        SocketTuning.ApplyToUplink(socket);
+        var channel = new EpollChannel(loop, DescriptorOf.Take(socket)) { RemoteName = remoteName };
+        var errno = channel.Register();
+        return errno == 0 ? channel : throw Errno.ToException(errno);
+    }
+
+    /// <summary>Makes an uplink's of a connection that was made on its loop: sets what that wants of it.</summary>
+    /// <param name="peer">Its other end.</param>
+    public EpollChannel AsUplink(IPEndPoint peer)
+    {
+        SocketTuning.ApplyToUplink(_socket);
+        RemoteName = peer.ToString();
+        return this;
+    }
+
+    /// <summary>Given back once, when the connection is disposed of; null: nothing.</summary>
+    public IDisposable? Place { get; set; }
 
     /// <summary>Starts watching. See <see cref="EpollSocket.Register"/>.</summary>
     public int Register() => _socket.Register();
@@ -58,9 +99,7 @@ internal sealed class EpollChannel : ISocketEvents
         }
     }
 
-    /// <summary>Receives at least one byte; an empty buffer only waits until there is something, and holds nothing meanwhile.</summary>
-    /// <returns>Bytes; 0 at the peer's orderly end, and for an empty buffer.</returns>
-    /// <exception cref="IOException">The connection failed or was aborted.</exception>
+    /// <inheritdoc/>
     public ValueTask<int> ReceiveAsync(Memory<byte> buffer)
     {
         int count;
@@ -88,10 +127,8 @@ internal sealed class EpollChannel : ISocketEvents
         return count >= 0 ? new ValueTask<int>(count) : ValueTask.FromException<int>(Errno.ToException(-count));
     }
 
-    /// <summary>Sends everything. The memory is in use until the task has ended.</summary>
-    /// <returns>The length.</returns>
-    /// <exception cref="IOException">The connection failed or was aborted; some of the bytes may have been sent.</exception>
-    public ValueTask<int> SendAsync(ReadOnlyMemory<byte> bytes)
+    /// <inheritdoc/>
+    public ValueTask SendAsync(ReadOnlyMemory<byte> bytes)
     {
         int count;
         lock (_socket.Gate)
@@ -100,18 +137,58 @@ internal sealed class EpollChannel : ISocketEvents
             count = bytes.IsEmpty ? 0 : _socket.SendUnsynchronized(bytes.Span);
             if (count == -Errno.Again || (count >= 0 && count < bytes.Length))
             {
-                _sendTotal = bytes.Length;
                 _sendBuffer = bytes[Math.Max(0, count)..];
-                return _send.Begin();
+                return _send.BeginWithoutResult();
             }
         }
 
-        return count >= 0 ? new ValueTask<int>(count) : ValueTask.FromException<int>(Errno.ToException(-count));
+        return count >= 0 ? default : ValueTask.FromException(Errno.ToException(-count));
     }
 
+    /// <inheritdoc/>
+    public bool TryMoveTo(PipeScheduler home)
+    {
+        lock (_socket.Gate)
+        {
+            if (home is not EpollLoop loop || _socket.IsClosed || _send.IsPending || !_receiveBuffer.IsEmpty)
+            {
+                return false;
+            }
+
+            if (_socket.MoveToUnsynchronized(loop) == 0)
+            {
+                return true;
+            }
+
+            FailPendingUnsynchronized();
+            return false;
+        }
+    }
+
+    /// <inheritdoc/>
+    public void ShutdownSend() => _socket.ShutdownSend();
+
+    /// <inheritdoc/>
+    public bool IsIdleAndOpen() => _socket.IsIdleAndOpen();
+
+    /// <inheritdoc/>
+    public bool HasBytes() => _socket.HasBytes();
+
     /// <summary>Ends the connection at once, from any thread; what waits fails, a moment later and on the loop's thread.</summary>
-    /// <param name="reset">Whether to tell the peer by a reset, which leaves nothing of the connection behind.</param>
-    public void Abort(bool reset = false)
+    public void Abort() => Close(reset: false);
+
+    /// <inheritdoc/>
+    public void Discard() => Close(reset: true);
+
+    /// <inheritdoc/>
+    public ValueTask DisposeAsync()
+    {
+        Abort();
+        Place?.Dispose();
+        return default;
+    }
+
+    private void Close(bool reset)
     {
         lock (_socket.Gate)
         {
@@ -215,7 +292,7 @@ internal sealed class EpollChannel : ISocketEvents
         }
 
         _sendBuffer = _sendBuffer[count..];
-        return _sendBuffer.IsEmpty ? _sendTotal : -Errno.Again;
+        return _sendBuffer.IsEmpty ? 0 : -Errno.Again;
     }
 
     private void FailPendingUnsynchronized()

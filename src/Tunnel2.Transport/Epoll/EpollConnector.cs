@@ -62,6 +62,7 @@ internal static class EpollConnector
 
         var on = 1;
         _ = Libc.SetSocketOption(descriptor, Libc.IpProtoTcp, Libc.TcpNoDelay, &on, sizeof(int));
+        UnsentBytes.LimitOn(descriptor);
         LoopbackCongestion.ApplyTo(descriptor, endPoint.Address);
         var address = stackalloc byte[SocketAddressBytes.MaxLength];
         var length = SocketAddressBytes.Write(endPoint, new Span<byte>(address, SocketAddressBytes.MaxLength));

@@ -16,6 +16,12 @@ internal abstract class EpollHandle
     /// <summary>The loop ends: closes the descriptor; whoever waits is told.</summary>
     public abstract void OnLoopStopped();
 
+    /// <summary>
+    /// The loop's thread hangs or has failed: nobody is served by it now. A connection ends with a reset, and whoever waits is told. From
+    /// any thread, and perhaps again and again; what the hanging thread holds is left as it is.
+    /// </summary>
+    public abstract void OnLoopLost();
+
     /// <summary><see cref="OnEvents"/> has thrown: nobody knows what state its users are in.</summary>
     public abstract void OnFault();
 }

@@ -7,7 +7,7 @@ namespace Tunnel2.Transport.Epoll;
 
 /// <summary>
 /// Accepts connections on a loop, several at a time while they come fast: a batch that was full doubles the next, one that ran dry shrinks it,
-/// so that at a slow rate no accept is asked in vain. What accepted sockets inherit (no Nagle delay) is set on the listener.
+/// so that at a slow rate no accept is asked in vain. What accepted sockets inherit is set on the listener.
 /// </summary>
 internal sealed class EpollListener : EpollHandle, IDisposable
 {
@@ -28,6 +28,7 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     private readonly bool _isOpenToOthers;
     private readonly bool _isShared;
     private readonly uint _interest;
+    private IReadOnlyList<EpollListener> _all = [];
     private int _descriptor;
     private int _batch = 1;
     private bool _isListening = true;
@@ -106,6 +107,7 @@ internal sealed class EpollListener : EpollHandle, IDisposable
             throw;
         }
 
+        listeners.ForEach(listener => listener._all = listeners);
         return listeners;
     }
 
@@ -122,6 +124,7 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     {
         var on = 1;
         _ = Libc.SetSocketOption(descriptor, Libc.IpProtoTcp, Libc.TcpNoDelay, &on, sizeof(int));
+        UnsentBytes.LimitOn(descriptor);
         LoopbackCongestion.ApplyTo(descriptor, endPoint.Address);
         var errno = Libc.Listen(descriptor, backlog) == 0 ? 0 : Errno.Last;
         var listener = new EpollListener(loop, descriptor, endPoint, isShared, isOneOfSeveral, accepted, failed, room);
@@ -181,6 +184,19 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     public override void OnLoopStopped() => Dispose();
 
     /// <inheritdoc/>
+    public override void OnLoopLost()
+    {
+        // The kernel may have woken this loop, and no other, for somebody who waits in the queue.
+        foreach (var other in _all)
+        {
+            if (other != this && other._loop.IsInService)
+            {
+                other._loop.Schedule(static listener => ((EpollListener)listener!).OnEvents(EpollEvents.In), other);
+            }
+        }
+    }
+
+    /// <inheritdoc/>
     public override void OnFault()
     {
         // Connections are accepted as before.
@@ -228,6 +244,12 @@ internal sealed class EpollListener : EpollHandle, IDisposable
 
     private void AcceptTheRest(int accepted, TaskCompletionSource stopped)
     {
+        if (!_loop.IsInService)
+        {
+            // Nobody would serve them here.
+            accepted = MaxRest;
+        }
+
         for (var last = Math.Min(MaxRest, accepted + MaxBatch); accepted < last; accepted++)
         {
             var errno = _room is { IsOpen: false } ? Errno.Again : AcceptOne();

@@ -13,11 +13,12 @@ namespace Tunnel2.Transport.Epoll;
 /// its share. Scheduling is thread-safe; the loop's thread is woken only when it sleeps.
 /// </summary>
 /// <remarks>
-/// Nobody holds the thread: a connection that has had its share of a round goes on by <see cref="Turns"/>, behind whatever the sockets have by
-/// then, and of what other threads post a round takes as much as a moment allows. What a callback throws ends its socket, if it is a socket's, and
-/// nothing else.
+/// Nobody holds the thread: a connection that has had its share of a round goes on by <see cref="Turns"/>, behind whatever the sockets
+/// have by then, and of what other threads post a round takes as much as a moment allows. What a callback throws ends its socket, if it
+/// is a socket's, and nothing else. A fault of the loop itself ends its thread, and with it the loop: its sockets are reset, and what is
+/// scheduled from then on runs on the pool. So does that of a loop that was given up because its thread hangs, until it comes back.
 /// </remarks>
-internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
+internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
 {
     /// <summary>
     /// Few enough that what a round has gathered for an uplink leaves while the next sockets are served, so that the peer works at the same
@@ -53,7 +54,7 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
     private List<LoopWork> _running = new(256);
     private readonly Queue<LoopWork> _turns = new();
     private long _round;
-    private PollingBudget _polling = new(LoopPolling.PatienceTicks);
+    private PollingBudget _polling = new(LoopPolling.Patience);
     private int _threadId;
     private int _sleeping;
     private volatile bool _stopping;
@@ -61,23 +62,36 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
 
     /// <summary>Starts a loop.</summary>
     /// <param name="faults">Where faults of callbacks are counted; null: nobody looks at them.</param>
-    /// <param name="number">Its number among the process's loops.</param>
+    /// <param name="number">Its number among its engine's loops.</param>
+    /// <param name="isSpare">
+    /// Asked on the loop's thread when that cannot go on: whether others do its work, so that the process goes on. Where not (null too),
+    /// the fault ends the process, as that of any thread does.
+    /// </param>
     /// <exception cref="IOException">The system has no descriptor for it.</exception>
-    public EpollLoop(ContainedFaults? faults = null, int number = 0)
+    public EpollLoop(ContainedFaults? faults = null, int number = 0, Func<bool>? isSpare = null)
     {
+        _isSpare = isSpare;
         Faults = faults ?? new ContainedFaults();
         Turns = new LoopTurns(this);
+        Number = number;
         _epoll = Libc.EpollCreate(Libc.EpollCloseOnExec);
         _wake = _epoll < 0 ? -1 : Libc.EventDescriptor(0, Libc.EpollCloseOnExec | Libc.OpenNonBlock);
 
         // Edge-triggered: each write is a new event, so that nobody has to read the counter.
         if (_wake < 0 || EpollEvents.Control(_epoll, Libc.EpollCtlAdd, _wake, EpollEvents.In | EpollEvents.EdgeTriggered, 0) != 0)
         {
-            throw Errno.ToException(Errno.Last);
+            var errno = Errno.Last;
+            _ = Libc.Close(_wake);
+            _ = Libc.Close(_epoll);
+            _events.Dispose();
+            throw Errno.ToException(errno);
         }
 
         new Thread(Run) { IsBackground = true, Name = string.Create(CultureInfo.InvariantCulture, $"Tunnel2 loop {number}") }.Start();
     }
+
+    /// <summary>Its number among its engine's loops, from 0.</summary>
+    public int Number { get; }
 
     /// <summary>Whether the caller is on the loop's thread.</summary>
     public bool IsCurrent => Environment.CurrentManagedThreadId == Volatile.Read(ref _threadId);
@@ -109,7 +123,7 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
             return;
         }
 
-        if (_stopped)
+        if (_stopped || _givenUp)
         {
             System.Threading.ThreadPool.UnsafeQueueUserWorkItem(action, state, preferLocal: false);
             return;
@@ -117,7 +131,7 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
 
         _remote.Enqueue(new LoopWork(action, state));
         Wake();
-        if (_stopped)
+        if (_stopped || _givenUp)
         {
             // The loop may have looked for the last time before this was queued.
             RunRemoteOnPool();
@@ -200,12 +214,31 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
     private void Run()
     {
         Volatile.Write(ref _threadId, Environment.CurrentManagedThreadId);
+        try
+        {
+            RunRounds();
+        }
+        catch (Exception exception) when (MayGoOnWithout(exception))
+        {
+            // The others serve on.
+        }
+
+        Stop();
+    }
+
+    private void RunRounds()
+    {
         var ended = Stopwatch.GetTimestamp();
         while (!_stopping)
         {
             var waits = _local.Count == 0 && _turns.Count == 0;
             var due = _turns.Count;
             var count = waits ? PollThenSleep(ended) : Libc.EpollWait(_epoll, _events.Pointer, EventsPerRound, 0);
+            if (count < 0)
+            {
+                ThrowUnlessInterrupted();
+            }
+
             var started = Stopwatch.GetTimestamp();
             if (waits)
             {
@@ -213,6 +246,7 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
             }
 
             _round++;
+            _signWanted = false;
             Statistics.RoundStarted(started);
             for (var i = 0; i < count; i++)
             {
@@ -229,8 +263,6 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
             ended = Stopwatch.GetTimestamp();
             Statistics.RoundEnded(started, ended, Math.Max(0, count));
         }
-
-        Stop();
     }
 
     /// <summary>Waits for events or for work of other threads.</summary>
@@ -238,7 +270,7 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
     /// <returns>Events that came; negative where the wait was interrupted.</returns>
     private int PollThenSleep(long began)
     {
-        var patience = _polling.Patience;
+        var patience = _polling.PatienceAt(began);
         if (patience > 0 && LoopPolling.TryBegin())
         {
             var count = Poll(began, patience);
@@ -255,10 +287,10 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
     }
 
     /// <summary>Asks again and again.</summary>
-    /// <returns>Events; null where the patience is at its end.</returns>
+    /// <returns>Events; null where the patience is at its end, or somebody else needs the processor.</returns>
     private int? Poll(long began, long patience)
     {
-        while (Stopwatch.GetTimestamp() - began < patience)
+        for (var asked = began; asked - began < patience;)
         {
             // Nobody has to wake a loop that asks: it looks at both queues.
             var count = Libc.EpollWait(_epoll, _events.Pointer, EventsPerRound, 0);
@@ -269,6 +301,13 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
 
             // Whoever else wants this processor goes first: it may be the very peer that the loop waits for.
             _ = Libc.YieldProcessor();
+            var now = Stopwatch.GetTimestamp();
+            if (!_polling.WasAway(now - asked, now))
+            {
+                break;
+            }
+
+            asked = now;
         }
 
         return null;
@@ -280,7 +319,7 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
     private bool MayISleep()
     {
         Interlocked.Exchange(ref _sleeping, 1);
-        return _remote.IsEmpty && !_stopping;
+        return _remote.IsEmpty && !_stopping && !_signWanted;
     }
 
     private void RunScheduled()
@@ -378,6 +417,12 @@ internal sealed unsafe class EpollLoop : PipeScheduler, IDisposable
     {
         foreach (var handle in _slots.Snapshot())
         {
+            if (_failure is not null)
+            {
+                // Not in order: what its peer has must not look whole.
+                Faults.Run(EventPlace, static handle => handle.OnLoopLost(), handle);
+            }
+
             Faults.Run(EventPlace, static handle => handle.OnLoopStopped(), handle);
         }
 

@@ -7,7 +7,7 @@ namespace Tunnel2.Transport.Epoll;
 /// An operation that waits, again and again the same object. Begun and ended under its socket's gate; completed outside of it, because the
 /// continuation runs inside <see cref="Complete"/>.
 /// </summary>
-internal sealed class EpollOperation(EpollLoop loop) : IValueTaskSource<int>
+internal sealed class EpollOperation(EpollSocket socket) : IValueTaskSource<int>, IValueTaskSource
 {
     private ManualResetValueTaskSourceCore<int> _source;
     private int _canceledWith;
@@ -22,13 +22,9 @@ internal sealed class EpollOperation(EpollLoop loop) : IValueTaskSource<int>
         }
     }
 
-    public ValueTask<int> Begin()
-    {
-        ThrowIfPending();
-        IsPending = true;
-        _source.Reset();
-        return new ValueTask<int>(this, _source.Version);
-    }
+    public ValueTask<int> Begin() => new(this, BeginVersion());
+
+    public ValueTask BeginWithoutResult() => new(this, BeginVersion());
 
     public void EndUnsynchronized() => IsPending = false;
 
@@ -53,14 +49,24 @@ internal sealed class EpollOperation(EpollLoop loop) : IValueTaskSource<int>
         {
             IsPending = false;
             _canceledWith = result;
-            loop.Schedule(static self => ((EpollOperation)self!).Complete(((EpollOperation)self)._canceledWith), this);
+            socket.Loop.Schedule(static self => ((EpollOperation)self!).Complete(((EpollOperation)self)._canceledWith), this);
         }
     }
 
     int IValueTaskSource<int>.GetResult(short token) => _source.GetResult(token);
 
-    ValueTaskSourceStatus IValueTaskSource<int>.GetStatus(short token) => _source.GetStatus(token);
+    void IValueTaskSource.GetResult(short token) => _source.GetResult(token);
 
-    void IValueTaskSource<int>.OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+    public ValueTaskSourceStatus GetStatus(short token) => _source.GetStatus(token);
+
+    public void OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
         _source.OnCompleted(continuation, state, token, flags);
+
+    private short BeginVersion()
+    {
+        ThrowIfPending();
+        IsPending = true;
+        _source.Reset();
+        return _source.Version;
+    }
 }

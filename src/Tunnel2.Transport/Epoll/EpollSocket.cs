@@ -1,4 +1,3 @@
-using System.Net;
 using Tunnel2.Transport.Epoll.Native;
 
 namespace Tunnel2.Transport.Epoll;
@@ -12,7 +11,7 @@ namespace Tunnel2.Transport.Epoll;
 /// Thread-safe: every call that uses the descriptor holds <see cref="Gate"/>, closing too, so that no call meets a descriptor that belongs to
 /// somebody else by now. Calls return the count, or the negative of the error (<see cref="Errno"/>).
 /// </remarks>
-internal sealed unsafe class EpollSocket : EpollHandle
+internal sealed unsafe partial class EpollSocket : EpollHandle
 {
     private const uint Interest = EpollEvents.In | EpollEvents.Out | EpollEvents.ReadHangUp | EpollEvents.EdgeTriggered;
 
@@ -136,6 +135,30 @@ internal sealed unsafe class EpollSocket : EpollHandle
     {
         Close();
         _events.OnClosedByLoop();
+    }
+
+    /// <inheritdoc/>
+    public override void OnLoopLost()
+    {
+        if (!Gate.TryEnter())
+        {
+            return;
+        }
+
+        bool wasOpen;
+        try
+        {
+            wasOpen = Close(reset: true);
+        }
+        finally
+        {
+            Gate.Exit();
+        }
+
+        if (wasOpen)
+        {
+            _events.OnClosedByLoop();
+        }
     }
 
     /// <inheritdoc/>
@@ -287,36 +310,6 @@ internal sealed unsafe class EpollSocket : EpollHandle
         }
     }
 
-    /// <summary>The error that ended a connect, or 0.</summary>
-    public int TakeError()
-    {
-        lock (Gate)
-        {
-            return _descriptor < 0 ? Errno.Canceled : GetOption(Libc.SolSocket, Libc.SoError);
-        }
-    }
-
-    /// <summary>Sets an option of TCP. One that a kernel lacks costs speed, not correctness.</summary>
-    public void SetTcpOption(int option, int value)
-    {
-        lock (Gate)
-        {
-            if (_descriptor >= 0)
-            {
-                _ = Libc.SetSocketOption(_descriptor, Libc.IpProtoTcp, option, &value, sizeof(int));
-            }
-        }
-    }
-
-    /// <summary>Reads an option of TCP; −1 when it cannot.</summary>
-    public int GetTcpOption(int option)
-    {
-        lock (Gate)
-        {
-            return _descriptor < 0 ? -1 : GetOption(Libc.IpProtoTcp, option);
-        }
-    }
-
     /// <summary>Bytes that were sent and that the peer's system has not acknowledged.</summary>
     public int GetUndelivered()
     {
@@ -326,12 +319,6 @@ internal sealed unsafe class EpollSocket : EpollHandle
             return _descriptor >= 0 && Libc.Control(_descriptor, Libc.OutputQueue, &count) == 0 ? count : 0;
         }
     }
-
-    /// <summary>This end's address, or null.</summary>
-    public IPEndPoint? GetLocalEndPoint() => GetEndPoint(peer: false);
-
-    /// <summary>The peer's address, or null.</summary>
-    public IPEndPoint? GetRemoteEndPoint() => GetEndPoint(peer: true);
 
     /// <summary>Closes the descriptor, once. Who waits on the socket learns nothing by this: that is its user's business.</summary>
     /// <param name="reset">Whether to throw away what is unsent and tell the peer by a reset.</param>
@@ -369,28 +356,5 @@ internal sealed unsafe class EpollSocket : EpollHandle
     {
         byte peeked;
         return Libc.Receive(_descriptor, &peeked, 1, Libc.MsgPeek | Libc.MsgDontWait);
-    }
-
-    private int GetOption(int level, int option)
-    {
-        int value = 0;
-        uint length = sizeof(int);
-        return Libc.GetSocketOption(_descriptor, level, option, &value, &length) == 0 ? value : level == Libc.SolSocket ? Errno.Last : -1;
-    }
-
-    private IPEndPoint? GetEndPoint(bool peer)
-    {
-        lock (Gate)
-        {
-            if (_descriptor < 0)
-            {
-                return null;
-            }
-
-            var address = stackalloc byte[SocketAddressBytes.MaxLength];
-            uint length = SocketAddressBytes.MaxLength;
-            var result = peer ? Libc.GetPeerName(_descriptor, address, &length) : Libc.GetSocketName(_descriptor, address, &length);
-            return result == 0 ? SocketAddressBytes.Read(new ReadOnlySpan<byte>(address, (int)length)) : null;
-        }
     }
 }

@@ -1,24 +1,20 @@
 using System.Diagnostics;
-using System.Globalization;
 
 namespace Tunnel2.Transport.Epoll;
 
 /// <summary>
-/// How long a loop asks before it sleeps, where short waits have earned it (<see cref="PollingBudget"/>). Environment:
-/// <c>TUNNEL2_LOOP_POLL_MICROSECONDS</c>, 0–1,000; 0 is off (docs/decisions/0015-loops-ask-before-they-sleep.md).
+/// How long a loop asks before it sleeps, where short waits have earned it (<see cref="PollingBudget"/>), and how many loops do so at a
+/// time (docs/decisions/0015-loops-ask-before-they-sleep.md). Thread-safe.
 /// </summary>
 internal static class LoopPolling
 {
-    private const int DefaultMicroseconds = 100;
-    private const int MaxMicroseconds = 1_000;
+    /// <summary>100 µs, in ticks of <see cref="Stopwatch"/>.</summary>
+    public static readonly long Patience = Stopwatch.Frequency / 10_000;
 
     /// <summary>Loops of the process that may ask at a time: half of the processors are for whoever is to answer.</summary>
     private static readonly int _maxPolling = Math.Max(1, Environment.ProcessorCount / 2);
 
     private static int _pollingNow;
-
-    /// <summary>In ticks of <see cref="Stopwatch"/>.</summary>
-    public static long PatienceTicks { get; } = Microseconds(Environment.GetEnvironmentVariable("TUNNEL2_LOOP_POLL_MICROSECONDS")) * Stopwatch.Frequency / 1_000_000;
 
     /// <summary>Whether one more loop may ask; then <see cref="End"/> must follow.</summary>
     public static bool TryBegin()
@@ -34,8 +30,4 @@ internal static class LoopPolling
 
     /// <summary>The loop has something to do, or sleeps.</summary>
     public static void End() => Interlocked.Decrement(ref _pollingNow);
-
-    /// <summary>What a setting means; anything that is no number in its range is the default.</summary>
-    public static int Microseconds(string? setting) =>
-        int.TryParse(setting, NumberStyles.None, CultureInfo.InvariantCulture, out var value) && value <= MaxMicroseconds ? value : DefaultMicroseconds;
 }

@@ -6,6 +6,11 @@ namespace Tunnel2.Transport.Epoll;
 /// itself, whether it was slept or asked through: a short one earns its own length, a long one costs the time that asking in vain takes. Only while
 /// something is left does a loop ask, so what it spends in vain is never more than short waits have earned, and one attempt. Not thread-safe: one loop's.
 /// </summary>
+/// <remarks>
+/// A loop that asks offers its processor to others. Where one of them keeps it, the loop comes too late to whatever it waits for, while
+/// one that sleeps is put before them when it is woken: so beside somebody who is busy all the time it sleeps, and tries now and then
+/// whether that one is still there.
+/// </remarks>
 internal struct PollingBudget
 {
     /// <summary>Vain attempts that can be saved for, or owed: after so long a change of the load is known.</summary>
@@ -19,8 +24,16 @@ internal struct PollingBudget
     /// </summary>
     private const int MaxEvents = Waits * One * 5 / 4;
 
+    /// <summary>A peer that answers needs the processor for a small part of this.</summary>
+    private const int MostGivenAway = 5;
+
+    private const int ShortestPause = 200;
+    private const int LongestPause = 20_000;
+
     private readonly long _patience;
     private long _left;
+    private long _pause;
+    private long _pausesUntil;
 
     /// <summary>Events of some eight waits, the latest counting most, in sixteenths.</summary>
     private int _events;
@@ -32,8 +45,26 @@ internal struct PollingBudget
         _patience = patience;
     }
 
-    /// <summary>How long to ask before sleeping now; 0: sleep at once.</summary>
-    public readonly long Patience => _left > 0 && _events <= MaxEvents ? _patience : 0;
+    /// <summary>How long to ask before sleeping; 0: sleep at once.</summary>
+    /// <param name="now">The time, in the same ticks.</param>
+    public readonly long PatienceAt(long now) => _left > 0 && _events <= MaxEvents && now >= _pausesUntil ? _patience : 0;
+
+    /// <summary>The loop has offered its processor to others between two questions.</summary>
+    /// <param name="ticks">How long it was away.</param>
+    /// <param name="now">The time.</param>
+    /// <returns>False: somebody has kept it, and the loop is to sleep.</returns>
+    public bool WasAway(long ticks, long now)
+    {
+        if (ticks < _patience * MostGivenAway)
+        {
+            return true;
+        }
+
+        // Again soon after the last pause: they are still there, and a try costs what they take.
+        _pause = now - _pausesUntil < _pause ? Math.Min(_pause * 2, _patience * LongestPause) : _patience * ShortestPause;
+        _pausesUntil = now + _pause;
+        return false;
+    }
 
     /// <summary>A wait is over.</summary>
     /// <param name="ticks">How long it took until something came.</param>

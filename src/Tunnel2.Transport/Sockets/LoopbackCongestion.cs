@@ -5,9 +5,9 @@ using Tunnel2.Transport.Epoll.Native;
 namespace Tunnel2.Transport.Sockets;
 
 /// <summary>
-/// Takes BBR away from connections within this machine, where it is the system's default: loopback has no rate to probe for, and BBR's pacing sets a
-/// timer of the kernel for sends that could go at once. Connections to other machines keep the system's choice, and so does every other default.
-/// Off: <c>TUNNEL2_LOOPBACK_CONGESTION=system</c> (docs/decisions/0014-no-pacing-on-loopback.md).
+/// Takes BBR away from connections within this machine, where it is the system's default: loopback has no rate to probe for, and BBR's
+/// pacing sets a timer of the kernel for sends that could go at once. Connections to other machines keep the system's choice, and so does
+/// every other default (docs/decisions/0014-no-pacing-on-loopback.md).
 /// </summary>
 internal static class LoopbackCongestion
 {
@@ -53,7 +53,7 @@ internal static class LoopbackCongestion
 
     private static bool IsWanted()
     {
-        if (!OperatingSystem.IsLinux() || Environment.GetEnvironmentVariable("TUNNEL2_LOOPBACK_CONGESTION") == "system")
+        if (!OperatingSystem.IsLinux())
         {
             return false;
         }

@@ -7,17 +7,11 @@ namespace Tunnel2.Transport.Sockets;
 internal static class SocketTuning
 {
     private const int LinuxIpProtoTcp = 6;
-    private const int LinuxTcpNotSentLowAt = 25;
     private const int LinuxTcpUserTimeout = 18;
     private const int LinuxTcpInfo = 11;
 
     /// <summary>Where <c>tcpi_total_retrans</c> stands in the kernel's <c>struct tcp_info</c>, which only ever grows at its end.</summary>
     private const int TotalRetransmitsOffset = 100;
-
-    /// <summary>
-    /// What the kernel may hold unsent. More only means that frames have left the fair scheduler's hands too early.
-    /// </summary>
-    private const int NotSentLowWater = 128 * 1024;
 
     /// <summary>Sent bytes that nobody acknowledges for this long end the connection, even where PINGs cannot be written any more.</summary>
     private const int UserTimeoutMilliseconds = 20_000;
@@ -27,9 +21,9 @@ internal static class SocketTuning
     {
         // The writer makes its own batches; waiting for more is its decision.
         socket.NoDelay = true;
+        UnsentBytes.LimitOn(socket);
         if (OperatingSystem.IsLinux() && socket.AddressFamily is AddressFamily.InterNetwork or AddressFamily.InterNetworkV6)
         {
-            TrySet(socket, LinuxTcpNotSentLowAt, NotSentLowWater);
             TrySet(socket, LinuxTcpUserTimeout, UserTimeoutMilliseconds);
         }
 
@@ -37,10 +31,9 @@ internal static class SocketTuning
     }
 
     /// <inheritdoc cref="ApplyToUplink(Socket)"/>
-    /// <param name="socket">A connected TCP socket without Nagle's delay.</param>
+    /// <param name="socket">A TCP socket that a listener of ours accepted.</param>
     public static void ApplyToUplink(EpollSocket socket)
     {
-        socket.SetTcpOption(LinuxTcpNotSentLowAt, NotSentLowWater);
         socket.SetTcpOption(LinuxTcpUserTimeout, UserTimeoutMilliseconds);
     }
 
@@ -75,6 +68,9 @@ internal static class SocketTuning
             return 0;
         }
     }
+
+    /// <inheritdoc cref="ReadRetransmittedSegments(Socket)"/>
+    public static long ReadRetransmittedSegments(EpollSocket socket) => Math.Max(0, socket.GetTcpOption(LinuxTcpInfo, TotalRetransmitsOffset));
 
     private static void TrySet(Socket socket, int option, int value)
     {

@@ -1,6 +1,6 @@
 using System.Runtime.CompilerServices;
 using Tunnel2.Multiplexing.Buffers;
-using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Multiplexing.Transports;
 
 namespace Tunnel2.Transport.Tls;
 
@@ -20,8 +20,11 @@ internal sealed class TlsByteStream : Stream
     /// <summary>What an idle connection holds.</summary>
     private const int SmallBuffer = 16 * 1024;
 
-    /// <summary>What a busy one grows to.</summary>
+    /// <summary>What a busy uplink's grows to.</summary>
     private const int LargeBuffer = 256 * 1024;
+
+    /// <summary>What another's grows to: a record and more. What its reader does not take stays with the peer.</summary>
+    private const int MediumBuffer = 32 * 1024;
 
     /// <summary>After this many small receives in a row the next buffer is a small one again.</summary>
     private const int ShrinkAfter = 64;
@@ -31,8 +34,14 @@ internal sealed class TlsByteStream : Stream
 
     private const int FirstBytesKept = 8;
 
-    private readonly IUplinkTransport _transport;
+    /// <summary>States of <see cref="_use"/>.</summary>
+    private const int Free = 0;
+    private const int Reading = 1;
+    private const int Closed = 2;
+
+    private readonly IByteTransport _transport;
     private readonly BufferPool _buffers;
+    private readonly bool _isUplink;
     private readonly byte[] _firstBytes = new byte[FirstBytesKept];
     private byte[]? _received;
     private int _offset;
@@ -46,10 +55,19 @@ internal sealed class TlsByteStream : Stream
     private bool _isGathering;
     private volatile bool _isHandshake = true;
 
-    public TlsByteStream(IUplinkTransport transport, BufferPool buffers)
+    /// <summary>Whether a read has the receive buffer: an idle connection may be disposed of while its wait is about to become
+    /// one.</summary>
+    private int _use;
+
+    /// <summary>Makes the encrypted side.</summary>
+    /// <param name="transport">What carries it.</param>
+    /// <param name="buffers">Where buffers come from.</param>
+    /// <param name="isUplink">Whether it is an uplink's, which is busy; any other holds nothing while it waits, and never much.</param>
+    public TlsByteStream(IByteTransport transport, BufferPool buffers, bool isUplink = true)
     {
         _transport = transport;
         _buffers = buffers;
+        _isUplink = isUplink;
     }
 
     /// <summary>The first bytes that the peer sent, up to 8.</summary>
@@ -104,15 +122,13 @@ internal sealed class TlsByteStream : Stream
         }
     }
 
-    /// <summary>Gives the buffers back. Behind the last read and write.</summary>
+    /// <summary>Gives the buffers back. Behind the last write, and once the transport is aborted: a read that is pending gives its buffer
+    /// back itself.</summary>
     public void ReturnBuffers()
     {
-        if (_received is { } received)
+        if (Interlocked.Exchange(ref _use, Closed) == Free)
         {
-            _received = null;
-            _available = 0;
-            _ended = true;
-            _buffers.Return(received);
+            ReturnReceived();
         }
 
         if (_gathered is { } gathered)
@@ -125,9 +141,21 @@ internal sealed class TlsByteStream : Stream
     /// <inheritdoc/>
     public override ValueTask<int> ReadAsync(Memory<byte> buffer, CancellationToken cancellationToken = default)
     {
+        if (Interlocked.CompareExchange(ref _use, Reading, Free) == Closed)
+        {
+            return ValueTask.FromException<int>(new IOException("The connection was aborted."));
+        }
+
         if (_available > 0 || _ended)
         {
             return new ValueTask<int>(Take(buffer.Span));
+        }
+
+        if (buffer.IsEmpty && !_isUplink && !_isHandshake)
+        {
+            ReturnReceived();
+            EndUse();
+            return _transport.ReceiveAsync(Memory<byte>.Empty);
         }
 
         _received ??= _buffers.Rent(_size);
@@ -195,17 +223,34 @@ internal sealed class TlsByteStream : Stream
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     private async ValueTask<int> AwaitReadAsync(ValueTask<int> receive, Memory<byte> buffer)
     {
-        OnReceived(await receive.ConfigureAwait(false));
+        try
+        {
+            OnReceived(await receive.ConfigureAwait(false));
+        }
+        catch
+        {
+            EndUse();
+            throw;
+        }
+
         return Take(buffer.Span);
     }
 
     private async ValueTask<int> ReadInHandshakeAsync(ValueTask<int> receive, Memory<byte> buffer)
     {
-        OnReceived(await receive.ConfigureAwait(false));
-        await Task.CompletedTask.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
-        if (IsForeign)
+        try
         {
-            throw new IOException("The peer does not speak TLS.");
+            OnReceived(await receive.ConfigureAwait(false));
+            await Task.CompletedTask.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
+            if (IsForeign)
+            {
+                throw new IOException("The peer does not speak TLS.");
+            }
+        }
+        catch
+        {
+            EndUse();
+            throw;
         }
 
         return Take(buffer.Span);
@@ -225,7 +270,7 @@ internal sealed class TlsByteStream : Stream
 
         if (count == _received!.Length)
         {
-            _size = Math.Min(LargeBuffer, count * 4);
+            _size = Math.Min(_isUplink ? LargeBuffer : MediumBuffer, count * 4);
             _smallReceives = 0;
         }
         else if (count > SmallBuffer / 2)
@@ -238,25 +283,42 @@ internal sealed class TlsByteStream : Stream
         }
     }
 
-    /// <summary>A read of nothing only asks whether there is something.</summary>
+    /// <summary>Ends a read. One of nothing only asks whether there is something.</summary>
     private int Take(Span<byte> destination)
     {
         var count = Math.Min(destination.Length, _available);
-        if (count == 0)
+        if (count > 0)
         {
-            return 0;
+            _received.AsSpan(_offset, count).CopyTo(destination);
+            _offset += count;
+            _available -= count;
+            if (_available == 0 && (_received!.Length < _size || _received.Length > _size * 2))
+            {
+                ReturnReceived();
+            }
         }
 
-        _received.AsSpan(_offset, count).CopyTo(destination);
-        _offset += count;
-        _available -= count;
-        if (_available == 0 && (_received!.Length < _size || _received.Length > _size * 2))
-        {
-            _buffers.Return(_received);
-            _received = null;
-        }
-
+        EndUse();
         return count;
+    }
+
+    /// <summary>The read that has the receive buffer is over; one that was closed meanwhile gives it back.</summary>
+    private void EndUse()
+    {
+        if (Interlocked.CompareExchange(ref _use, Free, Reading) == Closed)
+        {
+            ReturnReceived();
+        }
+    }
+
+    private void ReturnReceived()
+    {
+        if (_received is { } received)
+        {
+            _received = null;
+            _available = 0;
+            _buffers.Return(received);
+        }
     }
 
     private void Gather(ReadOnlySpan<byte> bytes)

@@ -1,6 +1,7 @@
 using System.Net.Security;
 using System.Security.Authentication;
 using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Multiplexing.Transports;
 using Tunnel2.Multiplexing.Uplinks;
 
 namespace Tunnel2.Transport.Tls;
@@ -17,7 +18,7 @@ internal static class TlsHandshake
     /// <summary>TLS 1.2 is the least.</summary>
     public const SslProtocols Protocols = SslProtocols.Tls12 | SslProtocols.Tls13;
 
-    /// <summary>The server's side.</summary>
+    /// <summary>The server's side of an uplink.</summary>
     /// <param name="transport">The connection. The encrypted transport owns it when there is one; otherwise it stays the caller's.</param>
     /// <param name="options">Certificate and trust; the application protocol is set here.</param>
     /// <param name="limit">How long the peer may take; the transport is aborted then.</param>
@@ -29,36 +30,46 @@ internal static class TlsHandshake
         options.ApplicationProtocols = [ApplicationProtocol];
         options.EnabledSslProtocols = Protocols;
         options.AllowRenegotiation = false;
-        return RunAsync(transport, tls => tls.AuthenticateAsServerAsync(options, CancellationToken.None), limit, timeProvider, cancellationToken);
+        return RunAsync(transport, isUplink: true, tls => tls.AuthenticateAsServerAsync(options, CancellationToken.None), limit, timeProvider, cancellationToken);
     }
 
-    /// <summary>The client's side; parameters as of <see cref="AcceptAsync"/>.</summary>
+    /// <summary>The client's side of an uplink; parameters as of <see cref="AcceptAsync"/>.</summary>
     public static Task<TlsHandshakeResult> ConnectAsync(
         IUplinkTransport transport, SslClientAuthenticationOptions options, TimeSpan limit, TimeProvider timeProvider, CancellationToken cancellationToken)
     {
         options.ApplicationProtocols = [ApplicationProtocol];
         options.EnabledSslProtocols = Protocols;
         options.AllowRenegotiation = false;
-        return RunAsync(transport, tls => tls.AuthenticateAsClientAsync(options, CancellationToken.None), limit, timeProvider, cancellationToken);
+        return RunAsync(transport, isUplink: true, tls => tls.AuthenticateAsClientAsync(options, CancellationToken.None), limit, timeProvider, cancellationToken);
     }
 
+    /// <summary>The client's side of any other connection: as its options say, and for as long as its token lets it.</summary>
+    public static Task<TlsHandshakeResult> ConnectAsync(IByteTransport transport, SslClientAuthenticationOptions options, CancellationToken cancellationToken) =>
+        RunAsync(
+            transport, isUplink: false, tls => tls.AuthenticateAsClientAsync(options, CancellationToken.None), Timeout.InfiniteTimeSpan, TimeProvider.System, cancellationToken);
+
     private static async Task<TlsHandshakeResult> RunAsync(
-        IUplinkTransport transport, Func<SslStream, Task> authenticate, TimeSpan limit, TimeProvider timeProvider, CancellationToken cancellationToken)
+        IByteTransport transport,
+        bool isUplink,
+        Func<SslStream, Task> authenticate,
+        TimeSpan limit,
+        TimeProvider timeProvider,
+        CancellationToken cancellationToken)
     {
         using var deadline = new CancellationTokenSource(limit, timeProvider);
         using var linked = CancellationTokenSource.CreateLinkedTokenSource(deadline.Token, cancellationToken);
-        using var registration = linked.Token.UnsafeRegister(static state => ((IUplinkTransport)state!).Abort(), transport);
-        var bytes = new TlsByteStream(transport, BufferPool.Shared);
+        using var registration = linked.Token.UnsafeRegister(static state => ((IByteTransport)state!).Abort(), transport);
+        var bytes = new TlsByteStream(transport, BufferPool.Shared, isUplink);
         var tls = new SslStream(bytes, leaveInnerStreamOpen: true);
         TlsHandshakeStatus status;
         var detail = "";
         try
         {
             await authenticate(tls).ConfigureAwait(false);
-            if (tls.NegotiatedApplicationProtocol == ApplicationProtocol)
+            if (!isUplink || tls.NegotiatedApplicationProtocol == ApplicationProtocol)
             {
                 bytes.EndHandshake();
-                return new TlsHandshakeResult(TlsHandshakeStatus.Done, new TlsUplinkTransport(transport, bytes, tls), bytes.FirstBytes, "");
+                return new TlsHandshakeResult(TlsHandshakeStatus.Done, new TlsTransport(transport, bytes, tls), bytes.FirstBytes, "");
             }
 
             status = TlsHandshakeStatus.OtherProtocol;

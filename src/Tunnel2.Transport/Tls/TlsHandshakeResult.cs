@@ -3,7 +3,7 @@ namespace Tunnel2.Transport.Tls;
 /// <summary>How a TLS handshake ended.</summary>
 internal enum TlsHandshakeStatus
 {
-    /// <summary>The connection is encrypted and speaks the uplink's application protocol.</summary>
+    /// <summary>The connection is encrypted; an uplink's speaks its application protocol.</summary>
     Done,
 
     /// <summary>The peer sent something that is not TLS. Nothing was answered yet: the connection can still be used to say so.</summary>
@@ -27,4 +27,4 @@ internal enum TlsHandshakeStatus
 /// <param name="Transport">The encrypted connection; only with <see cref="TlsHandshakeStatus.Done"/>.</param>
 /// <param name="FirstBytes">The first bytes that the peer sent, up to 8.</param>
 /// <param name="Detail">Words of the TLS library for a person; may be empty.</param>
-internal readonly record struct TlsHandshakeResult(TlsHandshakeStatus Status, TlsUplinkTransport? Transport, ReadOnlyMemory<byte> FirstBytes, string Detail);
+internal readonly record struct TlsHandshakeResult(TlsHandshakeStatus Status, TlsTransport? Transport, ReadOnlyMemory<byte> FirstBytes, string Detail);

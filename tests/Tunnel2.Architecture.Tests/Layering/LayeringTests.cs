@@ -10,6 +10,7 @@ public sealed class LayeringTests
         ["Tunnel2.Protocol"] = new(),
         ["Tunnel2.Http1"] = new(),
         ["Tunnel2.Telemetry"] = new(),
+        ["Tunnel2.Ports"] = new(),
         ["Tunnel2.Multiplexing"] = new() { Projects = ["Tunnel2.Protocol"] },
         ["Tunnel2.Transport"] = new() { Projects = ["Tunnel2.Multiplexing", "Tunnel2.Protocol"] },
         ["Tunnel2.Client.Core"] = new() { Projects = ["Tunnel2.Multiplexing", "Tunnel2.Transport", "Tunnel2.Http1"] },

@@ -121,7 +121,7 @@ public sealed class BackendPoolTests : IDisposable
     [Fact]
     public void More_than_a_few_do_not_rest_at_a_time()
     {
-        for (var i = 0; i < BackendPool.MaxResting; i++)
+        for (var i = 0; i < IdleConnections.MaxResting; i++)
         {
             _doubtful.Return(Connection(), ResponseKind.Body);
         }
@@ -129,7 +129,7 @@ public sealed class BackendPoolTests : IDisposable
         var last = Connection();
         _doubtful.Return(last, ResponseKind.Body);
         Assert.True(Transport(last).IsDiscarded);
-        Assert.Equal(BackendPool.MaxResting, _doubtful.IdleCount);
+        Assert.Equal(IdleConnections.MaxResting, _doubtful.IdleCount);
     }
 
     [Fact]
@@ -189,7 +189,7 @@ public sealed class BackendPoolTests : IDisposable
     [Fact]
     public void No_more_than_the_limit_is_kept()
     {
-        for (var i = 0; i < BackendPool.MaxIdle; i++)
+        for (var i = 0; i < IdleConnections.Max; i++)
         {
             _pool.Return(Connection(), ResponseKind.Body);
         }
@@ -197,7 +197,7 @@ public sealed class BackendPoolTests : IDisposable
         var last = Connection();
         _pool.Return(last, ResponseKind.Body);
         Assert.True(Transport(last).IsDisposed);
-        Assert.Equal(BackendPool.MaxIdle, _pool.IdleCount);
+        Assert.Equal(IdleConnections.Max, _pool.IdleCount);
     }
 
     [Fact]

@@ -128,7 +128,7 @@ public sealed class BackendSlotsTests : IDisposable
                 File.WriteAllText(Path.Combine(files.FullName, $"{i}"), "");
             }
 
-            Assert.Equal(left, OpenFiles.LeftForBackends(root.FullName));
+            Assert.Equal(left, OpenFiles.LeftForBackends(root: root.FullName));
         }
         finally
         {

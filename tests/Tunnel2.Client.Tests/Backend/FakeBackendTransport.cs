@@ -1,9 +1,10 @@
-using Tunnel2.Client.Core.Backend;
+using System.IO.Pipelines;
+using Tunnel2.Multiplexing.Transports;
 
 namespace Tunnel2.Client.Tests.Backend;
 
 /// <summary>A connection on which something arrives when the test says so, or of which the kernel alone knows.</summary>
-internal sealed class FakeBackendTransport : BackendTransport
+internal sealed class FakeBackendTransport : IByteTransport
 {
     private TaskCompletionSource<int> _wait = new();
     private bool _hasBytes;
@@ -15,6 +16,8 @@ internal sealed class FakeBackendTransport : BackendTransport
 
     public bool IsDiscarded { get; private set; }
 
+    public PipeScheduler? Home { get; init; }
+
     /// <summary>Bytes or the end arrive, and the wait is told.</summary>
     public void Arrive(bool bytes)
     {
@@ -23,7 +26,10 @@ internal sealed class FakeBackendTransport : BackendTransport
         _wait.TrySetResult(0);
     }
 
-    public override ValueTask<int> ReceiveAsync(Memory<byte> buffer)
+    /// <summary>A response arrives, and the wait is told; the connection stays open.</summary>
+    public void Respond() => _wait.TrySetResult(0);
+
+    public ValueTask<int> ReceiveAsync(Memory<byte> buffer)
     {
         if (_wait.Task.IsCompleted && IsOpen)
         {
@@ -33,21 +39,25 @@ internal sealed class FakeBackendTransport : BackendTransport
         return new ValueTask<int>(_wait.Task);
     }
 
-    public override ValueTask SendAsync(ReadOnlyMemory<byte> buffer) => throw new NotSupportedException();
+    public ValueTask SendAsync(ReadOnlyMemory<byte> buffer) => throw new NotSupportedException();
 
-    public override void ShutdownSend() => throw new NotSupportedException();
+    public void ShutdownSend() => throw new NotSupportedException();
 
-    public override bool IsIdleAndOpen() => IsOpen;
+    public bool IsIdleAndOpen() => IsOpen;
 
-    public override bool HasBytes() => _hasBytes;
+    public bool HasBytes() => _hasBytes;
 
-    public override void Abort() => IsOpen = false;
+    public void Abort() => IsOpen = false;
 
-    public override void Discard()
+    public void Discard()
     {
         IsDiscarded = true;
-        Dispose();
+        IsDisposed = true;
     }
 
-    public override void Dispose() => IsDisposed = true;
+    public ValueTask DisposeAsync()
+    {
+        IsDisposed = true;
+        return default;
+    }
 }

@@ -23,7 +23,7 @@ public sealed class AgentCliTests : IDisposable
         string line,
         Func<AgentOptions, IAgentEvents, CancellationToken, Task<int>> run,
         CancellationToken stop = default) =>
-        AgentCli.RunAsync(line.Split(' '), static _ => null, () => new FakeRunner(run), _output, _error, stop);
+        AgentCli.RunAsync(line.Split(' '), static _ => null, _ => new FakeRunner(run), _output, _error, stop);
 
     [Theory]
     [InlineData(0)]
@@ -31,6 +31,15 @@ public sealed class AgentCliTests : IDisposable
     [InlineData(4)]
     public async Task The_agent_s_exit_code_is_the_program_s(int exitCode) =>
         Assert.Equal(exitCode, await RunAsync("http 3000", (_, _, _) => Task.FromResult(exitCode)));
+
+    [Fact]
+    public async Task Loops_that_cannot_be_started_are_told_with_their_flag()
+    {
+        var exitCode = await AgentCli.RunAsync(
+            ["http", "3000", "--loops", "7"], static _ => null, static loops => throw new IOException($"{loops} are too many."), _output, _error, CancellationToken.None);
+        Assert.Equal(1, exitCode);
+        Assert.Equal("tunnel2: 7 event loops cannot be started (--loops): 7 are too many.\n", _error.ToString());
+    }
 
     [Fact]
     public async Task The_agent_gets_the_options_and_its_events_become_lines_before_the_program_ends()

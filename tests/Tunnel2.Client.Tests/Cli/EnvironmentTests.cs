@@ -16,14 +16,14 @@ public sealed class EnvironmentTests
         AgentOptions options = Parse(
             "http",
             ("TUNNEL2_UPSTREAM", "box:3000"), ("TUNNEL2_NAME", "web"), ("TUNNEL2_HOST_HEADER", "rewrite"), ("TUNNEL2_UPLINKS", "3"),
-            ("TUNNEL2_STREAMS", "100"), ("TUNNEL2_BACKEND_CONNECTIONS", "20"), ("TUNNEL2_BUFFER_MEGABYTES", "64"),
+            ("TUNNEL2_STREAMS", "100"), ("TUNNEL2_BACKEND_CONNECTIONS", "20"), ("TUNNEL2_BUFFER_MEGABYTES", "64"), ("TUNNEL2_LOOPS", "5"),
             ("TUNNEL2_EXIT_ON_FAILURE", "yes"), ("TUNNEL2_VERBOSE", "TRUE"), ("TUNNEL2_JSON", "1")).Options!;
 
         Assert.Equal("http://box:3000", options.Upstream.ToString());
         Assert.Equal("web", options.Name);
         Assert.Equal("rewrite", options.HostHeader.ToString());
         Assert.Equal(3, options.Uplinks.Count);
-        Assert.Equal((100, 20, 64), (options.MaxStreams, options.BackendConnections.Count, options.BufferMegabytes));
+        Assert.Equal((100, 20, 64, 5), (options.MaxStreams, options.BackendConnections.Count, options.BufferMegabytes, options.Loops));
         Assert.True(options is { ExitOnFailure: true, Verbose: true, Json: true });
     }
 
@@ -101,7 +101,7 @@ public sealed class EnvironmentTests
             "TUNNEL2_SERVER", "TUNNEL2_TOKEN", "TUNNEL2_UPSTREAM", "TUNNEL2_NAME", "TUNNEL2_HOST_HEADER", "TUNNEL2_UPLINKS", "TUNNEL2_EXIT_ON_FAILURE",
             "TUNNEL2_VERBOSE", "TUNNEL2_JSON", "TUNNEL2_CONFIG", "TUNNEL2_ALLOW_PLAINTEXT", "TUNNEL2_ENGINE",
             "TUNNEL2_SERVER_FINGERPRINT", "TUNNEL2_SERVER_CA", "TUNNEL2_CLIENT_CERT", "TUNNEL2_CLIENT_KEY", "TUNNEL2_STREAMS",
-            "TUNNEL2_BACKEND_CONNECTIONS", "TUNNEL2_BUFFER_MEGABYTES",
+            "TUNNEL2_BACKEND_CONNECTIONS", "TUNNEL2_BUFFER_MEGABYTES", "TUNNEL2_LOOPS",
         ];
 
         Assert.All(variables, static name => Assert.Contains(name, HelpText.Help, StringComparison.Ordinal));

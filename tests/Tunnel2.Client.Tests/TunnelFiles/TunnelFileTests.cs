@@ -34,6 +34,7 @@ public sealed class TunnelFileTests
             server: tunnel.example.com:7000
             token: t0k
             uplinks: 2
+            loops: 3
             verbose: true
             json: false
             tunnels:
@@ -52,7 +53,7 @@ public sealed class TunnelFileTests
         Assert.Equal(["t0k", "other"], tunnels.Select(static options => options.Token));
         Assert.Equal(["2", "auto"], tunnels.Select(static options => options.Uplinks.ToString()));
         Assert.All(tunnels, static options => Assert.Equal("tunnel.example.com:7000", options.Server.ToString()));
-        Assert.All(tunnels, static options => Assert.True(options is { Verbose: true, Json: false }));
+        Assert.All(tunnels, static options => Assert.True(options is { Loops: 3, Verbose: true, Json: false }));
         Assert.NotEqual(tunnels[0].InstanceKey.ToArray(), tunnels[1].InstanceKey.ToArray());
     }
 

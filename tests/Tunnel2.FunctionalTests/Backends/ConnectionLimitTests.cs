@@ -6,6 +6,7 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.FunctionalTests.Backends;
 
 /// <summary>What happens where the agent may have no more connections, or takes no more requests.</summary>
+[Trait("Engine", "each")]
 public sealed class ConnectionLimitTests
 {
     private readonly AsyncCounter _waiting = new("requests at the backend");
@@ -14,19 +15,22 @@ public sealed class ConnectionLimitTests
     private long _mostServed;
 
     [Theory]
-    [InlineData(true)]
-    [InlineData(false)]
-    public Task Requests_beyond_the_limit_are_served_in_turn(bool trusts) => TunnelFixture.RunAsync(
+    [InlineData(true, 1)]
+    [InlineData(false, 1)]
+    [InlineData(true, 3)]
+    [InlineData(false, 3)]
+    public Task Requests_beyond_the_limit_are_served_in_turn(bool trusts, int uplinks) => TunnelFixture.RunAsync(
         AnswerWhenReleasedAsync,
         async tunnel =>
         {
+            await WaitSignal.UntilAsync(() => tunnel.Entry.Session.Tunnel.Uplinks.Count == uplinks, "all uplinks stand");
             _release.Set(int.MaxValue);
             var answers = await Task.WhenAll(Enumerable.Range(0, 40).Select(i => tunnel.ExchangeAsync($"/{i}")));
             Assert.All(answers, static answer => Assert.Equal(200, answer.Head.StatusCode));
             Assert.Equal(Enumerable.Range(0, 40).Select(static i => $"/{i}"), answers.Select(static answer => answer.Body.Text()));
             Assert.InRange(Interlocked.Read(ref _mostServed), 1, 4);
         },
-        Limited(4, trusts: trusts));
+        Limited(4, trusts: trusts, uplinks: uplinks));
 
     [Fact]
     public Task A_request_that_waits_too_long_is_told_why_and_all_goes_on_behind_it() => TunnelFixture.RunAsync(
@@ -147,10 +151,15 @@ public sealed class ConnectionLimitTests
             ? new TunnelSetup { Agent = options => options with { MaxStreams = 2, Uplinks = UplinkPolicy.Fixed(1) } }
             : Limited(2, "Timeouts:BackendConnect=100ms"));
 
-    private static TunnelSetup Limited(int connections, string setting = "Timeouts:BackendConnect=20s", bool trusts = true) => new()
+    private static TunnelSetup Limited(int connections, string setting = "Timeouts:BackendConnect=20s", bool trusts = true, int? uplinks = null) => new()
     {
         Settings = [setting],
-        Agent = options => options with { BackendConnections = ConnectionLimit.Fixed(connections), TrustsBackend = trusts },
+        Agent = options => options with
+        {
+            BackendConnections = ConnectionLimit.Fixed(connections),
+            TrustsBackend = trusts,
+            Uplinks = uplinks is { } number ? UplinkPolicy.Fixed(number) : UplinkPolicy.Auto,
+        },
     };
 
     private async Task AnswerWhenReleasedAsync(RawConnection connection)

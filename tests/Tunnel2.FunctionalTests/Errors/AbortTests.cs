@@ -4,6 +4,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Errors;
 
+[Trait("Engine", "each")]
 public sealed class AbortTests
 {
     private static readonly TimeSpan _second = TimeSpan.FromSeconds(1);

@@ -7,6 +7,7 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.FunctionalTests.Errors;
 
 /// <summary>A response that is cut behind its head: every byte that came still reaches its visitor, and then an end that says that it is not whole.</summary>
+[Trait("Engine", "each")]
 public sealed class CutResponseTests
 {
     private const int Sent = 3_000_000;

@@ -7,6 +7,7 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.FunctionalTests.Errors;
 
 /// <summary>Visitors who leave while a response flows that never pauses: the service is to see it, whatever stands between.</summary>
+[Trait("Engine", "each")]
 public sealed class LeavingTests
 {
     private const string Events = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";

@@ -3,6 +3,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Errors;
 
+[Trait("Engine", "each")]
 public sealed class TimeoutTests
 {
     [Fact]

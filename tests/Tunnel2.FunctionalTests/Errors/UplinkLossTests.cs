@@ -4,6 +4,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Errors;
 
+[Trait("Engine", "each")]
 public sealed class UplinkLossTests
 {
     private static readonly TunnelSetup _setup = new() { CanBeCut = true };

@@ -5,6 +5,7 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.FunctionalTests.Fronts;
 
 /// <summary>What a visitor can rely on whatever the front and the version of HTTP: one set of tests for all of them.</summary>
+[Trait("Engine", "each")]
 public sealed class SharedFrontTests
 {
     public static TheoryData<string> Fronts => [.. FrontVisitor.Kinds];

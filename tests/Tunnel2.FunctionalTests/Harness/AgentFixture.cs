@@ -10,26 +10,28 @@ internal sealed class AgentFixture : IAsyncDisposable
     private static readonly TimeSpan _limit = TimeSpan.FromSeconds(20);
 
     private readonly CancellationTokenSource _stop = new();
-    private readonly IEngine _engine = TestEngine.Create();
 
-    private AgentFixture(AgentOptions options, AgentEventLog events, TimeProvider time)
+    private AgentFixture(AgentOptions options, AgentEventLog events, TimeProvider time, IEngine engine)
     {
+        Engine = engine;
         Events = events;
-        Completion = new TunnelAgent(_engine, time).RunAsync(options, events, _stop.Token);
+        Completion = new TunnelAgent(engine, time).RunAsync(options, events, _stop.Token);
     }
+
+    public IEngine Engine { get; }
 
     public AgentEventLog Events { get; }
 
     /// <summary>Ends with the agent's exit code.</summary>
     public Task<int> Completion { get; }
 
-    public static AgentFixture Start(AgentOptions options, AgentEventLog? events = null, TimeProvider? time = null) =>
-        new(options, events ?? new AgentEventLog(), time ?? TimeProvider.System);
+    public static AgentFixture Start(AgentOptions options, AgentEventLog? events = null, TimeProvider? time = null, IEngine? engine = null) =>
+        new(options, events ?? new AgentEventLog(), time ?? TimeProvider.System, engine ?? TestEngine.Create());
 
     /// <summary>Starts an agent and waits until its tunnel stands.</summary>
-    public static async Task<AgentFixture> StartReadyAsync(AgentOptions options, AgentEventLog? events = null, TimeProvider? time = null)
+    public static async Task<AgentFixture> StartReadyAsync(AgentOptions options, AgentEventLog? events = null, TimeProvider? time = null, IEngine? engine = null)
     {
-        var agent = Start(options, events, time);
+        var agent = Start(options, events, time, engine);
         await Task.WhenAny(agent.Events.ReadyCount.WaitForAsync(1), agent.Completion);
         Assert.True(agent.Events.ReadyCount.Value == 1, agent.Events.Ends.Select(end => end.Message).FirstOrDefault() ?? "The agent is not ready.");
         return agent;
@@ -57,7 +59,7 @@ internal sealed class AgentFixture : IAsyncDisposable
     public async ValueTask DisposeAsync()
     {
         await StopAsync();
-        _engine.Dispose();
+        Engine.Dispose();
         _stop.Dispose();
     }
 }

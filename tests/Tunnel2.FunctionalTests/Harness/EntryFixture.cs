@@ -11,6 +11,7 @@ using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Uplink.Tls;
 using Tunnel2.TestUtilities;
 using Tunnel2.Transport.Engine;
+using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.FunctionalTests.Harness;
 
@@ -49,12 +50,16 @@ internal sealed class EntryFixture : IAsyncDisposable
 
     public IPEndPoint Admin => _host.AdminEndPoint;
 
+    /// <summary>Its event loops; none with the portable engine.</summary>
+    public IReadOnlyList<EpollLoop> Loops => _engine.Loops;
+
     /// <summary>Rounds of its event loops so far, or null where it has none.</summary>
     public long? Rounds => _engine.Loops.Count == 0 ? null : _engine.Loops.Sum(static loop => loop.Statistics.Rounds);
 
     /// <summary>Starts one.</summary>
     /// <param name="time">Its clock.</param>
-    /// <param name="settings">Settings as <c>Key=value</c>, relative to their section.</param>
+    /// <param name="settings">Settings as <c>Key=value</c>, relative to their section. <c>Loops=N</c> counts as it does in
+    /// production.</param>
     public static async Task<EntryFixture> StartAsync(TimeProvider? time = null, params string[] settings)
     {
         var values = new Dictionary<string, string?>(StringComparer.OrdinalIgnoreCase)
@@ -71,7 +76,7 @@ internal sealed class EntryFixture : IAsyncDisposable
 
         var loaded = SettingsLoader.Load(new ConfigurationBuilder().AddInMemoryCollection(values).Build());
         Assert.True(loaded.IsValid, SettingsErrorFormatter.Format(loaded.Errors));
-        return await StartAsync(loaded.Settings, time, null);
+        return await StartAsync(loaded.Settings, time, null, values.ContainsKey("Tunnel2:Loops") ? loaded.Settings.Loops : null);
     }
 
     /// <summary>Starts one whose settings are a file, so that they can change while it runs.</summary>
@@ -82,10 +87,10 @@ internal sealed class EntryFixture : IAsyncDisposable
         return await StartAsync(loaded.Settings, time, source);
     }
 
-    private static async Task<EntryFixture> StartAsync(ProxyEntrySettings settings, TimeProvider? time, SettingsSource? source)
+    private static async Task<EntryFixture> StartAsync(ProxyEntrySettings settings, TimeProvider? time, SettingsSource? source, int? loops = null)
     {
         var log = new LogLines();
-        var engine = TestEngine.Create(settings.Engine == EngineMode.Portable);
+        var engine = TestEngine.Create(settings.Engine == EngineMode.Portable, loops);
         var host = await ProxyEntryHost.StartAsync(settings, engine, logging =>
         {
             logging.SetMinimumLevel(LogLevel.Information).AddProvider(log);

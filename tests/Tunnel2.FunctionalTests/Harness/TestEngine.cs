@@ -18,7 +18,12 @@ internal static class TestEngine
     /// <summary>Event loops of each engine.</summary>
     private static int Loops => Environment.GetEnvironmentVariable("TUNNEL2_TEST_LOOPS") is { Length: > 0 } text ? int.Parse(text, System.Globalization.CultureInfo.InvariantCulture) : 3;
 
+    /// <summary>The engine of an agent as it runs in production with <c>--loops auto</c> on a machine of that many processors.</summary>
+    public static IEngine CreateGrowing(int processors) => EngineSetup.Start(IsPortable ? EngineMode.Portable : EngineMode.Auto, loops: 1, most: processors);
+
     /// <summary>The engine of a test.</summary>
     /// <param name="portable">Whether the test asks for the portable one.</param>
-    public static IEngine Create(bool portable = false) => EngineSetup.Start(IsPortable || portable ? EngineMode.Portable : EngineMode.Auto, Loops);
+    /// <param name="loops">How many loops the test asks for; null: as many as all tests have.</param>
+    public static IEngine Create(bool portable = false, int? loops = null) =>
+        EngineSetup.Start(IsPortable || portable ? EngineMode.Portable : EngineMode.Auto, loops ?? Loops);
 }

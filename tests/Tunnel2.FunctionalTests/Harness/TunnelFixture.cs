@@ -75,7 +75,7 @@ internal sealed class TunnelFixture : IAsyncDisposable
         }
 
         var options = setup.Agent(AgentFixture.Options(link?.Port ?? entry.Uplink.Port, backendPort));
-        await using var agent = await AgentFixture.StartReadyAsync(options, new AgentEventLog { WantsRequests = setup.WantsRequests }, setup.AgentTime);
+        await using var agent = await AgentFixture.StartReadyAsync(options, new AgentEventLog { WantsRequests = setup.WantsRequests }, setup.AgentTime, setup.AgentEngine());
         await using var tunnel = new TunnelFixture(entry, agent, link, backend, rawBackend, setup.Patience);
         try
         {

@@ -1,5 +1,6 @@
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.TestUtilities;
+using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.FunctionalTests.Harness;
 
@@ -26,6 +27,9 @@ internal sealed record TunnelSetup
 
     /// <summary>The agent's clock.</summary>
     public TimeProvider? AgentTime { get; init; }
+
+    /// <summary>The agent's engine; by default that of every test.</summary>
+    public Func<IEngine> AgentEngine { get; init; } = static () => TestEngine.Create();
 
     /// <summary>How long the test's visitors wait in all.</summary>
     public TimeSpan Patience { get; init; } = TimeSpan.FromSeconds(25);

@@ -32,6 +32,9 @@ internal static class BuiltPrograms
     /// <summary>Starts <c>tunnel2</c>, which may have so many files open.</summary>
     public static ProcessRunner StartAgentWithFiles(int files, params string[] arguments) => Start("src/Tunnel2.Client", "tunnel2.dll", arguments, null, files);
 
+    /// <summary>Starts <c>tunnel2-ports</c>.</summary>
+    public static ProcessRunner StartPorts(params string[] arguments) => Start("src/Tunnel2.Ports", "tunnel2-ports.dll", arguments, null);
+
     /// <summary>Starts the test backend.</summary>
     public static ProcessRunner StartBackend(IEnumerable<string> arguments) =>
         Start("load-tests/Tunnel2.TestBackend", "tunnel2-testbackend.dll", arguments, null);

@@ -8,6 +8,7 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.FunctionalTests.RateLimits;
 
 /// <summary>Sessions whose token has a tier, with the agent that people run.</summary>
+[Trait("Engine", "each")]
 public sealed class RateLimitTests : IDisposable
 {
     private readonly TemporaryFolder _folder = new();

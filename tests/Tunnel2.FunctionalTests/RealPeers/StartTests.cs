@@ -25,6 +25,37 @@ public sealed class StartTests(SharedTunnels tunnels)
     }
 
     [Theory]
+    [InlineData("0", null, "is not between 1 and 32")]
+    [InlineData("33", null, "is not between 1 and 32")]
+    [InlineData("many", null, "is neither a whole number nor auto")]
+    [InlineData("32", 250, "32 event loops need 328 files, and this process may have only 250 open")]
+    public async Task Loops_that_cannot_be_are_told_with_all_other_mistakes(string loops, int? files, string words)
+    {
+        await using var entry = BuiltPrograms.StartEntry([$"--Tunnel2:Loops={loops}", "--Tunnel2:Engine=quick", "--Tunnel2:Timeouts:BodyIdle=-4"], files);
+
+        var (exitCode, output) = await Shell.FinishAsync(entry);
+
+        Assert.Equal(2, exitCode);
+        Assert.All(["Tunnel2:Loops: ", words, "Tunnel2:Engine: ", "Tunnel2:Timeouts:BodyIdle: "], part => Assert.Contains(part, output, StringComparison.Ordinal));
+        Assert.DoesNotContain("   at ", output, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task As_many_loops_as_the_files_allow_start_and_count_among_what_is_open()
+    {
+        const int Files = 340;
+        await using var entry = await EntryProcess.StartWithFilesAsync(Files, "--Tunnel2:Loops=32");
+        Assert.Contains(entry.Runner.Lines, static line => line.Contains("32 event loops", StringComparison.Ordinal));
+
+        // The loops' own descriptors are not promised to connections.
+        var open = Directory.EnumerateFileSystemEntries($"/proc/{entry.Runner.Id}/fd").Count();
+        var promised = entry.Runner.Lines.Single(static line => line.Contains("connections of visitors at once", StringComparison.Ordinal));
+        var visitors = int.Parse(promised.Split("open: ")[1].Split(' ')[0], System.Globalization.CultureInfo.InvariantCulture);
+        Assert.True(open >= 32 * 3, $"{open} open");
+        Assert.True(open + visitors < Files, $"{open} open and {visitors} promised of {Files}");
+    }
+
+    [Theory]
     [InlineData("Tunnel2:Public:HttpListen")]
     [InlineData("Tunnel2:Uplink:Listen")]
     [InlineData("Tunnel2:Admin:Listen")]

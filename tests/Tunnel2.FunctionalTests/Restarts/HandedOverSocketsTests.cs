@@ -73,7 +73,7 @@ public sealed class HandedOverSocketsTests
 
         Assert.Equal(404, (await early.ReadHeadAsync()).StatusCode);
         Assert.Equal(200, (await health.ReadHeadAsync()).StatusCode);
-        await entry.WaitForLineAsync(static line => line.Contains("[2210] Sockets that the starter of this process holds are used: public, uplink, admin", StringComparison.Ordinal), Limits.Start);
+        await entry.WaitForLineAsync(static line => line.Contains("[2210] Listening sockets of the starter of this process are used: public, uplink, admin", StringComparison.Ordinal), Limits.Start);
         await entry.WaitForLineAsync(line => line.Contains($"Listening for agents on {holder["uplink"]} ", StringComparison.Ordinal), Limits.Start);
     }
 

@@ -11,6 +11,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Sessions;
 
+[Trait("Engine", "each")]
 public sealed partial class SessionTests
 {
     private static readonly TimeSpan _long = TimeSpan.FromSeconds(15);

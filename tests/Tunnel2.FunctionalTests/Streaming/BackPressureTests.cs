@@ -5,6 +5,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Streaming;
 
+[Trait("Engine", "each")]
 public sealed class BackPressureTests
 {
     private const int Total = 64 * 1024 * 1024;

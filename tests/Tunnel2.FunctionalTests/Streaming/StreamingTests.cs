@@ -5,6 +5,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Streaming;
 
+[Trait("Engine", "each")]
 public sealed class StreamingTests
 {
     private const int Events = 30;

@@ -3,6 +3,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Upgrades;
 
+[Trait("Engine", "each")]
 public sealed class RawUpgradeTests
 {
     private const string Fields = "Connection: Upgrade\r\nUpgrade: echo-raw\r\n";

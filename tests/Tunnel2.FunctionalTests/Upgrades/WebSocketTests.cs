@@ -6,6 +6,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Upgrades;
 
+[Trait("Engine", "each")]
 public sealed class WebSocketTests
 {
     [Fact]

@@ -6,6 +6,7 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.FunctionalTests.Uplinks;
 
 /// <summary>An agent that is about to stop and serves on meanwhile.</summary>
+[Trait("Engine", "each")]
 public sealed class HandOverTests
 {
     private static readonly byte[] _handOver = UplinkFrames.GoAway(GoAwayPhase.Notice, SessionEndReason.HandOver);

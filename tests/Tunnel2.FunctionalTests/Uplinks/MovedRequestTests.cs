@@ -6,6 +6,7 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.FunctionalTests.Uplinks;
 
 /// <summary>Requests with which nothing was done go to another uplink, and no others.</summary>
+[Trait("Engine", "each")]
 public sealed class MovedRequestTests
 {
     [Theory]

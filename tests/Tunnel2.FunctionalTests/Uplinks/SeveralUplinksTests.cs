@@ -4,6 +4,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Uplinks;
 
+[Trait("Engine", "each")]
 public sealed class SeveralUplinksTests
 {
     private static readonly TunnelSetup _four = new() { CanBeCut = true, Agent = static options => options with { Uplinks = UplinkPolicy.Fixed(4) } };

@@ -19,4 +19,19 @@ public sealed class ReadinessTests
         readiness.MarkReady();
         Assert.Equal((ReadinessPhase.Draining, "asked to stop"), (readiness.Phase, readiness.Reason));
     }
+
+    [Fact]
+    public void Trouble_comes_and_goes_while_it_is_ready()
+    {
+        var readiness = new Readiness();
+        readiness.SetTrouble("event loop 1 hangs");
+        Assert.Equal((false, "starting"), (readiness.IsReady, readiness.Reason));
+        readiness.MarkReady();
+        Assert.Equal((false, "event loop 1 hangs"), (readiness.IsReady, readiness.Reason));
+        readiness.SetTrouble(null);
+        Assert.Equal((true, "ready"), (readiness.IsReady, readiness.Reason));
+        readiness.SetTrouble("event loop 2 hangs");
+        readiness.MarkDraining("asked to stop");
+        Assert.Equal((false, "asked to stop"), (readiness.IsReady, readiness.Reason));
+    }
 }

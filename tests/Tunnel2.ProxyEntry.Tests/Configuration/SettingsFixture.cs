@@ -6,11 +6,14 @@ namespace Tunnel2.ProxyEntry.Tests.Configuration;
 /// <summary>Loads settings from "Key=value" texts relative to section Tunnel2.</summary>
 internal static class SettingsFixture
 {
-    public static SettingsLoadResult Load(params string[] settings)
+    public static SettingsLoadResult Load(params string[] settings) => LoadWithFiles(null, settings);
+
+    /// <summary>As a process loads them that may have so many files open.</summary>
+    public static SettingsLoadResult LoadWithFiles(int? files, params string[] settings)
     {
         var values = settings.Select(setting => setting.Split('=', 2)).ToDictionary(
             pair => "Tunnel2:" + pair[0], pair => (string?)pair[1], StringComparer.OrdinalIgnoreCase);
-        return SettingsLoader.Load(new ConfigurationBuilder().AddInMemoryCollection(values).Build());
+        return SettingsLoader.Load(new ConfigurationBuilder().AddInMemoryCollection(values).Build(), files);
     }
 
     public static ProxyEntrySettings LoadValid(params string[] settings)

@@ -207,6 +207,29 @@ public sealed class SettingsLoaderTests
         Assert.Equal("Tunnel2:Loops", Assert.Single(SettingsFixture.Load(setting).Errors).Key);
 
     [Theory]
+    [InlineData(250, "Loops=32")]
+    [InlineData(327, "Loops=32")]
+    [InlineData(205, "Loops=2")]
+    public void More_loops_than_there_are_files_for_are_a_mistake_among_the_others(int files, string loops)
+    {
+        var errors = SettingsFixture.LoadWithFiles(files, loops, "Domain=a..b", "Frobnicate=1").Errors;
+        Assert.Equal(["Tunnel2:Domain", "Tunnel2:Frobnicate", "Tunnel2:Loops"], errors.Select(static error => error.Key).Order(StringComparer.Ordinal));
+        Assert.Contains($"only {files} open", errors.Single(static error => error.Key == "Tunnel2:Loops").ToString(), StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData(328, "Loops=32", 32)]
+    [InlineData(200, "Loops=1", 1)]
+    [InlineData(200, "Loops=auto", 1)]
+    [InlineData(215, "Loops=auto", 1)]
+    public void As_many_loops_as_there_are_files_for_start(int files, string setting, int loops) =>
+        Assert.Equal(loops, SettingsFixture.LoadWithFiles(files, setting).Settings!.Loops);
+
+    [Fact]
+    public void The_portable_engine_has_no_loops_that_need_files() =>
+        Assert.True(SettingsFixture.LoadWithFiles(250, "Loops=32", "Engine=portable").IsValid);
+
+    [Theory]
     [InlineData("Frobnicate=1", "Tunnel2:Frobnicate")]
     [InlineData("Domain:Name=1", "Tunnel2:Domain:Name")]
     [InlineData("Uplink=1", "Tunnel2:Uplink")]

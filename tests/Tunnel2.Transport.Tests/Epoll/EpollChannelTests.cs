@@ -38,8 +38,8 @@ public sealed class EpollChannelTests : IDisposable
 
                 Assert.Equal(sent, received);
                 Array.Clear(received);
-                Assert.Equal(split, await channel.SendAsync(sent.AsMemory(0, split)));
-                Assert.Equal(Length - split, await channel.SendAsync(sent.AsMemory(split)));
+                await channel.SendAsync(sent.AsMemory(0, split));
+                await channel.SendAsync(sent.AsMemory(split));
                 for (total = 0; total < Length;)
                 {
                     total += await peer.ReceiveAsync(received.AsMemory(total)).AsTask().WaitAsync(_limit);
@@ -248,7 +248,7 @@ public sealed class EpollChannelTests : IDisposable
                 total += count;
             }
 
-            Assert.Equal(Length, await sending.WaitAsync(_limit));
+            await sending.WaitAsync(_limit);
         }
 
         channel.Abort();

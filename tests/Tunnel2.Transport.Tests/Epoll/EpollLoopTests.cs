@@ -104,7 +104,7 @@ public sealed class EpollLoopTests : IDisposable
         var (left, right) = await LoopbackPair.ConnectAsync();
         using (right)
         {
-            var transport = EpollUplinkTransport.Adopt(_loop, left);
+            var transport = EpollChannel.AdoptUplink(_loop, left);
             var receiving = transport.ReceiveAsync(new byte[10]).AsTask();
             _loop.Dispose();
             await Assert.ThrowsAsync<IOException>(() => receiving.WaitAsync(_limit));

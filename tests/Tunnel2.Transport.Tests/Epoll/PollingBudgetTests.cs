@@ -7,14 +7,14 @@ public sealed class PollingBudgetTests
     private const int Patience = 100;
 
     [Fact]
-    public void A_loop_that_knows_nothing_yet_sleeps() => Assert.Equal(0, new PollingBudget(Patience).Patience);
+    public void A_loop_that_knows_nothing_yet_sleeps() => Assert.Equal(0, new PollingBudget(Patience).PatienceAt(0));
 
     [Fact]
     public void A_short_wait_earns_a_try()
     {
         var budget = new PollingBudget(Patience);
         budget.Waited(20, events: 1);
-        Assert.Equal(Patience, budget.Patience);
+        Assert.Equal(Patience, budget.PatienceAt(0));
     }
 
     [Fact]
@@ -22,7 +22,7 @@ public sealed class PollingBudgetTests
     {
         var budget = new PollingBudget(Patience);
         budget.Waited(Patience, events: 1);
-        Assert.Equal(0, budget.Patience);
+        Assert.Equal(0, budget.PatienceAt(0));
     }
 
     [Theory]
@@ -32,7 +32,7 @@ public sealed class PollingBudgetTests
     {
         var budget = new PollingBudget(Patience);
         budget.Waited(20, events);
-        Assert.Equal(Patience, budget.Patience);
+        Assert.Equal(Patience, budget.PatienceAt(0));
     }
 
     [Fact]
@@ -44,9 +44,9 @@ public sealed class PollingBudgetTests
         for (var i = 0; i < 1_000; i++)
         {
             budget.Waited(40, events: 1);
-            asked += budget.Patience > 0 ? 1 : 0;
+            asked += budget.PatienceAt(0) > 0 ? 1 : 0;
             budget.Waited(10_000, events: 1);
-            asked += budget.Patience > 0 ? 1 : 0;
+            asked += budget.PatienceAt(0) > 0 ? 1 : 0;
         }
 
         Assert.Equal(1, asked);
@@ -62,7 +62,7 @@ public sealed class PollingBudgetTests
         }
 
         var waits = 0;
-        while (budget.Patience == 0)
+        while (budget.PatienceAt(0) == 0)
         {
             budget.Waited(50, events: 1);
             waits++;
@@ -81,7 +81,7 @@ public sealed class PollingBudgetTests
         }
 
         var vain = 0;
-        while (budget.Patience > 0)
+        while (budget.PatienceAt(0) > 0)
         {
             budget.Waited(1_000_000, events: 1);
             vain++;
@@ -100,7 +100,7 @@ public sealed class PollingBudgetTests
         }
 
         var waits = 0;
-        while (budget.Patience > 0)
+        while (budget.PatienceAt(0) > 0)
         {
             budget.Waited(20, events: 3);
             waits++;
@@ -114,7 +114,7 @@ public sealed class PollingBudgetTests
             budget.Waited(20, events: 1);
         }
 
-        Assert.Equal(Patience, budget.Patience);
+        Assert.Equal(Patience, budget.PatienceAt(0));
     }
 
     [Fact]
@@ -123,7 +123,7 @@ public sealed class PollingBudgetTests
         var budget = new PollingBudget(0);
         budget.Waited(0, events: 1);
         budget.Waited(-1, events: 1);
-        Assert.Equal(0, budget.Patience);
+        Assert.Equal(0, budget.PatienceAt(0));
     }
 
     [Theory]
@@ -139,23 +139,60 @@ public sealed class PollingBudgetTests
         {
             var ticks = random.Next(4) == 0 ? random.Next(Patience, 5_000) : random.Next(Patience);
             var events = random.Next(6) == 0 ? random.Next(2, 9) : 1;
-            spent += ticks >= Patience ? budget.Patience : 0;
+            spent += ticks >= Patience ? budget.PatienceAt(0) : 0;
             budget.Waited(ticks, events);
             earned += ticks < Patience && events == 1 ? ticks : 0;
             Assert.True(spent <= earned + Patience, $"seed {seed}, step {i}: {spent} spent of {earned}");
         }
     }
 
-    [Theory]
-    [InlineData(null, 100)]
-    [InlineData("", 100)]
-    [InlineData("0", 0)]
-    [InlineData("50", 50)]
-    [InlineData("1000", 1_000)]
-    [InlineData("1001", 100)]
-    [InlineData("-1", 100)]
-    [InlineData(" 50", 100)]
-    [InlineData("much", 100)]
-    public void The_setting_is_microseconds_and_anything_else_is_the_default(string? setting, int microseconds) =>
-        Assert.Equal(microseconds, LoopPolling.Microseconds(setting));
+    [Fact]
+    public void Beside_somebody_who_keeps_the_processor_a_loop_sleeps_and_tries_ever_less_often()
+    {
+        var budget = Earned();
+        var (now, tries) = (0L, 0);
+        while (now < 1_000_000 * Patience)
+        {
+            if (budget.PatienceAt(now) > 0)
+            {
+                tries++;
+                now += 30 * Patience;
+                Assert.False(budget.WasAway(30 * Patience, now));
+                Assert.Equal(0, budget.PatienceAt(now));
+            }
+
+            now += Patience;
+        }
+
+        // 100 s of 100 µs: a try in two seconds, and the first few.
+        Assert.InRange(tries, 40, 60);
+    }
+
+    [Fact]
+    public void A_peer_that_answers_on_the_same_processor_does_not_keep_a_loop_from_asking()
+    {
+        var budget = Earned();
+        Assert.True(budget.WasAway(Patience, Patience));
+        Assert.Equal(Patience, budget.PatienceAt(Patience));
+    }
+
+    [Fact]
+    public void Who_keeps_the_processor_now_and_then_costs_a_short_pause_each_time()
+    {
+        var budget = Earned();
+        for (var now = 0L; now < 100_000 * Patience; now += 1_000 * Patience)
+        {
+            Assert.Equal(Patience, budget.PatienceAt(now));
+            Assert.False(budget.WasAway(30 * Patience, now));
+            Assert.Equal(0, budget.PatienceAt(now + (199 * Patience)));
+            Assert.Equal(Patience, budget.PatienceAt(now + (200 * Patience)));
+        }
+    }
+
+    private static PollingBudget Earned()
+    {
+        var budget = new PollingBudget(Patience);
+        budget.Waited(20, events: 1);
+        return budget;
+    }
 }

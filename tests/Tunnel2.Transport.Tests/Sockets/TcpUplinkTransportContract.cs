@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using System.Runtime.InteropServices;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
@@ -75,6 +76,23 @@ public abstract class TcpUplinkTransportContract : UplinkTransportContract, IDis
     }
 
     [Fact]
+    public async Task Segments_that_have_to_be_sent_again_are_counted()
+    {
+        Assert.SkipUnless(OperatingSystem.IsLinux(), "TCP_INFO");
+        var (left, right) = await ConnectSocketsAsync();
+        using (right)
+        {
+            await using var connection = Engine.CreateUplinkTransport(left);
+            await connection.SendAsync(new byte[10]);
+            Assert.Equal(10, await right.ReceiveAsync(new byte[10]));
+            Assert.Equal(0, connection.RetransmittedSegments);
+            DropAllAt(right);
+            await connection.SendAsync(new byte[10]);
+            Assert.True(SpinWait.SpinUntil(() => connection.RetransmittedSegments > 0, Limit));
+        }
+    }
+
+    [Fact]
     public async Task A_reset_by_the_peer_is_an_io_exception()
     {
         var (left, right) = await ConnectSocketsAsync();
@@ -118,6 +136,25 @@ public abstract class TcpUplinkTransportContract : UplinkTransportContract, IDis
             Assert.Equal(SessionEndReason.ProtocolError, reason);
             right.Dispose();
             Assert.Equal(ProtocolError.UnknownStream, (await run.WaitAsync(Limit)).Error);
+        }
+    }
+
+    /// <summary>Has the kernel throw away whatever comes to a socket: a filter of one step, "keep nothing".</summary>
+    private static void DropAllAt(Socket socket)
+    {
+        const int AttachFilter = 26;
+        var program = Marshal.AllocHGlobal(sizeof(long));
+        try
+        {
+            Marshal.WriteInt64(program, 0x06);
+            var filter = new byte[2 * sizeof(long)];
+            filter[0] = 1;
+            BitConverter.TryWriteBytes(filter.AsSpan(sizeof(long)), (long)program);
+            socket.SetRawSocketOption(1, AttachFilter, filter);
+        }
+        finally
+        {
+            Marshal.FreeHGlobal(program);
         }
     }
 

@@ -60,7 +60,7 @@ internal static class Errno
     public static bool IsOneConnections(int errno) => errno is Interrupted or NotPermitted or ProtocolFault or ConnectionAborted or ConnectionReset or TimedOut
         or (>= FirstOfNetwork and <= LastOfNetwork) or HostDown or HostUnreachable;
 
-    /// <summary>A failure as the users of <see cref="Sockets.SocketUplinkTransport"/> know it.</summary>
+    /// <summary>A failure as the users of <see cref="Sockets.SocketTransport"/> know it.</summary>
     public static IOException ToException(int errno) => errno == Canceled
         ? new IOException("The connection was aborted.", new SocketException((int)SocketError.OperationAborted))
         : new IOException($"The connection failed: {ToSocketError(errno)}.", new SocketException((int)ToSocketError(errno)));

@@ -17,9 +17,11 @@ internal static unsafe partial class Libc
     public const int IpProtoTcp = 6;
     public const int TcpNoDelay = 1;
     public const int SolSocket = 1;
+    public const int ScmRights = 1;
     public const int SoError = 4;
     public const int SoLinger = 13;
     public const int MsgPeek = 0x2;
+    public const int MsgControlTruncated = 0x8;
     public const int MsgDontWait = 0x40;
     public const int MsgNoSignal = 0x4000;
     public const int ShutdownWrite = 1;
@@ -72,6 +74,9 @@ internal static unsafe partial class Libc
 
     [LibraryImport("libc", EntryPoint = "send")]
     public static partial nint Send(int descriptor, byte* bytes, nuint length, int flags);
+
+    [LibraryImport("libc", EntryPoint = "recvmsg")]
+    public static partial nint ReceiveMessage(int descriptor, void* message, int flags);
 
     [LibraryImport("libc", EntryPoint = "shutdown")]
     public static partial int Shutdown(int descriptor, int how);

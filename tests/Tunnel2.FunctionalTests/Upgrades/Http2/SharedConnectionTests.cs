@@ -6,6 +6,7 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.FunctionalTests.Upgrades.Http2;
 
 /// <summary>WebSockets and requests on one connection of HTTP/2: each waits for itself alone.</summary>
+[Trait("Engine", "each")]
 public sealed class SharedConnectionTests
 {
     private const int Length = 4_000_000;

@@ -7,6 +7,7 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.FunctionalTests.Uplinks.Security;
 
 /// <summary>Whom an agent trusts, and how it says why it does not.</summary>
+[Trait("Engine", "each")]
 public sealed class ServerTrustTests : IDisposable
 {
     private const string Address = "127.0.0.1";

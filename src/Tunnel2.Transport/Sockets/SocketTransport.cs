@@ -4,10 +4,10 @@ using Tunnel2.Multiplexing.Uplinks;
 namespace Tunnel2.Transport.Sockets;
 
 /// <summary>
-/// An uplink's bytes over a TCP socket, without a pipe between: the reader receives into its own large buffer and the writer sends its
-/// own batch. One reusable operation each way, so that nothing is allocated while it runs.
+/// The bytes of a TCP socket of the runtime, without a pipe between: an uplink's reader receives into its own large buffer and its writer
+/// sends its own batch. One reusable operation each way, so that nothing is allocated while it runs.
 /// </summary>
-internal sealed class SocketUplinkTransport : IUplinkTransport
+internal sealed class SocketTransport : IUplinkTransport
 {
     private readonly Socket _socket;
     private readonly SocketOperation _receive = new();
@@ -17,7 +17,7 @@ internal sealed class SocketUplinkTransport : IUplinkTransport
     /// <summary>Takes over a connected socket.</summary>
     /// <param name="socket">The socket.</param>
     /// <param name="isUplink">Whether to set what an uplink wants of its socket.</param>
-    public SocketUplinkTransport(Socket socket, bool isUplink = true)
+    public SocketTransport(Socket socket, bool isUplink = true)
     {
         _socket = socket;
         if (isUplink)
@@ -36,9 +36,9 @@ internal sealed class SocketUplinkTransport : IUplinkTransport
     /// <inheritdoc/>
     public ValueTask<int> ReceiveAsync(Memory<byte> buffer)
     {
-        _receive.SetBuffer(buffer);
         try
         {
+            _receive.SetBuffer(buffer);
             return _socket.ReceiveAsync(_receive) ? _receive.Pending() : _receive.CompletedNow();
         }
         catch (ObjectDisposedException exception)
@@ -84,12 +84,53 @@ internal sealed class SocketUplinkTransport : IUplinkTransport
     }
 
     /// <inheritdoc/>
+    public bool IsIdleAndOpen()
+    {
+        try
+        {
+            return !_socket.Poll(0, SelectMode.SelectRead);
+        }
+        catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
+        {
+            return false;
+        }
+    }
+
+    /// <inheritdoc/>
+    public bool HasBytes()
+    {
+        try
+        {
+            return _socket.Available > 0;
+        }
+        catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
+        {
+            return false;
+        }
+    }
+
+    /// <inheritdoc/>
     public void Abort()
     {
         if (Interlocked.Exchange(ref _aborted, 1) == 0)
         {
             _socket.Dispose();
         }
+    }
+
+    /// <inheritdoc/>
+    public void Discard()
+    {
+        try
+        {
+            _socket.LingerState = new LingerOption(true, 0);
+        }
+        catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
+        {
+            // It is gone already.
+        }
+
+        Abort();
     }
 
     /// <inheritdoc/>

@@ -2,7 +2,7 @@ using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.Transport.Tests.Sockets;
 
-public sealed class EpollUplinkTransportTests() : TcpUplinkTransportContract("epoll")
+public sealed class EpollUplinkTests() : TcpUplinkTransportContract("epoll")
 {
     [Fact]
     public async Task The_socket_is_tuned_and_named()
@@ -11,7 +11,7 @@ public sealed class EpollUplinkTransportTests() : TcpUplinkTransportContract("ep
         var (left, right) = await ConnectSocketsAsync();
         using (right)
         {
-            var transport = EpollUplinkTransport.Adopt(loop, left);
+            var transport = EpollChannel.AdoptUplink(loop, left);
             Assert.Equal(right.LocalEndPoint!.ToString(), transport.RemoteName);
             Assert.Equal(1, transport.Socket.GetTcpOption(1));
             Assert.Equal(128 * 1024, transport.Socket.GetTcpOption(25));

@@ -2,20 +2,21 @@ using System.IO.Pipelines;
 using System.Net.Security;
 using System.Runtime.CompilerServices;
 using System.Security.Cryptography.X509Certificates;
+using Tunnel2.Multiplexing.Transports;
 using Tunnel2.Multiplexing.Uplinks;
 
 namespace Tunnel2.Transport.Tls;
 
 /// <summary>
-/// An uplink's bytes over TLS, behind the handshake. Decrypted bytes go straight into the reader's buffer; a batch of the writer becomes
-/// records of up to 16 KiB that leave in as few sends as may be. Continues wherever the transport below does.
+/// The bytes of an uplink or to a backend over TLS, behind the handshake. Decrypted bytes go straight into the reader's buffer; a batch
+/// of the writer becomes records of up to 16 KiB that leave in as few sends as may be. Continues wherever the transport below does.
 /// </summary>
-internal sealed class TlsUplinkTransport : IUplinkTransport
+internal sealed class TlsTransport : IUplinkTransport
 {
     /// <summary>The payload of one record (RFC 8446 section 5.1); more than one is worth gathering.</summary>
     private const int RecordLength = 16 * 1024;
 
-    private readonly IUplinkTransport _transport;
+    private readonly IByteTransport _transport;
     private readonly TlsByteStream _bytes;
     private readonly SslStream _tls;
     private Task _shutdown = Task.CompletedTask;
@@ -24,7 +25,7 @@ internal sealed class TlsUplinkTransport : IUplinkTransport
     /// <param name="transport">What carries the encrypted bytes.</param>
     /// <param name="bytes">The stream over it.</param>
     /// <param name="tls">TLS over that.</param>
-    public TlsUplinkTransport(IUplinkTransport transport, TlsByteStream bytes, SslStream tls)
+    public TlsTransport(IByteTransport transport, TlsByteStream bytes, SslStream tls)
     {
         _transport = transport;
         _bytes = bytes;
@@ -32,10 +33,16 @@ internal sealed class TlsUplinkTransport : IUplinkTransport
     }
 
     /// <inheritdoc/>
-    public string RemoteName => _transport.RemoteName;
+    public string RemoteName => (_transport as IUplinkTransport)?.RemoteName ?? "";
+
+    /// <inheritdoc/>
+    public long RetransmittedSegments => (_transport as IUplinkTransport)?.RetransmittedSegments ?? 0;
 
     /// <inheritdoc/>
     public PipeScheduler? Home => _transport.Home;
+
+    /// <inheritdoc/>
+    public bool TryMoveTo(PipeScheduler home) => _transport.TryMoveTo(home);
 
     /// <summary>The peer's certificate, or null when it showed none.</summary>
     public X509Certificate2? RemoteCertificate => _tls.RemoteCertificate as X509Certificate2;
@@ -81,7 +88,23 @@ internal sealed class TlsUplinkTransport : IUplinkTransport
     public void ShutdownSend() => _shutdown = ShutdownAsync();
 
     /// <inheritdoc/>
+    /// <remarks>The pending wait takes in what is TLS's own (a session ticket, new keys) and goes on. What it has not taken in yet may be
+    /// anything.</remarks>
+    public bool IsIdleAndOpen() => _transport.IsIdleAndOpen();
+
+    /// <inheritdoc/>
+    public bool HasBytes()
+    {
+        // Behind a wait that has ended this is complete at once: with a byte of the peer, or with the end that close_notify is.
+        var read = ReadOneAsync();
+        return read.IsCompletedSuccessfully && read.Result > 0;
+    }
+
+    /// <inheritdoc/>
     public void Abort() => _transport.Abort();
+
+    /// <inheritdoc/>
+    public void Discard() => _transport.Discard();
 
     /// <inheritdoc/>
     public async ValueTask DisposeAsync()
@@ -131,6 +154,18 @@ internal sealed class TlsUplinkTransport : IUplinkTransport
         catch (Exception exception) when (IsEnd(exception))
         {
             throw Aborted(exception);
+        }
+    }
+
+    private async Task<int> ReadOneAsync()
+    {
+        try
+        {
+            return await _tls.ReadAsync(new byte[1]).ConfigureAwait(false);
+        }
+        catch (Exception exception) when (exception is IOException || IsEnd(exception))
+        {
+            return 0;
         }
     }
 

@@ -9,7 +9,7 @@ using Tunnel2.Transport.Tls;
 
 namespace Tunnel2.Transport.Tests.Tls;
 
-public sealed class TlsUplinkTransportTests : UplinkTransportContract
+public sealed class TlsTransportTests : UplinkTransportContract
 {
     private static readonly X509Certificate2 _certificate = CreateCertificate();
 
@@ -43,7 +43,7 @@ public sealed class TlsUplinkTransportTests : UplinkTransportContract
     public async Task A_peer_that_speaks_something_else_is_told_apart_and_its_first_bytes_are_kept()
     {
         var (left, right) = await ConnectSocketsAsync();
-        await using var transport = new SocketUplinkTransport(left);
+        await using var transport = new SocketTransport(left);
         await right.SendAsync("GET / HTTP/1.1\r\n\r\n"u8.ToArray());
         var result = await TlsHandshake.AcceptAsync(transport, ServerOptions(), Limit, TimeProvider.System, CancellationToken.None);
         Assert.Equal(TlsHandshakeStatus.NotTls, result.Status);
@@ -59,13 +59,13 @@ public sealed class TlsUplinkTransportTests : UplinkTransportContract
     public async Task A_peer_that_leaves_and_one_that_waits_are_told_apart()
     {
         var (left, right) = await ConnectSocketsAsync();
-        await using var leaving = new SocketUplinkTransport(left);
+        await using var leaving = new SocketTransport(left);
         right.Dispose();
         var closed = await TlsHandshake.AcceptAsync(leaving, ServerOptions(), Limit, TimeProvider.System, CancellationToken.None).WaitAsync(Limit);
         Assert.Equal(TlsHandshakeStatus.Closed, closed.Status);
 
         (left, right) = await ConnectSocketsAsync();
-        await using var waiting = new SocketUplinkTransport(left);
+        await using var waiting = new SocketTransport(left);
         var slow = await TlsHandshake.AcceptAsync(waiting, ServerOptions(), TimeSpan.FromMilliseconds(50), TimeProvider.System, CancellationToken.None).WaitAsync(Limit);
         Assert.Equal(TlsHandshakeStatus.TimedOut, slow.Status);
         right.Dispose();
@@ -104,7 +104,7 @@ public sealed class TlsUplinkTransportTests : UplinkTransportContract
         }
     }
 
-    internal override Task<(IUplinkTransport Left, IUplinkTransport Right)> ConnectAsync() => ConnectAsync(static socket => new SocketUplinkTransport(socket));
+    internal override Task<(IUplinkTransport Left, IUplinkTransport Right)> ConnectAsync() => ConnectAsync(static socket => new SocketTransport(socket));
 
     private static async Task<(IUplinkTransport Left, IUplinkTransport Right)> ConnectAsync(Func<Socket, IUplinkTransport> adopt)
     {

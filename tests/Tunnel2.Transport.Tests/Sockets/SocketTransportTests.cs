@@ -2,7 +2,7 @@ using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Transport.Tests.Sockets;
 
-public sealed class SocketUplinkTransportTests() : TcpUplinkTransportContract("portable")
+public sealed class SocketTransportTests() : TcpUplinkTransportContract("portable")
 {
     [Fact]
     public async Task The_socket_is_tuned_and_named()
@@ -10,7 +10,7 @@ public sealed class SocketUplinkTransportTests() : TcpUplinkTransportContract("p
         var (left, right) = await ConnectSocketsAsync();
         using (right)
         {
-            await using var transport = new SocketUplinkTransport(left);
+            await using var transport = new SocketTransport(left);
             Assert.True(left.NoDelay);
             Assert.Equal(right.LocalEndPoint!.ToString(), transport.RemoteName);
             if (OperatingSystem.IsLinux())

@@ -1,0 +1,246 @@
+using Tunnel2.Transport.Engine;
+using Tunnel2.Transport.Epoll;
+
+namespace Tunnel2.Client.Core.Backend;
+
+/// <summary>
+/// A pool's idle connections. Each event loop has its own, for the exchanges of the uplinks that live there: a request's whole way
+/// through the agent is on one thread, and nobody waits for another loop's lock. How many there may be is counted over all loops.
+/// Thread-safe.
+/// </summary>
+internal sealed class IdleConnections
+{
+    /// <summary>There may be no more than this.</summary>
+    public const int Max = 4096;
+
+    /// <summary>No more than this rest at a time.</summary>
+    public const int MaxResting = 128;
+
+    /// <summary>By the numbers of loops; made when first used.</summary>
+    private readonly LoopIdle?[] _loops = new LoopIdle?[EpollEngine.MaxLoops];
+    private readonly Lock _uplinksGate = new();
+    private int _uplinks;
+    private volatile bool _ended;
+
+    /// <summary>Connections kept now; while they come and go about right.</summary>
+    public int Count => Sum(static idle => idle.Count);
+
+    /// <summary>Those that live on a loop; without loops, all.</summary>
+    public LoopIdle On(EpollLoop? loop) => On(loop?.Number ?? 0);
+
+    /// <summary>Those that live where a connection does.</summary>
+    public LoopIdle Beside(BackendConnection connection) => On(connection.LoopNumber);
+
+    /// <summary>An uplink of the tunnel is to live on a loop: what its exchanges leave there is kept from now on.</summary>
+    public void Enter(EpollLoop? loop) => ChangeUplinks(On(loop), 1);
+
+    /// <summary>
+    /// An uplink of the tunnel is gone. Where it was the last on its loop and others stand, what is idle there is closed: nobody would
+    /// come for it. Where it was the last at all, the next one may come at once.
+    /// </summary>
+    public void Leave(EpollLoop? loop) => ChangeUplinks(On(loop), -1);
+
+    /// <summary>The tunnel's uplinks on a loop.</summary>
+    public int UplinksOn(EpollLoop loop)
+    {
+        lock (_uplinksGate)
+        {
+            return Volatile.Read(ref _loops[loop.Number])?.Uplinks ?? 0;
+        }
+    }
+
+    /// <summary>Keeps a connection on its loop.</summary>
+    /// <param name="connection">A connection that has become idle.</param>
+    /// <param name="rests">Whether it is to rest before it is used again.</param>
+    /// <returns>False: there is no room or no need for it, or it is not idle any more.</returns>
+    public bool TryAdd(BackendConnection connection, bool rests)
+    {
+        var idle = Beside(connection);
+        using (idle.Gate.EnterScope())
+        {
+            if (_ended || idle.IsLeft || !connection.IsIdle || !HasRoomFor(idle, rests))
+            {
+                return false;
+            }
+
+            (rests ? idle.Resting : idle.Ready).Add(connection);
+            return true;
+        }
+    }
+
+    /// <summary>Takes the connection that has been idle longest on any loop, one that rests before others.</summary>
+    public BackendConnection? TryTakeLongestIdle()
+    {
+        while (true)
+        {
+            LoopIdle? longest = null;
+            var (rests, since) = (false, 0L);
+            foreach (var idle in _loops)
+            {
+                if (idle is null or { Count: 0 })
+                {
+                    continue;
+                }
+
+                using (idle.Gate.EnterScope())
+                {
+                    var oldest = idle.Resting.Oldest ?? idle.Ready.Oldest;
+                    var isResting = idle.Resting.Oldest is not null;
+                    if (oldest is not null && (longest is null || (isResting == rests ? oldest.IdleSince < since : isResting)))
+                    {
+                        (longest, rests, since) = (idle, isResting, oldest.IdleSince);
+                    }
+                }
+            }
+
+            if (longest is null)
+            {
+                return null;
+            }
+
+            if (TryTakeOldest(longest) is { } taken)
+            {
+                return taken;
+            }
+        }
+    }
+
+    /// <summary>Takes a connection that has been idle since before a time.</summary>
+    /// <param name="since">A timestamp.</param>
+    /// <param name="resting">Whether one of those that rested, or of the others.</param>
+    public BackendConnection? TryTakeIdleSince(long since, bool resting)
+    {
+        foreach (var idle in _loops)
+        {
+            while (idle is not null)
+            {
+                BackendConnection? connection;
+                using (idle.Gate.EnterScope())
+                {
+                    var list = resting ? idle.Resting : idle.Ready;
+                    connection = list.Oldest is { } oldest && oldest.IdleSince < since ? oldest : null;
+                    connection?.List!.Remove(connection);
+                }
+
+                if (connection is null)
+                {
+                    break;
+                }
+
+                if (connection.TryTake())
+                {
+                    return connection;
+                }
+            }
+        }
+
+        return null;
+    }
+
+    /// <summary>Closes all.</summary>
+    public void CloseAll()
+    {
+        foreach (var idle in _loops)
+        {
+            CloseAll(idle);
+        }
+    }
+
+    /// <summary>Closes all, and keeps none from now on.</summary>
+    public void End()
+    {
+        lock (_uplinksGate)
+        {
+            // Under the gate under which a loop comes to be used: it sees this, or is seen.
+            _ended = true;
+        }
+
+        CloseAll();
+    }
+
+    private static void CloseAll(LoopIdle? idle)
+    {
+        while (idle is not null && TryTakeOldest(idle) is { } connection)
+        {
+            connection.Dispose();
+        }
+    }
+
+    private static BackendConnection? TryTakeOldest(LoopIdle idle)
+    {
+        while (true)
+        {
+            BackendConnection? connection;
+            using (idle.Gate.EnterScope())
+            {
+                connection = idle.Resting.Oldest ?? idle.Ready.Oldest;
+                connection?.List!.Remove(connection);
+            }
+
+            if (connection is null || connection.TryTake())
+            {
+                return connection;
+            }
+        }
+    }
+
+    private LoopIdle On(int number) => Volatile.Read(ref _loops[number]) ?? Add(number);
+
+    private LoopIdle Add(int number)
+    {
+        lock (_uplinksGate)
+        {
+            ref var place = ref _loops[number];
+            if (place is null)
+            {
+                Volatile.Write(ref place, new LoopIdle { IsLeft = _uplinks > 0 });
+            }
+
+            return place!;
+        }
+    }
+
+    private void ChangeUplinks(LoopIdle changed, int difference)
+    {
+        lock (_uplinksGate)
+        {
+            changed.Uplinks += difference;
+            _uplinks += difference;
+            foreach (var idle in _loops)
+            {
+                if (idle is not null)
+                {
+                    using (idle.Gate.EnterScope())
+                    {
+                        idle.IsLeft = idle.Uplinks == 0 && _uplinks > 0;
+                    }
+                }
+            }
+        }
+
+        // Behind the gates: a connection that comes back from now on finds that nobody is there.
+        foreach (var idle in _loops)
+        {
+            if (idle is { IsLeft: true })
+            {
+                CloseAll(idle);
+            }
+        }
+    }
+
+    /// <remarks>What each loop may keep in any case is asked first: then nobody has to look at the others.</remarks>
+    private bool HasRoomFor(LoopIdle idle, bool rests) =>
+        (idle.Count < Max / EpollEngine.MaxLoops || Count < Max)
+        && (!rests || idle.Resting.Count < MaxResting / EpollEngine.MaxLoops || Sum(static other => other.Resting.Count) < MaxResting);
+
+    private int Sum(Func<LoopIdle, int> count)
+    {
+        var sum = 0;
+        foreach (var idle in _loops)
+        {
+            sum += idle is null ? 0 : count(idle);
+        }
+
+        return sum;
+    }
+}

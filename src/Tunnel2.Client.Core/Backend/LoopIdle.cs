@@ -1,0 +1,25 @@
+using Tunnel2.Multiplexing.Threading;
+
+namespace Tunnel2.Client.Core.Backend;
+
+/// <summary>Idle connections that live on one event loop, or, where there are no loops, all of them.</summary>
+internal sealed class LoopIdle
+{
+    /// <summary>Guards what is here, and the lists' connections as far as they belong to those. Nothing else is taken under it.</summary>
+    public ShortLock Gate { get; } = new();
+
+    /// <summary>Those that may be used at once.</summary>
+    public IdleList Ready { get; } = new();
+
+    /// <summary>Those that rest first.</summary>
+    public IdleList Resting { get; } = new();
+
+    /// <summary>Whether no uplink lives on the loop any more while others stand elsewhere.</summary>
+    public bool IsLeft { get; set; }
+
+    /// <summary>The tunnel's uplinks on the loop. Guarded by the gate of uplinks of <see cref="IdleConnections"/>.</summary>
+    public int Uplinks { get; set; }
+
+    /// <summary>Connections kept here; without the gate about right.</summary>
+    public int Count => Ready.Count + Resting.Count;
+}

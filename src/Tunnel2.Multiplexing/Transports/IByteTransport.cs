@@ -1,0 +1,60 @@
+using System.IO.Pipelines;
+
+namespace Tunnel2.Multiplexing.Transports;
+
+/// <summary>
+/// The bytes of one connection, of an uplink or to a backend, whatever carries them. One receive and one send may be pending at a time;
+/// <see cref="Abort"/> and <see cref="Discard"/> may come from any thread.
+/// </summary>
+internal interface IByteTransport : IAsyncDisposable
+{
+    /// <summary>The event loop whose thread its operations continue on; null where there is none. An uplink's is the same for its whole
+    /// life.</summary>
+    PipeScheduler? Home => null;
+
+    /// <summary>
+    /// Moves to another event loop. Only while nothing is under way but a receive into an empty buffer, which ends there then.
+    /// </summary>
+    /// <returns>False where it cannot: it stays, and whoever uses it from another thread is served all the same; or it has just
+    /// failed.</returns>
+    bool TryMoveTo(PipeScheduler home) => false;
+
+    /// <summary>Whether a receive into an empty buffer costs nothing, so that a wait of any length can do without a buffer.</summary>
+    bool WaitsFreely => false;
+
+    /// <summary>
+    /// Receives at least one byte. With an empty buffer it receives nothing and completes when there is something to receive, or when the
+    /// connection ended or failed: so an idle connection waits without holding memory. One that completes too early only costs that memory.
+    /// </summary>
+    /// <returns>Bytes received; 0 when the peer closed its side in order, and always with an empty buffer.</returns>
+    /// <exception cref="IOException">The connection failed or was aborted.</exception>
+    ValueTask<int> ReceiveAsync(Memory<byte> buffer);
+
+    /// <summary>Sends everything. The memory belongs to the transport until the task has completed.</summary>
+    /// <exception cref="IOException">The connection failed or was aborted; some of the bytes may have been sent.</exception>
+    ValueTask SendAsync(ReadOnlyMemory<byte> buffer);
+
+    /// <summary>Sends an orderly end behind what was sent. Called once, after the last send.</summary>
+    void ShutdownSend();
+
+    /// <summary>
+    /// Whether nothing has arrived on an idle connection, not even its end, also of what the pending wait has not been told yet. May cost
+    /// a system call. One that cannot tell is not idle.
+    /// </summary>
+    bool IsIdleAndOpen() => false;
+
+    /// <summary>
+    /// Whether bytes have arrived on an idle connection, and not only its end. Asked when its wait has ended, or when it is not idle any
+    /// more; the connection is not used again.
+    /// </summary>
+    bool HasBytes() => false;
+
+    /// <summary>Ends the connection at once; pending operations fail. May be called more than once.</summary>
+    void Abort();
+
+    /// <summary>
+    /// Ends a connection on which nothing is under way by a reset: no address stays taken for a minute, as it would where a connection
+    /// serves one request each.
+    /// </summary>
+    void Discard() => Abort();
+}

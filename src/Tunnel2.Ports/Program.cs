@@ -1,0 +1,3 @@
+using Tunnel2.Ports;
+
+return PortsCommand.Run(args, Console.Out, Console.Error);

@@ -1,0 +1,49 @@
+using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Transport.Epoll;
+
+namespace Tunnel2.ProxyEntry.Uplink;
+
+/// <summary>
+/// Which event loop a session's next uplink lives on: the listener deals connections out in turn, whosever they are, so that two uplinks
+/// of a session could come to share a loop while others have none of it.
+/// </summary>
+internal static class UplinkPlacement
+{
+    /// <summary>Moves a fresh connection to the loop with the fewest of its session's uplinks; of several such, to the one that waits for
+    /// the fewest sockets. One that is out of service is left out.</summary>
+    /// <param name="loops">The process's loops; none: nothing is to be chosen.</param>
+    /// <param name="uplinks">The session's uplinks.</param>
+    /// <param name="transport">The connection, behind its handshake; nothing is under way on it.</param>
+    /// <returns>Where the caller is to go on; null: where it is.</returns>
+    public static EpollLoop? TryMove(IReadOnlyList<EpollLoop> loops, IReadOnlyList<UplinkConnection> uplinks, IUplinkTransport transport)
+    {
+        if (loops.Count < 2 || transport.Home is not EpollLoop present)
+        {
+            return null;
+        }
+
+        var best = present;
+        var (own, all) = (Count(uplinks, present), present.HandleCount - 1);
+        foreach (var loop in loops)
+        {
+            var (ownHere, allHere) = (Count(uplinks, loop), loop.HandleCount);
+            if (loop != present && loop.IsInService && (ownHere < own || (ownHere == own && allHere < all)))
+            {
+                (best, own, all) = (loop, ownHere, allHere);
+            }
+        }
+
+        return best != present && transport.TryMoveTo(best) ? best : null;
+    }
+
+    private static int Count(IReadOnlyList<UplinkConnection> uplinks, EpollLoop loop)
+    {
+        var count = 0;
+        foreach (var uplink in uplinks)
+        {
+            count += uplink.Settings.WriterScheduler == loop ? 1 : 0;
+        }
+
+        return count;
+    }
+}

@@ -1,0 +1,64 @@
+using System.Net;
+using Tunnel2.Transport.Epoll.Native;
+
+namespace Tunnel2.Transport.Epoll;
+
+/// <content>Options and addresses.</content>
+internal sealed unsafe partial class EpollSocket
+{
+    /// <summary>The error that ended a connect, or 0.</summary>
+    public int TakeError()
+    {
+        lock (Gate)
+        {
+            int error = 0;
+            uint length = sizeof(int);
+            return _descriptor < 0 ? Errno.Canceled : Libc.GetSocketOption(_descriptor, Libc.SolSocket, Libc.SoError, &error, &length) == 0 ? error : Errno.Last;
+        }
+    }
+
+    /// <summary>Sets an option of TCP. One that a kernel lacks costs speed, not correctness.</summary>
+    public void SetTcpOption(int option, int value)
+    {
+        lock (Gate)
+        {
+            if (_descriptor >= 0)
+            {
+                _ = Libc.SetSocketOption(_descriptor, Libc.IpProtoTcp, option, &value, sizeof(int));
+            }
+        }
+    }
+
+    /// <summary>Reads an option of TCP, or the number at an offset where it is a structure; −1 when it cannot.</summary>
+    public int GetTcpOption(int option, int offset = 0)
+    {
+        lock (Gate)
+        {
+            var value = stackalloc byte[offset + sizeof(int)];
+            var length = (uint)(offset + sizeof(int));
+            return _descriptor >= 0 && Libc.GetSocketOption(_descriptor, Libc.IpProtoTcp, option, value, &length) == 0 ? *(int*)(value + offset) : -1;
+        }
+    }
+
+    /// <summary>This end's address, or null.</summary>
+    public IPEndPoint? GetLocalEndPoint() => GetEndPoint(peer: false);
+
+    /// <summary>The peer's address, or null.</summary>
+    public IPEndPoint? GetRemoteEndPoint() => GetEndPoint(peer: true);
+
+    private IPEndPoint? GetEndPoint(bool peer)
+    {
+        lock (Gate)
+        {
+            if (_descriptor < 0)
+            {
+                return null;
+            }
+
+            var address = stackalloc byte[SocketAddressBytes.MaxLength];
+            uint length = SocketAddressBytes.MaxLength;
+            var result = peer ? Libc.GetPeerName(_descriptor, address, &length) : Libc.GetSocketName(_descriptor, address, &length);
+            return result == 0 ? SocketAddressBytes.Read(new ReadOnlySpan<byte>(address, (int)length)) : null;
+        }
+    }
+}

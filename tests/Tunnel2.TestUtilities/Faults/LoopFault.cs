@@ -1,0 +1,44 @@
+using System.Runtime.InteropServices;
+using Tunnel2.Transport.Epoll;
+using Tunnel2.Transport.Epoll.Native;
+
+namespace Tunnel2.TestUtilities;
+
+/// <summary>Ways in which the thread of an event loop stops to serve.</summary>
+internal static class LoopFault
+{
+    private static readonly TimeSpan _limit = TimeSpan.FromSeconds(60);
+
+    /// <summary>Keeps a loop's thread in a callback until the event is set.</summary>
+    /// <returns>Completes when the thread is kept.</returns>
+    public static Task HoldAsync(EpollLoop loop, ManualResetEventSlim until)
+    {
+        var held = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        loop.Schedule(_ =>
+        {
+            held.SetResult();
+            until.Wait(_limit);
+        }, null);
+        return held.Task.WaitAsync(_limit);
+    }
+
+    /// <summary>Takes away what a loop waits on: it is another descriptor now, of which nobody can wait. The thread fails with its next
+    /// wait.</summary>
+    public static void TakeAway(EpollLoop loop)
+    {
+        var other = Libc.EventDescriptor(0, Libc.EpollCloseOnExec);
+        if (other < 0 || Duplicate(other, loop.Descriptor) < 0)
+        {
+            throw Errno.ToException(Errno.Last);
+        }
+
+        _ = Libc.Close(other);
+
+        // It may wait on what was there before.
+        loop.AskForSign();
+    }
+
+    [DllImport("libc", EntryPoint = "dup2", SetLastError = true)]
+    [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
+    private static extern int Duplicate(int descriptor, int place);
+}
