@@ -1,6 +1,7 @@
 using System.Net;
 using System.Net.Security;
 using System.Net.Sockets;
+using System.Text;
 using Tunnel2.FunctionalTests.Processes;
 using Tunnel2.TestUtilities;
 
@@ -60,9 +61,10 @@ public sealed class HeldPortsTests
             SteadyReport.AssertNoneFailed(all, outages);
             await Task.WhenAll(idle.Select(static connection => connection.DisposeAsync().AsTask()));
             await stop.CancelAsync();
-            var overTls = await secured;
-            SteadyReport.WriteLine($"over TLS: {overTls} requests, all whole");
-            Assert.True(overTls > _rounds, "too few came over TLS to tell anything");
+            var (answered, problem) = await secured;
+            SteadyReport.WriteLine($"over TLS: {answered} requests, all whole");
+            Assert.Null(problem);
+            Assert.True(answered > _rounds, "too few came over TLS to tell anything");
         }
         finally
         {
@@ -145,14 +147,14 @@ public sealed class HeldPortsTests
     }
 
     /// <summary>One request after the other over TLS, each on a connection of its own; the first that fails ends it.</summary>
-    /// <returns>How many were answered.</returns>
-    private static async Task<int> VisitOverTlsAsync(IPEndPoint entry, CancellationToken stop)
+    /// <returns>How many were answered, and what the last one met with instead of an answer, if anything.</returns>
+    private static async Task<(int Answered, string? Problem)> VisitOverTlsAsync(IPEndPoint entry, CancellationToken stop)
     {
         for (var answered = 0; ; answered++)
         {
             if (stop.IsCancellationRequested)
             {
-                return answered;
+                return (answered, null);
             }
 
             using var handler = new SocketsHttpHandler
@@ -164,9 +166,25 @@ public sealed class HeldPortsTests
             };
             using var client = new HttpClient(handler) { Timeout = TimeSpan.FromSeconds(30) };
             using var request = new HttpRequestMessage(HttpMethod.Get, $"https://{entry}/bytes/2000") { Headers = { Host = $"{RealTunnel.Name}.localhost" } };
-            using var response = await client.SendAsync(request, CancellationToken.None);
-            Assert.Equal(HttpStatusCode.OK, response.StatusCode);
-            PatternBytes.Verify(await response.Content.ReadAsByteArrayAsync(CancellationToken.None), 0);
+            try
+            {
+                using var response = await client.SendAsync(request, CancellationToken.None);
+                var body = await response.Content.ReadAsByteArrayAsync(CancellationToken.None);
+                if (response.StatusCode != HttpStatusCode.OK)
+                {
+                    return (answered, $"{response.StatusCode}: {Encoding.UTF8.GetString(body)}");
+                }
+
+                PatternBytes.Verify(body, 0);
+            }
+            catch (HttpRequestException failure)
+            {
+                return (answered, failure.ToString());
+            }
+            catch (OperationCanceledException)
+            {
+                return (answered, "no answer within 30 s");
+            }
         }
     }
 }
