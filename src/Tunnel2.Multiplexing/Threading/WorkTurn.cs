@@ -13,6 +13,11 @@ internal struct WorkTurn
     /// <summary>So many bytes count as a step more.</summary>
     public const int BytesPerStep = 8 * 1024;
 
+    /// <summary>
+    /// The same where nobody else waits for a turn: 512 KiB are half a millisecond at the most, and fill the batches that a transfer leaves in.
+    /// </summary>
+    public const int LoneBytesPerStep = 32 * 1024;
+
     private int _done;
     private long _round;
 
@@ -24,13 +29,21 @@ internal struct WorkTurn
 
     /// <summary>Counts a step.</summary>
     /// <param name="bytes">What was dealt with in it.</param>
-    public void Add(long bytes) => _done = (int)Math.Min(Steps, _done + 1 + (bytes / BytesPerStep));
+    public void Add(long bytes) => Add(bytes, BytesPerStep);
 
     /// <summary>The same as <see cref="IsOver"/> on a thread that counts its rounds: each is a turn, whoever waited for what in it.</summary>
     public readonly bool IsOverIn(long round) => _done >= Steps && _round == round;
 
+    /// <summary>What counts as a step where some wait for their turn already: they share what one alone may do.</summary>
+    /// <param name="waiting">How many, ≥ 0.</param>
+    /// <returns>Bytes, from <see cref="BytesPerStep"/> to <see cref="LoneBytesPerStep"/>.</returns>
+    public static int BytesPerStepBeside(int waiting) => Math.Max(BytesPerStep, LoneBytesPerStep / Math.Max(1, waiting));
+
     /// <summary>Counts a step in a round.</summary>
-    public void AddIn(long round, long bytes)
+    /// <param name="round">Its number.</param>
+    /// <param name="bytes">What was dealt with in the step.</param>
+    /// <param name="bytesPerStep">See <see cref="BytesPerStepBeside"/>.</param>
+    public void AddIn(long round, long bytes, int bytesPerStep)
     {
         if (_round != round)
         {
@@ -38,6 +51,8 @@ internal struct WorkTurn
             _done = 0;
         }
 
-        Add(bytes);
+        Add(bytes, bytesPerStep);
     }
+
+    private void Add(long bytes, int bytesPerStep) => _done = (int)Math.Min(Steps, _done + 1 + (bytes / bytesPerStep));
 }

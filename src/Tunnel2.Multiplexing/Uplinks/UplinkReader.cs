@@ -87,26 +87,32 @@ internal sealed class UplinkReader
                 }
                 else if (filled > 0 && buffer is not null)
                 {
-                    var error = ProcessFrames(buffer.AsSpan(0, filled), out var consumed, out var needed);
-                    WakeReaders();
+                    ProtocolError error;
+                    int needed;
+                    var start = 0;
+                    while (true)
+                    {
+                        error = ProcessFrames(buffer.AsSpan(start, filled - start), out var consumed, out needed);
+                        WakeReaders();
+                        start += consumed;
+                        if (_work < YieldAfter || error != ProtocolError.None || _uplink.End is not null)
+                        {
+                            break;
+                        }
+
+                        // The rest stays where it is: to move it costs as much as to handle it.
+                        _work = 0;
+                        await new SchedulerYield(_uplink.Settings.WriterScheduler);
+                    }
+
                     if (error != ProtocolError.None)
                     {
                         _uplink.TryEnd(new UplinkEnd(SessionEndReason.ProtocolError, error));
                         continue;
                     }
 
-                    filled -= consumed;
-                    buffer.AsSpan(consumed, filled).CopyTo(buffer);
-                    if (_work >= YieldAfter)
-                    {
-                        _work = 0;
-                        await new SchedulerYield(_uplink.Settings.WriterScheduler);
-                        if (filled >= needed)
-                        {
-                            continue;
-                        }
-                    }
-
+                    filled -= start;
+                    buffer.AsSpan(start, filled).CopyTo(buffer);
                     if (filled == 0 && smallReceives > ShrinkAfter && buffer.Length > SmallBuffer * 2)
                     {
                         _buffers.Return(buffer);

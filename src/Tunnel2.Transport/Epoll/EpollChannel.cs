@@ -121,7 +121,7 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
                 return _receive.Begin();
             }
 
-            _turn.AddIn(_socket.Loop.Round, count);
+            _turn.AddIn(_socket.Loop.Round, count, _socket.Loop.BytesPerStep);
         }
 
         return count >= 0 ? new ValueTask<int>(count) : ValueTask.FromException<int>(Errno.ToException(-count));

@@ -111,6 +111,9 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
     /// <summary>The number of the round under way: on the loop's thread, what is done under one number holds up everybody else.</summary>
     public long Round => _round;
 
+    /// <summary>What counts as a step of a <see cref="WorkTurn"/> in the round under way, in bytes.</summary>
+    public int BytesPerStep { get; private set; } = WorkTurn.LoneBytesPerStep;
+
     /// <summary>Sockets and listeners that it waits for.</summary>
     public int HandleCount => _slots.Count;
 
@@ -246,6 +249,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
             }
 
             _round++;
+            BytesPerStep = WorkTurn.BytesPerStepBeside(due);
             _signWanted = false;
             Statistics.RoundStarted(started);
             for (var i = 0; i < count; i++)

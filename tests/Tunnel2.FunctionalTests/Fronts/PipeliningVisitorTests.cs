@@ -86,7 +86,7 @@ public sealed class PipeliningVisitorTests
             await WhileAsync(UploadAsync(), () => ExchangeAsync(other));
 
             // Chunks that came together are one thing that was read: what counts are the bytes.
-            AssertTookTurns(Chunks * 6 / WorkTurn.BytesPerStep, tunnel.Entry.Rounds - before);
+            AssertTookTurns(Chunks * 6 / WorkTurn.LoneBytesPerStep, tunnel.Entry.Rounds - before);
 
             async Task UploadAsync()
             {

@@ -35,10 +35,28 @@ public sealed class WorkTurnTests
             for (var i = 0; i < WorkTurn.Steps; i++)
             {
                 Assert.False(turn.IsOverIn(round));
-                turn.AddIn(round, 0);
+                turn.AddIn(round, 0, WorkTurn.BytesPerStep);
             }
 
             Assert.True(turn.IsOverIn(round));
         }
+    }
+
+    [Theory]
+    [InlineData(0, 512)]
+    [InlineData(1, 512)]
+    [InlineData(2, 256)]
+    [InlineData(4, 128)]
+    [InlineData(1000, 128)]
+    public void Who_waits_for_a_turn_shares_what_one_alone_may_move(int waiting, int kibibytes)
+    {
+        var turn = default(WorkTurn);
+        var moved = 0;
+        for (; !turn.IsOverIn(1); moved += 64)
+        {
+            turn.AddIn(1, 64 * 1024, WorkTurn.BytesPerStepBeside(waiting));
+        }
+
+        Assert.InRange(moved, kibibytes / 2, kibibytes);
     }
 }
