@@ -14,9 +14,9 @@ internal struct WorkTurn
     public const int BytesPerStep = 8 * 1024;
 
     /// <summary>
-    /// The same where nobody else waits for a turn: 512 KiB are half a millisecond at the most, and fill the batches that a transfer leaves in.
+    /// The same where nobody else waits for a turn: 256 KiB are what an uplink sends at once, and some tenths of a millisecond.
     /// </summary>
-    public const int LoneBytesPerStep = 32 * 1024;
+    public const int LoneBytesPerStep = 16 * 1024;
 
     private int _done;
     private long _round;

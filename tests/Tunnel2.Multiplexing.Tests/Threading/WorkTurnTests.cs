@@ -43,9 +43,9 @@ public sealed class WorkTurnTests
     }
 
     [Theory]
-    [InlineData(0, 512)]
-    [InlineData(1, 512)]
-    [InlineData(2, 256)]
+    [InlineData(0, 256)]
+    [InlineData(1, 256)]
+    [InlineData(2, 128)]
     [InlineData(4, 128)]
     [InlineData(1000, 128)]
     public void Who_waits_for_a_turn_shares_what_one_alone_may_move(int waiting, int kibibytes)
