@@ -23,6 +23,15 @@ http { access_log off; sendfile on; tcp_nodelay on; keepalive_requests 100000000
  server { listen 127.0.0.1:%(answer)d; location / { return 200 "ok"; } } }
 """
 
+HOP = """
+worker_processes 1; error_log %(w)s/hop%(here)d.log crit; pid %(w)s/hop%(here)d.pid;
+events { worker_connections 8000; }
+http { access_log off; tcp_nodelay on; keepalive_requests 100000000; client_max_body_size 0; client_body_temp_path %(w)s/b%(here)d;
+ proxy_temp_path %(w)s/p%(here)d; proxy_http_version 1.1; proxy_buffering off; proxy_request_buffering off; send_timeout 3600; client_body_timeout 3600;
+ upstream next { server 127.0.0.1:%(there)d; keepalive 1200; }
+ server { listen 127.0.0.1:%(here)d backlog=8192; location / { proxy_pass http://next; proxy_set_header Host $host; proxy_set_header Connection ""; } } }
+"""
+
 
 def deaf(port):
     """A service that never answers: whoever has to be asked for leave first (auth_request) has nginx leave its body alone."""
@@ -336,14 +345,22 @@ def run(mode, options):
         programs.append(subprocess.Popen(command, stdout=log, stderr=log))
         return programs[-1]
 
+    def hop(here, there):
+        with open(f"{work}/hop{here}.conf", "w") as file:
+            file.write(HOP % {"w": work, "here": here, "there": there})
+        return start("nginx", "-e", f"{work}/hop{here}.log", "-c", f"{work}/hop{here}.conf", "-g", "daemon off;")
+
     try:
         others[0].start()
         start("nginx", "-e", f"{work}/nginx.log", "-c", f"{work}/nginx.conf", "-g", "daemon off;")
-        entry = start("dotnet", f"{options.root}/src/Tunnel2.ProxyEntry/bin/Release/net10.0/tunnel2-entry.dll", f"--Tunnel2:Public:HttpListen=127.0.0.1:{public}",
-                      f"--Tunnel2:Uplink:Listen=127.0.0.1:{uplink}", f"--Tunnel2:Admin:Listen=127.0.0.1:{admin}", f"--Tunnel2:Ring:File={work}/ring", *options.setting)
-        agent = start("dotnet", f"{options.root}/src/Tunnel2.Client/bin/Release/net10.0/tunnel2.dll", "http", str(service),
-                      "--server", f"127.0.0.1:{uplink}", "--name", "web", *(["--verbose"] if options.keep else []),
-                      "--uplinks", options.uplinks)
+        if options.nginx:
+            entry, agent = [hop(here, there) for here, there in ((public, uplink), (uplink, service))]
+        else:
+            entry = start("dotnet", f"{options.root}/src/Tunnel2.ProxyEntry/bin/Release/net10.0/tunnel2-entry.dll", f"--Tunnel2:Public:HttpListen=127.0.0.1:{public}",
+                          f"--Tunnel2:Uplink:Listen=127.0.0.1:{uplink}", f"--Tunnel2:Admin:Listen=127.0.0.1:{admin}", f"--Tunnel2:Ring:File={work}/ring", *options.setting)
+            agent = start("dotnet", f"{options.root}/src/Tunnel2.Client/bin/Release/net10.0/tunnel2.dll", "http", str(service),
+                          "--server", f"127.0.0.1:{uplink}", "--name", "web", *(["--verbose"] if options.keep else []),
+                          "--uplinks", options.uplinks)
         visitor = Visitor(public)
         for number in range(200):
             if visitor.ask(number, 2)[1]:
@@ -351,7 +368,7 @@ def run(mode, options):
             time.sleep(0.1)
         visitor.measure(options.requests // 2)
         idle = visitor.measure(options.requests)
-        print(f"\n{mode}, {options.peers} peers, {options.uplinks} uplinks{', again when cut' if options.again else ''}")
+        print(f"\n{mode}, {options.peers} peers, {'two hops of nginx' if options.nginx else options.uplinks + ' uplinks'}{', again when cut' if options.again else ''}")
         say("idle", idle, f"RSS {resident(entry)} + {resident(agent)} MB")
         others[1].start()
         # The service is busy with the crowd as well: what it adds by itself is seen in the one that does not go through the tunnel.
@@ -364,7 +381,7 @@ def run(mode, options):
         while not told.empty():
             standing, cut, _ = told.get()
         say("stalled", stalled, f"RSS {resident(entry)} + {resident(agent)} MB, standing {standing}, cut {cut}")
-        for line in metrics(admin):
+        for line in [] if options.nginx else metrics(admin):
             print(f"           {line}")
         print(f"           p99 {stalled['p99'] / idle['p99']:.2f} x idle")
         return stalled["p99"] / idle["p99"], stalled["bad"]
@@ -393,6 +410,7 @@ def main():
     parser.add_argument("--port", type=int, default=24080)
     parser.add_argument("--root", default=ROOT)
     parser.add_argument("--again", action="store_true")
+    parser.add_argument("--nginx", action="store_true")
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--setting", action="append", default=[])
     options = parser.parse_args()
