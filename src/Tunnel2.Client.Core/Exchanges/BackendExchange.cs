@@ -94,6 +94,7 @@ internal sealed class BackendExchange
 
             while (plan.IsValid)
             {
+                // Step 6: a connection to the backend, kept or new; then the request on it.
                 (var connection, failure) = await ConnectAsync(fresh: !retry && plan.IsReplayable).ConfigureAwait(false);
                 if (connection is null)
                 {
@@ -158,6 +159,7 @@ internal sealed class BackendExchange
             TellFailure(failure);
         }
 
+        // Step 10: the connection is in the pool or closed; the stream is given back last.
         stream.Release();
     }
 

@@ -59,6 +59,7 @@ internal sealed class ResponsePump
         var filled = 0;
         var consumed = 0;
         var interim = 0;
+        // Step 7: the response: interim heads leave at once, the final head leaves with the first body bytes.
         parser.Reset(plan.Method);
         var parsed = ParseStatus.NeedMore;
         while (parsed != ParseStatus.Done)

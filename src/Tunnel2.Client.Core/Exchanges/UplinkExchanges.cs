@@ -31,6 +31,7 @@ internal sealed class UplinkExchanges
     /// <summary>Serves a stream that ProxyEntry opened; returns at its first wait.</summary>
     public void Serve(TunnelStream stream)
     {
+        // Step 5: an exchange takes the stream.
         Context.Begin();
         BackendExchange? exchange;
         using (_poolGate.EnterScope())

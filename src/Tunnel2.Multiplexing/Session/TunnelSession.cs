@@ -116,6 +116,7 @@ internal sealed class TunnelSession
     /// <returns>Null when no uplink takes one.</returns>
     public TunnelStream? TryOpenStream(UplinkConnection? except = null, PipeScheduler? home = null)
     {
+        // Step 3: the least loaded uplink opens a stream for the request.
         var uplinks = _uplinks;
         if (uplinks.Length == 1)
         {

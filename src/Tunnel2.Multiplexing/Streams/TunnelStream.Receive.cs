@@ -83,6 +83,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
     /// <param name="count">Bytes from the start of what was shown.</param>
     public void ConsumeData(int count)
     {
+        // Step 9: the bytes have left this side, so their credit returns to the stream and to the uplink.
         var schedule = false;
         long now = 0;
         using (_lock.EnterScope())

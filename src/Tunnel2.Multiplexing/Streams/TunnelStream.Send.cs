@@ -103,6 +103,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
             _headEnds = end;
             _headCredit += bodyTaken;
             _endQueued = end;
+            // Step 4: the head is queued, and the stream enters the ready channel once.
             schedule = TryMarkReadyUnsynchronized();
         }
 

@@ -213,6 +213,7 @@ internal sealed partial class TunnelStream
     /// </summary>
     public void Release()
     {
+        // Step 10: each side releases its stream once, and last.
         Completions completions = default;
         bool recycle;
         int unread, waiting, grown;

@@ -322,6 +322,7 @@ internal sealed class UplinkReader
             return flood;
         }
 
+        // Step 8: the stream keeps a copy; its reader continues in WakeReaders, once for all frames of a receive.
         var error = stream!.OnData(payload, header.EndsDirection, out var wake);
         if (wake)
         {
@@ -368,6 +369,7 @@ internal sealed class UplinkReader
             case StreamLookup.NotFree when isRequest:
                 return ProtocolError.StreamNotAllowed;
             case StreamLookup.Next when isRequest:
+                // Step 5: the agent has a new request.
                 return _uplink.Accept(header.Stream, blockBytes, block, body, header.EndsDirection);
             case StreamLookup.OutOfRange:
                 return ProtocolError.TooManyStreams;

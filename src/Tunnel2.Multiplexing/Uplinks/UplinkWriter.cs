@@ -271,6 +271,7 @@ internal sealed class UplinkWriter
     private int FillBatch(Span<byte> batch, bool closing)
     {
         var statistics = _uplink.Statistics;
+        // Step 4: the batch takes the control frames, then one frame per stream and turn.
         var length = _control.CopyTo(batch, out var frames);
         _streamsInBatch = false;
         if (!closing)
