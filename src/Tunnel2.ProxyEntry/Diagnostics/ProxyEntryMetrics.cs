@@ -3,6 +3,7 @@ using Tunnel2.ProxyEntry.Diagnostics.Summing;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.RateLimits;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Diagnostics;
 

@@ -3,6 +3,7 @@ using Tunnel2.Protocol.Errors;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Live;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 

@@ -10,7 +10,8 @@ using Tunnel2.ProxyEntry.AccessLog;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Live;
-using Tunnel2.ProxyEntry.Parking;
+using Tunnel2.ProxyEntry.Opening;
+using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Tracing;
 
@@ -181,7 +182,7 @@ internal sealed class Forwarder : IForwarder
             _live.UpgradeBegins(exchange, request);
         }
 
-        if (request.Timeline is { } timeline)
+        if (request.NoteOf<RequestTimeline>() is { } timeline)
         {
             _tracer!.OnStream(exchange, timeline, session);
         }
@@ -205,14 +206,13 @@ internal sealed class Forwarder : IForwarder
             _accessLog.RequestEnded(exchange, request, outcome);
         }
 
-        if (request.Timeline is { } timeline)
+        if (request.NoteOf<RequestTimeline>() is { } timeline)
         {
             _tracer!.End(exchange, request, timeline, outcome);
         }
 
         // An idle visitor's connection must not keep a session that has ended.
         request.Session = null;
-        request.Reports = null;
     }
 
     /// <summary>Moves both bodies once the request's head is sent.</summary>
@@ -347,7 +347,7 @@ internal sealed class Forwarder : IForwarder
 
         _metrics.RequestFailed(error);
         request.Status = info.Status;
-        request.Timeline?.TellVisitor(exchange);
+        request.NoteOf<RequestTimeline>()?.TellVisitor(exchange);
         await _watchdog.WaitForVisitorAsync(
             exchange, request, exchange.WriteErrorAsync(error, info.Status == StatusCodes.Status503ServiceUnavailable ? info.RetryAfterSeconds ?? RetryAfterSeconds : null)).ConfigureAwait(false);
         return RequestOutcome.Error;

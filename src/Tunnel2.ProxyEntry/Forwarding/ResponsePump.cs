@@ -3,6 +3,8 @@ using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Forwarding.WebSockets;
+using Tunnel2.ProxyEntry.Requests;
+using Tunnel2.ProxyEntry.Tracing;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 
@@ -227,7 +229,7 @@ internal sealed class ResponsePump
 
         var arrived = request.Times.Now();
         var isValid = ResponseFacts.TryRead(head, out var facts);
-        request.Timeline?.OnResponseHead(facts.Timing, exchange, arrived);
+        request.NoteOf<RequestTimeline>()?.OnResponseHead(facts.Timing, exchange, arrived);
         if (!isValid || !exchange.TryStartResponse(head, facts.HasLength))
         {
             return HeadOutcome.Malformed;

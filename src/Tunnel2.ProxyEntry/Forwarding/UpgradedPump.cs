@@ -2,6 +2,7 @@ using System.IO.Pipelines;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.ProxyEntry.Forwarding.WebSockets;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 

@@ -1,9 +1,8 @@
 using System.Buffers.Binary;
 using System.Runtime.CompilerServices;
 using System.Text;
-using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Records;
 
@@ -80,7 +79,7 @@ internal sealed class RequestPublisher
     {
         if (_producer is not null)
         {
-            request.Reports = new UpgradeReports(exchange, this);
+            request.UseNote<UpgradeReports>().Begin(exchange, this);
         }
     }
 
@@ -98,12 +97,13 @@ internal sealed class RequestPublisher
         Span<byte> target = stackalloc byte[MaxTargetLength];
         target = target[..CopyTarget(exchange, target)];
         Publish(request, MethodOf(exchange), target, error, outcome == RequestOutcome.Upgraded ? RequestFlags.Upgraded : RequestFlags.None, request.Times.Ended);
+        request.NoteOf<UpgradeReports>()?.End();
     }
 
     /// <summary>An upgraded connection goes on. With the watchdog's list held, so that the request cannot end meanwhile.</summary>
     public void UpgradedGoesOn(ForwardedRequest request)
     {
-        if (request.Reports is not { } reports)
+        if (request.NoteOf<UpgradeReports>() is not { } reports)
         {
             return;
         }
@@ -117,7 +117,7 @@ internal sealed class RequestPublisher
         Span<byte> payload = stackalloc byte[MaxRecordLength];
         var name = request.Session?.NameBytes ?? _noSession;
 
-        var (times, reports) = (request.Times, request.Reports);
+        var (times, reports) = (request.Times, request.NoteOf<UpgradeReports>());
         var from = reports is { ReportedAt: not 0 } ? reports.ReportedAt : times.Started;
         var total = Microseconds(from, until);
         var anchor = Volatile.Read(ref _anchor);

@@ -2,7 +2,7 @@ using System.Diagnostics;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Tracing;
@@ -54,8 +54,8 @@ internal sealed class RequestTracer : IDisposable
 
         var extras = request.UseExtras(exchange);
         extras.AsksForTiming = true;
-        var timeline = request.UseTimeline();
-        timeline.Begin(tellsVisitor);
+        var timeline = request.UseNote<RequestTimeline>();
+        timeline.Begin(request.Times, tellsVisitor);
         if (isTraced)
         {
             timeline.Edge = Start(MethodOf(exchange), ActivityKind.Server, parent);

@@ -9,7 +9,6 @@ using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Draining;
-using Tunnel2.ProxyEntry.RateLimits;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.Transport.Engine;
 using Tunnel2.Transport.Tls;

@@ -5,8 +5,9 @@ using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Errors;
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Tests.Diagnostics.Prometheus;
+using Tunnel2.ProxyEntry.Tests.Requests;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.ProxyEntry.Tests.AccessLog;

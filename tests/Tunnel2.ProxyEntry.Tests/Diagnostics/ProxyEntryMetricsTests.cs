@@ -1,6 +1,7 @@
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Tests.Diagnostics.Prometheus;
 
 namespace Tunnel2.ProxyEntry.Tests.Diagnostics;

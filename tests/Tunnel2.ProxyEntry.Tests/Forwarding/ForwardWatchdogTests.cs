@@ -1,8 +1,9 @@
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Forwarding;
 using Tunnel2.ProxyEntry.Live;
-using Tunnel2.ProxyEntry.Tests.AccessLog;
+using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Tests.Configuration;
+using Tunnel2.ProxyEntry.Tests.Requests;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.ProxyEntry.Tests.Forwarding;
@@ -64,7 +65,7 @@ public sealed class ForwardWatchdogTests : IDisposable
     {
         var upgraded = new ForwardedRequest();
         upgraded.Begin(_time);
-        upgraded.Reports = new UpgradeReports(new SampleExchange(), _live);
+        upgraded.UseNote<UpgradeReports>().Begin(new SampleExchange(), _live);
         upgraded.Phase = ForwardPhase.Upgraded;
         _watchdog.Add(upgraded);
         var cut = 0;

@@ -1,10 +1,9 @@
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using System.Text;
-using Tunnel2.ProxyEntry.Diagnostics;
-using Tunnel2.ProxyEntry.Forwarding;
 using Tunnel2.ProxyEntry.Live;
-using Tunnel2.ProxyEntry.Tests.AccessLog;
+using Tunnel2.ProxyEntry.Requests;
+using Tunnel2.ProxyEntry.Tests.Requests;
 using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Records;
 
@@ -112,7 +111,7 @@ public sealed class RequestPublisherTests : IDisposable
         var publisher = new RequestPublisher(null, TimeProvider.System);
         var (exchange, request) = (new SampleExchange(), new ForwardedRequest());
         publisher.UpgradeBegins(exchange, request);
-        Assert.Null(request.Reports);
+        Assert.Null(request.NoteOf<UpgradeReports>());
         publisher.RequestEnded(exchange, request, RequestOutcome.Completed);
         Assert.Equal(0, publisher.Dropped);
     }

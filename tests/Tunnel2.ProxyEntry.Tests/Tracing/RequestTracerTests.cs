@@ -7,10 +7,10 @@ using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Diagnostics.Otlp;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
-using Tunnel2.ProxyEntry.Forwarding;
-using Tunnel2.ProxyEntry.Tests.AccessLog;
+using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Tests.Configuration;
 using Tunnel2.ProxyEntry.Tests.Diagnostics.Prometheus;
+using Tunnel2.ProxyEntry.Tests.Requests;
 using Tunnel2.ProxyEntry.Tests.Sessions;
 using Tunnel2.ProxyEntry.Tracing;
 
@@ -45,10 +45,10 @@ public sealed class RequestTracerTests : IDisposable
         request.Begin(time);
         tracer.Begin(exchange, request);
         time.Advance(TimeSpan.FromMilliseconds(3));
-        tracer.OnStream(exchange, request.Timeline!, Sample.Session("web"));
+        tracer.OnStream(exchange, request.NoteOf<RequestTimeline>()!, Sample.Session("web"));
         request.Times.MarkHeadSent();
         time.Advance(TimeSpan.FromMilliseconds(5));
-        request.Timeline!.OnResponseHead(AgentTiming.Parse("250,1750"u8), exchange, time.GetTimestamp());
+        request.NoteOf<RequestTimeline>()!.OnResponseHead(AgentTiming.Parse("250,1750"u8), exchange, time.GetTimestamp());
         Assert.Equal(
             "Server-Timing: edge;dur=3.000, tunnel;dur=3.000, agent;dur=0.250, backend;dur=1.750\r\n", Encoding.ASCII.GetString(exchange.Extras!.ResponseLines));
     }
@@ -102,8 +102,8 @@ public sealed class RequestTracerTests : IDisposable
         var (exchange, request) = (new SampleExchange(), new ForwardedRequest());
         request.Begin(time);
         tracer.Begin(exchange, request);
-        Assert.Null(request.Timeline!.Edge);
-        request.Timeline.TellVisitor(exchange);
+        Assert.Null(request.NoteOf<RequestTimeline>()!.Edge);
+        request.NoteOf<RequestTimeline>()!.TellVisitor(exchange);
         Assert.StartsWith("Server-Timing: edge;dur=", Encoding.ASCII.GetString(exchange.Extras!.ResponseLines), StringComparison.Ordinal);
     }
 
@@ -161,8 +161,8 @@ public sealed class RequestTracerTests : IDisposable
         var (exchange, request) = (new SampleExchange { Field = ("traceparent", traceParent) }, new ForwardedRequest());
         request.Begin(time);
         tracer.Begin(exchange, request);
-        Assert.Equal(request.Timeline is null, exchange.Extras is null);
-        return request.Timeline?.Edge is not null;
+        Assert.Equal(request.NoteOf<RequestTimeline>() is null, exchange.Extras is null);
+        return request.NoteOf<RequestTimeline>()?.Edge is not null;
     }
 
     private static void Trace(RequestTracer tracer, SampleExchange exchange, ForwardedRequest request, ProxyEntry.Sessions.EntrySession session)
@@ -170,7 +170,7 @@ public sealed class RequestTracerTests : IDisposable
         request.Begin(TimeProvider.System);
         exchange.Extras = null;
         tracer.Begin(exchange, request);
-        if (request.Timeline is { } timeline)
+        if (request.NoteOf<RequestTimeline>() is { } timeline)
         {
             tracer.OnStream(exchange, timeline, session);
             request.Times.MarkHeadSent();

@@ -1,3 +1,5 @@
+using Tunnel2.ProxyEntry.Requests;
+
 namespace Tunnel2.ProxyEntry.Forwarding.WebSockets;
 
 /// <summary>

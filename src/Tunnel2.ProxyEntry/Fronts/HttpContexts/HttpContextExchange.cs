@@ -11,8 +11,8 @@ using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Errors;
-using Tunnel2.ProxyEntry.Forwarding;
-using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Requests;
+using Tunnel2.ProxyEntry.Routing;
 
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 
@@ -191,11 +191,10 @@ internal sealed class HttpContextExchange : VisitorExchange
     }
 
     /// <inheritdoc/>
-    public override ProxyError? Resolve(NameResolver names, out EntrySession? session)
-    {
-        _forwardedTarget = _target;
-        return names.Resolve(_authority, ref _forwardedTarget, out session);
-    }
+    public override RequestAddress Address => new(_authority, _target);
+
+    /// <inheritdoc/>
+    public override void Forward(in PathAddress path) => _forwardedTarget = path.GetRest(_target);
 
     /// <inheritdoc/>
     public override void WriteRequestBlock(ref HeaderBlockWriter writer)

@@ -1,6 +1,6 @@
 using System.IO.Pipelines;
 using Microsoft.AspNetCore.Http.Features;
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 

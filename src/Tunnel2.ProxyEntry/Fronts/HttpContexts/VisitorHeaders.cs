@@ -4,7 +4,7 @@ using Tunnel2.Http1;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Errors;
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 

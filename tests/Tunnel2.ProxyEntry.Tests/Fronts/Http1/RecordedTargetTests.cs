@@ -4,6 +4,7 @@ using Tunnel2.ProxyEntry.AccessLog;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Live;
+using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Tests.AccessLog;
 using Tunnel2.ProxyEntry.Tests.Diagnostics.Prometheus;
 using Tunnel2.Telemetry.EventRing;

@@ -1,4 +1,4 @@
-namespace Tunnel2.ProxyEntry.Forwarding;
+namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>What a front gives requests to. Thread-safe.</summary>
 internal interface IForwarder

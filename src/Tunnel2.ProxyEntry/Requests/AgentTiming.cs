@@ -1,6 +1,6 @@
 using System.Buffers.Text;
 
-namespace Tunnel2.ProxyEntry.Tracing;
+namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>
 /// What the agent measured, as its response field <c>Tunnel2-Timing</c> says it: two numbers of microseconds, <c>connect,backend</c>. An agent

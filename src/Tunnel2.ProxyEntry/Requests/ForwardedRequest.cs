@@ -4,12 +4,9 @@ using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.ProxyEntry.Errors;
-using Tunnel2.ProxyEntry.Live;
-using Tunnel2.ProxyEntry.RateLimits;
 using Tunnel2.ProxyEntry.Sessions;
-using Tunnel2.ProxyEntry.Tracing;
 
-namespace Tunnel2.ProxyEntry.Forwarding;
+namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>
 /// What the forwarder keeps of one request while it is under way: its stream, how far it came, and when something last moved. Used by one
@@ -25,9 +22,8 @@ internal sealed class ForwardedRequest
     private long _lastProgress;
     private int _phase;
     private bool _bodyUnwanted;
-    private bool _isCounted;
     private ExchangeExtras? _extras;
-    private RequestTimeline? _timeline;
+    private RequestNote? _notes;
     private VisitorExchange? _cutWith;
     private bool _isCut;
 
@@ -39,9 +35,6 @@ internal sealed class ForwardedRequest
 
     /// <summary>When what happened.</summary>
     public RequestTimes Times { get; } = new();
-
-    /// <summary>What was reported of an upgraded connection; null for all other requests.</summary>
-    public UpgradeReports? Reports { get; set; }
 
     /// <summary>Where the request stands: what it waits for decides which limit holds.</summary>
     public ForwardPhase Phase
@@ -128,19 +121,8 @@ internal sealed class ForwardedRequest
         }
     }
 
-    /// <summary>Counts the request against its session's limit, once however often it is tried or waits.</summary>
-    /// <returns>False when it is one too many.</returns>
-    public bool TryCount(VisitorExchange exchange, SessionRateLimit limit)
-    {
-        if (_isCounted)
-        {
-            return true;
-        }
-
-        _isCounted = limit.TryTake();
-        limit.Describe(UseExtras(exchange));
-        return _isCounted;
-    }
+    /// <summary>Whether it was counted against its session's limit: once, however often it is tried or waits.</summary>
+    public bool IsCounted { get; set; }
 
     /// <summary>What ProxyEntry adds to the exchange, from now on.</summary>
     public ExchangeExtras UseExtras(VisitorExchange exchange)
@@ -155,18 +137,48 @@ internal sealed class ForwardedRequest
         return exchange.Extras = _extras;
     }
 
-    /// <summary>When what happened, for a trace or the visitor; null for most.</summary>
-    public RequestTimeline? Timeline { get; private set; }
+    /// <summary>What was kept of this request; null when nothing was.</summary>
+    /// <typeparam name="TNote">Whose note it is.</typeparam>
+    public TNote? NoteOf<TNote>()
+        where TNote : RequestNote
+    {
+        for (var note = _notes; note is not null; note = note.Next)
+        {
+            if (note.Use == _use && note is TNote wanted)
+            {
+                return wanted;
+            }
+        }
 
-    /// <summary>Somebody wants to know when what happens: from now on there is a <see cref="Timeline"/>.</summary>
-    public RequestTimeline UseTimeline() => Timeline = _timeline ??= new RequestTimeline(Times);
+        return null;
+    }
+
+    /// <summary>Somebody keeps something of this request: from now on <see cref="NoteOf"/> finds it. What is in it is of an earlier request.</summary>
+    /// <typeparam name="TNote">Whose note it is.</typeparam>
+    public TNote UseNote<TNote>()
+        where TNote : RequestNote, new()
+    {
+        var note = _notes;
+        while (note is not null and not TNote)
+        {
+            note = note.Next;
+        }
+
+        if (note is not TNote own)
+        {
+            own = new TNote { Next = _notes };
+            _notes = own;
+        }
+
+        own.Use = _use;
+        return own;
+    }
 
     /// <summary>A request begins.</summary>
     /// <param name="clock">What its times are read from.</param>
     public void Begin(TimeProvider clock)
     {
         Times.Begin(clock);
-        Reports = null;
         Phase = ForwardPhase.Idle;
         BytesReceived = 0;
         BytesSent = 0;
@@ -179,8 +191,7 @@ internal sealed class ForwardedRequest
         IsBodyUnwanted = false;
         IsBodyTaken = false;
         HasContinued = false;
-        _isCounted = false;
-        Timeline = null;
+        IsCounted = false;
         Continue = null;
         Touch();
         using (_gate.EnterScope())

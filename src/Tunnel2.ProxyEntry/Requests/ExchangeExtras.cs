@@ -1,7 +1,7 @@
 using System.Text;
 using Tunnel2.Protocol.Headers;
 
-namespace Tunnel2.ProxyEntry.Forwarding;
+namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>
 /// What ProxyEntry itself adds to a request and to the response to it, beside who forwarded what: trace context, timings, what is left of a
@@ -89,19 +89,6 @@ internal sealed class ExchangeExtras
         if (AsksForTiming)
         {
             writer.AddField(TimingField, "1"u8);
-        }
-    }
-
-    /// <summary>Adds the response's lines to a response of ASP.NET Core.</summary>
-    public void CopyTo(IHeaderDictionary headers)
-    {
-        var lines = ResponseLines;
-        while (!lines.IsEmpty)
-        {
-            var end = lines.IndexOf((byte)'\n');
-            var colon = lines.IndexOf((byte)':');
-            headers.Append(Encoding.ASCII.GetString(lines[..colon]), Encoding.ASCII.GetString(lines[(colon + 2)..(end - 1)]));
-            lines = lines[(end + 1)..];
         }
     }
 

@@ -2,8 +2,9 @@ using System.Text;
 using Microsoft.AspNetCore.Http;
 using Microsoft.AspNetCore.Http.Features;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Fronts.HttpContexts;
 
-namespace Tunnel2.ProxyEntry.Tests.Errors;
+namespace Tunnel2.ProxyEntry.Tests.Fronts.HttpContexts;
 
 public sealed class ErrorResponseExtensionsTests
 {

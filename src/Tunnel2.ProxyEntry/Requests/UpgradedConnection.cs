@@ -1,6 +1,6 @@
 using System.IO.Pipelines;
 
-namespace Tunnel2.ProxyEntry.Forwarding;
+namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>
 /// A visitor's connection after a 101: raw bytes both ways. One reader and one sender at a time; whoever made it closes it.

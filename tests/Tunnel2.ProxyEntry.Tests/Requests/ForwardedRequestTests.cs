@@ -1,8 +1,8 @@
 using Tunnel2.Protocol.Errors;
 using Tunnel2.ProxyEntry.Errors;
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Requests;
 
-namespace Tunnel2.ProxyEntry.Tests.Forwarding;
+namespace Tunnel2.ProxyEntry.Tests.Requests;
 
 public sealed class ForwardedRequestTests
 {
@@ -36,4 +36,27 @@ public sealed class ForwardedRequestTests
             (ForwardPhase.Idle, 0L, 0L, ResponseFacts.NoLength, 0, null),
             (request.Phase, request.BytesReceived, request.BytesSent, request.ResponseLeft, request.Status, request.Continue));
     }
+
+    [Fact]
+    public void A_note_is_found_for_the_request_that_it_was_taken_for_and_used_again_by_the_next()
+    {
+        var request = new ForwardedRequest();
+        request.Begin(TimeProvider.System);
+        Assert.Null(request.NoteOf<OneNote>());
+        var one = request.UseNote<OneNote>();
+        Assert.Same(one, request.NoteOf<OneNote>());
+        Assert.Null(request.NoteOf<OtherNote>());
+        var other = request.UseNote<OtherNote>();
+        Assert.Same(one, request.UseNote<OneNote>());
+
+        request.Begin(TimeProvider.System);
+        Assert.Null(request.NoteOf<OneNote>());
+        Assert.Same(one, request.UseNote<OneNote>());
+        Assert.Null(request.NoteOf<OtherNote>());
+        Assert.Same(other, request.UseNote<OtherNote>());
+    }
+
+    private sealed class OneNote : RequestNote;
+
+    private sealed class OtherNote : RequestNote;
 }

@@ -1,9 +1,8 @@
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
-using Tunnel2.ProxyEntry.Forwarding;
-using Tunnel2.ProxyEntry.Tracing;
+using Tunnel2.ProxyEntry.Requests;
 
-namespace Tunnel2.ProxyEntry.Tests.Forwarding;
+namespace Tunnel2.ProxyEntry.Tests.Requests;
 
 public sealed class ResponseFactsTests
 {

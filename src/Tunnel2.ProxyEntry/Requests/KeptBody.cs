@@ -1,7 +1,7 @@
 using System.Buffers;
 using Tunnel2.Multiplexing.Buffers;
 
-namespace Tunnel2.ProxyEntry.Forwarding;
+namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>
 /// The first bytes of a request's body, kept until the response begins: should the stream be refused, another one gets them. Used by the

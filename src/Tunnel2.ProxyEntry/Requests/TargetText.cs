@@ -1,4 +1,4 @@
-namespace Tunnel2.ProxyEntry.Forwarding;
+namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>What of a request's target and Host may be recorded. Secrets travel in queries and, where a visitor sends one, in fragments. Stateless.</summary>
 internal static class TargetText

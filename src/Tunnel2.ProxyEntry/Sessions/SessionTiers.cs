@@ -1,7 +1,7 @@
 using Tunnel2.ProxyEntry.Configuration;
-using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.RateLimits;
 
-namespace Tunnel2.ProxyEntry.RateLimits;
+namespace Tunnel2.ProxyEntry.Sessions;
 
 /// <summary>Gives sessions the limit of their tier.</summary>
 internal static class SessionTiers

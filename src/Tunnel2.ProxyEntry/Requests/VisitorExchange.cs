@@ -3,9 +3,9 @@ using System.Net;
 using System.Text;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Errors;
-using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Routing;
 
-namespace Tunnel2.ProxyEntry.Forwarding;
+namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>
 /// A visitor's request and the response to it, as a front gives them to the forwarder: the one seam between HTTP and the tunnel. A front
@@ -114,13 +114,13 @@ internal abstract class VisitorExchange
     /// <returns>The value's length; -1 when there is no such field, more than one, or no room for the value.</returns>
     public virtual int CopyField(ReadOnlySpan<byte> name, Span<byte> destination) => -1;
 
-    /// <summary>Finds the session that the request is for, and keeps the target that is to be forwarded to it.</summary>
-    /// <param name="names">Who knows names.</param>
-    /// <param name="session">The session, or null.</param>
-    /// <returns>Why there is none, or null.</returns>
-    public abstract ProxyError? Resolve(NameResolver names, out EntrySession? session);
+    /// <summary>What the request says about where it goes: <see cref="Authority"/> and <see cref="Target"/> without making text. For every request: allocates nothing.</summary>
+    public abstract RequestAddress Address { get; }
 
-    /// <summary>Writes the request block of a request that <see cref="Resolve"/> found a session for: all fields that are not hop-by-hop, and who forwarded what.</summary>
+    /// <summary>Takes note of which part of the target is forwarded: all of it, unless the name was found there.</summary>
+    public abstract void Forward(in PathAddress path);
+
+    /// <summary>Writes the request block, behind <see cref="Forward"/>: all fields that are not hop-by-hop, and who forwarded what.</summary>
     /// <param name="writer">Where to. When it overflows, the call is repeated with more room.</param>
     public abstract void WriteRequestBlock(ref HeaderBlockWriter writer);
 

@@ -1,4 +1,4 @@
-namespace Tunnel2.ProxyEntry.Diagnostics;
+namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>How a visitor's request ended (metric tag <c>outcome</c>).</summary>
 internal enum RequestOutcome

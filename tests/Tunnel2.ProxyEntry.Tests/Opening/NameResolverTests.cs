@@ -1,12 +1,14 @@
+using System.Text;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Errors;
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Opening;
+using Tunnel2.ProxyEntry.Routing;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Tests.Configuration;
 using Tunnel2.ProxyEntry.Tests.Sessions;
 using Tunnel2.TestUtilities;
 
-namespace Tunnel2.ProxyEntry.Tests.Forwarding;
+namespace Tunnel2.ProxyEntry.Tests.Opening;
 
 public sealed class NameResolverTests
 {
@@ -26,10 +28,12 @@ public sealed class NameResolverTests
             ("web.localhost", "/session/web/a", "/session/web/a"), ("WEB-E1.LOCALHOST:1", "/a", "/a"), ("127.0.0.1", "/session/web/a?b", "/a?b"), ("", "/session/web", "/"),
         })
         {
-            var forwarded = target;
-            Assert.Null(resolver.Resolve(host, ref forwarded, out var found));
+            Assert.Null(resolver.Resolve(new RequestAddress(host, target), out var path, out var found));
             Assert.Same(session, found);
-            Assert.Equal(rest, forwarded);
+            Assert.Equal(rest, path.GetRest(target));
+            Assert.Null(resolver.Resolve(new RequestAddress(Encoding.ASCII.GetBytes(host), Encoding.ASCII.GetBytes(target)), out var samePath, out found));
+            Assert.Same(session, found);
+            Assert.Equal(path, samePath);
         }
     }
 
@@ -65,12 +69,11 @@ public sealed class NameResolverTests
     public void Looking_up_allocates_nothing()
     {
         var resolver = Create(SettingsFixture.LoadValid());
-        var target = "/";
-        resolver.Resolve("nobody.localhost", ref target, out _);
+        resolver.Resolve(new RequestAddress("nobody.localhost", "/"), out _, out _);
         var before = GC.GetAllocatedBytesForCurrentThread();
         for (var i = 0; i < 100; i++)
         {
-            resolver.Resolve("nobody.localhost:8080", ref target, out _);
+            resolver.Resolve(new RequestAddress("nobody.localhost:8080", "/"), out _, out _);
         }
 
         Assert.Equal(0, GC.GetAllocatedBytesForCurrentThread() - before);
@@ -78,9 +81,9 @@ public sealed class NameResolverTests
 
     private static ProxyError? Resolve(NameResolver resolver, string host)
     {
-        var target = "/session/web/x";
-        var error = resolver.Resolve(host, ref target, out var session);
-        Assert.Equal("/session/web/x", target);
+        const string Target = "/session/web/x";
+        var error = resolver.Resolve(new RequestAddress(host, Target), out var path, out var session);
+        Assert.Equal(Target, path.GetRest(Target));
         Assert.Null(session);
         return error;
     }

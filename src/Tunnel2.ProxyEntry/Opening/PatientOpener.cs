@@ -2,10 +2,12 @@ using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Parking;
+using Tunnel2.ProxyEntry.RateLimits;
+using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Sessions;
 
-namespace Tunnel2.ProxyEntry.Parking;
+namespace Tunnel2.ProxyEntry.Opening;
 
 /// <summary>What looking for a session gave: a stream on it, or why not.</summary>
 /// <param name="Error">Why there is no stream, or null.</param>
@@ -39,7 +41,9 @@ internal sealed class PatientOpener
     /// <param name="except">An uplink that has just refused or lost the request, or null.</param>
     public OpenResult TryOpen(VisitorExchange exchange, ForwardedRequest request, UplinkConnection? except = null)
     {
-        if (exchange.Resolve(_names, out var session) is { } error)
+        var unresolved = _names.Resolve(exchange.Address, out var path, out var session);
+        exchange.Forward(path);
+        if (unresolved is { } error)
         {
             return new OpenResult(error, null, null);
         }
@@ -50,7 +54,7 @@ internal sealed class PatientOpener
             return new OpenResult(ProxyError.AgentOffline, null, null);
         }
 
-        if (session!.RateLimit is { } limit && !request.TryCount(exchange, limit))
+        if (session!.RateLimit is { } limit && !TryCount(exchange, request, limit))
         {
             _metrics.RateLimited(limit);
             return new OpenResult(ProxyError.RateLimit, session, null);
@@ -74,12 +78,12 @@ internal sealed class PatientOpener
 
     /// <summary>What the log calls the tunnel of a request that found no session: by its name, as everywhere; its Host where that has none. Allocates.</summary>
     public string NameOf(VisitorExchange exchange) =>
-        _names.GetName(exchange.Authority, exchange.Target) is { Length: > 0 } name ? name : exchange.Authority;
+        _names.GetName(exchange.Address) is { Length: > 0 } name ? name : exchange.Authority;
 
     /// <summary>Goes on where <see cref="TryOpen"/> found the agent offline: waits for it, where that is worth it, and looks again.</summary>
     public async ValueTask<OpenResult> WaitAsync(VisitorExchange exchange, ForwardedRequest request, OpenResult result)
     {
-        var name = _names.GetName(exchange.Authority, exchange.Target);
+        var name = _names.GetName(exchange.Address);
         if (!_policy.TryGetDeadline(name, out var deadline, out var owner) || (request.Owner is { } before && owner != before))
         {
             return result;
@@ -118,5 +122,18 @@ internal sealed class PatientOpener
                 return result;
             }
         }
+    }
+
+    /// <summary>Counts a request against its session's limit, and says in the response how much is left.</summary>
+    /// <returns>False when it is one too many.</returns>
+    private static bool TryCount(VisitorExchange exchange, ForwardedRequest request, SessionRateLimit limit)
+    {
+        if (!request.IsCounted)
+        {
+            request.IsCounted = limit.TryTake();
+            RateLimitFields.Describe(limit, request.UseExtras(exchange));
+        }
+
+        return request.IsCounted;
     }
 }

@@ -3,10 +3,10 @@ using System.Net;
 using System.Text;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Errors;
-using Tunnel2.ProxyEntry.Forwarding;
-using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Requests;
+using Tunnel2.ProxyEntry.Routing;
 
-namespace Tunnel2.ProxyEntry.Tests.AccessLog;
+namespace Tunnel2.ProxyEntry.Tests.Requests;
 
 /// <summary>A visitor's exchange of which only what logs and traces read is there.</summary>
 internal sealed class SampleExchange : VisitorExchange
@@ -49,7 +49,9 @@ internal sealed class SampleExchange : VisitorExchange
 
     public override void WriteRequestBlock(ref HeaderBlockWriter writer) => throw new NotSupportedException();
 
-    public override ProxyError? Resolve(NameResolver names, out EntrySession? session) => throw new NotSupportedException();
+    public override RequestAddress Address => throw new NotSupportedException();
+
+    public override void Forward(in PathAddress path) => throw new NotSupportedException();
 
     public override bool WriteInterim(scoped in HeaderBlock head) => throw new NotSupportedException();
 

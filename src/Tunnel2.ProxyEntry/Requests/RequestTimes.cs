@@ -1,4 +1,4 @@
-namespace Tunnel2.ProxyEntry.Forwarding;
+namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>
 /// When what happened to a request: read by metrics, access log, live record, spans and <c>Server-Timing</c>, so that all of them tell the

@@ -3,7 +3,7 @@ using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Routing;
 using Tunnel2.ProxyEntry.Sessions;
 
-namespace Tunnel2.ProxyEntry.Forwarding;
+namespace Tunnel2.ProxyEntry.Opening;
 
 /// <summary>Finds the session that a request is for. Thread-safe; allocates nothing for an ordinary Host.</summary>
 internal sealed class NameResolver
@@ -30,55 +30,30 @@ internal sealed class NameResolver
         _paths = new PathAddressParser(settings.EntryId);
     }
 
-    /// <summary>Finds the session.</summary>
-    /// <param name="authority">The visitor's Host.</param>
-    /// <param name="target">The visitor's target; in test mode replaced by what is to be forwarded.</param>
-    /// <param name="session">The session, or null.</param>
-    /// <returns>Why there is none, or null.</returns>
-    public ProxyError? Resolve(string authority, ref string target, out EntrySession? session)
-    {
-        Span<char> name = stackalloc char[PublicName.MaxLength];
-        if (!IsLeftToTarget(_hosts.Parse(authority.AsSpan(), name, out var length), authority.Length == 0, name[..length], out var error, out session))
-        {
-            return error;
-        }
-
-        var path = _paths.Parse(target.AsSpan(), name);
-        if (path.Outcome != PathAddressOutcome.Name)
-        {
-            return ProxyError.UnknownHost;
-        }
-
-        error = Find(name[..path.NameLength], out session);
-        target = path.GetRest(target);
-        return error;
-    }
-
     /// <summary>The name that a request which was taken for one of ours is for. Allocates: not for every request.</summary>
-    public string GetName(string authority, string target)
+    public string GetName(in RequestAddress address)
     {
         Span<char> name = stackalloc char[PublicName.MaxLength];
-        return _hosts.Parse(authority.AsSpan(), name, out var length) == HostAddressOutcome.Name
+        return address.ParseHost(_hosts, name, out var length) == HostAddressOutcome.Name
             ? name[..length].ToString()
-            : name[.._paths.Parse(target.AsSpan(), name).NameLength].ToString();
+            : name[..address.ParsePath(_paths, name).NameLength].ToString();
     }
 
-    /// <summary>Finds the session, by values that are still bytes.</summary>
-    /// <param name="authority">The visitor's Host.</param>
-    /// <param name="target">The visitor's target.</param>
-    /// <param name="path">Where in test mode the target says what is to be forwarded; of no meaning when the Host had the name.</param>
+    /// <summary>Finds the session.</summary>
+    /// <param name="address">What the request says about where it goes.</param>
+    /// <param name="path">What of the target is to be forwarded: in test mode what stands behind the name.</param>
     /// <param name="session">The session, or null.</param>
     /// <returns>Why there is none, or null.</returns>
-    public ProxyError? Resolve(ReadOnlySpan<byte> authority, ReadOnlySpan<byte> target, out PathAddress path, out EntrySession? session)
+    public ProxyError? Resolve(in RequestAddress address, out PathAddress path, out EntrySession? session)
     {
         path = default;
         Span<char> name = stackalloc char[PublicName.MaxLength];
-        if (!IsLeftToTarget(_hosts.Parse(authority, name, out var length), authority.IsEmpty, name[..length], out var error, out session))
+        if (!IsLeftToTarget(address.ParseHost(_hosts, name, out var length), address.HasNoAuthority, name[..length], out var error, out session))
         {
             return error;
         }
 
-        path = _paths.Parse(target, name);
+        path = address.ParsePath(_paths, name);
         return path.Outcome == PathAddressOutcome.Name ? Find(name[..path.NameLength], out session) : ProxyError.UnknownHost;
     }
 

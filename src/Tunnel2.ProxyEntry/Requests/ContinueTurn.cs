@@ -1,6 +1,6 @@
 using System.Diagnostics.CodeAnalysis;
 
-namespace Tunnel2.ProxyEntry.Forwarding;
+namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>
 /// What is kept of a request whose visitor waits for <c>100 Continue</c>: the request's pump, which says it, and the response's pump, which

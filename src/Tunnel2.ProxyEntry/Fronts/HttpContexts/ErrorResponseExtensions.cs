@@ -1,6 +1,7 @@
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Requests;
 
-namespace Tunnel2.ProxyEntry.Errors;
+namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 
 /// <summary>Sends errors through ASP.NET Core.</summary>
 internal static class ErrorResponseExtensions

@@ -1,9 +1,8 @@
 using System.Text;
 using Tunnel2.Http1.Syntax;
 using Tunnel2.Protocol.Headers;
-using Tunnel2.ProxyEntry.Tracing;
 
-namespace Tunnel2.ProxyEntry.Forwarding;
+namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>What ProxyEntry itself has to know of a response's fields, from one walk over them. The agent is not trusted to have checked any of it.</summary>
 /// <param name="Length">The declared length of the body in bytes, or <see cref="NoLength"/>.</param>
