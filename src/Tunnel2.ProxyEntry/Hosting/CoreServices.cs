@@ -69,6 +69,8 @@ internal static class CoreServices
         services.AddSingleton<RequestTracer>();
         services.AddSingleton<ResponsePump>();
         services.AddSingleton<RequestAccessLog>();
+        services.AddSingleton<RequestMetrics>();
+        services.AddSingleton(ObserversOf);
         services.AddSingleton<Forwarder>();
         services.AddSingleton<IForwarder>(static provider => provider.GetRequiredService<Forwarder>());
         services.AddSingleton<ConnectionSweep>();
@@ -77,4 +79,14 @@ internal static class CoreServices
         services.AddSingleton<EntryApplication>();
         return services;
     }
+
+    /// <summary>Who is told of requests: first who counts, last those that a host has registered.</summary>
+    private static RequestObservers ObserversOf(IServiceProvider provider) => new(
+    [
+        provider.GetRequiredService<RequestMetrics>(),
+        provider.GetRequiredService<RequestPublisher>(),
+        provider.GetRequiredService<RequestAccessLog>(),
+        provider.GetRequiredService<RequestTracer>(),
+        .. provider.GetServices<RequestObserver>(),
+    ]);
 }

@@ -56,7 +56,10 @@ internal sealed class SessionRateLimit
     /// <summary>The limit as <c>RateLimit-Policy</c> says it: <c>q</c> is the burst, <c>w</c> the seconds in which it is earned.</summary>
     public ReadOnlySpan<byte> Policy => _policy;
 
-    /// <summary>Writes how much is left as <c>RateLimit</c> says it: <c>r</c> is what is left of the burst, <c>t</c> the seconds until all of it is there again.</summary>
+    /// <summary>
+    /// Writes how much is left as <c>RateLimit</c> says it: <c>r</c> is what is left of the burst, <c>t</c> the seconds until all of it is there
+    /// again.
+    /// </summary>
     /// <param name="destination">64 bytes are enough.</param>
     /// <returns>How many bytes were written.</returns>
     public int WriteState(Span<byte> destination)

@@ -70,6 +70,9 @@ internal sealed class ForwardedRequest
     /// <summary>The position of the stream's uplink among those of its session when the stream was opened; -1 when there was none.</summary>
     public int UplinkIndex { get; private set; } = -1;
 
+    /// <summary>How it gets from its visitor's event loop to that of its uplink.</summary>
+    public LoopPath LoopPath { get; set; }
+
     /// <summary>Where the visitor expects a 100: who says it, and when.</summary>
     public ContinueTurn? Continue { get; set; }
 

@@ -114,7 +114,10 @@ internal abstract class VisitorExchange
     /// <returns>The value's length; -1 when there is no such field, more than one, or no room for the value.</returns>
     public virtual int CopyField(ReadOnlySpan<byte> name, Span<byte> destination) => -1;
 
-    /// <summary>What the request says about where it goes: <see cref="Authority"/> and <see cref="Target"/> without making text. For every request: allocates nothing.</summary>
+    /// <summary>
+    /// What the request says about where it goes: <see cref="Authority"/> and <see cref="Target"/> without making text. For every request:
+    /// allocates nothing.
+    /// </summary>
     public abstract RequestAddress Address { get; }
 
     /// <summary>Takes note of which part of the target is forwarded: all of it, unless the name was found there.</summary>

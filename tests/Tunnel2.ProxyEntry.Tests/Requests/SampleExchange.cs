@@ -29,7 +29,10 @@ internal sealed class SampleExchange : VisitorExchange
 
     public override bool ExpectsContinue => false;
 
-    public override bool IsUpgrade => false;
+    public override bool IsUpgrade => AsksForUpgrade;
+
+    /// <summary>Whether it asks to switch protocols.</summary>
+    public bool AsksForUpgrade { get; init; }
 
     public override ProxyError? Fault => null;
 

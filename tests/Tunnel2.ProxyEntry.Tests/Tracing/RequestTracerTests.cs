@@ -33,7 +33,7 @@ public sealed class RequestTracerTests : IDisposable
     public void When_all_is_off_there_is_nothing_to_call()
     {
         using var tracer = new RequestTracer(SettingsFixture.LoadValid(), _metrics, TimeProvider.System);
-        Assert.False(tracer.IsOn);
+        Assert.Equal(RequestMoments.None, tracer.Moments);
     }
 
     [Fact]
@@ -43,12 +43,13 @@ public sealed class RequestTracerTests : IDisposable
         using var tracer = new RequestTracer(SettingsFixture.LoadValid("ServerTiming=always"), _metrics, time);
         var (exchange, request) = (new SampleExchange(), new ForwardedRequest());
         request.Begin(time);
-        tracer.Begin(exchange, request);
+        tracer.OnBegan(exchange, request);
         time.Advance(TimeSpan.FromMilliseconds(3));
-        tracer.OnStream(exchange, request.NoteOf<RequestTimeline>()!, Sample.Session("web"));
+        request.Session = Sample.Session("web");
+        tracer.OnStreamOpened(exchange, request);
         request.Times.MarkHeadSent();
         time.Advance(TimeSpan.FromMilliseconds(5));
-        request.NoteOf<RequestTimeline>()!.OnResponseHead(AgentTiming.Parse("250,1750"u8), exchange, time.GetTimestamp());
+        tracer.OnAnswered(exchange, request, new ResponseFacts(ResponseFacts.NoLength, AgentTiming.Parse("250,1750"u8)), time.GetTimestamp());
         Assert.Equal(
             "Server-Timing: edge;dur=3.000, tunnel;dur=3.000, agent;dur=0.250, backend;dur=1.750\r\n", Encoding.ASCII.GetString(exchange.Extras!.ResponseLines));
     }
@@ -101,9 +102,9 @@ public sealed class RequestTracerTests : IDisposable
         Assert.True(IsTraced(tracer, time, Wanted));
         var (exchange, request) = (new SampleExchange(), new ForwardedRequest());
         request.Begin(time);
-        tracer.Begin(exchange, request);
+        tracer.OnBegan(exchange, request);
         Assert.Null(request.NoteOf<RequestTimeline>()!.Edge);
-        request.NoteOf<RequestTimeline>()!.TellVisitor(exchange);
+        tracer.OnFailed(exchange, request, isAnswered: true);
         Assert.StartsWith("Server-Timing: edge;dur=", Encoding.ASCII.GetString(exchange.Extras!.ResponseLines), StringComparison.Ordinal);
     }
 
@@ -160,7 +161,7 @@ public sealed class RequestTracerTests : IDisposable
     {
         var (exchange, request) = (new SampleExchange { Field = ("traceparent", traceParent) }, new ForwardedRequest());
         request.Begin(time);
-        tracer.Begin(exchange, request);
+        tracer.OnBegan(exchange, request);
         Assert.Equal(request.NoteOf<RequestTimeline>() is null, exchange.Extras is null);
         return request.NoteOf<RequestTimeline>()?.Edge is not null;
     }
@@ -169,18 +170,16 @@ public sealed class RequestTracerTests : IDisposable
     {
         request.Begin(TimeProvider.System);
         exchange.Extras = null;
-        tracer.Begin(exchange, request);
-        if (request.NoteOf<RequestTimeline>() is { } timeline)
-        {
-            tracer.OnStream(exchange, timeline, session);
-            request.Times.MarkHeadSent();
-            _ = HeaderBlock.TryRead(_head, out var head);
-            var arrived = request.Times.Now();
-            _ = ResponseFacts.TryRead(head, out var facts);
-            timeline.OnResponseHead(facts.Timing, exchange, arrived);
-            request.HeadArrived(200, arrived);
-            tracer.End(exchange, request, timeline, RequestOutcome.Completed);
-        }
+        tracer.OnBegan(exchange, request);
+        request.Session = session;
+        tracer.OnStreamOpened(exchange, request);
+        request.Times.MarkHeadSent();
+        _ = HeaderBlock.TryRead(_head, out var head);
+        var arrived = request.Times.Now();
+        _ = ResponseFacts.TryRead(head, out var facts);
+        tracer.OnAnswered(exchange, request, facts, arrived);
+        request.HeadArrived(200, arrived);
+        tracer.OnEnded(exchange, request, RequestOutcome.Completed);
     }
 
     private static byte[] MakeHead(string timing)

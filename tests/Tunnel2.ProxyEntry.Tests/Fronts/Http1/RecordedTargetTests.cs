@@ -36,8 +36,8 @@ public sealed class RecordedTargetTests : IDisposable
             {
                 request.Times.MarkEnded();
                 var before = GC.GetAllocatedBytesForCurrentThread();
-                publisher.RequestEnded(exchange, request, RequestOutcome.Completed);
-                log.RequestEnded(exchange, request, RequestOutcome.Completed);
+                publisher.OnEnded(exchange, request, RequestOutcome.Completed);
+                log.OnEnded(exchange, request, RequestOutcome.Completed);
                 allocated.Add(GC.GetAllocatedBytesForCurrentThread() - before);
                 Answer(exchange, ".");
                 return default;
