@@ -7,6 +7,7 @@ using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Admin;
+using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Diagnostics;
@@ -22,7 +23,6 @@ using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Uplink;
-using Tunnel2.ProxyEntry.Uplink.Tls;
 using Tunnel2.Telemetry.SubscriptionHub;
 using Tunnel2.Transport.Engine;
 

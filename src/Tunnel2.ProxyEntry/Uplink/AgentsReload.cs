@@ -1,8 +1,8 @@
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
-using Tunnel2.ProxyEntry.Uplink;
+using Tunnel2.ProxyEntry.Reload;
 
-namespace Tunnel2.ProxyEntry.Reload;
+namespace Tunnel2.ProxyEntry.Uplink;
 
 /// <summary>
 /// Reads the settings again when their files change, and takes over the agents: tokens, certificates, names, tiers. Everything else waits

@@ -1,8 +1,9 @@
 using System.Security.Cryptography;
+using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 
-namespace Tunnel2.ProxyEntry.Uplink.Tls;
+namespace Tunnel2.ProxyEntry.Uplink;
 
 /// <summary>The uplink's protection as the settings want it.</summary>
 /// <param name="Server">Shakes hands; null for plaintext.</param>

@@ -2,7 +2,7 @@ using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Reload;
 
-namespace Tunnel2.ProxyEntry.Uplink.Tls;
+namespace Tunnel2.ProxyEntry.Certificates;
 
 /// <summary>
 /// A certificate, read again when its files change: that of the uplink, that for visitors, or one that serves both. New connections see the new one,

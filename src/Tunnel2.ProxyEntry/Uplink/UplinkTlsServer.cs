@@ -5,11 +5,12 @@ using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Handshake;
+using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.Transport.Tls;
 
-namespace Tunnel2.ProxyEntry.Uplink.Tls;
+namespace Tunnel2.ProxyEntry.Uplink;
 
 /// <summary>
 /// Makes an encrypted connection of an accepted one. Agents' certificates are asked for where the settings use them, and judged where tokens

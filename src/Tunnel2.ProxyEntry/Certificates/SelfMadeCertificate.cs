@@ -4,7 +4,7 @@ using System.Security.Cryptography.X509Certificates;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.Telemetry.Files;
 
-namespace Tunnel2.ProxyEntry.Uplink.Tls;
+namespace Tunnel2.ProxyEntry.Certificates;
 
 /// <summary>
 /// The certificate that ProxyEntry makes on its first start where nobody gave one, and finds again on every later one: agents pin its

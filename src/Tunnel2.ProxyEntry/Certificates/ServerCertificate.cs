@@ -4,7 +4,7 @@ using System.Security.Cryptography.X509Certificates;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.Transport.Tls;
 
-namespace Tunnel2.ProxyEntry.Uplink.Tls;
+namespace Tunnel2.ProxyEntry.Certificates;
 
 /// <summary>A loaded certificate, in the form that handshakes use. Immutable; handshakes may still use it when another has taken its place.</summary>
 internal sealed class ServerCertificate
