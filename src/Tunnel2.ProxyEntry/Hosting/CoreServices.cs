@@ -2,6 +2,7 @@ using Microsoft.Extensions.DependencyInjection.Extensions;
 using Tunnel2.Multiplexing.Heartbeat;
 using Tunnel2.ProxyEntry.AccessLog;
 using Tunnel2.ProxyEntry.Admin;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Diagnostics;
@@ -44,7 +45,7 @@ internal static class CoreServices
         services.AddSingleton<AdminEndpoints>();
         services.AddSingleton<PublicAddresses>();
         services.AddSingleton<UplinkHeartbeat>();
-        services.AddSingleton<AgentRegistry>();
+        services.AddSingleton(new AgentRegistry(settings.Agents));
         services.AddSingleton<FailedAttempts>();
         services.AddSingleton<UplinkRejection>();
         services.AddSingleton<SessionRevocation>();

@@ -1,3 +1,4 @@
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Routing;

@@ -3,7 +3,7 @@ using System.Globalization;
 using System.Text;
 using System.Text.Unicode;
 using System.Threading.RateLimiting;
-using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Agents;
 
 namespace Tunnel2.ProxyEntry.RateLimits;
 

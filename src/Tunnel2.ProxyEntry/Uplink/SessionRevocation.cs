@@ -1,5 +1,5 @@
 using Tunnel2.Protocol.Errors;
-using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Sessions;
 

@@ -1,6 +1,6 @@
 using System.Net;
 using System.Net.Sockets;
-using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Agents;
 
 namespace Tunnel2.ProxyEntry.Uplink;
 

@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Net;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Sessions;

@@ -5,8 +5,8 @@ using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Handshake;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Certificates;
-using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.Transport.Tls;
 

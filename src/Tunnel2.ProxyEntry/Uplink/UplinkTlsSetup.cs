@@ -1,4 +1,5 @@
 using System.Security.Cryptography;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;

@@ -1,4 +1,5 @@
 using System.Text;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Opening;
@@ -88,5 +89,5 @@ public sealed class NameResolverTests
         return error;
     }
 
-    private NameResolver Create(ProxyEntrySettings settings) => new(settings, new AgentRegistry(settings), _directory, _time);
+    private NameResolver Create(ProxyEntrySettings settings) => new(settings, new AgentRegistry(settings.Agents), _directory, _time);
 }

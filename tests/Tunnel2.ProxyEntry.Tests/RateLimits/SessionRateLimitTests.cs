@@ -1,6 +1,6 @@
 using System.Diagnostics;
 using System.Text;
-using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Opening;
 using Tunnel2.ProxyEntry.RateLimits;
 using Tunnel2.ProxyEntry.Requests;

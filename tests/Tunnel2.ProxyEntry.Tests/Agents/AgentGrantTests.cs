@@ -1,7 +1,8 @@
-using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Agents;
+using Tunnel2.ProxyEntry.Tests.Configuration;
 using Tunnel2.Transport.Tls;
 
-namespace Tunnel2.ProxyEntry.Tests.Configuration;
+namespace Tunnel2.ProxyEntry.Tests.Agents;
 
 public sealed class AgentGrantTests
 {

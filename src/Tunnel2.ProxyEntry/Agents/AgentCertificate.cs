@@ -1,6 +1,6 @@
 using Tunnel2.Transport.Tls;
 
-namespace Tunnel2.ProxyEntry.Configuration;
+namespace Tunnel2.ProxyEntry.Agents;
 
 /// <summary>The certificate that an agent has shown, and proved to hold the key of. Immutable.</summary>
 /// <param name="Fingerprint">Its fingerprint.</param>

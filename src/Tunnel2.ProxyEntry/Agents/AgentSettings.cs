@@ -1,7 +1,7 @@
 using System.Collections.Immutable;
 using Tunnel2.Transport.Tls;
 
-namespace Tunnel2.ProxyEntry.Configuration;
+namespace Tunnel2.ProxyEntry.Agents;
 
 /// <summary>An agent that holds a token or a certificate. Immutable.</summary>
 /// <param name="Id">The identity that owns the names the agent registers.</param>

@@ -1,7 +1,7 @@
 using System.Collections.Frozen;
 using System.Security.Cryptography;
 
-namespace Tunnel2.ProxyEntry.Configuration;
+namespace Tunnel2.ProxyEntry.Agents;
 
 /// <summary>All configured agents, and who may claim which name. Immutable, so safe for any number of threads.</summary>
 internal sealed class AgentTable

@@ -1,4 +1,4 @@
-namespace Tunnel2.ProxyEntry.Configuration;
+namespace Tunnel2.ProxyEntry.Agents;
 
 /// <summary>
 /// By what an agent was admitted, kept for the life of its session: when the settings change it says whether the session may go on. Holds no

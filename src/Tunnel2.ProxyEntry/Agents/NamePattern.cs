@@ -1,6 +1,6 @@
 using System.Buffers;
 
-namespace Tunnel2.ProxyEntry.Configuration;
+namespace Tunnel2.ProxyEntry.Agents;
 
 /// <summary>Which public names an agent may claim: a name in which <c>*</c> stands for any characters. Immutable.</summary>
 internal sealed class NamePattern

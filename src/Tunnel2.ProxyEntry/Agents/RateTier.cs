@@ -1,4 +1,4 @@
-namespace Tunnel2.ProxyEntry.Configuration;
+namespace Tunnel2.ProxyEntry.Agents;
 
 /// <summary>The limits of a tier. Immutable; two of equal values are equal.</summary>
 /// <param name="Name">The tier's name.</param>

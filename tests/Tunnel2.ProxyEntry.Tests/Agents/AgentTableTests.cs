@@ -1,8 +1,9 @@
 using System.Net;
 using System.Text;
-using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Agents;
+using Tunnel2.ProxyEntry.Tests.Configuration;
 
-namespace Tunnel2.ProxyEntry.Tests.Configuration;
+namespace Tunnel2.ProxyEntry.Tests.Agents;
 
 public sealed class AgentTableTests
 {

@@ -1,11 +1,10 @@
-namespace Tunnel2.ProxyEntry.Configuration;
+namespace Tunnel2.ProxyEntry.Agents;
 
 /// <summary>The agents that may connect now: those of the start, until the settings are read again. Thread-safe.</summary>
-internal sealed class AgentRegistry
+/// <param name="start">Those of the start.</param>
+internal sealed class AgentRegistry(AgentTable start)
 {
-    private volatile AgentTable _current;
-
-    public AgentRegistry(ProxyEntrySettings settings) => _current = settings.Agents;
+    private volatile AgentTable _current = start;
 
     /// <summary>The table that holds now. One decision asks once.</summary>
     public AgentTable Current => _current;

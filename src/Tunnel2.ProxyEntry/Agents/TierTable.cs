@@ -1,6 +1,6 @@
 using System.Collections.Frozen;
 
-namespace Tunnel2.ProxyEntry.Configuration;
+namespace Tunnel2.ProxyEntry.Agents;
 
 /// <summary>All tiers by name. Immutable, so safe for any number of threads.</summary>
 internal sealed class TierTable
