@@ -50,6 +50,7 @@ internal static class CoreServices
         services.AddSingleton<UplinkRejection>();
         services.AddSingleton<SessionRevocation>();
         services.AddSingleton<UplinkQuota>();
+        services.AddSingleton<IUplinkPlaces>(static provider => provider.GetRequiredService<UplinkQuota>());
         services.AddSingleton<ConnectionMetrics>();
         services.AddSingleton<ConnectionLimits>();
         services.AddSingleton<SocketListenerFactory>();
@@ -75,7 +76,9 @@ internal static class CoreServices
         services.AddSingleton<Forwarder>();
         services.AddSingleton<IForwarder>(static provider => provider.GetRequiredService<Forwarder>());
         services.AddSingleton<ConnectionSweep>();
+        services.AddSingleton<IWaitingConnections>(static provider => provider.GetRequiredService<ConnectionSweep>());
         services.AddSingleton<Http1Front>();
+        services.AddSingleton<IConnectionFront>(static provider => provider.GetRequiredService<Http1Front>());
         services.AddSingleton<VisitorTls>();
         services.AddSingleton<EntryApplication>();
         return services;

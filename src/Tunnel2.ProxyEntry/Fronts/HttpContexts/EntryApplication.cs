@@ -3,7 +3,7 @@ using Microsoft.AspNetCore.Hosting.Server.Abstractions;
 using Microsoft.AspNetCore.Http.Features;
 using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Configuration;
-using Tunnel2.ProxyEntry.Draining;
+using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Forwarding;
 using Tunnel2.ProxyEntry.Live;
 

@@ -1,6 +1,6 @@
 using Microsoft.AspNetCore.Http.Features;
 using Tunnel2.ProxyEntry.Configuration;
-using Tunnel2.ProxyEntry.Draining;
+using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;

@@ -1,7 +1,6 @@
 using Tunnel2.Multiplexing.Uplinks;
-using Tunnel2.ProxyEntry.Connections;
 
-namespace Tunnel2.ProxyEntry.Uplink;
+namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>Agents' connections whose handshake is not over, the oldest first. Thread-safe.</summary>
 internal sealed class HandshakeQueue(ConnectionLimit limit, TimeProvider timeProvider)

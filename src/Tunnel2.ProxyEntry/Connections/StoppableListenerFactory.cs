@@ -1,7 +1,7 @@
 using System.Net;
 using Microsoft.AspNetCore.Connections;
 
-namespace Tunnel2.ProxyEntry.Draining;
+namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
 /// Stands between Kestrel and its transport, to be able to close the visitors' listeners while Kestrel serves on: connections that are open

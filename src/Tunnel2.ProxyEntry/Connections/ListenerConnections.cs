@@ -1,6 +1,6 @@
 using Tunnel2.Multiplexing.Threading;
 
-namespace Tunnel2.ProxyEntry.Draining;
+namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>The connections that a stop has to see to the end, by the kind of listener.</summary>
 internal sealed class ListenerConnections(ContainedFaults? faults = null)

@@ -1,4 +1,4 @@
-namespace Tunnel2.ProxyEntry.Draining;
+namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
 /// Whether ProxyEntry has been asked to stop. A front that serves HTTP/1.1 looks at it when it writes a response head: from then on each

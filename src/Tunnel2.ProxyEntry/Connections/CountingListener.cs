@@ -1,7 +1,7 @@
 using System.Net;
 using Microsoft.AspNetCore.Connections;
 
-namespace Tunnel2.ProxyEntry.Draining;
+namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
 /// Announces each accepted connection to its tracker before Kestrel has it: between the two it is in a queue of the pool, where a stop that

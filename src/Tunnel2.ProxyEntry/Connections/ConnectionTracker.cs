@@ -4,7 +4,7 @@ using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Connections.Features;
 using Tunnel2.Multiplexing.Threading;
 
-namespace Tunnel2.ProxyEntry.Draining;
+namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
 /// The open connections of some of Kestrel's listeners, as a connection middleware: Kestrel itself can only close those of all listeners at

@@ -1,4 +1,4 @@
-namespace Tunnel2.ProxyEntry.Draining;
+namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
 /// Connection feature: whether a request is under way on one of Kestrel's connections, and since when not. A connection without one is the
