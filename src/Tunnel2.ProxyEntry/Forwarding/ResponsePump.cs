@@ -2,8 +2,8 @@ using System.Runtime.CompilerServices;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
-using Tunnel2.ProxyEntry.Forwarding.WebSockets;
 using Tunnel2.ProxyEntry.Requests;
+using Tunnel2.ProxyEntry.WebSockets;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 

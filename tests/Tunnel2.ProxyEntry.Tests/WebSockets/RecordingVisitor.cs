@@ -1,7 +1,7 @@
 using System.IO.Pipelines;
 using Tunnel2.ProxyEntry.Requests;
 
-namespace Tunnel2.ProxyEntry.Tests.Forwarding.WebSockets;
+namespace Tunnel2.ProxyEntry.Tests.WebSockets;
 
 /// <summary>A visitor behind a 101 that takes everything and says nothing.</summary>
 internal sealed class RecordingVisitor : UpgradedConnection

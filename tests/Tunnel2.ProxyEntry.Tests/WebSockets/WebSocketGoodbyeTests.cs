@@ -1,7 +1,7 @@
-using Tunnel2.ProxyEntry.Forwarding.WebSockets;
+using Tunnel2.ProxyEntry.WebSockets;
 using Tunnel2.TestUtilities;
 
-namespace Tunnel2.ProxyEntry.Tests.Forwarding.WebSockets;
+namespace Tunnel2.ProxyEntry.Tests.WebSockets;
 
 public sealed class WebSocketGoodbyeTests
 {

@@ -4,7 +4,7 @@ using System.Text;
 using Tunnel2.Http1;
 using Tunnel2.Protocol.Headers;
 
-namespace Tunnel2.ProxyEntry.Forwarding.WebSockets;
+namespace Tunnel2.ProxyEntry.WebSockets;
 
 /// <summary>
 /// The opening handshake of a WebSocket (RFC 6455 section 4): the key of whoever asks, and the answer by which a server shows that it has

@@ -1,6 +1,7 @@
 using Tunnel2.ProxyEntry.Requests;
+using Tunnel2.Telemetry.SubscriptionHub;
 
-namespace Tunnel2.ProxyEntry.Forwarding.WebSockets;
+namespace Tunnel2.ProxyEntry.WebSockets;
 
 /// <summary>
 /// Says goodbye to a WebSocket's visitor when its session is about to end: a Close frame with code 1001, put between two frames of the
@@ -10,8 +11,8 @@ namespace Tunnel2.ProxyEntry.Forwarding.WebSockets;
 /// </summary>
 internal sealed class WebSocketGoodbye : IAsyncDisposable
 {
-    /// <summary>FIN and Close, no mask (servers send none), two bytes of payload: 1001, "going away" (RFC 6455 section 7.4.1).</summary>
-    private static readonly byte[] _closeFrame = [0x88, 0x02, 0x03, 0xE9];
+    /// <summary>1001, "going away" (RFC 6455 section 7.4.1), without a word.</summary>
+    private static readonly byte[] _closeFrame = WebSocketFrame.CloseWith(1001, "");
 
     private readonly Lock _gate = new();
     private readonly UpgradedConnection _visitor;

@@ -1,8 +1,8 @@
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
-using Tunnel2.ProxyEntry.Forwarding.WebSockets;
+using Tunnel2.ProxyEntry.WebSockets;
 
-namespace Tunnel2.ProxyEntry.Tests.Forwarding.WebSockets;
+namespace Tunnel2.ProxyEntry.Tests.WebSockets;
 
 public sealed class WebSocketHandshakeTests
 {

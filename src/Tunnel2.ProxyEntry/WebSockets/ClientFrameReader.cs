@@ -1,7 +1,7 @@
 using System.Buffers;
-using System.Buffers.Binary;
+using Tunnel2.Telemetry.SubscriptionHub;
 
-namespace Tunnel2.ProxyEntry.Live;
+namespace Tunnel2.ProxyEntry.WebSockets;
 
 /// <summary>What a subscriber's bytes turned out to be.</summary>
 internal enum ClientFrameKind
@@ -108,44 +108,37 @@ internal sealed class ClientFrameReader : IDisposable
         payload = default;
         goesOn = false;
         var data = _buffer.AsSpan(_start, _end - _start);
-        if (data.Length < 2)
+        if (data.Length < WebSocketFrameHeader.FixedSize)
         {
             return ClientFrameKind.Incomplete;
         }
 
-        var isFinal = (data[0] & 0x80) != 0;
-        var opcode = data[0] & 0x0F;
-        var isControl = opcode >= 8;
-        long length = data[1] & 0x7F;
-        var head = length switch { 126 => 4, 127 => 10, _ => 2 } + 4;
+        var header = new WebSocketFrameHeader(data[0], data[1]);
+        var (isFinal, isControl) = (header.IsFinal, header.IsControl);
 
         // No extension was agreed on, clients mask, and control frames are short and whole.
-        if ((data[0] & 0x70) != 0 || (data[1] & 0x80) == 0 || (isControl && (!isFinal || length > 125)) || opcode is (> 2 and < 8) or > 10)
+        if (header.IsExtended || !header.IsMasked || (isControl && (!isFinal || !header.IsShort)) || !IsKnown(header.Opcode))
         {
             return ClientFrameKind.Broken;
         }
 
-        if (opcode == 2)
+        if (header.Opcode == WebSocketFrameHeader.Binary)
         {
             return ClientFrameKind.Binary;
         }
 
-        if (!isControl && (opcode == 0) != _inMessage)
+        if (!isControl && (header.Opcode == WebSocketFrameHeader.Continuation) != _inMessage)
         {
             return ClientFrameKind.Broken;
         }
 
+        var head = header.Size;
         if (data.Length < head)
         {
             return ClientFrameKind.Incomplete;
         }
 
-        length = length switch
-        {
-            126 => BinaryPrimitives.ReadUInt16BigEndian(data[2..]),
-            127 => BinaryPrimitives.ReadInt64BigEndian(data[2..]),
-            _ => length,
-        };
+        var length = header.PayloadLength(data);
         if (length < 0 || (!isControl && length + (_inMessage ? _messageLength : 0) > MaxMessage))
         {
             return length < 0 ? ClientFrameKind.Broken : ClientFrameKind.TooBig;
@@ -157,12 +150,17 @@ internal sealed class ClientFrameReader : IDisposable
         }
 
         var body = data.Slice(head, (int)length);
-        Unmask(body, data.Slice(head - 4, 4));
+        Unmask(body, header.Mask(data));
         _start += head + (int)length;
         if (isControl)
         {
             payload = body;
-            return opcode switch { 8 => ClientFrameKind.Close, 9 => ClientFrameKind.Ping, _ => ClientFrameKind.Pong };
+            return header.Opcode switch
+            {
+                WebSocketFrame.Close => ClientFrameKind.Close,
+                WebSocketFrame.Ping => ClientFrameKind.Ping,
+                _ => ClientFrameKind.Pong,
+            };
         }
 
         if (isFinal && !_inMessage)
@@ -180,6 +178,9 @@ internal sealed class ClientFrameReader : IDisposable
         payload = _message.AsSpan(0, _messageLength);
         return ClientFrameKind.Text;
     }
+
+    private static bool IsKnown(int opcode) => opcode is WebSocketFrameHeader.Continuation or WebSocketFrame.Text or WebSocketFrameHeader.Binary
+        or WebSocketFrame.Close or WebSocketFrame.Ping or WebSocketFrame.Pong;
 
     private static void Unmask(Span<byte> body, ReadOnlySpan<byte> mask)
     {

@@ -1,8 +1,8 @@
 using System.Buffers.Binary;
-using Tunnel2.ProxyEntry.Forwarding.WebSockets;
+using Tunnel2.ProxyEntry.WebSockets;
 using Tunnel2.TestUtilities;
 
-namespace Tunnel2.ProxyEntry.Tests.Forwarding.WebSockets;
+namespace Tunnel2.ProxyEntry.Tests.WebSockets;
 
 public sealed class WebSocketFrameTrackerTests
 {

@@ -1,4 +1,7 @@
-namespace Tunnel2.ProxyEntry.Forwarding.WebSockets;
+using System.Runtime.CompilerServices;
+using Tunnel2.Telemetry.SubscriptionHub;
+
+namespace Tunnel2.ProxyEntry.WebSockets;
 
 /// <summary>
 /// Follows the frames of one direction of a WebSocket (RFC 6455 section 5.2) without looking at their payload: where one ends is where
@@ -6,15 +9,14 @@ namespace Tunnel2.ProxyEntry.Forwarding.WebSockets;
 /// </summary>
 internal struct WebSocketFrameTracker
 {
-    private const int CloseOpcode = 0x8;
+    private HeaderBytes _header;
 
     /// <summary>Header bytes of the frame so far; 0 between frames.</summary>
     private int _headerLength;
 
     /// <summary>Header bytes that the frame has; known from its second byte on.</summary>
     private int _headerSize;
-    private ulong _payloadLeft;
-    private bool _isClose;
+    private long _payloadLeft;
 
     /// <summary>Whether no frame is half sent.</summary>
     public readonly bool IsAtBoundary => _headerLength == 0;
@@ -34,18 +36,18 @@ internal struct WebSocketFrameTracker
         var taken = 0;
         while (taken < bytes.Length && !IsBroken)
         {
-            if (_headerLength < 2 || _headerLength < _headerSize)
+            if (_headerLength < WebSocketFrameHeader.FixedSize || _headerLength < _headerSize)
             {
                 OnHeaderByte(bytes[taken++]);
             }
             else
             {
-                var payload = (int)Math.Min(_payloadLeft, (ulong)(bytes.Length - taken));
-                _payloadLeft -= (ulong)payload;
+                var payload = (int)Math.Min(_payloadLeft, bytes.Length - taken);
+                _payloadLeft -= payload;
                 taken += payload;
             }
 
-            if (_headerLength >= 2 && _headerLength == _headerSize && _payloadLeft == 0)
+            if (_headerLength >= WebSocketFrameHeader.FixedSize && _headerLength == _headerSize && _payloadLeft == 0)
             {
                 _headerLength = 0;
                 if (stopAtBoundary)
@@ -60,33 +62,26 @@ internal struct WebSocketFrameTracker
 
     private void OnHeaderByte(byte value)
     {
-        switch (_headerLength++)
+        Span<byte> bytes = _header;
+        bytes[_headerLength++] = value;
+        if (_headerLength < WebSocketFrameHeader.FixedSize)
         {
-            case 0:
-                _isClose = (value & 0x0F) == CloseOpcode;
-                break;
-            case 1:
-                var length = value & 0x7F;
-                var extended = length switch { 126 => 2, 127 => 8, _ => 0 };
-                _headerSize = 2 + extended + ((value & 0x80) == 0 ? 0 : 4);
-                _payloadLeft = extended == 0 ? (ulong)length : 0;
-                _extendedLeft = extended;
-                HasClosed |= _isClose;
-                break;
-            default:
-                if (_extendedLeft > 0)
-                {
-                    _extendedLeft--;
-                    _payloadLeft = (_payloadLeft << 8) | value;
+            return;
+        }
 
-                    // The highest bit of a length of 64 bits is 0.
-                    IsBroken = _extendedLeft == 0 && _payloadLeft > long.MaxValue;
-                }
-
-                break;
+        var header = new WebSocketFrameHeader(bytes[0], bytes[1]);
+        _headerSize = header.Size;
+        HasClosed |= header.Opcode == WebSocketFrame.Close;
+        if (_headerLength == _headerSize)
+        {
+            _payloadLeft = header.PayloadLength(bytes);
+            IsBroken = _payloadLeft < 0;
         }
     }
 
-    /// <summary>Bytes of the extended length that are still to come.</summary>
-    private int _extendedLeft;
+    [InlineArray(WebSocketFrameHeader.MaxSize)]
+    private struct HeaderBytes
+    {
+        private byte _first;
+    }
 }
