@@ -1,5 +1,4 @@
 using System.Diagnostics.Metrics;
-using Tunnel2.ProxyEntry.Diagnostics.Summing;
 using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.RateLimits;
 
@@ -34,12 +33,9 @@ internal sealed class ProxyEntryMetrics
     private long _spansDropped;
 
     /// <param name="factory">Makes the meter.</param>
-    /// <param name="sums">Knows how many log lines were not written.</param>
-    public ProxyEntryMetrics(IMeterFactory factory, LogSums? sums = null)
+    public ProxyEntryMetrics(IMeterFactory factory)
     {
         var meter = factory.Create(MeterName);
-        meter.CreateObservableCounter(
-            "tunnel2.entry.log.suppressed", () => sums?.Suppressed ?? 0, "{line}", "Log lines that were counted and not written, because there were many of their kind.");
         _rateLimited = meter.CreateCounter<long>("tunnel2.entry.rate_limited", "{request}", "Requests refused because their session had more than its tier allows.");
         _parkedNow = meter.CreateUpDownCounter<long>("tunnel2.entry.parked.active", "{request}", "Requests that wait for an agent to come back.");
         _parked = meter.CreateCounter<long>("tunnel2.entry.parked", "{request}", "Requests that waited for an agent to come back, or found no place to, by how it ended.");

@@ -11,7 +11,6 @@ using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Diagnostics;
-using Tunnel2.ProxyEntry.Diagnostics.Otlp;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Diagnostics.Summing;
 using Tunnel2.ProxyEntry.Draining;
@@ -19,6 +18,7 @@ using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
 using Tunnel2.ProxyEntry.Fronts.Tls;
 using Tunnel2.ProxyEntry.Live;
+using Tunnel2.ProxyEntry.Otlp;
 using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.ProxyEntry.Sessions;
@@ -141,6 +141,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         try
         {
             services.GetRequiredService<FaultMetrics>();
+            services.GetRequiredService<LogSumMetrics>();
             engine.Faults.Told = (place, count, fault) => ProxyEntryLog.FaultContained(logger, place, count, fault);
             services.GetRequiredService<PrometheusCollector>();
             services.GetRequiredService<LoopWatch>();

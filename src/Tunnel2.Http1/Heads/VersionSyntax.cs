@@ -1,4 +1,4 @@
-namespace Tunnel2.Http1.Syntax;
+namespace Tunnel2.Http1;
 
 /// <summary>Finds out, off the fast path, what is wrong with the end of a request line.</summary>
 internal static class VersionSyntax

@@ -1,4 +1,6 @@
-namespace Tunnel2.ProxyEntry.Diagnostics.Otlp;
+using Tunnel2.ProxyEntry.Diagnostics;
+
+namespace Tunnel2.ProxyEntry.Otlp;
 
 /// <summary>Counts what became of the batches that an exporter sends. Thread-safe.</summary>
 internal sealed class CountingHandler : DelegatingHandler

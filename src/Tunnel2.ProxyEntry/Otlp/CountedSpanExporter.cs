@@ -2,7 +2,7 @@ using System.Diagnostics;
 using OpenTelemetry;
 using OpenTelemetry.Exporter;
 
-namespace Tunnel2.ProxyEntry.Diagnostics.Otlp;
+namespace Tunnel2.ProxyEntry.Otlp;
 
 /// <summary>Knows how many spans wait for the collector, those on their way to it included. Thread-safe.</summary>
 internal sealed class CountedSpanExporter : OtlpTraceExporter

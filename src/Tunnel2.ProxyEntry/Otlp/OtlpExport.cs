@@ -6,9 +6,10 @@ using OpenTelemetry.Metrics;
 using OpenTelemetry.Resources;
 using OpenTelemetry.Trace;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Tracing;
 
-namespace Tunnel2.ProxyEntry.Diagnostics.Otlp;
+namespace Tunnel2.ProxyEntry.Otlp;
 
 /// <summary>
 /// Sends metrics and spans to a collector by OTLP over HTTP, on threads of its own: whatever the collector does, requests do not feel it. What it
