@@ -35,20 +35,36 @@ internal sealed class RequestMetrics : RequestObserver
     {
         var meter = factory.Create(ProxyEntryMetrics.MeterName);
         meter.CreateObservableCounter("tunnel2.entry.requests", ObserveEnded, "{request}", "Visitors' requests that ended.");
-        _errors = meter.CreateCounter<long>("tunnel2.entry.errors", "{request}", "Requests that ProxyEntry answered with an error of its own.");
+        _errors = meter.CreateCounter<long>(
+            "tunnel2.entry.errors", "{request}", "Requests that ProxyEntry answered with an error of its own.");
         _moved = meter.CreateCounter<long>(
-            "tunnel2.entry.requests.moved", "{request}", "Requests taken to another stream because nothing had been done with them on the first.");
+            "tunnel2.entry.requests.moved",
+            "{request}",
+            "Requests taken to another stream because nothing had been done with them on the first.");
         _duration = meter.CreateHistogram(
             "tunnel2.entry.request.duration", "s", "From a request's head to the end of its response.", advice: _requestBuckets);
         _firstByte = meter.CreateHistogram(
-            "tunnel2.entry.request.time_to_first_byte", "s", "From a request's head to the head of the backend's response.", advice: _requestBuckets);
+            "tunnel2.entry.request.time_to_first_byte",
+            "s",
+            "From a request's head to the head of the backend's response.",
+            advice: _requestBuckets);
         meter.CreateObservableUpDownCounter(
-            "tunnel2.entry.streams.active", () => Volatile.Read(ref _activeStreams), "{stream}", "Exchanges and upgraded connections that are open.");
+            "tunnel2.entry.streams.active",
+            () => Volatile.Read(ref _activeStreams),
+            "{stream}",
+            "Exchanges and upgraded connections that are open.");
         meter.CreateObservableCounter(
-            "tunnel2.entry.loop.connections.moved", () => Volatile.Read(ref _connectionsMoved), "{connection}", "Times that a visitor's connection went to the event loop of the uplink that its request is for.");
+            "tunnel2.entry.loop.connections.moved",
+            () => Volatile.Read(ref _connectionsMoved),
+            "{connection}",
+            "Times that a visitor's connection went to the event loop of the uplink that its request is for.");
         meter.CreateObservableCounter(
-            "tunnel2.entry.loop.streams.crossed", () => Volatile.Read(ref _streamsCrossed), "{stream}", "Streams between a visitor's connection and an uplink that live on different event loops.");
-        meter.CreateObservableCounter("tunnel2.entry.visitor.received", () => Volatile.Read(ref _received), "By", "Body bytes received from visitors.");
+            "tunnel2.entry.loop.streams.crossed",
+            () => Volatile.Read(ref _streamsCrossed),
+            "{stream}",
+            "Streams between a visitor's connection and an uplink that live on different event loops.");
+        meter.CreateObservableCounter(
+            "tunnel2.entry.visitor.received", () => Volatile.Read(ref _received), "By", "Body bytes received from visitors.");
         meter.CreateObservableCounter("tunnel2.entry.visitor.sent", () => Volatile.Read(ref _sent), "By", "Body bytes sent to visitors.");
     }
 
@@ -74,8 +90,11 @@ internal sealed class RequestMetrics : RequestObserver
     }
 
     /// <inheritdoc/>
-    public override void OnMoved(VisitorExchange exchange, ForwardedRequest request, in StreamFailure failure) =>
-        _moved.Add(1, new KeyValuePair<string, object?>("error.type", failure.Kind == StreamFailureKind.PeerReset ? "refused" : "uplink_lost"));
+    public override void OnMoved(VisitorExchange exchange, ForwardedRequest request, in StreamFailure failure)
+    {
+        var reason = failure.Kind == StreamFailureKind.PeerReset ? "refused" : "uplink_lost";
+        _moved.Add(1, new KeyValuePair<string, object?>("error.type", reason));
+    }
 
     /// <inheritdoc/>
     public override void OnStreamEnded(VisitorExchange exchange, ForwardedRequest request) => Interlocked.Decrement(ref _activeStreams);
@@ -118,7 +137,8 @@ internal sealed class RequestMetrics : RequestObserver
 
     private static KeyValuePair<string, object?> OutcomeTag(int outcome) => new("outcome", _outcomes[outcome]);
 
-    private static KeyValuePair<string, object?> StatusTag(int statusClass) => new("http.response.status_class", _statusClasses[statusClass]);
+    private static KeyValuePair<string, object?> StatusTag(int statusClass) =>
+        new("http.response.status_class", _statusClasses[statusClass]);
 
     private IEnumerable<Measurement<long>> ObserveEnded()
     {

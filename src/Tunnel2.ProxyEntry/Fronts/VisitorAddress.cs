@@ -35,7 +35,8 @@ internal sealed class VisitorAddress
     /// </summary>
     public string ForwardedText(string host, string scheme)
     {
-        if (!string.Equals(host, _forwardedHost, StringComparison.Ordinal) || !string.Equals(scheme, _forwardedScheme, StringComparison.Ordinal))
+        if (!string.Equals(host, _forwardedHost, StringComparison.Ordinal)
+            || !string.Equals(scheme, _forwardedScheme, StringComparison.Ordinal))
         {
             _forwarded = $"for={Node};host=\"{host}\";proto={scheme}";
             _forwardedHost = host;

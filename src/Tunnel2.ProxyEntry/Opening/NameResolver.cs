@@ -49,7 +49,8 @@ internal sealed class NameResolver
     {
         path = default;
         Span<char> name = stackalloc char[PublicName.MaxLength];
-        if (!IsLeftToTarget(address.ParseHost(_hosts, name, out var length), address.HasNoAuthority, name[..length], out var error, out session))
+        var outcome = address.ParseHost(_hosts, name, out var length);
+        if (!IsLeftToTarget(outcome, address.HasNoAuthority, name[..length], out var error, out session))
         {
             return error;
         }

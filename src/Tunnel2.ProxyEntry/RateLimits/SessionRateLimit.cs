@@ -57,15 +57,16 @@ internal sealed class SessionRateLimit
     public ReadOnlySpan<byte> Policy => _policy;
 
     /// <summary>
-    /// Writes how much is left as <c>RateLimit</c> says it: <c>r</c> is what is left of the burst, <c>t</c> the seconds until all of it is there
-    /// again.
+    /// Writes how much is left as <c>RateLimit</c> says it: <c>r</c> is what is left of the burst, <c>t</c> the seconds until all of it is
+    /// there again.
     /// </summary>
     /// <param name="destination">64 bytes are enough.</param>
     /// <returns>How many bytes were written.</returns>
     public int WriteState(Span<byte> destination)
     {
         var left = (int)(_bucket.GetStatistics()?.CurrentAvailablePermits ?? 0);
-        Utf8.TryWrite(destination, CultureInfo.InvariantCulture, $"\"{PolicyName}\";r={left};t={SecondsFor(Tier.Burst - left)}", out var length);
+        var all = SecondsFor(Tier.Burst - left);
+        Utf8.TryWrite(destination, CultureInfo.InvariantCulture, $"\"{PolicyName}\";r={left};t={all}", out var length);
         return length;
     }
 

@@ -156,8 +156,9 @@ internal sealed class ForwardedRequest
         return null;
     }
 
-    /// <summary>Somebody keeps something of this request: from now on <see cref="NoteOf"/> finds it. What is in it is of an earlier request.</summary>
+    /// <summary>Somebody keeps something of this request: from now on <see cref="NoteOf"/> finds it.</summary>
     /// <typeparam name="TNote">Whose note it is.</typeparam>
+    /// <returns>The note, with what an earlier request has left in it.</returns>
     public TNote UseNote<TNote>()
         where TNote : RequestNote, new()
     {

@@ -52,8 +52,8 @@ internal abstract class RequestObserver
     }
 
     /// <summary>
-    /// An upgraded connection goes on. Called about once a second by another thread: the request cannot end meanwhile, and its exchange is not
-    /// to be asked.
+    /// An upgraded connection goes on. Called about once a second by another thread: the request cannot end meanwhile, and its exchange is
+    /// not to be asked.
     /// </summary>
     public virtual void OnLasts(ForwardedRequest request)
     {

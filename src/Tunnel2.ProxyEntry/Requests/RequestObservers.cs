@@ -3,8 +3,8 @@ using Tunnel2.Multiplexing.Streams;
 namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>
-/// Who is told of requests, in the order of the list. Each moment has an array of those who want it: who is absent costs nothing, and one more
-/// changes nothing for those who tell. Immutable; thread-safe.
+/// Who is told of requests, in the order of the list. Each moment has an array of those who want it: who is absent costs nothing, and one
+/// more changes nothing for those who tell. Immutable; thread-safe.
 /// </summary>
 internal sealed class RequestObservers
 {

@@ -123,7 +123,7 @@ internal abstract class VisitorExchange
     /// <summary>Takes note of which part of the target is forwarded: all of it, unless the name was found there.</summary>
     public abstract void Forward(in PathAddress path);
 
-    /// <summary>Writes the request block, behind <see cref="Forward"/>: all fields that are not hop-by-hop, and who forwarded what.</summary>
+    /// <summary>Writes the request block, after <see cref="Forward"/>: what is not hop-by-hop, and who forwarded what.</summary>
     /// <param name="writer">Where to. When it overflows, the call is repeated with more room.</param>
     public abstract void WriteRequestBlock(ref HeaderBlockWriter writer);
 

@@ -1,6 +1,6 @@
 namespace Tunnel2.ProxyEntry.Routing;
 
-/// <summary>What a request says about where it goes, as its front has it: bytes of HTTP/1.1, or the text that HttpContext made of it.</summary>
+/// <summary>Where a request says that it goes, as its front has it: bytes of HTTP/1.1, or the text that HttpContext made of it.</summary>
 internal readonly ref struct RequestAddress
 {
     private readonly ReadOnlySpan<byte> _authorityBytes;

@@ -179,7 +179,8 @@ internal sealed class ClientFrameReader : IDisposable
         return ClientFrameKind.Text;
     }
 
-    private static bool IsKnown(int opcode) => opcode is WebSocketFrameHeader.Continuation or WebSocketFrame.Text or WebSocketFrameHeader.Binary
+    private static bool IsKnown(int opcode) => opcode
+        is WebSocketFrameHeader.Continuation or WebSocketFrame.Text or WebSocketFrameHeader.Binary
         or WebSocketFrame.Close or WebSocketFrame.Ping or WebSocketFrame.Pong;
 
     private static void Unmask(Span<byte> body, ReadOnlySpan<byte> mask)

@@ -4,8 +4,8 @@ using Tunnel2.Architecture.Tests.Repository;
 namespace Tunnel2.Architecture.Tests.Layering;
 
 /// <summary>
-/// Which folders of a project know which, read from its sources: by using directives, by names that begin at the root, and by the types of an
-/// outer folder, which an inner one sees without either. A folder counts by its namespace.
+/// Which folders of a project know which, read from its sources: by using directives, by names that begin at the root, and by the types of
+/// an outer folder, which an inner one sees without either. A folder counts by its namespace.
 /// </summary>
 internal sealed partial class FolderGraph
 {
@@ -23,7 +23,8 @@ internal sealed partial class FolderGraph
         {
             foreach (var name in file.Names)
             {
-                if (SelfAndOuter(name).FirstOrDefault(everywhere.Contains) is { } known && known != file.Namespace && _namespaces.Contains(known))
+                var known = SelfAndOuter(name).FirstOrDefault(everywhere.Contains);
+                if (known is not null && known != file.Namespace && _namespaces.Contains(known))
                 {
                     _references.Add((file.Namespace, known));
                 }
@@ -50,8 +51,8 @@ internal sealed partial class FolderGraph
     }
 
     /// <summary>
-    /// The circles among the subfolders of each folder, with all that is below them, and its own files: <c>Outer: A B</c> for those of which each
-    /// knows the others, if only by way of a third.
+    /// The circles among the subfolders of each folder, with all that is below them, and its own files: <c>Outer: A B</c> for those of
+    /// which each knows the others, if only by way of a third.
     /// </summary>
     public IEnumerable<string> Circles() =>
         _namespaces.SelectMany(SelfAndOuter).Distinct().Order(StringComparer.Ordinal).SelectMany(CirclesIn);
@@ -61,12 +62,15 @@ internal sealed partial class FolderGraph
         var files = ProjectFile.All.Where(project => project.Folder == "src").ToDictionary(project => project.Name, SourcesOf);
 
         // A name below that of a project may be another project.
-        HashSet<string> everywhere = [.. files.Values.SelectMany(ofOne => ofOne.Select(file => file.Namespace)).Where(name => name.Length > 0)];
+        var everywhere = files.Values.SelectMany(ofOne => ofOne).Select(file => file.Namespace).Where(name => name.Length > 0).ToHashSet();
         return files.ToDictionary(one => one.Key, one => new FolderGraph(one.Value, everywhere));
     }
 
-    private static List<Source> SourcesOf(ProjectFile project) =>
-        [.. RepositoryFiles.All(".cs", project.Path[..project.Path.LastIndexOf('/')]).Select(path => new Source(File.ReadAllText(RepositoryFiles.FullPath(path))))];
+    private static List<Source> SourcesOf(ProjectFile project)
+    {
+        var files = RepositoryFiles.All(".cs", project.Path[..project.Path.LastIndexOf('/')]);
+        return [.. files.Select(path => new Source(File.ReadAllText(RepositoryFiles.FullPath(path))))];
+    }
 
     private IEnumerable<string> CirclesIn(string outer)
     {

@@ -32,7 +32,8 @@ public sealed class NameResolverTests
             Assert.Null(resolver.Resolve(new RequestAddress(host, target), out var path, out var found));
             Assert.Same(session, found);
             Assert.Equal(rest, path.GetRest(target));
-            Assert.Null(resolver.Resolve(new RequestAddress(Encoding.ASCII.GetBytes(host), Encoding.ASCII.GetBytes(target)), out var samePath, out found));
+            var bytes = new RequestAddress(Encoding.ASCII.GetBytes(host), Encoding.ASCII.GetBytes(target));
+            Assert.Null(resolver.Resolve(bytes, out var samePath, out found));
             Assert.Same(session, found);
             Assert.Equal(path, samePath);
         }

@@ -19,7 +19,8 @@ public sealed class RequestObserversTests
         TellAll(observers);
         Assert.Equal(
             [
-                "a Began", "all Began", "all StreamOpened", "all Answered", "all Moved", "all StreamEnded", "all Failed", "all Lasts", "a Ended", "all Ended",
+                "a Began", "all Began", "all StreamOpened", "all Answered", "all Moved", "all StreamEnded", "all Failed", "all Lasts",
+                "a Ended", "all Ended",
             ],
             _told);
     }
@@ -58,9 +59,11 @@ public sealed class RequestObserversTests
 
         public override void OnStreamOpened(VisitorExchange exchange, ForwardedRequest request) => Tell(RequestMoments.StreamOpened);
 
-        public override void OnAnswered(VisitorExchange exchange, ForwardedRequest request, in ResponseFacts facts, long at) => Tell(RequestMoments.Answered);
+        public override void OnAnswered(VisitorExchange exchange, ForwardedRequest request, in ResponseFacts facts, long at) =>
+            Tell(RequestMoments.Answered);
 
-        public override void OnMoved(VisitorExchange exchange, ForwardedRequest request, in StreamFailure failure) => Tell(RequestMoments.Moved);
+        public override void OnMoved(VisitorExchange exchange, ForwardedRequest request, in StreamFailure failure) =>
+            Tell(RequestMoments.Moved);
 
         public override void OnStreamEnded(VisitorExchange exchange, ForwardedRequest request) => Tell(RequestMoments.StreamEnded);
 
@@ -68,7 +71,8 @@ public sealed class RequestObserversTests
 
         public override void OnLasts(ForwardedRequest request) => Tell(RequestMoments.Lasts);
 
-        public override void OnEnded(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome) => Tell(RequestMoments.Ended);
+        public override void OnEnded(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome) =>
+            Tell(RequestMoments.Ended);
 
         private void Tell(RequestMoments moment) => told.Add($"{name} {moment}");
     }

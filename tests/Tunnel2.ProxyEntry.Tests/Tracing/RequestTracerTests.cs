@@ -49,7 +49,8 @@ public sealed class RequestTracerTests : IDisposable
         tracer.OnStreamOpened(exchange, request);
         request.Times.MarkHeadSent();
         time.Advance(TimeSpan.FromMilliseconds(5));
-        tracer.OnAnswered(exchange, request, new ResponseFacts(ResponseFacts.NoLength, AgentTiming.Parse("250,1750"u8)), time.GetTimestamp());
+        var facts = new ResponseFacts(ResponseFacts.NoLength, AgentTiming.Parse("250,1750"u8));
+        tracer.OnAnswered(exchange, request, facts, time.GetTimestamp());
         Assert.Equal(
             "Server-Timing: edge;dur=3.000, tunnel;dur=3.000, agent;dur=0.250, backend;dur=1.750\r\n", Encoding.ASCII.GetString(exchange.Extras!.ResponseLines));
     }

@@ -7,5 +7,8 @@ internal sealed class LogSumMetrics
 {
     public LogSumMetrics(IMeterFactory factory, LogSums sums) =>
         factory.Create(ProxyEntryMetrics.MeterName).CreateObservableCounter(
-            "tunnel2.entry.log.suppressed", () => sums.Suppressed, "{line}", "Log lines that were counted and not written, because there were many of their kind.");
+            "tunnel2.entry.log.suppressed",
+            () => sums.Suppressed,
+            "{line}",
+            "Log lines that were counted and not written, because there were many of their kind.");
 }
