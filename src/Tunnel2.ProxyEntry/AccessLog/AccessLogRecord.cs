@@ -1,8 +1,8 @@
 using System.Net;
 using System.Runtime.CompilerServices;
 using Tunnel2.Protocol.Frames;
-using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.AccessLog;
 

@@ -1,4 +1,4 @@
-using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.AccessLog;
 

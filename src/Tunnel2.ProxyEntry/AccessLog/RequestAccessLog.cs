@@ -1,7 +1,7 @@
 using System.Buffers.Binary;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.AccessLog;
 
@@ -9,7 +9,7 @@ namespace Tunnel2.ProxyEntry.AccessLog;
 /// Takes note of each finished request and has it written by a thread of its own. Never blocks and allocates nothing on the caller's thread;
 /// what there is no room for is dropped and counted. Thread-safe.
 /// </summary>
-internal sealed class RequestAccessLog : IDisposable
+internal sealed class RequestAccessLog : RequestObserver, IDisposable
 {
     /// <summary>Records that may wait: about 5 MB, only when the log is on.</summary>
     private const int RingCapacity = 8192;
@@ -43,14 +43,11 @@ internal sealed class RequestAccessLog : IDisposable
         _writer = new AccessLogWriter(_ring, CreateFormatter(settings), createSink(settings), metrics, timeProvider, logger);
     }
 
-    /// <summary>Whether any request is logged. Ask before <see cref="RequestEnded"/>.</summary>
-    public bool IsOn => _ring is not null;
+    /// <inheritdoc/>
+    public override RequestMoments Moments => _ring is null ? RequestMoments.None : RequestMoments.Ended;
 
-    /// <summary>Takes note of a request that has ended, if it is one of those that are logged.</summary>
-    /// <param name="exchange">The request.</param>
-    /// <param name="request">What became of it.</param>
-    /// <param name="outcome">How it ended.</param>
-    public void RequestEnded(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome)
+    /// <inheritdoc/>
+    public override void OnEnded(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome)
     {
         if (_ring is not { } ring || (request.Error is null && !IsSampled()))
         {

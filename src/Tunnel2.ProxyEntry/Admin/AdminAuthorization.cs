@@ -1,7 +1,7 @@
 using System.Net;
 using System.Text;
 using Microsoft.Net.Http.Headers;
-using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Agents;
 
 namespace Tunnel2.ProxyEntry.Admin;
 

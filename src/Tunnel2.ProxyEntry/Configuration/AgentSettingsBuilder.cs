@@ -1,5 +1,6 @@
 using System.Collections.Immutable;
 using System.Globalization;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.Transport.Tls;
 
 namespace Tunnel2.ProxyEntry.Configuration;

@@ -1,4 +1,5 @@
 using System.Net;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.ProxyEntry.Configuration;

@@ -4,6 +4,7 @@ using System.Globalization;
 using System.Net;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
+using Tunnel2.ProxyEntry.Agents;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 

@@ -1,4 +1,5 @@
 using System.Globalization;
+using Tunnel2.ProxyEntry.Agents;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 

@@ -1,9 +1,6 @@
 using System.Net.Sockets;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
-using Tunnel2.ProxyEntry.Draining;
-using Tunnel2.ProxyEntry.Fronts.Http1;
-using Tunnel2.ProxyEntry.Uplink;
 
 namespace Tunnel2.ProxyEntry.Connections;
 
@@ -32,7 +29,7 @@ internal sealed class ConnectionLimits
     private static readonly TimeSpan _period = TimeSpan.FromMilliseconds(100);
 
     private readonly ProxyEntrySettings _settings;
-    private readonly UplinkQuota _uplinks;
+    private readonly IUplinkPlaces _uplinks;
     private readonly ConnectionMetrics _metrics;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
@@ -41,8 +38,8 @@ internal sealed class ConnectionLimits
 
     public ConnectionLimits(
         ProxyEntrySettings settings,
-        UplinkQuota uplinks,
-        ConnectionSweep visitors,
+        IUplinkPlaces uplinks,
+        IWaitingConnections visitors,
         ListenerConnections tracked,
         ConnectionMetrics metrics,
         TimeProvider timeProvider,

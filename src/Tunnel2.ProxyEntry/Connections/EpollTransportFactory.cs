@@ -4,8 +4,6 @@ using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
 using Microsoft.Extensions.Options;
 using Tunnel2.ProxyEntry.Configuration;
-using Tunnel2.ProxyEntry.Draining;
-using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.Transport.Engine;
 using Tunnel2.Transport.Epoll;
 
@@ -24,7 +22,7 @@ internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConne
     private readonly ConnectionLimits _limits;
     private readonly EndPoint _admin;
     private readonly EndPoint? _direct;
-    private readonly Http1Front _front;
+    private readonly IConnectionFront _front;
     private readonly ConnectionTracker _visitors;
 
     public EpollTransportFactory(
@@ -32,7 +30,7 @@ internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConne
         ProxyEntrySettings settings,
         IOptions<SocketTransportOptions> options,
         IMemoryPoolFactory<byte> memoryPools,
-        Http1Front front,
+        IConnectionFront front,
         ListenerConnections connections,
         ConnectionLimits limits,
         SocketListenerFactory sockets)

@@ -26,9 +26,6 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2005, LogLevel.Debug, "Uplink connection from {RemoteEndPoint} ended before its handshake: {Reason}")]
     public static partial void HandshakeFailed(ILogger logger, string remoteEndPoint, string reason);
 
-    [LoggerMessage(2006, LogLevel.Debug, "No route for {Host}: {ErrorCode}")]
-    public static partial void NotRouted(ILogger logger, string host, string errorCode);
-
     [LoggerMessage(2007, LogLevel.Warning, "Accepting a connection failed: {Reason}; it goes on by itself")]
     public static partial void AcceptFailed(ILogger logger, string reason);
 
@@ -94,9 +91,6 @@ internal static partial class ProxyEntryLog
 
     [LoggerMessage(2205, LogLevel.Information, "Stopped")]
     public static partial void Stopped(ILogger logger);
-
-    [LoggerMessage(2206, LogLevel.Warning, "Cannot listen on {EndPoint}: {Reason}")]
-    public static partial void CannotListen(ILogger logger, EndPoint endPoint, string reason);
 
     [LoggerMessage(2207, LogLevel.Warning, "Admin request from {RemoteAddress} refused: {Reason}")]
     public static partial void AdminRefused(ILogger logger, IPAddress? remoteAddress, string reason);

@@ -4,6 +4,7 @@ using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Sessions;

@@ -2,7 +2,7 @@ using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Errors;
-using Tunnel2.ProxyEntry.Live;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 
@@ -18,14 +18,14 @@ internal sealed class ForwardWatchdog : IDisposable
     private readonly ForwardedRequest _list = new();
     private readonly long _headLimit;
     private readonly long _bodyLimit;
-    private readonly RequestPublisher _live;
+    private readonly RequestObservers _observers;
     private readonly ContainedFaults _faults;
     private readonly ITimer _timer;
 
-    public ForwardWatchdog(ProxyEntrySettings settings, RequestPublisher live, TimeProvider timeProvider, ContainedFaults? faults = null)
+    public ForwardWatchdog(ProxyEntrySettings settings, RequestObservers observers, TimeProvider timeProvider, ContainedFaults? faults = null)
     {
         _faults = faults ?? new ContainedFaults(timeProvider);
-        _live = live;
+        _observers = observers;
         _headLimit = Milliseconds(settings.BackendHeadersTimeout);
         _bodyLimit = Milliseconds(settings.BodyIdleTimeout);
         _list.Next = _list;
@@ -109,7 +109,7 @@ internal sealed class ForwardWatchdog : IDisposable
                 }
                 else if (request.Phase == ForwardPhase.Upgraded)
                 {
-                    _faults.Run("requests' limits", static report => report._live.UpgradedGoesOn(report.request), (_live, request));
+                    _faults.Run("requests' limits", static report => report._observers.Lasts(report.request), (_observers, request));
                 }
                 else if (request.Phase is ForwardPhase.Upload or ForwardPhase.Body && idle > _bodyLimit)
                 {

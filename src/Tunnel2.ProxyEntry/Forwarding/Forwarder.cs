@@ -6,13 +6,11 @@ using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
-using Tunnel2.ProxyEntry.AccessLog;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
-using Tunnel2.ProxyEntry.Live;
-using Tunnel2.ProxyEntry.Parking;
+using Tunnel2.ProxyEntry.Opening;
+using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Sessions;
-using Tunnel2.ProxyEntry.Tracing;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 
@@ -34,10 +32,7 @@ internal sealed class Forwarder : IForwarder
     private readonly PatientOpener _opener;
     private readonly ResponsePump _responses;
     private readonly ForwardWatchdog _watchdog;
-    private readonly ProxyEntryMetrics _metrics;
-    private readonly RequestPublisher _live;
-    private readonly RequestAccessLog _accessLog;
-    private readonly RequestTracer? _tracer;
+    private readonly RequestObservers _observers;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
 
@@ -45,20 +40,14 @@ internal sealed class Forwarder : IForwarder
         PatientOpener opener,
         ResponsePump responses,
         ForwardWatchdog watchdog,
-        ProxyEntryMetrics metrics,
-        RequestPublisher live,
-        RequestAccessLog accessLog,
-        RequestTracer tracer,
+        RequestObservers observers,
         TimeProvider timeProvider,
         ILogger<Forwarder> logger)
     {
         _opener = opener;
         _responses = responses;
         _watchdog = watchdog;
-        _metrics = metrics;
-        _live = live;
-        _accessLog = accessLog;
-        _tracer = tracer.IsOn ? tracer : null;
+        _observers = observers;
         _timeProvider = timeProvider;
         _logger = logger;
     }
@@ -77,7 +66,7 @@ internal sealed class Forwarder : IForwarder
         RequestOutcome? outcome = null;
         try
         {
-            _tracer?.Begin(exchange, request);
+            _observers.Began(exchange, request);
             if (exchange.Fault is { } fault)
             {
                 outcome = await FailAsync(exchange, request, fault, null).ConfigureAwait(false);
@@ -102,7 +91,7 @@ internal sealed class Forwarder : IForwarder
                 }
 
                 var stream = opened.Stream!;
-                if (MoveToUplink(exchange, stream) is { } home)
+                if (MoveToUplink(exchange, request, stream) is { } home)
                 {
                     await new SchedulerYield(home);
                 }
@@ -128,7 +117,7 @@ internal sealed class Forwarder : IForwarder
                     {
                         left = stream.Uplink;
                         failure = stream.Failure;
-                        _metrics.RequestMoved(failure.Kind == StreamFailureKind.PeerReset ? "refused" : "uplink_lost");
+                        _observers.Moved(exchange, request, failure);
                         request.Owner = opened.Session!.Owner;
                         request.BeginAgain();
                     }
@@ -138,7 +127,7 @@ internal sealed class Forwarder : IForwarder
                     _watchdog.Remove(request);
                     request.Detach();
                     stream.Release();
-                    _metrics.StreamEnded();
+                    _observers.StreamEnded(exchange, request);
                 }
             }
         }
@@ -153,8 +142,9 @@ internal sealed class Forwarder : IForwarder
 
     /// <summary>Brings the visitor's connection to the loop of its uplink, so that one thread does all of the request.</summary>
     /// <returns>Where to go on; null: right here.</returns>
-    private PipeScheduler? MoveToUplink(VisitorExchange exchange, TunnelStream stream)
+    private static PipeScheduler? MoveToUplink(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
     {
+        request.LoopPath = LoopPath.Same;
         var home = stream.Uplink.Settings.WriterScheduler;
         if (exchange.Home is not { } present || present == home)
         {
@@ -163,11 +153,11 @@ internal sealed class Forwarder : IForwarder
 
         if (!exchange.TryMoveTo(home))
         {
-            _metrics.StreamCrossed();
+            request.LoopPath = LoopPath.Crossed;
             return null;
         }
 
-        _metrics.ConnectionMoved();
+        request.LoopPath = LoopPath.Moved;
         return home;
     }
 
@@ -176,17 +166,7 @@ internal sealed class Forwarder : IForwarder
     {
         request.Attach(stream, session);
         stream.NotifyReset(static (state, id) => ((ForwardedRequest)state!).OnStreamReset(id), request);
-        if (exchange.IsUpgrade)
-        {
-            _live.UpgradeBegins(exchange, request);
-        }
-
-        if (request.Timeline is { } timeline)
-        {
-            _tracer!.OnStream(exchange, timeline, session);
-        }
-
-        _metrics.StreamStarted();
+        _observers.StreamOpened(exchange, request);
         _watchdog.Add(request);
     }
 
@@ -194,25 +174,11 @@ internal sealed class Forwarder : IForwarder
     private void End(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome)
     {
         request.Kept.Drop();
-        _metrics.BytesReceived(request.BytesReceived);
-        _metrics.BytesSent(request.BytesSent);
         request.Times.MarkEnded();
-        _metrics.RequestEnded(outcome, request.Status, request.Times.Total);
-        _metrics.FirstByte(request.Times.FirstByte);
-        _live.RequestEnded(exchange, request, outcome);
-        if (_accessLog.IsOn)
-        {
-            _accessLog.RequestEnded(exchange, request, outcome);
-        }
-
-        if (request.Timeline is { } timeline)
-        {
-            _tracer!.End(exchange, request, timeline, outcome);
-        }
+        _observers.Ended(exchange, request, outcome);
 
         // An idle visitor's connection must not keep a session that has ended.
         request.Session = null;
-        request.Reports = null;
     }
 
     /// <summary>Moves both bodies once the request's head is sent.</summary>
@@ -324,7 +290,7 @@ internal sealed class Forwarder : IForwarder
         if (exchange.HasResponseStarted || request.BytesSent > 0)
         {
             ProxyEntryLog.ResponseAborted(_logger, exchange.RequestId, name, info.LegName, request.BytesSent, info.Code);
-            _metrics.RequestFailed(error);
+            _observers.Failed(exchange, request, isAnswered: false);
             if (isFault)
             {
                 exchange.Abort();
@@ -345,9 +311,8 @@ internal sealed class Forwarder : IForwarder
             ProxyEntryLog.RequestRefused(_logger, exchange.RequestId, name, info.Code);
         }
 
-        _metrics.RequestFailed(error);
         request.Status = info.Status;
-        request.Timeline?.TellVisitor(exchange);
+        _observers.Failed(exchange, request, isAnswered: true);
         await _watchdog.WaitForVisitorAsync(
             exchange, request, exchange.WriteErrorAsync(error, info.Status == StatusCodes.Status503ServiceUnavailable ? info.RetryAfterSeconds ?? RetryAfterSeconds : null)).ConfigureAwait(false);
         return RequestOutcome.Error;

@@ -2,7 +2,8 @@ using System.Runtime.CompilerServices;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
-using Tunnel2.ProxyEntry.Forwarding.WebSockets;
+using Tunnel2.ProxyEntry.Requests;
+using Tunnel2.ProxyEntry.WebSockets;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 
@@ -25,8 +26,9 @@ internal enum ResponseEnd
     Malformed,
 }
 
-/// <summary>Moves a response from its stream to the visitor, each piece as it comes. Stateless; thread-safe.</summary>
-internal sealed class ResponsePump
+/// <summary>Moves a response from its stream to the visitor, each piece as it comes. Thread-safe.</summary>
+/// <param name="observers">Who is told that the response has come.</param>
+internal sealed class ResponsePump(RequestObservers observers)
 {
     /// <summary>From this size on a piece is sent from where it is.</summary>
     private const int SendAt = 16 * 1024;
@@ -200,7 +202,7 @@ internal sealed class ResponsePump
         return unflushed == 0 || !exchange.HasResponseStarted || await request.WaitForVisitor(exchange, exchange.FlushAsync()).ConfigureAwait(false) ? ResponseEnd.Complete : ResponseEnd.VisitorLeft;
     }
 
-    private static HeadOutcome OnHead(VisitorExchange exchange, ForwardedRequest request, StreamItem item, out bool upgraded, ref bool isWebSocket)
+    private HeadOutcome OnHead(VisitorExchange exchange, ForwardedRequest request, StreamItem item, out bool upgraded, ref bool isWebSocket)
     {
         upgraded = false;
         if (HeaderBlock.TryRead(item.Memory.Span, out var head) != ProtocolError.None || head.Kind != HeaderBlockKind.Response)
@@ -227,7 +229,7 @@ internal sealed class ResponsePump
 
         var arrived = request.Times.Now();
         var isValid = ResponseFacts.TryRead(head, out var facts);
-        request.Timeline?.OnResponseHead(facts.Timing, exchange, arrived);
+        observers.Answered(exchange, request, facts, arrived);
         if (!isValid || !exchange.TryStartResponse(head, facts.HasLength))
         {
             return HeadOutcome.Malformed;

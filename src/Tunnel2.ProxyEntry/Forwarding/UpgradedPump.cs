@@ -1,7 +1,8 @@
 using System.IO.Pipelines;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
-using Tunnel2.ProxyEntry.Forwarding.WebSockets;
+using Tunnel2.ProxyEntry.Requests;
+using Tunnel2.ProxyEntry.WebSockets;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 

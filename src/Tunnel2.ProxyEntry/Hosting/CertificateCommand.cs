@@ -1,6 +1,6 @@
 using System.Security.Cryptography.X509Certificates;
+using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Configuration;
-using Tunnel2.ProxyEntry.Uplink.Tls;
 using Tunnel2.Transport.Tls;
 
 namespace Tunnel2.ProxyEntry.Hosting;

@@ -2,6 +2,7 @@ using Microsoft.Extensions.DependencyInjection.Extensions;
 using Tunnel2.Multiplexing.Heartbeat;
 using Tunnel2.ProxyEntry.AccessLog;
 using Tunnel2.ProxyEntry.Admin;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Diagnostics;
@@ -12,7 +13,9 @@ using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
 using Tunnel2.ProxyEntry.Fronts.Tls;
 using Tunnel2.ProxyEntry.Live;
+using Tunnel2.ProxyEntry.Opening;
 using Tunnel2.ProxyEntry.Parking;
+using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Tracing;
 using Tunnel2.ProxyEntry.Uplink;
@@ -42,11 +45,12 @@ internal static class CoreServices
         services.AddSingleton<AdminEndpoints>();
         services.AddSingleton<PublicAddresses>();
         services.AddSingleton<UplinkHeartbeat>();
-        services.AddSingleton<AgentRegistry>();
+        services.AddSingleton(new AgentRegistry(settings.Agents));
         services.AddSingleton<FailedAttempts>();
         services.AddSingleton<UplinkRejection>();
         services.AddSingleton<SessionRevocation>();
         services.AddSingleton<UplinkQuota>();
+        services.AddSingleton<IUplinkPlaces>(static provider => provider.GetRequiredService<UplinkQuota>());
         services.AddSingleton<ConnectionMetrics>();
         services.AddSingleton<ConnectionLimits>();
         services.AddSingleton<SocketListenerFactory>();
@@ -67,12 +71,26 @@ internal static class CoreServices
         services.AddSingleton<RequestTracer>();
         services.AddSingleton<ResponsePump>();
         services.AddSingleton<RequestAccessLog>();
+        services.AddSingleton<RequestMetrics>();
+        services.AddSingleton(ObserversOf);
         services.AddSingleton<Forwarder>();
         services.AddSingleton<IForwarder>(static provider => provider.GetRequiredService<Forwarder>());
         services.AddSingleton<ConnectionSweep>();
+        services.AddSingleton<IWaitingConnections>(static provider => provider.GetRequiredService<ConnectionSweep>());
         services.AddSingleton<Http1Front>();
+        services.AddSingleton<IConnectionFront>(static provider => provider.GetRequiredService<Http1Front>());
         services.AddSingleton<VisitorTls>();
         services.AddSingleton<EntryApplication>();
         return services;
     }
+
+    /// <summary>Who is told of requests: first who counts, last those that a host has registered.</summary>
+    private static RequestObservers ObserversOf(IServiceProvider provider) => new(
+    [
+        provider.GetRequiredService<RequestMetrics>(),
+        provider.GetRequiredService<RequestPublisher>(),
+        provider.GetRequiredService<RequestAccessLog>(),
+        provider.GetRequiredService<RequestTracer>(),
+        .. provider.GetServices<RequestObserver>(),
+    ]);
 }

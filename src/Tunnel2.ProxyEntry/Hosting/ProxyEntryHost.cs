@@ -7,10 +7,10 @@ using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Admin;
+using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Diagnostics;
-using Tunnel2.ProxyEntry.Diagnostics.Otlp;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Diagnostics.Summing;
 using Tunnel2.ProxyEntry.Draining;
@@ -18,11 +18,11 @@ using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
 using Tunnel2.ProxyEntry.Fronts.Tls;
 using Tunnel2.ProxyEntry.Live;
+using Tunnel2.ProxyEntry.Otlp;
 using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Uplink;
-using Tunnel2.ProxyEntry.Uplink.Tls;
 using Tunnel2.Telemetry.SubscriptionHub;
 using Tunnel2.Transport.Engine;
 
@@ -141,6 +141,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         try
         {
             services.GetRequiredService<FaultMetrics>();
+            services.GetRequiredService<LogSumMetrics>();
             engine.Faults.Told = (place, count, fault) => ProxyEntryLog.FaultContained(logger, place, count, fault);
             services.GetRequiredService<PrometheusCollector>();
             services.GetRequiredService<LoopWatch>();

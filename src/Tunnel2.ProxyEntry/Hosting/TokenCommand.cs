@@ -1,3 +1,4 @@
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Configuration;
 
 namespace Tunnel2.ProxyEntry.Hosting;

@@ -6,7 +6,7 @@ using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.AspNetCore.Http.Features;
 using Microsoft.Net.Http.Headers;
 using Tunnel2.ProxyEntry.Admin;
-using Tunnel2.ProxyEntry.Forwarding.WebSockets;
+using Tunnel2.ProxyEntry.WebSockets;
 using Tunnel2.Telemetry.SubscriptionHub;
 
 namespace Tunnel2.ProxyEntry.Live;

@@ -1,9 +1,8 @@
 using System.Buffers.Binary;
 using System.Runtime.CompilerServices;
 using System.Text;
-using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Records;
 
@@ -13,7 +12,7 @@ namespace Tunnel2.ProxyEntry.Live;
 /// The data plane's whole duty towards the live plane: one record per finished request, and one a second for each upgraded connection.
 /// Thread-safe; never waits, allocates nothing, enters no kernel. Off until it is given a ring.
 /// </summary>
-internal sealed class RequestPublisher
+internal sealed class RequestPublisher : RequestObserver
 {
     private static readonly byte[] _noSession = Encoding.Latin1.GetBytes(NoSession);
     private static readonly ushort[] _errorNumbers = [.. ProxyErrorCatalog.All.Select(info => RequestErrorCodes.Number(info.Code))];
@@ -75,35 +74,36 @@ internal sealed class RequestPublisher
         return _includesQuery ? length : TargetText.LengthWithoutQuery(destination[..length]);
     }
 
-    /// <summary>A request that may be upgraded has its stream: from now on it may be reported.</summary>
-    public void UpgradeBegins(VisitorExchange exchange, ForwardedRequest request)
+    /// <inheritdoc/>
+    public override RequestMoments Moments =>
+        _producer is null ? RequestMoments.None : RequestMoments.StreamOpened | RequestMoments.Lasts | RequestMoments.Ended;
+
+    /// <inheritdoc/>
+    /// <remarks>From now on a request that may be upgraded may be reported.</remarks>
+    public override void OnStreamOpened(VisitorExchange exchange, ForwardedRequest request)
     {
-        if (_producer is not null)
+        if (exchange.IsUpgrade)
         {
-            request.Reports = new UpgradeReports(exchange, this);
+            request.UseNote<UpgradeReports>().Begin(exchange, this);
         }
     }
 
-    /// <summary>A request has ended, one way or another.</summary>
-    public void RequestEnded(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome)
+    /// <inheritdoc/>
+    public override void OnEnded(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome)
     {
-        if (_producer is null)
-        {
-            return;
-        }
-
         var error = outcome == RequestOutcome.VisitorAborted ? RequestErrorCodes.VisitorLeft
             : request.Error is { } failed ? _errorNumbers[(int)failed]
             : RequestErrorCodes.None;
         Span<byte> target = stackalloc byte[MaxTargetLength];
         target = target[..CopyTarget(exchange, target)];
         Publish(request, MethodOf(exchange), target, error, outcome == RequestOutcome.Upgraded ? RequestFlags.Upgraded : RequestFlags.None, request.Times.Ended);
+        request.NoteOf<UpgradeReports>()?.End();
     }
 
-    /// <summary>An upgraded connection goes on. With the watchdog's list held, so that the request cannot end meanwhile.</summary>
-    public void UpgradedGoesOn(ForwardedRequest request)
+    /// <inheritdoc/>
+    public override void OnLasts(ForwardedRequest request)
     {
-        if (request.Reports is not { } reports)
+        if (request.NoteOf<UpgradeReports>() is not { } reports)
         {
             return;
         }
@@ -117,7 +117,7 @@ internal sealed class RequestPublisher
         Span<byte> payload = stackalloc byte[MaxRecordLength];
         var name = request.Session?.NameBytes ?? _noSession;
 
-        var (times, reports) = (request.Times, request.Reports);
+        var (times, reports) = (request.Times, request.NoteOf<UpgradeReports>());
         var from = reports is { ReportedAt: not 0 } ? reports.ReportedAt : times.Started;
         var total = Microseconds(from, until);
         var anchor = Volatile.Read(ref _anchor);

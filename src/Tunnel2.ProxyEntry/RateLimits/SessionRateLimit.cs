@@ -3,8 +3,7 @@ using System.Globalization;
 using System.Text;
 using System.Text.Unicode;
 using System.Threading.RateLimiting;
-using Tunnel2.ProxyEntry.Configuration;
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Agents;
 
 namespace Tunnel2.ProxyEntry.RateLimits;
 
@@ -54,17 +53,21 @@ internal sealed class SessionRateLimit
         return lease.IsAcquired;
     }
 
+    /// <summary>The limit as <c>RateLimit-Policy</c> says it: <c>q</c> is the burst, <c>w</c> the seconds in which it is earned.</summary>
+    public ReadOnlySpan<byte> Policy => _policy;
+
     /// <summary>
-    /// Says in the response how much is left (draft-ietf-httpapi-ratelimit-headers-10): <c>q</c> is the burst, <c>w</c> the seconds in which
-    /// it is earned, <c>r</c> what is left of it, <c>t</c> the seconds until all of it is there again.
+    /// Writes how much is left as <c>RateLimit</c> says it: <c>r</c> is what is left of the burst, <c>t</c> the seconds until all of it is
+    /// there again.
     /// </summary>
-    public void Describe(ExchangeExtras extras)
+    /// <param name="destination">64 bytes are enough.</param>
+    /// <returns>How many bytes were written.</returns>
+    public int WriteState(Span<byte> destination)
     {
         var left = (int)(_bucket.GetStatistics()?.CurrentAvailablePermits ?? 0);
-        extras.AddResponseField("RateLimit-Policy"u8, _policy);
-        Span<byte> value = stackalloc byte[64];
-        Utf8.TryWrite(value, CultureInfo.InvariantCulture, $"\"{PolicyName}\";r={left};t={SecondsFor(Tier.Burst - left)}", out var length);
-        extras.AddResponseField("RateLimit"u8, value[..length]);
+        var all = SecondsFor(Tier.Burst - left);
+        Utf8.TryWrite(destination, CultureInfo.InvariantCulture, $"\"{PolicyName}\";r={left};t={all}", out var length);
+        return length;
     }
 
     private int SecondsFor(int tokens) => (int)(((long)tokens + Tier.RequestsPerSecond - 1) / Tier.RequestsPerSecond);

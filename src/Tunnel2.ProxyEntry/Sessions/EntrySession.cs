@@ -2,7 +2,7 @@ using System.Diagnostics.CodeAnalysis;
 using System.Text;
 using Tunnel2.Multiplexing.Session;
 using Tunnel2.Multiplexing.Uplinks;
-using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.RateLimits;
 
 namespace Tunnel2.ProxyEntry.Sessions;

@@ -1,20 +1,17 @@
 using System.Buffers.Text;
 using System.Diagnostics;
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Tracing;
 
 /// <summary>
 /// The legs of a request that somebody wants to know, and its spans where it is traced. Used by one request at a time and again by the next.
 /// </summary>
-internal sealed class RequestTimeline
+internal sealed class RequestTimeline : RequestNote
 {
-    private readonly RequestTimes _times;
+    private RequestTimes _times = new();
     private bool _tellsVisitor;
     private bool _hasTold;
-
-    /// <param name="times">The request's times.</param>
-    public RequestTimeline(RequestTimes times) => _times = times;
 
     /// <summary>The span of the whole request, or null when it is not traced.</summary>
     public Activity? Edge { get; set; }
@@ -29,9 +26,11 @@ internal sealed class RequestTimeline
     public TimeSpan? Tunnel { get; private set; }
 
     /// <summary>A request begins.</summary>
+    /// <param name="times">The request's times.</param>
     /// <param name="tellsVisitor">Whether the response is to have <c>Server-Timing</c>.</param>
-    public void Begin(bool tellsVisitor)
+    public void Begin(RequestTimes times, bool tellsVisitor)
     {
+        _times = times;
         _tellsVisitor = tellsVisitor;
         _hasTold = false;
         Tunnel = null;

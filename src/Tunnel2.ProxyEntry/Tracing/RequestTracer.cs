@@ -2,8 +2,7 @@ using System.Diagnostics;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
-using Tunnel2.ProxyEntry.Forwarding;
-using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Tracing;
 
@@ -11,7 +10,7 @@ namespace Tunnel2.ProxyEntry.Tracing;
 /// Decides of which requests the legs are measured, for a trace or for the visitor, and makes the spans: one of the whole request, one of the
 /// agent's leg, under which the backend goes on. A request that is not traced keeps the <c>traceparent</c> it came with. Thread-safe.
 /// </summary>
-internal sealed class RequestTracer : IDisposable
+internal sealed class RequestTracer : RequestObserver, IDisposable
 {
     /// <summary>The name of the source of spans.</summary>
     public const string SourceName = "Tunnel2.ProxyEntry";
@@ -35,13 +34,14 @@ internal sealed class RequestTracer : IDisposable
         _source = _ratio > 0 ? new ActivitySource(SourceName) : null;
     }
 
-    /// <summary>Whether any request may be traced or timed. When not, nothing else here is to be called.</summary>
-    public bool IsOn => _source is not null || _serverTiming != ServerTimingMode.Off;
+    /// <inheritdoc/>
+    /// <remarks>Nothing where no request is traced or timed.</remarks>
+    public override RequestMoments Moments => _source is null && _serverTiming == ServerTimingMode.Off
+        ? RequestMoments.None
+        : RequestMoments.Began | RequestMoments.StreamOpened | RequestMoments.Answered | RequestMoments.Failed | RequestMoments.Ended;
 
-    /// <summary>A request begins.</summary>
-    /// <param name="exchange">The request.</param>
-    /// <param name="request">What is kept of it.</param>
-    public void Begin(VisitorExchange exchange, ForwardedRequest request)
+    /// <inheritdoc/>
+    public override void OnBegan(VisitorExchange exchange, ForwardedRequest request)
     {
         var tellsVisitor = _serverTiming == ServerTimingMode.Always
             || (_serverTiming == ServerTimingMode.OnRequest && exchange.CopyField(ExchangeExtras.TimingField, stackalloc byte[64]) >= 0);
@@ -54,8 +54,8 @@ internal sealed class RequestTracer : IDisposable
 
         var extras = request.UseExtras(exchange);
         extras.AsksForTiming = true;
-        var timeline = request.UseTimeline();
-        timeline.Begin(tellsVisitor);
+        var timeline = request.UseNote<RequestTimeline>();
+        timeline.Begin(request.Times, tellsVisitor);
         if (isTraced)
         {
             timeline.Edge = Start(MethodOf(exchange), ActivityKind.Server, parent);
@@ -63,10 +63,10 @@ internal sealed class RequestTracer : IDisposable
         }
     }
 
-    /// <summary>A request has a stream, on which its head is written next.</summary>
-    public void OnStream(VisitorExchange exchange, RequestTimeline timeline, EntrySession session)
+    /// <inheritdoc/>
+    public override void OnStreamOpened(VisitorExchange exchange, ForwardedRequest request)
     {
-        if (timeline.Edge is not { } edge || exchange.Extras is not { } extras)
+        if (request.NoteOf<RequestTimeline>() is not { Edge: { } edge } timeline || exchange.Extras is not { } extras)
         {
             return;
         }
@@ -81,15 +81,28 @@ internal sealed class RequestTracer : IDisposable
         var agent = timeline.Agent = Start("tunnel", ActivityKind.Client, edge.Context);
         if (agent is not null)
         {
-            agent.SetTag("tunnel2.name", session.Name);
+            agent.SetTag("tunnel2.name", request.Session!.Name);
             TraceParent.Write(agent, extras.SetTraceParent());
         }
     }
 
-    /// <summary>A request that has a timeline has ended.</summary>
-    public void End(VisitorExchange exchange, ForwardedRequest request, RequestTimeline timeline, RequestOutcome outcome)
+    /// <inheritdoc/>
+    public override void OnAnswered(VisitorExchange exchange, ForwardedRequest request, in ResponseFacts facts, long at) =>
+        request.NoteOf<RequestTimeline>()?.OnResponseHead(facts.Timing, exchange, at);
+
+    /// <inheritdoc/>
+    public override void OnFailed(VisitorExchange exchange, ForwardedRequest request, bool isAnswered)
     {
-        if (timeline.Edge is not { } edge)
+        if (isAnswered)
+        {
+            request.NoteOf<RequestTimeline>()?.TellVisitor(exchange);
+        }
+    }
+
+    /// <inheritdoc/>
+    public override void OnEnded(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome)
+    {
+        if (request.NoteOf<RequestTimeline>() is not { Edge: { } edge } timeline)
         {
             return;
         }

@@ -3,7 +3,6 @@ using System.Net.Sockets;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Diagnostics;
-using Tunnel2.ProxyEntry.Uplink.Tls;
 using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.ProxyEntry.Uplink;

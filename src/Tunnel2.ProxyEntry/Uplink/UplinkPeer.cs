@@ -1,6 +1,7 @@
 using System.Net;
 using System.Net.Sockets;
-using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Agents;
+using Tunnel2.ProxyEntry.Connections;
 
 namespace Tunnel2.ProxyEntry.Uplink;
 

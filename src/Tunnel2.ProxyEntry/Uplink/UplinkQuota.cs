@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Net;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Sessions;
@@ -10,7 +11,7 @@ namespace Tunnel2.ProxyEntry.Uplink;
 /// How many connections agents may have behind their handshake, and how many sessions each of them. Who has too many is told so and may come
 /// again. Thread-safe.
 /// </summary>
-internal sealed class UplinkQuota
+internal sealed class UplinkQuota : IUplinkPlaces
 {
     private readonly Lock _gate = new();
     private readonly Dictionary<string, int> _sessions = new(StringComparer.OrdinalIgnoreCase);
@@ -25,10 +26,10 @@ internal sealed class UplinkQuota
         _agents = agents;
     }
 
-    /// <summary>Connections now.</summary>
+    /// <inheritdoc/>
     public int Connections => Volatile.Read(ref _connections);
 
-    /// <summary>The most connections. Those that are there stay.</summary>
+    /// <inheritdoc/>
     public int MostConnections
     {
         get => Volatile.Read(ref _mostConnections);

@@ -4,8 +4,8 @@ using System.Text;
 using System.Text.Json;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.ProxyEntry.AccessLog;
-using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Tests.AccessLog;
 

@@ -5,8 +5,9 @@ using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Errors;
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Tests.Diagnostics.Prometheus;
+using Tunnel2.ProxyEntry.Tests.Requests;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.ProxyEntry.Tests.AccessLog;
@@ -133,7 +134,7 @@ public sealed class RequestAccessLogTests : IDisposable
             _request.Error = ProxyError.BackendRefused;
             for (var i = 0; i < 50; i++)
             {
-                log.RequestEnded(_exchange, _request, RequestOutcome.Error);
+                log.OnEnded(_exchange, _request, RequestOutcome.Error);
             }
         }
 
@@ -148,7 +149,7 @@ public sealed class RequestAccessLogTests : IDisposable
         using var log = new RequestAccessLog(
             AccessLogSettings.Off, _ => throw new InvalidOperationException("no sink is wanted"), 16, _metrics, _time, NullLogger.Instance);
 
-        Assert.False(log.IsOn);
+        Assert.Equal(RequestMoments.None, log.Moments);
     }
 
     [Fact]
@@ -181,7 +182,7 @@ public sealed class RequestAccessLogTests : IDisposable
 
     private RequestAccessLog Create(AccessLogSettings settings, int capacity = 16) => new(settings, _ => _sink, capacity, _metrics, _time, _logger);
 
-    private void End(RequestAccessLog log) => log.RequestEnded(_exchange, _request, RequestOutcome.Completed);
+    private void End(RequestAccessLog log) => log.OnEnded(_exchange, _request, RequestOutcome.Completed);
 
     private sealed class WarningCounter : ILogger
     {

@@ -2,7 +2,7 @@ using System.Text;
 using Microsoft.AspNetCore.Http;
 using Microsoft.Extensions.Logging.Abstractions;
 using Tunnel2.ProxyEntry.Admin;
-using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Tests.Diagnostics.Prometheus;
 

@@ -1,4 +1,5 @@
 using Microsoft.Extensions.Configuration;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Configuration;
 
 namespace Tunnel2.ProxyEntry.Tests.Configuration;

@@ -1,4 +1,4 @@
-using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Agents;
 
 namespace Tunnel2.ProxyEntry.Tests.Configuration;
 

@@ -1,8 +1,8 @@
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Forwarding;
-using Tunnel2.ProxyEntry.Live;
-using Tunnel2.ProxyEntry.Tests.AccessLog;
+using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Tests.Configuration;
+using Tunnel2.ProxyEntry.Tests.Requests;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.ProxyEntry.Tests.Forwarding;
@@ -13,8 +13,7 @@ public sealed class ForwardWatchdogTests : IDisposable
 
     private readonly ManualTimeProvider _time = new();
     private readonly ContainedFaults _faults;
-    private readonly FailingTimeProvider _clock;
-    private readonly RequestPublisher _live;
+    private readonly FailingObserver _observer = new();
     private readonly ForwardWatchdog _watchdog;
     private readonly TaskCompletionSource _taken = new();
     private readonly List<Task> _waits = [];
@@ -22,12 +21,10 @@ public sealed class ForwardWatchdogTests : IDisposable
     public ForwardWatchdogTests()
     {
         _faults = new ContainedFaults(_time);
-        _clock = new FailingTimeProvider(_time);
-        _live = new RequestPublisher(null, _clock);
 
         // Whatever has stood still for a millisecond is late.
         var settings = SettingsFixture.LoadValid() with { BodyIdleTimeout = TimeSpan.Zero };
-        _watchdog = new ForwardWatchdog(settings, _live, _time, _faults);
+        _watchdog = new ForwardWatchdog(settings, new RequestObservers([_observer]), _time, _faults);
     }
 
     [Fact]
@@ -64,7 +61,6 @@ public sealed class ForwardWatchdogTests : IDisposable
     {
         var upgraded = new ForwardedRequest();
         upgraded.Begin(_time);
-        upgraded.Reports = new UpgradeReports(new SampleExchange(), _live);
         upgraded.Phase = ForwardPhase.Upgraded;
         _watchdog.Add(upgraded);
         var cut = 0;
@@ -72,9 +68,8 @@ public sealed class ForwardWatchdogTests : IDisposable
         await StandStillAsync();
         for (var ticks = 1; ticks <= 3; ticks++)
         {
-            _clock.Failures = 1;
             _time.Advance(_tick);
-            Assert.Equal((ticks, ticks), (_faults.Count, cut));
+            Assert.Equal((ticks, ticks, ticks), (_observer.Calls, _faults.Count, cut));
         }
 
         _watchdog.Remove(upgraded);
@@ -100,5 +95,18 @@ public sealed class ForwardWatchdogTests : IDisposable
     {
         _taken.SetResult();
         return Task.WhenAll(_waits);
+    }
+
+    private sealed class FailingObserver : RequestObserver
+    {
+        public int Calls { get; private set; }
+
+        public override RequestMoments Moments => RequestMoments.Lasts;
+
+        public override void OnLasts(ForwardedRequest request)
+        {
+            Calls++;
+            throw new InvalidTimeZoneException();
+        }
     }
 }

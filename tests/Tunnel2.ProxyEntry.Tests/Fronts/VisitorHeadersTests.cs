@@ -5,6 +5,7 @@ using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Fronts;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
 using Tunnel2.ProxyEntry.Tests.Configuration;
 
@@ -60,10 +61,8 @@ public sealed class VisitorHeadersTests
     public void Te_goes_on_only_for_trailers(string value, bool kept) => Assert.Equal(kept ? ["TE: trailers"] : [], Write(new HeaderDictionary { ["TE"] = value }));
 
     [Fact]
-    public void An_upgrade_keeps_its_protocol_and_a_trusted_proxy_its_address()
+    public void A_trusted_proxy_keeps_its_address()
     {
-        Assert.Equal(["Upgrade: websocket"], Write(new HeaderDictionary { ["Upgrade"] = "websocket", ["Connection"] = "Upgrade" }, isUpgrade: true));
-        Assert.Equal(["Upgrade: websocket"], Write(new HeaderDictionary { ["Upgrade"] = "h2c, websocket", ["Connection"] = "Upgrade" }, isUpgrade: true));
         Assert.Equal(["X-Real-IP: 1.2.3.4"], Write(new HeaderDictionary { ["X-Real-IP"] = "1.2.3.4", ["X-Forwarded-For"] = "1.2.3.4" }, isTrusted: true));
         Assert.Equal(["X-Forwarded-Prefix: /a"], Write(new HeaderDictionary { ["X-Forwarded-Prefix"] = "/a", ["X_Forwarded_Prefix"] = "/b" }, isTrusted: true));
     }
@@ -147,14 +146,14 @@ public sealed class VisitorHeadersTests
         }
     }
 
-    private static List<string> Write(HeaderDictionary headers, bool isUpgrade = false, bool isTrusted = false)
+    private static List<string> Write(HeaderDictionary headers, bool isTrusted = false)
     {
         var buffer = new byte[1000];
         var writer = new HeaderBlockWriter(buffer);
         writer.BeginTrailers();
         var fields = new VisitorHeaders();
         Assert.Null(fields.Read(headers, "GET", "/", _settings, isHttp2: false));
-        fields.Write(ref writer, isUpgrade, isTrusted, extras: null);
+        fields.Write(ref writer, isTrusted, extras: null);
         return Read(buffer.AsSpan(0, writer.Complete()));
     }
 

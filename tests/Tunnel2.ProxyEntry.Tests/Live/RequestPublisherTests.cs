@@ -1,10 +1,9 @@
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using System.Text;
-using Tunnel2.ProxyEntry.Diagnostics;
-using Tunnel2.ProxyEntry.Forwarding;
 using Tunnel2.ProxyEntry.Live;
-using Tunnel2.ProxyEntry.Tests.AccessLog;
+using Tunnel2.ProxyEntry.Requests;
+using Tunnel2.ProxyEntry.Tests.Requests;
 using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Records;
 
@@ -47,7 +46,7 @@ public sealed class RequestPublisherTests : IDisposable
             times.MarkHeadSent();
             times.MarkResponseHead(times.Now());
             times.MarkEnded();
-            publisher.RequestEnded(exchange, request, RequestOutcome.Completed);
+            publisher.OnEnded(exchange, request, RequestOutcome.Completed);
         }
     }
 
@@ -110,10 +109,7 @@ public sealed class RequestPublisherTests : IDisposable
     public void Switched_off_nothing_is_published_and_nothing_is_kept_for_reports()
     {
         var publisher = new RequestPublisher(null, TimeProvider.System);
-        var (exchange, request) = (new SampleExchange(), new ForwardedRequest());
-        publisher.UpgradeBegins(exchange, request);
-        Assert.Null(request.Reports);
-        publisher.RequestEnded(exchange, request, RequestOutcome.Completed);
+        Assert.Equal(RequestMoments.None, publisher.Moments);
         Assert.Equal(0, publisher.Dropped);
     }
 
@@ -126,17 +122,17 @@ public sealed class RequestPublisherTests : IDisposable
         var time = new TestUtilities.ManualTimeProvider();
         var publisher = new RequestPublisher(ring, time, includesQuery);
         using var reader = ring.CreateReader(new EventRingReaderOptions());
-        var (exchange, request) = (new SampleExchange(), new ForwardedRequest());
+        var (exchange, request) = (new SampleExchange { AsksForUpgrade = true }, new ForwardedRequest());
         request.Begin(time);
-        publisher.UpgradeBegins(exchange, request);
+        publisher.OnStreamOpened(exchange, request);
 
         time.Advance(TimeSpan.FromMilliseconds(1));
         (request.BytesReceived, request.BytesSent) = (5, 70);
-        publisher.UpgradedGoesOn(request);
+        publisher.OnLasts(request);
         time.Advance(TimeSpan.FromMilliseconds(2));
         (request.BytesReceived, request.BytesSent) = (6, 100);
         request.Times.MarkEnded();
-        publisher.RequestEnded(exchange, request, RequestOutcome.Upgraded);
+        publisher.OnEnded(exchange, request, RequestOutcome.Upgraded);
 
         Assert.Equal((1000u, 5ul, 70ul, RequestFlags.Upgraded | RequestFlags.Interim), Next());
         Assert.Equal((2000u, 1ul, 30ul, RequestFlags.Upgraded), Next());
@@ -163,7 +159,7 @@ public sealed class RequestPublisherTests : IDisposable
         request.Times.Begin(time);
         time.Advance(TimeSpan.FromMilliseconds(250));
         request.Times.MarkEnded();
-        publisher.RequestEnded(new SampleExchange(), request, RequestOutcome.VisitorAborted);
+        publisher.OnEnded(new SampleExchange(), request, RequestOutcome.VisitorAborted);
         var buffer = new byte[ring.MaxPayload];
         Assert.Equal(RingReadStatus.Record, reader.TryRead(buffer, out var entry, out _));
         Assert.Equal(RecordDecodeStatus.Ok, RequestRecordCodec.Decode(buffer.AsSpan(0, entry.Length), out var record));

@@ -1,8 +1,10 @@
 using System.Diagnostics;
 using System.Text;
-using Tunnel2.ProxyEntry.Configuration;
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Agents;
+using Tunnel2.ProxyEntry.Opening;
 using Tunnel2.ProxyEntry.RateLimits;
+using Tunnel2.ProxyEntry.Requests;
+using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Tests.Configuration;
 using Tunnel2.ProxyEntry.Tests.Sessions;
 using Tunnel2.ProxyEntry.Tests.Tracing;
@@ -54,7 +56,7 @@ public sealed class SessionRateLimitTests
             {
                 limit.TryTake();
                 extras.Reset();
-                limit.Describe(extras);
+                RateLimitFields.Describe(limit, extras);
             },
             allowed);
         TestContext.Current.TestOutputHelper?.WriteLine($"limit of {rate}/s: {cost.Nanoseconds:0} ns and {cost.Bytes} bytes a request");
@@ -68,7 +70,7 @@ public sealed class SessionRateLimitTests
         var limit = new SessionRateLimit(new RateTier("secret-plan", 2, 7));
         limit.TryTake();
         var extras = new ExchangeExtras();
-        limit.Describe(extras);
+        RateLimitFields.Describe(limit, extras);
         Assert.Equal("RateLimit-Policy: \"tunnel\";q=7;w=4\r\nRateLimit: \"tunnel\";r=6;t=1\r\n", Encoding.ASCII.GetString(extras.ResponseLines));
     }
 

@@ -1,5 +1,5 @@
 using Tunnel2.Multiplexing.Session;
-using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Tests.Sessions;

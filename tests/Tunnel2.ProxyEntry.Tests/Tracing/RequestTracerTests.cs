@@ -5,12 +5,12 @@ using System.Net.Sockets;
 using System.Text;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Diagnostics;
-using Tunnel2.ProxyEntry.Diagnostics.Otlp;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
-using Tunnel2.ProxyEntry.Forwarding;
-using Tunnel2.ProxyEntry.Tests.AccessLog;
+using Tunnel2.ProxyEntry.Otlp;
+using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Tests.Configuration;
 using Tunnel2.ProxyEntry.Tests.Diagnostics.Prometheus;
+using Tunnel2.ProxyEntry.Tests.Requests;
 using Tunnel2.ProxyEntry.Tests.Sessions;
 using Tunnel2.ProxyEntry.Tracing;
 
@@ -33,7 +33,7 @@ public sealed class RequestTracerTests : IDisposable
     public void When_all_is_off_there_is_nothing_to_call()
     {
         using var tracer = new RequestTracer(SettingsFixture.LoadValid(), _metrics, TimeProvider.System);
-        Assert.False(tracer.IsOn);
+        Assert.Equal(RequestMoments.None, tracer.Moments);
     }
 
     [Fact]
@@ -43,12 +43,14 @@ public sealed class RequestTracerTests : IDisposable
         using var tracer = new RequestTracer(SettingsFixture.LoadValid("ServerTiming=always"), _metrics, time);
         var (exchange, request) = (new SampleExchange(), new ForwardedRequest());
         request.Begin(time);
-        tracer.Begin(exchange, request);
+        tracer.OnBegan(exchange, request);
         time.Advance(TimeSpan.FromMilliseconds(3));
-        tracer.OnStream(exchange, request.Timeline!, Sample.Session("web"));
+        request.Session = Sample.Session("web");
+        tracer.OnStreamOpened(exchange, request);
         request.Times.MarkHeadSent();
         time.Advance(TimeSpan.FromMilliseconds(5));
-        request.Timeline!.OnResponseHead(AgentTiming.Parse("250,1750"u8), exchange, time.GetTimestamp());
+        var facts = new ResponseFacts(ResponseFacts.NoLength, AgentTiming.Parse("250,1750"u8));
+        tracer.OnAnswered(exchange, request, facts, time.GetTimestamp());
         Assert.Equal(
             "Server-Timing: edge;dur=3.000, tunnel;dur=3.000, agent;dur=0.250, backend;dur=1.750\r\n", Encoding.ASCII.GetString(exchange.Extras!.ResponseLines));
     }
@@ -101,9 +103,9 @@ public sealed class RequestTracerTests : IDisposable
         Assert.True(IsTraced(tracer, time, Wanted));
         var (exchange, request) = (new SampleExchange(), new ForwardedRequest());
         request.Begin(time);
-        tracer.Begin(exchange, request);
-        Assert.Null(request.Timeline!.Edge);
-        request.Timeline.TellVisitor(exchange);
+        tracer.OnBegan(exchange, request);
+        Assert.Null(request.NoteOf<RequestTimeline>()!.Edge);
+        tracer.OnFailed(exchange, request, isAnswered: true);
         Assert.StartsWith("Server-Timing: edge;dur=", Encoding.ASCII.GetString(exchange.Extras!.ResponseLines), StringComparison.Ordinal);
     }
 
@@ -160,27 +162,25 @@ public sealed class RequestTracerTests : IDisposable
     {
         var (exchange, request) = (new SampleExchange { Field = ("traceparent", traceParent) }, new ForwardedRequest());
         request.Begin(time);
-        tracer.Begin(exchange, request);
-        Assert.Equal(request.Timeline is null, exchange.Extras is null);
-        return request.Timeline?.Edge is not null;
+        tracer.OnBegan(exchange, request);
+        Assert.Equal(request.NoteOf<RequestTimeline>() is null, exchange.Extras is null);
+        return request.NoteOf<RequestTimeline>()?.Edge is not null;
     }
 
     private static void Trace(RequestTracer tracer, SampleExchange exchange, ForwardedRequest request, ProxyEntry.Sessions.EntrySession session)
     {
         request.Begin(TimeProvider.System);
         exchange.Extras = null;
-        tracer.Begin(exchange, request);
-        if (request.Timeline is { } timeline)
-        {
-            tracer.OnStream(exchange, timeline, session);
-            request.Times.MarkHeadSent();
-            _ = HeaderBlock.TryRead(_head, out var head);
-            var arrived = request.Times.Now();
-            _ = ResponseFacts.TryRead(head, out var facts);
-            timeline.OnResponseHead(facts.Timing, exchange, arrived);
-            request.HeadArrived(200, arrived);
-            tracer.End(exchange, request, timeline, RequestOutcome.Completed);
-        }
+        tracer.OnBegan(exchange, request);
+        request.Session = session;
+        tracer.OnStreamOpened(exchange, request);
+        request.Times.MarkHeadSent();
+        _ = HeaderBlock.TryRead(_head, out var head);
+        var arrived = request.Times.Now();
+        _ = ResponseFacts.TryRead(head, out var facts);
+        tracer.OnAnswered(exchange, request, facts, arrived);
+        request.HeadArrived(200, arrived);
+        tracer.OnEnded(exchange, request, RequestOutcome.Completed);
     }
 
     private static byte[] MakeHead(string timing)

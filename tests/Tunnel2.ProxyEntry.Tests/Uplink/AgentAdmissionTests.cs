@@ -2,7 +2,7 @@ using System.Net;
 using System.Text;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Handshake;
-using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Tests.Configuration;
 using Tunnel2.ProxyEntry.Uplink;
@@ -90,7 +90,7 @@ public sealed class AgentAdmissionTests
     private static AgentAdmission Create(params string[] settings)
     {
         var loaded = SettingsFixture.LoadValid(settings);
-        return new AgentAdmission(loaded, new AgentRegistry(loaded), new FailedAttempts(loaded, TimeProvider.System));
+        return new AgentAdmission(loaded, new AgentRegistry(loaded.Agents), new FailedAttempts(loaded, TimeProvider.System));
     }
 
     private static HelloMessage Hello(string name, string? token = null) => new()

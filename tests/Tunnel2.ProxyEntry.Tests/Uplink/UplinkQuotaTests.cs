@@ -1,5 +1,5 @@
 using System.Net;
-using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Tests.Configuration;
 using Tunnel2.ProxyEntry.Tests.Sessions;
@@ -58,7 +58,7 @@ public sealed class UplinkQuotaTests
     private static UplinkQuota Create(params string[] settings)
     {
         var loaded = SettingsFixture.LoadValid(settings);
-        return new UplinkQuota(loaded, new AgentRegistry(loaded));
+        return new UplinkQuota(loaded, new AgentRegistry(loaded.Agents));
     }
 
     private static EntrySession Session(string? holder)

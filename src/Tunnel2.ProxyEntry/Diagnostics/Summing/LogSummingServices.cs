@@ -10,6 +10,7 @@ internal static class LogSummingServices
     {
         services.TryAddSingleton(TimeProvider.System);
         services.AddSingleton<LogSums>();
+        services.AddSingleton<LogSumMetrics>();
         services.AddSingleton(static provider => new LoggerFactory(
             provider.GetServices<ILoggerProvider>(),
             provider.GetRequiredService<IOptionsMonitor<LoggerFilterOptions>>(),

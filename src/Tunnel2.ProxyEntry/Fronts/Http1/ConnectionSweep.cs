@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Text;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Connections;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
@@ -9,7 +10,7 @@ namespace Tunnel2.ProxyEntry.Fronts.Http1;
 /// One timer for the limits of all visitors' connections, and their clock: time is read once per sweep, so that a request costs no look
 /// at the clock. Limits are kept to within a quarter of a second, or a fifth of the shortest. Thread-safe.
 /// </summary>
-internal sealed class ConnectionSweep : IDisposable
+internal sealed class ConnectionSweep : IWaitingConnections, IDisposable
 {
     /// <summary>How long bytes are read to be thrown away behind an answer.</summary>
     private static readonly TimeSpan _drainLimit = TimeSpan.FromSeconds(2);
@@ -92,11 +93,7 @@ internal sealed class ConnectionSweep : IDisposable
         }
     }
 
-    /// <summary>Ends those that have waited longest for a request, to make room.</summary>
-    /// <param name="most">How many at most.</param>
-    /// <param name="leastIdle">Only those on which nothing has come for this long.</param>
-    /// <param name="leastHead">Only those whose request's head has been coming for this long.</param>
-    /// <returns>How many were ended.</returns>
+    /// <inheritdoc/>
     public int EndWaiting(int most, TimeSpan leastIdle, TimeSpan leastHead)
     {
         var now = Now;

@@ -1,8 +1,8 @@
 using Tunnel2.Http1;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Errors;
-using Tunnel2.ProxyEntry.Forwarding;
 using Tunnel2.ProxyEntry.Fronts.Http1.Output;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 

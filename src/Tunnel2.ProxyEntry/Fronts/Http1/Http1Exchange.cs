@@ -5,9 +5,8 @@ using System.Text;
 using Tunnel2.Http1;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Errors;
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Routing;
-using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
@@ -185,11 +184,10 @@ internal sealed partial class Http1Exchange : VisitorExchange
     public void HeadMoved(ReadOnlyMemory<byte> head) => _head = head;
 
     /// <inheritdoc/>
-    public override ProxyError? Resolve(NameResolver names, out EntrySession? session)
-    {
-        var head = _head.Span;
-        return names.Resolve(_authority.Of(head), _target.Of(head), out _path, out session);
-    }
+    public override RequestAddress Address => new(Bytes(_authority), Bytes(_target));
+
+    /// <inheritdoc/>
+    public override void Forward(in PathAddress path) => _path = path;
 
     /// <inheritdoc/>
     public override void WriteRequestBlock(ref HeaderBlockWriter writer)

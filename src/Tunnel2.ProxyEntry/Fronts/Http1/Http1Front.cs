@@ -3,8 +3,7 @@ using Tunnel2.Http1;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
-using Tunnel2.ProxyEntry.Draining;
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
@@ -12,7 +11,7 @@ namespace Tunnel2.ProxyEntry.Fronts.Http1;
 /// Our own front for HTTP/1.0 and HTTP/1.1, on Kestrel's connections and below its TLS: a middleware of the public listeners. HTTP/2, which
 /// says so by ALPN or by its preface, goes on to Kestrel. Thread-safe.
 /// </summary>
-internal sealed class Http1Front
+internal sealed class Http1Front : IConnectionFront
 {
     public Http1Front(IForwarder forwarder, ConnectionSweep sweep, ProxyEntrySettings settings, DrainSignal drain, ILogger<Http1Front> logger)
     {
@@ -46,10 +45,7 @@ internal sealed class Http1Front
     /// <summary>Where buffers come from.</summary>
     public BufferPool Buffers { get; } = BufferPool.Shared;
 
-    /// <summary>Serves a connection on the event loop until it ends.</summary>
-    /// <param name="connection">The connection, without TLS.</param>
-    /// <param name="stopping">Signalled when the server stops.</param>
-    /// <returns>False when the visitor speaks HTTP/2; the connection is then as it was.</returns>
+    /// <inheritdoc/>
     public Task<bool> ServeAsync(EpollConnectionContext connection, CancellationToken stopping) =>
         new Http1Connection(this, VisitorTransport.Of(connection, stopping)).RunAsync();
 

@@ -1,5 +1,5 @@
 using System.IO.Pipelines;
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 

@@ -3,7 +3,6 @@ using Microsoft.AspNetCore.Hosting.Server.Abstractions;
 using Microsoft.AspNetCore.Http.Features;
 using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Configuration;
-using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Forwarding;
 using Tunnel2.ProxyEntry.Live;
 
@@ -20,11 +19,9 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
     private readonly AdminEndpoints _admin;
     private readonly LiveEndpoint _live;
     private readonly ProxyEntrySettings _settings;
-    private readonly DrainSignal _drain;
 
-    public EntryApplication(Forwarder forwarder, ForwardWatchdog watchdog, AdminEndpoints admin, LiveEndpoint live, ProxyEntrySettings settings, DrainSignal drain)
+    public EntryApplication(Forwarder forwarder, ForwardWatchdog watchdog, AdminEndpoints admin, LiveEndpoint live, ProxyEntrySettings settings)
     {
-        _drain = drain;
         _forwarder = forwarder;
         _watchdog = watchdog;
         _admin = admin;
@@ -60,11 +57,6 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
         }
 
         context.Exchange.Begin();
-        if (_drain.IsDraining && !HttpProtocol.IsHttp2(context.Http.Request.Protocol))
-        {
-            context.Http.Response.Headers.Connection = "close";
-        }
-
         return ForwardAsync(context);
     }
 

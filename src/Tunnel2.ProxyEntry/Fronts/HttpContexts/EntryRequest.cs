@@ -1,7 +1,7 @@
 using Microsoft.AspNetCore.Http.Features;
 using Tunnel2.ProxyEntry.Configuration;
-using Tunnel2.ProxyEntry.Draining;
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Connections;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 

@@ -1,8 +1,8 @@
 using Microsoft.AspNetCore.Http.Features;
 using Tunnel2.Http1;
 using Tunnel2.Protocol.Headers;
-using Tunnel2.ProxyEntry.Forwarding;
-using Tunnel2.ProxyEntry.Forwarding.WebSockets;
+using Tunnel2.ProxyEntry.Requests;
+using Tunnel2.ProxyEntry.WebSockets;
 
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 

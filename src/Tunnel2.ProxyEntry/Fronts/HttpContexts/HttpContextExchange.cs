@@ -11,8 +11,8 @@ using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Errors;
-using Tunnel2.ProxyEntry.Forwarding;
-using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Requests;
+using Tunnel2.ProxyEntry.Routing;
 
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 
@@ -32,7 +32,6 @@ internal sealed class HttpContextExchange : VisitorExchange
     private readonly VisitorHeaders _headers = new();
     private VisitorAddress? _address;
     private ILoopFeature? _loop;
-    private IHttpUpgradeFeature? _upgrade;
     private ExtendedConnect? _connect;
     private string _target = "";
     private string _forwardedTarget = "";
@@ -74,7 +73,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     public override bool ExpectsContinue => _http.Request.Headers.Expect.Count > 0;
 
     /// <inheritdoc/>
-    public override bool IsUpgrade => _connect is not null || _upgrade is { IsUpgradableRequest: true };
+    public override bool IsUpgrade => _connect is not null;
 
     /// <inheritdoc/>
     public override ProxyError? Fault => _fault;
@@ -164,7 +163,6 @@ internal sealed class HttpContextExchange : VisitorExchange
         _target = ReadTarget(request.RawTarget);
         _hasBody = _connect is null && features.Get<IHttpRequestBodyDetectionFeature>() is { CanHaveBody: true };
         var broken = _headers.Read(request.Headers, request.Method, request.RawTarget, _settings, isHttp2);
-        _upgrade = !_hasBody && _headers.AsksForProtocol ? features.Get<IHttpUpgradeFeature>() : null;
         if (broken is not null)
         {
             _fault = broken;
@@ -183,19 +181,13 @@ internal sealed class HttpContextExchange : VisitorExchange
             // announce a body that is none.
             _fault = _connect is null ? ProxyError.MethodNotSupported : request.Headers.ContentLength is null ? _fault : ProxyError.BadRequest;
         }
-        else if (request.Headers.TransferEncoding.Count > 0 && request.Headers.ContainsKey("X-Content-Length"))
-        {
-            // Kestrel's way of saying that both Content-Length and Transfer-Encoding came: a request with two readings.
-            _fault = ProxyError.BadRequest;
-        }
     }
 
     /// <inheritdoc/>
-    public override ProxyError? Resolve(NameResolver names, out EntrySession? session)
-    {
-        _forwardedTarget = _target;
-        return names.Resolve(_authority, ref _forwardedTarget, out session);
-    }
+    public override RequestAddress Address => new(_authority, _target);
+
+    /// <inheritdoc/>
+    public override void Forward(in PathAddress path) => _forwardedTarget = path.GetRest(_target);
 
     /// <inheritdoc/>
     public override void WriteRequestBlock(ref HeaderBlockWriter writer)
@@ -205,7 +197,7 @@ internal sealed class HttpContextExchange : VisitorExchange
         var scheme = _http.Request.Scheme;
         var method = _connect is null ? _http.Request.Method : ExtendedConnect.BackendMethod;
         writer.BeginRequest(IsUpgrade ? HeaderBlockFlags.Upgrade : HeaderBlockFlags.None, method, scheme, _authority, _forwardedTarget);
-        _headers.Write(ref writer, IsUpgrade, isTrusted, Extras);
+        _headers.Write(ref writer, isTrusted, Extras);
         _connect?.WriteRequestFields(ref writer);
         Extras?.WriteRequestFields(ref writer);
         ForwardingFields.Write(ref writer, headers, _address!, _authority, scheme, _http.Connection.LocalPort, isTrusted);
@@ -242,8 +234,6 @@ internal sealed class HttpContextExchange : VisitorExchange
             {
                 case var ours when _connect is not null && ExtendedConnect.EndsHere(ours):
                     continue;
-                case KnownField.Upgrade when head.Status == StatusCodes.Status101SwitchingProtocols:
-                    break;
                 case KnownField.Trailer:
                     break;
                 case KnownField.ContentLength when bodyless:
@@ -328,8 +318,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     }
 
     /// <inheritdoc/>
-    public override async ValueTask<UpgradedConnection> UpgradeAsync() =>
-        _connect is null ? new HttpContextUpgrade(await _upgrade!.UpgradeAsync().ConfigureAwait(false)) : await _connect.AcceptAsync(_http).ConfigureAwait(false);
+    public override ValueTask<UpgradedConnection> UpgradeAsync() => _connect!.AcceptAsync(_http);
 
     /// <inheritdoc/>
     public override Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds) =>
@@ -339,7 +328,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     /// <remarks>Kestrel drops what its HTTP/2 stream still holds when it resets it, and a flush ends while it holds a little: that has a moment to leave.</remarks>
     public override async ValueTask CutAsync(bool isShort)
     {
-        if (_http.Response.StatusCode != StatusCodes.Status101SwitchingProtocols && _connect is not { IsAccepted: true })
+        if (_connect is not { IsAccepted: true })
         {
             try
             {

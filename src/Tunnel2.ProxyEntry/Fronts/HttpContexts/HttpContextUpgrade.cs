@@ -1,13 +1,10 @@
 using System.IO.Pipelines;
 using Microsoft.AspNetCore.Http.Features;
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 
-/// <summary>
-/// The connection behind a 101, or the stream of HTTP/2 behind an extended CONNECT, as HttpContext gives it. The former can only be ended as a
-/// whole.
-/// </summary>
+/// <summary>The stream of HTTP/2 behind an extended CONNECT, as HttpContext gives it.</summary>
 internal sealed class HttpContextUpgrade : UpgradedConnection
 {
     private static readonly StreamPipeReaderOptions _options = new(bufferSize: 16 * 1024, useZeroByteReads: true, leaveOpen: true);
@@ -17,7 +14,7 @@ internal sealed class HttpContextUpgrade : UpgradedConnection
 
     /// <param name="stream">The bytes of both directions.</param>
     /// <param name="response">Where the end of ours can be said alone; else null.</param>
-    public HttpContextUpgrade(Stream stream, IHttpResponseBodyFeature? response = null)
+    public HttpContextUpgrade(Stream stream, IHttpResponseBodyFeature? response)
     {
         _stream = stream;
         _response = response;

@@ -4,7 +4,7 @@ using Tunnel2.Http1;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Errors;
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 
@@ -31,9 +31,6 @@ internal sealed class VisitorHeaders
     private Header[] _headers = new Header[UsualFields];
     private int _count;
     private HashSet<string>? _listed;
-
-    /// <summary>Whether a protocol is asked for that is more than another way to carry HTTP on this connection.</summary>
-    public bool AsksForProtocol { get; private set; }
 
     /// <summary>Takes up the fields of a request.</summary>
     /// <param name="headers">The fields.</param>
@@ -84,18 +81,14 @@ internal sealed class VisitorHeaders
 
     /// <summary>Writes all fields that go on: without what is hop-by-hop, and without what is said about forwarding.</summary>
     /// <param name="writer">Where to.</param>
-    /// <param name="isUpgrade">Whether the visitor asks to switch protocols, and may.</param>
     /// <param name="isTrusted">Whether the peer's forwarding fields are believed, and so kept.</param>
     /// <param name="extras">What ProxyEntry adds, or null.</param>
-    public void Write(ref HeaderBlockWriter writer, bool isUpgrade, bool isTrusted, ExchangeExtras? extras)
+    public void Write(ref HeaderBlockWriter writer, bool isTrusted, ExchangeExtras? extras)
     {
         foreach (ref readonly var header in _headers.AsSpan(0, _count))
         {
             switch (header.Known)
             {
-                case KnownField.Upgrade when isUpgrade:
-                    WriteUpgrade(ref writer, header);
-                    continue;
                 case KnownField.Te:
                     if (WantsTrailers(header.Values))
                     {
@@ -175,7 +168,6 @@ internal sealed class VisitorHeaders
 
         _count = 0;
         _listed = null;
-        AsksForProtocol = false;
     }
 
     /// <summary>RFC 9113 section 8.2.2: HTTP/2 has none of them, and whoever sends one is malformed.</summary>
@@ -196,32 +188,9 @@ internal sealed class VisitorHeaders
         }
 
         _headers[_count++] = new Header(name, values, known);
-        switch (known)
+        if (known == KnownField.Connection)
         {
-            case KnownField.Connection:
-                ReadConnection(values);
-                break;
-            case KnownField.Upgrade:
-                foreach (var value in values)
-                {
-                    AsksForProtocol |= UpgradeSyntax.HasForwardable(Encoding.Latin1.GetBytes(value ?? ""));
-                }
-
-                break;
-            default:
-                break;
-        }
-    }
-
-    private static void WriteUpgrade(ref HeaderBlockWriter writer, in Header header)
-    {
-        foreach (var value in header.Values)
-        {
-            var protocols = UpgradeSyntax.Forwardable(Encoding.Latin1.GetBytes(value ?? ""));
-            if (!protocols.IsEmpty)
-            {
-                writer.AddField("Upgrade"u8, protocols);
-            }
+            ReadConnection(values);
         }
     }
 

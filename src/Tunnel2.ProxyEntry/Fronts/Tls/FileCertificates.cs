@@ -1,5 +1,5 @@
 using System.Net.Security;
-using Tunnel2.ProxyEntry.Uplink.Tls;
+using Tunnel2.ProxyEntry.Certificates;
 
 namespace Tunnel2.ProxyEntry.Fronts.Tls;
 

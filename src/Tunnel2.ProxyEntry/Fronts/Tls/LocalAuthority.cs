@@ -2,8 +2,8 @@ using System.Formats.Asn1;
 using System.Net;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
+using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Configuration;
-using Tunnel2.ProxyEntry.Uplink.Tls;
 using Tunnel2.Telemetry.Files;
 
 namespace Tunnel2.ProxyEntry.Fronts.Tls;

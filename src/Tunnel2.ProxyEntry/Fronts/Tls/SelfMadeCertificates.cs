@@ -1,7 +1,7 @@
 using System.Buffers;
 using System.Collections.Concurrent;
 using System.Net.Security;
-using Tunnel2.ProxyEntry.Uplink.Tls;
+using Tunnel2.ProxyEntry.Certificates;
 
 namespace Tunnel2.ProxyEntry.Fronts.Tls;
 

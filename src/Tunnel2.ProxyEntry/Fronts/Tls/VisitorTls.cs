@@ -1,10 +1,10 @@
 using System.Net.Security;
 using System.Security.Cryptography;
 using Microsoft.AspNetCore.Server.Kestrel.Https;
+using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Reload;
-using Tunnel2.ProxyEntry.Uplink.Tls;
 
 namespace Tunnel2.ProxyEntry.Fronts.Tls;
 

@@ -1,6 +1,6 @@
 using System.IO.Pipelines;
 using System.Text;
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Requests;
 using static Tunnel2.ProxyEntry.Tests.Fronts.Http1.ScriptedForwarder;
 
 namespace Tunnel2.ProxyEntry.Tests.Fronts.Http1;

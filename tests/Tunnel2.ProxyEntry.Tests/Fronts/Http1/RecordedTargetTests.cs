@@ -4,6 +4,7 @@ using Tunnel2.ProxyEntry.AccessLog;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Live;
+using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Tests.AccessLog;
 using Tunnel2.ProxyEntry.Tests.Diagnostics.Prometheus;
 using Tunnel2.Telemetry.EventRing;
@@ -35,8 +36,8 @@ public sealed class RecordedTargetTests : IDisposable
             {
                 request.Times.MarkEnded();
                 var before = GC.GetAllocatedBytesForCurrentThread();
-                publisher.RequestEnded(exchange, request, RequestOutcome.Completed);
-                log.RequestEnded(exchange, request, RequestOutcome.Completed);
+                publisher.OnEnded(exchange, request, RequestOutcome.Completed);
+                log.OnEnded(exchange, request, RequestOutcome.Completed);
                 allocated.Add(GC.GetAllocatedBytesForCurrentThread() - before);
                 Answer(exchange, ".");
                 return default;

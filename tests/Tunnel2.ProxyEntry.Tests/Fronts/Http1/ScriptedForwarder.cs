@@ -2,7 +2,7 @@ using System.Text;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Errors;
-using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Tests.Fronts.Http1;
 

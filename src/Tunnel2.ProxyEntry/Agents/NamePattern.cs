@@ -1,0 +1,64 @@
+using System.Buffers;
+
+namespace Tunnel2.ProxyEntry.Agents;
+
+/// <summary>Which public names an agent may claim: a name in which <c>*</c> stands for any characters. Immutable.</summary>
+internal sealed class NamePattern
+{
+    private static readonly SearchValues<char> _allowed = SearchValues.Create("abcdefghijklmnopqrstuvwxyz0123456789-*");
+
+    private readonly string _text;
+
+    private NamePattern(string text) => _text = text;
+
+    /// <summary>Whether it is one name, without a wildcard.</summary>
+    public bool IsLiteral => !_text.Contains('*');
+
+    /// <summary>
+    /// How closely it says which names it means: a name says it exactly; of two patterns the one with more characters other than <c>*</c> says more. A pattern
+    /// of nothing but <c>*</c> says nothing (0), and keeps no name from the others.
+    /// </summary>
+    public int Specificity => IsLiteral ? int.MaxValue : _text.Length - _text.AsSpan().Count('*');
+
+    /// <summary>Parses 1–50 characters of <c>[a-z0-9-*]</c>; upper case counts as lower case.</summary>
+    public static bool TryParse(string value, out NamePattern? pattern)
+    {
+        var text = value.Trim().ToLowerInvariant();
+        pattern = text.Length is > 0 and <= 50 && !text.AsSpan().ContainsAnyExcept(_allowed)
+            ? new NamePattern(text)
+            : null;
+        return pattern is not null;
+    }
+
+    /// <summary>Whether the pattern covers a name, which must be in lower case.</summary>
+    public bool Matches(ReadOnlySpan<char> name)
+    {
+        // Greedy with one point of return: after a mismatch the latest wildcard takes one character more.
+        var (p, n, wildcard, resume) = (0, 0, -1, 0);
+        while (n < name.Length)
+        {
+            if (p < _text.Length && _text[p] == '*')
+            {
+                (wildcard, resume) = (p++, n);
+            }
+            else if (p < _text.Length && _text[p] == name[n])
+            {
+                p++;
+                n++;
+            }
+            else if (wildcard >= 0)
+            {
+                (p, n) = (wildcard + 1, ++resume);
+            }
+            else
+            {
+                return false;
+            }
+        }
+
+        return _text.AsSpan(p).IndexOfAnyExcept('*') < 0;
+    }
+
+    /// <summary>The pattern as it was written, in lower case.</summary>
+    public override string ToString() => _text;
+}

@@ -1,0 +1,82 @@
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Reload;
+
+namespace Tunnel2.ProxyEntry.Certificates;
+
+/// <summary>
+/// A certificate, read again when its files change: that of the uplink, that for visitors, or one that serves both. New connections see the new one,
+/// running ones stay. Files that cannot be used are logged, and the certificate before stays. <see cref="Current"/> is thread-safe.
+/// </summary>
+internal sealed class ReloadingCertificate : WatchedReload
+{
+    private readonly CertificateSource _source;
+    private readonly bool _isForAgents;
+    private readonly TimeProvider _timeProvider;
+    private readonly ILogger _logger;
+    private volatile ServerCertificate _current;
+
+    /// <summary>Loads the certificate; throws as <see cref="CertificateSource.Load"/> does.</summary>
+    /// <param name="source">The files.</param>
+    /// <param name="isForAgents">Whether agents see it, who may pin its fingerprint; else visitors alone.</param>
+    /// <param name="timeProvider">The clock.</param>
+    /// <param name="logger">Where to log.</param>
+    public ReloadingCertificate(CertificateSource source, bool isForAgents, TimeProvider timeProvider, ILogger logger)
+        : base(new WatchedFiles(source.Files))
+    {
+        _source = source;
+        _isForAgents = isForAgents;
+        _timeProvider = timeProvider;
+        _logger = logger;
+        _current = ServerCertificate.Load(source);
+        WarnOfDates(_current);
+    }
+
+    public ServerCertificate Current => _current;
+
+    /// <inheritdoc/>
+    protected override IReadOnlyList<ReloadProblem> Reload()
+    {
+        var before = _current;
+
+        // Taken even where the certificate itself is the same: what changed may be its chain.
+        var loaded = _current = ServerCertificate.Load(_source);
+        if (loaded.Fingerprint.Equals(before.Fingerprint))
+        {
+            return [];
+        }
+
+        if (_isForAgents)
+        {
+            ProxyEntryLog.CertificateReloaded(_logger, _source.Path, loaded.Subject, loaded.Fingerprint.ToString(), loaded.Until);
+        }
+        else
+        {
+            ProxyEntryLog.PublicCertificateReloaded(_logger, _source.Path, loaded.Subject, loaded.Until);
+        }
+
+        WarnOfDates(loaded);
+        return [];
+    }
+
+    /// <inheritdoc/>
+    protected override void Tell(ReloadProblem problem) => ProxyEntryLog.CertificateNotReloaded(_logger, _source.Path, problem.Reason);
+
+    private void WarnOfDates(ServerCertificate certificate)
+    {
+        var now = _timeProvider.GetUtcNow().UtcDateTime;
+        if (now >= certificate.NotBefore && now <= certificate.NotAfter)
+        {
+            return;
+        }
+
+        if (_isForAgents)
+        {
+            ProxyEntryLog.CertificateNotValidNow(_logger, _source.Path, certificate.Until);
+        }
+        else
+        {
+            ProxyEntryLog.PublicCertificateNotValidNow(_logger, _source.Path, certificate.Until);
+        }
+    }
+}

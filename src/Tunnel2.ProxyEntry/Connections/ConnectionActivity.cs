@@ -1,0 +1,42 @@
+namespace Tunnel2.ProxyEntry.Connections;
+
+/// <summary>
+/// Connection feature: whether a request is under way on one of Kestrel's connections, and since when not. A connection without one is the
+/// first to go where there are too many. Thread-safe.
+/// </summary>
+internal sealed class ConnectionActivity
+{
+    private readonly TimeProvider _timeProvider;
+    private long _since;
+    private int _requests;
+    private volatile bool _hasServed;
+
+    public ConnectionActivity(TimeProvider timeProvider)
+    {
+        _timeProvider = timeProvider;
+        _since = timeProvider.GetTimestamp();
+    }
+
+    /// <summary>Whether it has had a request.</summary>
+    public bool HasServed => _hasServed;
+
+    /// <summary>Whether it was asked to close already.</summary>
+    public bool IsAskedToClose { get; set; }
+
+    /// <summary>A request begins, or the connection is somebody else's to judge; <see cref="RequestEnded"/> must follow.</summary>
+    public void RequestBegan()
+    {
+        _hasServed = true;
+        Interlocked.Increment(ref _requests);
+    }
+
+    /// <summary>A request has ended.</summary>
+    public void RequestEnded()
+    {
+        Volatile.Write(ref _since, _timeProvider.GetTimestamp());
+        Interlocked.Decrement(ref _requests);
+    }
+
+    /// <summary>How long it has had no request; null while it has one.</summary>
+    public TimeSpan? Idle => Volatile.Read(ref _requests) == 0 ? _timeProvider.GetElapsedTime(Volatile.Read(ref _since)) : null;
+}

@@ -1,0 +1,74 @@
+using System.Reflection;
+using System.Runtime.CompilerServices;
+using OpenTelemetry;
+using OpenTelemetry.Exporter;
+using OpenTelemetry.Metrics;
+using OpenTelemetry.Resources;
+using OpenTelemetry.Trace;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Tracing;
+
+namespace Tunnel2.ProxyEntry.Otlp;
+
+/// <summary>
+/// Sends metrics and spans to a collector by OTLP over HTTP, on threads of its own: whatever the collector does, requests do not feel it. What it
+/// does not take is lost and counted. Thread-safe.
+/// </summary>
+internal sealed class OtlpExport : IAsyncDisposable
+{
+    private const int TimeoutMilliseconds = 3000;
+
+    private readonly MeterProvider _metrics;
+    private readonly TracerProvider? _traces;
+
+    private OtlpExport(MeterProvider metrics, TracerProvider? traces)
+    {
+        _metrics = metrics;
+        _traces = traces;
+    }
+
+    /// <summary>Starts sending; null, and nothing of OpenTelemetry is loaded, when no collector is set.</summary>
+    public static OtlpExport? Start(ProxyEntrySettings settings, ProxyEntryMetrics metrics) =>
+        settings.Telemetry.OtlpEndpoint is { } endpoint ? Create(settings, endpoint, metrics) : null;
+
+    /// <summary>Sends what is left, for a few seconds at most, and stops.</summary>
+    public async ValueTask DisposeAsync()
+    {
+        // It blocks until the collector has answered.
+        await Task.Run(() =>
+        {
+            _traces?.Dispose();
+            _metrics.Dispose();
+        }).ConfigureAwait(false);
+    }
+
+    // A method of its own: compiling one loads what it names.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private static OtlpExport Create(ProxyEntrySettings settings, Uri endpoint, ProxyEntryMetrics metrics)
+    {
+        var version = typeof(OtlpExport).Assembly.GetCustomAttribute<AssemblyInformationalVersionAttribute>()?.InformationalVersion;
+        var resource = ResourceBuilder.CreateDefault().AddService("tunnel2-entry", serviceVersion: version, autoGenerateServiceInstanceId: false, serviceInstanceId: settings.EntryId);
+        var meters = Sdk.CreateMeterProviderBuilder()
+            .SetResourceBuilder(resource)
+            .AddMeter("Tunnel2.*", "System.Runtime")
+            .AddReader(new PeriodicExportingMetricReader(
+                new OtlpMetricExporter(OptionsFor(endpoint, "metrics", metrics)), (int)settings.Telemetry.OtlpInterval.TotalMilliseconds, TimeoutMilliseconds))
+            .Build();
+        var traces = settings.Telemetry.SampleRatio == 0 ? null : Sdk.CreateTracerProviderBuilder()
+            .SetResourceBuilder(resource)
+            .AddSource(RequestTracer.SourceName)
+            .SetSampler(new AlwaysOnSampler()) // what is not to be sampled never becomes a span
+            .AddProcessor(new BoundedSpanProcessor(new CountedSpanExporter(OptionsFor(endpoint, "traces", metrics)), TimeoutMilliseconds, metrics))
+            .Build();
+        return new OtlpExport(meters, traces);
+    }
+
+    private static OtlpExporterOptions OptionsFor(Uri endpoint, string signal, ProxyEntryMetrics metrics) => new()
+    {
+        Protocol = OtlpExportProtocol.HttpProtobuf,
+        Endpoint = new Uri($"{endpoint.AbsoluteUri.TrimEnd('/')}/v1/{signal}"),
+        TimeoutMilliseconds = TimeoutMilliseconds,
+        HttpClientFactory = () => new HttpClient(new CountingHandler(signal, metrics)) { Timeout = TimeSpan.FromMilliseconds(TimeoutMilliseconds) },
+    };
+}

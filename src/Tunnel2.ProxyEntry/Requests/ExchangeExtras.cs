@@ -1,0 +1,100 @@
+using System.Text;
+using Tunnel2.Protocol.Headers;
+
+namespace Tunnel2.ProxyEntry.Requests;
+
+/// <summary>
+/// What ProxyEntry itself adds to a request and to the response to it, beside who forwarded what: trace context, timings, what is left of a
+/// limit. Most exchanges have none. Used by one request at a time and again by the next.
+/// </summary>
+internal sealed class ExchangeExtras
+{
+    /// <summary>The request field that asks the agent for its timings, and the response field that has them. Neither gets to backend or visitor.</summary>
+    public static ReadOnlySpan<byte> TimingField => "Tunnel2-Timing"u8;
+
+    private const int TraceParentLength = 55;
+
+    private readonly byte[] _traceParent = new byte[TraceParentLength];
+    private byte[] _lines = new byte[192];
+    private int _length;
+
+    /// <summary>Whether a trace goes on through the tunnel: the request's own <c>traceparent</c> is replaced.</summary>
+    public bool HasTraceParent { get; private set; }
+
+    /// <summary>Whether <c>tracestate</c> is left out, because nothing valid says which trace it belongs to.</summary>
+    public bool DropsTraceState { get; set; }
+
+    /// <summary>Whether the agent is asked for its timings.</summary>
+    public bool AsksForTiming { get; set; }
+
+    /// <summary>The lines to add to the response's head, each with its CR LF.</summary>
+    public ReadOnlySpan<byte> ResponseLines => _lines.AsSpan(0, _length);
+
+    /// <summary>Nothing is added any more.</summary>
+    public void Reset()
+    {
+        HasTraceParent = false;
+        DropsTraceState = false;
+        AsksForTiming = false;
+        _length = 0;
+    }
+
+    /// <summary>The request goes on with this <c>traceparent</c>: 55 bytes are to be written.</summary>
+    public Span<byte> SetTraceParent()
+    {
+        HasTraceParent = true;
+        return _traceParent;
+    }
+
+    /// <summary>Adds a field to the response.</summary>
+    /// <param name="name">Its name: a token.</param>
+    /// <param name="value">Its value: ASCII, and our own.</param>
+    public void AddResponseField(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value)
+    {
+        var needed = _length + name.Length + value.Length + 4;
+        if (needed > _lines.Length)
+        {
+            Array.Resize(ref _lines, Math.Max(needed, _lines.Length * 2));
+        }
+
+        Append(name);
+        Append(": "u8);
+        Append(value);
+        Append("\r\n"u8);
+    }
+
+    /// <summary>Whether a field of the visitor's gives way to what is added.</summary>
+    public bool Replaces(ReadOnlySpan<byte> name) => name.Length switch
+    {
+        11 when HasTraceParent => Ascii.EqualsIgnoreCase(name, "traceparent"u8),
+        10 when DropsTraceState => Ascii.EqualsIgnoreCase(name, "tracestate"u8),
+        14 when AsksForTiming => Ascii.EqualsIgnoreCase(name, TimingField),
+        _ => false,
+    };
+
+    /// <summary>Whether a field of the visitor's gives way to what is added.</summary>
+    public bool Replaces(string name) =>
+        (HasTraceParent && name.Equals("traceparent", StringComparison.OrdinalIgnoreCase))
+        || (DropsTraceState && name.Equals("tracestate", StringComparison.OrdinalIgnoreCase))
+        || (AsksForTiming && Ascii.EqualsIgnoreCase(TimingField, name));
+
+    /// <summary>Writes the request fields that are added.</summary>
+    public void WriteRequestFields(ref HeaderBlockWriter writer)
+    {
+        if (HasTraceParent)
+        {
+            writer.AddField("traceparent"u8, _traceParent);
+        }
+
+        if (AsksForTiming)
+        {
+            writer.AddField(TimingField, "1"u8);
+        }
+    }
+
+    private void Append(ReadOnlySpan<byte> part)
+    {
+        part.CopyTo(_lines.AsSpan(_length));
+        _length += part.Length;
+    }
+}

@@ -1,0 +1,70 @@
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Reload;
+
+namespace Tunnel2.ProxyEntry.Uplink;
+
+/// <summary>
+/// Reads the settings again when their files change, and takes over the agents: tokens, certificates, names, tiers. Everything else waits
+/// for a restart, and is said to. Settings with a mistake change nothing.
+/// </summary>
+internal sealed class AgentsReload : WatchedReload
+{
+    private readonly SettingsSource _source;
+    private readonly SessionRevocation _sessions;
+    private readonly ILogger _logger;
+    private readonly bool[] _present;
+    private readonly Dictionary<string, string?> _started;
+
+    public AgentsReload(SettingsSource source, SessionRevocation sessions, ILogger<AgentsReload> logger)
+        : base(source.Watch)
+    {
+        _source = source;
+        _sessions = sessions;
+        _logger = logger;
+        _present = [.. source.PresentAtStart];
+        _started = source.FirstRead ?? SettingsSource.FixedValues(source.Read());
+    }
+
+    /// <inheritdoc/>
+    protected override IReadOnlyList<ReloadProblem> Reload()
+    {
+        for (var i = 0; i < _present.Length; i++)
+        {
+            if (_present[i] && !File.Exists(_source.Files[i]))
+            {
+                // A file that went away is an accident, or is being replaced; that no agent may connect any more is said by an empty list.
+                return [new ReloadProblem(_source.Files[i], "the file is gone")];
+            }
+        }
+
+        var configuration = _source.Read();
+        var (settings, errors) = SettingsLoader.Load(configuration);
+        if (settings is null)
+        {
+            return [.. errors.Select(static error => new ReloadProblem(error.Key, error.Message))];
+        }
+
+        var ended = _sessions.Apply(settings.Agents);
+        for (var i = 0; i < _present.Length; i++)
+        {
+            _present[i] |= File.Exists(_source.Files[i]);
+        }
+
+        ProxyEntryLog.AgentsReloaded(_logger, settings.Agents.Count, ended);
+        var now = SettingsSource.FixedValues(configuration);
+        foreach (var key in now.Keys.Union(_started.Keys, StringComparer.OrdinalIgnoreCase))
+        {
+            if (!string.Equals(now.GetValueOrDefault(key), _started.GetValueOrDefault(key), StringComparison.Ordinal))
+            {
+                ProxyEntryLog.SettingNeedsRestart(_logger, $"{ProxyEntryOptions.SectionName}:{key}");
+            }
+        }
+
+        return [];
+    }
+
+    /// <inheritdoc/>
+    protected override void Tell(ReloadProblem problem) =>
+        ProxyEntryLog.SettingsNotReloaded(_logger, problem.Key.Length == 0 ? "settings" : problem.Key, problem.Reason);
+}

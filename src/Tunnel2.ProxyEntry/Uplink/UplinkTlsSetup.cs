@@ -1,0 +1,49 @@
+using System.Security.Cryptography;
+using Tunnel2.ProxyEntry.Agents;
+using Tunnel2.ProxyEntry.Certificates;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Diagnostics;
+
+namespace Tunnel2.ProxyEntry.Uplink;
+
+/// <summary>The uplink's protection as the settings want it.</summary>
+/// <param name="Server">Shakes hands; null for plaintext.</param>
+/// <param name="Certificate">What it shows; null for plaintext.</param>
+/// <param name="Description">How and why, for the line that says where agents connect.</param>
+internal sealed record UplinkTlsSetup(UplinkTlsServer? Server, ReloadingCertificate? Certificate, string Description)
+{
+    /// <summary>Makes it; a self-made certificate is found or made here.</summary>
+    /// <exception cref="IOException">The certificate cannot be read or kept.</exception>
+    public static UplinkTlsSetup Create(ProxyEntrySettings settings, IServiceProvider services)
+    {
+        if (settings.UplinkSecurity == UplinkSecurity.Plaintext)
+        {
+            return new UplinkTlsSetup(
+                null, null, System.Net.IPAddress.IsLoopback(settings.UplinkListen.Address) ? "plaintext, since it is loopback" : "plaintext, by Tunnel2:Uplink:AllowPlaintext");
+        }
+
+        var logger = services.GetRequiredService<ILogger<UplinkTlsServer>>();
+        var time = services.GetRequiredService<TimeProvider>();
+        var isNew = false;
+        var source = settings.UplinkCertificate ?? SelfMadeCertificate.FindOrCreate(settings, time.GetUtcNow(), out isNew);
+        if (isNew)
+        {
+            ProxyEntryLog.CertificateMade(logger, source.Path);
+        }
+
+        ReloadingCertificate certificate;
+        try
+        {
+            certificate = new ReloadingCertificate(source, isForAgents: true, time, logger);
+        }
+        catch (Exception exception) when (exception is CryptographicException or UnauthorizedAccessException or ArgumentException)
+        {
+            throw new IOException($"The certificate of the uplink cannot be used ({source.Path}): {exception.Message}", exception);
+        }
+
+        var authorities = settings.UplinkClientCa is { } path && ClientAuthorities.TryLoad(path, out var loaded, out _) ? loaded : null;
+        var server = new UplinkTlsServer(
+            certificate, authorities, services.GetRequiredService<AgentRegistry>(), services.GetRequiredService<UplinkRejection>(), time, logger);
+        return new UplinkTlsSetup(server, certificate, settings.UplinkSecurity == UplinkSecurity.SelfMade ? "TLS, self-made certificate" : $"TLS, certificate {source.Path}");
+    }
+}

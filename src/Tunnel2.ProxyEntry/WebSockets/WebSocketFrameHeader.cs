@@ -1,0 +1,65 @@
+using System.Buffers.Binary;
+
+namespace Tunnel2.ProxyEntry.WebSockets;
+
+/// <summary>
+/// How a frame begins (RFC 6455 section 5.2), from its first two bytes: they say how long the header is. What a server sends is written by
+/// <see cref="Telemetry.SubscriptionHub.WebSocketFrame"/>.
+/// </summary>
+internal readonly struct WebSocketFrameHeader(byte first, byte second)
+{
+    /// <summary>Bytes that say how long a header is.</summary>
+    public const int FixedSize = 2;
+
+    /// <summary>No header is longer.</summary>
+    public const int MaxSize = FixedSize + sizeof(ulong) + MaskSize;
+
+    /// <summary>The most payload of a control frame, and of any frame without an extended length.</summary>
+    public const int MaxShortLength = 125;
+
+    /// <summary>The opcode of a fragment that goes on with a message.</summary>
+    public const int Continuation = 0;
+
+    /// <summary>The opcode of a binary message.</summary>
+    public const int Binary = 2;
+
+    private const int MaskSize = 4;
+    private const int FirstControl = 8;
+
+    /// <summary>Whether it is the last fragment of its message.</summary>
+    public bool IsFinal => (first & 0x80) != 0;
+
+    /// <summary>Whether a bit is set that belongs to an extension.</summary>
+    public bool IsExtended => (first & 0x70) != 0;
+
+    public int Opcode => first & 0x0F;
+
+    /// <summary>Whether it is a control frame, which may stand between the fragments of a message.</summary>
+    public bool IsControl => Opcode >= FirstControl;
+
+    /// <summary>Whether the payload is masked, as clients do.</summary>
+    public bool IsMasked => (second & 0x80) != 0;
+
+    /// <summary>Whether the payload's length stands in the first two bytes.</summary>
+    public bool IsShort => LengthCode <= MaxShortLength;
+
+    /// <summary>How long the header is, mask included.</summary>
+    public int Size => FixedSize + LengthSize + (IsMasked ? MaskSize : 0);
+
+    private int LengthCode => second & 0x7F;
+
+    private int LengthSize => LengthCode switch { 126 => sizeof(ushort), 127 => sizeof(ulong), _ => 0 };
+
+    /// <summary>The payload's length, or a negative number where it breaks the rules: the highest bit of 64 has to be 0.</summary>
+    /// <param name="header">The whole header.</param>
+    public long PayloadLength(ReadOnlySpan<byte> header) => LengthSize switch
+    {
+        sizeof(ushort) => BinaryPrimitives.ReadUInt16BigEndian(header[FixedSize..]),
+        sizeof(ulong) => BinaryPrimitives.ReadInt64BigEndian(header[FixedSize..]),
+        _ => LengthCode,
+    };
+
+    /// <summary>The mask of a frame that has one.</summary>
+    /// <param name="header">The whole header.</param>
+    public ReadOnlySpan<byte> Mask(ReadOnlySpan<byte> header) => header[(Size - MaskSize)..Size];
+}

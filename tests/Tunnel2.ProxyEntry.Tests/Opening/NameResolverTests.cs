@@ -1,0 +1,94 @@
+using System.Text;
+using Tunnel2.ProxyEntry.Agents;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Opening;
+using Tunnel2.ProxyEntry.Routing;
+using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Tests.Configuration;
+using Tunnel2.ProxyEntry.Tests.Sessions;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.ProxyEntry.Tests.Opening;
+
+public sealed class NameResolverTests
+{
+    private readonly ManualTimeProvider _time = new();
+    private readonly InMemorySessionDirectory _directory;
+
+    public NameResolverTests() => _directory = new InMemorySessionDirectory(_time, TimeSpan.Zero);
+
+    [Fact]
+    public async Task A_name_leads_to_its_session_in_each_of_its_forms()
+    {
+        var session = Sample.Session("web");
+        await _directory.RegisterAsync(session, CancellationToken.None);
+        var resolver = Create(SettingsFixture.LoadValid("TestMode=true"));
+        foreach (var (host, target, rest) in new[]
+        {
+            ("web.localhost", "/session/web/a", "/session/web/a"), ("WEB-E1.LOCALHOST:1", "/a", "/a"), ("127.0.0.1", "/session/web/a?b", "/a?b"), ("", "/session/web", "/"),
+        })
+        {
+            Assert.Null(resolver.Resolve(new RequestAddress(host, target), out var path, out var found));
+            Assert.Same(session, found);
+            Assert.Equal(rest, path.GetRest(target));
+            var bytes = new RequestAddress(Encoding.ASCII.GetBytes(host), Encoding.ASCII.GetBytes(target));
+            Assert.Null(resolver.Resolve(bytes, out var samePath, out found));
+            Assert.Same(session, found);
+            Assert.Equal(path, samePath);
+        }
+    }
+
+    [Fact]
+    public void For_thirty_seconds_after_the_start_every_name_may_come_back()
+    {
+        var resolver = Create(SettingsFixture.LoadValid());
+        Assert.Equal(ProxyError.AgentOffline, Resolve(resolver, "nobody.localhost"));
+        _time.Advance(TimeSpan.FromSeconds(29.9));
+        Assert.Equal(ProxyError.AgentOffline, Resolve(resolver, "nobody.localhost"));
+        _time.Advance(TimeSpan.FromSeconds(0.1));
+        Assert.Equal(ProxyError.UnknownName, Resolve(resolver, "nobody.localhost"));
+    }
+
+    [Fact]
+    public void A_configured_name_is_known_for_ever()
+    {
+        var resolver = Create(SettingsFixture.LoadValid("Agents:a:TokenHash=" + SettingsFixture.HashSetting("x"), "Agents:a:Names=shop,blog-*"));
+        _time.Advance(TimeSpan.FromDays(100));
+        Assert.Equal(ProxyError.AgentOffline, Resolve(resolver, "shop.localhost"));
+        Assert.Equal(ProxyError.UnknownName, Resolve(resolver, "blog-1.localhost"));
+    }
+
+    [Theory]
+    [InlineData("example.org", nameof(ProxyError.UnknownHost))]
+    [InlineData("localhost", nameof(ProxyError.UnknownHost))]
+    [InlineData("", nameof(ProxyError.UnknownHost))]
+    [InlineData("a b", nameof(ProxyError.InvalidHost))]
+    public void A_host_that_is_none_of_ours_is_not_looked_up(string host, string expected) =>
+        Assert.Equal(expected, Resolve(Create(SettingsFixture.LoadValid()), host).ToString());
+
+    [Fact]
+    public void Looking_up_allocates_nothing()
+    {
+        var resolver = Create(SettingsFixture.LoadValid());
+        resolver.Resolve(new RequestAddress("nobody.localhost", "/"), out _, out _);
+        var before = GC.GetAllocatedBytesForCurrentThread();
+        for (var i = 0; i < 100; i++)
+        {
+            resolver.Resolve(new RequestAddress("nobody.localhost:8080", "/"), out _, out _);
+        }
+
+        Assert.Equal(0, GC.GetAllocatedBytesForCurrentThread() - before);
+    }
+
+    private static ProxyError? Resolve(NameResolver resolver, string host)
+    {
+        const string Target = "/session/web/x";
+        var error = resolver.Resolve(new RequestAddress(host, Target), out var path, out var session);
+        Assert.Equal(Target, path.GetRest(Target));
+        Assert.Null(session);
+        return error;
+    }
+
+    private NameResolver Create(ProxyEntrySettings settings) => new(settings, new AgentRegistry(settings.Agents), _directory, _time);
+}

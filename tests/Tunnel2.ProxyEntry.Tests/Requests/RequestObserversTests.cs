@@ -1,0 +1,79 @@
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.ProxyEntry.Requests;
+
+namespace Tunnel2.ProxyEntry.Tests.Requests;
+
+public sealed class RequestObserversTests
+{
+    private readonly List<string> _told = [];
+
+    [Fact]
+    public void Each_is_told_what_it_wants_in_the_order_of_the_list()
+    {
+        var observers = new RequestObservers(
+        [
+            new Recorder("a", RequestMoments.Began | RequestMoments.Ended, _told),
+            new Recorder("nothing", RequestMoments.None, _told),
+            new Recorder("all", (RequestMoments)~0, _told),
+        ]);
+        TellAll(observers);
+        Assert.Equal(
+            [
+                "a Began", "all Began", "all StreamOpened", "all Answered", "all Moved", "all StreamEnded", "all Failed", "all Lasts",
+                "a Ended", "all Ended",
+            ],
+            _told);
+    }
+
+    [Fact]
+    public void Without_observers_telling_costs_nothing()
+    {
+        var observers = new RequestObservers([new Recorder("nothing", RequestMoments.None, _told)]);
+        TellAll(observers);
+        var (exchange, request) = (new SampleExchange(), new ForwardedRequest());
+        var before = GC.GetAllocatedBytesForCurrentThread();
+        TellAll(observers, exchange, request);
+        Assert.Equal(0, GC.GetAllocatedBytesForCurrentThread() - before);
+        Assert.Empty(_told);
+    }
+
+    private static void TellAll(RequestObservers observers) => TellAll(observers, new SampleExchange(), new ForwardedRequest());
+
+    private static void TellAll(RequestObservers observers, SampleExchange exchange, ForwardedRequest request)
+    {
+        observers.Began(exchange, request);
+        observers.StreamOpened(exchange, request);
+        observers.Answered(exchange, request, default, 0);
+        observers.Moved(exchange, request, default);
+        observers.StreamEnded(exchange, request);
+        observers.Failed(exchange, request, isAnswered: false);
+        observers.Lasts(request);
+        observers.Ended(exchange, request, RequestOutcome.Completed);
+    }
+
+    private sealed class Recorder(string name, RequestMoments moments, List<string> told) : RequestObserver
+    {
+        public override RequestMoments Moments => moments;
+
+        public override void OnBegan(VisitorExchange exchange, ForwardedRequest request) => Tell(RequestMoments.Began);
+
+        public override void OnStreamOpened(VisitorExchange exchange, ForwardedRequest request) => Tell(RequestMoments.StreamOpened);
+
+        public override void OnAnswered(VisitorExchange exchange, ForwardedRequest request, in ResponseFacts facts, long at) =>
+            Tell(RequestMoments.Answered);
+
+        public override void OnMoved(VisitorExchange exchange, ForwardedRequest request, in StreamFailure failure) =>
+            Tell(RequestMoments.Moved);
+
+        public override void OnStreamEnded(VisitorExchange exchange, ForwardedRequest request) => Tell(RequestMoments.StreamEnded);
+
+        public override void OnFailed(VisitorExchange exchange, ForwardedRequest request, bool isAnswered) => Tell(RequestMoments.Failed);
+
+        public override void OnLasts(ForwardedRequest request) => Tell(RequestMoments.Lasts);
+
+        public override void OnEnded(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome) =>
+            Tell(RequestMoments.Ended);
+
+        private void Tell(RequestMoments moment) => told.Add($"{name} {moment}");
+    }
+}

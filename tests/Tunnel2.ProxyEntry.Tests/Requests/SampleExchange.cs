@@ -1,0 +1,79 @@
+using System.IO.Pipelines;
+using System.Net;
+using System.Text;
+using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Requests;
+using Tunnel2.ProxyEntry.Routing;
+
+namespace Tunnel2.ProxyEntry.Tests.Requests;
+
+/// <summary>A visitor's exchange of which only what logs and traces read is there.</summary>
+internal sealed class SampleExchange : VisitorExchange
+{
+    private static readonly IPAddress _address = IPAddress.Parse("203.0.113.9");
+
+    public override string Method => "GET";
+
+    public override string Authority => "web.localhost:12000";
+
+    public override string Target { get; } = "/path?token=secret";
+
+    public override IPAddress? RemoteAddress { get; } = _address;
+
+    public override string RequestId => "0HN:00000001";
+
+    public override int CopyForwardedFor(Span<byte> destination) => 0;
+
+    public override bool HasBody => false;
+
+    public override bool ExpectsContinue => false;
+
+    public override bool IsUpgrade => AsksForUpgrade;
+
+    /// <summary>Whether it asks to switch protocols.</summary>
+    public bool AsksForUpgrade { get; init; }
+
+    public override ProxyError? Fault => null;
+
+    public override PipeReader RequestBody => throw new NotSupportedException();
+
+    public override bool HasResponseStarted => false;
+
+    public override bool ResponseMayHaveBody => true;
+
+    public override CancellationToken VisitorLeft => default;
+
+    /// <summary>The one field that the request has, or null.</summary>
+    public (string Name, string Value)? Field { get; init; }
+
+    public override int CopyField(ReadOnlySpan<byte> name, Span<byte> destination) =>
+        Field is { } field && Ascii.EqualsIgnoreCase(name, field.Name) ? Encoding.ASCII.GetBytes(field.Value, destination) : -1;
+
+    public override void WriteRequestBlock(ref HeaderBlockWriter writer) => throw new NotSupportedException();
+
+    public override RequestAddress Address => throw new NotSupportedException();
+
+    public override void Forward(in PathAddress path) => throw new NotSupportedException();
+
+    public override bool WriteInterim(scoped in HeaderBlock head) => throw new NotSupportedException();
+
+    public override bool TryStartResponse(scoped in HeaderBlock head, bool declaresLength) => throw new NotSupportedException();
+
+    public override void SendTrailers(scoped in HeaderBlock trailers) => throw new NotSupportedException();
+
+    public override void WriteBody(ReadOnlySpan<byte> data) => throw new NotSupportedException();
+
+    public override ValueTask<bool> FlushAsync() => throw new NotSupportedException();
+
+    public override ValueTask<UpgradedConnection> UpgradeAsync() => throw new NotSupportedException();
+
+    public override Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds) => throw new NotSupportedException();
+
+    public override ValueTask CutAsync(bool isShort) => throw new NotSupportedException();
+
+    public override void Abort() => (OnAbort ?? throw new NotSupportedException())();
+
+    /// <summary>What happens where the visitor's connection is cut.</summary>
+    public Action? OnAbort { get; init; }
+}
