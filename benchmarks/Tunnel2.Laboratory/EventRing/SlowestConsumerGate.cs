@@ -1,6 +1,7 @@
 using System.Runtime.CompilerServices;
+using Tunnel2.Telemetry.EventRing;
 
-namespace Tunnel2.Telemetry.EventRing;
+namespace Tunnel2.Laboratory.EventRing;
 
 /// <summary>
 /// Claims for <see cref="EventRingPolicy.WaitForSlowest"/>: no number is taken whose slot a live registered consumer has yet to read.
@@ -10,18 +11,21 @@ internal sealed class SlowestConsumerGate
 {
     private readonly SharedEventRing _ring;
     private readonly Func<TimeSpan, bool>? _onBlocked;
+    private readonly ConsumerTable _table;
     private readonly DeadConsumers _dead;
     private long _minimum;
     private int _version;
 
     /// <param name="ring">The ring.</param>
     /// <param name="onBlocked">Asked about once a millisecond while a publisher waits, with the time waited; false gives up.</param>
-    internal SlowestConsumerGate(SharedEventRing ring, Func<TimeSpan, bool>? onBlocked)
+    /// <param name="staleAfter">How long a consumer that polls nothing holds a publisher back.</param>
+    internal SlowestConsumerGate(SharedEventRing ring, Func<TimeSpan, bool>? onBlocked, TimeSpan staleAfter)
     {
         _ring = ring;
         _onBlocked = onBlocked;
-        _dead = new DeadConsumers(ring);
-        _minimum = ring.Consumers.MinimumCursor(Volatile.Read(ref ring.Head));
+        _table = new ConsumerTable(ring);
+        _dead = new DeadConsumers(ring, _table, staleAfter);
+        _minimum = _table.MinimumCursor(Volatile.Read(ref ring.Head));
     }
 
     /// <summary>
@@ -35,7 +39,7 @@ internal sealed class SlowestConsumerGate
         {
             long head = Volatile.Read(ref _ring.Head);
             long room = _minimum + _ring.Capacity - head;
-            if (room < wanted || _version != Volatile.Read(ref _ring.TableVersion))
+            if (room < wanted || _version != _table.Version)
             {
                 room = Rescan(head);
                 if (room <= 0)
@@ -59,7 +63,7 @@ internal sealed class SlowestConsumerGate
 
     /// <summary>
     /// Waits until there is room: spin, relax, yield, then a callback each millisecond. A consumer that holds the publisher back and
-    /// polls nothing for <see cref="EventRingOptions.StaleAfter"/> is skipped, so that the dead never stop the living.
+    /// polls nothing for too long is skipped, so that the dead never stop the living.
     /// </summary>
     /// <returns>False when the callback said stop.</returns>
     internal bool WaitForRoom(CancellationToken cancellationToken)
@@ -99,8 +103,8 @@ internal sealed class SlowestConsumerGate
 
     private long Rescan(long head)
     {
-        _version = Volatile.Read(ref _ring.TableVersion);
-        long minimum = _ring.Consumers.MinimumCursor(head);
+        _version = _table.Version;
+        long minimum = _table.MinimumCursor(head);
         Volatile.Write(ref _minimum, minimum);
         return minimum + _ring.Capacity - head;
     }

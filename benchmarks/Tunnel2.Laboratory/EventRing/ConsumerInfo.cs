@@ -1,4 +1,4 @@
-namespace Tunnel2.Telemetry.EventRing;
+namespace Tunnel2.Laboratory.EventRing;
 
 /// <summary>What the table shows about a registered consumer.</summary>
 /// <param name="Name">As given when it registered.</param>

@@ -1,4 +1,6 @@
-namespace Tunnel2.Telemetry.Aggregation;
+using Tunnel2.Telemetry.Aggregation;
+
+namespace Tunnel2.Laboratory.Aggregation;
 
 /// <summary>A value of a group, for the comparison job SUM(value) GROUP BY group.</summary>
 internal readonly record struct SumRecord(int Group, int Value);

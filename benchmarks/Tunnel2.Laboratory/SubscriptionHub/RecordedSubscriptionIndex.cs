@@ -1,6 +1,7 @@
 using System.Collections.Concurrent;
+using Tunnel2.Telemetry.SubscriptionHub;
 
-namespace Tunnel2.Telemetry.SubscriptionHub.Alternatives;
+namespace Tunnel2.Laboratory.SubscriptionHub;
 
 /// <summary>What the indexes that lost the race share: a record of each subscriber's channels. They know no patterns.</summary>
 internal abstract class RecordedSubscriptionIndex : ISubscriptionIndex

@@ -1,4 +1,6 @@
-namespace Tunnel2.Telemetry.Aggregation;
+using Tunnel2.Telemetry.Aggregation;
+
+namespace Tunnel2.Laboratory.Aggregation;
 
 /// <summary>
 /// Reads one batch ahead on a thread of its own, where reading is worth it. Not thread-safe; dispose joins the thread.

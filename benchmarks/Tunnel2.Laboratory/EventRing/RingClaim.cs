@@ -1,6 +1,7 @@
+using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Records;
 
-namespace Tunnel2.Telemetry.EventRing;
+namespace Tunnel2.Laboratory.EventRing;
 
 /// <summary>A slot that is being written in place. Ends with exactly one <see cref="Commit"/> or <see cref="Abandon"/>.</summary>
 internal readonly unsafe ref struct RingClaim
@@ -28,9 +29,9 @@ internal readonly unsafe ref struct RingClaim
     internal bool Commit(ushort type, int length)
     {
         ArgumentOutOfRangeException.ThrowIfGreaterThan((uint)length, (uint)Payload.Length, nameof(length));
-        return _producer.Commit(this, type, length);
+        return InPlacePublishing.Commit(_producer, this, type, length);
     }
 
     /// <summary>Gives the number up; readers see a gap of one and go on at once.</summary>
-    internal void Abandon() => _producer.Commit(this, (ushort)RecordType.Abandoned, 0);
+    internal void Abandon() => InPlacePublishing.Commit(_producer, this, (ushort)RecordType.Abandoned, 0);
 }

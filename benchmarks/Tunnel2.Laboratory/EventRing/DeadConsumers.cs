@@ -1,20 +1,29 @@
-namespace Tunnel2.Telemetry.EventRing;
+using Tunnel2.Telemetry.EventRing;
+
+namespace Tunnel2.Laboratory.EventRing;
 
 /// <summary>
-/// Finds registered consumers that hold a producer back and have polled nothing for <see cref="EventRingOptions.StaleAfter"/>, and goes on without
+/// Finds registered consumers that hold a producer back and have polled nothing for a while, and goes on without
 /// them. On slow paths only. Safe on any thread.
 /// </summary>
 internal sealed class DeadConsumers
 {
+    /// <summary>How long a blocked producer watches a consumer without seeing it poll before it goes on without it, if nothing else is said.</summary>
+    internal static readonly TimeSpan StaleAfter = TimeSpan.FromSeconds(5);
+
     private readonly SharedEventRing _ring;
+    private readonly ConsumerTable _table;
+    private readonly TimeSpan _staleAfter;
     private readonly Lock _gate = new();
     private readonly long[] _words;
     private readonly long[] _beats;
     private readonly long[] _since;
 
-    internal DeadConsumers(SharedEventRing ring)
+    internal DeadConsumers(SharedEventRing ring, ConsumerTable table, TimeSpan staleAfter)
     {
         _ring = ring;
+        _table = table;
+        _staleAfter = staleAfter;
         _words = new long[ring.Header.Consumers];
         _beats = new long[ring.Header.Consumers];
         _since = new long[ring.Header.Consumers];
@@ -35,7 +44,7 @@ internal sealed class DeadConsumers
             long now = time.GetTimestamp();
             for (int i = 0; i < _words.Length; i++)
             {
-                if (!_ring.Consumers.TryGetBlocker(i, head - _ring.Capacity, out long word, out long beat))
+                if (!_table.TryGetBlocker(i, head - _ring.Capacity, out long word, out long beat))
                 {
                     _words[i] = 0;
                 }
@@ -45,10 +54,10 @@ internal sealed class DeadConsumers
                     _beats[i] = beat;
                     _since[i] = now;
                 }
-                else if (time.GetElapsedTime(_since[i], now) >= _ring.Options.StaleAfter)
+                else if (time.GetElapsedTime(_since[i], now) >= _staleAfter)
                 {
                     // Each poll moves the beat: the same one as then is no sign of life since.
-                    _ring.Consumers.Skip(i, word);
+                    _table.Skip(i, word);
                 }
             }
         }

@@ -1,6 +1,7 @@
 using System.Collections.Concurrent;
+using Tunnel2.Telemetry.SubscriptionHub;
 
-namespace Tunnel2.Telemetry.SubscriptionHub.Alternatives;
+namespace Tunnel2.Laboratory.SubscriptionHub;
 
 /// <summary>An array per channel that is never changed but replaced: the fastest to read, and n joins on one channel copy n²/2 elements.</summary>
 internal sealed class CopyOnWriteSubscriptionIndex : RecordedSubscriptionIndex

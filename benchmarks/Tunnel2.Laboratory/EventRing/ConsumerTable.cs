@@ -1,12 +1,14 @@
 using System.Diagnostics;
+using System.Runtime.CompilerServices;
 using System.Text;
+using Tunnel2.Telemetry.EventRing;
 using static Tunnel2.Telemetry.EventRing.EventRingLayout;
 
-namespace Tunnel2.Telemetry.EventRing;
+namespace Tunnel2.Laboratory.EventRing;
 
 /// <summary>
 /// The registered consumers. Only under <see cref="EventRingPolicy.WaitForSlowest"/> do producers heed it; under the other policy
-/// it shows who reads. Lossy readers need no entry. Safe on any thread.
+/// it shows who reads. Lossy readers need no entry. Holds nothing itself: any number of them show the same table. Safe on any thread.
 /// </summary>
 internal sealed unsafe class ConsumerTable
 {
@@ -17,12 +19,36 @@ internal sealed unsafe class ConsumerTable
         _ring = ring;
     }
 
+    /// <summary>Changes when a consumer joins or comes back, so that producers drop the minimum they remember.</summary>
+    internal int Version
+    {
+        get
+        {
+            int version = Volatile.Read(ref *(int*)(Page + TableVersionOffset));
+            GC.KeepAlive(_ring);
+            return version;
+        }
+    }
+
+    /// <summary>The ring's first page: the head is the one field of it that the ring shows.</summary>
+    private byte* Page => (byte*)Unsafe.AsPointer(ref _ring.Head) - HeadOffset;
+
+    /// <summary>Where an entry lies. Whoever uses it keeps the ring alive.</summary>
+    internal byte* Entry(int index) => Page + PageSize + ((long)index * ConsumerEntrySize);
+
+    /// <summary>Makes producers look at the table again.</summary>
+    internal void SayChanged()
+    {
+        Interlocked.Increment(ref *(int*)(Page + TableVersionOffset));
+        GC.KeepAlive(_ring);
+    }
+
     /// <summary>Takes a free entry, or one whose process is gone; −1 when the table is full of the living.</summary>
     internal int TryRegister(string name, long cursor, out long word)
     {
         for (int i = 0; i < _ring.Header.Consumers; i++)
         {
-            byte* entry = _ring.ConsumerEntry(i);
+            byte* entry = Entry(i);
             long seen = Volatile.Read(ref *(long*)entry);
             if (ConsumerState.Status(seen) != ConsumerState.Free && IsAlive(ConsumerState.ProcessId(seen)))
             {
@@ -42,7 +68,7 @@ internal sealed unsafe class ConsumerTable
             Volatile.Write(ref *(long*)(entry + ConsumerCursorOffset), cursor);
             word = ConsumerState.With(joining, ConsumerState.Active);
             Interlocked.Exchange(ref *(long*)entry, word); // A full fence: the caller re-reads the head after it.
-            Interlocked.Increment(ref _ring.TableVersion);
+            SayChanged();
             GC.KeepAlive(_ring);
             return i;
         }
@@ -54,7 +80,7 @@ internal sealed unsafe class ConsumerTable
     /// <summary>Frees the entry if it still belongs to the owner of <paramref name="word"/>.</summary>
     internal void Release(int index, long word)
     {
-        ref long state = ref *(long*)_ring.ConsumerEntry(index);
+        ref long state = ref *(long*)Entry(index);
         long free = ConsumerState.With(word & 0xFFFF_FFFF, ConsumerState.Free);
         if (Interlocked.CompareExchange(ref state, free, word) != word)
         {
@@ -73,7 +99,7 @@ internal sealed unsafe class ConsumerTable
         long minimum = head;
         for (int i = 0; i < _ring.Header.Consumers; i++)
         {
-            byte* entry = _ring.ConsumerEntry(i);
+            byte* entry = Entry(i);
             if (ConsumerState.Status(Volatile.Read(ref *(long*)entry)) == ConsumerState.Active)
             {
                 minimum = Math.Min(minimum, Volatile.Read(ref *(long*)(entry + ConsumerCursorOffset)));
@@ -87,7 +113,7 @@ internal sealed unsafe class ConsumerTable
     /// <summary>The beat of a consumer that is active and holds back claims from <paramref name="limit"/> on; false otherwise.</summary>
     internal bool TryGetBlocker(int index, long limit, out long word, out long beat)
     {
-        byte* entry = _ring.ConsumerEntry(index);
+        byte* entry = Entry(index);
         word = Volatile.Read(ref *(long*)entry);
         beat = Volatile.Read(ref *(long*)(entry + ConsumerBeatOffset));
         bool isBlocker = ConsumerState.Status(word) == ConsumerState.Active
@@ -99,7 +125,7 @@ internal sealed unsafe class ConsumerTable
     /// <summary>Goes on without the consumer; it finds out at its next poll.</summary>
     internal void Skip(int index, long word)
     {
-        Interlocked.CompareExchange(ref *(long*)_ring.ConsumerEntry(index), ConsumerState.With(word, ConsumerState.Skipped), word);
+        Interlocked.CompareExchange(ref *(long*)Entry(index), ConsumerState.With(word, ConsumerState.Skipped), word);
         GC.KeepAlive(_ring);
     }
 
@@ -109,7 +135,7 @@ internal sealed unsafe class ConsumerTable
         var list = new List<ConsumerInfo>();
         for (int i = 0; i < _ring.Header.Consumers; i++)
         {
-            byte* entry = _ring.ConsumerEntry(i);
+            byte* entry = Entry(i);
             long word = Volatile.Read(ref *(long*)entry);
             if (ConsumerState.Status(word) is ConsumerState.Active or ConsumerState.Skipped)
             {

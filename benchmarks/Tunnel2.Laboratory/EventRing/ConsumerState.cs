@@ -1,4 +1,4 @@
-namespace Tunnel2.Telemetry.EventRing;
+namespace Tunnel2.Laboratory.EventRing;
 
 /// <summary>
 /// State word of a consumer entry: process id (32 bits), generation (24 bits), status (8 bits). One word, so that every change of

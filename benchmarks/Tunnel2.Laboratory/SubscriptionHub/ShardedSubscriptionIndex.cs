@@ -1,9 +1,17 @@
-namespace Tunnel2.Telemetry.SubscriptionHub.Alternatives;
+using Tunnel2.Telemetry.SubscriptionHub;
+
+namespace Tunnel2.Laboratory.SubscriptionHub;
 
 /// <summary>Maps from channel to a set of subscribers, chosen by the channel's hash, each behind a lock. One shard is "one lock and a map".</summary>
-/// <remarks>A publisher copies the set under the lock, so a large channel keeps everybody of its shard waiting.</remarks>
+/// <remarks>
+/// A publisher copies the set under the lock, so a large channel keeps everybody of its shard waiting. The copy is the thread's own and lasts until
+/// its next <see cref="Get"/>.
+/// </remarks>
 internal sealed class ShardedSubscriptionIndex : RecordedSubscriptionIndex
 {
+    [ThreadStatic]
+    private static Subscriber?[]? _copy;
+
     private readonly Shard[] _shards;
 
     /// <summary>Creates an empty index.</summary>
@@ -27,7 +35,13 @@ internal sealed class ShardedSubscriptionIndex : RecordedSubscriptionIndex
         {
             if (shard.Channels.TryGetValue(channel, out HashSet<Subscriber>? subscribers))
             {
-                matches.AddCopy(subscribers);
+                if (_copy is null || _copy.Length < subscribers.Count)
+                {
+                    _copy = new Subscriber?[subscribers.Count * 2];
+                }
+
+                subscribers.CopyTo(_copy!);
+                matches.Add(_copy, subscribers.Count);
             }
         }
     }

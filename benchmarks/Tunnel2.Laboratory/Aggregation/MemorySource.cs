@@ -1,4 +1,6 @@
-namespace Tunnel2.Telemetry.Aggregation;
+using Tunnel2.Telemetry.Aggregation;
+
+namespace Tunnel2.Laboratory.Aggregation;
 
 /// <summary>Records in memory, without event time. Not thread-safe.</summary>
 internal sealed class MemorySource<T> : IRecordSource<T>
