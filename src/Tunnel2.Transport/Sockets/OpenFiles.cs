@@ -1,8 +1,8 @@
 using System.Globalization;
 
-namespace Tunnel2.Telemetry.SubscriptionHub;
+namespace Tunnel2.Transport.Sockets;
 
-/// <summary>How many files and sockets this process may have open, and what of it subscribers may take. Stateless.</summary>
+/// <summary>How many files and sockets this process may have open, and has. Stateless.</summary>
 internal static class OpenFiles
 {
     /// <summary>The limit; <see cref="int.MaxValue"/> where there is none or the system does not say.</summary>
@@ -37,7 +37,4 @@ internal static class OpenFiles
             return Guess;
         }
     }
-
-    /// <summary>Subscribers that leave two fifths of the limit to visitors, agents and everything else.</summary>
-    internal static int MostSubscribers(int limit) => (int)(limit * 3L / 5);
 }

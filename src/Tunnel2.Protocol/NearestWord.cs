@@ -1,16 +1,16 @@
-namespace Tunnel2.Client.TunnelFiles;
+namespace Tunnel2.Protocol;
 
-/// <summary>Finds the word that a misspelt one was probably meant to be.</summary>
+/// <summary>Finds the word that a misspelt one was probably meant to be. Pure.</summary>
 internal static class NearestWord
 {
-    /// <summary>The nearest of the known words, or null when none is near.</summary>
+    /// <summary>The nearest of the known words, whatever their case, or null when none is near.</summary>
     public static string? Find(string written, IEnumerable<string> known)
     {
         string? best = null;
         int bestDistance = Math.Max(2, written.Length / 3) + 1;
         foreach (string word in known)
         {
-            int distance = Distance(written.ToLowerInvariant(), word);
+            int distance = Distance(written.ToUpperInvariant(), word.ToUpperInvariant());
             if (distance < bestDistance)
             {
                 best = word;
