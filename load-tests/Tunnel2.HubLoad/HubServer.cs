@@ -7,6 +7,7 @@ using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Hosting;
 using Tunnel2.Telemetry.SubscriptionHub;
 using Tunnel2.Transport.Engine;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.HubLoad;
 
@@ -26,7 +27,7 @@ internal static class HubServer
             ["Tunnel2:Uplink:Listen"] = "127.0.0.1:0",
             ["Tunnel2:Admin:Listen"] = "127.0.0.1:0",
             ["Tunnel2:EntryId"] = "load",
-            ["Tunnel2:Hub:MaxConnections"] = OpenFiles.MostSubscribers(OpenFiles.Limit()).ToString(CultureInfo.InvariantCulture),
+            ["Tunnel2:Hub:MaxConnections"] = LoadRun.MostSubscribers(OpenFiles.Limit()).ToString(CultureInfo.InvariantCulture),
         }).Build());
         using var engine = EngineSetup.Start(EngineMode.Auto, loops: 1);
         await using var host = await ProxyEntryHost.StartAsync(settings.Settings!, engine, logging => logging.SetMinimumLevel(LogLevel.Error));

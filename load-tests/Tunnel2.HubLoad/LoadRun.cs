@@ -1,6 +1,6 @@
 using System.Diagnostics;
 using System.Globalization;
-using Tunnel2.Telemetry.SubscriptionHub;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.HubLoad;
 
@@ -72,18 +72,22 @@ internal static class LoadRun
         return await PublishAndCheckAsync(server, connections, checker, channels, rate, seconds, burst) && connections.Count == count ? 0 : 1;
     }
 
+    /// <summary>Subscribers that leave two fifths of the limit to visitors, agents and everything else.</summary>
+    internal static int MostSubscribers(int limit) => (int)(limit * 3L / 5);
+
     /// <summary>Fails before the run, and not in the middle of it: limits on open files may be hard.</summary>
     private static bool HasRoomFor(int count)
     {
         int limit = OpenFiles.Limit();
-        if (OpenFiles.MostSubscribers(limit) >= count)
+        if (MostSubscribers(limit) >= count)
         {
             return true;
         }
 
         Console.Error.WriteLine(string.Create(
             CultureInfo.InvariantCulture,
-            $"{count} connections need a limit of {(count * 5L / 3) + 1} open files, and here it is {limit}: raise it (ulimit -n), or ask for fewer with --count {OpenFiles.MostSubscribers(limit)}"));
+            $"{count} connections need a limit of {(count * 5L / 3) + 1} open files, and here it is {limit}: raise it (ulimit -n), ")
+            + string.Create(CultureInfo.InvariantCulture, $"or ask for fewer with --count {MostSubscribers(limit)}"));
         return false;
     }
 

@@ -5,7 +5,7 @@ using Tunnel2.Client.Core.Console;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Live;
 using Tunnel2.Protocol;
-using Tunnel2.Telemetry.SubscriptionHub;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Client;
 

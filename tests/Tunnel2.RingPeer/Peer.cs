@@ -1,5 +1,6 @@
 using System.Buffers.Binary;
 using System.Runtime.InteropServices;
+using Tunnel2.Laboratory.EventRing;
 using Tunnel2.Telemetry.EventRing;
 
 namespace Tunnel2.RingPeer;
@@ -20,7 +21,8 @@ internal static class Peer
             return 1;
         }
 
-        EventRingProducer producer = ring!.CreateProducer();
+        WaitingProducer? waiting = ring!.Header.Policy == EventRingPolicy.WaitForSlowest ? new WaitingProducer(ring) : null;
+        EventRingProducer? producer = waiting is null ? ring.CreateProducer() : null;
         var random = new Random(seed);
         byte[] payload = new byte[ring.MaxPayload];
         for (long i = 0; ; i++)
@@ -29,7 +31,8 @@ internal static class Peer
             int length = 16 + (random.Next(1, (payload.Length - 16) / 8) * 8);
             MemoryMarshal.Cast<byte, long>(payload.AsSpan(0, length)).Fill(i);
             BinaryPrimitives.WriteInt32LittleEndian(payload.AsSpan(8), length);
-            producer.TryPublish(1, payload.AsSpan(0, length));
+            waiting?.TryPublish(1, payload.AsSpan(0, length));
+            producer?.TryPublish(1, payload.AsSpan(0, length));
             if (i == RecordsUntilReady)
             {
                 Console.Out.WriteLine("ready");
@@ -45,13 +48,14 @@ internal static class Peer
             return 1;
         }
 
-        using EventRingReader reader = ring!.CreateReader(new EventRingReaderOptions { Register = register, Name = "peer" });
+        using RegisteredReader? registered = register ? new RegisteredReader(ring!, "peer") : null;
+        using EventRingReader reader = ring!.CreateReader(new EventRingReaderOptions());
         var batch = new RingBatch(64, ring.MaxPayload);
         long seen = 0;
-        long next = reader.Cursor;
+        long next = registered?.Cursor ?? reader.Cursor;
         while (true)
         {
-            RingReadStatus status = reader.TryReadBatch(batch, out RingGap gap);
+            RingReadStatus status = registered?.TryReadBatch(batch, out RingGap gap) ?? reader.TryReadBatch(batch, out gap);
             if (status == RingReadStatus.Gap)
             {
                 next = gap.First == next ? gap.First + gap.Count : -1;

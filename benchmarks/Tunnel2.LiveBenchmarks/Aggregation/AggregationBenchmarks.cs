@@ -1,14 +1,16 @@
 using System.Diagnostics;
 using System.Globalization;
 using Tunnel2.LiveBenchmarks.EventRing;
+using Tunnel2.Laboratory.Aggregation;
+using Tunnel2.Laboratory.EventRing;
 using Tunnel2.Telemetry.Aggregation;
 using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Records;
 using HeavyPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
-    Tunnel2.Telemetry.Aggregation.SumRecord, Tunnel2.Telemetry.Aggregation.SumHash,
+    Tunnel2.Laboratory.Aggregation.SumRecord, Tunnel2.Laboratory.Aggregation.SumHash,
     Tunnel2.LiveBenchmarks.Aggregation.AggregationBenchmarks.HeavyState>;
 using SumPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
-    Tunnel2.Telemetry.Aggregation.SumRecord, Tunnel2.Telemetry.Aggregation.SumHash, Tunnel2.Telemetry.Aggregation.SumState>;
+    Tunnel2.Laboratory.Aggregation.SumRecord, Tunnel2.Laboratory.Aggregation.SumHash, Tunnel2.Laboratory.Aggregation.SumState>;
 using WindowPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
     Tunnel2.Telemetry.Aggregation.RequestSample, Tunnel2.Telemetry.Aggregation.SessionHash, Tunnel2.Telemetry.Aggregation.WindowedState>;
 

@@ -4,6 +4,7 @@ using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 using System.Runtime.CompilerServices;
+using Tunnel2.Laboratory.EventRing;
 using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Records;
 using Tunnel2.Telemetry.Relay;

@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Globalization;
 using System.Runtime.CompilerServices;
+using Tunnel2.Laboratory.EventRing;
 using Tunnel2.Telemetry.EventRing;
 
 namespace Tunnel2.LiveBenchmarks.EventRing;

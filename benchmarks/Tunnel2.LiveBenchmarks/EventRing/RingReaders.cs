@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Globalization;
 using System.Runtime.CompilerServices;
+using Tunnel2.Laboratory.EventRing;
 using Tunnel2.Telemetry.EventRing;
 
 namespace Tunnel2.LiveBenchmarks.EventRing;
@@ -23,8 +24,8 @@ internal static class RingReaders
                 Capacity = 4096,
                 Policy = EventRingPolicy.WaitForSlowest,
             });
-            EventRingProducer producer = ring.CreateProducer();
-            EventRingReader[] readers = [.. Enumerable.Range(0, Readers).Select(_ => ring.CreateReader(new EventRingReaderOptions { Register = true }))];
+            var producer = new WaitingProducer(ring);
+            RegisteredReader[] readers = [.. Enumerable.Range(0, Readers).Select(r => new RegisteredReader(ring, $"reader {r}"))];
             long started = Stopwatch.GetTimestamp();
             var thread = new Thread(() => Publish(producer, ring.MaxPayload, records));
             thread.Start();
@@ -62,7 +63,7 @@ internal static class RingReaders
         return 0;
     }
 
-    private static void Publish(EventRingProducer producer, int maxPayload, int records)
+    private static void Publish(WaitingProducer producer, int maxPayload, int records)
     {
         var batch = new RingBatch(32, maxPayload);
         for (int i = 0; i < 32; i++)

@@ -1,3 +1,4 @@
+using Tunnel2.Laboratory.MessageStore;
 using Tunnel2.Telemetry.MessageStore;
 
 namespace Tunnel2.LiveBenchmarks.MessageStore;

@@ -1,7 +1,7 @@
 using System.Diagnostics;
 using System.Globalization;
+using Tunnel2.Laboratory.SubscriptionHub;
 using Tunnel2.Telemetry.SubscriptionHub;
-using Tunnel2.Telemetry.SubscriptionHub.Alternatives;
 
 namespace Tunnel2.LiveBenchmarks.SubscriptionHub;
 

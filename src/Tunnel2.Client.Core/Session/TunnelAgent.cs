@@ -36,7 +36,7 @@ internal sealed class TunnelAgent : IAgentRunner
     public async Task<int> RunAsync(AgentOptions options, IAgentEvents events, CancellationToken stop)
     {
         int uplinks = options.Uplinks.IsAuto ? UplinkPool.MaxAutomatic : options.Uplinks.Count;
-        int left = OpenFiles.LeftForBackends(later: FilesOfALoop * Math.Min(uplinks - 1, _engine.SpareLoops));
+        int left = FilesForBackends.Left(later: FilesOfALoop * Math.Min(uplinks - 1, _engine.SpareLoops));
         int limit = options.BackendConnections.IsAuto ? left : Math.Min(left, options.BackendConnections.Count);
         var slots = _slots ?? Interlocked.CompareExchange(ref _slots, new BackendSlots(limit, _timeProvider), null) ?? _slots;
         var uploads = _uploads ?? Interlocked.CompareExchange(ref _uploads, UploadBudget.Create(options, events, _timeProvider, _engine.Faults), null) ?? _uploads;

@@ -1,3 +1,4 @@
+using Tunnel2.Protocol;
 using YamlDotNet.Core;
 using YamlDotNet.RepresentationModel;
 

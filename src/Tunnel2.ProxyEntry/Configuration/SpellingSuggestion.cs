@@ -1,3 +1,5 @@
+using Tunnel2.Protocol;
+
 namespace Tunnel2.ProxyEntry.Configuration;
 
 /// <summary>Finds the key that a misspelt one was probably meant to be.</summary>
@@ -14,43 +16,7 @@ internal static class SpellingSuggestion
             return sameWord[0];
         }
 
-        string? best = null;
-        var bestDistance = Math.Max(2, written.Length / 3) + 1;
-        foreach (var key in known)
-        {
-            var distance = Distance(written.ToUpperInvariant(), key.ToUpperInvariant());
-            if (distance < bestDistance)
-            {
-                best = key;
-                bestDistance = distance;
-            }
-        }
-
-        return best ?? known.FirstOrDefault(key => written.Length >= 3 && key.StartsWith(written, StringComparison.OrdinalIgnoreCase));
-    }
-
-    // Levenshtein's distance with one row.
-    private static int Distance(string a, string b)
-    {
-        var row = new int[b.Length + 1];
-        for (var j = 0; j <= b.Length; j++)
-        {
-            row[j] = j;
-        }
-
-        for (var i = 1; i <= a.Length; i++)
-        {
-            var diagonal = row[0];
-            row[0] = i;
-            for (var j = 1; j <= b.Length; j++)
-            {
-                var above = row[j];
-                var substitution = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-                row[j] = Math.Min(substitution, Math.Min(above, row[j - 1]) + 1);
-                diagonal = above;
-            }
-        }
-
-        return row[b.Length];
+        return NearestWord.Find(written, known)
+            ?? known.FirstOrDefault(key => written.Length >= 3 && key.StartsWith(written, StringComparison.OrdinalIgnoreCase));
     }
 }

@@ -4,8 +4,8 @@ using Tunnel2.Protocol;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Reload;
-using Tunnel2.Telemetry.SubscriptionHub;
 using Tunnel2.Transport.Engine;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.ProxyEntry.Hosting;
 

@@ -23,8 +23,8 @@ using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Uplink;
-using Tunnel2.Telemetry.SubscriptionHub;
 using Tunnel2.Transport.Engine;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.ProxyEntry.Hosting;
 

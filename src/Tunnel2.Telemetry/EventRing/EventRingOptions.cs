@@ -12,7 +12,7 @@ internal sealed record EventRingOptions
     /// <summary>Bytes of a slot with its 16-byte header, a power of two from 64 to 32,768. Default 256.</summary>
     internal int SlotSize { get; init; } = 256;
 
-    /// <summary>Entries of the consumer table, 1 to 256. Default 8.</summary>
+    /// <summary>Entries of the consumer table, 1 to 256; nothing of the product takes one. Default 8.</summary>
     internal int Consumers { get; init; } = 8;
 
     /// <summary>Default: the oldest record gives way.</summary>
@@ -20,9 +20,6 @@ internal sealed record EventRingOptions
 
     /// <summary>Whether records carry a CRC-32C over header and payload. Default on.</summary>
     internal bool Checksum { get; init; } = true;
-
-    /// <summary>How long a blocked producer watches a consumer without seeing it poll before it goes on without it. Default 5 s.</summary>
-    internal TimeSpan StaleAfter { get; init; } = TimeSpan.FromSeconds(5);
 
     /// <summary>
     /// How long a claimed record may stay uncommitted before readers skip it and producers take its slot. Default 100 ms: well above

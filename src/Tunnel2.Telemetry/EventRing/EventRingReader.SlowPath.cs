@@ -2,7 +2,7 @@ using System.Runtime.CompilerServices;
 
 namespace Tunnel2.Telemetry.EventRing;
 
-/// <content>Everything but a record in its place: gaps, claims that are never committed, coming back after a skip, sleeping.</content>
+/// <content>Everything but a record in its place: gaps, claims that are never committed, sleeping.</content>
 internal sealed unsafe partial class EventRingReader
 {
     private static readonly TimeSpan _longestSleep = TimeSpan.FromMilliseconds(100);
@@ -21,7 +21,6 @@ internal sealed unsafe partial class EventRingReader
     /// <returns>False when the timeout (or cancellation) came first.</returns>
     internal bool Wait(TimeSpan timeout, CancellationToken cancellationToken = default)
     {
-        Beat();
         for (int i = 0; i < _options.SpinBeforeSleep; i++)
         {
             if (IsSomethingThere())
@@ -41,7 +40,6 @@ internal sealed unsafe partial class EventRingReader
         long started = TimeProvider.System.GetTimestamp();
         while (!cancellationToken.IsCancellationRequested)
         {
-            Beat();
             TimeSpan left = timeout - TimeProvider.System.GetElapsedTime(started);
             if (left <= TimeSpan.Zero)
             {
@@ -89,17 +87,11 @@ internal sealed unsafe partial class EventRingReader
         GC.KeepAlive(this);
     }
 
-    private bool IsSomethingThere() => IsReady(_cursor) || IsSkipped() || _ring.IsClosed;
+    private bool IsSomethingThere() => IsReady(_cursor) || _ring.IsClosed;
 
     [MethodImpl(MethodImplOptions.NoInlining)]
     private RingReadStatus TakeOther(Take taken, out RingGap gap)
     {
-        if (IsSkipped())
-        {
-            gap = ComeBack();
-            return RingReadStatus.Gap;
-        }
-
         switch (taken)
         {
             case Take.Lapped:
@@ -194,23 +186,6 @@ internal sealed unsafe partial class EventRingReader
         var gap = new RingGap(_cursor, next - _cursor, reason);
         Missed += gap.Count;
         _cursor = next;
-        PublishCursor();
         return gap;
-    }
-
-    /// <summary>A producer went on without this reader: registers again and says what was lost meanwhile.</summary>
-    private RingGap ComeBack()
-    {
-        long skipped = ConsumerState.With(_word, ConsumerState.Skipped);
-        if (Interlocked.CompareExchange(ref *(long*)_entry, _word, skipped) != skipped)
-        {
-            // Another consumer took the entry for that of a dead process: take a new one, or go on as a lossy reader.
-            _entryIndex = _ring.Consumers.TryRegister(_options.Name, _cursor, out _word);
-            _entry = _entryIndex < 0 ? null : _ring.ConsumerEntry(_entryIndex);
-        }
-
-        Interlocked.Increment(ref _ring.TableVersion);
-        long oldest = Volatile.Read(ref _ring.Head) - _ring.Capacity;
-        return Miss(Math.Max(_cursor, oldest), RingGapReason.SkippedAsStale);
     }
 }

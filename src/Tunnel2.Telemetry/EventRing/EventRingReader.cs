@@ -20,11 +20,7 @@ internal sealed unsafe partial class EventRingReader : IDisposable
     private readonly EventRingReaderOptions _options;
     private readonly int _maxPayload;
     private readonly bool _checksum;
-    private byte* _entry;
-    private int _entryIndex = -1;
-    private long _word;
     private long _cursor;
-    private long _beat;
     private bool _sleeps;
 
     internal EventRingReader(SharedEventRing ring, EventRingReaderOptions options)
@@ -40,29 +36,6 @@ internal sealed unsafe partial class EventRingReader : IDisposable
             EventRingReaderOptions.FromOldest => Math.Max(0, head - ring.Capacity),
             _ => Math.Clamp(options.From, 0, head),
         };
-        if (!options.Register)
-        {
-            return;
-        }
-
-        if (!ring.IsWritable)
-        {
-            throw new InvalidOperationException("A ring opened for reading only takes no registered consumers.");
-        }
-
-        _entryIndex = ring.Consumers.TryRegister(options.Name, _cursor, out _word);
-        if (_entryIndex < 0)
-        {
-            throw new InvalidOperationException($"All {ring.Header.Consumers} entries of the consumer table are taken.");
-        }
-
-        _entry = ring.ConsumerEntry(_entryIndex);
-        if (options.From == EventRingReaderOptions.FromHead)
-        {
-            // Producers that scanned the table before this entry was active may have claimed up to here; behind it they wait for us.
-            _cursor = Volatile.Read(ref ring.Head);
-            PublishCursor();
-        }
     }
 
     /// <summary>The sequence number of the next record.</summary>
@@ -81,8 +54,6 @@ internal sealed unsafe partial class EventRingReader : IDisposable
     /// <summary>Sequence numbers that were reported in gaps.</summary>
     internal long Missed { get; private set; }
 
-    internal bool IsRegistered => _entry != null;
-
     /// <summary>Polls for one record.</summary>
     /// <param name="destination">Room for <see cref="SharedEventRing.MaxPayload"/> bytes.</param>
     /// <param name="entry">The record, its payload at offset 0, when the status is <see cref="RingReadStatus.Record"/>.</param>
@@ -94,14 +65,12 @@ internal sealed unsafe partial class EventRingReader : IDisposable
             throw new ArgumentException("The destination must hold the longest payload.", nameof(destination));
         }
 
-        Beat();
         gap = default;
         Take taken = TryTake(_cursor, ref MemoryMarshal.GetReference(destination), out ulong meta);
-        if (taken == Take.Record && !IsSkipped())
+        if (taken == Take.Record)
         {
             entry = new RingEntry(_cursor, 0, (ushort)meta, (ushort)(meta >> 16));
             _cursor++;
-            PublishCursor();
             _idlePolls = 0;
             return RingReadStatus.Record;
         }
@@ -117,44 +86,25 @@ internal sealed unsafe partial class EventRingReader : IDisposable
     internal RingReadStatus TryReadBatch(RingBatch batch, out RingGap gap)
     {
         batch.Clear();
-        Beat();
         gap = default;
-        Take taken = Take.Record;
-        if (!IsSkipped())
+        Take taken = ReadRun(batch);
+        _cursor += batch.Count;
+        if (batch.Count > 0)
         {
-            taken = ReadRun(batch);
-            _cursor += batch.Count;
-            if (batch.Count > 0)
-            {
-                PublishCursor();
-                _idlePolls = 0;
-                return RingReadStatus.Record;
-            }
+            _idlePolls = 0;
+            return RingReadStatus.Record;
         }
 
         return TakeOther(taken, out gap);
     }
 
-    /// <summary>Goes on at <paramref name="sequence"/> without reporting what lies between as missed; only forward.</summary>
-    internal void SkipTo(long sequence)
-    {
-        _cursor = Math.Max(_cursor, sequence);
-        PublishCursor();
-    }
-
-    /// <summary>Frees the entry of the consumer table. The object must not be used afterwards.</summary>
+    /// <summary>Ends its part in waking sleepers. The object must not be used afterwards.</summary>
     public void Dispose()
     {
         if (_sleeps)
         {
             _sleeps = false;
             Interlocked.Decrement(ref _ring.BlockingConsumers);
-        }
-
-        if (_entry != null)
-        {
-            _entry = null;
-            _ring.Consumers.Release(_entryIndex, _word);
         }
 
         GC.KeepAlive(this);
@@ -257,34 +207,5 @@ internal sealed unsafe partial class EventRingReader : IDisposable
         Volatile.ReadBarrier();
         // An abandoned number has neither length nor type.
         return intact && Volatile.Read(ref word) == sequence + 1 && (ushort)(meta >> 16) != (ushort)RecordType.Abandoned ? (uint)meta : 0;
-    }
-
-    /// <summary>The sign of life: moves with every poll, whether or not it found anything.</summary>
-    [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private void Beat()
-    {
-        if (_entry != null)
-        {
-            Volatile.Write(ref *(long*)(_entry + ConsumerBeatOffset), ++_beat);
-            GC.KeepAlive(this);
-        }
-    }
-
-    [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private void PublishCursor()
-    {
-        if (_entry != null)
-        {
-            Volatile.Write(ref *(long*)(_entry + ConsumerCursorOffset), _cursor);
-            GC.KeepAlive(this);
-        }
-    }
-
-    [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private bool IsSkipped()
-    {
-        bool isSkipped = _entry != null && Volatile.Read(ref *(long*)_entry) != _word;
-        GC.KeepAlive(this);
-        return isSkipped;
     }
 }

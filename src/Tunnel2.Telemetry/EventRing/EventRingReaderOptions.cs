@@ -12,15 +12,6 @@ internal sealed record EventRingReaderOptions
     /// <summary><see cref="FromHead"/> (default), <see cref="FromOldest"/>, or the sequence number to start with.</summary>
     internal long From { get; init; } = FromHead;
 
-    /// <summary>
-    /// Takes an entry of the consumer table, so that producers under <see cref="EventRingPolicy.WaitForSlowest"/> wait for this
-    /// reader. Default off: a lossy reader, of which there may be any number.
-    /// </summary>
-    internal bool Register { get; init; }
-
-    /// <summary>Shown in the consumer table; the first 10 characters count.</summary>
-    internal string Name { get; init; } = "";
-
     /// <summary>Polls before <see cref="EventRingReader.Wait"/> puts the thread to sleep. Default 200, about 10 µs.</summary>
     internal int SpinBeforeSleep { get; init; } = 200;
 

@@ -6,9 +6,6 @@ internal enum PublishStatus
     /// <summary>Every reader can see it.</summary>
     Published = 0,
 
-    /// <summary>Under <see cref="EventRingPolicy.WaitForSlowest"/>: no room, and the call does not wait (or the callback said stop).</summary>
-    Full,
-
     /// <summary>Longer than <see cref="SharedEventRing.MaxPayload"/>, or of the reserved type 0; nothing was claimed.</summary>
     Invalid,
 

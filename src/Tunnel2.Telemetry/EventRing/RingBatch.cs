@@ -19,8 +19,6 @@ internal sealed class RingBatch
 
     internal int Count { get; private set; }
 
-    internal int MaxRecords => _entries.Length;
-
     /// <summary>Bytes of the buffer in use.</summary>
     internal int Length { get; private set; }
 
@@ -32,20 +30,6 @@ internal sealed class RingBatch
     {
         Count = 0;
         Length = 0;
-    }
-
-    /// <summary>Appends a copy of <paramref name="payload"/>; false when the batch is full.</summary>
-    internal bool TryAdd(ushort type, ReadOnlySpan<byte> payload)
-    {
-        if (Count == _entries.Length || payload.Length > Buffer.Length - Length || payload.Length > ushort.MaxValue)
-        {
-            return false;
-        }
-
-        payload.CopyTo(Buffer.AsSpan(Length));
-        _entries[Count++] = new RingEntry(0, Length, (ushort)payload.Length, type);
-        Length += (payload.Length + 7) & ~7;
-        return true;
     }
 
     /// <summary>Room for the entries that a reader fills in.</summary>

@@ -36,7 +36,6 @@ internal sealed unsafe class SharedEventRing : IDisposable
         // Not AcquirePointer: what is acquired and never released would keep the view's finalizer from unmapping it.
         _base = (byte*)_view.SafeMemoryMappedViewHandle.DangerousGetHandle() + _view.PointerOffset;
         Slots = new RingSlots(_base + SlotsOffset(header.Consumers), header.Capacity, header.SlotSize);
-        Consumers = new ConsumerTable(this);
     }
 
     /// <summary>The file.</summary>
@@ -46,8 +45,6 @@ internal sealed unsafe class SharedEventRing : IDisposable
     internal EventRingHeader Header { get; }
 
     internal EventRingOptions Options { get; }
-
-    internal ConsumerTable Consumers { get; }
 
     /// <summary>False when only lossy reading is possible.</summary>
     internal bool IsWritable { get; }
@@ -69,9 +66,6 @@ internal sealed unsafe class SharedEventRing : IDisposable
 
     internal ref int BlockingConsumers => ref *(int*)(_base + BlockingConsumersOffset);
 
-    /// <summary>Changes when a consumer joins or comes back, so that producers drop the minimum they remember.</summary>
-    internal ref int TableVersion => ref *(int*)(_base + TableVersionOffset);
-
     internal ref int WaitFlag => ref *(int*)(_base + WaitFlagOffset);
 
     internal int* WakeWord => (int*)(_base + WakeWordOffset);
@@ -86,8 +80,6 @@ internal sealed unsafe class SharedEventRing : IDisposable
             return isClosed;
         }
     }
-
-    internal byte* ConsumerEntry(int index) => _base + PageSize + ((long)index * ConsumerEntrySize);
 
     /// <summary>Creates a ring, atomically replacing (and closing) the one that <paramref name="path"/> may hold.</summary>
     /// <exception cref="ArgumentException">The geometry is invalid.</exception>
@@ -202,7 +194,7 @@ internal sealed unsafe class SharedEventRing : IDisposable
     }
 
     /// <summary>A new producer. Many threads may share one; each process makes its own.</summary>
-    internal EventRingProducer CreateProducer(Func<TimeSpan, bool>? onBlocked = null) => new(this, onBlocked);
+    internal EventRingProducer CreateProducer() => new(this);
 
     /// <summary>A new reader, for one thread at a time.</summary>
     internal EventRingReader CreateReader(EventRingReaderOptions options) => new(this, options);

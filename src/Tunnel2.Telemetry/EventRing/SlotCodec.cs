@@ -86,30 +86,6 @@ internal static unsafe class SlotCodec
         return meta | ((ulong)~(uint)crc << 32);
     }
 
-    /// <summary>Meta word of a payload that was written straight into the slot; zeroes the padding.</summary>
-    internal static ulong Seal(byte* slot, int length, ushort type, long sequence, bool checksum)
-    {
-        ulong meta = Meta(length, type);
-        if (!checksum)
-        {
-            return meta;
-        }
-
-        byte* payload = slot + SlotHeaderSize;
-        for (int pad = length; (pad & 7) != 0; pad++)
-        {
-            payload[pad] = 0;
-        }
-
-        ulong crc = Start(sequence, meta);
-        for (int i = 0; i < length; i += 8)
-        {
-            crc = Step(crc, *(ulong*)(payload + i));
-        }
-
-        return meta | ((ulong)~(uint)crc << 32);
-    }
-
     /// <summary>
     /// Copies the payload out, rounded up to whole words (the destination has room for the longest payload), and returns whether the
     /// checksum of what was copied is the slot's.
@@ -150,14 +126,14 @@ internal static unsafe class SlotCodec
     }
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private static ulong Start(long sequence, ulong meta) => Step(Step(Crc32C.Seed, (ulong)sequence), meta);
+    internal static ulong Start(long sequence, ulong meta) => Step(Step(Crc32C.Seed, (ulong)sequence), meta);
 
     /// <summary>
     /// One word of the checksum. The register stays 64 bits wide between steps: narrowing it each time would add a cycle to the chain
     /// of dependent instructions.
     /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private static ulong Step(ulong register, ulong word) =>
+    internal static ulong Step(ulong register, ulong word) =>
         Sse42.X64.IsSupported ? Sse42.X64.Crc32(register, word) : BitOperations.Crc32C((uint)register, word);
 
     /// <summary>Fewer than eight bytes as a word, zeros above them.</summary>

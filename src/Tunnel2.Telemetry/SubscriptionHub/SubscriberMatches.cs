@@ -10,7 +10,6 @@ namespace Tunnel2.Telemetry.SubscriptionHub;
 internal sealed class SubscriberMatches
 {
     private Segment[] _segments = new Segment[4];
-    private Subscriber?[] _copied = [];
     private int _count;
 
     /// <summary>Whether a subscriber may occur more than once: it was found by a channel and by a pattern, or by several patterns.</summary>
@@ -45,18 +44,6 @@ internal sealed class SubscriberMatches
         }
 
         _segments[_count++] = new Segment(slots, used);
-    }
-
-    /// <summary>Adds a copy, for an index whose own collection may change as soon as its lock is given back.</summary>
-    public void AddCopy(ICollection<Subscriber> subscribers)
-    {
-        if (_copied.Length < subscribers.Count)
-        {
-            _copied = new Subscriber?[subscribers.Count * 2];
-        }
-
-        subscribers.CopyTo(_copied!, 0);
-        Add(_copied, subscribers.Count);
     }
 
     /// <summary>Begins a walk over the subscribers.</summary>

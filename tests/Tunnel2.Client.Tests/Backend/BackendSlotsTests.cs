@@ -1,7 +1,7 @@
 using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Multiplexing.Buffers;
-using ManualTimeProvider = Tunnel2.TestUtilities.ManualTimeProvider;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Client.Tests.Backend;
 
@@ -128,7 +128,7 @@ public sealed class BackendSlotsTests : IDisposable
                 File.WriteAllText(Path.Combine(files.FullName, $"{i}"), "");
             }
 
-            Assert.Equal(left, OpenFiles.LeftForBackends(root: root.FullName));
+            Assert.Equal(left, FilesForBackends.Left(root: root.FullName));
         }
         finally
         {

@@ -70,11 +70,8 @@ public sealed class RequestPublisherTests : IDisposable
         var exchange = new SampleExchange();
         var request = new ForwardedRequest { Status = 200, BytesSent = 1000 };
 
-        // A reader that never reads, one that is asleep, and a consumer table that is full of both.
-        using var lazy = ring.CreateReader(new EventRingReaderOptions());
-        var registered = Enumerable.Range(0, ring.Header.Consumers)
-            .Select(_ => ring.CreateReader(new EventRingReaderOptions { Register = true, Name = "idle" })).ToList();
-        Assert.Throws<InvalidOperationException>(() => ring.CreateReader(new EventRingReaderOptions { Register = true }));
+        // Readers that never read.
+        var lazy = Enumerable.Range(0, ring.Header.Consumers + 1).Select(_ => ring.CreateReader(new EventRingReaderOptions())).ToList();
 
         // Until the compiler has done its best and a round was disturbed by nobody: the fastest one is what it costs.
         var best = double.MaxValue;
@@ -95,7 +92,7 @@ public sealed class RequestPublisherTests : IDisposable
         Assert.Equal(CleanRounds, Math.Min(clean, CleanRounds));
         Assert.Equal(rounds * Batch, ring.Head);
         Assert.Equal(0, publisher.Dropped);
-        registered.ForEach(reader => reader.Dispose());
+        lazy.ForEach(reader => reader.Dispose());
 #if !DEBUG
         Assert.InRange(best, 0, Limit());
 #endif

@@ -1,6 +1,7 @@
+using Tunnel2.Laboratory.Aggregation;
 using Tunnel2.Telemetry.Aggregation;
 using SumPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
-    Tunnel2.Telemetry.Aggregation.SumRecord, Tunnel2.Telemetry.Aggregation.SumHash, Tunnel2.Telemetry.Aggregation.SumState>;
+    Tunnel2.Laboratory.Aggregation.SumRecord, Tunnel2.Laboratory.Aggregation.SumHash, Tunnel2.Laboratory.Aggregation.SumState>;
 
 namespace Tunnel2.Telemetry.Tests.Aggregation;
 
@@ -95,33 +96,6 @@ public sealed class PipelineTests
 
     [Fact]
     public void No_split_at_all_is_a_job_without_records() => Assert.Equal(0, SumPipeline.RunSplit([], []).Records);
-
-    [Fact]
-    public void Reading_ahead_changes_nothing_but_the_thread()
-    {
-        SumRecord[] records = Records(100_003, 200);
-        var state = new SumState(200);
-        using var source = new PrefetchingSource<SumRecord>(new MemorySource<SumRecord>(records, 1000), 1000);
-        PipelineReport report = SumPipeline.RunFused(source, state);
-        Assert.Equal(Oracle(records, 200), state.Sums.ToArray());
-        Assert.Equal(records.Length, report.Records);
-        Assert.False(source.TryRead(out _));
-    }
-
-    [Fact]
-    public void Reading_ahead_stops_when_it_is_no_longer_wanted()
-    {
-        var source = new PrefetchingSource<SumRecord>(new MemorySource<SumRecord>(Records(100_000, 10), 10), 10);
-        Assert.True(source.TryRead(out _));
-        source.Dispose();
-    }
-
-    [Fact]
-    public void A_failure_while_reading_ahead_reaches_the_reader()
-    {
-        using var source = new PrefetchingSource<SumRecord>(new MemorySource<SumRecord>(Records(100, 10), 10), 5);
-        Assert.Throws<InvalidOperationException>(() => source.TryRead(out _));
-    }
 
     [Theory]
     [InlineData("hash", 1, false, true, false, RoutingError.None)]

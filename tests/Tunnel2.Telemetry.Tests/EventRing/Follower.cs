@@ -10,15 +10,22 @@ internal sealed class Follower : IDisposable
     /// <summary>The type of records that the test's own process publishes.</summary>
     internal const ushort OwnType = 2;
 
-    private readonly EventRingReader _reader;
+    private readonly IFollowedReader _reader;
     private readonly RingBatch _batch;
     private readonly Thread _thread;
     private volatile bool _stop;
     private long _own;
 
-    internal Follower(SharedEventRing ring, bool register)
+    internal Follower(SharedEventRing ring)
+        : this(ring, new LossyReader(ring.CreateReader(new EventRingReaderOptions())))
     {
-        _reader = ring.CreateReader(new EventRingReaderOptions { Register = register, Name = "follower" });
+    }
+
+    /// <param name="ring">The ring.</param>
+    /// <param name="reader">What reads it; from now on only this object may use it.</param>
+    internal Follower(SharedEventRing ring, IFollowedReader reader)
+    {
+        _reader = reader;
         _batch = new RingBatch(256, ring.MaxPayload);
         Start = _reader.Cursor;
         _thread = new Thread(Follow) { IsBackground = true, Name = "follower" };
@@ -111,5 +118,18 @@ internal sealed class Follower : IDisposable
         long first = MemoryMarshal.Read<long>(payload);
         return payload.Length % 8 == 0 && BinaryPrimitives.ReadInt32LittleEndian(payload[8..]) == payload.Length
             && MemoryMarshal.Cast<byte, long>(payload[16..]).IndexOfAnyExcept(first) < 0;
+    }
+
+    private sealed class LossyReader(EventRingReader reader) : IFollowedReader
+    {
+        public long Cursor => reader.Cursor;
+
+        public long Lag => reader.Lag;
+
+        public long Missed => reader.Missed;
+
+        public RingReadStatus TryReadBatch(RingBatch batch, out RingGap gap) => reader.TryReadBatch(batch, out gap);
+
+        public void Dispose() => reader.Dispose();
     }
 }

@@ -44,19 +44,6 @@ public sealed class OverwriteTests
     }
 
     [Fact]
-    public void Any_number_of_lossy_readers_read_beside_a_full_table()
-    {
-        using var f = new RingFixture(new EventRingOptions { Capacity = 16, Consumers = 1 });
-        using EventRingReader registered = f.Ring.CreateReader(RingFixture.Registered);
-        Assert.Throws<InvalidOperationException>(() => f.Ring.CreateReader(RingFixture.Registered));
-        EventRingReader[] readers = [.. Enumerable.Range(0, 20).Select(_ => f.Ring.CreateReader(new EventRingReaderOptions()))];
-        RingFixture.Publish(f.Ring.CreateProducer(), 0, 10);
-        Assert.All(readers, r => f.Expect(r, 0, 10));
-        f.Expect(registered, 0, 10);
-        Assert.Equal("test", Assert.Single(f.Ring.Consumers.List()).Name);
-    }
-
-    [Fact]
     public void Whatever_the_pace_records_and_gaps_cover_every_number_once()
     {
         Gen<int[]> steps = Gen.Choose(-40, 40).ArrayOf(200);

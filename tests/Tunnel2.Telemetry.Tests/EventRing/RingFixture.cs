@@ -1,11 +1,15 @@
 using System.Buffers.Binary;
 using Tunnel2.Telemetry.EventRing;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Telemetry.Tests.EventRing;
 
 /// <summary>A ring in a temporary file, with a clock of its own.</summary>
 internal sealed class RingFixture : IDisposable
 {
+    /// <summary>A poll for one record.</summary>
+    internal delegate RingReadStatus Read(Span<byte> destination, out RingEntry entry, out RingGap gap);
+
     internal RingFixture(EventRingOptions? options = null)
     {
         Directory = System.IO.Directory.CreateTempSubdirectory("tunnel2-ring-").FullName;
@@ -15,7 +19,7 @@ internal sealed class RingFixture : IDisposable
         Buffer = new byte[Ring.MaxPayload];
     }
 
-    internal ManualTime Time { get; } = new();
+    internal ManualTimeProvider Time { get; } = new();
 
     internal EventRingOptions Options { get; }
 
@@ -32,15 +36,6 @@ internal sealed class RingFixture : IDisposable
 
     internal static EventRingReaderOptions Oldest { get; } = new() { From = EventRingReaderOptions.FromOldest };
 
-    internal static EventRingReaderOptions Registered { get; } = new() { Register = true, Name = "test" };
-
-    internal static RingFixture Waiting(int capacity = 16, int consumers = 8) => new(new EventRingOptions
-    {
-        Capacity = capacity,
-        Consumers = consumers,
-        Policy = EventRingPolicy.WaitForSlowest,
-    });
-
     /// <summary>Publishes 8-byte numbers.</summary>
     internal static void Publish(EventRingProducer producer, long first, int count)
     {
@@ -52,29 +47,15 @@ internal sealed class RingFixture : IDisposable
         }
     }
 
-    /// <summary>A batch of the 8-byte numbers from 0 on.</summary>
-    internal static RingBatch Numbers(int count)
-    {
-        var batch = new RingBatch(count, 8);
-        Span<byte> payload = stackalloc byte[8];
-        for (long i = 0; i < count; i++)
-        {
-            BinaryPrimitives.WriteInt64LittleEndian(payload, i);
-            Assert.True(batch.TryAdd(1, payload));
-        }
-
-        return batch;
-    }
-
     /// <summary>Polls until something other than "empty" comes, at most 200 times (the head is looked at every 64th poll).</summary>
-    internal RingReadStatus Poll(EventRingReader reader, out long value, out RingGap gap)
+    internal RingReadStatus Poll(Read read, out long value, out RingGap gap)
     {
         RingReadStatus status = RingReadStatus.Empty;
         gap = default;
         value = -1;
         for (int i = 0; i < 200 && status == RingReadStatus.Empty; i++)
         {
-            status = reader.TryRead(Buffer, out RingEntry entry, out gap);
+            status = read(Buffer, out RingEntry entry, out gap);
             if (status == RingReadStatus.Record)
             {
                 value = entry.Length >= 8 ? BinaryPrimitives.ReadInt64LittleEndian(Buffer) : entry.Length;
@@ -84,23 +65,32 @@ internal sealed class RingFixture : IDisposable
         return status;
     }
 
+    internal RingReadStatus Poll(EventRingReader reader, out long value, out RingGap gap) => Poll(reader.TryRead, out value, out gap);
+
     /// <summary>Reads exactly these numbers, in order.</summary>
-    internal void Expect(EventRingReader reader, long first, int count)
+    internal void Expect(EventRingReader reader, long first, int count) => Expect(reader.TryRead, first, count);
+
+    internal void ExpectGap(EventRingReader reader, long first, long count, RingGapReason reason) =>
+        ExpectGap(reader.TryRead, first, count, reason);
+
+    internal void ExpectEmpty(EventRingReader reader) => ExpectEmpty(reader.TryRead);
+
+    internal void Expect(Read read, long first, int count)
     {
         for (long i = first; i < first + count; i++)
         {
-            Assert.Equal(RingReadStatus.Record, Poll(reader, out long value, out _));
+            Assert.Equal(RingReadStatus.Record, Poll(read, out long value, out _));
             Assert.Equal(i, value);
         }
     }
 
-    internal void ExpectGap(EventRingReader reader, long first, long count, RingGapReason reason)
+    internal void ExpectGap(Read read, long first, long count, RingGapReason reason)
     {
-        Assert.Equal(RingReadStatus.Gap, Poll(reader, out _, out RingGap gap));
+        Assert.Equal(RingReadStatus.Gap, Poll(read, out _, out RingGap gap));
         Assert.Equal(new RingGap(first, count, reason), gap);
     }
 
-    internal void ExpectEmpty(EventRingReader reader) => Assert.Equal(RingReadStatus.Empty, Poll(reader, out _, out _));
+    internal void ExpectEmpty(Read read) => Assert.Equal(RingReadStatus.Empty, Poll(read, out _, out _));
 
     public void Dispose()
     {

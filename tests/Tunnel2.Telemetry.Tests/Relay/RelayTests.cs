@@ -1,5 +1,6 @@
 using System.Diagnostics.Metrics;
 using System.Net.Sockets;
+using Tunnel2.Laboratory.EventRing;
 using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Relay;
 using Tunnel2.TestUtilities;
@@ -392,7 +393,7 @@ public sealed class RelayTests
     [Fact]
     public void Quantiles_are_those_of_the_last_whole_window()
     {
-        var time = new EventRing.ManualTime();
+        var time = new ManualTimeProvider();
         var window = new QuantileWindow(time, TimeSpan.FromSeconds(10));
         for (int i = 1; i <= 100; i++)
         {

@@ -1,12 +1,12 @@
 using System.Net;
 using Tunnel2.Telemetry.SubscriptionHub;
-using Tunnel2.Telemetry.Tests.EventRing;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Telemetry.Tests.SubscriptionHub;
 
 public sealed class AdmissionGuardTests
 {
-    private readonly ManualTime _time = new();
+    private readonly ManualTimeProvider _time = new();
 
     private static void Observe(AdmissionGuard guard, double memory, double cpu)
     {
@@ -14,32 +14,6 @@ public sealed class AdmissionGuardTests
         {
             guard.Observe(new ContainerReading(memory, cpu));
         }
-    }
-
-    [Theory]
-    [InlineData("Limit                     Soft Limit           Hard Limit           Units     \nMax open files            20000                20000                files     \n", 20_000)]
-    [InlineData("Max open files            unlimited            unlimited            files     \n", int.MaxValue)]
-    [InlineData("Max cpu time              unlimited            unlimited            seconds   \n", int.MaxValue)]
-    [InlineData(null, int.MaxValue)]
-    public void The_limit_of_open_files_is_read_and_subscribers_leave_two_fifths_of_it(string? limits, int limit)
-    {
-        string root = Directory.CreateTempSubdirectory("tunnel2-limits-").FullName;
-        try
-        {
-            if (limits is not null)
-            {
-                Directory.CreateDirectory(Path.Combine(root, "proc/self"));
-                File.WriteAllText(Path.Combine(root, "proc/self/limits"), limits);
-            }
-
-            Assert.Equal(limit, OpenFiles.Limit(root));
-        }
-        finally
-        {
-            Directory.Delete(root, recursive: true);
-        }
-
-        Assert.Equal(12_000, OpenFiles.MostSubscribers(20_000));
     }
 
     [Fact]

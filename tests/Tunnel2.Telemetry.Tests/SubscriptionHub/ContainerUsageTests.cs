@@ -1,11 +1,11 @@
 using Tunnel2.Telemetry.SubscriptionHub;
-using Tunnel2.Telemetry.Tests.EventRing;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Telemetry.Tests.SubscriptionHub;
 
 public sealed class ContainerUsageTests : IDisposable
 {
-    private readonly ManualTime _time = new();
+    private readonly ManualTimeProvider _time = new();
     private readonly string _root = Directory.CreateTempSubdirectory("tunnel2-cgroup-").FullName;
 
     public void Dispose() => Directory.Delete(_root, recursive: true);

@@ -2,14 +2,14 @@ using System.Diagnostics.Metrics;
 using System.Text;
 using System.Text.Json;
 using Tunnel2.Telemetry.SubscriptionHub;
-using Tunnel2.Telemetry.Tests.EventRing;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Telemetry.Tests.SubscriptionHub;
 
 public sealed class HubTests : IDisposable
 {
     private readonly Meter _meter = new("test");
-    private readonly ManualTime _time = new();
+    private readonly ManualTimeProvider _time = new();
     private readonly List<IDisposable> _owned = [];
 
     public void Dispose()

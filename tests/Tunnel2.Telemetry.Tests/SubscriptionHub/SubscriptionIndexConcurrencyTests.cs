@@ -9,16 +9,15 @@ public sealed class SubscriptionIndexConcurrencyTests
     private const int Stable = 40;
     private static readonly string[] _channels = ["session.a.stats", "session.b.stats", "node.stats"];
 
+    public static TheoryData<string> Strategies => SubscriptionIndexStrategies.Names;
+
     [Theory]
-    [InlineData("slots")]
-    [InlineData("one-lock")]
-    [InlineData("sharded")]
-    [InlineData("copy-on-write")]
+    [MemberData(nameof(Strategies))]
     public async Task Publishers_find_everybody_who_stays_and_nobody_who_never_came_while_others_come_and_go(string strategy)
     {
         int seed = Environment.TickCount;
         bool patterns = strategy == "slots";
-        ISubscriptionIndex index = SubscriptionIndexModelTests.Create(strategy);
+        ISubscriptionIndex index = SubscriptionIndexStrategies.Create(strategy);
 
         // Numbers tell what to expect: below Stable, on channel number % 3 from the beginning to the end; the others may be anywhere but there.
         TestSubscriber[] stable = [.. Enumerable.Range(0, Stable).Select(i => new TestSubscriber(i))];
@@ -44,7 +43,7 @@ public sealed class SubscriptionIndexConcurrencyTests
             IEnumerable<int> expected = stable.Where(subscriber => ChannelOf(subscriber) == channel)
                 .Concat(churners.SelectMany(churner => churner.GetAwaiter().GetResult()).Where(subscriber => ChannelOf(subscriber) == channel))
                 .Select(subscriber => subscriber.Number).Order();
-            Assert.Equal(expected, SubscriptionIndexModelTests.Find(index, channel, new SubscriberMatches()));
+            Assert.Equal(expected, IndexModel.Find(index, channel, new SubscriberMatches()));
         }
 
         bool Publish()
@@ -111,54 +110,6 @@ public sealed class SubscriptionIndexConcurrencyTests
             }
 
             return present;
-        }
-    }
-
-    [Fact]
-    public async Task A_channel_that_is_reclaimed_and_made_again_by_many_threads_loses_no_subscription()
-    {
-        var index = new SubscriptionIndex();
-        await Task.WhenAll(Enumerable.Range(0, 6).Select(thread => Start(() =>
-        {
-            var matches = new SubscriberMatches();
-            for (int i = 0; i < 5_000; i++)
-            {
-                var subscriber = new TestSubscriber(thread);
-                string name = i % 2 == 0 ? "a.b" : "a.*";
-                Assert.True(index.Add(subscriber, name));
-                Assert.Contains(thread, SubscriptionIndexModelTests.Find(index, "a.b", matches));
-                Assert.Equal(1, index.RemoveClient(subscriber));
-                Assert.DoesNotContain(thread, SubscriptionIndexModelTests.Find(index, "a.b", matches));
-            }
-
-            return true;
-        })));
-
-        Assert.Equal(0, index.ChannelCount);
-    }
-
-    [Fact]
-    public async Task A_client_that_is_removed_while_it_subscribes_leaves_nothing_behind()
-    {
-        var index = new SubscriptionIndex();
-        for (int i = 0; i < 300; i++)
-        {
-            var subscriber = new TestSubscriber(i);
-            using var start = new Barrier(2);
-            Task<bool> subscribing = Start(() =>
-            {
-                start.SignalAndWait();
-                for (int channel = 0; channel < 20; channel++)
-                {
-                    index.Add(subscriber, $"channel.{channel}");
-                }
-
-                return true;
-            });
-            start.SignalAndWait();
-            index.RemoveClient(subscriber);
-            await subscribing;
-            Assert.Equal(0, index.ChannelCount);
         }
     }
 

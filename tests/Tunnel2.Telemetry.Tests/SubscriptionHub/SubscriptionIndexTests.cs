@@ -146,5 +146,5 @@ public sealed class SubscriptionIndexTests
     internal void A_name_within_the_grammar_is_a_channel_or_a_pattern(string name, ChannelNameKind kind) =>
         Assert.Equal(kind, ChannelName.KindOf(name));
 
-    private IEnumerable<int> Find(string channel) => SubscriptionIndexModelTests.Find(_index, channel, _matches);
+    private IEnumerable<int> Find(string channel) => IndexModel.Find(_index, channel, _matches);
 }

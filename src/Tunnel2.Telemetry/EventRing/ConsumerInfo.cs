@@ -1,8 +1,0 @@
-namespace Tunnel2.Telemetry.EventRing;
-
-/// <summary>What the table shows about a registered consumer.</summary>
-/// <param name="Name">As given when it registered.</param>
-/// <param name="ProcessId">The consumer's process.</param>
-/// <param name="Cursor">The next sequence number it will read.</param>
-/// <param name="IsSkipped">A producer went on without it.</param>
-internal readonly record struct ConsumerInfo(string Name, int ProcessId, long Cursor, bool IsSkipped);
