@@ -103,11 +103,12 @@ internal sealed partial class Http2Visitor
         }
     }
 
-    private void FailFlood(Http2VisitorStream? stream)
+    private void FailFlood(Exception failure)
     {
-        if (stream is null)
+        // A flood that is over looks at it no more.
+        if (_floodFailed is { } failed && failed.TrySetException(failure))
         {
-            _floodFailed?.TrySetException(new IOException("A stream of the flood was reset."));
+            _ = failed.Task.Exception;
         }
     }
 }

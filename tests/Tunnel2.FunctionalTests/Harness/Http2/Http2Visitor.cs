@@ -248,7 +248,7 @@ internal sealed partial class Http2Visitor : IAsyncDisposable
             lock (_gate)
             {
                 _lost = failure;
-                _floodFailed?.TrySetException(failure!);
+                FailFlood(failure!);
                 foreach (var stream in _streams.Values)
                 {
                     stream.OnLost(failure!);
@@ -293,7 +293,11 @@ internal sealed partial class Http2Visitor : IAsyncDisposable
                 break;
             case 3:
                 stream?.OnReset(BinaryPrimitives.ReadUInt32BigEndian(payload));
-                FailFlood(stream);
+                if (stream is null)
+                {
+                    FailFlood(new IOException("A stream of the flood was reset."));
+                }
+
                 break;
             case 4 when (flags & 1) == 0:
                 OnSettings(payload);
