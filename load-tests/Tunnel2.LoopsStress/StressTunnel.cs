@@ -54,9 +54,7 @@ internal sealed partial class StressTunnel : IAsyncDisposable
         try
         {
             var uplink = new IPEndPoint(IPAddress.Loopback, FreePort.Next());
-            tunnel.Entry = Start(
-                "src/Tunnel2.ProxyEntry",
-                "tunnel2-entry.dll",
+            tunnel.Entry = BuiltPrograms.StartEntry(
                 [
                     $"--Tunnel2:Loops={Loops}", $"--Tunnel2:Public:HttpListen={tunnel.Http}", $"--Tunnel2:Public:HttpsListen={tunnel.Https}", "--Tunnel2:Public:Certificate=self-made",
                     $"--Tunnel2:Uplink:Listen={uplink}", "--Tunnel2:Admin:Listen=127.0.0.1:0", $"--Tunnel2:StateFolder={tunnel._folder}",
@@ -145,25 +143,14 @@ internal sealed partial class StressTunnel : IAsyncDisposable
 
     private static string Token(string name) => $"stress-token-of-{name}";
 
-    private static ProcessRunner Start(string project, string file, IEnumerable<string> arguments)
-    {
-        var root = new DirectoryInfo(AppContext.BaseDirectory);
-        while (!File.Exists(Path.Combine(root.FullName, "Tunnel2.sln")))
-        {
-            root = root.Parent ?? throw new InvalidOperationException("This program runs what was built in the repository, and is outside of one.");
-        }
-
-        var path = Path.Combine(root.FullName, project, "bin", "Release", "net10.0", file);
-
-        // A working folder without an appsettings.json that would be read.
-        return ProcessRunner.Start("dotnet", [path, .. arguments], workingDirectory: Path.GetTempPath());
-    }
-
     private async Task<ProcessRunner> StartAgentAsync(int number)
     {
         var name = Names[number];
-        var agent = Start(
-            "src/Tunnel2.Client", "tunnel2.dll", ["http", $"{_services[number].Port}", "--name", name, "--server", $"{_relay!.EndPoint}", "--token", Token(name), "--uplinks", $"{_uplinks[number]}"]);
+        var agent = BuiltPrograms.StartAgent(
+        [
+            "http", $"{_services[number].Port}", "--name", name, "--server", $"{_relay!.EndPoint}", "--token", Token(name),
+            "--uplinks", $"{_uplinks[number]}",
+        ]);
         await agent.WaitForLineAsync(static line => line.StartsWith("Forwarding ", StringComparison.Ordinal), _startLimit);
         return agent;
     }

@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text;
 using Tunnel2.LoadTests.Running;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.LoadTests.Reports;
 
@@ -23,10 +24,11 @@ internal sealed class ResultsFolder
     /// <exception cref="LoadFailedException">It cannot be written.</exception>
     public static ResultsFolder Prepare(string? path)
     {
-        var folder = Path.GetFullPath(path ?? Path.Combine(
-            BuiltPrograms.Repository, "artifacts", "load-tests", TimeProvider.System.GetUtcNow().ToString("yyyyMMdd-HHmmss", CultureInfo.InvariantCulture)));
+        var folder = path;
         try
         {
+            var now = TimeProvider.System.GetUtcNow().ToString("yyyyMMdd-HHmmss", CultureInfo.InvariantCulture);
+            folder = Path.GetFullPath(path ?? Path.Combine(RepositoryFolder.Path, "artifacts", "load-tests", now));
             Directory.CreateDirectory(folder);
             var probe = Path.Combine(folder, ".probe");
             File.WriteAllBytes(probe, []);
@@ -39,7 +41,7 @@ internal sealed class ResultsFolder
         }
         catch (Exception e) when (e is IOException or UnauthorizedAccessException)
         {
-            throw new LoadFailedException($"Results cannot be written into {folder}: {e.Message}");
+            throw new LoadFailedException($"Results cannot be written into {folder ?? "the repository"}: {e.Message}");
         }
 
         return new ResultsFolder(folder);

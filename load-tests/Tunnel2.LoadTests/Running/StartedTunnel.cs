@@ -66,7 +66,7 @@ internal sealed class StartedTunnel : LoadTarget
         catch (Exception e)
         {
             await tunnel.DisposeAsync();
-            if (e is InvalidOperationException or TimeoutException)
+            if (e is InvalidOperationException or TimeoutException or FileNotFoundException or DirectoryNotFoundException)
             {
                 throw new LoadFailedException(e.Message);
             }
@@ -126,7 +126,7 @@ internal sealed class StartedTunnel : LoadTarget
     {
         var uplink = new IPEndPoint(IPAddress.Loopback, FreePort.Next());
         var entry = Add("ProxyEntry", BuiltPrograms.StartEntry(
-            $"--Tunnel2:Public:HttpListen={EndPoint}", $"--Tunnel2:Uplink:Listen={uplink}", "--Tunnel2:Admin:Listen=127.0.0.1:0"));
+            [$"--Tunnel2:Public:HttpListen={EndPoint}", $"--Tunnel2:Uplink:Listen={uplink}", "--Tunnel2:Admin:Listen=127.0.0.1:0"]));
         await entry.WaitForLineAsync(static line => line.Contains("Ready: ", StringComparison.Ordinal), _startLimit, cancellationToken);
         if (_scenario.CutUplinkEvery is not null)
         {
@@ -141,7 +141,7 @@ internal sealed class StartedTunnel : LoadTarget
             file,
             [$"server: {uplink}", .. uplinks, "tunnels:", .. Enumerable.Range(1, _scenario.Sessions).Select(number => $"  - name: {NameOf(number)}\n    upstream: {backend}")],
             cancellationToken);
-        var agent = Add("agent", BuiltPrograms.StartAgent("start", "--config", file, "--json"));
+        var agent = Add("agent", BuiltPrograms.StartAgent(["start", "--config", file, "--json"]));
         for (var number = 1; number <= _scenario.Sessions; number++)
         {
             var name = $"\"{NameOf(number)}\"";

@@ -2,7 +2,6 @@ using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.TestUtilities;
-using ManualTimeProvider = Tunnel2.TestUtilities.ManualTimeProvider;
 
 namespace Tunnel2.Client.Tests.Backend;
 

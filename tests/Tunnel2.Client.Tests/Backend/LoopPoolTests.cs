@@ -4,7 +4,6 @@ using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.TestUtilities;
 using Tunnel2.Transport.Engine;
 using Tunnel2.Transport.Epoll;
-using ManualTimeProvider = Tunnel2.TestUtilities.ManualTimeProvider;
 
 namespace Tunnel2.Client.Tests.Backend;
 

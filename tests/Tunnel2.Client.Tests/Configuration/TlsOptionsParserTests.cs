@@ -1,6 +1,5 @@
-using System.Security.Cryptography;
-using System.Security.Cryptography.X509Certificates;
 using Tunnel2.Client.Core.Configuration;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Client.Tests.Configuration;
 
@@ -82,11 +81,9 @@ public sealed class TlsOptionsParserTests : IDisposable
 
     private string Write()
     {
-        using var key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
-        var request = new CertificateRequest("CN=agent", key, HashAlgorithmName.SHA256);
-        using var certificate = request.CreateSelfSigned(DateTimeOffset.UtcNow.AddDays(-1), DateTimeOffset.UtcNow.AddDays(1));
+        using var certificate = SelfMadeCertificate.Create();
         var path = Path.Combine(_folder, Guid.NewGuid() + ".pem");
-        File.WriteAllText(path, certificate.ExportCertificatePem() + "\n" + key.ExportPkcs8PrivateKeyPem());
+        File.WriteAllText(path, SelfMadeCertificate.ToPem(certificate));
         return path;
     }
 }

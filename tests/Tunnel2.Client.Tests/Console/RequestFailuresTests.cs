@@ -1,6 +1,6 @@
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Console;
-using ManualTimeProvider = Tunnel2.Client.Tests.Reconnect.ManualTimeProvider;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Client.Tests.Console;
 

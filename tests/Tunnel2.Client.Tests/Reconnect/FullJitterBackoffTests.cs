@@ -1,4 +1,5 @@
 using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Client.Tests.Reconnect;
 

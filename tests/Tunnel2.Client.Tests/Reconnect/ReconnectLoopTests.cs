@@ -1,6 +1,7 @@
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Client.Tests.Reconnect;
 
@@ -149,7 +150,7 @@ public sealed class ReconnectLoopTests : IDisposable
             new FullJitterBackoff(time, new Random(1)),
             time);
         Task<int> run = loop.RunAsync(_stop.Token);
-        await time.WaitForTimerAsync();
+        await time.TimersSet.WaitForAsync(1);
 
         await _stop.CancelAsync();
 
@@ -179,7 +180,7 @@ public sealed class ReconnectLoopTests : IDisposable
             new FullJitterBackoff(time, new Random(1)),
             time);
         Task<int> run = loop.RunAsync(_stop.Token);
-        await time.WaitForTimerAsync();
+        await time.TimersSet.WaitForAsync(1);
 
         time.Advance(TimeSpan.FromSeconds(59.9));
         Assert.False(secondAttempt.Task.IsCompleted);

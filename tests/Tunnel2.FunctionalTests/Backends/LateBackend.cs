@@ -1,7 +1,6 @@
 using System.Globalization;
 using System.Net.Security;
 using System.Net.Sockets;
-using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 using Tunnel2.TestUtilities;
 
@@ -26,7 +25,7 @@ internal sealed class LateBackend : IDisposable
     {
         _delay = delay;
         _answersMeanwhile = answersMeanwhile;
-        _certificate = usesTls ? CreateCertificate() : null;
+        _certificate = usesTls ? SelfMadeCertificate.Create() : null;
     }
 
     /// <summary>Surplus that was sent, as far as anybody took it.</summary>
@@ -129,12 +128,5 @@ internal sealed class LateBackend : IDisposable
             "chunked" when body.Length > 0 => string.Create(CultureInfo.InvariantCulture, $"{body.Length:x}\r\n{body}\r\n0\r\n\r\n"),
             _ => body,
         };
-    }
-
-    private static X509Certificate2 CreateCertificate()
-    {
-        using var key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
-        var request = new CertificateRequest("CN=localhost", key, HashAlgorithmName.SHA256);
-        return request.CreateSelfSigned(DateTimeOffset.UtcNow.AddDays(-1), DateTimeOffset.UtcNow.AddDays(1));
     }
 }

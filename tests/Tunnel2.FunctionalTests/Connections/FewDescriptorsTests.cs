@@ -83,7 +83,7 @@ public sealed class FewDescriptorsTests
         await using var entry = BuiltPrograms.StartEntry(["--Tunnel2:Public:HttpListen=127.0.0.1:0", "--Tunnel2:Uplink:Listen=127.0.0.1:0", "--Tunnel2:Admin:Listen=127.0.0.1:0"], 150);
         Assert.Equal(1, await entry.WaitForExitAsync(Limits.Start));
         Assert.Contains("may have only 150 files open", string.Join('\n', entry.Lines), StringComparison.Ordinal);
-        await using var agent = BuiltPrograms.StartAgentWithFiles(100, "http", "1", "--name", "web");
+        await using var agent = BuiltPrograms.StartAgent(["http", "1", "--name", "web"], files: 100);
         Assert.Equal(1, await agent.WaitForExitAsync(Limits.Start));
         Assert.Contains("may have only 100 files open", string.Join('\n', agent.Lines), StringComparison.Ordinal);
     }
@@ -91,7 +91,7 @@ public sealed class FewDescriptorsTests
     [Fact]
     public async Task An_agent_says_that_its_limit_is_low()
     {
-        await using var agent = BuiltPrograms.StartAgentWithFiles(1024, "http", "1", "--name", "web", "--server", "127.0.0.1:1", "--json");
+        await using var agent = BuiltPrograms.StartAgent(["http", "1", "--name", "web", "--server", "127.0.0.1:1", "--json"], files: 1024);
         var line = await agent.WaitForLineAsync(static line => line.Contains("few_files", StringComparison.Ordinal), Limits.Start);
         Assert.Contains("\"count\":1024", line, StringComparison.Ordinal);
     }

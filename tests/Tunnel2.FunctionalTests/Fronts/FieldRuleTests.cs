@@ -1,5 +1,6 @@
 using System.Text;
 using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.FunctionalTests.Harness.Http2;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Headers;
@@ -88,8 +89,8 @@ public sealed class FieldRuleTests
     public Task One_host_reaches_the_service_and_it_is_the_one_that_was_routed_by(string front) => WithTunnelAsync(ShowAsync, async tunnel =>
     {
         var isTls = front.EndsWith("TLS", StringComparison.Ordinal);
-        await using var visitor = await Http2HeadVisitor.ConnectAsync(isTls ? tunnel.Entry.Https : tunnel.Entry.Http, isTls);
-        var both = await visitor.ExchangeAsync(Http2HeadVisitor.Request(isTls, fields: ("host", "other.localhost")));
+        await using var visitor = await Http2Visitor.ConnectAsync(isTls ? tunnel.Entry.Https : tunnel.Entry.Http, isTls);
+        var both = await visitor.ExchangeAsync(Http2Visitor.Request(isTls, fields: ("host", "other.localhost")));
         if (both.Status == 200)
         {
             Assert.Equal(1, both.Body.Split('\n').Count(static line => line.StartsWith("host:", StringComparison.OrdinalIgnoreCase)));
@@ -99,8 +100,8 @@ public sealed class FieldRuleTests
 
         foreach (var authority in new[] { "", "u@web.localhost", "web.localhost:", "web.localhost, web.localhost", "web%2elocalhost" })
         {
-            await using var another = await Http2HeadVisitor.ConnectAsync(isTls ? tunnel.Entry.Https : tunnel.Entry.Http, isTls);
-            var answer = await another.ExchangeAsync(Http2HeadVisitor.Request(isTls, authority: authority));
+            await using var another = await Http2Visitor.ConnectAsync(isTls ? tunnel.Entry.Https : tunnel.Entry.Http, isTls);
+            var answer = await another.ExchangeAsync(Http2Visitor.Request(isTls, authority: authority));
             Assert.True((answer.Status, answer["tunnel2-error"]) is (400, "invalid-host") or (0, null), $"{authority}: {answer.Status} {answer["tunnel2-error"]}");
         }
     });
@@ -165,9 +166,11 @@ public sealed class FieldRuleTests
     private static async Task<(int Status, string? Code, string? Seen)> VisitByHttp2Async(
         TunnelFixture tunnel, bool isTls, bool showsAnswer, (string Name, string Value)[] fields, (string Name, string Value)[] trailers)
     {
-        await using var visitor = await Http2HeadVisitor.ConnectAsync(isTls ? tunnel.Entry.Https : tunnel.Entry.Http, isTls);
+        await using var visitor = await Http2Visitor.ConnectAsync(isTls ? tunnel.Entry.Https : tunnel.Entry.Http, isTls);
         var answer = await visitor.ExchangeAsync(
-            Http2HeadVisitor.Request(isTls, method: "POST", fields: [.. fields.Select(Lower)]), "ok", trailers.Length == 0 ? null : trailers.Select(Lower));
+            Http2Visitor.Request(isTls, method: "POST", fields: [.. fields.Select(Lower)]),
+            "ok",
+            trailers.Length == 0 ? null : trailers.Select(Lower));
         var seen = answer.Status != 200 ? null
             : showsAnswer ? $"\n{string.Concat(answer.Fields.Select(static field => $"{field.Name}: {field.Value}\n"))}"
             : answer.Body;

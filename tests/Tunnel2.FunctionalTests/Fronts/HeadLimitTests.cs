@@ -1,4 +1,5 @@
 using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.FunctionalTests.Harness.Http2;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Fronts;
@@ -52,28 +53,28 @@ public sealed class HeadLimitTests
             return;
         }
 
-        await using var visitor = await Http2HeadVisitor.ConnectAsync(isTls ? tunnel.Entry.Https : tunnel.Entry.Http, isTls);
+        await using var visitor = await Http2Visitor.ConnectAsync(isTls ? tunnel.Entry.Https : tunnel.Entry.Http, isTls);
         foreach (var (what, path, fields, status, code) in Cases)
         {
-            var answer = await visitor.ExchangeAsync(Http2HeadVisitor.Request(isTls, path, fields: fields));
+            var answer = await visitor.ExchangeAsync(Http2Visitor.Request(isTls, path, fields: fields));
             Assert.True((answer.Status, answer["tunnel2-error"], answer.GoAway) == (status, code, null), $"{what}: {answer.Status} {answer["tunnel2-error"]} RST {answer.Reset} GOAWAY {answer.GoAway}");
             Assert.True(status == 200 || answer.Body.Contains($"\"status\": {status}", StringComparison.Ordinal), $"{what}: {answer.Body}");
         }
 
         // Others on the connection go on.
-        Assert.Equal(200, (await visitor.ExchangeAsync(Http2HeadVisitor.Request(isTls))).Status);
+        Assert.Equal(200, (await visitor.ExchangeAsync(Http2Visitor.Request(isTls))).Status);
     });
 
     [Fact]
     public Task Requests_of_the_same_browser_outlive_one_that_is_too_large() => WithTunnelAsync(async tunnel =>
     {
-        await using var visitor = await Http2HeadVisitor.ConnectAsync(tunnel.Entry.Http, isTls: false);
-        var slow = await visitor.SendAsync(Http2HeadVisitor.Request(isTls: false, method: "POST"), "ok", null);
-        var large = await visitor.SendAsync(Http2HeadVisitor.Request(isTls: false, fields: Fields(1, 100_000)));
-        var answer = await visitor.ReadAsync(slow);
+        await using var visitor = await Http2Visitor.ConnectAsync(tunnel.Entry.Http, isTls: false);
+        var slow = await visitor.SendAsync(Http2Visitor.Request(isTls: false, method: "POST"), "ok", null);
+        var large = await visitor.SendAsync(Http2Visitor.Request(isTls: false, fields: Fields(1, 100_000)));
+        var answer = await slow.ReadWholeAsync();
         Assert.Equal((200, null), (answer.Status, answer.GoAway));
-        Assert.True(large > slow);
-        Assert.Equal(200, (await visitor.ExchangeAsync(Http2HeadVisitor.Request(isTls: false))).Status);
+        Assert.True(large.Id > slow.Id);
+        Assert.Equal(200, (await visitor.ExchangeAsync(Http2Visitor.Request(isTls: false))).Status);
     });
 
     /// <summary>Far beyond what a connection is to outlive.</summary>
@@ -92,17 +93,17 @@ public sealed class HeadLimitTests
     [InlineData(true)]
     public Task What_is_under_way_on_a_connection_outlives_every_head_that_is_too_large(bool isTls) => WithTunnelAsync(async tunnel =>
     {
-        await using var visitor = await Http2HeadVisitor.ConnectAsync(isTls ? tunnel.Entry.Https : tunnel.Entry.Http, isTls);
-        var held = await visitor.SendAsync(Http2HeadVisitor.Request(isTls, "/held"));
+        await using var visitor = await Http2Visitor.ConnectAsync(isTls ? tunnel.Entry.Https : tunnel.Entry.Http, isTls);
+        var held = await visitor.SendAsync(Http2Visitor.Request(isTls, "/held"));
         await _holding.WaitForAsync(1);
         foreach (var (what, path, fields, status, _) in Cases.Where(static one => one.Status != 200))
         {
-            var answer = await visitor.ExchangeAsync(Http2HeadVisitor.Request(isTls, path, fields: fields));
+            var answer = await visitor.ExchangeAsync(Http2Visitor.Request(isTls, path, fields: fields));
             Assert.True((answer.Status, answer.GoAway) == (status, null), $"{what}: {answer.Status} RST {answer.Reset} GOAWAY {answer.GoAway}");
         }
 
         _release.Set();
-        var kept = await visitor.ReadAsync(held);
+        var kept = await held.ReadWholeAsync();
         Assert.Equal((200, "ok", null), (kept.Status, kept.Body, kept.GoAway));
     });
 
@@ -112,8 +113,8 @@ public sealed class HeadLimitTests
     {
         var isTls = front.EndsWith("TLS", StringComparison.Ordinal);
         var endPoint = isTls ? tunnel.Entry.Https : tunnel.Entry.Http;
-        await using var other = await Http2HeadVisitor.ConnectAsync(endPoint, isTls);
-        var held = await other.SendAsync(Http2HeadVisitor.Request(isTls, "/held"));
+        await using var other = await Http2Visitor.ConnectAsync(endPoint, isTls);
+        var held = await other.SendAsync(Http2Visitor.Request(isTls, "/held"));
         await _holding.WaitForAsync(1);
         foreach (var (what, path, fields) in HugeCases)
         {
@@ -125,16 +126,16 @@ public sealed class HeadLimitTests
             }
             else
             {
-                await using var one = await Http2HeadVisitor.ConnectAsync(endPoint, isTls);
-                status = (await one.ExchangeAsync(Http2HeadVisitor.Request(isTls, path, fields: fields))).Status;
+                await using var one = await Http2Visitor.ConnectAsync(endPoint, isTls);
+                status = (await one.ExchangeAsync(Http2Visitor.Request(isTls, path, fields: fields))).Status;
             }
 
             Assert.True(status == 0 || status == (path.Length > 1 ? 414 : 431), $"{what}: {status}");
-            Assert.Equal(200, (await other.ExchangeAsync(Http2HeadVisitor.Request(isTls))).Status);
+            Assert.Equal(200, (await other.ExchangeAsync(Http2Visitor.Request(isTls))).Status);
         }
 
         _release.Set();
-        var kept = await other.ReadAsync(held);
+        var kept = await held.ReadWholeAsync();
         Assert.Equal((200, "ok", null), (kept.Status, kept.Body, kept.GoAway));
     });
 
@@ -142,14 +143,14 @@ public sealed class HeadLimitTests
     public async Task A_limit_that_is_set_lower_holds_for_http2_too()
     {
         await using var entry = await EntryFixture.StartAsync(null, "Limits:RequestHeadBytes=2000", "Limits:RequestFields=12", "Limits:RequestLineBytes=300");
-        await using var visitor = await Http2HeadVisitor.ConnectAsync(entry.Http, isTls: false);
+        await using var visitor = await Http2Visitor.ConnectAsync(entry.Http, isTls: false);
         foreach (var (path, fields, status) in new[]
         {
             ("/" + Text(280), Fields(1, 1), 503), ("/" + Text(300), Fields(1, 1), 414), ("/" + Text(10_000), Fields(1, 1), 414),
             ("/", Fields(1, 1800), 503), ("/", Fields(1, 2000), 431), ("/", Fields(1, 40_000), 431), ("/", Fields(10, 1), 503), ("/", Fields(13, 1), 431), ("/", Fields(50, 1), 431),
         })
         {
-            var answer = await visitor.ExchangeAsync(Http2HeadVisitor.Request(isTls: false, path, fields: fields));
+            var answer = await visitor.ExchangeAsync(Http2Visitor.Request(isTls: false, path, fields: fields));
             Assert.Equal((status, null), (answer.Status, answer.GoAway));
         }
     }

@@ -1,5 +1,6 @@
 using System.Text;
 using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.FunctionalTests.Harness.Http2;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.TestBackend;
 using Tunnel2.TestUtilities;
@@ -47,17 +48,17 @@ public sealed class PipeliningVisitorTests
             async tunnel =>
             {
                 var endPoint = isTls ? tunnel.Entry.Https : tunnel.Entry.Http;
-                var unknown = Http2HeadVisitor.Request(isTls, authority: "nobody.localhost");
-                await using var greedy = await Http2HeadVisitor.ConnectAsync(endPoint, isTls);
-                await using var other = await Http2HeadVisitor.ConnectAsync(endPoint, isTls);
+                var unknown = Http2Visitor.Request(isTls, authority: "nobody.localhost");
+                await using var greedy = await Http2Visitor.ConnectAsync(endPoint, isTls);
+                await using var other = await Http2Visitor.ConnectAsync(endPoint, isTls);
                 Assert.Equal((503, null), await StatusAsync(greedy, unknown));
-                Assert.Equal((200, null), await StatusAsync(other, Http2HeadVisitor.Request(isTls, "/echo")));
+                Assert.Equal((200, null), await StatusAsync(other, Http2Visitor.Request(isTls, "/echo")));
                 var answered = new AsyncCounter("answers to the flood");
                 var flood = greedy.FloodAsync(unknown, Requests, answered);
                 await answered.WaitForAsync(1);
                 for (var i = 0; i < Others; i++)
                 {
-                    Assert.Equal((200, null), await StatusAsync(other, Http2HeadVisitor.Request(isTls, "/echo")));
+                    Assert.Equal((200, null), await StatusAsync(other, Http2Visitor.Request(isTls, "/echo")));
                 }
 
                 // Whoever had to wait for the flood's end would find it over.
@@ -66,7 +67,7 @@ public sealed class PipeliningVisitorTests
             },
             new TunnelSetup { Settings = ["Timeouts:Park=off", "Public:HttpsListen=127.0.0.1:0", $"Public:Certificate={certificate.File}"], Patience = _limit });
 
-        static async Task<(int Status, int? GoAway)> StatusAsync(Http2HeadVisitor visitor, (string Name, string Value)[] request)
+        static async Task<(int Status, int? GoAway)> StatusAsync(Http2Visitor visitor, (string Name, string Value)[] request)
         {
             var answer = await visitor.ExchangeAsync(request);
             return (answer.Status, answer.GoAway);

@@ -1,5 +1,4 @@
-using System.Security.Cryptography;
-using System.Security.Cryptography.X509Certificates;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Harness;
 
@@ -13,10 +12,8 @@ internal sealed class TestCertificate : IDisposable
     public static TestCertificate Create()
     {
         var file = Path.Combine(Path.GetTempPath(), $"tunnel2-{Guid.NewGuid():N}.pem");
-        using var key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
-        var request = new CertificateRequest("CN=*.localhost", key, HashAlgorithmName.SHA256);
-        using var certificate = request.CreateSelfSigned(DateTimeOffset.UtcNow.AddDays(-1), DateTimeOffset.UtcNow.AddDays(1));
-        System.IO.File.WriteAllText(file, certificate.ExportCertificatePem() + "\n" + key.ExportPkcs8PrivateKeyPem());
+        using var certificate = SelfMadeCertificate.Create();
+        System.IO.File.WriteAllText(file, SelfMadeCertificate.ToPem(certificate));
         return new TestCertificate(file);
     }
 

@@ -3,6 +3,7 @@ using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Processes;
 using Tunnel2.Telemetry.Recording;
 using Tunnel2.Telemetry.Records;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Live;
 

@@ -3,8 +3,8 @@ using System.Text.RegularExpressions;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Core.Exchanges;
 using Tunnel2.FunctionalTests.Harness;
-using Tunnel2.FunctionalTests.Processes;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Observability;
 
@@ -41,7 +41,7 @@ public sealed partial class AgentMetricsTests
         using var exchanges = Exchanges();
         using var uploads = new ReceiveBudget(64 * 1024 * 1024, TimeProvider.System);
         using var metrics = new AgentMetrics(Name, exchanges, uploads);
-        var documented = File.ReadLines(Path.Combine(BuiltPrograms.FindRepository(), "docs", "observability.md"))
+        var documented = File.ReadLines(Path.Combine(RepositoryFolder.Path, "docs", "observability.md"))
             .Select(static line => TableRow().Match(line)).Where(static match => match.Success).Select(static match => match.Groups[1].Value);
         Assert.Equal(Read().Keys.Order(StringComparer.Ordinal), documented.Order(StringComparer.Ordinal));
     }

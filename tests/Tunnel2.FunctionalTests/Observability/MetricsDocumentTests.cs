@@ -1,7 +1,6 @@
 using System.Text.Json;
 using System.Text.RegularExpressions;
 using Tunnel2.FunctionalTests.Harness;
-using Tunnel2.FunctionalTests.Processes;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Observability;
@@ -9,7 +8,7 @@ namespace Tunnel2.FunctionalTests.Observability;
 /// <summary>What is written about metrics, against those that there are.</summary>
 public sealed partial class MetricsDocumentTests
 {
-    private static readonly string _docs = Path.Combine(BuiltPrograms.FindRepository(), "docs");
+    private static readonly string _docs = Path.Combine(RepositoryFolder.Path, "docs");
 
     [Fact]
     public Task The_document_lists_the_metrics_that_there_are_and_no_others() => RunAsync((names, _) =>

@@ -17,7 +17,7 @@ public sealed class DeveloperToolTests
         Assert.SkipUnless(git.ExitCode == 0, "Needs git with git http-backend (Debian package git).");
         using var folder = new TemporaryFolder();
         (await Shell.RunBashAsync("git init -q --bare \"$1/demo.git\" && git -C \"$1/demo.git\" config http.receivepack true", folder["."])).EnsureSuccess();
-        await using var server = BuiltPrograms.StartNode("git-server.mjs", folder["."]);
+        await using var server = NodeScripts.Start("git-server.mjs", folder["."]);
         var port = await ReadPortAsync(server);
         await using var entry = await EntryProcess.StartAsync();
         await using var agent = await RealTunnel.StartAgentAsync(entry, port);
@@ -61,12 +61,13 @@ public sealed class DeveloperToolTests
         Assert.SkipUnless(File.Exists(Chromium), $"Needs {Chromium} (Debian package chromium).");
         using var folder = new TemporaryFolder();
         await ViteProject.WriteAsync(folder);
-        await using var vite = BuiltPrograms.StartNode("vite-server.mjs", folder["."], $"{FreePort.Next()}");
+        await using var vite = NodeScripts.Start("vite-server.mjs", folder["."], $"{FreePort.Next()}");
         var port = await ReadPortAsync(vite);
         await using var entry = await EntryProcess.StartAsync("--Tunnel2:Domain=tunnel.example");
         await using var agent = await RealTunnel.StartAgentAsync(entry, port, "auto", "--host-header", "rewrite");
 
-        await using var browser = BuiltPrograms.StartNode("vite-page.mjs", $"http://{RealTunnel.Name}.tunnel.example:{entry.Public.Port}/", folder["message.js"]);
+        await using var browser = NodeScripts.Start(
+            "vite-page.mjs", $"http://{RealTunnel.Name}.tunnel.example:{entry.Public.Port}/", folder["message.js"]);
         var result = (await Shell.FinishAsync(browser, TimeSpan.FromMinutes(2))).EnsureSuccess();
 
         Assert.Contains("updated without a reload", result.Output, StringComparison.Ordinal);
@@ -75,12 +76,12 @@ public sealed class DeveloperToolTests
     [Fact]
     public async Task Socket_io_speaks_with_itself_by_polling_and_by_WebSocket()
     {
-        await using var server = BuiltPrograms.StartNode("socketio-server.mjs");
+        await using var server = NodeScripts.Start("socketio-server.mjs");
         var port = await ReadPortAsync(server);
         await using var entry = await EntryProcess.StartAsync();
         await using var agent = await RealTunnel.StartAgentAsync(entry, port);
 
-        await using var client = BuiltPrograms.StartNode("socketio-client.mjs", $"http://{RealTunnel.Name}.localhost:{entry.Public.Port}");
+        await using var client = NodeScripts.Start("socketio-client.mjs", $"http://{RealTunnel.Name}.localhost:{entry.Public.Port}");
 
         (await Shell.FinishAsync(client)).EnsureSuccess();
     }

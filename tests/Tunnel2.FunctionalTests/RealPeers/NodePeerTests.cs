@@ -15,12 +15,12 @@ public sealed class NodePeerTests(SharedTunnels tunnels)
     [InlineData("portable")]
     public async Task The_ws_package_speaks_with_itself_through_the_tunnel(string engine)
     {
-        await using var server = BuiltPrograms.StartNode("ws-server.mjs");
+        await using var server = NodeScripts.Start("ws-server.mjs");
         var port = await ReadPortAsync(server);
         await using var entry = await EntryProcess.StartAsync($"--Tunnel2:Engine={engine}");
         await using var agent = await RealTunnel.StartAgentAsync(entry, port, engine);
 
-        await using var client = BuiltPrograms.StartNode("ws-client.mjs", $"ws://{RealTunnel.Name}.localhost:{entry.Public.Port}");
+        await using var client = NodeScripts.Start("ws-client.mjs", $"ws://{RealTunnel.Name}.localhost:{entry.Public.Port}");
         var result = (await Shell.FinishAsync(client)).EnsureSuccess();
 
         Assert.Contains("ok 10000 messages come back in order", result.Output, StringComparison.Ordinal);
@@ -36,7 +36,8 @@ public sealed class NodePeerTests(SharedTunnels tunnels)
     public async Task Undici_speaks_with_the_backend_through_the_tunnel()
     {
         var tunnel = await tunnels.GetAsync();
-        await using var client = BuiltPrograms.StartNode("undici-client.mjs", tunnel.Url, tunnel.Url.Replace("http:", "ws:", StringComparison.Ordinal));
+        await using var client = NodeScripts.Start(
+            "undici-client.mjs", tunnel.Url, tunnel.Url.Replace("http:", "ws:", StringComparison.Ordinal));
 
         (await Shell.FinishAsync(client)).EnsureSuccess();
     }
@@ -47,14 +48,14 @@ public sealed class NodePeerTests(SharedTunnels tunnels)
     public async Task A_page_with_100_assets_loads_in_chromium_without_an_error(string engine)
     {
         Assert.SkipUnless(File.Exists(Chromium), $"Needs {Chromium} (Debian package chromium).");
-        await using var site = BuiltPrograms.StartNode("site-server.mjs");
+        await using var site = NodeScripts.Start("site-server.mjs");
         var port = await ReadPortAsync(site);
         await using var entry = await EntryProcess.StartAsync($"--Tunnel2:Engine={engine}");
         await using var agent = await RealTunnel.StartAgentAsync(entry, port, engine);
         using var folder = new TemporaryFolder();
         var screenshot = Environment.GetEnvironmentVariable("TUNNEL2_SCREENSHOT") ?? folder["page.png"];
 
-        await using var browser = BuiltPrograms.StartNode(
+        await using var browser = NodeScripts.Start(
             "page.mjs", $"http://{RealTunnel.Name}.localhost:{entry.Public.Port}/", screenshot);
         var result = (await Shell.FinishAsync(browser)).EnsureSuccess();
 
@@ -66,7 +67,7 @@ public sealed class NodePeerTests(SharedTunnels tunnels)
     [Fact]
     public async Task A_compressed_answer_stays_compressed_until_curl_opens_it()
     {
-        await using var site = BuiltPrograms.StartNode("site-server.mjs");
+        await using var site = NodeScripts.Start("site-server.mjs");
         var port = await ReadPortAsync(site);
         await using var entry = await EntryProcess.StartAsync();
         await using var agent = await RealTunnel.StartAgentAsync(entry, port);

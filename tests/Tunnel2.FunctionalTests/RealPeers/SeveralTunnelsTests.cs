@@ -1,5 +1,6 @@
 using System.Text.Json;
 using Tunnel2.FunctionalTests.Processes;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.RealPeers;
 

@@ -23,10 +23,10 @@ public sealed class WebSocketOverHttp2Tests
         AssertChromium();
         using var folder = new TemporaryFolder();
         await ViteProject.WriteAsync(folder);
-        await using var vite = BuiltPrograms.StartNode("vite-server.mjs", folder["."], $"{FreePort.Next()}");
+        await using var vite = NodeScripts.Start("vite-server.mjs", folder["."], $"{FreePort.Next()}");
         await RunAsync(vite, engine, "tunnel.example", async (url, entry) =>
         {
-            await using var browser = BuiltPrograms.StartNode("vite-page.mjs", url, folder["message.js"]);
+            await using var browser = NodeScripts.Start("vite-page.mjs", url, folder["message.js"]);
             var result = (await Shell.FinishAsync(browser, TimeSpan.FromMinutes(2))).EnsureSuccess();
 
             Assert.Contains("updated without a reload", result.Output, StringComparison.Ordinal);
@@ -40,10 +40,10 @@ public sealed class WebSocketOverHttp2Tests
     public async Task A_page_speaks_with_the_ws_package(string engine)
     {
         AssertChromium();
-        await using var server = BuiltPrograms.StartNode("ws-server.mjs");
+        await using var server = NodeScripts.Start("ws-server.mjs");
         await RunAsync(server, engine, "localhost", async (url, entry) =>
         {
-            await using var browser = BuiltPrograms.StartNode("ws-page.mjs", url);
+            await using var browser = NodeScripts.Start("ws-page.mjs", url);
             var result = (await Shell.FinishAsync(browser, TimeSpan.FromMinutes(2))).EnsureSuccess();
 
             TestContext.Current.TestOutputHelper?.WriteLine(result.Output);
@@ -57,10 +57,10 @@ public sealed class WebSocketOverHttp2Tests
     public async Task A_page_speaks_socket_io_by_WebSocket_alone()
     {
         AssertChromium();
-        await using var server = BuiltPrograms.StartNode("socketio-server.mjs");
+        await using var server = NodeScripts.Start("socketio-server.mjs");
         await RunAsync(server, "auto", "localhost", async (url, entry) =>
         {
-            await using var browser = BuiltPrograms.StartNode("socketio-page.mjs", url);
+            await using var browser = NodeScripts.Start("socketio-page.mjs", url);
             var result = (await Shell.FinishAsync(browser, TimeSpan.FromMinutes(2))).EnsureSuccess();
 
             Assert.Contains("handshakes 200", result.Output, StringComparison.Ordinal);
@@ -72,10 +72,10 @@ public sealed class WebSocketOverHttp2Tests
     [MemberData(nameof(Engines))]
     public async Task Frames_of_every_kind_reach_the_ws_package_and_its_words_come_back(string engine)
     {
-        await using var server = BuiltPrograms.StartNode("ws-server.mjs");
+        await using var server = NodeScripts.Start("ws-server.mjs");
         await RunAsync(server, engine, "localhost", async (url, _) =>
         {
-            await using var client = BuiltPrograms.StartNode("ws-http2-client.mjs", url);
+            await using var client = NodeScripts.Start("ws-http2-client.mjs", url);
             var result = (await Shell.FinishAsync(client, TimeSpan.FromMinutes(2))).EnsureSuccess();
 
             TestContext.Current.TestOutputHelper?.WriteLine(result.Output);

@@ -16,12 +16,12 @@ public sealed class DrainTests
     [InlineData("agent", "portable")]
     public async Task A_WebSocket_is_closed_with_1001_between_two_frames(string stopped, string engine)
     {
-        await using var server = BuiltPrograms.StartNode("ws-server.mjs");
+        await using var server = NodeScripts.Start("ws-server.mjs");
         const string Listening = "listening ";
         var port = int.Parse((await server.WaitForLineAsync(static line => line.StartsWith(Listening, StringComparison.Ordinal), Limits.Start))[Listening.Length..], CultureInfo.InvariantCulture);
         await using var entry = await EntryProcess.StartAsync($"--Tunnel2:Engine={engine}");
         await using var agent = await RealTunnel.StartAgentAsync(entry, port, engine);
-        await using var client = BuiltPrograms.StartNode("ws-goodbye.mjs", $"ws://{RealTunnel.Name}.localhost:{entry.Public.Port}");
+        await using var client = NodeScripts.Start("ws-goodbye.mjs", $"ws://{RealTunnel.Name}.localhost:{entry.Public.Port}");
         await client.WaitForLineAsync(static line => line == "open", Limits.Start);
 
         var process = stopped == "entry" ? entry.Runner : agent;

@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Net;
+using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Processes;
 using Tunnel2.TestUtilities;
 

@@ -1,3 +1,5 @@
+using Tunnel2.FunctionalTests.Harness;
+
 namespace Tunnel2.FunctionalTests.Restarts;
 
 /// <summary>A time without a listener, on the clock of the <see cref="SteadyVisitors"/>.</summary>

@@ -2,6 +2,7 @@ using System.Diagnostics;
 using System.Globalization;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Processes;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Restarts;
 

@@ -1,4 +1,5 @@
 using System.Globalization;
+using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Processes;
 using Tunnel2.TestUtilities;
 

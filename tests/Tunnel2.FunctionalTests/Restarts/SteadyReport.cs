@@ -1,4 +1,5 @@
 using System.Globalization;
+using Tunnel2.FunctionalTests.Harness;
 
 namespace Tunnel2.FunctionalTests.Restarts;
 

@@ -1,6 +1,6 @@
-using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.ProxyEntry.Tests.Configuration;
 
@@ -161,19 +161,14 @@ public sealed class SafeDefaultsTests : IDisposable
 
     public void Dispose() => Directory.Delete(_directory, recursive: true);
 
-    private static X509Certificate2 CreateCertificate()
-    {
-        using var key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
-        var request = new CertificateRequest("CN=tunnel.test", key, HashAlgorithmName.SHA256);
-        return request.CreateSelfSigned(DateTimeOffset.UnixEpoch, DateTimeOffset.UnixEpoch.AddYears(100));
-    }
+    private static X509Certificate2 CreateCertificate() =>
+        SelfMadeCertificate.Create("tunnel.test", DateTimeOffset.UnixEpoch, DateTimeOffset.UnixEpoch.AddYears(100));
 
     private string WriteCertificate(string name)
     {
         var path = Path.Combine(_directory, name);
         using var certificate = CreateCertificate();
-        using var key = certificate.GetECDsaPrivateKey()!;
-        File.WriteAllText(path, certificate.ExportCertificatePem() + "\n" + key.ExportPkcs8PrivateKeyPem());
+        File.WriteAllText(path, SelfMadeCertificate.ToPem(certificate));
         return path;
     }
 }

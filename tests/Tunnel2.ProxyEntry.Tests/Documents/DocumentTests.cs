@@ -1,6 +1,7 @@
 using System.Text.RegularExpressions;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.ProxyEntry.Tests.Documents;
 
@@ -54,19 +55,7 @@ public sealed partial class DocumentTests
         }
     }
 
-    /// <summary>A build for continuous integration hides where its sources are, so the folder is looked for from the program on upwards.</summary>
-    private static string PathOf(string document)
-    {
-        for (var folder = new DirectoryInfo(AppContext.BaseDirectory); folder is not null; folder = folder.Parent)
-        {
-            if (File.Exists(Path.Combine(folder.FullName, "Tunnel2.sln")))
-            {
-                return Path.Combine(folder.FullName, document);
-            }
-        }
-
-        throw new DirectoryNotFoundException("Tunnel2.sln is in no folder above the test program.");
-    }
+    private static string PathOf(string document) => Path.Combine(RepositoryFolder.Path, document);
 
     [GeneratedRegex("`([^`]+)`")]
     private static partial Regex Quoted();

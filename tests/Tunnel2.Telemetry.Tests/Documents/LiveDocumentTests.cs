@@ -9,6 +9,7 @@ using Tunnel2.Telemetry.Records;
 using Tunnel2.Telemetry.Relay;
 using Tunnel2.Telemetry.SubscriptionHub;
 using Tunnel2.Telemetry.Tests.EventRing;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Telemetry.Tests.Documents;
 
@@ -99,27 +100,13 @@ public sealed class LiveDocumentTests
 
     private static byte[] Documented(string block)
     {
-        string text = File.ReadAllText(Path.Combine(Root(), "docs", "live.md"));
+        string text = File.ReadAllText(Path.Combine(RepositoryFolder.Path, "docs", "live.md"));
         Match match = Block(block).Match(text);
         Assert.True(match.Success, $"docs/live.md has no block of bytes named {block}.");
         return [.. match.Groups[1].Value.Split([' ', '\n'], StringSplitOptions.RemoveEmptyEntries).Select(b => byte.Parse(b, NumberStyles.HexNumber, CultureInfo.InvariantCulture))];
     }
 
     private static Regex Block(string name) => new($"```hex {name}\n(.*?)```", RegexOptions.Singleline);
-
-    /// <summary>A build for continuous integration hides where its sources are, so the folder is looked for from the program on upwards.</summary>
-    private static string Root()
-    {
-        for (var folder = new DirectoryInfo(AppContext.BaseDirectory); folder is not null; folder = folder.Parent)
-        {
-            if (File.Exists(Path.Combine(folder.FullName, "Tunnel2.sln")))
-            {
-                return folder.FullName;
-            }
-        }
-
-        throw new DirectoryNotFoundException("Tunnel2.sln is in no folder above the test program.");
-    }
 
     private sealed class RequestRecordBytes
     {

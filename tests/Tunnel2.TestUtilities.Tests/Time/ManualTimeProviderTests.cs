@@ -133,4 +133,17 @@ public sealed class ManualTimeProviderTests
         Assert.All(fired, count => Assert.Equal(1, count));
         timers.ForEach(timer => timer.Dispose());
     }
+
+    [Fact]
+    public async Task One_that_skips_waits_is_at_the_end_of_each_as_soon_as_it_begins()
+    {
+        var time = new ManualTimeProvider { SkipsWaits = true };
+
+        foreach (var hours in new[] { 3, 1 })
+        {
+            await Assert.ThrowsAsync<TimeoutException>(() => new TaskCompletionSource().Task.WaitAsync(TimeSpan.FromHours(hours), time));
+        }
+
+        Assert.Equal(TimeSpan.FromHours(4), time.Elapsed);
+    }
 }

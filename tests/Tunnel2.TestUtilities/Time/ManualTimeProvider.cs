@@ -24,6 +24,9 @@ public sealed class ManualTimeProvider : TimeProvider
         _start = (start ?? new DateTimeOffset(2030, 1, 1, 0, 0, 0, TimeSpan.Zero)).ToUniversalTime();
     }
 
+    /// <summary>Whether the clock jumps to the end of every wait as soon as it begins, instead of standing still.</summary>
+    public bool SkipsWaits { get; init; }
+
     /// <summary>How many timers wait to be due.</summary>
     public AsyncCounter ArmedTimers { get; } = new("armed timers");
 
@@ -132,7 +135,7 @@ public sealed class ManualTimeProvider : TimeProvider
         {
             ArgumentOutOfRangeException.ThrowIfLessThan(dueTime, Timeout.InfiniteTimeSpan);
             ArgumentOutOfRangeException.ThrowIfLessThan(period, Timeout.InfiniteTimeSpan);
-            var isDueNow = dueTime == TimeSpan.Zero;
+            var isDueNow = dueTime == TimeSpan.Zero || (provider.SkipsWaits && dueTime > TimeSpan.Zero);
             lock (provider._lock)
             {
                 if (_isDisposed)
@@ -142,6 +145,12 @@ public sealed class ManualTimeProvider : TimeProvider
 
                 provider.DisarmUnsynchronized(this);
                 PeriodTicks = period > TimeSpan.Zero ? period.Ticks : 0;
+                if (isDueNow)
+                {
+                    provider._targetTicks = Math.Max(provider._targetTicks, provider._elapsedTicks + dueTime.Ticks);
+                    provider.MoveToUnsynchronized(provider._elapsedTicks + dueTime.Ticks);
+                }
+
                 var firstArmed = isDueNow ? TimeSpan.FromTicks(PeriodTicks) : dueTime;
                 if (firstArmed > TimeSpan.Zero)
                 {

@@ -1,8 +1,8 @@
 using System.Net.Security;
 using System.Net.Sockets;
-using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.TestUtilities;
 using Tunnel2.Transport.Sockets;
 using Tunnel2.Transport.Tests.Sockets;
 using Tunnel2.Transport.Tls;
@@ -11,7 +11,7 @@ namespace Tunnel2.Transport.Tests.Tls;
 
 public sealed class TlsTransportTests : UplinkTransportContract
 {
-    private static readonly X509Certificate2 _certificate = CreateCertificate();
+    private static readonly X509Certificate2 _certificate = SelfMadeCertificate.Create();
 
     [Theory]
     [InlineData(1)]
@@ -123,11 +123,4 @@ public sealed class TlsTransportTests : UplinkTransportContract
     }
 
     private static SslServerAuthenticationOptions ServerOptions() => new() { ServerCertificateContext = SslStreamCertificateContext.Create(_certificate, null, offline: true) };
-
-    private static X509Certificate2 CreateCertificate()
-    {
-        using var key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
-        var request = new CertificateRequest("CN=test", key, HashAlgorithmName.SHA256);
-        return request.CreateSelfSigned(DateTimeOffset.UtcNow.AddDays(-1), DateTimeOffset.UtcNow.AddDays(1));
-    }
 }

@@ -7,13 +7,15 @@ using System.Net.Sockets;
 namespace Tunnel2.FunctionalTests.Harness.Http2;
 
 /// <summary>
-/// A visitor that speaks HTTP/2 frame by frame: it sends what the test says, keeps flow control in both directions, and holds what comes for
-/// each stream apart. Bytes of a connection are always given credit; those of a stream only while it reads.
+/// A visitor that speaks HTTP/2 frame by frame: it sends what the test says, also what no client would, keeps flow control in both
+/// directions, and holds what comes for each stream apart. Bytes of a connection are always given credit; those of a stream only while it
+/// reads.
 /// </summary>
-internal sealed class Http2Visitor : IAsyncDisposable
+internal sealed partial class Http2Visitor : IAsyncDisposable
 {
     private const int HeaderLength = 9;
     private const int MaxFrame = 16 * 1024;
+    private const int Headers = 1;
 
     private readonly Stream _transport;
     private readonly SemaphoreSlim _sending = new(1, 1);
@@ -25,6 +27,9 @@ internal sealed class Http2Visitor : IAsyncDisposable
     private long _window = 65_535;
     private long _streamWindow = 65_535;
     private int _nextId = 1;
+    private List<byte> _block = [];
+    private bool _blockEnds;
+    private Exception? _lost;
 
     private Http2Visitor(Stream transport)
     {
@@ -37,6 +42,9 @@ internal sealed class Http2Visitor : IAsyncDisposable
 
     /// <summary>The last stream of a GOAWAY, or null.</summary>
     public int? GoneAway { get; private set; }
+
+    /// <summary>The error code of a GOAWAY, or null.</summary>
+    public int? GoAwayCode { get; private set; }
 
     /// <summary>Connects and waits for the server's settings.</summary>
     /// <param name="endPoint">Where to.</param>
@@ -68,20 +76,38 @@ internal sealed class Http2Visitor : IAsyncDisposable
     /// <param name="end">Whether the request ends with them.</param>
     public async Task<Http2VisitorStream> OpenAsync(IEnumerable<(string Name, string Value)> fields, bool end = false)
     {
-        var block = PlainHpack.Encode(fields);
+        Http2VisitorStream stream;
         await _sending.WaitAsync();
         try
         {
-            Http2VisitorStream stream;
             lock (_gate)
             {
                 stream = new Http2VisitorStream(this, _nextId) { Window = _streamWindow };
                 _streams.Add(_nextId, stream);
                 _nextId += 2;
+                if (_lost is not null)
+                {
+                    stream.OnLost(_lost);
+                }
             }
 
-            await _transport.WriteAsync(Frame(1, (byte)(end ? 5 : 4), stream.Id, block));
-            return stream;
+            await WriteBlockAsync(stream.Id, fields, end);
+        }
+        finally
+        {
+            _sending.Release();
+        }
+
+        return stream;
+    }
+
+    /// <summary>Ends a stream with trailers.</summary>
+    public async Task SendTrailersAsync(Http2VisitorStream stream, IEnumerable<(string Name, string Value)> fields)
+    {
+        await _sending.WaitAsync();
+        try
+        {
+            await WriteBlockAsync(stream.Id, fields, end: true);
         }
         finally
         {
@@ -121,20 +147,10 @@ internal sealed class Http2Visitor : IAsyncDisposable
     }
 
     /// <summary>Sends RST_STREAM.</summary>
-    public Task ResetAsync(Http2VisitorStream stream, uint code)
-    {
-        var payload = new byte[4];
-        BinaryPrimitives.WriteUInt32BigEndian(payload, code);
-        return SendRawAsync(Frame(3, 0, stream.Id, payload));
-    }
+    public Task ResetAsync(Http2VisitorStream stream, uint code) => SendRawAsync(Frame(3, 0, stream.Id, Number((int)code)));
 
     /// <summary>Grants credit to a stream, or with 0 to the connection.</summary>
-    public Task GrantAsync(int id, int bytes)
-    {
-        var payload = new byte[4];
-        BinaryPrimitives.WriteInt32BigEndian(payload, bytes);
-        return SendRawAsync(Frame(8, 0, id, payload));
-    }
+    public Task GrantAsync(int id, int bytes) => SendRawAsync(Frame(8, 0, id, Number(bytes)));
 
     public async ValueTask DisposeAsync()
     {
@@ -143,14 +159,30 @@ internal sealed class Http2Visitor : IAsyncDisposable
         _sending.Dispose();
     }
 
-    private static byte[] Frame(byte type, byte flags, int id, ReadOnlySpan<byte> payload)
+    private static byte[] Frame(int type, int flags, int id, ReadOnlySpan<byte> payload)
     {
         var frame = new byte[HeaderLength + payload.Length];
         BinaryPrimitives.WriteInt32BigEndian(frame, payload.Length << 8 | type);
-        frame[4] = flags;
+        frame[4] = (byte)flags;
         BinaryPrimitives.WriteInt32BigEndian(frame.AsSpan(5), id);
         payload.CopyTo(frame.AsSpan(HeaderLength));
         return frame;
+    }
+
+    /// <summary>
+    /// Writes a block of fields in as many frames as it needs; nothing may come between them, so the caller holds the sending side.
+    /// </summary>
+    private async Task WriteBlockAsync(int stream, IEnumerable<(string Name, string Value)> fields, bool end)
+    {
+        const int Continuation = 9;
+        var block = PlainHpack.Encode(fields);
+        for (var at = 0; at == 0 || at < block.Length; at += MaxFrame)
+        {
+            var isLast = block.Length - at <= MaxFrame;
+            var flags = (isLast ? 4 : 0) | (at == 0 && end ? 1 : 0);
+            var part = block.AsSpan(at, Math.Min(MaxFrame, block.Length - at));
+            await _transport.WriteAsync(Frame(at == 0 ? Headers : Continuation, flags, stream, part));
+        }
     }
 
     private async Task SendRawAsync(ReadOnlyMemory<byte> bytes)
@@ -163,6 +195,26 @@ internal sealed class Http2Visitor : IAsyncDisposable
         finally
         {
             _sending.Release();
+        }
+    }
+
+    private static byte[] Number(int number)
+    {
+        var bytes = new byte[4];
+        BinaryPrimitives.WriteInt32BigEndian(bytes, number);
+        return bytes;
+    }
+
+    /// <summary>Sends what a frame of the peer asks for; where it has ended the connection, what it said before is still there to be read.</summary>
+    private async Task AnswerAsync(int type, int flags, int id, byte[] payload)
+    {
+        try
+        {
+            await SendRawAsync(Frame(type, flags, id, payload));
+        }
+        catch (IOException)
+        {
+            // Reading on says how it ended.
         }
     }
 
@@ -195,6 +247,8 @@ internal sealed class Http2Visitor : IAsyncDisposable
             _ = _greeted.Task.Exception;
             lock (_gate)
             {
+                _lost = failure;
+                FailFlood(failure!);
                 foreach (var stream in _streams.Values)
                 {
                     stream.OnLost(failure!);
@@ -215,33 +269,47 @@ internal sealed class Http2Visitor : IAsyncDisposable
         {
             case 0:
                 stream?.OnData(payload, isLast: (flags & 1) != 0);
-                if (payload.Length > 0)
+                CountFlood(stream, (flags & 1) != 0);
+                if (payload.Length > 0 && stream is not null)
                 {
-                    await GrantAsync(0, payload.Length);
-                    if (stream is { IsReading: true })
+                    await AnswerAsync(8, 0, 0, Number(payload.Length));
+                    if (stream.IsReading)
                     {
-                        await GrantAsync(id, payload.Length);
+                        await AnswerAsync(8, 0, id, Number(payload.Length));
                     }
                 }
 
                 break;
-            case 1:
-                Assert.True((flags & 4) != 0, "A head goes on in CONTINUATION.");
-                stream?.OnHead(PlainHpack.Decode(payload), isLast: (flags & 1) != 0);
+            case 1 or 9:
+                _blockEnds = type == 1 ? (flags & 1) != 0 : _blockEnds;
+                _block.AddRange(payload);
+                if ((flags & 4) != 0)
+                {
+                    stream?.OnHead(PlainHpack.Decode([.. _block]), isLast: _blockEnds);
+                    CountFlood(stream, _blockEnds);
+                    _block = [];
+                }
+
                 break;
             case 3:
                 stream?.OnReset(BinaryPrimitives.ReadUInt32BigEndian(payload));
+                if (stream is null)
+                {
+                    FailFlood(new IOException("A stream of the flood was reset."));
+                }
+
                 break;
             case 4 when (flags & 1) == 0:
                 OnSettings(payload);
-                await SendRawAsync(Frame(4, 1, 0, []));
+                await AnswerAsync(4, 1, 0, []);
                 _greeted.TrySetResult();
                 break;
             case 6 when (flags & 1) == 0:
-                await SendRawAsync(Frame(6, 1, 0, payload));
+                await AnswerAsync(6, 1, 0, payload);
                 break;
             case 7:
                 GoneAway = BinaryPrimitives.ReadInt32BigEndian(payload) & int.MaxValue;
+                GoAwayCode = BinaryPrimitives.ReadInt32BigEndian(payload.AsSpan(4));
                 break;
             case 8:
                 OnCredit(stream, id, BinaryPrimitives.ReadInt32BigEndian(payload));

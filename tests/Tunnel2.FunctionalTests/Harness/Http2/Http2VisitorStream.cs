@@ -1,5 +1,8 @@
 using System.Buffers;
+using System.Globalization;
 using System.IO.Pipelines;
+using System.Net.Sockets;
+using System.Text;
 
 namespace Tunnel2.FunctionalTests.Harness.Http2;
 
@@ -9,6 +12,9 @@ internal sealed class Http2VisitorStream(Http2Visitor visitor, int id)
     private readonly TaskCompletionSource<List<(string Name, string Value)>> _head = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly TaskCompletionSource<uint> _reset = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly Pipe _data = new(new PipeOptions(pauseWriterThreshold: 0, useSynchronizationContext: false));
+
+    private readonly TaskCompletionSource<int?> _over = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private readonly List<(string Name, string Value)> _fields = [];
 
     public int Id => id;
 
@@ -28,7 +34,8 @@ internal sealed class Http2VisitorStream(Http2Visitor visitor, int id)
     public async Task<(int Status, ILookup<string, string> Fields)> ReadAnswerAsync()
     {
         var fields = await ReadHeadAsync();
-        return (int.Parse(Assert.Single(fields, static field => field.Name == ":status").Value, System.Globalization.CultureInfo.InvariantCulture), fields.ToLookup(static field => field.Name, static field => field.Value));
+        var status = Assert.Single(fields, static field => field.Name == ":status").Value;
+        return (int.Parse(status, CultureInfo.InvariantCulture), fields.ToLookup(static field => field.Name, static field => field.Value));
     }
 
     /// <summary>Reads so many bytes.</summary>
@@ -49,6 +56,24 @@ internal sealed class Http2VisitorStream(Http2Visitor visitor, int id)
         return all.ToArray();
     }
 
+    /// <summary>Reads until the stream is over, however it ends, or the connection.</summary>
+    public async Task<Http2Answer> ReadWholeAsync()
+    {
+        var reset = await _over.Task.WaitAsync(Patience);
+        var body = "";
+        try
+        {
+            body = Encoding.Latin1.GetString(await ReadToEndAsync());
+        }
+        catch (Exception exception) when (exception is IOException or SocketException or ObjectDisposedException)
+        {
+            // It was cut short.
+        }
+
+        var status = _fields.FirstOrDefault(static field => field.Name == ":status").Value ?? "0";
+        return new Http2Answer(int.Parse(status, CultureInfo.InvariantCulture), _fields, body, reset, visitor.GoAwayCode);
+    }
+
     /// <summary>Waits for RST_STREAM and returns its code.</summary>
     public Task<uint> WaitForResetAsync() => _reset.Task.WaitAsync(Patience);
 
@@ -65,10 +90,12 @@ internal sealed class Http2VisitorStream(Http2Visitor visitor, int id)
 
     internal void OnHead(List<(string Name, string Value)> fields, bool isLast)
     {
+        _fields.AddRange(fields);
         _head.TrySetResult(fields);
         if (isLast)
         {
             _data.Writer.Complete();
+            _over.TrySetResult(null);
         }
     }
 
@@ -80,12 +107,14 @@ internal sealed class Http2VisitorStream(Http2Visitor visitor, int id)
         if (isLast)
         {
             _data.Writer.Complete();
+            _over.TrySetResult(null);
         }
     }
 
     internal void OnReset(uint code)
     {
         _reset.TrySetResult(code);
+        _over.TrySetResult((int)code);
         OnLost(new IOException($"The stream was reset with {code}."));
     }
 
@@ -102,6 +131,7 @@ internal sealed class Http2VisitorStream(Http2Visitor visitor, int id)
         }
 
         _data.Writer.Complete(failure);
+        _over.TrySetResult(null);
     }
 
     private static TimeSpan Patience => TimeSpan.FromSeconds(20);
