@@ -1,6 +1,7 @@
 using System.Buffers.Binary;
 using System.Diagnostics;
 using Tunnel2.Protocol.Frames;
+using Tunnel2.Telemetry.Records;
 
 namespace Tunnel2.Benchmarks.Writers;
 
@@ -13,7 +14,7 @@ internal sealed class MeasuringSink(IFrameSink inner) : IFrameSink
     private const int Seen = FrameHeader.Size + sizeof(long);
 
     private readonly byte[] _start = new byte[Seen];
-    private readonly LatencyHistogram _latencies = new();
+    private readonly LogLinearHistogram _latencies = new();
     private TaskCompletionSource _all = new();
     private int _have;
     private int _skip;
@@ -24,7 +25,8 @@ internal sealed class MeasuringSink(IFrameSink inner) : IFrameSink
 
     public long Bytes { get; private set; }
 
-    public LatencyHistogram Latencies => _latencies;
+    /// <summary>The time within which a share of all frames was on the wire.</summary>
+    public TimeSpan Latency(double share) => TimeSpan.FromSeconds((double)_latencies.Quantile(share) / Stopwatch.Frequency);
 
     /// <summary>Completes when so many frames more are on the wire.</summary>
     public Task ExpectAsync(long frames)
@@ -66,7 +68,8 @@ internal sealed class MeasuringSink(IFrameSink inner) : IFrameSink
                 _skip = header.Length - sizeof(long);
                 _have = 0;
                 _frames++;
-                _latencies.Add(now - BinaryPrimitives.ReadInt64LittleEndian(_start.AsSpan(FrameHeader.Size)));
+                var ready = BinaryPrimitives.ReadInt64LittleEndian(_start.AsSpan(FrameHeader.Size));
+                _latencies.Add((uint)Math.Clamp(now - ready, 0, uint.MaxValue));
             }
         }
     }

@@ -45,7 +45,7 @@ public class UplinkWriterRace
     [GlobalCleanup]
     public void Cleanup()
     {
-        RaceFigures.Set(Writer, Load, (double)_sink.Bytes / _sink.Flushes, _sink.Latencies.Percentile(0.99));
+        RaceFigures.Set(Writer, Load, (double)_sink.Bytes / _sink.Flushes, _sink.Latency(0.99));
         _writer.DisposeAsync().AsTask().GetAwaiter().GetResult();
         _sink.DisposeAsync().AsTask().GetAwaiter().GetResult();
     }

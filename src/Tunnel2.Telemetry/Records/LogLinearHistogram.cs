@@ -1,12 +1,11 @@
-using System.Numerics;
 using System.Runtime.CompilerServices;
 
 namespace Tunnel2.Telemetry.Records;
 
 /// <summary>
-/// A histogram whose buckets are linear within each power of two (the scheme of HdrHistogram): 16 buckets an octave, so that a
-/// quantile is off by at most 1/32 of its value. Values are unsigned 32-bit in whatever unit the caller uses; counts saturate nowhere
-/// below 2^32 a bucket. The static members work on plain spans, so that many histograms may lie in one array. Not thread-safe.
+/// A histogram on a <see cref="LogLinearScale"/> of 16 buckets an octave, so that a quantile is off by at most 1/32 of its value. Values
+/// are unsigned 32-bit in whatever unit the caller uses; counts saturate nowhere below 2^32 a bucket. The static members work on plain
+/// spans, so that many histograms may lie in one array. Not thread-safe.
 /// </summary>
 internal sealed class LogLinearHistogram
 {
@@ -26,20 +25,10 @@ internal sealed class LogLinearHistogram
 
     /// <summary>The bucket of <paramref name="value"/>.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    internal static int Index(uint value)
-    {
-        // For values below 2·Sub the shift is 0 and the index is the value.
-        int shift = BitOperations.Log2(value | Sub) - SubBits;
-        return (shift << SubBits) + (int)(value >> shift);
-    }
+    internal static int Index(uint value) => LogLinearScale.Index(value, SubBits);
 
     /// <summary>The middle of bucket <paramref name="index"/>.</summary>
-    internal static uint Middle(int index)
-    {
-        int shift = Math.Max(0, (index >> SubBits) - 1);
-        ulong low = (ulong)(index - (shift << SubBits)) << shift;
-        return (uint)(low + ((1UL << shift) >> 1));
-    }
+    internal static uint Middle(int index) => (uint)(LogLinearScale.Low(index, SubBits) + (LogLinearScale.Width(index, SubBits) >> 1));
 
     /// <summary>
     /// The value below or at which the share <paramref name="q"/> (0 to 1) of <paramref name="total"/> values lies (nearest rank);
