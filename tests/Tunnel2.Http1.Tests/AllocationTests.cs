@@ -48,7 +48,7 @@ public sealed class AllocationTests
 
         _responses.Reset(_requests.KnownMethod);
         Require(_responses.Parse(_response, out int consumed) == ParseStatus.Done && consumed == _response.Length);
-        Require(_responses.ContentLength == 5 && _responses.FieldCount == 6);
+        Require(_responses.ContentLength == 5 && _responses.Fields.Length == 6);
 
         _requests.Reset();
         Require(_requests.Parse(_refused, out _) == ParseStatus.Invalid);

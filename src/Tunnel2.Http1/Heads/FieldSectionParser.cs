@@ -47,9 +47,6 @@ internal abstract class FieldSectionParser
     /// <summary>Index of the byte at which the rule was broken, for messages to people; zero while nothing is wrong.</summary>
     public int ErrorOffset { get; private set; }
 
-    /// <summary>Number of field lines so far.</summary>
-    public int FieldCount => _fieldCount;
-
     /// <summary>The field lines so far, in the order they came. Valid until the next <c>Reset</c>.</summary>
     public ReadOnlySpan<FieldRange> Fields => _fields.AsSpan(0, _fieldCount);
 

@@ -73,9 +73,6 @@ internal sealed class RequestHeadParser : MessageHeadParser
     /// <summary>Whether there is an expectation other than <c>100-continue</c>, which a server may answer with 417.</summary>
     public bool HasUnknownExpectation { get; private set; }
 
-    /// <summary>The status code to answer when <see cref="ParseStatus.Invalid"/> was returned.</summary>
-    public int ErrorStatusCode => Http1Errors.StatusCodeOf(Error);
-
     /// <inheritdoc/>
     protected override Http1Error OnMalformedConnection => Http1Error.InvalidConnection;
 

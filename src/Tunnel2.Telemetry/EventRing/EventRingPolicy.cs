@@ -1,8 +1,8 @@
 namespace Tunnel2.Telemetry.EventRing;
 
 /// <summary>
-/// What a producer does when the ring is full. Part of the file format: never renumber. The product makes rings of the first kind only, and its
-/// readers read both.
+/// What a producer does when the ring is full. Part of the file format: never renumber. The product makes rings of the first kind only,
+/// and its readers read both.
 /// </summary>
 internal enum EventRingPolicy
 {

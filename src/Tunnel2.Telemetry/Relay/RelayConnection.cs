@@ -31,9 +31,6 @@ internal sealed class RelayConnection : IDisposable
         _time = time;
     }
 
-    /// <summary>Why the connection ended; <see cref="RelayCloseReason.None"/> while it lives.</summary>
-    internal RelayCloseReason CloseReason => _reason;
-
     internal bool Welcomed { get; private set; }
 
     /// <summary>Reads the client's hello.</summary>

@@ -58,30 +58,21 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     /// <summary>Where it listens.</summary>
     public IPEndPoint EndPoint { get; }
 
-    /// <summary>Listens on a bound socket and starts to accept.</summary>
-    /// <param name="loop">The loop.</param>
-    /// <param name="bound">
-    /// The socket; it is taken over, and disposed of where this fails. One that listens already is somebody else's too, who has it after us with whoever
-    /// waits in it.
-    /// </param>
-    /// <param name="backlog">Connections that the kernel holds until they are accepted.</param>
-    /// <param name="accepted">Called on the loop's thread with each connection's non-blocking descriptor, which belongs to it, and the peer's address.</param>
-    /// <param name="failed">Called where the system was out of something; accepting goes on after a pause.</param>
-    /// <param name="room">Says when to accept no more for a while; null: never.</param>
-    /// <exception cref="SocketException">The socket cannot listen.</exception>
-    public static EpollListener Start(
-        EpollLoop loop, Socket bound, int backlog, Action<int, IPEndPoint?> accepted, Action<SocketError>? failed = null, IAcceptGate? room = null) =>
-        StartAll([loop], bound, backlog, (_, descriptor, peer) => accepted(descriptor, peer), failed, room)[0];
-
     /// <summary>
-    /// Listens on a bound socket with several loops. Of those that sleep one is woken for each who comes (EPOLLEXCLUSIVE), so that whoever has time accepts,
-    /// and for itself. One socket, not one for each loop: a socket of its own would have a queue of its own, which waits for a loop that is busy.
+    /// Listens on a bound socket and starts to accept. Of several loops that sleep one is woken for each who comes (EPOLLEXCLUSIVE), so
+    /// that one with time accepts, and for itself. One socket, not one for each loop: a socket of its own would have a queue of its own,
+    /// which waits for a loop that is busy.
     /// </summary>
     /// <param name="loops">The loops.</param>
-    /// <param name="bound">The socket, as for one loop.</param>
+    /// <param name="bound">
+    /// The socket; it is taken over, and disposed of where this fails. One that listens already is somebody else's too, who has it after
+    /// us with all that wait in it.
+    /// </param>
     /// <param name="backlog">Connections that the kernel holds until they are accepted.</param>
-    /// <param name="accepted">Called on a loop's thread, with the loop too.</param>
-    /// <param name="failed">Called where the system was out of something.</param>
+    /// <param name="accepted">
+    /// Called on a loop's thread with the loop, each connection's non-blocking descriptor, which belongs to it, and the peer's address.
+    /// </param>
+    /// <param name="failed">Called where the system was out of something; accepting goes on after a pause.</param>
     /// <param name="room">Says when to accept no more for a while; null: never.</param>
     /// <returns>The listeners, a loop each, to be stopped together.</returns>
     /// <exception cref="SocketException">The socket cannot listen.</exception>

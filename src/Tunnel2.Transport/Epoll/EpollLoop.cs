@@ -247,7 +247,6 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
 
             _round++;
             _signWanted = false;
-            Statistics.RoundStarted(started);
             for (var i = 0; i < count; i++)
             {
                 var token = _events.Data(i);
@@ -261,7 +260,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
             RunTurns(due);
             RunRemote();
             ended = Stopwatch.GetTimestamp();
-            Statistics.RoundEnded(started, ended, Math.Max(0, count));
+            Statistics.RoundEnded(Math.Max(0, count));
         }
     }
 

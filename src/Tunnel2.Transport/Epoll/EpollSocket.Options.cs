@@ -41,12 +41,7 @@ internal sealed unsafe partial class EpollSocket
     }
 
     /// <summary>This end's address, or null.</summary>
-    public IPEndPoint? GetLocalEndPoint() => GetEndPoint(peer: false);
-
-    /// <summary>The peer's address, or null.</summary>
-    public IPEndPoint? GetRemoteEndPoint() => GetEndPoint(peer: true);
-
-    private IPEndPoint? GetEndPoint(bool peer)
+    public IPEndPoint? GetLocalEndPoint()
     {
         lock (Gate)
         {
@@ -57,7 +52,7 @@ internal sealed unsafe partial class EpollSocket
 
             var address = stackalloc byte[SocketAddressBytes.MaxLength];
             uint length = SocketAddressBytes.MaxLength;
-            var result = peer ? Libc.GetPeerName(_descriptor, address, &length) : Libc.GetSocketName(_descriptor, address, &length);
+            var result = Libc.GetSocketName(_descriptor, address, &length);
             return result == 0 ? SocketAddressBytes.Read(new ReadOnlySpan<byte>(address, (int)length)) : null;
         }
     }

@@ -47,9 +47,6 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
 
     public bool IsClosed => _descriptor < 0;
 
-    /// <summary>Whether the peer has ended its direction or the connection is broken.</summary>
-    public bool IsPeerClosed => _ending;
-
     /// <summary>Whether the kernel has told of an error: the peer reset the connection, or did not answer for too long. From any thread.</summary>
     public bool HasFailed => Volatile.Read(ref _failed);
 

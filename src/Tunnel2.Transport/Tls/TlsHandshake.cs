@@ -3,6 +3,7 @@ using System.Security.Authentication;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Transports;
 using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Protocol;
 
 namespace Tunnel2.Transport.Tls;
 
@@ -13,7 +14,7 @@ namespace Tunnel2.Transport.Tls;
 internal static class TlsHandshake
 {
     /// <summary>The uplink's application protocol (RFC 7301).</summary>
-    public static SslApplicationProtocol ApplicationProtocol { get; } = new("tunnel2/1");
+    public static SslApplicationProtocol ApplicationProtocol { get; } = new(ProtocolVersion.Alpn);
 
     /// <summary>TLS 1.2 is the least.</summary>
     public const SslProtocols Protocols = SslProtocols.Tls12 | SslProtocols.Tls13;

@@ -171,7 +171,7 @@ public sealed class RequestHeadTests
         Assert.Equal(bytes.Length, consumed);
 
         parser.Reset();
-        Assert.Equal(0, parser.FieldCount);
+        Assert.True(parser.Fields.IsEmpty);
         Assert.Equal(ParseStatus.NeedMore, parser.Parse(bytes.AsSpan(0, 20), out consumed));
         Assert.Equal(0, consumed);
     }

@@ -240,20 +240,6 @@ public sealed class RequestRefusalTests
     public void A_connection_field_that_is_no_short_list_of_tokens_is_refused(string value) =>
         Refused($"GET / HTTP/1.1\r\nHost: a\r\nConnection: {value}\r\n\r\n", Http1Error.InvalidConnection);
 
-    [Theory]
-    [InlineData(Http1Error.InvalidTarget, 400)]
-    [InlineData(Http1Error.MethodTooLong, 400)]
-    [InlineData(Http1Error.RequestTimeout, 408)]
-    [InlineData(Http1Error.BodyTooLarge, 413)]
-    [InlineData(Http1Error.RequestLineTooLong, 414)]
-    [InlineData(Http1Error.HeadTooLarge, 431)]
-    [InlineData(Http1Error.TooManyFields, 431)]
-    [InlineData(Http1Error.ConnectNotSupported, 501)]
-    [InlineData(Http1Error.UnsupportedTransferCoding, 501)]
-    [InlineData(Http1Error.UnsupportedVersion, 505)]
-    internal void Each_error_has_the_status_that_explains_it(Http1Error error, int status) =>
-        Assert.Equal(status, Http1Errors.StatusCodeOf(error));
-
     [Fact]
     public void A_refused_head_stays_refused_until_the_reset()
     {
@@ -263,7 +249,7 @@ public sealed class RequestRefusalTests
         Assert.Equal(ParseStatus.Invalid, parser.Parse(bytes, out _));
         Assert.Equal(ParseStatus.Invalid, parser.Parse(bytes, out int consumed));
         Assert.Equal(0, consumed);
-        Assert.Equal(505, parser.ErrorStatusCode);
+        Assert.Equal(Http1Error.UnsupportedVersion, parser.Error);
 
         parser.Reset();
         Assert.Equal(ParseStatus.Done, parser.Parse("GET / HTTP/1.0\r\n\r\n"u8, out _));

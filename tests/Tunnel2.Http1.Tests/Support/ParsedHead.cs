@@ -43,8 +43,7 @@ internal sealed record ParsedHead(ParseStatus Status, int Consumed, Http1Error E
 
     private static (string Name, string Value)[] FieldsOf(FieldSectionParser parser, byte[] buffer)
     {
-        Assert.Equal(parser.FieldCount, parser.Fields.Length);
-        var fields = new (string, string)[parser.FieldCount];
+        var fields = new (string, string)[parser.Fields.Length];
         for (int i = 0; i < fields.Length; i++)
         {
             FieldRange field = parser.Fields[i];

@@ -22,7 +22,7 @@ public class DescriptorTests
         var before = 0;
         var served = 0;
         var answered = 0;
-        using (var listener = EpollListener.Start(loop, LoopbackPair.Bind(), 1024, (descriptor, remote) =>
+        using (var listener = OneLoopListener.Start(loop, LoopbackPair.Bind(), 1024, (descriptor, remote) =>
         {
             var pipe = new SocketDuplexPipe(loop, descriptor, buffers);
             Assert.Equal(0, pipe.Register());

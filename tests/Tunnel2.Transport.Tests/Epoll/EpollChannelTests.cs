@@ -175,14 +175,14 @@ public sealed class EpollChannelTests : IDisposable
         using var bound = new Socket(AddressFamily.InterNetworkV6, SocketType.Stream, ProtocolType.Tcp);
         bound.Bind(new IPEndPoint(IPAddress.IPv6Loopback, 0));
         var accepted = new TaskCompletionSource<(int Descriptor, IPEndPoint? Remote)>(TaskCreationOptions.RunContinuationsAsynchronously);
-        using var listener = EpollListener.Start(_loop, bound, 10, (descriptor, remote) => accepted.SetResult((descriptor, remote)));
+        using var listener = OneLoopListener.Start(_loop, bound, 10, (descriptor, remote) => accepted.SetResult((descriptor, remote)));
         var (channel, _) = await EpollConnector.ConnectAsync(_loop, listener.EndPoint, TestContext.Current.CancellationToken);
         Assert.NotNull(channel);
         var (descriptor, remote) = await accepted.Task.WaitAsync(_limit);
         var peer = new EpollChannel(_loop, descriptor);
         Assert.Equal(0, peer.Register());
         Assert.Equal(channel.Socket.GetLocalEndPoint(), remote);
-        Assert.Equal(listener.EndPoint, channel.Socket.GetRemoteEndPoint());
+        Assert.Equal(listener.EndPoint, peer.Socket.GetLocalEndPoint());
         await peer.SendAsync(new byte[3]);
         Assert.Equal(3, await channel.ReceiveAsync(new byte[10]).AsTask().WaitAsync(_limit));
         channel.Abort();
@@ -195,7 +195,7 @@ public sealed class EpollChannelTests : IDisposable
         var room = new ClosedGate();
         var accepted = new List<int>();
         var both = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
-        using var listener = EpollListener.Start(_loop, LoopbackPair.Bind(), 10, OnAccepted, room: room);
+        using var listener = OneLoopListener.Start(_loop, LoopbackPair.Bind(), 10, OnAccepted, room: room);
         using var first = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
         using var second = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
         await first.ConnectAsync(listener.EndPoint);

@@ -16,7 +16,7 @@ public sealed class EpollListenerTests
         using var holder = LoopbackPair.Bind();
         holder.Listen(10);
         var accepted = 0;
-        using var listener = EpollListener.Start(loop, Duplicate(holder), 10, (descriptor, _) =>
+        using var listener = OneLoopListener.Start(loop, Duplicate(holder), 10, (descriptor, _) =>
         {
             Interlocked.Increment(ref accepted);
             new Socket(new SafeSocketHandle(descriptor, ownsHandle: true)).Dispose();
@@ -47,7 +47,7 @@ public sealed class EpollListenerTests
     {
         using var loop = new EpollLoop();
         var accepted = 0;
-        using var listener = EpollListener.Start(loop, LoopbackPair.Bind(), 10, (descriptor, _) =>
+        using var listener = OneLoopListener.Start(loop, LoopbackPair.Bind(), 10, (descriptor, _) =>
         {
             Interlocked.Increment(ref accepted);
             new Socket(new SafeSocketHandle(descriptor, ownsHandle: true)).Dispose();
@@ -67,7 +67,7 @@ public sealed class EpollListenerTests
     public async Task Who_comes_while_it_closes_is_neither_reset_nor_refused_but_meets_the_next_listener()
     {
         using var loop = new EpollLoop();
-        using var first = EpollListener.Start(loop, LoopbackPair.Bind(), 10, static (descriptor, _) => DescriptorOf.Reset(descriptor));
+        using var first = OneLoopListener.Start(loop, LoopbackPair.Bind(), 10, static (descriptor, _) => DescriptorOf.Reset(descriptor));
         using var visitor = new Socket(SocketType.Stream, ProtocolType.Tcp);
         var stopped = first.StopAsync();
 

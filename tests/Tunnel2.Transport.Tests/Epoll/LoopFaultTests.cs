@@ -93,7 +93,7 @@ public sealed class LoopFaultTests : IDisposable
     {
         var accepted = new TaskCompletionSource<int>(TaskCreationOptions.RunContinuationsAsynchronously);
         var count = 0;
-        using var listener = EpollListener.Start(_loop, LoopbackPair.Bind(), 10, (descriptor, peer) =>
+        using var listener = OneLoopListener.Start(_loop, LoopbackPair.Bind(), 10, (descriptor, peer) =>
         {
             if (++count == 1)
             {

@@ -59,7 +59,7 @@ public sealed class LoopbackCongestionTests
         var bound = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
         bound.Bind(new IPEndPoint(IPAddress.Parse(address), 0));
         var accepted = new TaskCompletionSource<int>(TaskCreationOptions.RunContinuationsAsynchronously);
-        using var listener = EpollListener.Start(loop, bound, 8, (descriptor, _) => accepted.SetResult(descriptor));
+        using var listener = OneLoopListener.Start(loop, bound, 8, (descriptor, _) => accepted.SetResult(descriptor));
         var (channel, error) = await EpollConnector.ConnectAsync(loop, new IPEndPoint(IPAddress.Loopback, listener.EndPoint.Port), CancellationToken.None);
         Assert.Equal(SocketError.Success, error);
         using var other = new Socket(new SafeSocketHandle(await accepted.Task.WaitAsync(_limit), ownsHandle: true));

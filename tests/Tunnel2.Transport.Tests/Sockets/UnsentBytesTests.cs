@@ -19,7 +19,7 @@ public sealed class UnsentBytesTests
     {
         using var loop = new EpollLoop();
         var accepted = new TaskCompletionSource<int>(TaskCreationOptions.RunContinuationsAsynchronously);
-        using var listener = EpollListener.Start(loop, LoopbackPair.Bind(), 8, (descriptor, _) => accepted.SetResult(descriptor));
+        using var listener = OneLoopListener.Start(loop, LoopbackPair.Bind(), 8, (descriptor, _) => accepted.SetResult(descriptor));
         using var peer = NewPeer();
         await peer.ConnectAsync(listener.EndPoint, TestContext.Current.CancellationToken);
         var channel = new EpollChannel(loop, await accepted.Task.WaitAsync(_limit, TestContext.Current.CancellationToken));

@@ -13,9 +13,6 @@ internal static class SummedEvents
         2100, 2103, 2104, 2110, // requests and visitors' connections
         2207); // administration
 
-    /// <summary>The events.</summary>
-    public static IReadOnlySet<int> Ids => _ids;
-
     /// <summary>Whether lines of an event are summed up. So are those of the framework, whatever they are about.</summary>
     public static bool Contains(int eventId, bool isFramework) => isFramework || _ids.Contains(eventId);
 }

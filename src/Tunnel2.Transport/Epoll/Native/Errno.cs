@@ -53,9 +53,6 @@ internal static class Errno
         _ => SocketError.SocketError,
     };
 
-    /// <summary>Where the system is out of something that comes back by itself.</summary>
-    public static bool IsShortage(int errno) => errno is TooManyFiles or TooManyFilesInSystem or NoBuffers or NoMemory;
-
     /// <summary>Where an accept failed by the fault of the one connection that it was to give: the next one may be good.</summary>
     public static bool IsOneConnections(int errno) => errno is Interrupted or NotPermitted or ProtocolFault or ConnectionAborted or ConnectionReset or TimedOut
         or (>= FirstOfNetwork and <= LastOfNetwork) or HostDown or HostUnreachable;

@@ -90,9 +90,6 @@ internal static unsafe partial class Libc
     [LibraryImport("libc", EntryPoint = "getsockname")]
     public static partial int GetSocketName(int descriptor, byte* address, uint* length);
 
-    [LibraryImport("libc", EntryPoint = "getpeername")]
-    public static partial int GetPeerName(int descriptor, byte* address, uint* length);
-
     [LibraryImport("libc", EntryPoint = "fcntl")]
     public static partial int FileControl(int descriptor, int command, int argument);
 }
