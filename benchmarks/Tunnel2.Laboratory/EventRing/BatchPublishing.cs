@@ -113,7 +113,8 @@ internal static unsafe class BatchPublishing
                 // A number that cannot carry its record must still be committed, or every reader would wait for it.
                 Fill(slots[first + i], ref payloads, 0, 0, first + i, checksum);
             }
-            else if (Fill(slots[first + i], ref Unsafe.AddByteOffset(ref payloads, entry.Offset), entry.Length, entry.Type, first + i, checksum))
+            else if (Fill(
+                slots[first + i], ref Unsafe.AddByteOffset(ref payloads, entry.Offset), entry.Length, entry.Type, first + i, checksum))
             {
                 published |= 1u << i;
             }

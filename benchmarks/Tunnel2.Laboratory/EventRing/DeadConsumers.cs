@@ -8,7 +8,9 @@ namespace Tunnel2.Laboratory.EventRing;
 /// </summary>
 internal sealed class DeadConsumers
 {
-    /// <summary>How long a blocked producer watches a consumer without seeing it poll before it goes on without it, if nothing else is said.</summary>
+    /// <summary>
+    /// How long a blocked producer watches a consumer without seeing it poll before it goes on without it, if nothing else is said.
+    /// </summary>
     internal static readonly TimeSpan StaleAfter = TimeSpan.FromSeconds(5);
 
     private readonly SharedEventRing _ring;

@@ -4,8 +4,8 @@ using static Tunnel2.Telemetry.EventRing.EventRingLayout;
 namespace Tunnel2.Laboratory.EventRing;
 
 /// <summary>
-/// Publishes records that are written in place, in two steps; what lies between them is where a producer may stall or die. ProxyEntry encodes
-/// beside the ring and publishes in one step.
+/// Publishes records that are written in place, in two steps; what lies between them is where a producer may stall or die. ProxyEntry
+/// encodes beside the ring and publishes in one step.
 /// </summary>
 internal static unsafe class InPlacePublishing
 {

@@ -5,8 +5,9 @@ using static Tunnel2.Telemetry.EventRing.EventRingLayout;
 namespace Tunnel2.Laboratory.EventRing;
 
 /// <summary>
-/// A reader with an entry in the consumer table, for which a <see cref="WaitingProducer"/> waits: it shows its cursor and a sign of life there. A
-/// producer that found it dead went on without it; it is told so, with its loss, and is waited for again. Not thread-safe: one thread at a time.
+/// A reader with an entry in the consumer table, for which a <see cref="WaitingProducer"/> waits: it shows its cursor and a sign of life
+/// there. A producer that found it dead went on without it; it is told so, with its loss, and is waited for again. Not thread-safe: one
+/// thread at a time.
 /// </summary>
 internal sealed unsafe class RegisteredReader : IDisposable
 {

@@ -4,8 +4,8 @@ using Tunnel2.Telemetry.EventRing;
 namespace Tunnel2.Laboratory.EventRing;
 
 /// <summary>
-/// Publishes records under <see cref="EventRingPolicy.WaitForSlowest"/>: never takes a slot that a live <see cref="RegisteredReader"/> has yet to read.
-/// ProxyEntry must not wait for its readers, so that no ring of the product has this policy. Safe on any thread.
+/// Publishes records under <see cref="EventRingPolicy.WaitForSlowest"/>: never takes a slot that a live <see cref="RegisteredReader"/>
+/// has yet to read. ProxyEntry must not wait for its readers, so that no ring of the product has this policy. Safe on any thread.
 /// </summary>
 internal sealed class WaitingProducer
 {
@@ -58,7 +58,8 @@ internal sealed class WaitingProducer
     }
 
     /// <summary>
-    /// As <see cref="TryPublish"/>, but waits for room: spins, relaxes, yields, then asks the callback about once a millisecond whether to go on.
+    /// As <see cref="TryPublish"/>, but waits for room: spins, relaxes, yields, then asks the callback about once a millisecond whether
+    /// to go on.
     /// </summary>
     /// <exception cref="OperationCanceledException">Cancelled while there was no room.</exception>
     internal WaitingStatus Publish(ushort type, ReadOnlySpan<byte> payload, CancellationToken cancellationToken = default)
@@ -78,8 +79,8 @@ internal sealed class WaitingProducer
     }
 
     /// <summary>
-    /// Publishes the records of <paramref name="batch"/> in order, from its entry <paramref name="start"/> on, claiming the numbers there are at once;
-    /// never waits.
+    /// Publishes the records of <paramref name="batch"/> in order, from its entry <paramref name="start"/> on, claiming the numbers there
+    /// are at once; never waits.
     /// </summary>
     /// <returns>How many entries were dealt with; fewer than the rest of the batch when the ring is full.</returns>
     internal int TryPublishBatch(RingBatch batch, int start = 0)

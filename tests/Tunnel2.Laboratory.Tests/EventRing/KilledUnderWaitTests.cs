@@ -22,16 +22,19 @@ public sealed class KilledUnderWaitTests : IDisposable
     [Fact]
     public async Task A_reader_killed_at_any_moment_stops_nobody_and_loses_nobody_a_record()
     {
-        using SharedEventRing ring = Create(new EventRingOptions { Capacity = 65_536, Consumers = 2, ClaimTimeout = TimeSpan.FromMinutes(1) });
+        var options = new EventRingOptions { Capacity = 65_536, Consumers = 2, ClaimTimeout = TimeSpan.FromMinutes(1) };
+        using SharedEventRing ring = Create(options);
         using var follower = new Follower(ring, new FollowedReader(new RegisteredReader(ring, "follower")));
         var own = new WaitingProducer(ring, staleAfter: TimeSpan.FromMilliseconds(500));
         await _processes.KillReadersAsync(ring, follower, () => Publish(own), "registered-reader");
 
-        // On a machine that is busy enough the follower itself may be silent for too long, and is told so; nothing else may cost it a record. (Nobody dies
-        // here within a claim, so that the bound for those is out of the way of a publisher that does not get its turn.)
+        // On a machine that is busy enough the follower itself may be silent for too long, and is told so; nothing else may cost it a
+        // record. (Nobody dies here within a claim, so that the bound for those is out of the way of a publisher that does not get its
+        // turn.)
         Assert.True(
             follower.Missed == follower.Skipped,
-            $"{follower.Missed} missed, {follower.Skipped} skipped, {follower.Abandoned} abandoned, {follower.Corrupt} corrupt (seed {_processes.Seed})");
+            $"{follower.Missed} missed, {follower.Skipped} skipped, {follower.Abandoned} abandoned, {follower.Corrupt} corrupt "
+            + $"(seed {_processes.Seed})");
     }
 
     private SharedEventRing Create(EventRingOptions options) =>

@@ -42,7 +42,8 @@ internal static class WaitingRing
         return batch;
     }
 
-    internal static void Expect(this RingFixture fixture, RegisteredReader reader, long first, int count) => fixture.Expect(reader.TryRead, first, count);
+    internal static void Expect(this RingFixture fixture, RegisteredReader reader, long first, int count) =>
+        fixture.Expect(reader.TryRead, first, count);
 
     internal static void ExpectGap(this RingFixture fixture, RegisteredReader reader, long first, long count, RingGapReason reason) =>
         fixture.ExpectGap(reader.TryRead, first, count, reason);

@@ -3,7 +3,9 @@ using Tunnel2.Telemetry.SubscriptionHub;
 
 namespace Tunnel2.Telemetry.Tests.SubscriptionHub;
 
-/// <summary>The indexes that lost the race, by name, for the contract that they share with the one that runs. They know no patterns.</summary>
+/// <summary>
+/// The indexes that lost the race, by name, for the contract that they share with the one that runs. They know no patterns.
+/// </summary>
 public static class SubscriptionIndexStrategies
 {
     public static TheoryData<string> Names => ["one-lock", "sharded", "copy-on-write"];

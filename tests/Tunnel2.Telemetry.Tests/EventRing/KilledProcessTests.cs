@@ -37,7 +37,8 @@ public sealed class KilledProcessTests : IDisposable
         long head = 0;
         for (int round = 0; round < KilledProcesses.Rounds; round++)
         {
-            SharedEventRing ring = SharedEventRing.OpenOrCreate(_processes.RingPath, new EventRingOptions { Capacity = 1024 }, out EventRingOpenError refused);
+            var options = new EventRingOptions { Capacity = 1024 };
+            SharedEventRing ring = SharedEventRing.OpenOrCreate(_processes.RingPath, options, out EventRingOpenError refused);
             Assert.Equal(round == 0 ? EventRingOpenError.NotFound : EventRingOpenError.None, refused);
             Assert.True(ring.Head >= head, $"round {round}: the numbers went back (seed {_processes.Seed})");
             Assert.True(Publish(ring.CreateProducer()));

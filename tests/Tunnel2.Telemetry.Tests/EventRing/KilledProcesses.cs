@@ -41,8 +41,8 @@ internal sealed class KilledProcesses : IDisposable
         {
             await KillProducerAsync(random, 20_000);
 
-            // The ring is usable: what this process publishes now arrives. A whole lap, so that it meets the slot that the dead one left half filled, and
-            // takes it over in the next round, as a server that lives on does.
+            // The ring is usable: what this process publishes now arrives. A whole lap, so that it meets the slot that the dead one left
+            // half filled, and takes it over in the next round, as a server that lives on does.
             long wanted = follower.Own + ring.Capacity;
             Assert.True(await PublishAsync(publish, ring.Capacity), $"round {round}: no room in the ring (seed {Seed})");
             await follower.UntilAsync(f => waits ? f.Own >= wanted : f.Own > wanted - ring.Capacity, $"round {round} (seed {Seed})");
@@ -86,7 +86,8 @@ internal sealed class KilledProcesses : IDisposable
             await SpinAsync(random.Next(20_000));
             Assert.False(
                 reader.HasExited,
-                $"round {round}: the reader ended by itself, with {(reader.HasExited ? await reader.WaitForExitAsync(_patience) : 0)}; {Torn} is a torn record (seed {Seed})");
+                $"round {round}: the reader ended by itself, with {(reader.HasExited ? await reader.WaitForExitAsync(_patience) : 0)}; "
+                + $"{Torn} is a torn record (seed {Seed})");
             reader.Kill();
             await reader.WaitForExitAsync(_patience);
 

@@ -70,7 +70,8 @@ internal sealed class RingFixture : IDisposable
     /// <summary>Reads exactly these numbers, in order.</summary>
     internal void Expect(EventRingReader reader, long first, int count) => Expect(reader.TryRead, first, count);
 
-    internal void ExpectGap(EventRingReader reader, long first, long count, RingGapReason reason) => ExpectGap(reader.TryRead, first, count, reason);
+    internal void ExpectGap(EventRingReader reader, long first, long count, RingGapReason reason) =>
+        ExpectGap(reader.TryRead, first, count, reason);
 
     internal void ExpectEmpty(EventRingReader reader) => ExpectEmpty(reader.TryRead);
 

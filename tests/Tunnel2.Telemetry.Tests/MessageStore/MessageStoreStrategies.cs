@@ -2,7 +2,10 @@ using Tunnel2.Telemetry.MessageStore;
 
 namespace Tunnel2.Telemetry.Tests.MessageStore;
 
-/// <summary>The store that runs, by the names of what it is tried with; those that lost the race have a list of their own in Tunnel2.Laboratory.Tests.</summary>
+/// <summary>
+/// The store that runs, by the names of what it is tried with; those that lost the race have a list of their own in
+/// Tunnel2.Laboratory.Tests.
+/// </summary>
 public static class MessageStoreStrategies
 {
     public static TheoryData<string> Names => ["striped", "striped-8"];
