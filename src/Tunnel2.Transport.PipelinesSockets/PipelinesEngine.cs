@@ -1,4 +1,3 @@
-using System.IO.Pipelines;
 using System.Net.Sockets;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
@@ -22,9 +21,6 @@ internal sealed class PipelinesEngine : IEngine
 
     /// <inheritdoc/>
     public bool IsInline => false;
-
-    /// <inheritdoc/>
-    public PipeScheduler WriterScheduler => _portable.WriterScheduler;
 
     /// <inheritdoc/>
     public ContainedFaults Faults => _portable.Faults;
