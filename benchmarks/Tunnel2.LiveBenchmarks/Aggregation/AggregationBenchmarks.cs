@@ -1,8 +1,8 @@
 using System.Diagnostics;
 using System.Globalization;
-using Tunnel2.LiveBenchmarks.EventRing;
 using Tunnel2.Laboratory.Aggregation;
 using Tunnel2.Laboratory.EventRing;
+using Tunnel2.LiveBenchmarks.EventRing;
 using Tunnel2.Telemetry.Aggregation;
 using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Records;

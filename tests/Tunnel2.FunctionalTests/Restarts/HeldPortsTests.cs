@@ -1,6 +1,6 @@
+using System.Net;
 using System.Net.Security;
 using System.Net.Sockets;
-using System.Net;
 using System.Text;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Processes;
