@@ -1,13 +1,14 @@
 using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.TestUtilities;
 using ManualTimeProvider = Tunnel2.TestUtilities.ManualTimeProvider;
 
 namespace Tunnel2.Client.Tests.Backend;
 
 public sealed class BackendSlotsTests : IDisposable
 {
-    private static readonly TimeSpan _limit = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan _limit = AsyncCounter.DefaultTimeout;
 
     private readonly ManualTimeProvider _time = new();
     private readonly BufferPool _buffers = new();
