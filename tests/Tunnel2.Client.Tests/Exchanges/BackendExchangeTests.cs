@@ -105,7 +105,9 @@ public sealed class BackendExchangeTests
             kept.Close();
             if (!isSentAgain)
             {
-                Assert.Equal((StreamResetReason.BackendProtocol, StreamResetDetail.ClosedBeforeResponse), (await Answer.ReadAsync(asked)).Reset);
+                Assert.Equal(
+                    (StreamResetReason.BackendProtocol, StreamResetDetail.ClosedBeforeResponse),
+                    (await Answer.ReadAsync(asked)).Reset);
                 Assert.Equal(1, fixture.Dialled);
                 return;
             }
@@ -367,12 +369,18 @@ public sealed class BackendExchangeTests
     [Fact]
     public Task A_head_that_breaks_the_rules_goes_no_further() => ExchangeFixture.RunAsync(async fixture =>
     {
-        Assert.Equal((StreamResetReason.VisitorProtocol, StreamResetDetail.None), (await Answer.ReadAsync(fixture.Ask(fields: [("Host", "a"), ("Host", "b")]))).Reset);
-        Assert.Equal((StreamResetReason.VisitorProtocol, StreamResetDetail.None), (await Answer.ReadAsync(fixture.Ask(method: "CONNECT", target: "a:1"))).Reset);
+        Assert.Equal(
+            (StreamResetReason.VisitorProtocol, StreamResetDetail.None),
+            (await Answer.ReadAsync(fixture.Ask(fields: [("Host", "a"), ("Host", "b")]))).Reset);
+        Assert.Equal(
+            (StreamResetReason.VisitorProtocol, StreamResetDetail.None),
+            (await Answer.ReadAsync(fixture.Ask(method: "CONNECT", target: "a:1"))).Reset);
         Assert.Equal(0, fixture.Dialled);
 
         // What cannot stand in a head is found when it is written.
-        Assert.Equal((StreamResetReason.VisitorProtocol, StreamResetDetail.HeadTooLarge), (await Answer.ReadAsync(fixture.Ask("/a b"))).Reset);
+        Assert.Equal(
+            (StreamResetReason.VisitorProtocol, StreamResetDetail.HeadTooLarge),
+            (await Answer.ReadAsync(fixture.Ask("/a b"))).Reset);
         Assert.Empty((await (await fixture.AcceptAsync()).ReadToEndAsync()).Text);
         Assert.Empty(fixture.Events.Failed);
     });
@@ -464,7 +472,9 @@ public sealed class BackendExchangeTests
             }
 
             await fixture.UntilAsync(() => fixture.Events.Completed.Count == 6, "all are reported");
-            Assert.Equal([(200, 1L), (200, 2), (204, 0), (200, 2), (200, 2), (200, 2)], fixture.Events.Completed.Select(static one => (one.StatusCode, one.ResponseBytes)));
+            Assert.Equal(
+                [(200, 1L), (200, 2), (204, 0), (200, 2), (200, 2), (200, 2)],
+                fixture.Events.Completed.Select(static one => (one.StatusCode, one.ResponseBytes)));
         },
         wantsRequests: true);
 }

@@ -108,7 +108,9 @@ public sealed class RawResponsePumpTests
     {
         var asked = fixture.AskToUpgrade();
         var backend = await fixture.AcceptAsync();
-        Assert.Equal("GET /ws HTTP/1.1\r\nHost: web.localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", await backend.ReadHeadAsync());
+        Assert.Equal(
+            "GET /ws HTTP/1.1\r\nHost: web.localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+            await backend.ReadHeadAsync());
         await backend.SendAsync(Switch + first);
         Assert.Equal("101 Switching Protocols|Upgrade: websocket", await Answer.ReadHeadAsync(asked));
         return (asked, backend);
