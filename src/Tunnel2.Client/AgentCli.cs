@@ -29,14 +29,15 @@ internal static class AgentCli
         return await RunAsync(args, Environment.GetEnvironmentVariable, AgentRunnerFactory.Create, output, error, signals.Token);
     }
 
-    /// <summary>Runs the program on the given console and environment until <paramref name="stop"/>.</summary>
+    /// <summary>Runs the program on the given console, environment and clock (null: the system's) until <paramref name="stop"/>.</summary>
     internal static async Task<int> RunAsync(
         string[] args,
         Func<string, string?> environment,
         Func<int?, IAgentRunner> createRunner,
         TextWriter output,
         TextWriter error,
-        CancellationToken stop)
+        CancellationToken stop,
+        TimeProvider? time = null)
     {
         if (args is ["help", .. var topics])
         {
@@ -65,7 +66,8 @@ internal static class AgentCli
                 await output.FlushAsync(CancellationToken.None);
                 return AgentExitCode.Stopped;
             case CommandLineRequest.Run when commandLine.Tunnels is { Count: > 0 } tunnels:
-                return await RunAgentsAsync([.. tunnels.Select(options => WithOwnerKey(options, environment))], createRunner, output, error, stop);
+                return await RunAgentsAsync(
+                    [.. tunnels.Select(options => WithOwnerKey(options, environment))], createRunner, output, error, time ?? TimeProvider.System, stop);
             default:
                 foreach (string mistake in (commandLine.Mistake ?? "").Split('\n'))
                 {
@@ -98,6 +100,7 @@ internal static class AgentCli
         Func<int?, IAgentRunner> createRunner,
         TextWriter output,
         TextWriter error,
+        TimeProvider time,
         CancellationToken stop)
     {
         int files = OpenFiles.Limit();
@@ -109,7 +112,7 @@ internal static class AgentCli
 
         // How lines are written is said for all tunnels at once.
         bool verbose = tunnels[0].Verbose;
-        await using var events = new AgentEventWriter(CreateFormatter(tunnels), output, TimeProvider.System, verbose);
+        await using var events = new AgentEventWriter(CreateFormatter(tunnels), output, time, verbose);
         if (files < FewFiles)
         {
             events.FewFiles(files);

@@ -165,27 +165,9 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
     }
 
     /// <summary>Ends it by a reset; see <see cref="IByteTransport.Discard"/>.</summary>
-    public void Discard()
-    {
-        Transport.Discard();
-        Dispose();
-    }
+    public void Discard() => Close(byReset: true);
 
-    public void Dispose()
-    {
-        ReturnBuffer();
-        if (Interlocked.Exchange(ref _disposed, 1) == 0)
-        {
-            // It is closed here and now; what TLS has to clear up behind that keeps nobody.
-            var disposal = Transport.DisposeAsync();
-            if (!disposal.IsCompletedSuccessfully)
-            {
-                _ = disposal.AsTask();
-            }
-
-            _slots?.Release();
-        }
-    }
+    public void Dispose() => Close(byReset: false);
 
     void IValueTaskSource.GetResult(short token) => _arrival.GetResult(token);
 
@@ -200,6 +182,31 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
     {
         await WaitAsync().ConfigureAwait(false);
         return await Transport.ReceiveAsync(buffer).ConfigureAwait(false);
+    }
+
+    private void Close(bool byReset)
+    {
+        ReturnBuffer();
+
+        // Said before the transport hears of it: the wait may fail on its loop before this thread goes on, and has to know why.
+        if (Interlocked.Exchange(ref _disposed, 1) != 0)
+        {
+            return;
+        }
+
+        if (byReset)
+        {
+            Transport.Discard();
+        }
+
+        // It is closed here and now; what TLS has to clear up behind that keeps nobody.
+        var disposal = Transport.DisposeAsync();
+        if (!disposal.IsCompletedSuccessfully)
+        {
+            _ = disposal.AsTask();
+        }
+
+        _slots?.Release();
     }
 
     /// <remarks>May find something where nothing is: a receive that filled its buffer does not know that it took all.</remarks>

@@ -21,6 +21,7 @@ internal sealed class BackendConnector
     private readonly BackendTarget _target;
     private readonly BufferPool _buffers;
     private readonly EpollLoop? _loop;
+    private readonly TimeProvider _timeProvider;
     private readonly IPAddress? _literal;
     private IPEndPoint? _lastGood;
 
@@ -29,8 +30,10 @@ internal sealed class BackendConnector
     /// <param name="buffers">Where connections rent their buffers.</param>
     /// <param name="loop">The event loop of connections that are asked for on none, or null for sockets of the runtime.</param>
     /// <param name="slots">How many connections there may be; null: any number.</param>
-    public BackendConnector(BackendTarget target, BufferPool buffers, EpollLoop? loop = null, BackendSlots? slots = null)
+    /// <param name="timeProvider">The clock; null: the system's.</param>
+    public BackendConnector(BackendTarget target, BufferPool buffers, EpollLoop? loop = null, BackendSlots? slots = null, TimeProvider? timeProvider = null)
     {
+        _timeProvider = timeProvider ?? TimeProvider.System;
         Slots = slots ?? BackendSlots.Unlimited();
         _loop = loop;
         _target = target;
@@ -50,6 +53,9 @@ internal sealed class BackendConnector
     /// <summary>Told when somebody has to wait for a slot, or finds no descriptor; null: nobody is.</summary>
     public Action<StreamResetDetail>? OnShortage { get; set; }
 
+    /// <summary>Connects to an address in another way than by a socket; null: by a socket.</summary>
+    public Func<IPEndPoint, CancellationToken, ValueTask<(IByteTransport? Transport, SocketError Error)>>? Dial { get; set; }
+
     /// <summary>Connects, in turn where there may be no more connections. Waiting and connecting together have one limit.</summary>
     /// <param name="pool">Whose kept connection would do as well; null: it has to be a new one.</param>
     /// <param name="cancellationToken">Gives up.</param>
@@ -58,8 +64,8 @@ internal sealed class BackendConnector
     public async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> ConnectAsync(
         BackendPool? pool, CancellationToken cancellationToken, EpollLoop? loop = null)
     {
-        using var deadline = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
-        deadline.CancelAfter(Timeout);
+        using var deadline = new CancellationTokenSource(Timeout, _timeProvider);
+        using var giveUp = cancellationToken.UnsafeRegister(static deadline => ((CancellationTokenSource)deadline!).Cancel(), deadline);
         try
         {
             var slot = Slots.TakeAsync(pool, deadline.Token);
@@ -214,18 +220,24 @@ internal sealed class BackendConnector
         return second;
     }
 
-    private static async ValueTask<Opening> OpenAsync(EpollLoop? loop, IPEndPoint endPoint, CancellationToken cancellationToken)
+    private async ValueTask<Opening> OpenAsync(EpollLoop? loop, IPEndPoint endPoint, CancellationToken cancellationToken)
     {
+        if (Dial is { } dial)
+        {
+            var (transport, error) = await dial(endPoint, cancellationToken).ConfigureAwait(false);
+            return new Opening(transport, endPoint.Address, error);
+        }
+
         if (loop is not null)
         {
-            var (channel, error) = await EpollConnector.ConnectAsync(loop, endPoint, cancellationToken).ConfigureAwait(false);
+            var (channel, failure) = await EpollConnector.ConnectAsync(loop, endPoint, cancellationToken).ConfigureAwait(false);
             if (channel is not null)
             {
                 // A service may send without an end, and faster than its visitor's neighbours get theirs.
                 channel.TakesTurns = true;
             }
 
-            return new Opening(channel, endPoint.Address, error);
+            return new Opening(channel, endPoint.Address, failure);
         }
 
         var socket = new Socket(endPoint.AddressFamily, SocketType.Stream, ProtocolType.Tcp);

@@ -18,11 +18,18 @@ internal sealed class ExchangeContext : IDisposable
     private long _shortages;
 
     public ExchangeContext(
-        AgentOptions options, IAgentEvents events, TimeProvider timeProvider, EpollLoop? loop = null, BackendSlots? slots = null, ContainedFaults? faults = null)
+        AgentOptions options,
+        IAgentEvents events,
+        TimeProvider timeProvider,
+        EpollLoop? loop = null,
+        BackendSlots? slots = null,
+        ContainedFaults? faults = null,
+        BufferPool? buffers = null)
     {
+        Buffers = buffers ?? BufferPool.Shared;
         Events = events;
         TimeProvider = timeProvider;
-        Connector = new BackendConnector(options.Upstream, Buffers, loop, slots);
+        Connector = new BackendConnector(options.Upstream, Buffers, loop, slots, timeProvider);
         Connector.OnShortage = OnShortage;
         Backends = new BackendPool(Connector, timeProvider, options.TrustsBackend, faults)
         {
@@ -46,7 +53,7 @@ internal sealed class ExchangeContext : IDisposable
     /// <summary>Explains why a backend does not answer in HTTP; null where nobody looks after it.</summary>
     public BackendMisunderstandings? Misunderstandings { get; }
 
-    public BufferPool Buffers { get; } = BufferPool.Shared;
+    public BufferPool Buffers { get; }
 
     /// <summary>Exchanges under way.</summary>
     public int Active => Volatile.Read(ref _active);

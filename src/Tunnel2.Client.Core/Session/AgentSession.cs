@@ -41,13 +41,13 @@ internal sealed class AgentSession
         ExchangeContext exchanges,
         UplinkHeartbeat heartbeat,
         IEngine engine,
-        UplinkLoops loops,
+        UplinkDialer dialer,
         ReceiveBudget uploads,
         TimeProvider timeProvider)
     {
         _uploads = uploads;
         _options = options;
-        _dialer = new UplinkDialer(options, engine, loops, exchanges.Backends.Idle, timeProvider);
+        _dialer = dialer;
         _events = events;
         _exchanges = exchanges;
         _heartbeat = heartbeat;

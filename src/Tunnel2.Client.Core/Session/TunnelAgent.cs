@@ -45,7 +45,8 @@ internal sealed class TunnelAgent : IAgentRunner
         using var metrics = new AgentMetrics(options.Name, exchanges, uploads);
         Rehearsal.Start(exchanges.RequestHeads);
         using var watch = options.WatchesBackend ? BackendWatch.Start(exchanges.Connector, options.Upstream, events, _timeProvider) : null;
-        var session = new AgentSession(options, events, exchanges, heartbeat, _engine, _loops, uploads, _timeProvider);
+        var dialer = new UplinkDialer(options, _engine, _loops, exchanges.Backends.Idle, _timeProvider);
+        var session = new AgentSession(options, events, exchanges, heartbeat, _engine, dialer, uploads, _timeProvider);
         var loop = new ReconnectLoop(options, session.RunOnceAsync, events, new FullJitterBackoff(_timeProvider, Random.Shared), _timeProvider);
         var exitCode = await loop.RunAsync(stop).ConfigureAwait(false);
         await session.WhenRetiredAsync().ConfigureAwait(false);

@@ -21,6 +21,7 @@ internal sealed class UplinkDialer
     private readonly UplinkLoops _loops;
     private readonly IdleConnections _tunnel;
     private readonly UplinkTlsClient? _tls;
+    private readonly TimeProvider _timeProvider;
 
     /// <summary>Makes the dialer of a tunnel.</summary>
     /// <param name="options">Where to, and how.</param>
@@ -34,8 +35,12 @@ internal sealed class UplinkDialer
         _tunnel = tunnel;
         _options = options;
         _engine = engine;
+        _timeProvider = timeProvider;
         _tls = options.Tls is { } tls ? new UplinkTlsClient(options.Server, tls, timeProvider) : null;
     }
+
+    /// <summary>Connects in another way than by a socket; null: by a socket.</summary>
+    public Func<CancellationToken, Task<(IUplinkTransport Transport, IPAddress? Peer)>>? Connect { get; init; }
 
     /// <summary>Connects.</summary>
     /// <param name="joins">Whether the uplink joins others of its session.</param>
@@ -47,9 +52,10 @@ internal sealed class UplinkDialer
         IPAddress? peer;
         try
         {
-            using var deadline = CancellationTokenSource.CreateLinkedTokenSource(stop);
-            deadline.CancelAfter(_connectTimeout);
-            (transport, peer) = _loops.Take(_tunnel, joins) is { } place
+            using var limit = new CancellationTokenSource(_connectTimeout, _timeProvider);
+            using var deadline = CancellationTokenSource.CreateLinkedTokenSource(stop, limit.Token);
+            (transport, peer) = Connect is { } connect ? await connect(deadline.Token).ConfigureAwait(false)
+                : _loops.Take(_tunnel, joins) is { } place
                 ? await ConnectOnLoopAsync(place, deadline.Token).ConfigureAwait(false)
                 : await ConnectSocketAsync(deadline.Token).ConfigureAwait(false);
         }

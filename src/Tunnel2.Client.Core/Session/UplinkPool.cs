@@ -261,6 +261,9 @@ internal sealed class UplinkPool
         var now = _timeProvider.GetTimestamp();
         var limit = dialAt is { } at && at > now && _timeProvider.GetElapsedTime(now, at) is var untilDial && untilDial < _period ? untilDial : _period;
 
+        // A wait is of whole milliseconds: one that was rounded down would be over before its time, and the loop would turn in vain until then.
+        limit = TimeSpan.FromMilliseconds(Math.Ceiling(limit.TotalMilliseconds));
+
         // That it is time to look again is no exception, which would cost more than the look.
         await changed.WaitAsync(limit, _timeProvider, over).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         over.ThrowIfCancellationRequested();

@@ -15,6 +15,7 @@ internal sealed class WindowedState : IPartitionState<RequestSample>
     private readonly WindowSlot[] _seconds = new WindowSlot[OpenSlots];
     private readonly Dictionary<long, WindowSlot> _tens = [];
     private readonly Dictionary<long, WindowSlot> _minutes = [];
+    private readonly List<long> _due = []; // Used by CloseLonger, again and again.
     private readonly Stack<WindowCell> _cells = new();
     private readonly Stack<WindowSlot> _slots = new();
     private long _nextToClose = long.MaxValue;
@@ -134,8 +135,17 @@ internal sealed class WindowedState : IPartitionState<RequestSample>
             return;
         }
 
-        long[] due = [.. open.Keys.Where(w => passed == long.MaxValue || (w + 1) * length <= passed).Order()];
-        foreach (long window in due)
+        _due.Clear();
+        foreach (long window in open.Keys)
+        {
+            if (passed == long.MaxValue || (window + 1) * length <= passed)
+            {
+                _due.Add(window);
+            }
+        }
+
+        _due.Sort();
+        foreach (long window in _due)
         {
             open.Remove(window, out WindowSlot? slot);
             Emit(slot!, window, length, longer);

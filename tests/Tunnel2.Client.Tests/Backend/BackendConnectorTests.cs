@@ -67,9 +67,21 @@ public sealed class BackendConnectorTests
     [Fact]
     public async Task A_tls_handshake_that_does_not_answer_has_the_same_limit_as_the_connect()
     {
-        await using var server = RawTcpServer.Start(static connection => connection.WaitForEndAsync());
-        var connector = new BackendConnector(new BackendTarget(true, "127.0.0.1", server.Port), new BufferPool()) { Timeout = TimeSpan.FromMilliseconds(50) };
-        var (connection, failure) = await connector.ConnectAsync(null, CancellationToken.None);
+        var greeted = new WaitSignal("the handshake has begun");
+        await using var server = RawTcpServer.Start(async connection =>
+        {
+            await connection.ReadExactlyAsync(1);
+            greeted.Set();
+            await connection.WaitForEndAsync();
+        });
+        var time = new ManualTimeProvider();
+        var connector = new BackendConnector(new BackendTarget(true, "127.0.0.1", server.Port), new BufferPool(), timeProvider: time);
+        var connecting = connector.ConnectAsync(null, CancellationToken.None).AsTask();
+        await greeted.WaitAsync();
+        time.Advance(BackendConnector.DefaultTimeout - TimeSpan.FromMilliseconds(1));
+        Assert.False(connecting.IsCompleted);
+        time.Advance(TimeSpan.FromMilliseconds(1));
+        var (connection, failure) = await connecting;
         Assert.Null(connection);
         Assert.Equal(BackendFailure.Connect(StreamResetDetail.ConnectTimeout), failure);
         await server.ConnectionsDone.WaitForAsync(1);

@@ -1,3 +1,4 @@
+using System.Runtime.ExceptionServices;
 using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Multiplexing.Buffers;
@@ -183,6 +184,27 @@ public sealed class BackendPoolTests : IDisposable
         _time.Advance(TimeSpan.FromSeconds(30));
         Assert.True(Transport(young).IsDisposed);
         Assert.Equal(0, _pool.IdleCount);
+    }
+
+    [Fact]
+    public async Task The_wait_of_a_connection_that_the_pool_closes_fails_without_an_exception_thrown()
+    {
+        var connection = new BackendConnection(new FakeBackendTransport { FailsWaitInDiscard = true }, _buffers);
+        var thrown = 0;
+
+        // As a loop does it: without the context of a test, which would take the wait's end elsewhere.
+        await Task.Run(() =>
+        {
+            var thread = Environment.CurrentManagedThreadId;
+            EventHandler<FirstChanceExceptionEventArgs> count = (_, _) => thrown += Environment.CurrentManagedThreadId == thread ? 1 : 0;
+            _pool.Return(connection, ResponseKind.Body);
+            AppDomain.CurrentDomain.FirstChanceException += count;
+            Assert.True(_pool.TryCloseIdle());
+            AppDomain.CurrentDomain.FirstChanceException -= count;
+        });
+
+        Assert.True(Transport(connection).IsDiscarded);
+        Assert.Equal(0, thrown);
     }
 
     [Fact]

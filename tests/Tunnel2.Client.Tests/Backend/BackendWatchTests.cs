@@ -14,24 +14,27 @@ public sealed class BackendWatchTests
     [Fact]
     public async Task A_backend_that_is_down_is_told_once_and_again_when_it_is_back()
     {
-        var port = FreePort.Next();
-        var target = new BackendTarget(false, "127.0.0.1", port);
+        using var port = new RefusedPort();
+        var target = new BackendTarget(false, "127.0.0.1", port.Port);
         var connector = new BackendConnector(target, new BufferPool());
         var events = new Events();
-        using var watch = BackendWatch.Start(connector, target, events, TimeProvider.System);
+        var time = new ManualTimeProvider();
+        using var watch = BackendWatch.Start(connector, target, events, time);
         await events.Down.WaitForAsync(1);
         for (var i = 0; i < 3; i++)
         {
             await connector.ConnectAsync(null, CancellationToken.None);
         }
 
-        Assert.Equal($"Nothing listens at http://127.0.0.1:{port}: start the service, or check the port. Until then visitors get 502.", events.Message);
-        using var listener = new TcpListener(IPAddress.Loopback, port);
-        listener.Start();
+        Assert.Equal($"Nothing listens at http://127.0.0.1:{port.Port}: start the service, or check the port. Until then visitors get 502.", events.Message);
 
+        // Nobody asks: it is the watch that looks, once a second at first.
+        port.Listen();
+        await time.ArmedTimers.WaitForAsync(1);
+        time.Advance(TimeSpan.FromSeconds(1));
         await events.Up.WaitForAsync(1);
         Assert.Equal(1, events.Down.Value);
-        listener.Stop();
+        port.Dispose();
         await connector.ConnectAsync(null, CancellationToken.None);
         Assert.Equal(2, events.Down.Value);
     }

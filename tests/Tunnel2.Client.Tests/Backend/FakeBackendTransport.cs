@@ -18,6 +18,9 @@ internal sealed class FakeBackendTransport : IByteTransport
 
     public PipeScheduler? Home { get; init; }
 
+    /// <summary>Whether a wait fails within the very call that resets the connection, as it may on a loop of its own.</summary>
+    public bool FailsWaitInDiscard { get; init; }
+
     /// <summary>Bytes or the end arrive, and the wait is told.</summary>
     public void Arrive(bool bytes)
     {
@@ -53,6 +56,10 @@ internal sealed class FakeBackendTransport : IByteTransport
     {
         IsDiscarded = true;
         IsDisposed = true;
+        if (FailsWaitInDiscard)
+        {
+            _wait.TrySetException(new IOException("reset"));
+        }
     }
 
     public ValueTask DisposeAsync()

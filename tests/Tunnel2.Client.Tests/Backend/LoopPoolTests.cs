@@ -11,7 +11,7 @@ namespace Tunnel2.Client.Tests.Backend;
 public sealed class LoopPoolTests : IDisposable
 {
     private const int Loops = 3;
-    private static readonly TimeSpan _limit = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan _limit = AsyncCounter.DefaultTimeout;
 
     private readonly ManualTimeProvider _time = new();
     private readonly BufferPool _buffers = new();

@@ -1,10 +1,13 @@
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Console;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Client.Tests.Cli;
 
 public sealed class AgentCliTests : IDisposable
 {
+    /// <summary>Stands still: how long the last lines may take is no matter here.</summary>
+    private readonly ManualTimeProvider _time = new();
     private readonly StringWriter _output = new() { NewLine = "\n" };
     private readonly StringWriter _error = new() { NewLine = "\n" };
 
@@ -23,7 +26,7 @@ public sealed class AgentCliTests : IDisposable
         string line,
         Func<AgentOptions, IAgentEvents, CancellationToken, Task<int>> run,
         CancellationToken stop = default) =>
-        AgentCli.RunAsync(line.Split(' '), static _ => null, _ => new FakeRunner(run), _output, _error, stop);
+        AgentCli.RunAsync(line.Split(' '), static _ => null, _ => new FakeRunner(run), _output, _error, stop, _time);
 
     [Theory]
     [InlineData(0)]
@@ -204,7 +207,7 @@ public sealed class AgentCliTests : IDisposable
         using CancellationTokenRegistration registration = signals.Token.Register(stopped.SetResult);
 
         signals.OnSignal(2);
-        await stopped.Task.WaitAsync(TimeSpan.FromSeconds(10));
+        await stopped.Task.WaitAsync(AsyncCounter.DefaultTimeout);
         Assert.Empty(exits);
 
         signals.OnSignal(15);

@@ -1,12 +1,15 @@
 using System.Text;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Console;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Client.Tests.Console;
 
 public sealed class AgentEventWriterTests
 {
     private static readonly RequestSummary _request = new("GET", "/", 200, TimeSpan.FromMilliseconds(1), 0, 0);
+
+    private readonly ManualTimeProvider _time = new();
 
     /// <summary>An output whose reader does not read until the test lets it.</summary>
     private sealed class StuckWriter : StringWriter
@@ -47,8 +50,9 @@ public sealed class AgentEventWriterTests
         }
     }
 
-    private static AgentEventWriter Start(TextWriter output, bool verbose = true) =>
-        new(new HumanEventFormatter(ServerEndpoint.Default, verbose, static (_, _) => Task.FromResult(true)), output, TimeProvider.System, verbose);
+    /// <summary>A writer on a clock that stands still: an output that takes lines gets all of them, however slow the machine is.</summary>
+    private AgentEventWriter Start(TextWriter output, bool verbose = true) =>
+        new(new HumanEventFormatter(ServerEndpoint.Default, verbose, static (_, _) => Task.FromResult(true)), output, _time, verbose);
 
     private static string[] LinesOf(StringWriter output) =>
         output.ToString().Split(output.NewLine, StringSplitOptions.RemoveEmptyEntries);
@@ -81,7 +85,7 @@ public sealed class AgentEventWriterTests
         using var output = new StuckWriter();
         AgentEventWriter events = Start(output);
         events.Connecting(ServerEndpoint.Default);
-        await output.Reached.WaitAsync(TimeSpan.FromSeconds(10));
+        await output.Reached.WaitAsync(AsyncCounter.DefaultTimeout);
 
         const int Requests = AgentEventWriter.Capacity * 2;
         for (int i = 0; i < Requests; i++)
@@ -110,9 +114,14 @@ public sealed class AgentEventWriterTests
         using var output = new StuckWriter();
         AgentEventWriter events = Start(output);
         events.Stopped();
-        await output.Reached.WaitAsync(TimeSpan.FromSeconds(10));
+        await output.Reached.WaitAsync(AsyncCounter.DefaultTimeout);
 
-        await events.DisposeAsync().AsTask().WaitAsync(TimeSpan.FromSeconds(10));
+        Task end = events.DisposeAsync().AsTask();
+        await _time.ArmedTimers.WaitForAsync(1);
+        _time.Advance(AgentEventWriter.DrainLimit - TimeSpan.FromMilliseconds(1));
+        Assert.False(end.IsCompleted);
+        _time.Advance(TimeSpan.FromMilliseconds(1));
+        await end.WaitAsync(AsyncCounter.DefaultTimeout);
 
         Assert.Empty(LinesOf(output));
         output.Open();

@@ -2,6 +2,7 @@ using System.Diagnostics.Metrics;
 using System.Text.Json;
 using Tunnel2.Client.Live;
 using Tunnel2.Telemetry.Relay;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Client.Tests.Live;
 
@@ -29,7 +30,7 @@ public sealed class TapTests : IDisposable
         Task<int> running = RunAsync(args);
         await _output.WhenAsync(condition);
         await _stop.CancelAsync();
-        return await running.WaitAsync(TimeSpan.FromSeconds(20));
+        return await running.WaitAsync(AsyncCounter.DefaultTimeout);
     }
 
     private static JsonElement Parse(string line) => JsonDocument.Parse(line).RootElement;

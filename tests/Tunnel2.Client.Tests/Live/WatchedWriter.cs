@@ -51,7 +51,7 @@ internal sealed class WatchedWriter : TextWriter
             var done = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
             _waiters.Add((condition, done));
             SignalUnsynchronized();
-            return done.Task.WaitAsync(TimeSpan.FromSeconds(20));
+            return done.Task.WaitAsync(AsyncCounter.DefaultTimeout);
         }
     }
 

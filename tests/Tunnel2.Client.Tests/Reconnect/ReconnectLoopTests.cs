@@ -38,7 +38,7 @@ public sealed class ReconnectLoopTests : IDisposable
             _events,
             new FullJitterBackoff(time, new Random(1)),
             time);
-        return await loop.RunAsync(_stop.Token).WaitAsync(TimeSpan.FromSeconds(10));
+        return await loop.RunAsync(_stop.Token).WaitAsync(AsyncCounter.DefaultTimeout);
     }
 
     [Theory]
@@ -154,7 +154,7 @@ public sealed class ReconnectLoopTests : IDisposable
 
         await _stop.CancelAsync();
 
-        Assert.Equal(0, await run.WaitAsync(TimeSpan.FromSeconds(10)));
+        Assert.Equal(0, await run.WaitAsync(AsyncCounter.DefaultTimeout));
         Assert.Equal(["connecting", "RejectedForNow", "reconnecting", "stopped"], _events.Names);
     }
 
@@ -186,7 +186,7 @@ public sealed class ReconnectLoopTests : IDisposable
         Assert.False(secondAttempt.Task.IsCompleted);
         time.Advance(TimeSpan.FromSeconds(1));
 
-        await secondAttempt.Task.WaitAsync(TimeSpan.FromSeconds(10));
-        Assert.Equal(0, await run.WaitAsync(TimeSpan.FromSeconds(10)));
+        await secondAttempt.Task.WaitAsync(AsyncCounter.DefaultTimeout);
+        Assert.Equal(0, await run.WaitAsync(AsyncCounter.DefaultTimeout));
     }
 }

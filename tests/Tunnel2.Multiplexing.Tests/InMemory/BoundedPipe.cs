@@ -31,6 +31,30 @@ internal sealed class BoundedPipe
     /// <summary>Bytes that went through.</summary>
     public long Received { get; private set; }
 
+    /// <summary>Bytes that were sent and not received yet.</summary>
+    public int Available
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return _count + _sendRest.Length;
+            }
+        }
+    }
+
+    /// <summary>Whether more may come: neither side has ended it.</summary>
+    public bool IsOpen
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return !_closed && _broken is null;
+            }
+        }
+    }
+
     /// <summary>Whether a send waits for room.</summary>
     public bool IsSendWaiting
     {

@@ -1,0 +1,148 @@
+using System.Net;
+using System.Net.Sockets;
+using Tunnel2.Client.Core.Backend;
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.Client.Core.Session;
+using Tunnel2.Client.Tests.InMemory;
+using Tunnel2.Multiplexing.Tests.InMemory;
+using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.TestUtilities;
+using Tunnel2.Transport.Engine;
+
+namespace Tunnel2.Client.Tests.Session;
+
+/// <summary>How an uplink's connection comes about, and why not.</summary>
+public sealed class UplinkDialerTests
+{
+    private readonly ManualTimeProvider _time = new();
+
+    [Theory]
+    [InlineData("127.0.0.1", false, true)]
+    [InlineData("::1", false, true)]
+    [InlineData("192.0.2.1", false, false)]
+    [InlineData("192.0.2.1", true, true)]
+    public Task A_token_leaves_the_machine_encrypted_or_with_leave_only(string peer, bool allowed, bool isDialled) => SessionFixture.RunAsync(
+        async fixture =>
+        {
+            fixture.Server.Address = IPAddress.Parse(peer);
+            var (transport, end) = await fixture.Dialer.DialAsync(joins: false, fixture.Stop.Token);
+            var own = await fixture.Server.AcceptAsync();
+            Assert.Equal(isDialled, transport is not null);
+            if (isDialled)
+            {
+                Assert.Null(end);
+                await transport!.DisposeAsync();
+                return;
+            }
+
+            Assert.Equal((ConnectionEndReason.RejectedPermanently, "token-in-plaintext"), (end!.Reason, end.Rejection!.Code));
+            Assert.DoesNotContain("s3cret", end.Message, StringComparison.Ordinal);
+            Assert.False(own.Incoming.IsOpen);
+            Assert.Equal(0, own.Incoming.Available);
+        },
+        SessionFixture.Options with { Token = "s3cret", AllowPlaintextToken = allowed });
+
+    [Fact]
+    public Task Without_a_token_any_server_may_be_dialled() => SessionFixture.RunAsync(async fixture =>
+    {
+        fixture.Server.Address = IPAddress.Parse("192.0.2.1");
+        var (transport, _) = await fixture.Dialer.DialAsync(joins: true, fixture.Stop.Token);
+        Assert.NotNull(transport);
+        await fixture.Server.AcceptAsync();
+        await transport.DisposeAsync();
+    });
+
+    [Fact]
+    public async Task A_connect_that_takes_too_long_is_given_up()
+    {
+        var given = new TaskCompletionSource<(IUplinkTransport, IPAddress?)>(TaskCreationOptions.RunContinuationsAsynchronously);
+        var dialling = Dialer(SessionFixture.Options, giveUp =>
+        {
+            giveUp.Register(() => given.TrySetCanceled(giveUp));
+            return given.Task;
+        }).DialAsync(joins: false, CancellationToken.None);
+        _time.Advance(TimeSpan.FromSeconds(10) - TimeSpan.FromTicks(1));
+        Assert.False(dialling.IsCompleted);
+        _time.Advance(TimeSpan.FromTicks(1));
+        var (transport, end) = await dialling;
+        Assert.Null(transport);
+        Assert.Equal((ConnectionEndReason.ServerUnreachable, ConnectFailureReason.TimedOut), (end!.Reason, end.Failure!.Reason));
+    }
+
+    [Fact]
+    public async Task Who_stops_is_not_told_of_a_failure()
+    {
+        using var stop = new CancellationTokenSource();
+        var dialling = Dialer(SessionFixture.Options, async giveUp =>
+        {
+            await stop.CancelAsync();
+            giveUp.ThrowIfCancellationRequested();
+            throw new SocketException((int)SocketError.ConnectionRefused);
+        }).DialAsync(joins: false, stop.Token);
+        var (transport, end) = await dialling;
+        Assert.Null(transport);
+        Assert.Equal(ConnectionEndReason.Stopped, end!.Reason);
+        Assert.Equal(0, _time.ArmedTimers.Value);
+    }
+
+    [Fact]
+    public async Task A_server_that_does_not_speak_TLS_gets_nothing_but_a_greeting()
+    {
+        await TestEngine.RunAsync(EngineKind.Pool, async engine =>
+        {
+            var server = new MemoryServer(engine);
+            var dialling = Dialer(SessionFixture.Options with { Token = "s3cret", Tls = new TlsOptions() }, server.ConnectAsync).DialAsync(joins: false, CancellationToken.None);
+            var own = await server.AcceptAsync();
+            var hello = new byte[16 * 1024];
+            var count = await own.ReceiveAsync(hello);
+            Assert.DoesNotContain("s3cret", System.Text.Encoding.Latin1.GetString(hello, 0, count), StringComparison.Ordinal);
+            await own.SendAsync("SSH-2.0-OpenSSH_9.6\r\n"u8.ToArray());
+            var (transport, end) = await dialling;
+            Assert.Null(transport);
+            Assert.Equal(ConnectionEndReason.ServerUnreachable, end!.Reason);
+            Assert.False(own.Incoming.IsOpen);
+        });
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task A_real_server_is_reached_or_refuses_on_either_engine(bool listens)
+    {
+        using var port = new RefusedPort();
+        if (listens)
+        {
+            port.Listen();
+        }
+
+        var options = SessionFixture.Options with { Server = new ServerEndpoint("127.0.0.1", port.Port) };
+        using var portable = new PortableEngine();
+        await CheckAsync(portable);
+        if (EngineSetup.HasEpoll)
+        {
+            using var epoll = new EpollEngine(1);
+            await CheckAsync(epoll);
+            Assert.Equal(0, epoll.Loops[0].HandleCount);
+        }
+
+        async Task CheckAsync(IEngine engine)
+        {
+            var dialer = new UplinkDialer(options, engine, new UplinkLoops(engine), new IdleConnections(), TimeProvider.System);
+            var (transport, end) = await dialer.DialAsync(joins: false, CancellationToken.None);
+            Assert.Equal(listens, transport is not null);
+            Assert.Equal(listens ? null : ConnectFailureReason.Refused, end?.Failure!.Reason);
+            if (transport is not null)
+            {
+                await transport.DisposeAsync();
+            }
+        }
+    }
+
+    private UplinkDialer Dialer(AgentOptions options, Func<CancellationToken, Task<(IUplinkTransport Transport, IPAddress? Peer)>> connect)
+    {
+        var engine = new PortableEngine();
+        return new UplinkDialer(options, engine, new UplinkLoops(engine), new IdleConnections(), _time) { Connect = connect };
+    }
+}

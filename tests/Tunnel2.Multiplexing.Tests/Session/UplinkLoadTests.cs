@@ -1,0 +1,49 @@
+using Tunnel2.Multiplexing.Session;
+
+namespace Tunnel2.Multiplexing.Tests.Session;
+
+public sealed class UplinkLoadTests
+{
+    /// <summary>From the best to the worst; each differs from the one before in a member that counts more than all behind it.</summary>
+    private static readonly UplinkLoad[] _inOrder =
+    [
+        new(false, 0, 0, 0, 0, 0),
+        new(false, 0, 0, 0, 0, 9),
+        new(false, 0, 0, 0, 1, 0),
+        new(false, 0, 0, 1, 0, 0),
+        new(false, 0, 1, 0, 0, 0),
+        new(false, 1, 0, 0, 0, 0),
+        new(true, 0, 0, 0, 0, 0),
+    ];
+
+    [Fact]
+    public void Loads_are_compared_member_by_member()
+    {
+        for (var i = 0; i < _inOrder.Length; i++)
+        {
+            for (var j = 0; j < _inOrder.Length; j++)
+            {
+                Assert.Equal(i < j, _inOrder[i].IsBelow(_inOrder[j]));
+            }
+        }
+    }
+
+    [Theory]
+    [InlineData(5, 4, false)]
+    [InlineData(6, 4, true)]
+    [InlineData(1, 0, true)]
+    [InlineData(100, 80, false)]
+    [InlineData(101, 80, true)]
+    public void A_quarter_more_streams_is_far_above(int streams, int others, bool isFar) =>
+        Assert.Equal(isFar, new UplinkLoad(false, 0, 0, 0, streams, 0).IsFarAbove(new UplinkLoad(false, 0, 0, 0, others, 0)));
+
+    [Fact]
+    public void So_is_a_stall_and_a_quarter_of_the_window()
+    {
+        var idle = new UplinkLoad(false, 0, 0, 0, 0, 0);
+        Assert.True((idle with { IsStalled = true }).IsFarAbove(idle));
+        Assert.False((idle with { IsStalled = true }).IsFarAbove(idle with { IsStalled = true }));
+        Assert.True((idle with { Level = 1 }).IsFarAbove(idle));
+        Assert.False((idle with { Waiting = 9, Outstanding = 1000 }).IsFarAbove(idle));
+    }
+}
