@@ -57,15 +57,16 @@ internal sealed class ConnectionClock
     }
 
     /// <summary>Lets the present phase expire at once if it is one of waiting for a request, or of its head.</summary>
-    public bool TryExpireWaiting(long now) => TryExpireUpTo(ConnectionPhase.Head, now);
+    public bool TryExpireWaiting(long now) => TryExpireBetween(ConnectionPhase.New, ConnectionPhase.Head, now);
 
-    /// <summary>Lets the present phase expire at once if it is one of waiting for a request.</summary>
-    public bool TryExpireIdle(long now) => TryExpireUpTo(ConnectionPhase.Idle, now);
+    /// <summary>Lets the present phase expire at once if it is the wait for the next request.</summary>
+    public bool TryExpireIdle(long now) => TryExpireBetween(ConnectionPhase.Idle, ConnectionPhase.Idle, now);
 
-    private bool TryExpireUpTo(ConnectionPhase last, long now)
+    private bool TryExpireBetween(ConnectionPhase first, ConnectionPhase last, long now)
     {
         var state = Volatile.Read(ref _state);
-        return PhaseOf(state) <= last && Interlocked.CompareExchange(ref _state, Pack(ConnectionPhase.Expired, now), state) == state;
+        var phase = PhaseOf(state);
+        return phase >= first && phase <= last && Interlocked.CompareExchange(ref _state, Pack(ConnectionPhase.Expired, now), state) == state;
     }
 
     private static long Pack(ConnectionPhase phase, long now) => (now << PhaseBits) | (long)phase;

@@ -9,8 +9,11 @@ internal sealed partial class Http1Connection
 {
     private static readonly TimeSpan _deliveryPoll = TimeSpan.FromMilliseconds(5);
 
-    /// <summary>What a head that has begun has left when the server stops, in milliseconds.</summary>
-    private const long HeadWhenStopping = 1_000;
+    /// <summary>
+    /// How long each phase may last when the server stops, in milliseconds. A head that has begun has a second, and so has a new connection:
+    /// its visitor has seen it accepted, and no client sends a request again that fails on a connection nobody has used.
+    /// </summary>
+    private static readonly long[] _whenStopping = LimitsWhenStopping();
 
     private readonly ConnectionClock _clock = new();
     private readonly CancellationTokenSource _left = new();
@@ -82,7 +85,7 @@ internal sealed partial class Http1Connection
     /// <summary>Does what a limit that has passed asks for.</summary>
     public void Expire(ReadOnlySpan<long> limits, long now)
     {
-        if (_clock.TryExpire(limits, now) || (HoldsStop(now) && _clock.TryExpireWaiting(now)))
+        if (_clock.TryExpire(limits, now) || (HoldsStop(now) && _clock.TryExpire(_whenStopping, now)))
         {
             _input.CancelPendingRead();
         }
@@ -123,8 +126,18 @@ internal sealed partial class Http1Connection
         }
     }
 
-    /// <summary>Whether the server stops and waits for a head that does not come whole.</summary>
-    private bool HoldsStop(long now) => IsStopping && _clock.WaitsFor(now, leastIdle: 0, HeadWhenStopping) >= 0;
+    /// <summary>Whether the server stops and waits for a head that does not come, or not whole.</summary>
+    private bool HoldsStop(long now) => IsStopping && _clock.IsLate(_whenStopping, now);
+
+    private static long[] LimitsWhenStopping()
+    {
+        var limits = new long[(int)ConnectionPhase.Expired];
+        Array.Fill(limits, long.MaxValue);
+        limits[(int)ConnectionPhase.New] = 1_000;
+        limits[(int)ConnectionPhase.Idle] = 0;
+        limits[(int)ConnectionPhase.Head] = 1_000;
+        return limits;
+    }
 
     private bool IsStalled(long now)
     {

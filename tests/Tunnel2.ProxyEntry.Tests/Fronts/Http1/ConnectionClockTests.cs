@@ -40,13 +40,13 @@ public sealed class ConnectionClockTests
     }
 
     [Theory]
-    [InlineData(nameof(ConnectionPhase.New), true)]
+    [InlineData(nameof(ConnectionPhase.New), false)]
     [InlineData(nameof(ConnectionPhase.Idle), true)]
     [InlineData(nameof(ConnectionPhase.Head), false)]
     [InlineData(nameof(ConnectionPhase.Exchange), false)]
     [InlineData(nameof(ConnectionPhase.Draining), false)]
     [InlineData(nameof(ConnectionPhase.Expired), false)]
-    public void Only_a_connection_without_a_request_can_be_ended_at_once(string phase, bool expected)
+    public void Only_a_connection_between_two_requests_can_be_ended_at_once(string phase, bool expected)
     {
         var clock = new ConnectionClock();
         clock.Begin(Enum.Parse<ConnectionPhase>(phase), 5);

@@ -234,6 +234,25 @@ public sealed class ConnectionLimitTests
     }
 
     [Fact]
+    public async Task Who_has_just_connected_when_the_server_stops_has_a_second_for_a_request()
+    {
+        await using var quick = Front();
+        quick.Stop();
+        quick.Time.Advance(TimeSpan.FromSeconds(0.9));
+        await quick.SendAsync(Request);
+        var text = await quick.ReceiveAllAsync();
+        Assert.EndsWith("\r\nConnection: close\r\n\r\nok", text, StringComparison.Ordinal);
+
+        await using var silent = Front();
+        silent.Time.Advance(TimeSpan.FromSeconds(0.5));
+        silent.Stop();
+        silent.Time.Advance(TimeSpan.FromSeconds(0.4));
+        Assert.False(silent.Completion.IsCompleted);
+        silent.Time.Advance(TimeSpan.FromSeconds(0.4));
+        Assert.Equal("", await silent.ReceiveAllAsync());
+    }
+
+    [Fact]
     public async Task Limits_that_are_off_do_not_hold()
     {
         await using var front = new FrontFixture(
