@@ -76,6 +76,7 @@ internal sealed class Forwarder : IForwarder
             StreamFailure failure = default;
             for (var tries = 1; outcome is null; tries++)
             {
+                // Step 2: the name in the Host, its session, a stream; or the request waits for its agent.
                 var opened = _opener.TryOpen(exchange, request, except: left);
                 if (opened.Error == ProxyError.AgentOffline)
                 {
@@ -100,6 +101,7 @@ internal sealed class Forwarder : IForwarder
                 try
                 {
                     using var leaving = exchange.VisitorLeft.UnsafeRegister(static state => ((ForwardedRequest)state!).CutByVisitor(), request);
+                    // Step 3: the head goes into the stream, without the fields that belong to one hop.
                     if (!TrySendHead(exchange, request, stream))
                     {
                         stream.Reset(StreamResetReason.Cancel);
@@ -109,6 +111,7 @@ internal sealed class Forwarder : IForwarder
 
                     if (request.Phase == ForwardPhase.Head)
                     {
+                        // Step 8: the reader of the uplink has something for the stream.
                         await stream.WaitToReadAsync().ConfigureAwait(false);
                     }
 
@@ -126,6 +129,7 @@ internal sealed class Forwarder : IForwarder
                 {
                     _watchdog.Remove(request);
                     request.Detach();
+                    // Step 10: given back once, and last.
                     stream.Release();
                     _observers.StreamEnded(exchange, request);
                 }

@@ -163,6 +163,7 @@ internal sealed class ResponsePump(RequestObservers observers)
                         return await FinishAsync(exchange, request, unflushed).ConfigureAwait(false);
                     }
 
+                    // Step 9: a flush where no more is at hand, or 64 KiB are gathered.
                     if (isThere && unflushed >= FlushAt)
                     {
                         unflushed = 0;

@@ -85,6 +85,7 @@ internal sealed partial class Http1Connection
                     break;
                 }
 
+                // Step 1: the head is read; everything that is not HTTP comes after it.
                 await _front.Forwarder.ForwardAsync(_exchange, _exchange.State).ConfigureAwait(false);
             }
             while (await FinishAsync().ConfigureAwait(false));
