@@ -82,12 +82,12 @@ internal sealed class ConnectionLimits
     /// <summary>Lets the limits hold that the process's descriptors allow, and says so where they are few.</summary>
     public void Apply(DescriptorBudget budget)
     {
-        _isApplied = true;
         Visitors.Set(budget.Visitors, budget.VisitorsPerAddress);
         var admin = budget.Admin + budget.Subscribers;
         Admin.Set(admin, admin);
         Handshakes.Limit.Set(budget.Handshakes, Math.Max(2, budget.Handshakes / 2));
         _uplinks.MostConnections = budget.Uplinks;
+        _isApplied = true;
         if (budget.Reduced.Count > 0)
         {
             ProxyEntryLog.LimitsReduced(_logger, string.Join(", ", budget.Reduced), budget.Limit);
@@ -117,9 +117,10 @@ internal sealed class ConnectionLimits
         var relief = new ConnectionRelief(limit, end, period, OnEnded, _timeProvider);
         limit.Full = () =>
         {
-            if (!_isApplied)
+            if (!_isApplied || limit.IsOpen)
             {
-                // Many have waited in a socket that was handed over. In a moment there are places for them, and no reason to end anybody.
+                // Many have waited in a socket that was handed over. In a moment there are places for them, or there are now, and no reason
+                // to end anybody.
                 return;
             }
 
