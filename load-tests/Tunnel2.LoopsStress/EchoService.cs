@@ -66,13 +66,16 @@ internal sealed class EchoService(string name, Tally tally)
     [SuppressMessage("Security", "CA5350", Justification = "RFC 6455 says SHA-1.")]
     private static async Task ServeWebSocketAsync(RawConnection connection, RawHttpHead head)
     {
-        var accept = Convert.ToBase64String(SHA1.HashData(Encoding.ASCII.GetBytes(head["Sec-WebSocket-Key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")));
-        await connection.WriteAsync($"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: {accept}\r\n\r\n");
+        var accepted = Encoding.ASCII.GetBytes(head["Sec-WebSocket-Key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
+        var accept = Convert.ToBase64String(SHA1.HashData(accepted));
+        await connection.WriteAsync(
+            $"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: {accept}\r\n\r\n");
         while (true)
         {
             var start = await connection.ReadExactlyAsync(2);
             var length = start[1] & 0x7F;
-            byte[] extended = length == 126 ? await connection.ReadExactlyAsync(2) : length == 127 ? await connection.ReadExactlyAsync(8) : [];
+            var more = length == 126 ? 2 : length == 127 ? 8 : 0;
+            byte[] extended = more > 0 ? await connection.ReadExactlyAsync(more) : [];
             var count = length < 126 ? length : (int)extended.Aggregate(0L, static (sum, part) => (sum << 8) | part);
             var mask = await connection.ReadExactlyAsync(4);
             var payload = await connection.ReadExactlyAsync(count);

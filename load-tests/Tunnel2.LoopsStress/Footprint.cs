@@ -16,8 +16,8 @@ internal sealed partial class Footprint
     private static readonly string[] _none =
     [
         "tunnel2_entry_streams_active", "tunnel2_entry_uplink_streams_active", "tunnel2_entry_uplink_streams_waiting",
-        "tunnel2_entry_uplink_pending_bytes", "tunnel2_entry_parked_active", "tunnel2_entry_receive_held_bytes", "tunnel2_entry_engine_loops_failed",
-        "tunnel2_entry_faults_contained_total",
+        "tunnel2_entry_uplink_pending_bytes", "tunnel2_entry_parked_active", "tunnel2_entry_receive_held_bytes",
+        "tunnel2_entry_engine_loops_failed", "tunnel2_entry_faults_contained_total",
     ];
 
     private readonly Dictionary<string, double> _values = [];
@@ -76,7 +76,9 @@ internal sealed partial class Footprint
 
     /// <inheritdoc/>
     public override string ToString() => string.Join(
-        '\n', _values.Where(static pair => pair.Value != 0).Select(static pair => string.Create(CultureInfo.InvariantCulture, $"  {pair.Value,9:N0}  {pair.Key}")));
+        '\n',
+        _values.Where(static pair => pair.Value != 0)
+            .Select(static pair => string.Create(CultureInfo.InvariantCulture, $"  {pair.Value,9:N0}  {pair.Key}")));
 
     private const string UplinksActive = "uplinks";
     private const string Buffers = "buffers";

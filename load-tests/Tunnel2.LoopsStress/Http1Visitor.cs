@@ -5,15 +5,19 @@ namespace Tunnel2.LoopsStress;
 
 /// <summary>A visitor by HTTP/1.1: asks one name after the other or the same again, one request at a time or many at once, reads slowly
 /// or fast, leaves in the middle.</summary>
-internal sealed class Http1Visitor(bool isTls, int seed, StressTunnel tunnel, Tally tally) : Visitor(isTls ? "HTTP/1.1 over TLS" : "HTTP/1.1", seed, tunnel, tally)
+internal sealed class Http1Visitor(bool isTls, int seed, StressTunnel tunnel, Tally tally)
+    : Visitor(isTls ? "HTTP/1.1 over TLS" : "HTTP/1.1", seed, tunnel, tally)
 {
     protected override async Task VisitAsync(CancellationToken stop)
     {
-        await using var connection = isTls ? await RawHttpClient.ConnectTlsAsync(Https, "web.localhost", stop) : await RawHttpClient.ConnectAsync(Http, Random.Next(4) == 0 ? 8_000 : 0, stop);
+        await using var connection = isTls
+            ? await RawHttpClient.ConnectTlsAsync(Https, "web.localhost", stop)
+            : await RawHttpClient.ConnectAsync(Http, Random.Next(4) == 0 ? 8_000 : 0, stop);
         string[] names = Random.Next(2) == 0 ? [Tunnel.Names[Random.Next(Tunnel.Names.Count)]] : [.. Tunnel.Names];
         for (var turns = Random.Next(1, 25); turns > 0 && !stop.IsCancellationRequested; turns--)
         {
-            var questions = Enumerable.Range(0, Random.Next(3) == 0 ? Random.Next(2, 9) : 1).Select(_ => Question.Draw(Random, names)).ToArray();
+            var count = Random.Next(3) == 0 ? Random.Next(2, 9) : 1;
+            var questions = Enumerable.Range(0, count).Select(_ => Question.Draw(Random, names)).ToArray();
 
             // Written beside the reading: the answers may be more than anybody holds.
             var writing = WriteAsync(connection, questions);
@@ -39,7 +43,8 @@ internal sealed class Http1Visitor(bool isTls, int seed, StressTunnel tunnel, Ta
         foreach (var question in questions)
         {
             var method = question.Up > 0 ? "POST" : "GET";
-            var framing = question.Up == 0 ? "" : question.IsChunked ? "Transfer-Encoding: chunked\r\n" : $"Content-Length: {question.Up}\r\n";
+            var framing = question.IsChunked ? "Transfer-Encoding: chunked\r\n" : $"Content-Length: {question.Up}\r\n";
+            framing = question.Up == 0 ? "" : framing;
             all.Write(Encoding.ASCII.GetBytes($"{method} {question.Target} HTTP/1.1\r\nHost: {question.Host}\r\n{framing}\r\n"));
             if (question.Up > 0 && question.IsChunked)
             {

@@ -25,8 +25,11 @@ internal sealed class Http2Visitor(int seed, StressTunnel tunnel, Tally tally) :
         { BaseAddress = new Uri("https://web.localhost"), Timeout = Timeout.InfiniteTimeSpan };
         for (var turns = Random.Next(1, 30); turns > 0 && !stop.IsCancellationRequested; turns--)
         {
-            var asking = Enumerable.Range(0, Random.Next(1, 9)).Select(_ => (Question: Question.Draw(Random, Tunnel.Names), Leaves: Random.Next(15) == 0 ? Random.Next(1, 20) : 0)).ToArray();
-            await Task.WhenAll(asking.Select(one => AskAsync(client, one.Question, one.Leaves))).WaitAsync(Patience, CancellationToken.None);
+            var asking = Enumerable.Range(0, Random.Next(1, 9))
+                .Select(_ => (Question: Question.Draw(Random, Tunnel.Names), Leaves: Random.Next(15) == 0 ? Random.Next(1, 20) : 0))
+                .ToArray();
+            await Task.WhenAll(asking.Select(one => AskAsync(client, one.Question, one.Leaves)))
+                .WaitAsync(Patience, CancellationToken.None);
         }
     }
 
@@ -44,7 +47,8 @@ internal sealed class Http2Visitor(int seed, StressTunnel tunnel, Tally tally) :
         {
             using var response = await client.SendAsync(request, HttpCompletionOption.ResponseHeadersRead, leaving.Token);
             var body = await response.Content.ReadAsByteArrayAsync(leaving.Token);
-            Check(question, (int)response.StatusCode, response.Headers.TryGetValues("Tunnel2-Error", out var error) ? error.First() : null, body);
+            var code = response.Headers.TryGetValues("Tunnel2-Error", out var error) ? error.First() : null;
+            Check(question, (int)response.StatusCode, code, body);
         }
         catch (OperationCanceledException) when (leaving.IsCancellationRequested)
         {

@@ -41,11 +41,15 @@ internal static class StressRun
         problems.AddRange(kinds.Where(kind => tally.RightOnes(kind) < 10).Select(static kind => $"{kind}: hardly any right answer"));
         problems.AddRange(await RestAsync(tunnel, start, admin));
         problems.AddRange(tunnel.Lasting.Where(static one => one.Process.HasExited).Select(static one => $"{one.Name} has ended"));
-        problems.AddRange(tunnel.Entry.Lines.Where(static line => line.Contains(" fail: ", StringComparison.Ordinal) || line.Contains(" crit: ", StringComparison.Ordinal)).Take(10));
+        problems.AddRange(tunnel.Entry.Lines.Where(IsFailure).Take(10));
         problems.ForEach(static problem => Console.WriteLine($"FAILED: {problem}"));
-        Console.WriteLine(problems.Count == 0 ? "Everything was right, and nothing is left." : $"{problems.Count} problems; the seed was {seed}.");
+        Console.WriteLine(
+            problems.Count == 0 ? "Everything was right, and nothing is left." : $"{problems.Count} problems; the seed was {seed}.");
         return problems.Count == 0;
     }
+
+    private static bool IsFailure(string line) =>
+        line.Contains(" fail: ", StringComparison.Ordinal) || line.Contains(" crit: ", StringComparison.Ordinal);
 
     private static async Task VisitAsync(StressTunnel tunnel, Tally tally, int seed, TimeSpan length)
     {

@@ -56,14 +56,17 @@ internal sealed partial class StressTunnel : IAsyncDisposable
             var uplink = new IPEndPoint(IPAddress.Loopback, FreePort.Next());
             tunnel.Entry = BuiltPrograms.StartEntry(
                 [
-                    $"--Tunnel2:Loops={Loops}", $"--Tunnel2:Public:HttpListen={tunnel.Http}", $"--Tunnel2:Public:HttpsListen={tunnel.Https}", "--Tunnel2:Public:Certificate=self-made",
+                    $"--Tunnel2:Loops={Loops}", $"--Tunnel2:Public:HttpListen={tunnel.Http}",
+                    $"--Tunnel2:Public:HttpsListen={tunnel.Https}", "--Tunnel2:Public:Certificate=self-made",
                     $"--Tunnel2:Uplink:Listen={uplink}", "--Tunnel2:Admin:Listen=127.0.0.1:0", $"--Tunnel2:StateFolder={tunnel._folder}",
-                    .. tunnel.Names.Select(static name => $"--Tunnel2:Agents:{name}:TokenHash=sha256:{Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes(Token(name))))}"),
+                    .. tunnel.Names.Select(static name => $"--Tunnel2:Agents:{name}:TokenHash=sha256:{HashOf(Token(name))}"),
                 ]);
             await tunnel.Entry.WaitForLineAsync(static line => line.Contains("Ready: ", StringComparison.Ordinal), _startLimit);
-            tunnel.Admin = IPEndPoint.Parse(tunnel.Entry.Lines.Select(static line => AdminLine().Match(line)).First(static match => match.Success).Groups[1].Value);
+            var admin = tunnel.Entry.Lines.Select(static line => AdminLine().Match(line)).First(static match => match.Success);
+            tunnel.Admin = IPEndPoint.Parse(admin.Groups[1].Value);
             tunnel._relay = CuttingProxy.Start(uplink);
-            await Task.WhenAll(Enumerable.Range(0, _uplinks.Length).Select(async number => tunnel._agents[number] = await tunnel.StartAgentAsync(number)));
+            await Task.WhenAll(Enumerable.Range(0, _uplinks.Length)
+                .Select(async number => tunnel._agents[number] = await tunnel.StartAgentAsync(number)));
             return tunnel;
         }
         catch
@@ -162,6 +165,8 @@ internal sealed partial class StressTunnel : IAsyncDisposable
         var live = _relay!.Connections.Where(static connection => !connection.Closed.IsSet).ToArray();
         return live.Length == 0 ? null : live[random.Next(live.Length)];
     }
+
+    private static string HashOf(string token) => Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes(token)));
 
     [GeneratedRegex("Listening for administration on (\\S+)")]
     private static partial Regex AdminLine();

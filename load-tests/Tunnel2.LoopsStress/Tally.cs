@@ -37,5 +37,7 @@ internal sealed class Tally
 
     /// <inheritdoc/>
     public override string ToString() =>
-        string.Join('\n', _counts.OrderBy(static pair => pair.Key, StringComparer.Ordinal).Select(static pair => $"  {pair.Value,9:N0}  {pair.Key}"));
+        string.Join(
+            '\n',
+            _counts.OrderBy(static pair => pair.Key, StringComparer.Ordinal).Select(static pair => $"  {pair.Value,9:N0}  {pair.Key}"));
 }

@@ -15,7 +15,8 @@ internal sealed class WebSocketVisitor(int seed, StressTunnel tunnel, Tally tall
         {
             var message = new byte[Random.Next(5) == 0 ? Random.Next(1, 60_000) : Random.Next(1, 500)];
             Random.NextBytes(message);
-            await socket.SendAsync(message, WebSocketMessageType.Binary, endOfMessage: true, CancellationToken.None).WaitAsync(Patience, CancellationToken.None);
+            await socket.SendAsync(message, WebSocketMessageType.Binary, endOfMessage: true, CancellationToken.None)
+                .WaitAsync(Patience, CancellationToken.None);
             if (Random.Next(150) == 0)
             {
                 socket.Abort();
@@ -26,11 +27,13 @@ internal sealed class WebSocketVisitor(int seed, StressTunnel tunnel, Tally tall
             var received = 0;
             while (true)
             {
-                var result = await socket.ReceiveAsync(buffer.AsMemory(received), CancellationToken.None).AsTask().WaitAsync(Patience, CancellationToken.None);
+                var result = await socket.ReceiveAsync(buffer.AsMemory(received), CancellationToken.None).AsTask()
+                    .WaitAsync(Patience, CancellationToken.None);
                 if (result.MessageType == WebSocketMessageType.Close)
                 {
                     Tally.Failed(Kind, $"closed with {(int?)socket.CloseStatus}");
-                    await socket.CloseOutputAsync(WebSocketCloseStatus.NormalClosure, null, CancellationToken.None).WaitAsync(Patience, CancellationToken.None);
+                    await socket.CloseOutputAsync(WebSocketCloseStatus.NormalClosure, null, CancellationToken.None)
+                        .WaitAsync(Patience, CancellationToken.None);
                     return;
                 }
 
@@ -51,6 +54,7 @@ internal sealed class WebSocketVisitor(int seed, StressTunnel tunnel, Tally tall
             }
         }
 
-        await socket.CloseAsync(WebSocketCloseStatus.NormalClosure, null, CancellationToken.None).WaitAsync(Patience, CancellationToken.None);
+        await socket.CloseAsync(WebSocketCloseStatus.NormalClosure, null, CancellationToken.None)
+            .WaitAsync(Patience, CancellationToken.None);
     }
 }
