@@ -24,8 +24,7 @@ public sealed class HeldPortsTests
     public async Task No_request_fails_while_one_ProxyEntry_is_replaced_by_the_next(string engine)
     {
         await using var ports = await HeldPorts.StartAsync("public", "https", "uplink", "admin");
-        // Longer than a busy machine takes to start a process.
-        string[] arguments = [$"--Tunnel2:Engine={engine}", "--Tunnel2:Public:Certificate=self-made", "--Tunnel2:Timeouts:Park=12s"];
+        string[] arguments = [$"--Tunnel2:Engine={engine}", "--Tunnel2:Public:Certificate=self-made"];
         var entry = ports.StartEntry(arguments);
         try
         {
