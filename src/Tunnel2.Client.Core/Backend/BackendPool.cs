@@ -83,7 +83,7 @@ internal sealed class BackendPool : IDisposable
                 continue;
             }
 
-            if (_timeProvider.GetElapsedTime(connection.IdleSince, now) >= _hot && !connection.Transport.IsIdleAndOpen())
+            if (_timeProvider.GetElapsedTime(connection.IdleSince, now) >= _hot && !connection.Transport.WasIdleAndOpen())
             {
                 End(connection);
                 continue;

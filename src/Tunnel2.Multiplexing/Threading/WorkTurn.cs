@@ -18,6 +18,12 @@ internal struct WorkTurn
     /// </summary>
     public const int LoneBytesPerStep = 16 * 1024;
 
+    /// <summary>The same where very many have something to do.</summary>
+    public const int MinBytesPerStep = 1024;
+
+    /// <summary>As many as have <see cref="BytesPerStep"/> each.</summary>
+    private const int Few = 16;
+
     private int _done;
     private long _round;
 
@@ -34,10 +40,18 @@ internal struct WorkTurn
     /// <summary>The same as <see cref="IsOver"/> on a thread that counts its rounds: each is a turn, whoever waited for what in it.</summary>
     public readonly bool IsOverIn(long round) => _done >= Steps && _round == round;
 
-    /// <summary>What counts as a step where some wait for their turn already: they share what one alone may do.</summary>
-    /// <param name="waiting">How many, ≥ 0.</param>
-    /// <returns>Bytes, from <see cref="BytesPerStep"/> to <see cref="LoneBytesPerStep"/>.</returns>
-    public static int BytesPerStepBeside(int waiting) => Math.Max(BytesPerStep, LoneBytesPerStep / Math.Max(1, waiting));
+    /// <summary>
+    /// What counts as a step in a round: the fewer want something in it, the more one may do. However many there are, all together move
+    /// some MiB at most, and who comes next waits some milliseconds and not for a hundred turns of a hundred KiB.
+    /// </summary>
+    /// <param name="waiting">How many wait for another turn, ≥ 0.</param>
+    /// <param name="events">How many the round serves besides, ≥ 0.</param>
+    /// <returns>Bytes, from <see cref="MinBytesPerStep"/> to <see cref="LoneBytesPerStep"/>.</returns>
+    public static int BytesPerStepBeside(int waiting, int events)
+    {
+        var all = waiting + events;
+        return all > Few ? Math.Max(MinBytesPerStep, BytesPerStep * Few / all) : waiting > 1 ? BytesPerStep : LoneBytesPerStep;
+    }
 
     /// <summary>Counts a step in a round.</summary>
     /// <param name="round">Its number.</param>

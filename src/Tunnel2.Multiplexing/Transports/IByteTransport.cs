@@ -43,6 +43,9 @@ internal interface IByteTransport : IAsyncDisposable
     /// </summary>
     bool IsIdleAndOpen() => false;
 
+    /// <summary>As <see cref="IsIdleAndOpen"/>, of a millisecond ago at the earliest: where somebody has looked since, this costs no system call.</summary>
+    bool WasIdleAndOpen() => IsIdleAndOpen();
+
     /// <summary>
     /// Whether bytes have arrived on an idle connection, and not only its end. Asked when its wait has ended, or when it is not idle any
     /// more; the connection is not used again.

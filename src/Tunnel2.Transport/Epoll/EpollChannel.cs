@@ -172,6 +172,9 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
     public bool IsIdleAndOpen() => _socket.IsIdleAndOpen();
 
     /// <inheritdoc/>
+    public bool WasIdleAndOpen() => _socket.WasIdleAndOpen();
+
+    /// <inheritdoc/>
     public bool HasBytes() => _socket.HasBytes();
 
     /// <summary>Ends the connection at once, from any thread; what waits fails, a moment later and on the loop's thread.</summary>

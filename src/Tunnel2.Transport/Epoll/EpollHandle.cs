@@ -9,6 +9,9 @@ internal abstract class EpollHandle
     /// </summary>
     public ulong Token { get; set; }
 
+    /// <summary>The number of the last event for it that its loop has noted ahead; 0: none. On the loop's thread.</summary>
+    public long LastEvent { get; set; }
+
     /// <summary>Handles events. Only on the loop's thread, with no lock held.</summary>
     /// <param name="mask">What the kernel reported.</param>
     public abstract void OnEvents(uint mask);

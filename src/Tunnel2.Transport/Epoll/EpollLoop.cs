@@ -20,12 +20,6 @@ namespace Tunnel2.Transport.Epoll;
 /// </remarks>
 internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
 {
-    /// <summary>
-    /// Few enough that what a round has gathered for an uplink leaves while the next sockets are served, so that the peer works at the same
-    /// time; more than enough for a batch.
-    /// </summary>
-    private const int EventsPerRound = 128;
-
     /// <summary>Rounds in which work that schedules work is still run when the loop ends.</summary>
     private const int LastRounds = 1000;
 
@@ -42,7 +36,6 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
 
     private readonly int _epoll;
     private readonly int _wake;
-    private readonly EpollEvents _events = new(EventsPerRound);
     private readonly EpollSlots _slots = new();
     private readonly ConcurrentQueue<LoopWork> _remote = new();
 
@@ -165,6 +158,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
                 return Errno.Canceled;
             }
 
+            handle.LastEvent = 0;
             _slots.Add(handle);
             var errno = EpollEvents.Control(_epoll, Libc.EpollCtlAdd, descriptor, mask, handle.Token);
             if (errno != 0)
@@ -234,9 +228,9 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
         var ended = Stopwatch.GetTimestamp();
         while (!_stopping)
         {
-            var waits = _local.Count == 0 && _turns.Count == 0;
+            var waits = _local.Count == 0 && _turns.Count == 0 && _fetched == 0;
             var due = _turns.Count;
-            var count = waits ? PollThenSleep(ended) : Libc.EpollWait(_epoll, _events.Pointer, EventsPerRound, 0);
+            var count = waits ? PollThenSleep(ended) : _fetched == 0 ? Libc.EpollWait(_epoll, _events.At(0), EventsPerRound, 0) : 0;
             if (count < 0)
             {
                 ThrowUnlessInterrupted();
@@ -249,22 +243,14 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
             }
 
             _round++;
-            BytesPerStep = WorkTurn.BytesPerStepBeside(due);
+            BytesPerStep = WorkTurn.BytesPerStepBeside(due, Math.Max(_fetched, count));
             _signWanted = false;
-            for (var i = 0; i < count; i++)
-            {
-                var token = _events.Data(i);
-                if (token != 0 && _slots.Find(token) is { } handle)
-                {
-                    Handle(handle, _events.Mask(i));
-                }
-            }
-
+            count = HandleEvents(count, started);
             RunScheduled();
             RunTurns(due);
             RunRemote();
             ended = Stopwatch.GetTimestamp();
-            Statistics.RoundEnded(Math.Max(0, count));
+            Statistics.RoundEnded(count);
         }
     }
 
@@ -284,7 +270,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
             }
         }
 
-        var events = Libc.EpollWait(_epoll, _events.Pointer, EventsPerRound, MayISleep() ? -1 : 0);
+        var events = Libc.EpollWait(_epoll, _events.At(0), EventsPerRound, MayISleep() ? -1 : 0);
         Volatile.Write(ref _sleeping, 0);
         return events;
     }
@@ -296,7 +282,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
         for (var asked = began; asked - began < patience;)
         {
             // Nobody has to wake a loop that asks: it looks at both queues.
-            var count = Libc.EpollWait(_epoll, _events.Pointer, EventsPerRound, 0);
+            var count = Libc.EpollWait(_epoll, _events.At(0), EventsPerRound, 0);
             if (count != 0 || !_remote.IsEmpty)
             {
                 return count;

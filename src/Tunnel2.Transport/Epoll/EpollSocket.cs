@@ -286,6 +286,15 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
         }
     }
 
+    /// <summary>Whether neither bytes nor an end had arrived a millisecond ago. Costs a system call only where the loop has not looked since.</summary>
+    public bool WasIdleAndOpen()
+    {
+        lock (Gate)
+        {
+            return _descriptor >= 0 && !_readable && !_ending && _loop.KnowsOfNothingFor(this) || IsIdleAndOpen();
+        }
+    }
+
     /// <summary>Whether bytes have arrived that nobody has received, and not only an end. Costs a system call.</summary>
     public bool HasBytes()
     {

@@ -93,6 +93,9 @@ internal sealed class TlsTransport : IUplinkTransport
     public bool IsIdleAndOpen() => _transport.IsIdleAndOpen();
 
     /// <inheritdoc/>
+    public bool WasIdleAndOpen() => _transport.WasIdleAndOpen();
+
+    /// <inheritdoc/>
     public bool HasBytes()
     {
         // Behind a wait that has ended this is complete at once: with a byte of the peer, or with the end that close_notify is.

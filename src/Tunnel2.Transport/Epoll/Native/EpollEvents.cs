@@ -27,7 +27,8 @@ internal sealed unsafe class EpollEvents : IDisposable
 
     public int Capacity { get; }
 
-    public byte* Pointer => _events;
+    /// <summary>Where an event begins.</summary>
+    public byte* At(int index) => _events + (index * Stride);
 
     private static int Stride => RuntimeInformation.ProcessArchitecture == Architecture.X64 ? 12 : 16;
 
