@@ -1,6 +1,6 @@
 using System.Net.Sockets;
 using Microsoft.AspNetCore.Connections;
-using Tunnel2.Transport.Epoll.Native;
+using Tunnel2.Transport.Native;
 
 namespace Tunnel2.ProxyEntry.Connections;
 

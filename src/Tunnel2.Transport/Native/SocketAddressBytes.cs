@@ -2,7 +2,7 @@ using System.Buffers.Binary;
 using System.Net;
 using System.Runtime.CompilerServices;
 
-namespace Tunnel2.Transport.Epoll.Native;
+namespace Tunnel2.Transport.Native;
 
 /// <summary>Addresses as the kernel writes them: <c>sockaddr_in</c> and <c>sockaddr_in6</c>.</summary>
 internal static class SocketAddressBytes

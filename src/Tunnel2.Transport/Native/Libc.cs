@@ -1,6 +1,6 @@
 using System.Runtime.InteropServices;
 
-namespace Tunnel2.Transport.Epoll.Native;
+namespace Tunnel2.Transport.Native;
 
 /// <summary>
 /// The system calls of the epoll transport. All signatures are blittable, so a call is a jump; errno is read right behind a call that

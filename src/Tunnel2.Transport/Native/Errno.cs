@@ -1,7 +1,7 @@
 using System.Net.Sockets;
 using System.Runtime.InteropServices;
 
-namespace Tunnel2.Transport.Epoll.Native;
+namespace Tunnel2.Transport.Native;
 
 /// <summary>Error numbers of Linux (the same on x64 and arm64), and what they are called elsewhere in .NET.</summary>
 internal static class Errno

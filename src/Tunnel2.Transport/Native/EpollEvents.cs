@@ -1,7 +1,7 @@
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 
-namespace Tunnel2.Transport.Epoll.Native;
+namespace Tunnel2.Transport.Native;
 
 /// <summary>
 /// An array of <c>struct epoll_event</c> outside the managed heap. The structure is packed (12 bytes) on x64 only; elsewhere its 64 bits of

@@ -1,6 +1,6 @@
 using Tunnel2.Client.Core.Configuration;
 
-namespace Tunnel2.Client.CommandLine;
+namespace Tunnel2.Client.Variables;
 
 /// <summary>What a set of options is for: not every variable means something everywhere.</summary>
 internal enum EnvironmentScope

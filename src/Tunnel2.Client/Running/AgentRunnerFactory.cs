@@ -3,7 +3,7 @@ using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Core.Session;
 using Tunnel2.Transport.Engine;
 
-namespace Tunnel2.Client;
+namespace Tunnel2.Client.Running;
 
 /// <summary>The one place that names the implementation behind <see cref="IAgentRunner"/>.</summary>
 internal static class AgentRunnerFactory
