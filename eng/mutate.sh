@@ -11,6 +11,7 @@ project=${1:?"which project? for example: bash eng/mutate.sh Tunnel2.Protocol"}
 shift
 case $project in
     Tunnel2.Client.Core) tests=tests/Tunnel2.Client.Tests ;;
+    Tunnel2.ProxyEntry.*) tests=tests/Tunnel2.ProxyEntry.Tests ;;
     *) tests=tests/$project.Tests ;;
 esac
 [[ -d src/$project && -d $tests ]] || { echo "There is no src/$project with tests in $tests." >&2; exit 2; }

@@ -4,6 +4,7 @@ using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Console;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Live;
+using Tunnel2.Client.Running;
 using Tunnel2.Protocol;
 using Tunnel2.Transport.Sockets;
 

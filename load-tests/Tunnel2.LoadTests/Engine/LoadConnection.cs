@@ -1,7 +1,7 @@
 using System.Net;
 using Tunnel2.LoadTests.Exchanges;
 using Tunnel2.LoadTests.Statistics;
-using Tunnel2.Transport.Epoll.Native;
+using Tunnel2.Transport.Native;
 
 namespace Tunnel2.LoadTests.Engine;
 

@@ -1,5 +1,5 @@
 using System.Runtime.InteropServices;
-using Tunnel2.Transport.Epoll.Native;
+using Tunnel2.Transport.Native;
 
 namespace Tunnel2.LoadTests.Engine;
 

@@ -1,6 +1,8 @@
 using System.CommandLine;
 using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Running;
 using Tunnel2.Client.TunnelFiles;
+using Tunnel2.Client.Variables;
 using Tunnel2.Protocol;
 
 namespace Tunnel2.Client.CommandLine;

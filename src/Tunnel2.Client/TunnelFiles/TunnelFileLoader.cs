@@ -1,5 +1,5 @@
-using Tunnel2.Client.CommandLine;
 using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Variables;
 
 namespace Tunnel2.Client.TunnelFiles;
 

@@ -2,6 +2,7 @@ using System.Text;
 using Microsoft.Net.Http.Headers;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
+using Tunnel2.ProxyEntry.Lifetime;
 
 namespace Tunnel2.ProxyEntry.Admin;
 

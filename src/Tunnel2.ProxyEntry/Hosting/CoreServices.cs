@@ -12,6 +12,8 @@ using Tunnel2.ProxyEntry.Forwarding;
 using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
 using Tunnel2.ProxyEntry.Fronts.Tls;
+using Tunnel2.ProxyEntry.Lifetime;
+using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Opening;
 using Tunnel2.ProxyEntry.Parking;

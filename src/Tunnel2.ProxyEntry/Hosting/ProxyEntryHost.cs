@@ -6,7 +6,6 @@ using Microsoft.AspNetCore.Hosting.Server;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
 using Tunnel2.Multiplexing.Threading;
-using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
@@ -17,6 +16,7 @@ using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
 using Tunnel2.ProxyEntry.Fronts.Tls;
+using Tunnel2.ProxyEntry.Lifetime;
 using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Otlp;
 using Tunnel2.ProxyEntry.Parking;
@@ -231,6 +231,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
 
     private static UplinkListener Listen(ProxyEntrySettings settings, UplinkTlsServer? tls, IServiceProvider services, InheritedSockets? inherited)
     {
+        var limits = services.GetRequiredService<ConnectionLimits>();
         try
         {
             return new UplinkListener(
@@ -238,7 +239,8 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
                 services.GetRequiredService<UplinkAcceptor>(),
                 tls,
                 services.GetRequiredService<IEngine>(),
-                services.GetRequiredService<ConnectionLimits>(),
+                limits.Handshakes,
+                limits.AcceptFailed,
                 services.GetRequiredService<TimeProvider>(),
                 services.GetRequiredService<ILogger<UplinkListener>>());
         }

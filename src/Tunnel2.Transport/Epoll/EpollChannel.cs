@@ -3,7 +3,7 @@ using System.Net;
 using System.Net.Sockets;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
-using Tunnel2.Transport.Epoll.Native;
+using Tunnel2.Transport.Native;
 using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Transport.Epoll;
@@ -43,7 +43,7 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
     public string RemoteName { get; private set; } = "";
 
     /// <inheritdoc/>
-    public long RetransmittedSegments => SocketTuning.ReadRetransmittedSegments(_socket);
+    public long RetransmittedSegments => Math.Max(0, _socket.GetTcpOption(SocketTuning.LinuxTcpInfo, SocketTuning.TotalRetransmitsOffset));
 
     /// <inheritdoc/>
     public PipeScheduler Home => _socket.Loop;
@@ -73,7 +73,7 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
     /// <param name="peer">Its other end.</param>
     public EpollChannel AsUplink(IPEndPoint peer)
     {
-        SocketTuning.ApplyToUplink(_socket);
+        _socket.SetTcpOption(SocketTuning.LinuxTcpUserTimeout, SocketTuning.UserTimeoutMilliseconds);
         RemoteName = peer.ToString();
         return this;
     }

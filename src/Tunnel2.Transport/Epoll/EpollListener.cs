@@ -1,6 +1,6 @@
 using System.Net;
 using System.Net.Sockets;
-using Tunnel2.Transport.Epoll.Native;
+using Tunnel2.Transport.Native;
 using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Transport.Epoll;

@@ -1,4 +1,4 @@
-using Tunnel2.Transport.Epoll.Native;
+using Tunnel2.Transport.Native;
 
 namespace Tunnel2.Transport.Epoll;
 

@@ -3,7 +3,7 @@ using System.Diagnostics;
 using System.Globalization;
 using System.IO.Pipelines;
 using Tunnel2.Multiplexing.Threading;
-using Tunnel2.Transport.Epoll.Native;
+using Tunnel2.Transport.Native;
 
 namespace Tunnel2.Transport.Epoll;
 

@@ -1,5 +1,5 @@
 using System.Threading.Tasks.Sources;
-using Tunnel2.Transport.Epoll.Native;
+using Tunnel2.Transport.Native;
 
 namespace Tunnel2.Transport.Epoll;
 

@@ -1,20 +1,23 @@
 using System.Net.Sockets;
-using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.Transport.Sockets;
 
 /// <summary>The socket options of an uplink, why each is set, and its peer's name.</summary>
 internal static class SocketTuning
 {
-    private const int LinuxIpProtoTcp = 6;
-    private const int LinuxTcpUserTimeout = 18;
-    private const int LinuxTcpInfo = 11;
+    /// <summary>The option by which Linux ends a connection that nobody acknowledges.</summary>
+    public const int LinuxTcpUserTimeout = 18;
+
+    /// <summary>The option by which Linux says how a connection does.</summary>
+    public const int LinuxTcpInfo = 11;
 
     /// <summary>Where <c>tcpi_total_retrans</c> stands in the kernel's <c>struct tcp_info</c>, which only ever grows at its end.</summary>
-    private const int TotalRetransmitsOffset = 100;
+    public const int TotalRetransmitsOffset = 100;
 
     /// <summary>Sent bytes that nobody acknowledges for this long end the connection, even where PINGs cannot be written any more.</summary>
-    private const int UserTimeoutMilliseconds = 20_000;
+    public const int UserTimeoutMilliseconds = 20_000;
+
+    private const int LinuxIpProtoTcp = 6;
 
     /// <summary>Sets what an uplink wants of its connection.</summary>
     public static void ApplyToUplink(Socket socket)
@@ -28,13 +31,6 @@ internal static class SocketTuning
         }
 
         LoopbackCongestion.ApplyTo(socket);
-    }
-
-    /// <inheritdoc cref="ApplyToUplink(Socket)"/>
-    /// <param name="socket">A TCP socket that a listener of ours accepted.</param>
-    public static void ApplyToUplink(EpollSocket socket)
-    {
-        socket.SetTcpOption(LinuxTcpUserTimeout, UserTimeoutMilliseconds);
     }
 
     /// <summary>The peer's address, for people.</summary>
@@ -68,9 +64,6 @@ internal static class SocketTuning
             return 0;
         }
     }
-
-    /// <inheritdoc cref="ReadRetransmittedSegments(Socket)"/>
-    public static long ReadRetransmittedSegments(EpollSocket socket) => Math.Max(0, socket.GetTcpOption(LinuxTcpInfo, TotalRetransmitsOffset));
 
     private static void TrySet(Socket socket, int option, int value)
     {

@@ -15,12 +15,22 @@ public sealed class LayeringTests
         ["Tunnel2.Transport"] = new() { Projects = ["Tunnel2.Multiplexing", "Tunnel2.Protocol"] },
         ["Tunnel2.Client.Core"] = new() { Projects = ["Tunnel2.Multiplexing", "Tunnel2.Transport", "Tunnel2.Http1"] },
         ["Tunnel2.Client"] = new() { Projects = ["Tunnel2.Client.Core", "Tunnel2.Telemetry", "Tunnel2.Transport.PipelinesSockets"], Packages = ["System.CommandLine", "YamlDotNet"] },
-        ["Tunnel2.ProxyEntry"] = new()
+        ["Tunnel2.ProxyEntry.Configuration"] = new() { Projects = ["Tunnel2.Transport"], SeesAspNet = true, AspNetAssemblies = [] },
+        ["Tunnel2.ProxyEntry.Core"] = new()
         {
-            Projects = ["Tunnel2.Multiplexing", "Tunnel2.Transport", "Tunnel2.Http1", "Tunnel2.Telemetry"],
+            Projects = ["Tunnel2.ProxyEntry.Configuration", "Tunnel2.Http1", "Tunnel2.Telemetry"],
+            SeesAspNet = true,
+            AspNetAssemblies = ["Microsoft.AspNetCore.Http.Abstractions"],
+        },
+        ["Tunnel2.ProxyEntry.Http1"] = new() { Projects = ["Tunnel2.ProxyEntry.Core"], SeesAspNet = true },
+        ["Tunnel2.ProxyEntry.Observability"] = new()
+        {
+            Projects = ["Tunnel2.ProxyEntry.Core"],
             Packages = ["OpenTelemetry", "OpenTelemetry.Exporter.OpenTelemetryProtocol"],
             SeesAspNet = true,
+            AspNetAssemblies = [],
         },
+        ["Tunnel2.ProxyEntry"] = new() { Projects = ["Tunnel2.ProxyEntry.Http1", "Tunnel2.ProxyEntry.Observability"], SeesAspNet = true },
         ["Tunnel2.Quickstart"] = new() { Projects = ["Tunnel2.ProxyEntry", "Tunnel2.Client.Core"], SeesAspNet = true },
     };
 
@@ -53,6 +63,17 @@ public sealed class LayeringTests
         }
     }
 
+    /// <summary>The shared framework brings logging and configuration too: a project that needs no more than these names none of the server's assemblies.</summary>
+    [Fact]
+    public void Configuration_core_and_observability_know_no_kestrel()
+    {
+        foreach (var (name, layer) in _layers.Where(layer => layer.Value.AspNetAssemblies is not null))
+        {
+            var references = AssemblyMetadata.Of(ProjectFile.All.Single(project => project.Name == name)).AssemblyReferences;
+            Assert.Equal(layer.AspNetAssemblies!, references.Where(reference => reference.StartsWith("Microsoft.AspNetCore", StringComparison.Ordinal)));
+        }
+    }
+
     [Fact]
     public void The_wire_level_does_no_io()
     {
@@ -70,5 +91,8 @@ public sealed class LayeringTests
         public string[] Packages { get; init; } = [];
 
         public bool SeesAspNet { get; init; }
+
+        /// <summary>The assemblies of ASP.NET Core that it refers to; null: any.</summary>
+        public string[]? AspNetAssemblies { get; init; }
     }
 }

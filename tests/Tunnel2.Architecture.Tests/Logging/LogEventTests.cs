@@ -13,13 +13,13 @@ public sealed class LogEventTests
     /// <summary>Who may use which event ids; a range is a promise to whoever filters logs by id.</summary>
     private static readonly (int First, int Last, string[] Projects)[] _ranges =
     [
-        (1000, 1099, ["Tunnel2.Multiplexing", "Tunnel2.Transport", "Tunnel2.ProxyEntry", "Tunnel2.Client.Core"]), // session
+        (1000, 1099, ["Tunnel2.Multiplexing", "Tunnel2.Transport", "Tunnel2.ProxyEntry.Core", "Tunnel2.Client.Core"]), // session
         (1100, 1199, ["Tunnel2.Multiplexing", "Tunnel2.Transport"]), // uplink writer
-        (1200, 1299, ["Tunnel2.Multiplexing", "Tunnel2.Transport", "Tunnel2.ProxyEntry", "Tunnel2.Client.Core"]), // stream
-        (1300, 1399, ["Tunnel2.Multiplexing", "Tunnel2.Transport", "Tunnel2.ProxyEntry", "Tunnel2.Client.Core"]), // protocol errors
-        (2000, 2099, ["Tunnel2.ProxyEntry"]), // routing
-        (2100, 2199, ["Tunnel2.ProxyEntry"]), // forwarding
-        (2200, 2299, ["Tunnel2.ProxyEntry"]), // admin
+        (1200, 1299, ["Tunnel2.Multiplexing", "Tunnel2.Transport", "Tunnel2.ProxyEntry.Core", "Tunnel2.Client.Core"]), // stream
+        (1300, 1399, ["Tunnel2.Multiplexing", "Tunnel2.Transport", "Tunnel2.ProxyEntry.Core", "Tunnel2.Client.Core"]), // protocol errors
+        (2000, 2099, ["Tunnel2.ProxyEntry.Core"]), // routing
+        (2100, 2199, ["Tunnel2.ProxyEntry.Core"]), // forwarding
+        (2200, 2299, ["Tunnel2.ProxyEntry.Core"]), // admin
         (3000, 3999, ["Tunnel2.Client.Core", "Tunnel2.Client", "Tunnel2.Quickstart"]), // client
         (4000, 4999, ["Tunnel2.Telemetry", "Tunnel2.ProxyEntry", "Tunnel2.Client"]), // live plane
     ];

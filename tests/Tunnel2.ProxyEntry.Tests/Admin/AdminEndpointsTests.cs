@@ -4,6 +4,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
+using Tunnel2.ProxyEntry.Lifetime;
 using Tunnel2.ProxyEntry.Tests.Diagnostics.Prometheus;
 
 namespace Tunnel2.ProxyEntry.Tests.Admin;

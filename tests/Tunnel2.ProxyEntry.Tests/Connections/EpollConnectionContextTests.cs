@@ -3,6 +3,7 @@ using System.IO.Pipelines;
 using System.Net;
 using System.Net.Sockets;
 using Tunnel2.ProxyEntry.Connections;
+using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.TestUtilities;
 using Tunnel2.Transport.Epoll;
 

@@ -1,6 +1,6 @@
 using System.Runtime.InteropServices;
 using Tunnel2.Transport.Epoll;
-using Tunnel2.Transport.Epoll.Native;
+using Tunnel2.Transport.Native;
 
 namespace Tunnel2.TestUtilities;
 

@@ -6,8 +6,8 @@ using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.TestUtilities;
 using Tunnel2.Transport.Epoll;
-using Tunnel2.Transport.Epoll.Native;
 using Tunnel2.Transport.Epoll.Pipes;
+using Tunnel2.Transport.Native;
 
 namespace Tunnel2.Transport.Tests.Epoll;
 

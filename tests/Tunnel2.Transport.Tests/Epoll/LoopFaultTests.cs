@@ -3,8 +3,8 @@ using System.Net.Sockets;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Transport.Epoll;
-using Tunnel2.Transport.Epoll.Native;
 using Tunnel2.Transport.Epoll.Pipes;
+using Tunnel2.Transport.Native;
 
 namespace Tunnel2.Transport.Tests.Epoll;
 

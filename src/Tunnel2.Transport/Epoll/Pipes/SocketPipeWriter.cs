@@ -1,7 +1,7 @@
 using System.IO.Pipelines;
 using System.Threading.Tasks.Sources;
 using Tunnel2.Multiplexing.Buffers;
-using Tunnel2.Transport.Epoll.Native;
+using Tunnel2.Transport.Native;
 
 namespace Tunnel2.Transport.Epoll.Pipes;
 

@@ -1,0 +1,42 @@
+using Tunnel2.Client.Core.Console;
+using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Client.Core.Session;
+using Tunnel2.Transport.Engine;
+
+namespace Tunnel2.Client.Running;
+
+/// <summary>The one place that names the implementation behind <see cref="IAgentRunner"/>.</summary>
+internal static class AgentRunnerFactory
+{
+#if PIPELINES_SOCKETS
+    private const string? BuiltIn = Transport.PipelinesSockets.PipelinesEngine.Name;
+#else
+    private const string? BuiltIn = null;
+#endif
+
+    /// <summary>Tells of environment variables that name an engine that is not there.</summary>
+    public static IEnumerable<string> FindMistakes(Func<string, string?> environment) =>
+        EngineVariables.FindMistakes(environment, EngineSetup.HasEpoll, BuiltIn);
+
+    /// <summary>Makes what runs the tunnels of a process.</summary>
+    /// <param name="loops">Event loops; null: one, and more as uplinks come.</param>
+    /// <exception cref="IOException">The system has no descriptors for the loops.</exception>
+    public static IAgentRunner Create(int? loops)
+    {
+        var engine = StartEngine(loops);
+        ContainedFaultLines.Tell(engine, Console.Error);
+        return new TunnelAgent(engine, TimeProvider.System);
+    }
+
+    private static IEngine StartEngine(int? loops)
+    {
+#if PIPELINES_SOCKETS
+        if (Environment.GetEnvironmentVariable(EngineVariables.Engine) == BuiltIn)
+        {
+            return new Transport.PipelinesSockets.PipelinesEngine();
+        }
+
+#endif
+        return EngineSetup.Start(EngineVariables.Read(Environment.GetEnvironmentVariable), loops ?? 1, most: loops ?? EngineSetup.AutoLoops);
+    }
+}

@@ -1,0 +1,37 @@
+using System.Buffers.Binary;
+using System.Globalization;
+using System.Net;
+using System.Net.Sockets;
+
+namespace Tunnel2.ProxyEntry.Limits;
+
+/// <summary>
+/// What addresses are counted by: IPv4 as it is, IPv6 by its /64, which one customer has to himself. Not a <see cref="UInt128"/>: no method
+/// that handles one is compiled ahead, and each connection that is accepted has such a key.
+/// </summary>
+internal readonly record struct AddressKey(ulong Upper, ulong Lower)
+{
+    /// <summary>What stands for an address; an IPv4 address mapped into IPv6 counts as itself.</summary>
+    public static AddressKey Of(IPAddress address)
+    {
+        Span<byte> bytes = stackalloc byte[16];
+        bytes.Clear();
+        var plain = address.IsIPv4MappedToIPv6 ? address.MapToIPv4() : address;
+        if (plain.AddressFamily == AddressFamily.InterNetwork)
+        {
+            // As IPv4-mapped IPv6, which no /64 of real IPv6 addresses is: its upper half is zero, and its lower half is not.
+            bytes[10] = bytes[11] = 0xFF;
+            plain.TryWriteBytes(bytes[12..], out _);
+        }
+        else
+        {
+            plain.TryWriteBytes(bytes, out _);
+            bytes[8..].Clear();
+        }
+
+        return new AddressKey(BinaryPrimitives.ReadUInt64BigEndian(bytes), BinaryPrimitives.ReadUInt64BigEndian(bytes[8..]));
+    }
+
+    /// <summary>32 hexadecimal digits.</summary>
+    public override string ToString() => string.Create(CultureInfo.InvariantCulture, $"{Upper:x16}{Lower:x16}");
+}

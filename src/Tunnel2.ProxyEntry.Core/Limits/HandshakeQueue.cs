@@ -1,0 +1,85 @@
+using Tunnel2.Multiplexing.Uplinks;
+
+namespace Tunnel2.ProxyEntry.Limits;
+
+/// <summary>Agents' connections whose handshake is not over, the oldest first. Thread-safe.</summary>
+internal sealed class HandshakeQueue(ConnectionLimit limit, TimeProvider timeProvider)
+{
+    private readonly Lock _gate = new();
+    private readonly LinkedList<PendingHandshake> _pending = [];
+
+    /// <summary>How many there may be.</summary>
+    public ConnectionLimit Limit { get; } = limit;
+
+    /// <summary>A connection was accepted; <see cref="PendingHandshake.Finish"/> must follow.</summary>
+    public PendingHandshake Add(IUplinkTransport transport, ConnectionPlace place)
+    {
+        var handshake = new PendingHandshake(this, transport, place, timeProvider.GetTimestamp());
+        lock (_gate)
+        {
+            handshake.Node = _pending.AddLast(handshake);
+        }
+
+        return handshake;
+    }
+
+    /// <summary>Ends the oldest, to make room.</summary>
+    /// <param name="most">How many at most.</param>
+    /// <param name="least">Only those that have taken this long.</param>
+    /// <returns>How many were ended.</returns>
+    public int EndOldest(int most, TimeSpan least)
+    {
+        var slow = new List<PendingHandshake>();
+        lock (_gate)
+        {
+            for (var node = _pending.First; node is not null && slow.Count < most && timeProvider.GetElapsedTime(node.Value.Began) >= least; node = node.Next)
+            {
+                if (!node.Value.IsCut)
+                {
+                    node.Value.IsCut = true;
+                    slow.Add(node.Value);
+                }
+            }
+        }
+
+        foreach (var handshake in slow)
+        {
+            handshake.Transport.Abort();
+        }
+
+        return slow.Count;
+    }
+
+    /// <summary>One of them: its place is given back once.</summary>
+    internal sealed class PendingHandshake(HandshakeQueue queue, IUplinkTransport transport, ConnectionPlace place, long began)
+    {
+        /// <summary>The connection, below its TLS.</summary>
+        public IUplinkTransport Transport { get; } = transport;
+
+        /// <summary>When it was accepted.</summary>
+        public long Began { get; } = began;
+
+        /// <summary>Whether it was ended for the sake of others. Under the queue's gate.</summary>
+        public bool IsCut { get; set; }
+
+        /// <summary>Its place in the queue; null when it is over. Under the queue's gate.</summary>
+        public LinkedListNode<PendingHandshake>? Node { get; set; }
+
+        /// <summary>The agent is in, or its connection closed.</summary>
+        public void Finish()
+        {
+            lock (queue._gate)
+            {
+                if (Node is null)
+                {
+                    return;
+                }
+
+                queue._pending.Remove(Node);
+                Node = null;
+            }
+
+            queue.Limit.Leave(place);
+        }
+    }
+}

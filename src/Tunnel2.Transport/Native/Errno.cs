@@ -1,0 +1,64 @@
+using System.Net.Sockets;
+using System.Runtime.InteropServices;
+
+namespace Tunnel2.Transport.Native;
+
+/// <summary>Error numbers of Linux (the same on x64 and arm64), and what they are called elsewhere in .NET.</summary>
+internal static class Errno
+{
+    public const int NotPermitted = 1;
+    public const int Interrupted = 4;
+    public const int Again = 11;
+    public const int NoMemory = 12;
+    public const int TooManyFilesInSystem = 23;
+    public const int TooManyFiles = 24;
+    public const int BrokenPipe = 32;
+    public const int ProtocolFault = 71;
+    public const int FirstOfNetwork = 100;
+    public const int LastOfNetwork = 102;
+    public const int ConnectionAborted = 103;
+    public const int ConnectionReset = 104;
+    public const int NoBuffers = 105;
+    public const int TimedOut = 110;
+    public const int HostDown = 112;
+    public const int HostUnreachable = 113;
+    public const int InProgress = 115;
+    public const int Canceled = 125;
+
+    /// <summary>The error of the call before.</summary>
+    public static int Last => Marshal.GetLastSystemError();
+
+    /// <summary>The name of an error that a socket's user knows.</summary>
+    public static SocketError ToSocketError(int errno) => errno switch
+    {
+        0 => SocketError.Success,
+        13 or NotPermitted => SocketError.AccessDenied,
+        22 => SocketError.InvalidArgument,
+        NoMemory or NoBuffers => SocketError.NoBufferSpaceAvailable,
+        TooManyFiles or TooManyFilesInSystem => SocketError.TooManyOpenSockets,
+        BrokenPipe => SocketError.Shutdown,
+        97 => SocketError.AddressFamilyNotSupported,
+        98 => SocketError.AddressAlreadyInUse,
+        99 => SocketError.AddressNotAvailable,
+        100 => SocketError.NetworkDown,
+        101 => SocketError.NetworkUnreachable,
+        ConnectionAborted => SocketError.ConnectionAborted,
+        ConnectionReset => SocketError.ConnectionReset,
+        107 => SocketError.NotConnected,
+        TimedOut => SocketError.TimedOut,
+        111 => SocketError.ConnectionRefused,
+        HostDown => SocketError.HostDown,
+        HostUnreachable => SocketError.HostUnreachable,
+        Canceled => SocketError.OperationAborted,
+        _ => SocketError.SocketError,
+    };
+
+    /// <summary>Where an accept failed by the fault of the one connection that it was to give: the next one may be good.</summary>
+    public static bool IsOneConnections(int errno) => errno is Interrupted or NotPermitted or ProtocolFault or ConnectionAborted or ConnectionReset or TimedOut
+        or (>= FirstOfNetwork and <= LastOfNetwork) or HostDown or HostUnreachable;
+
+    /// <summary>A failure as the users of <see cref="Sockets.SocketTransport"/> know it.</summary>
+    public static IOException ToException(int errno) => errno == Canceled
+        ? new IOException("The connection was aborted.", new SocketException((int)SocketError.OperationAborted))
+        : new IOException($"The connection failed: {ToSocketError(errno)}.", new SocketException((int)ToSocketError(errno)));
+}
