@@ -6,7 +6,9 @@ HOST = b"web.localhost"
 BIG, MIDDLE, SLOW = 50_000_000, 200_000, 2_000_000
 VERBOSE = int(os.environ.get("SLOWEST", "0"))  # how many slow requests to show
 KINDS = ("h1-down", "h2-down", "h1-up", "h2-up")
-SEND_BUFFER = 128 * 1024  # elsewhere it would be another machine's memory: here the kernel's limit for all of TCP (tcp_mem) counts it
+# Of peers, and below of the service: elsewhere it would be another machine's memory, here the kernel's limit for all of TCP (tcp_mem) counts
+# it, and beyond that limit the kernel drops what anybody sends.
+SEND_BUFFER = 128 * 1024
 PIECE = b"z" * 65536
 STREAMS = 70  # of one HTTP/2 connection
 
@@ -15,7 +17,7 @@ worker_processes 1; error_log %(w)s/nginx.log crit; pid %(w)s/nginx.pid;
 events { worker_connections 8000; }
 http { access_log off; sendfile on; tcp_nodelay on; keepalive_requests 100000000; keepalive_timeout 300; client_max_body_size 0;
  client_body_temp_path %(w)s/b; proxy_temp_path %(w)s/p; proxy_http_version 1.1; send_timeout 3600; client_body_timeout 3600;
- server { listen 127.0.0.1:%(service)d backlog=8192; root %(w)s/www;
+ server { listen 127.0.0.1:%(service)d backlog=8192 sndbuf=131072; root %(w)s/www;
    location /noread { auth_request /deaf; proxy_pass http://127.0.0.1:%(answer)d; }
    location = /deaf { internal; proxy_pass http://127.0.0.1:%(deaf)d; proxy_pass_request_body off; proxy_set_header Content-Length ""; proxy_read_timeout 3600; }
    location /post { proxy_pass http://127.0.0.1:%(answer)d; }
