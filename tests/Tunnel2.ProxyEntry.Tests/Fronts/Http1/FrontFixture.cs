@@ -24,7 +24,8 @@ internal sealed class FrontFixture : IAsyncDisposable
     /// <summary>Whether ProxyEntry is stopping.</summary>
     public DrainSignal Drain { get; } = new();
 
-    public FrontFixture(Func<VisitorExchange, ForwardedRequest, ValueTask> script, PipeScheduler? scheduler = null, params string[] settings)
+    public FrontFixture(
+        Func<VisitorExchange, ForwardedRequest, ValueTask> script, PipeScheduler? scheduler = null, params string[] settings)
     {
         Forwarder = new ScriptedForwarder(script);
         var loaded = SettingsFixture.LoadValid(settings);
@@ -94,6 +95,17 @@ internal sealed class FrontFixture : IAsyncDisposable
             {
                 Assert.EndsWith(end, _received.ToString(), StringComparison.Ordinal);
             }
+        }
+
+        return Take();
+    }
+
+    /// <summary>Reads until what was received ends with a text, or there is no more.</summary>
+    public async Task<string> ReceiveUpToAsync(string end)
+    {
+        while (!_received.ToString().EndsWith(end, StringComparison.Ordinal) && await ReceiveMoreAsync())
+        {
+            // More may come.
         }
 
         return Take();
