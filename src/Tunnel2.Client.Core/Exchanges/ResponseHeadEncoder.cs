@@ -17,7 +17,7 @@ internal static class ResponseHeadEncoder
     /// <param name="parser">The head.</param>
     /// <param name="buffer">What it was parsed from.</param>
     /// <param name="body">The first body bytes.</param>
-    /// <param name="end">Whether the response ends behind them.</param>
+    /// <param name="end">Whether the response ends after them.</param>
     /// <param name="timing">What the exchange took, for those who asked.</param>
     /// <param name="bodyTaken">How many of them left with the head.</param>
     /// <param name="status">How sending went.</param>
