@@ -13,7 +13,9 @@ internal static class SocketTuning
     /// <summary>Where <c>tcpi_total_retrans</c> stands in the kernel's <c>struct tcp_info</c>, which only ever grows at its end.</summary>
     private const int TotalRetransmitsOffset = 100;
 
-    /// <summary>Sent bytes that nobody acknowledges for this long end the connection, even where PINGs cannot be written any more.</summary>
+    /// <summary>
+    /// Sent bytes that nobody acknowledges for this long end the connection, even where PINGs cannot be written any more.
+    /// </summary>
     private const int UserTimeoutMilliseconds = 20_000;
 
     /// <summary>Sets what an uplink wants of its connection.</summary>
@@ -61,7 +63,9 @@ internal static class SocketTuning
         try
         {
             Span<byte> info = stackalloc byte[TotalRetransmitsOffset + sizeof(uint)];
-            return socket.GetRawSocketOption(LinuxIpProtoTcp, LinuxTcpInfo, info) == info.Length ? BitConverter.ToUInt32(info[TotalRetransmitsOffset..]) : 0;
+            return socket.GetRawSocketOption(LinuxIpProtoTcp, LinuxTcpInfo, info) == info.Length
+                ? BitConverter.ToUInt32(info[TotalRetransmitsOffset..])
+                : 0;
         }
         catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
         {
@@ -70,7 +74,8 @@ internal static class SocketTuning
     }
 
     /// <inheritdoc cref="ReadRetransmittedSegments(Socket)"/>
-    public static long ReadRetransmittedSegments(EpollSocket socket) => Math.Max(0, socket.GetTcpOption(LinuxTcpInfo, TotalRetransmitsOffset));
+    public static long ReadRetransmittedSegments(EpollSocket socket) =>
+        Math.Max(0, socket.GetTcpOption(LinuxTcpInfo, TotalRetransmitsOffset));
 
     private static void TrySet(Socket socket, int option, int value)
     {
