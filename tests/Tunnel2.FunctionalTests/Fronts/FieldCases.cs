@@ -84,7 +84,7 @@ internal static class FieldCases
         new("Host", "other.localhost", FieldFate.Refused) { AtAgent = FieldFate.Passes, AtHttp2 = FieldFate.Dropped },
     ];
 
-    /// <summary>Fields behind a request's body.</summary>
+    /// <summary>Fields after a request's body.</summary>
     public static FieldCase[] Trailers { get; } =
     [
         .. Of(

@@ -45,9 +45,8 @@ public sealed class FieldRuleTests
     public Task The_agent_keeps_the_same_rule_against_a_server_that_means_harm() => WithAgentAsync(async uplink =>
     {
         var slot = 0;
-        foreach (
-            var (one, isTrailer) in FieldCases.Heads.Select(static one => (one, false)).Concat(
-                FieldCases.Trailers.Select(static one => (one, true))))
+        var heads = FieldCases.Heads.Select(static one => (one, false));
+        foreach (var (one, isTrailer) in heads.Concat(FieldCases.Trailers.Select(static one => (one, true))))
         {
             var stream = new StreamId((ushort)slot++, 1);
             (string, string)[] field = [(one.Name, one.Value)];
@@ -80,16 +79,15 @@ public sealed class FieldRuleTests
                 Assert.True(seen is null && (status, code) is (400, "bad-request") or (0, null), $"{field}: {status} {code}\n{seen}");
             }
 
-            foreach (
-                var trailer in new[]
-                {
-                    (":path", "/again"),
-                    (":status", "200"),
-                    ("X-Upper", "1"),
-                    ("connection", "close"),
-                    ("x-padded", " a"),
-                    ("x-padded", "a\t"),
-                })
+            foreach (var trailer in new[]
+            {
+                (":path", "/again"),
+                (":status", "200"),
+                ("X-Upper", "1"),
+                ("connection", "close"),
+                ("x-padded", " a"),
+                ("x-padded", "a\t"),
+            })
             {
                 var (status, code, seen) = await visit([], [trailer]);
                 Assert.True(seen is null && (status, code) is (400, "bad-request") or (0, null), $"{trailer}: {status} {code}\n{seen}");
@@ -148,21 +146,20 @@ public sealed class FieldRuleTests
             Assert.Contains("\nx-kept: 1\n", seen, StringComparison.OrdinalIgnoreCase);
             Assert.Contains("\nx-sum: 1\n", seen, StringComparison.OrdinalIgnoreCase);
             Assert.Contains("\netag: x\n", seen, StringComparison.OrdinalIgnoreCase);
-            foreach (
-                var name in new[]
-                {
-                    "tunnel2-error",
-                    "tunnel2_error",
-                    "content_length",
-                    "proxy-authenticate",
-                    "proxy-authentication-info",
-                    "keep_alive",
-                    "set-cookie",
-                    "content-type",
-                    "location",
-                    "cache_control",
-                    "connection",
-                })
+            foreach (var name in new[]
+            {
+                "tunnel2-error",
+                "tunnel2_error",
+                "content_length",
+                "proxy-authenticate",
+                "proxy-authentication-info",
+                "keep_alive",
+                "set-cookie",
+                "content-type",
+                "location",
+                "cache_control",
+                "connection",
+            })
             {
                 Assert.DoesNotContain($"\n{name}:", seen, StringComparison.OrdinalIgnoreCase);
             }
