@@ -120,15 +120,14 @@ public sealed class KnownFieldsTests
     [Fact]
     public void Every_field_that_begins_with_x_forwarded_is_one_about_forwarding()
     {
-        foreach (
-            string name in new[]
-            {
-                "X-Forwarded-Ssl",
-                "x-forwarded-prefix",
-                "X-FORWARDED-SERVER",
-                "X-Forwarded-X",
-                "X-Forwarded-Something-Quite-Long-That-Goes-On",
-            })
+        foreach (string name in new[]
+        {
+            "X-Forwarded-Ssl",
+            "x-forwarded-prefix",
+            "X-FORWARDED-SERVER",
+            "X-Forwarded-X",
+            "X-Forwarded-Something-Quite-Long-That-Goes-On",
+        })
         {
             Assert.Equal(KnownField.XForwardedOther, Classify(name));
         }
