@@ -77,7 +77,7 @@ internal sealed class FrontFixture : IAsyncDisposable
 
     public async Task SendAsync(string text) => await Input.WriteAsync(Encoding.Latin1.GetBytes(text));
 
-    /// <summary>The visitor says no more, but goes on reading.</summary>
+    /// <summary>The visitor says no more, but continues reading.</summary>
     public void EndInput()
     {
         Input.Complete();
