@@ -100,6 +100,23 @@ public sealed class FrontAgreementTests
         Assert.Equal(expected, AnswerByHttp2(200, [], trailers).Trailers);
     }
 
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task Writing_a_request_allocates_nothing(bool isTrusted)
+    {
+        var request = new Request(
+            ("Accept", "*/*"), ("User-Agent", "test"), ("TE", "trailers"), ("traceparent", "00"), ("X-Real-IP", "1.1.1.1"),
+            ("X-Forwarded-For", "1.1.1.1"), ("X-Forwarded-Host", "shop.example:8443"), ("X-Forwarded-Proto", "https"),
+            ("Forwarded", "for=1.1.1.1"))
+        {
+            Method = "GET",
+            Settings = isTrusted ? _trusted : [],
+        };
+        Assert.Equal(0, await AllocatedByHttp1Async(request));
+        Assert.Equal(0, AllocatedByHttp2(request));
+    }
+
     private static async Task<Passed> BothAsync(Request request)
     {
         var passed = await ByHttp1Async(request);

@@ -136,6 +136,50 @@ internal static class TwoFronts
         return new Answer(Lines(http.Response.Headers), Lines(http.Features.GetRequiredFeature<IHttpResponseTrailersFeature>().Trailers));
     }
 
+    /// <summary>Bytes that each writing of a request's block allocates.</summary>
+    public static async Task<long> AllocatedByHttp1Async(Request request)
+    {
+        var allocated = -1L;
+        await using var front = new FrontFixture(
+            (exchange, _) =>
+            {
+                allocated = Allocated(exchange);
+                ScriptedForwarder.Answer(exchange, "ok");
+                return default;
+            },
+            settings: request.Settings);
+        var text = new StringBuilder($"{request.Method} /a?b HTTP/1.1\r\nHost: {Host}\r\n");
+        Append(text, request.Fields);
+        await front.SendAsync(text.Append("\r\n").ToString());
+        await front.ReceiveUpToAsync("\r\n\r\nok");
+        return allocated;
+    }
+
+    /// <summary>The same over HTTP/2.</summary>
+    public static long AllocatedByHttp2(Request request) => Allocated(OpenHttp2(request).Exchange);
+
+    private static long Allocated(VisitorExchange exchange)
+    {
+        const int Rounds = 100;
+        exchange.Forward(default);
+        var buffer = new byte[4096];
+        Write();
+        var before = GC.GetAllocatedBytesForCurrentThread();
+        for (var i = 0; i < Rounds; i++)
+        {
+            Write();
+        }
+
+        return (GC.GetAllocatedBytesForCurrentThread() - before) / Rounds;
+
+        void Write()
+        {
+            var writer = new HeaderBlockWriter(buffer);
+            exchange.WriteRequestBlock(ref writer);
+            Assert.False(writer.Overflowed);
+        }
+    }
+
     private static Passed Refused() => new(ProxyError.BadRequest, "", false);
 
     private static (string Block, bool ExpectsContinue) ReadHead(VisitorExchange exchange, Request request)
