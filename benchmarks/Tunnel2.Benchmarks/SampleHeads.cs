@@ -43,7 +43,8 @@ internal static class SampleHeads
     /// <summary>A response head as HTTP/1.1 carries it.</summary>
     public static byte[] ServiceResponse => Head("HTTP/1.1 200 OK", ServiceFieldLines);
 
-    private static byte[] Head(string startLine, string fields) => Encoding.Latin1.GetBytes($"{startLine}\n{fields}\n\n".ReplaceLineEndings("\r\n"));
+    private static byte[] Head(string startLine, string fields) =>
+        Encoding.Latin1.GetBytes($"{startLine}\n{fields}\n\n".ReplaceLineEndings("\r\n"));
 
     private static IEnumerable<(byte[] Name, byte[] Value)> Split(string lines) =>
         from line in lines.ReplaceLineEndings("\n").Split('\n')

@@ -24,7 +24,10 @@ internal sealed class HiccupMeter : IDisposable
     public string Finish()
     {
         Dispose();
-        return string.Create(CultureInfo.InvariantCulture, $"the machine's own hiccups: p50 {_late.Quantile(0.5) / 1e3:0.00} ms, p99 {_late.Quantile(0.99) / 1e3:0.00} ms, max {_late.Max / 1e3:0.0} ms");
+        return string.Create(
+            CultureInfo.InvariantCulture,
+            $"the machine's own hiccups: p50 {_late.Quantile(0.5) / 1e3:0.00} ms, p99 {_late.Quantile(0.99) / 1e3:0.00} ms, max "
+                + $"{_late.Max / 1e3:0.0} ms");
     }
 
     public void Dispose()

@@ -30,7 +30,8 @@ internal static class HubServer
             ["Tunnel2:Hub:MaxConnections"] = LoadRun.MostSubscribers(OpenFiles.Limit()).ToString(CultureInfo.InvariantCulture),
         }).Build());
         using var engine = EngineSetup.Start(EngineMode.Auto, loops: 1);
-        await using var host = await ProxyEntryHost.StartAsync(settings.Settings!, engine, logging => logging.SetMinimumLevel(LogLevel.Error));
+        await using var host = await ProxyEntryHost.StartAsync(
+            settings.Settings!, engine, logging => logging.SetMinimumLevel(LogLevel.Error));
         Console.WriteLine(string.Create(CultureInfo.InvariantCulture, $"ready {host.AdminEndPoint.Port} {args.Length}"));
         Hub hub = host.Live.Hub!;
         while (Console.ReadLine() is { } line)
@@ -52,18 +53,28 @@ internal static class HubServer
                     return 0;
             }
 
-            Console.WriteLine(string.Join(' ', ["done", hub.Connections.ToString(CultureInfo.InvariantCulture), .. words[0] == "create" ? [] : Counts(hub, words[1])]));
+            Console.WriteLine(
+                string.Join(
+                    ' ',
+                    [
+                        "done",
+                        hub.Connections.ToString(CultureInfo.InvariantCulture),
+                        .. words[0] == "create" ? [] : Counts(hub, words[1]),
+                    ]));
         }
 
         return 0;
     }
 
     private static IEnumerable<string> Counts(Hub hub, string channels) =>
-        Channels(hub, int.Parse(channels, CultureInfo.InvariantCulture)).Select(channel => channel.SequenceUnsynchronized.ToString(CultureInfo.InvariantCulture));
+        Channels(hub, int.Parse(channels, CultureInfo.InvariantCulture)).Select(
+            channel => channel.SequenceUnsynchronized.ToString(CultureInfo.InvariantCulture));
 
     private static HubChannel[] Channels(Hub hub, int count) => [.. Enumerable.Range(0, count).Select(i => hub.GetChannel($"load.{i}"))];
 
-    /// <summary>Open loop: message n of a channel is due at a time that does not depend on anything before it. In the middle, a burst of 3 s.</summary>
+    /// <summary>
+    /// Open loop: message n of a channel is due at a time that does not depend on anything before it. In the middle, a burst of 3 s.
+    /// </summary>
     private static void Publish(Hub hub, int count, int rate, int seconds, int burst)
     {
         HubChannel[] channels = Channels(hub, count);
@@ -87,7 +98,10 @@ internal static class HubServer
                 }
             }
 
-            hub.Publish(channels[i % count], "k", Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"{{\"due\":{at},\"pad\":\"{pad}\"}}")));
+            hub.Publish(
+                channels[i % count],
+                "k",
+                Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"{{\"due\":{at},\"pad\":\"{pad}\"}}")));
         }
     }
 }

@@ -60,7 +60,9 @@ internal sealed class LoadChecker
         }
 
         return string.Create(CultureInfo.InvariantCulture,
-            $"delivered {DeliveredCount}, holes {_holes}, misrouted {_misrouted}, connections lost {_ended}, p50 {all.Quantile(0.5) / 1e3:0.00} ms, p99 {all.Quantile(0.99) / 1e3:0.00} ms, max {all.Max / 1e3:0.0} ms{(_other is null ? "" : ", other: " + _other)}");
+            $"delivered {DeliveredCount}, holes {_holes}, misrouted {_misrouted}, connections lost {_ended}, p50 "
+                + $"{all.Quantile(0.5) / 1e3:0.00} ms, p99 {all.Quantile(0.99) / 1e3:0.00} ms, max {all.Max / 1e3:0.0} "
+                + $"ms{(_other is null ? "" : ", other: " + _other)}");
     }
 
     private sealed class Stripe

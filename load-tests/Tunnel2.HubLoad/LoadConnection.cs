@@ -35,7 +35,8 @@ internal sealed class LoadConnection : IDisposable
             socket.Bind(new IPEndPoint(new IPAddress([127, 0, 1, (byte)(1 + (source % 32))]), 0));
             await socket.ConnectAsync(IPAddress.Loopback, port);
             await socket.SendAsync(Encoding.ASCII.GetBytes(
-                "GET /live HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"));
+                "GET /live HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                    + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"));
             var connection = new LoadConnection(socket, checker);
             int head;
             while ((head = connection._buffer.AsSpan(0, connection._end).IndexOf("\r\n\r\n"u8)) < 0)
@@ -45,7 +46,8 @@ internal sealed class LoadConnection : IDisposable
 
             if (!connection._buffer.AsSpan().StartsWith("HTTP/1.1 101"u8))
             {
-                throw new IOException($"refused: {Encoding.ASCII.GetString(connection._buffer, 0, connection._end).ReplaceLineEndings(" ")}");
+                throw new IOException(
+                    $"refused: {Encoding.ASCII.GetString(connection._buffer, 0, connection._end).ReplaceLineEndings(" ")}");
             }
 
             connection.Consume(head + 4);

@@ -30,7 +30,8 @@ internal static class LoadRun
         List<LoadConnection> connections = await RampAsync(server, count, ramp, checker);
         long idle = server.ReadResidentBytes();
         Console.WriteLine(string.Create(CultureInfo.InvariantCulture,
-            $"connected {connections.Count} of {count}; RSS {before / 1e6:0.0} -> {idle / 1e6:0.0} MB: {(idle - before) / 1024.0 / Math.Max(1, connections.Count):0.0} KiB per idle connection"));
+            $"connected {connections.Count} of {count}; RSS {before / 1e6:0.0} -> {idle / 1e6:0.0} MB: "
+                + $"{(idle - before) / 1024.0 / Math.Max(1, connections.Count):0.0} KiB per idle connection"));
         await Parallel.ForEachAsync(connections, new ParallelOptions { MaxDegreeOfParallelism = 4 }, async (connection, _) =>
         {
             int[] chosen;
@@ -69,7 +70,9 @@ internal static class LoadRun
             await connections[i].SubscribeAsync(i % channels);
         }
 
-        return await PublishAndCheckAsync(server, connections, checker, channels, rate, seconds, burst) && connections.Count == count ? 0 : 1;
+        return await PublishAndCheckAsync(server, connections, checker, channels, rate, seconds, burst) && connections.Count == count
+            ? 0
+            : 1;
     }
 
     /// <summary>Subscribers that leave two fifths of the limit to visitors, agents and everything else.</summary>
@@ -125,7 +128,9 @@ internal static class LoadRun
             }
         }
 
-        Console.WriteLine(string.Create(CultureInfo.InvariantCulture, $"ramp took {Stopwatch.GetElapsedTime(start).TotalSeconds:0.0} s, {refused} failed"));
+        Console.WriteLine(
+            string.Create(
+                CultureInfo.InvariantCulture, $"ramp took {Stopwatch.GetElapsedTime(start).TotalSeconds:0.0} s, {refused} failed"));
         return connections;
     }
 
@@ -148,9 +153,14 @@ internal static class LoadRun
         double elapsed = Stopwatch.GetElapsedTime(start).TotalSeconds;
         long phantoms = connections.Sum(connection => connection.Last.Count(last => last.Value > counts[last.Key]));
         Console.WriteLine(string.Create(CultureInfo.InvariantCulture,
-            $"published {counts.Sum()} on {channels} channels; {checker.DeliveredCount / elapsed:0} messages/s; {checker}, phantoms {phantoms}; server's connections {answer[1]}; RSS {server.ReadResidentBytes() / 1e6:0.0} MB"));
+            $"published {counts.Sum()} on {channels} channels; {checker.DeliveredCount / elapsed:0} messages/s; {checker}, phantoms "
+                + $"{phantoms}; server's connections {answer[1]}; RSS {server.ReadResidentBytes() / 1e6:0.0} MB"));
         Console.WriteLine(hiccups.Finish());
-        bool whole = connections.Count > 0 && complete && checker.IsClean && phantoms == 0 && answer[1] == connections.Count.ToString(CultureInfo.InvariantCulture);
+        bool whole = connections.Count > 0
+            && complete
+            && checker.IsClean
+            && phantoms == 0
+            && answer[1] == connections.Count.ToString(CultureInfo.InvariantCulture);
         Console.WriteLine(whole ? "complete" : "NOT complete");
         return whole;
     }

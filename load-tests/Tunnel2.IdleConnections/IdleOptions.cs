@@ -59,7 +59,8 @@ internal sealed record IdleOptions
                 "--host" => options with { Host = value },
                 "--path" => options with { Path = value },
                 "--count" when Number(value) is > 0 and <= 20_000 and var count => options with { Count = count },
-                "--seconds" when Number(value) is >= 0 and <= 3600 and var seconds => options with { Duration = TimeSpan.FromSeconds(seconds) },
+                "--seconds" when Number(value) is >= 0 and <= 3600 and var seconds =>
+                    options with { Duration = TimeSpan.FromSeconds(seconds) },
                 "--pids" => options with { Pids = [.. value.Split(',').Select(Number)] },
                 "--limit-mb" => options with { LimitMegabytes = Number(value) },
                 "--limit-kb-each" => options with { LimitKilobytesEach = Number(value) },
@@ -70,5 +71,6 @@ internal sealed record IdleOptions
         return IPAddress.IsLoopback(options.To.Address) ? options : null;
     }
 
-    private static int Number(string text) => int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var number) ? number : -1;
+    private static int Number(string text) =>
+        int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var number) ? number : -1;
 }

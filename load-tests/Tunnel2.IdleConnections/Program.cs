@@ -11,7 +11,8 @@ if (options is null)
 using var stop = new CancellationTokenSource(options.Duration + TimeSpan.FromMinutes(5));
 var before = Show("before");
 var connections = Enumerable.Range(0, options.Count)
-    .Select(number => options.IsSessions ? (IIdleConnection)new IdleSession(options, number) : new IdleWebSocket(options, number)).ToArray();
+    .Select(
+        number => options.IsSessions ? (IIdleConnection)new IdleSession(options, number) : new IdleWebSocket(options, number)).ToArray();
 var parallel = new ParallelOptions { MaxDegreeOfParallelism = 64, CancellationToken = stop.Token };
 await Parallel.ForEachAsync(connections, parallel, static async (connection, token) => await connection.OpenAsync(token));
 var since = Stopwatch.GetTimestamp();

@@ -11,7 +11,8 @@ internal static class NBomberScenario
     private static readonly TimeSpan _shortest = TimeSpan.FromSeconds(1);
 
     /// <summary>Its name: unique in a run.</summary>
-    public static string NameOf(LoadScenario scenario, TrafficFlow flow) => scenario.Flows.Count == 1 ? scenario.Name : $"{scenario.Name} {flow.Name}";
+    public static string NameOf(LoadScenario scenario, TrafficFlow flow) =>
+        scenario.Flows.Count == 1 ? scenario.Name : $"{scenario.Name} {flow.Name}";
 
     /// <summary>Makes it.</summary>
     public static ScenarioProps Make(LoadScenario scenario, TrafficFlow flow, VisitorClient client, TimeSpan warmUp) => Scenario
@@ -23,7 +24,9 @@ internal static class NBomberScenario
     private static LoadSimulation ToSimulation(LoadStep step)
     {
         // A rate below one a second becomes one at a longer interval; a burst is injected as a whole at each of its instants.
-        var interval = step.GroupSize > 1 || step.GroupsPerSecond < 1 ? TimeSpan.FromSeconds(1 / step.GroupsPerSecond) : TimeSpan.FromSeconds(1);
+        var interval = step.GroupSize > 1 || step.GroupsPerSecond < 1
+            ? TimeSpan.FromSeconds(1 / step.GroupsPerSecond)
+            : TimeSpan.FromSeconds(1);
         var rate = Math.Max(1, (int)Math.Round(step.Rate * interval.TotalSeconds));
         var shortest = interval > _shortest ? interval : _shortest;
         return Simulation.Inject(rate: rate, interval: interval, during: step.Duration < shortest ? shortest : step.Duration);

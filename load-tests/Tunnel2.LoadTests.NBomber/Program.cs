@@ -65,9 +65,14 @@ async Task<bool> RunAsync(LoadScenario scenario, string folder)
 
 static RunFigures ToFigures(LoadScenario scenario, NodeStats stats, VisitorClient[] clients) => new()
 {
-    Flows = scenario.Flows.Select((flow, i) => (flow.Name, Figures: FiguresOf(stats.ScenarioStats.Single(item => item.ScenarioName == NBomberScenario.NameOf(scenario, flow)), clients[i])))
+    Flows = scenario.Flows.Select(
+        (flow, i) => (flow.Name, Figures: FiguresOf(
+            stats.ScenarioStats.Single(item => item.ScenarioName == NBomberScenario.NameOf(scenario, flow)), clients[i])))
         .ToDictionary(static item => item.Name, static item => item.Figures),
 };
 
 static FlowFigures FiguresOf(ScenarioStats stats, VisitorClient client) => new(
-    stats.Ok.Request.Count, stats.Fail.Request.Count, client.WrongBodies, stats.Ok.Request.Count == 0 ? null : TimeSpan.FromMilliseconds(stats.Ok.Latency.Percent99));
+    stats.Ok.Request.Count,
+    stats.Fail.Request.Count,
+    client.WrongBodies,
+    stats.Ok.Request.Count == 0 ? null : TimeSpan.FromMilliseconds(stats.Ok.Latency.Percent99));

@@ -64,7 +64,11 @@ internal sealed class VisitorClient : IDisposable
         }
         catch (Exception e) when (e is HttpRequestException or IOException or WebSocketException or SocketException)
         {
-            return Fail(e is HttpRequestException { InnerException: SocketException { SocketErrorCode: SocketError.ConnectionRefused } } ? FailureKind.ConnectRefused : FailureKind.Reset, e.Message);
+            return Fail(
+                e is HttpRequestException { InnerException: SocketException { SocketErrorCode: SocketError.ConnectionRefused } }
+                    ? FailureKind.ConnectRefused
+                    : FailureKind.Reset,
+                e.Message);
         }
         catch (OperationCanceledException)
         {
@@ -99,7 +103,8 @@ internal sealed class VisitorClient : IDisposable
     private async Task<IResponse> ReadSlowlyAsync(string host, long index, int bytesPerSecond)
     {
         using var limit = new CancellationTokenSource(_flow.Timeout);
-        using var response = await _client.GetAsync(new Uri($"http://{host}{_flow.Request.Path}"), HttpCompletionOption.ResponseHeadersRead, limit.Token);
+        using var response = await _client.GetAsync(
+            new Uri($"http://{host}{_flow.Request.Path}"), HttpCompletionOption.ResponseHeadersRead, limit.Token);
         if (response.StatusCode != HttpStatusCode.OK)
         {
             return Fail(FailureKind.WrongStatus, response.StatusCode.ToString());

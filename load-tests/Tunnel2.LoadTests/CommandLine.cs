@@ -110,7 +110,11 @@ internal static class CommandLine
             return null;
         }
 
-        return options with { Target = new IPEndPoint(address, url.Port), Hosts = options.Hosts.Count > 0 ? options.Hosts : [url.Authority] };
+        return options with
+        {
+            Target = new IPEndPoint(address, url.Port),
+            Hosts = options.Hosts.Count > 0 ? options.Hosts : [url.Authority],
+        };
     }
 
     private static bool TryResolve(Uri url, out IPAddress address)
@@ -134,5 +138,6 @@ internal static class CommandLine
         }
     }
 
-    private static bool TryNumber(string? text, out double number) => double.TryParse(text, NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out number);
+    private static bool TryNumber(string? text, out double number) =>
+        double.TryParse(text, NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out number);
 }

@@ -45,7 +45,8 @@ internal static class LoadProgram
         }
     }
 
-    private static async Task<int> RunAllAsync(LoadOptions options, ResultsFolder folder, TextWriter output, TextWriter errors, CancellationToken stop)
+    private static async Task<int> RunAllAsync(
+        LoadOptions options, ResultsFolder folder, TextWriter output, TextWriter errors, CancellationToken stop)
     {
         var results = new List<ScenarioResult>();
         var runner = new ScenarioRunner(options, output);
@@ -81,13 +82,22 @@ internal static class LoadProgram
         {
             var mistakes = folder.Write(results);
             isReported = mistakes.Count == 0;
-            await (isReported ? output : errors).WriteLineAsync(isReported ? $"Results: {folder.HtmlPath} (and .md, .json)" : string.Join('\n', mistakes));
+            await (isReported ? output : errors).WriteLineAsync(
+                isReported ? $"Results: {folder.HtmlPath} (and .md, .json)" : string.Join('\n', mistakes));
         }
 
-        return stop.IsCancellationRequested ? Interrupted : couldNotBegin ? NotBegun : isReported && results.All(static result => result.Passed) ? Passed : Failed;
+        return stop.IsCancellationRequested
+            ? Interrupted
+            : couldNotBegin
+            ? NotBegun
+            : isReported && results.All(static result => result.Passed)
+            ? Passed
+            : Failed;
     }
 
     /// <summary>A tunnel that runs elsewhere is not cut by 'all', and asked about several sessions only if it has some.</summary>
     private static IEnumerable<LoadScenario> Choose(LoadOptions options) => ScenarioCatalog.Choose(options.Scenarios).Where(scenario =>
-        options.Target is null || options.Scenarios.Contains(scenario.Name) || (scenario.CutUplinkEvery is null && (scenario.Sessions == 1 || options.Hosts.Count > 1)));
+        options.Target is null
+            || options.Scenarios.Contains(scenario.Name)
+            || (scenario.CutUplinkEvery is null && (scenario.Sessions == 1 || options.Hosts.Count > 1)));
 }

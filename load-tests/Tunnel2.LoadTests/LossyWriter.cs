@@ -2,7 +2,9 @@ using System.Text;
 
 namespace Tunnel2.LoadTests;
 
-/// <summary>Passes lines on until that fails (a full disk, a reader that is gone): the run and its report are worth more than its progress.</summary>
+/// <summary>
+/// Passes lines on until that fails (a full disk, a reader that is gone): the run and its report are worth more than its progress.
+/// </summary>
 internal sealed class LossyWriter(TextWriter inner) : TextWriter
 {
     private bool _isGone;

@@ -4,12 +4,12 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.LoopsStress;
 
-/// <summary>A request whose right answer is known: it begins with the name and the target, and goes on with bytes that depend on the
+/// <summary>A request whose right answer is known: it begins with the name and the target, and continues with bytes that depend on the
 /// request.</summary>
 /// <param name="Name">The tunnel's name.</param>
 /// <param name="Id">A number that no other request has.</param>
 /// <param name="Up">Bytes of the request's body; 0: it has none.</param>
-/// <param name="Down">Bytes of the answer behind its beginning.</param>
+/// <param name="Down">Bytes of the answer after its beginning.</param>
 /// <param name="IsChunked">Whether both bodies are chunked.</param>
 internal sealed record Question(string Name, long Id, int Up, int Down, bool IsChunked)
 {

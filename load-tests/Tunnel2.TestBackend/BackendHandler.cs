@@ -75,7 +75,8 @@ internal static class BackendHandler
             case "":
                 return AnswerTextAsync(
                     context, StatusCodes.Status200OK, string.Create(CultureInfo.InvariantCulture,
-                        $"tunnel2-testbackend on {context.Connection.LocalIpAddress}:{context.Connection.LocalPort}, {context.Request.Protocol}\n\n{Help}"));
+                        $"tunnel2-testbackend on {context.Connection.LocalIpAddress}:{context.Connection.LocalPort}, "
+                            + $"{context.Request.Protocol}\n\n{Help}"));
             default:
                 return AnswerTextAsync(context, StatusCodes.Status404NotFound, $"There is no such path here.\n\n{Help}");
         }

@@ -51,7 +51,9 @@ internal static class CommandLine
 
     private static bool TryParseEndPoint(string text, out IPEndPoint endPoint)
     {
-        var withAddress = text.StartsWith("localhost:", StringComparison.OrdinalIgnoreCase) ? "127.0.0.1" + text["localhost".Length..] : text;
+        var withAddress = text.StartsWith("localhost:", StringComparison.OrdinalIgnoreCase)
+            ? "127.0.0.1" + text["localhost".Length..]
+            : text;
         return IPEndPoint.TryParse(withAddress, out endPoint!) && withAddress.Contains(':', StringComparison.Ordinal);
     }
 }

@@ -80,7 +80,9 @@ public sealed class TestBackendServer : IAsyncDisposable
         }
     }
 
-    /// <summary>Waits until <paramref name="count"/> requests for <paramref name="path"/> (without the query) have arrived since the start.</summary>
+    /// <summary>
+    /// Waits until <paramref name="count"/> requests for <paramref name="path"/> (without the query) have arrived since the start.
+    /// </summary>
     /// <exception cref="TimeoutException">They did not within <paramref name="timeout"/> (default 10 s).</exception>
     public Task WaitForArrivalAsync(
         string path, long count = 1, TimeSpan? timeout = null, CancellationToken cancellationToken = default) =>
@@ -92,7 +94,9 @@ public sealed class TestBackendServer : IAsyncDisposable
         string path, long count = 1, TimeSpan? timeout = null, CancellationToken cancellationToken = default) =>
         _application.SignalsOf(path).Completed.WaitForAsync(count, timeout, cancellationToken);
 
-    /// <summary>Waits until the callers of <paramref name="count"/> requests for <paramref name="path"/> have gone away before the end.</summary>
+    /// <summary>
+    /// Waits until the callers of <paramref name="count"/> requests for <paramref name="path"/> have gone away before the end.
+    /// </summary>
     /// <exception cref="TimeoutException">They did not within <paramref name="timeout"/> (default 10 s).</exception>
     public Task WaitForAbortAsync(
         string path, long count = 1, TimeSpan? timeout = null, CancellationToken cancellationToken = default) =>

@@ -22,8 +22,8 @@ internal static class AgentCli
     /// <summary>Runs the program on the process's own console, environment and signals.</summary>
     public static async Task<int> RunAsync(string[] args)
     {
-        // Not Console.Out: it flushes every line and takes over the terminal's settings. Flushed where lines are written and never disposed:
-        // a last flush into a pipe that nobody reads would hold up the end of the process.
+        // Not Console.Out: it flushes every line and takes over the terminal's settings. Flushed where lines are written and never
+        // disposed: a last flush into a pipe that nobody reads would hold up the end of the process.
         var output = new StreamWriter(Console.OpenStandardOutput(), new UTF8Encoding(false));
         var error = new StreamWriter(Console.OpenStandardError(), new UTF8Encoding(false)) { AutoFlush = true };
         using var signals = new StopSignals(Environment.Exit);
@@ -68,7 +68,12 @@ internal static class AgentCli
                 return AgentExitCode.Stopped;
             case CommandLineRequest.Run when commandLine.Tunnels is { Count: > 0 } tunnels:
                 return await RunAgentsAsync(
-                    [.. tunnels.Select(options => WithOwnerKey(options, environment))], createRunner, output, error, time ?? TimeProvider.System, stop);
+                    [.. tunnels.Select(options => WithOwnerKey(options, environment))],
+                    createRunner,
+                    output,
+                    error,
+                    time ?? TimeProvider.System,
+                    stop);
             default:
                 foreach (string mistake in (commandLine.Mistake ?? "").Split('\n'))
                 {
@@ -107,7 +112,9 @@ internal static class AgentCli
         int files = OpenFiles.Limit();
         if (files < LeastFiles)
         {
-            await error.WriteLineAsync($"tunnel2: this process may have only {files} files open, and at least {LeastFiles} are needed: raise the limit (ulimit -n, LimitNOFILE)");
+            await error.WriteLineAsync(
+                $"tunnel2: this process may have only {files} files open, and at least {LeastFiles} are needed: raise the limit (ulimit "
+                    + $"-n, LimitNOFILE)");
             return AgentExitCode.InternalError;
         }
 
@@ -131,13 +138,15 @@ internal static class AgentCli
             return AgentExitCode.InternalError;
         }
 
-        int[] exitCodes = await Task.WhenAll(tunnels.Select(options => RunAgentAsync(runner, options, events.For(options.Name), error, stop)));
+        int[] exitCodes = await Task.WhenAll(
+            tunnels.Select(options => RunAgentAsync(runner, options, events.For(options.Name), error, stop)));
 
         // Asked to stop, and stopped: what became of a single one of several before is in its lines.
         return tunnels.Count > 1 && stop.IsCancellationRequested ? AgentExitCode.Stopped : exitCodes.Max();
     }
 
-    private static async Task<int> RunAgentAsync(IAgentRunner runner, AgentOptions options, IAgentEvents events, TextWriter error, CancellationToken stop)
+    private static async Task<int> RunAgentAsync(
+        IAgentRunner runner, AgentOptions options, IAgentEvents events, TextWriter error, CancellationToken stop)
     {
         try
         {
@@ -162,7 +171,8 @@ internal static class AgentCli
         IAgentEventFormatter common = Create(tunnels[0], "");
         return tunnels.Count == 1
             ? common
-            : new TunnelsEventFormatter(tunnels.ToDictionary(static options => options.Name, static options => Create(options, $"[{options.Name}] ")), common);
+            : new TunnelsEventFormatter(
+                tunnels.ToDictionary(static options => options.Name, static options => Create(options, $"[{options.Name}] ")), common);
 
         static IAgentEventFormatter Create(AgentOptions options, string prefix) => options.Json
             ? new JsonEventFormatter(options.Server, options.Tls)

@@ -6,8 +6,8 @@ using Tunnel2.Telemetry.Files;
 namespace Tunnel2.Client;
 
 /// <summary>
-/// The secret by which a server knows a restarted agent without a token again. Made once for each user of a machine, in a file of that user alone; each
-/// server gets another one made of it, so that none can use it at another.
+/// The secret by which a server knows a restarted agent without a token again. Made once for each user of a machine, in a file of that user
+/// alone; each server gets another one made of it, so that none can use it at another.
 /// </summary>
 internal static class OwnerKey
 {
@@ -30,7 +30,8 @@ internal static class OwnerKey
             var secret = FindOrCreate(folder);
             return secret.Length == Length ? HMACSHA256.HashData(secret, Encoding.UTF8.GetBytes($"tunnel2 owner {server}")) : [];
         }
-        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
+        catch (Exception exception)
+            when (exception is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
         {
             return [];
         }
@@ -48,7 +49,9 @@ internal static class OwnerKey
             return environment("LOCALAPPDATA") is { Length: > 0 } local ? Path.Combine(local, "Tunnel2") : null;
         }
 
-        return environment("HOME") is { Length: > 0 } home && Path.IsPathRooted(home) && Directory.Exists(home) ? Path.Combine(home, ".local", "state", "tunnel2") : null;
+        return environment("HOME") is { Length: > 0 } home && Path.IsPathRooted(home) && Directory.Exists(home)
+            ? Path.Combine(home, ".local", "state", "tunnel2")
+            : null;
     }
 
     private static byte[] FindOrCreate(string folder)

@@ -3,8 +3,8 @@ using System.Runtime.InteropServices;
 namespace Tunnel2.Client;
 
 /// <summary>
-/// Turns SIGINT and SIGTERM (Ctrl+C and its like on Windows) into a request to stop. The first asks for a graceful stop; the second ends the
-/// process at once with 128 + the signal's number, as a shell reports it.
+/// Turns SIGINT and SIGTERM (Ctrl+C and its like on Windows) into a request to stop. The first asks for a graceful stop; the second ends
+/// the process at once with 128 + the signal's number, as a shell reports it.
 /// </summary>
 internal sealed class StopSignals : IDisposable
 {
@@ -47,7 +47,7 @@ internal sealed class StopSignals : IDisposable
             return;
         }
 
-        // Not on the signal's thread: whoever reacts to the token must not hold up the second signal.
+        // Not on the signal's thread: what reacts to the token must not hold up the second signal.
         _ = _stop.CancelAsync();
     }
 

@@ -1,6 +1,6 @@
 namespace Tunnel2.Http1;
 
-/// <summary>How the body behind a head is delimited (RFC 9112 section 6.3).</summary>
+/// <summary>How the body after a head is delimited (RFC 9112 section 6.3).</summary>
 internal enum BodyKind : byte
 {
     /// <summary>No body byte follows (also for Content-Length: 0).</summary>

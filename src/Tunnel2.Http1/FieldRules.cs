@@ -3,75 +3,108 @@ using System.Text;
 namespace Tunnel2.Http1;
 
 /// <summary>
-/// Which fields are forwarded, dropped and refused: one rule for every version of HTTP, and for both ends of the tunnel, neither of which
-/// takes the other's word for it. Who frames a message anew, or says who forwarded it, deals with those fields first.
+/// The rules of <see cref="FieldTable"/>, one array look-up each. Both fronts and the agent ask here, and neither end of the tunnel takes
+/// the other's word for it. Allocates nothing.
 /// </summary>
 internal static class FieldRules
 {
-    private const int LongestForbidden = 19; // If-Unmodified-Since
+    private static readonly FieldRule[] _request = Column(static row => row.Request);
+    private static readonly FieldRule[] _response = Column(static row => row.Response);
+    private static readonly FieldRule[] _trailer = Column(static row => row.Trailer);
+    private static readonly bool[] _isOfHttp1 = Column(static row => row.IsOfHttp1);
+
+    /// <summary>Names that are dropped from trailers: look-alikes of them are dropped, too.</summary>
+    private static readonly byte[][] _droppedTrailers =
+        [
+            .. FieldTable.Rows.Where(
+                static row => row is { Name: not null, Trailer: FieldRule.Drop }).Select(static row => Encoding.ASCII.GetBytes(row.Name!)),
+        ];
+
+    private static readonly int _longestDropped = _droppedTrailers.Max(static name => name.Length);
+
+    /// <summary>What happens to a field of a request's head.</summary>
+    public static FieldRule OfRequest(KnownField known) => _request[(int)known];
 
     /// <summary>
-    /// RFC 9110 section 6.5.1: what routes, authenticates or modifies a request, controls a response or says how to read the content is too
-    /// late behind it, and a reader that merges trailers into the head would take it for the head's. Framing and hop-by-hop come before.
+    /// The same in HTTP/2, where what belongs to a connection of HTTP/1.1 makes a message malformed (RFC 9113 section 8.2.2).
     /// </summary>
-    private static readonly byte[][] _forbiddenTrailers =
-    [
-        .. new[]
-        {
-            "age", "authorization", "cache-control", "content-encoding", "content-range", "content-type", "cookie", "date", "expect", "expires",
-            "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "location", "max-forwards", "origin", "pragma",
-            "range", "retry-after", "set-cookie", "trailer", "vary", "warning", "www-authenticate",
-        }.Select(Encoding.ASCII.GetBytes),
-    ];
+    public static FieldRule OfHttp2Request(KnownField known) => _isOfHttp1[(int)known] ? FieldRule.Refuse : _request[(int)known];
 
-    /// <summary>What becomes of a field of a request's head. Who forwards for a visitor deals with <see cref="KnownFields.IsForwarding"/> itself.</summary>
-    public static FieldRule OfRequest(KnownField known) => known switch
+    /// <summary>What happens to a field of a response's head.</summary>
+    public static FieldRule OfResponse(KnownField known) => _response[(int)known];
+
+    /// <summary>Whether a field of a response's head passes to the visitor.</summary>
+    /// <param name="known">What the field is.</param>
+    /// <param name="status">The response's status.</param>
+    /// <param name="switches">Whether the visitor's connection switches protocols with this response.</param>
+    public static bool PassesInResponse(KnownField known, int status, bool switches) => _response[(int)known] switch
     {
-        KnownField.FramingLookalike => FieldRule.Refuse,
-        KnownField.ForwardingLookalike or KnownField.Tunnel2 => FieldRule.Drop,
-        _ => KnownFields.IsHopByHop(known) ? FieldRule.Drop : FieldRule.Pass,
+        FieldRule.Pass => true,
+
+        // RFC 9110 section 8.6: neither has a body, and neither may declare one.
+        FieldRule.Length => status is >= 200 and not 204,
+        FieldRule.Protocols => switches,
+        _ => false,
     };
 
-    /// <summary>What becomes of a field of a response's head.</summary>
-    public static FieldRule OfResponse(KnownField known) => known switch
-    {
-        KnownField.FramingLookalike or KnownField.Tunnel2 => FieldRule.Drop,
-        _ => KnownFields.IsHopByHop(known) ? FieldRule.Drop : FieldRule.Pass,
-    };
-
-    /// <summary>What becomes of a field behind a body, of a request or a response.</summary>
+    /// <summary>What happens to a field after a body, of a request or a response.</summary>
     /// <param name="known">What the field is.</param>
     /// <param name="name">Its name.</param>
-    public static FieldRule OfTrailer(KnownField known, ReadOnlySpan<byte> name) => known switch
-    {
-        KnownField.Host or KnownField.ContentLength or KnownField.TransferEncoding or KnownField.FramingLookalike => FieldRule.Refuse,
-        KnownField.ForwardingLookalike or KnownField.Tunnel2 => FieldRule.Drop,
-        _ => KnownFields.IsHopByHop(known) || KnownFields.IsForwarding(known) || IsForbiddenTrailer(name) ? FieldRule.Drop : FieldRule.Pass,
-    };
+    public static FieldRule OfTrailer(KnownField known, ReadOnlySpan<byte> name) =>
+        known == KnownField.None && IsDroppedTrailer(name) ? FieldRule.Drop : _trailer[(int)known];
 
-    private static bool IsForbiddenTrailer(ReadOnlySpan<byte> name)
+    /// <summary>The same in HTTP/2.</summary>
+    /// <param name="known">What the field is.</param>
+    /// <param name="name">Its name.</param>
+    public static FieldRule OfHttp2Trailer(KnownField known, ReadOnlySpan<byte> name) =>
+        _isOfHttp1[(int)known] ? FieldRule.Refuse : OfTrailer(known, name);
+
+    /// <summary>
+    /// Whether a field after a response's body passes to the visitor: one that cannot be written is left out, and the body stays whole.
+    /// </summary>
+    /// <param name="name">Its name.</param>
+    /// <param name="value">Its value.</param>
+    public static bool PassesInTrailers(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value) =>
+        FieldSyntax.IsToken(name) && FieldSyntax.IsFieldValue(value) && OfTrailer(KnownFields.Classify(name), name) == FieldRule.Pass;
+
+    private static bool IsDroppedTrailer(ReadOnlySpan<byte> name)
     {
-        if (name.Length > LongestForbidden)
+        if (name.Length > _longestDropped)
         {
             return false;
         }
 
-        // As with look-alikes: whatever is no letter and no digit may be read as a hyphen.
-        Span<byte> plain = stackalloc byte[LongestForbidden];
+        // As with look-alikes: a backend may read each sign that is no letter and no digit as a hyphen.
+        Span<byte> plain = stackalloc byte[KnownFields.LongestName];
         plain = plain[..name.Length];
         for (int i = 0; i < name.Length; i++)
         {
             plain[i] = char.IsAsciiLetterOrDigit((char)name[i]) ? name[i] : (byte)'-';
         }
 
-        foreach (byte[] forbidden in _forbiddenTrailers)
+        foreach (byte[] dropped in _droppedTrailers)
         {
-            if (Ascii.EqualsIgnoreCase(plain, forbidden))
+            if (Ascii.EqualsIgnoreCase(plain, dropped))
             {
                 return true;
             }
         }
 
         return false;
+    }
+
+    private static T[] Column<T>(Func<FieldRow, T> cell)
+    {
+        var column = new T[(int)KnownField.Tunnel2 + 1];
+        foreach (FieldRow row in FieldTable.Rows)
+        {
+            // Rows that only trailers have a rule for share None with all other fields.
+            if (row.Known != KnownField.None || row.Name is null)
+            {
+                column[(int)row.Known] = cell(row);
+            }
+        }
+
+        return column;
     }
 }

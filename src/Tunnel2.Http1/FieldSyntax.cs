@@ -12,14 +12,14 @@ internal static class FieldSyntax
     public static bool IsToken(ReadOnlySpan<byte> name) => !name.IsEmpty && ByteScanner.AreToken(name);
 
     /// <summary>
-    /// Whether <paramref name="value"/> has no control character other than HTAB (RFC 9110 section 5.5). Bytes from 0x80 on are allowed, and
-    /// so is the empty value.
+    /// Whether <paramref name="value"/> has no control character other than HTAB (RFC 9110 section 5.5). Bytes from 0x80 on are allowed,
+    /// and so is the empty value.
     /// </summary>
     public static bool IsFieldValue(ReadOnlySpan<byte> value) => ByteScanner.AreFieldValue(value);
 
     /// <summary>
-    /// Whether <paramref name="target"/> is a non-empty run of visible ASCII without <c>#</c> and without a backslash before the query; says
-    /// nothing about its form.
+    /// Whether <paramref name="target"/> is a non-empty run of visible ASCII without <c>#</c> and without a backslash before the query;
+    /// says nothing about its form.
     /// </summary>
     public static bool IsTarget(ReadOnlySpan<byte> target) => !target.IsEmpty && ByteScanner.EndOfTarget(target, 0, 0) == target.Length;
 

@@ -27,7 +27,7 @@ internal enum Http1Error : byte
     /// <summary>The request line is longer than <see cref="Http1Limits.MaxRequestLineBytes"/>.</summary>
     RequestLineTooLong,
 
-    /// <summary>The request line has extra whitespace or something behind its version.</summary>
+    /// <summary>The request line has extra whitespace or something after its version.</summary>
     InvalidRequestLine,
 
     /// <summary>The version is missing (HTTP/0.9), or misspelled.</summary>

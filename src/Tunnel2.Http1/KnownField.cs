@@ -51,7 +51,9 @@ internal enum KnownField : byte
     /// <summary>Proxy: no field of HTTP, but a CGI backend takes it for the environment's HTTP_PROXY.</summary>
     Proxy,
 
-    /// <summary>What could be taken for one of the hop-by-hop fields with a hyphen in its name, as <see cref="FramingLookalike"/> says.</summary>
+    /// <summary>
+    /// What could be taken for one of the hop-by-hop fields with a hyphen in its name, as <see cref="FramingLookalike"/> says.
+    /// </summary>
     HopByHopLookalike,
 
     /// <summary>TE (hop-by-hop; a proxy may send its own <c>trailers</c>).</summary>
@@ -125,6 +127,9 @@ internal enum KnownField : byte
 
     /// <summary>Traceparent (W3C Trace Context).</summary>
     TraceParent,
+
+    /// <summary>Tracestate (W3C Trace Context).</summary>
+    TraceState,
 
     /// <summary>Sec-WebSocket-Key.</summary>
     SecWebSocketKey,

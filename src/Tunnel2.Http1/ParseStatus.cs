@@ -3,7 +3,7 @@ namespace Tunnel2.Http1;
 /// <summary>What a call of an incremental head parser came to.</summary>
 internal enum ParseStatus : byte
 {
-    /// <summary>The bytes so far are a valid beginning; call again with the same bytes and more behind them.</summary>
+    /// <summary>The bytes so far are a valid beginning; call again with the same bytes and more after them.</summary>
     NeedMore,
 
     /// <summary>The head is complete; <c>consumed</c> bytes belong to it and what follows is the body or the next message.</summary>

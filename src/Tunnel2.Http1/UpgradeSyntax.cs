@@ -4,7 +4,7 @@ namespace Tunnel2.Http1;
 
 /// <summary>
 /// The value of Upgrade. Protocols that only change how this one connection carries HTTP (<c>h2c</c>, <c>TLS/1.0</c>, <c>HTTP/2.0</c>) are
-/// offers to the server that is spoken to; asked of the service behind it they would hide all that follows from whoever forwards.
+/// offers to the server that is spoken to; asked of the service behind it they would hide all that follows from the proxy.
 /// </summary>
 internal static class UpgradeSyntax
 {

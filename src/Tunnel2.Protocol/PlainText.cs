@@ -15,15 +15,16 @@ internal static class PlainText
 
     private const char Stand = '?';
 
-    private static readonly SearchValues<char> _harmless = SearchValues.Create([.. Enumerable.Range(' ', '~' - ' ' + 1).Select(static code => (char)code)]);
+    private static readonly SearchValues<char> _harmless = SearchValues.Create(
+        [.. Enumerable.Range(' ', '~' - ' ' + 1).Select(static code => (char)code)]);
 
     /// <summary>Reads UTF-8, as a peer sent it.</summary>
     /// <param name="utf8">The bytes; what is no UTF-8 is replaced.</param>
     public static string Read(ReadOnlySpan<byte> utf8) => Clean(Encoding.UTF8.GetString(utf8));
 
     /// <summary>
-    /// Replaces with <c>?</c> what is not seen as a character of its own: controls (C0, DEL, C1), formats (directions, zero width, tags), the
-    /// separators of lines and paragraphs, fillers, and surrogates that stand alone.
+    /// Replaces with <c>?</c> what is not seen as a character of its own: controls (C0, DEL, C1), formats (directions, zero width, tags),
+    /// the separators of lines and paragraphs, fillers, and surrogates that stand alone.
     /// </summary>
     /// <param name="text">The text.</param>
     /// <param name="maxLength">Characters that are kept; a longer text is cut and ends in <c>…</c>.</param>
@@ -46,6 +47,8 @@ internal static class PlainText
     }
 
     private static bool IsShown(Rune rune) =>
-        Rune.GetUnicodeCategory(rune) is not (UnicodeCategory.Control or UnicodeCategory.Format or UnicodeCategory.LineSeparator or UnicodeCategory.ParagraphSeparator or UnicodeCategory.Surrogate)
+        Rune.GetUnicodeCategory(rune) is not (
+            UnicodeCategory.Control or UnicodeCategory.Format or UnicodeCategory.LineSeparator or UnicodeCategory.ParagraphSeparator
+            or UnicodeCategory.Surrogate)
         && rune.Value is not (0x034F or 0x115F or 0x1160 or 0x17B4 or 0x17B5 or 0x2800 or 0x3164 or 0xFFA0 or (>= 0xE0000 and <= 0xE0FFF));
 }

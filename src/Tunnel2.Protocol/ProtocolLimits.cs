@@ -6,7 +6,7 @@ namespace Tunnel2.Protocol;
 /// </summary>
 public static class ProtocolLimits
 {
-    /// <summary>The largest DATA payload, and the most body bytes a HEADERS frame may carry behind its block: 16 KiB.</summary>
+    /// <summary>The largest DATA payload, and the most body bytes a HEADERS frame may carry after its block: 16 KiB.</summary>
     public const int MaxDataLength = 16 * 1024;
 
     /// <summary>The largest header block: 64 KiB.</summary>

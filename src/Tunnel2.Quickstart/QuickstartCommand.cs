@@ -23,7 +23,8 @@ internal static class QuickstartCommand
         var output = TextWriter.Synchronized(new StreamWriter(Console.OpenStandardOutput(), new UTF8Encoding(false)) { AutoFlush = true });
         var error = TextWriter.Synchronized(new StreamWriter(Console.OpenStandardError(), new UTF8Encoding(false)) { AutoFlush = true });
         var arguments = QuickstartArguments.Parse(args);
-        if ((arguments.Mistake ?? EngineVariables.FindMistakes(Environment.GetEnvironmentVariable, EngineSetup.HasEpoll).FirstOrDefault()) is { } mistake)
+        var mistakes = EngineVariables.FindMistakes(Environment.GetEnvironmentVariable, EngineSetup.HasEpoll);
+        if ((arguments.Mistake ?? mistakes.FirstOrDefault()) is { } mistake)
         {
             await error.WriteLineAsync($"tunnel2-quickstart: {PlainText.Clean(mistake)}").ConfigureAwait(false);
             await error.WriteLineAsync(QuickstartArguments.Usage).ConfigureAwait(false);
@@ -65,21 +66,26 @@ internal static class QuickstartCommand
         }
     }
 
-    private static async Task<int> RunAsync(QuickstartArguments arguments, IEngine engine, TextWriter output, TextWriter error, CancellationToken stop)
+    private static async Task<int> RunAsync(
+        QuickstartArguments arguments, IEngine engine, TextWriter output, TextWriter error, CancellationToken stop)
     {
         await using var sample = arguments.Backend is null ? await SampleBackend.StartAsync().ConfigureAwait(false) : null;
         var backend = arguments.Backend ?? new BackendTarget(false, "127.0.0.1", sample!.Port);
 
         // What a script reads of --once is the answer and nothing else.
         var notes = arguments.Once ? error : output;
-        await using var tunnel = await QuickstartTunnel.StartAsync(backend, engine, arguments.Once ? TextWriter.Null : output, notes).ConfigureAwait(false);
+        await using var tunnel = await QuickstartTunnel.StartAsync(
+            backend, engine, arguments.Once ? TextWriter.Null : output, notes).ConfigureAwait(false);
         if (arguments.Once)
         {
             await error.WriteLineAsync($"GET {tunnel.PublicUrl} -> {backend}").ConfigureAwait(false);
             return await SingleRequest.SendAsync(tunnel.PublicUrl, output, stop).ConfigureAwait(false) ? ExitDone : ExitFailed;
         }
 
-        await output.WriteAsync(await QuickstartText.DescribeAsync(tunnel, backend, isSample: sample is not null, stop).ConfigureAwait(false)).ConfigureAwait(false);
+        await output.WriteAsync(
+            await QuickstartText.DescribeAsync(tunnel, backend, isSample: sample is not null, stop)
+                .ConfigureAwait(false))
+                .ConfigureAwait(false);
         await Task.Delay(Timeout.Infinite, stop).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         await output.WriteLineAsync("Stopping").ConfigureAwait(false);
 

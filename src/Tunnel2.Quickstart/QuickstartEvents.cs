@@ -4,7 +4,9 @@ using Tunnel2.Client.Core.Reconnect;
 
 namespace Tunnel2.Quickstart;
 
-/// <summary>Passes on what the agent tells, but for the words that the quick start says itself, and signals that it is ready. Thread-safe.</summary>
+/// <summary>
+/// Passes on what the agent tells, except for the words that the quick start says itself, and signals that it is ready. Thread-safe.
+/// </summary>
 internal sealed class QuickstartEvents : IAgentEvents
 {
     private readonly IAgentEvents _next;
@@ -12,7 +14,7 @@ internal sealed class QuickstartEvents : IAgentEvents
 
     public QuickstartEvents(IAgentEvents next) => _next = next;
 
-    /// <summary>Ends with the public URL. Whoever waits goes on in the pool, where writing to the console holds nobody up.</summary>
+    /// <summary>Ends with the public URL. Those that wait continue in the pool, where writing to the console holds nobody up.</summary>
     public Task<Uri> PublicUrl => _ready.Task;
 
     /// <inheritdoc/>

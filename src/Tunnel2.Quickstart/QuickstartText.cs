@@ -18,7 +18,9 @@ internal static class QuickstartText
             ? url
             : string.Create(CultureInfo.InvariantCulture, $"-H 'Host: {tunnel.PublicUrl.Host}' http://127.0.0.1:{tunnel.PublicUrl.Port}");
         var text = new StringBuilder();
-        text.Append("Tunnel2 runs in this process: ProxyEntry").Append(isSample ? ", an agent and a sample service" : " and an agent").Append(".\n\n");
+        text.Append("Tunnel2 runs in this process: ProxyEntry")
+            .Append(isSample ? ", an agent and a sample service" : " and an agent")
+            .Append(".\n\n");
         text.Append("  Public URL   ").Append(url).Append('\n');
         text.Append("  Service      ").Append(backend).Append(await StateAsync(backend, stop).ConfigureAwait(false)).Append('\n');
         text.Append("  Health       http://").Append(tunnel.Entry.AdminEndPoint).Append("/health/ready\n");

@@ -43,7 +43,8 @@ internal sealed class QuickstartTunnel : IAsyncDisposable
     {
         var entry = await StartEntryAsync(backend, engine, notes).ConfigureAwait(false);
         var server = new ServerEndpoint("127.0.0.1", entry.UplinkEndPoint.Port);
-        var tunnel = new QuickstartTunnel(entry, new AgentEventWriter(new HumanEventFormatter(server, verbose: true), lines, TimeProvider.System, wantsRequests: true));
+        var tunnel = new QuickstartTunnel(
+            entry, new AgentEventWriter(new HumanEventFormatter(server, verbose: true), lines, TimeProvider.System, wantsRequests: true));
         try
         {
             var events = new QuickstartEvents(tunnel._events);
@@ -84,7 +85,9 @@ internal sealed class QuickstartTunnel : IAsyncDisposable
         }
     }
 
-    /// <summary>The port itself, or 0 (any) where it is taken or is where the service will be: then requests would go round in circles.</summary>
+    /// <summary>
+    /// The port itself, or 0 (any) where it is taken or is where the service will be: then requests would go round in circles.
+    /// </summary>
     private static int Choose(int port, BackendTarget backend, TextWriter notes)
     {
         if (backend.Port != port && DefaultPort.IsFree(port))

@@ -8,8 +8,8 @@ using Tunnel2.Transport.Sockets;
 namespace Tunnel2.Transport.PipelinesSockets;
 
 /// <summary>
-/// An uplink's bytes over <see cref="SocketConnection"/>: a pipe each way between the uplink's loops and the socket's. Costs a copy each way
-/// that <see cref="SocketTransport"/> does not make; the library's own loops and pools are what it is here to be compared for.
+/// An uplink's bytes over <see cref="SocketConnection"/>: a pipe each way between the uplink's loops and the socket's. Costs a copy each
+/// way that <see cref="SocketTransport"/> does not make; the library's own loops and pools are what it is here to be compared for.
 /// </summary>
 internal sealed class PipelinesUplinkTransport : IUplinkTransport
 {
@@ -26,7 +26,8 @@ internal sealed class PipelinesUplinkTransport : IUplinkTransport
         _socket = socket;
         RemoteName = SocketTuning.RemoteNameOf(socket);
         SocketTuning.ApplyToUplink(socket);
-        var options = new PipeOptions(pauseWriterThreshold: PauseBytes, resumeWriterThreshold: PauseBytes / 2, useSynchronizationContext: false);
+        var options = new PipeOptions(
+            pauseWriterThreshold: PauseBytes, resumeWriterThreshold: PauseBytes / 2, useSynchronizationContext: false);
         _connection = SocketConnection.Create(socket, options, options);
     }
 
@@ -92,7 +93,8 @@ internal sealed class PipelinesUplinkTransport : IUplinkTransport
         {
             return await operation.ConfigureAwait(false);
         }
-        catch (Exception exception) when (exception is ConnectionAbortedException or SocketException or ObjectDisposedException or InvalidOperationException)
+        catch (Exception exception)
+            when (exception is ConnectionAbortedException or SocketException or ObjectDisposedException or InvalidOperationException)
         {
             throw Aborted(exception);
         }

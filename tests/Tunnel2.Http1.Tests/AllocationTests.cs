@@ -6,7 +6,8 @@ public sealed class AllocationTests
 {
     private static readonly byte[] _request = Latin1.Bytes(
         "POST /api/items?id=42 HTTP/1.1\r\nHost: web.localhost:12000\r\nUser-Agent: a browser with a long name (X11; Linux x86_64)\r\n"
-        + "Accept: */*\r\nAccept-Encoding: gzip, deflate, br\r\nConnection: keep-alive, x-private\r\nX-Private: 1\r\nExpect: 100-continue\r\n"
+        + "Accept: */*\r\nAccept-Encoding: gzip, deflate, br\r\nConnection: keep-alive, x-private\r\nX-Private: 1\r\n"
+            + "Expect: 100-continue\r\n"
         + "Upgrade: h2c\r\nCookie: a=1; b=2\r\nTransfer-Encoding: chunked\r\n\r\n");
 
     private static readonly byte[] _response = Latin1.Bytes(

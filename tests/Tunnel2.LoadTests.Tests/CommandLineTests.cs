@@ -7,7 +7,12 @@ public sealed class CommandLineTests
     [Fact]
     public void Scenarios_and_options_may_stand_in_any_order()
     {
-        var options = CommandLine.Parse(["baseline", "--duration-scale", "0.1", "ramp", "--results", "here", "--url", "http://web.localhost:1234", "--host", "a", "--host", "b"], out var error);
+        var options = CommandLine.Parse(
+            [
+                "baseline", "--duration-scale", "0.1", "ramp", "--results", "here", "--url", "http://web.localhost:1234", "--host", "a",
+                "--host", "b",
+            ],
+            out var error);
 
         Assert.Null(error);
         Assert.Equal(["baseline", "ramp"], options!.Scenarios);

@@ -35,7 +35,8 @@ public sealed class HandoverServerTests : IDisposable
         var (words, sockets) = Take();
 
         Assert.Equal("tunnel2-ports/1 public uplink\n", words);
-        Assert.Equal(_server.Listeners.Select(static listener => listener.EndPoint), sockets.Select(static socket => socket.LocalEndPoint!));
+        Assert.Equal(
+            _server.Listeners.Select(static listener => listener.EndPoint), sockets.Select(static socket => socket.LocalEndPoint!));
         using var accepted = sockets[0].Accept();
         Assert.Equal(visitor.LocalEndPoint, accepted.RemoteEndPoint);
     }
@@ -58,7 +59,8 @@ public sealed class HandoverServerTests : IDisposable
     {
         Start("public");
 
-        Assert.Equal(UnixFileMode.UserRead | UnixFileMode.UserWrite, OperatingSystem.IsWindows() ? default : File.GetUnixFileMode(SocketPath));
+        Assert.Equal(
+            UnixFileMode.UserRead | UnixFileMode.UserWrite, OperatingSystem.IsWindows() ? default : File.GetUnixFileMode(SocketPath));
     }
 
     [Fact]
@@ -68,7 +70,9 @@ public sealed class HandoverServerTests : IDisposable
 
         var (words, sockets) = Take();
 
-        Assert.Equal($"refused: its sockets are for processes of user {Libc.EffectiveUser() + 1}, and this is one of user {Libc.EffectiveUser()}\n", words);
+        Assert.Equal(
+            $"refused: its sockets are for processes of user {Libc.EffectiveUser() + 1}, and this is one of user {Libc.EffectiveUser()}\n",
+            words);
         Assert.Empty(sockets);
     }
 
@@ -180,12 +184,15 @@ public sealed class HandoverServerTests : IDisposable
 
     [Theory]
     [InlineData("missing/ports.sock", "there is no folder")]
-    [InlineData("a-name-that-is-much-too-long-for-the-address-of-a-unix-socket-which-has-room-for-some-hundred-characters-and-no-more", "Cannot give the sockets away")]
+    [InlineData(
+        "a-name-that-is-much-too-long-for-the-address-of-a-unix-socket-which-has-room-for-some-hundred-characters-and-no-more",
+        "Cannot give the sockets away")]
     public void A_path_that_cannot_be_had_is_told(string path, string expected)
     {
         var options = Options("public") with { Path = Path.Combine(_folder.FullName, path) };
 
-        Assert.Contains(expected, Assert.Throws<IOException>(() => HandoverServer.Start(options, _said.Enqueue)).Message, StringComparison.Ordinal);
+        Assert.Contains(
+            expected, Assert.Throws<IOException>(() => HandoverServer.Start(options, _said.Enqueue)).Message, StringComparison.Ordinal);
     }
 
     [Fact]
@@ -194,7 +201,8 @@ public sealed class HandoverServerTests : IDisposable
         Start("public");
         var taken = (IPEndPoint)_server!.Listeners[0].EndPoint;
 
-        var failure = Assert.Throws<IOException>(() => HandoverServer.Start(new PortsOptions(SocketPath + "2", [("public", taken)]), _said.Enqueue));
+        var failure = Assert.Throws<IOException>(
+            () => HandoverServer.Start(new PortsOptions(SocketPath + "2", [("public", taken)]), _said.Enqueue));
 
         Assert.StartsWith($"Failed to bind to address {taken} (public): ", failure.Message, StringComparison.Ordinal);
         Assert.False(File.Exists(SocketPath + "2"));
@@ -231,7 +239,8 @@ public sealed class HandoverServerTests : IDisposable
         Assert.True(_running.Wait(TimeSpan.FromSeconds(30)), "it did not stop");
     }
 
-    private PortsOptions Options(params string[] names) => new(SocketPath, [.. names.Select(static name => (name, new IPEndPoint(IPAddress.Loopback, 0)))]);
+    private PortsOptions Options(params string[] names) =>
+        new(SocketPath, [.. names.Select(static name => (name, new IPEndPoint(IPAddress.Loopback, 0)))]);
 
     private (string Words, IReadOnlyList<Socket> Sockets) Take() => Receive(Connect());
 
@@ -250,7 +259,9 @@ public sealed class HandoverServerTests : IDisposable
         var descriptors = new int[8];
         var (length, count, isWhole) = DescriptorMessage.Receive(peer, bytes, descriptors);
         Assert.True(isWhole);
-        var sockets = descriptors[..count].Select(static descriptor => new Socket(new SafeSocketHandle(descriptor, ownsHandle: true))).ToList();
+        var sockets = descriptors[..count]
+            .Select(static descriptor => new Socket(new SafeSocketHandle(descriptor, ownsHandle: true)))
+            .ToList();
         _open.AddRange(sockets);
         return (Encoding.ASCII.GetString(bytes, 0, length), sockets);
     }

@@ -8,12 +8,16 @@ public sealed class PortsOptionsTests
     [Fact]
     public void Names_and_addresses_are_taken_in_their_order()
     {
-        var options = PortsOptions.Parse(["--socket", "/run/a.sock", "uplink=127.0.0.1:12001", "public=[::1]:0", "admin=localhost:12002"], out var mistake);
+        var options = PortsOptions.Parse(
+            ["--socket", "/run/a.sock", "uplink=127.0.0.1:12001", "public=[::1]:0", "admin=localhost:12002"], out var mistake);
 
         Assert.Equal("", mistake);
         Assert.Equal("/run/a.sock", options!.Path);
         Assert.Equal(
-            [("uplink", new IPEndPoint(IPAddress.Loopback, 12001)), ("public", new IPEndPoint(IPAddress.IPv6Loopback, 0)), ("admin", new IPEndPoint(IPAddress.Loopback, 12002))],
+            [
+                ("uplink", new IPEndPoint(IPAddress.Loopback, 12001)), ("public", new IPEndPoint(IPAddress.IPv6Loopback, 0)),
+                ("admin", new IPEndPoint(IPAddress.Loopback, 12002)),
+            ],
             options.Listeners);
     }
 
@@ -23,7 +27,8 @@ public sealed class PortsOptionsTests
         var options = PortsOptions.Parse(["public=*:12000", "--socket=/run/a.sock"], out _);
 
         Assert.Equal("/run/a.sock", options!.Path);
-        Assert.Equal(new IPEndPoint(Socket.OSSupportsIPv6 ? IPAddress.IPv6Any : IPAddress.Any, 12000), Assert.Single(options.Listeners).EndPoint);
+        Assert.Equal(
+            new IPEndPoint(Socket.OSSupportsIPv6 ? IPAddress.IPv6Any : IPAddress.Any, 12000), Assert.Single(options.Listeners).EndPoint);
     }
 
     [Theory]

@@ -49,20 +49,38 @@ public sealed class PlainTextTests
     {
         const string Evil = "1\r\n\u001b[31m\u202e\u009b";
         const string Clean = "1???[31m??";
-        var hello = new HelloMessage { AgentName = Evil, AgentVersion = Evil, InstanceKey = new byte[16], WantedName = Evil, AgentId = Evil };
+        var hello = new HelloMessage
+        {
+            AgentName = Evil,
+            AgentVersion = Evil,
+            InstanceKey = new byte[16],
+            WantedName = Evil,
+            AgentId = Evil,
+        };
         Assert.Equal(ProtocolError.None, HelloMessage.TryRead(hello.ToFrame().AsSpan(FrameHeader.Size), out var readHello));
         Assert.Equal((Clean, Clean, Clean, Clean), (readHello!.AgentName, readHello.AgentVersion, readHello.WantedName, readHello.AgentId));
 
-        var welcome = new WelcomeMessage { SessionId = new byte[WelcomeMessage.SessionIdLength], JoinSecret = new byte[WelcomeMessage.JoinSecretLength], Name = Evil, PublicUrls = [Evil] };
+        var welcome = new WelcomeMessage
+        {
+            SessionId = new byte[WelcomeMessage.SessionIdLength],
+            JoinSecret = new byte[WelcomeMessage.JoinSecretLength],
+            Name = Evil,
+            PublicUrls = [Evil],
+        };
         Assert.Equal(ProtocolError.None, WelcomeMessage.TryRead(welcome.ToFrame().AsSpan(FrameHeader.Size), out var readWelcome));
         Assert.Equal((Clean, Clean), (readWelcome!.Name, readWelcome.PublicUrls[0]));
 
-        Assert.Equal(ProtocolError.None, RejectMessage.TryRead(new RejectMessage(RejectCode.Overloaded, TimeSpan.Zero, Evil).ToFrame().AsSpan(FrameHeader.Size), out var reject));
+        Assert.Equal(
+            ProtocolError.None,
+            RejectMessage.TryRead(
+                new RejectMessage(RejectCode.Overloaded, TimeSpan.Zero, Evil).ToFrame().AsSpan(FrameHeader.Size), out var reject));
         Assert.Equal(Clean, reject!.Text);
 
         var frame = new byte[FrameHeader.Size + ProtocolLimits.MaxGoAwayLength];
         var length = ControlFrames.WriteGoAway(frame, GoAwayPhase.Final, SessionEndReason.Shutdown, Evil);
-        Assert.Equal(ProtocolError.None, ControlFrames.TryReadGoAway(frame.AsSpan(FrameHeader.Size, length - FrameHeader.Size), out _, out _, out var text));
+        Assert.Equal(
+            ProtocolError.None,
+            ControlFrames.TryReadGoAway(frame.AsSpan(FrameHeader.Size, length - FrameHeader.Size), out _, out _, out var text));
         Assert.Equal(Clean, text);
     }
 }

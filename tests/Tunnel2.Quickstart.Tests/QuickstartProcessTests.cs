@@ -84,7 +84,9 @@ public sealed class QuickstartProcessTests
         }
 
         await using var program = Run();
-        Assert.NotNull(await program.WaitForLineAsync(static line => line.StartsWith("Port 12000 is taken", StringComparison.Ordinal), _limit, Cancellation));
+        Assert.NotNull(
+            await program.WaitForLineAsync(
+                static line => line.StartsWith("Port 12000 is taken", StringComparison.Ordinal), _limit, Cancellation));
         var url = await ReadPublicUrlAsync(program);
         Assert.NotEqual(DefaultPort.Public, url.Port);
         using var client = new HttpClient(new SocketsHttpHandler { UseProxy = false });
@@ -106,7 +108,8 @@ public sealed class QuickstartProcessTests
         await using var program = Run("--twice");
 
         Assert.Equal(2, await program.WaitForExitAsync(_limit, Cancellation));
-        Assert.Equal(["tunnel2-quickstart: '--twice' is not a flag; there are --once and --help", QuickstartArguments.Usage], program.Lines);
+        Assert.Equal(
+            ["tunnel2-quickstart: '--twice' is not a flag; there are --once and --help", QuickstartArguments.Usage], program.Lines);
     }
 
     [Fact]

@@ -6,8 +6,8 @@ using Tunnel2.Telemetry.EventRing;
 namespace Tunnel2.RingPeer;
 
 /// <summary>
-/// The other process of the crash tests: publishes or reads a ring as fast as it can until it is killed. It says <c>ready</c> once it is under way,
-/// and ends with 3 when it reads what nobody published.
+/// The other process of the crash tests: publishes or reads a ring as fast as it can until it is killed. It says <c>ready</c> once it is
+/// under way, and ends with 3 when it reads what nobody published.
 /// </summary>
 internal static class Peer
 {

@@ -3,8 +3,8 @@ using System.IO.Pipelines;
 namespace Tunnel2.Benchmarks.Multiplexing;
 
 /// <summary>
-/// An event loop without sockets: what is scheduled waits for the next round, and <see cref="RunUntil"/> runs rounds on the caller's thread.
-/// Not thread-safe: everything of a benchmark happens on that thread.
+/// An event loop without sockets: what is scheduled waits for the next round, and <see cref="RunUntil"/> runs rounds on the caller's
+/// thread. Not thread-safe: everything of a benchmark happens on that thread.
 /// </summary>
 internal sealed class InlineScheduler : PipeScheduler
 {

@@ -61,7 +61,8 @@ public class UplinkRoundTripBenchmarks
         return bytes == 1000 * _responseBody.Length ? bytes : throw new InvalidOperationException("An answer was not whole.");
     }
 
-    private UplinkSettings Settings(UplinkRole role) => new() { Role = role, WriterScheduler = _scheduler, InlineContinuations = true, QuietStreams = 2 };
+    private UplinkSettings Settings(UplinkRole role) =>
+        new() { Role = role, WriterScheduler = _scheduler, InlineContinuations = true, QuietStreams = 2 };
 
     private async Task<int> AskAsync()
     {

@@ -11,7 +11,10 @@ public class FrameHeaderBenchmarks
     private const int Count = 256;
 
     private readonly FrameHeader[] _headers =
-        [.. Enumerable.Range(0, Count).Select(static i => new FrameHeader(64 * i, FrameType.Data, i % 2 == 0 ? FrameFlags.End : FrameFlags.None, new StreamId(i, 42)))];
+        [
+            .. Enumerable.Range(0, Count).Select(
+                static i => new FrameHeader(64 * i, FrameType.Data, i % 2 == 0 ? FrameFlags.End : FrameFlags.None, new StreamId(i, 42))),
+        ];
 
     private readonly byte[] _bytes = new byte[Count * FrameHeader.Size];
 

@@ -2,7 +2,9 @@ using System.Threading.Tasks.Sources;
 
 namespace Tunnel2.Benchmarks.Writers;
 
-/// <summary>Where a write loop sleeps: woken on the pool. The writer's lock guards <see cref="TryTakeWake"/> and <see cref="Arm"/>.</summary>
+/// <summary>
+/// Where a write loop sleeps: woken on the pool. The writer's lock guards <see cref="TryTakeWake"/> and <see cref="Arm"/>.
+/// </summary>
 internal sealed class LoopSignal : IValueTaskSource
 {
     private ManualResetValueTaskSourceCore<bool> _source = new() { RunContinuationsAsynchronously = true };

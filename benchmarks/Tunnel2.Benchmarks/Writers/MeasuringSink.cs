@@ -6,8 +6,8 @@ using Tunnel2.Telemetry.Records;
 namespace Tunnel2.Benchmarks.Writers;
 
 /// <summary>
-/// Counts flushes and bytes, and takes from each frame the moment at which its producer had it ready (the first eight bytes of its payload): on
-/// the wire is when the send that carries its start has returned.
+/// Counts flushes and bytes, and takes from each frame the moment at which its producer had it ready (the first eight bytes of its
+/// payload): on the wire is when the send that carries its start has returned.
 /// </summary>
 internal sealed class MeasuringSink(IFrameSink inner) : IFrameSink
 {

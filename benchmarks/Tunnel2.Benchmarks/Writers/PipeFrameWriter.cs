@@ -12,7 +12,8 @@ internal sealed class PipeFrameWriter : IFrameWriter
     private const int SegmentSize = 64 * 1024;
 
     private readonly Pipe _pipe = new(new PipeOptions(
-        pauseWriterThreshold: 256 * 1024, resumeWriterThreshold: 128 * 1024, minimumSegmentSize: SegmentSize, useSynchronizationContext: false));
+        pauseWriterThreshold: 256 * 1024, resumeWriterThreshold: 128 * 1024, minimumSegmentSize: SegmentSize,
+        useSynchronizationContext: false));
 
     private readonly SemaphoreSlim _lock = new(1);
     private readonly IFrameSink _sink;

@@ -27,7 +27,8 @@ internal sealed class RaceColumn(string name, Func<RaceFigures, Statistics, stri
     public string GetValue(Summary summary, BenchmarkCase benchmarkCase)
     {
         var parameters = benchmarkCase.Parameters;
-        var figures = RaceFigures.Find((WriterKind)parameters[nameof(UplinkWriterRace.Writer)], (string)parameters[nameof(UplinkWriterRace.Load)]);
+        var figures = RaceFigures.Find(
+            (WriterKind)parameters[nameof(UplinkWriterRace.Writer)], (string)parameters[nameof(UplinkWriterRace.Load)]);
         return figures is not null && summary[benchmarkCase]?.ResultStatistics is { } statistics ? show(figures, statistics) : "-";
     }
 

@@ -9,7 +9,8 @@ internal sealed record RaceFigures(double BytesPerFlush, TimeSpan P99)
 {
     private static readonly ConcurrentDictionary<(WriterKind Writer, string Load), RaceFigures> _all = new();
 
-    public static void Set(WriterKind writer, string load, double bytesPerFlush, TimeSpan p99) => _all[(writer, load)] = new RaceFigures(bytesPerFlush, p99);
+    public static void Set(WriterKind writer, string load, double bytesPerFlush, TimeSpan p99) =>
+        _all[(writer, load)] = new RaceFigures(bytesPerFlush, p99);
 
     public static RaceFigures? Find(WriterKind writer, string load) => _all.GetValueOrDefault((writer, load));
 }

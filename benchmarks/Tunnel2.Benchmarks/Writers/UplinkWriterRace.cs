@@ -33,7 +33,8 @@ public class UplinkWriterRace
     [GlobalSetup]
     public void Setup()
     {
-        var producers = int.Parse(Load.AsSpan(0, Load.IndexOf(' ', StringComparison.Ordinal)), System.Globalization.CultureInfo.InvariantCulture);
+        var producers = int.Parse(
+            Load.AsSpan(0, Load.IndexOf(' ', StringComparison.Ordinal)), System.Globalization.CultureInfo.InvariantCulture);
         var payload = Load.Contains("KiB", StringComparison.Ordinal) ? 16 * 1024 : 64;
         _sink = new MeasuringSink(Load.Contains("TCP", StringComparison.Ordinal) ? new TcpSink() : new NullSink());
         _writer = Writers.Writer.Create(Writer, _sink);
@@ -58,7 +59,8 @@ public class UplinkWriterRace
         for (var i = 0; i < _streams.Length; i++)
         {
             var producer = i;
-            ThreadPool.UnsafeQueueUserWorkItem(static work => _ = work.Race.ProduceAsync(work.producer), (Race: this, producer), preferLocal: false);
+            ThreadPool.UnsafeQueueUserWorkItem(
+                static work => _ = work.Race.ProduceAsync(work.producer), (Race: this, producer), preferLocal: false);
         }
 
         await all;

@@ -29,8 +29,8 @@ internal sealed class SlowestConsumerGate
     }
 
     /// <summary>
-    /// Claims up to <paramref name="wanted"/> numbers from <paramref name="first"/> on; false when there is room for none. Who only ever tries is
-    /// rid of dead consumers, too: each refusal looks at them.
+    /// Claims up to <paramref name="wanted"/> numbers from <paramref name="first"/> on; false when there is room for none. Who only ever
+    /// tries is rid of dead consumers, too: each refusal looks at them.
     /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal bool TryClaim(int wanted, out long first, out int count)

@@ -6,7 +6,9 @@ using Tunnel2.Telemetry.MessageStore;
 
 namespace Tunnel2.Laboratory.MessageStore;
 
-/// <summary>A <see cref="ConcurrentDictionary{TKey, TValue}"/> written through <see cref="ConcurrentDictionary{TKey, TValue}.AddOrUpdate{TArg}"/>.</summary>
+/// <summary>
+/// A <see cref="ConcurrentDictionary{TKey, TValue}"/> written through <see cref="ConcurrentDictionary{TKey, TValue}.AddOrUpdate{TArg}"/>.
+/// </summary>
 /// <remarks>
 /// Its snapshot is consistent because <see cref="ConcurrentDictionary{TKey, TValue}.ToArray"/> takes every lock of the map; that is also
 /// why it is no friend of workloads that read snapshots.

@@ -3,7 +3,9 @@ using Tunnel2.Telemetry.SubscriptionHub;
 
 namespace Tunnel2.Laboratory.SubscriptionHub;
 
-/// <summary>An array per channel that is never changed but replaced: the fastest to read, and n joins on one channel copy n²/2 elements.</summary>
+/// <summary>
+/// An array per channel that is never changed but replaced: the fastest to read, and n joins on one channel copy n²/2 elements.
+/// </summary>
 internal sealed class CopyOnWriteSubscriptionIndex : RecordedSubscriptionIndex
 {
     private readonly ConcurrentDictionary<string, Subscriber[]> _channels = new(StringComparer.Ordinal);

@@ -2,7 +2,9 @@ using Tunnel2.Telemetry.SubscriptionHub;
 
 namespace Tunnel2.Laboratory.SubscriptionHub;
 
-/// <summary>Maps from channel to a set of subscribers, chosen by the channel's hash, each behind a lock. One shard is "one lock and a map".</summary>
+/// <summary>
+/// Maps from channel to a set of subscribers, chosen by the channel's hash, each behind a lock. One shard is "one lock and a map".
+/// </summary>
 /// <remarks>
 /// A publisher copies the set under the lock, so a large channel keeps everybody of its shard waiting. The copy is the thread's own and
 /// lasts until its next <see cref="Get"/>.

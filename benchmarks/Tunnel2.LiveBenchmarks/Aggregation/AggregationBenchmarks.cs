@@ -80,7 +80,11 @@ internal static class AggregationBenchmarks
         {
             SumState[] states = [new SumState(groups), new SumState(groups)];
             PipelineReport report = SumPipeline.RunSplit(
-                [new MemorySource<SumRecord>(records.AsMemory(0, count / 2), 1000), new MemorySource<SumRecord>(records.AsMemory(count / 2), 1000)], states);
+                [
+                    new MemorySource<SumRecord>(records.AsMemory(0, count / 2), 1000),
+                    new MemorySource<SumRecord>(records.AsMemory(count / 2), 1000),
+                ],
+                states);
             states[0].Merge(states[1]);
             return Same(states[0].Sums, oracle, report);
         });
@@ -179,7 +183,11 @@ internal static class AggregationBenchmarks
         WindowedState[] states = [.. sinks.Select(s => new WindowedState(s))];
         PipelineReport report = split
             ? WindowPipeline.RunSplit(
-                [.. Enumerable.Range(0, partitions).Select(i => new TimedSource(block, (int)((long)i * count / partitions), (int)((i + 1L) * count / partitions), count))], states)
+                [
+                    .. Enumerable.Range(0, partitions).Select(
+                        i => new TimedSource(block, (int)((long)i * count / partitions), (int)((i + 1L) * count / partitions), count)),
+                ],
+                states)
             : routed
                 ? WindowPipeline.RunRouted(new TimedSource(block, 0, count, count), states, new PipelineOptions())
                 : WindowPipeline.RunFused(new TimedSource(block, 0, count, count), states[0]);
@@ -276,10 +284,18 @@ internal static class AggregationBenchmarks
         }
 
         Array.Sort(seconds);
-        string busy = best is null ? "" : string.Create(CultureInfo.InvariantCulture,
-            $" router {best.RouterBusy.TotalMilliseconds:F1} ms, workers {string.Join('/', best.WorkersBusy.Select(w => w.TotalMilliseconds.ToString("F1", CultureInfo.InvariantCulture)))} ms of {best.Elapsed.TotalMilliseconds:F1}");
+        string busy = "";
+        if (best is not null)
+        {
+            string workers = string.Join(
+                '/', best.WorkersBusy.Select(w => w.TotalMilliseconds.ToString("F1", CultureInfo.InvariantCulture)));
+            busy = string.Create(CultureInfo.InvariantCulture,
+                $" router {best.RouterBusy.TotalMilliseconds:F1} ms, workers {workers} ms of {best.Elapsed.TotalMilliseconds:F1}");
+        }
+
         Console.WriteLine(string.Create(CultureInfo.InvariantCulture,
-            $"  {name,-20}{count / seconds[0] / 1e6,8:F1} M/s best {count / seconds[rounds / 2] / 1e6,8:F1} median{(baseline > 0 ? $"  x{baseline / seconds[0]:F2}" : "       "),8}{busy}"));
+            $"  {name,-20}{count / seconds[0] / 1e6,8:F1} M/s best {count / seconds[rounds / 2] / 1e6,8:F1} "
+                + $"median{(baseline > 0 ? $"  x{baseline / seconds[0]:F2}" : "       "),8}{busy}"));
         return seconds[0];
     }
 
@@ -326,8 +342,8 @@ internal static class AggregationBenchmarks
     }
 
     /// <summary>
-    /// Records <paramref name="from"/> to <paramref name="end"/> of a run: a block that fits the second-level cache, over and over, at rising
-    /// times. An array of all the records would measure the memory's bandwidth, which two cores share.
+    /// Records <paramref name="from"/> to <paramref name="end"/> of a run: a block that fits the second-level cache, over and over, at
+    /// rising times. An array of all the records would measure the memory's bandwidth, which two cores share.
     /// </summary>
     private sealed class TimedSource(RequestSample[] block, int from, int end, int total) : IRecordSource<RequestSample>
     {

@@ -79,7 +79,8 @@ internal static class RelayBenchmarks
         Task.WhenAll(following).Wait(5000);
         long wrong = sinks.Sum(s => s.Wrong);
         Console.WriteLine(string.Create(CultureInfo.InvariantCulture,
-            $"{clients} {(raw ? "raw" : "checking")} client(s): {published / elapsed / 1e6:F2} M records/s, {delivered / elapsed / 1e6:F2} M deliveries/s"
+            $"{clients} {(raw ? "raw" : "checking")} client(s): {published / elapsed / 1e6:F2} M records/s, "
+                + $"{delivered / elapsed / 1e6:F2} M deliveries/s"
             + $" at {Payload} B, {(complete && wrong == 0 ? "nothing lost" : $"INCOMPLETE, {wrong} wrong")}"));
         return complete && wrong == 0 ? 0 : 1;
     }
@@ -117,7 +118,9 @@ internal static class RelayBenchmarks
             server.DisposeAsync().AsTask().Wait();
             following.Wait();
             Console.WriteLine(string.Create(CultureInfo.InvariantCulture,
-                $"one way, 64 B: relay p50 {relay.Quantile(0.5) / 1000.0:F1} p99 {relay.Quantile(0.99) / 1000.0:F1} µs; bare socket p50 {bare.Quantile(0.5) / 1000.0:F1} p99 {bare.Quantile(0.99) / 1000.0:F1} µs; ratio of p50 {(double)relay.Quantile(0.5) / bare.Quantile(0.5):F2}"));
+                $"one way, 64 B: relay p50 {relay.Quantile(0.5) / 1000.0:F1} p99 {relay.Quantile(0.99) / 1000.0:F1} µs; bare socket p50 "
+                    + $"{bare.Quantile(0.5) / 1000.0:F1} p99 {bare.Quantile(0.99) / 1000.0:F1} µs; ratio of p50 "
+                    + $"{(double)relay.Quantile(0.5) / bare.Quantile(0.5):F2}"));
         }
 
         return 0;
@@ -162,7 +165,9 @@ internal static class RelayBenchmarks
         return histogram;
     }
 
-    /// <summary>Many clients at a fixed rate, first alone, then with one that reads a little at a time: the others must not notice.</summary>
+    /// <summary>
+    /// Many clients at a fixed rate, first alone, then with one that reads a little at a time: the others must not notice.
+    /// </summary>
     private static int Soak(int clients, int seconds, int rate)
     {
         LogLinearHistogram[] results = new LogLinearHistogram[2];
@@ -205,7 +210,9 @@ internal static class RelayBenchmarks
             Task.WhenAll(following).Wait(5000);
             results[phase] = sinks[0].Latency;
             Console.WriteLine(string.Create(CultureInfo.InvariantCulture,
-                $"{(phase == 0 ? "alone" : "one slow")}: p50 {results[phase].Quantile(0.5) / 1000.0:F0} p99 {results[phase].Quantile(0.99) / 1000.0:F0} µs, slow closed {closed} times, {(complete ? "nothing lost" : "INCOMPLETE")}"));
+                $"{(phase == 0 ? "alone" : "one slow")}: p50 {results[phase].Quantile(0.5) / 1000.0:F0} p99 "
+                    + $"{results[phase].Quantile(0.99) / 1000.0:F0} µs, slow closed {closed} times, "
+                    + $"{(complete ? "nothing lost" : "INCOMPLETE")}"));
             if (!complete)
             {
                 return 1;

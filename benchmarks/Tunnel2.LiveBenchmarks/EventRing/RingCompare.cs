@@ -19,7 +19,9 @@ internal static class RingCompare
         string reference = Path.Combine(AppContext.BaseDirectory, "event_ring");
         string? source = FindSource();
         bool compare = source is not null && Build(source, reference);
-        Console.WriteLine($"{"case",-22}{"ours min",10}{"median",10}{"C min",10}{"median",10}{"min/min",10}   (ns per record, {rounds} rounds of {records})");
+        Console.WriteLine(
+            $"{"case",-22}{"ours min",10}{"median",10}{"C min",10}{"median",10}{"min/min",10}   (ns per record, {rounds} rounds of "
+                + $"{records})");
         Case[] cases =
         [
             new("lockstep", 8, true), new("lockstep", 8, false), new("lockstep", 64, true), new("lockstep", 200, true),
@@ -108,7 +110,8 @@ internal static class RingCompare
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
-    private static double Batched(EventRingProducer producer, EventRingReader reader, RingBatch sent, RingBatch received, int payload, int records)
+    private static double Batched(
+        EventRingProducer producer, EventRingReader reader, RingBatch sent, RingBatch received, int payload, int records)
     {
         long sum = 0;
         for (int i = 0; i < Batch; i++)
@@ -212,7 +215,11 @@ internal static class RingCompare
     private static double RunReference(string reference, Case c, int records)
     {
         using Process process = Process.Start(new ProcessStartInfo(
-            reference, [c.Shape, c.Payload.ToString(CultureInfo.InvariantCulture), records.ToString(CultureInfo.InvariantCulture), c.Checksum ? "1" : "0"])
+            reference,
+            [
+                c.Shape, c.Payload.ToString(CultureInfo.InvariantCulture), records.ToString(CultureInfo.InvariantCulture),
+                c.Checksum ? "1" : "0",
+            ])
         {
             RedirectStandardOutput = true,
         })!;

@@ -55,7 +55,8 @@ internal static class RingLatency
         producer.WaitForExit();
         File.Delete(path);
         Console.WriteLine(string.Create(CultureInfo.InvariantCulture,
-            $"{rate}/s {(blocked ? "blocked" : "spinning")}: p50 {Us(histogram, 0.5)} p99 {Us(histogram, 0.99)} p99.9 {Us(histogram, 0.999)} max {histogram.Max / 1000.0:F1} µs"
+            $"{rate}/s {(blocked ? "blocked" : "spinning")}: p50 {Us(histogram, 0.5)} p99 {Us(histogram, 0.99)} p99.9 "
+                + $"{Us(histogram, 0.999)} max {histogram.Max / 1000.0:F1} µs"
             + $"; seen {seen}, missed {reader.Missed} of {total}; hiccups p99.9 {Us(hiccups, 0.999)} max {hiccups.Max / 1000.0:F1} µs"));
         return seen + reader.Missed == total ? 0 : 1;
     }

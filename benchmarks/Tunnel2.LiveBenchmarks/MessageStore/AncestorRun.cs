@@ -4,7 +4,8 @@ using Tunnel2.Telemetry.MessageStore;
 namespace Tunnel2.LiveBenchmarks.MessageStore;
 
 /// <summary>
-/// The workload as the ancestor ran it: tasks are started and key strings built inside the clock, and one live subscriber gets every change.
+/// The workload as the ancestor ran it: tasks are started and key strings built inside the clock, and one live subscriber gets every
+/// change.
 /// </summary>
 /// <remarks>
 /// The four reference strategies notify after their store has returned, as the ancestor did, and so cannot be joined without loss; the

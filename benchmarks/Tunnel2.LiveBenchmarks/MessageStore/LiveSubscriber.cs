@@ -11,7 +11,9 @@ internal sealed class LiveSubscriber : IMessageObserver<int>
     private readonly int[] _queue;
     private int _tail;
 
-    /// <summary>Creates a queue; more changes than <paramref name="capacity"/> without a <see cref="Drain"/> are a fault of the run.</summary>
+    /// <summary>
+    /// Creates a queue; more changes than <paramref name="capacity"/> without a <see cref="Drain"/> are a fault of the run.
+    /// </summary>
     public LiveSubscriber(int capacity) => _queue = new int[capacity];
 
     public void OnSet(string key, int value) => _queue[Interlocked.Increment(ref _tail) - 1] = value;

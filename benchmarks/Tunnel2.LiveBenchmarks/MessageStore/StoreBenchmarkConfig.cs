@@ -5,7 +5,9 @@ using BenchmarkDotNet.Toolchains.InProcess.Emit;
 
 namespace Tunnel2.LiveBenchmarks.MessageStore;
 
-/// <summary>Fifteen iterations of one invocation each, in this process: the workloads bring their own loops and their own fresh stores.</summary>
+/// <summary>
+/// Fifteen iterations of one invocation each, in this process: the workloads bring their own loops and their own fresh stores.
+/// </summary>
 internal sealed class StoreBenchmarkConfig : ManualConfig
 {
     public StoreBenchmarkConfig()

@@ -145,8 +145,10 @@ internal static class StoreRace
             Console.WriteLine(FormattableString.Invariant($"| {strategy} | {Median(values):F1} | {values[0]:F1} | {values[^1]:F1} |"));
         }
 
-        Console.WriteLine(FormattableString.Invariant(
-            $"{(chosen <= allowed ? "holds" : "FAILS")}: best other {best:F1}, allowed {allowed:F1} (A/A differs {noise:P1}); {Median(samples[StoreStrategy.Baseline]) / chosen:F2} x {StoreStrategy.Baseline}"));
+        Console.WriteLine(string.Create(
+            CultureInfo.InvariantCulture,
+            $"{(chosen <= allowed ? "holds" : "FAILS")}: best other {best:F1}, allowed {allowed:F1} (A/A differs {noise:P1}); "
+                + $"{Median(samples[StoreStrategy.Baseline]) / chosen:F2} x {StoreStrategy.Baseline}"));
         Console.WriteLine();
         return chosen <= allowed ? 0 : 1;
     }

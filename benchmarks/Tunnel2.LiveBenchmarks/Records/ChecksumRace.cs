@@ -39,7 +39,8 @@ internal static class ChecksumRace
         }
 
         Console.WriteLine(string.Create(CultureInfo.InvariantCulture,
-            $"{Frame} bytes: one register {one / 1000:0.0} µs ({Frame / one:0.0} GB/s), three lanes {three / 1000:0.0} µs ({Frame / three:0.0} GB/s), x{one / three:0.00}"));
+            $"{Frame} bytes: one register {one / 1000:0.0} µs ({Frame / one:0.0} GB/s), three lanes {three / 1000:0.0} µs "
+                + $"({Frame / three:0.0} GB/s), x{one / three:0.00}"));
         return sum == expected ? 0 : 1;
     }
 

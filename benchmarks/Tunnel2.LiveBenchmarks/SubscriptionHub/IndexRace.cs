@@ -6,8 +6,8 @@ using Tunnel2.Telemetry.SubscriptionHub;
 namespace Tunnel2.LiveBenchmarks.SubscriptionHub;
 
 /// <summary>
-/// Races the indexes: 10,000 clients with 3 random channels each join, messages look their subscribers up, and clients leave and others join
-/// while a publisher looks up and walks as fast as it can.
+/// Races the indexes: 10,000 clients with 3 random channels each join, messages look their subscribers up, and clients leave and others
+/// join while a publisher looks up and walks as fast as it can.
 /// </summary>
 internal static class IndexRace
 {
@@ -28,7 +28,10 @@ internal static class IndexRace
             return 2;
         }
 
-        string[] channels = [.. Enumerable.Range(0, channelCount).Select(i => string.Create(CultureInfo.InvariantCulture, $"session.app{i}.stats"))];
+        string[] channels =
+        [
+            .. Enumerable.Range(0, channelCount).Select(i => string.Create(CultureInfo.InvariantCulture, $"session.app{i}.stats")),
+        ];
 
         // Once unmeasured and small, so that everything is compiled.
         foreach (string strategy in _strategies)
@@ -36,14 +39,19 @@ internal static class IndexRace
             _ = Measure(strategy, channels, clients: 1_000, lookups: 50_000, removals: 2_000);
         }
 
-        Console.WriteLine($"{Clients} clients with {ChannelsPerClient} of {channelCount} channels each; one publisher flat out during the removals");
-        Console.WriteLine("| index | Add ns | Get ns | Get B | walk ns/subscriber | RemoveClient p50 µs | p99 µs | p99.9 µs | max µs | removals | deliveries M/s |");
+        Console.WriteLine(
+            $"{Clients} clients with {ChannelsPerClient} of {channelCount} channels each; one publisher flat out during the removals");
+        Console.WriteLine(
+            "| index | Add ns | Get ns | Get B | walk ns/subscriber | RemoveClient p50 µs | p99 µs | p99.9 µs | max µs | removals | "
+                + "deliveries M/s |");
         Console.WriteLine("|---|---|---|---|---|---|---|---|---|---|---|");
         foreach (string strategy in _strategies)
         {
             IndexFigures f = Measure(strategy, channels, Clients, Lookups, Removals);
-            Console.WriteLine(FormattableString.Invariant(
-                $"| {strategy} | {f.AddNanoseconds:F0} | {f.GetNanoseconds:F1} | {f.GetBytes} | {f.WalkNanoseconds:F2} | {f.At(0.5):F2} | {f.At(0.99):F2} | {f.At(0.999):F1} | {f.At(1):F0} | {f.Removals.Length} | {f.DeliveriesPerSecond / 1e6:F0} |"));
+            Console.WriteLine(string.Create(
+                CultureInfo.InvariantCulture,
+                $"| {strategy} | {f.AddNanoseconds:F0} | {f.GetNanoseconds:F1} | {f.GetBytes} | {f.WalkNanoseconds:F2} | {f.At(0.5):F2} "
+                    + $"| {f.At(0.99):F2} | {f.At(0.999):F1} | {f.At(1):F0} | {f.Removals.Length} | {f.DeliveriesPerSecond / 1e6:F0} |"));
         }
 
         return 0;

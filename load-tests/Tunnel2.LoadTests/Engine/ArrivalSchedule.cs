@@ -45,7 +45,9 @@ internal sealed class ArrivalSchedule
             return false;
         }
 
-        _stepStart += (long)Math.Max(step.Duration.TotalSeconds * NanosecondsPerSecond, step.Arrivals / step.GroupSize * NanosecondsPerSecond / step.GroupsPerSecond);
+        _stepStart += (long)Math.Max(
+            step.Duration.TotalSeconds * NanosecondsPerSecond,
+            step.Arrivals / step.GroupSize * NanosecondsPerSecond / step.GroupsPerSecond);
         _inStep = 0;
         Due = ++Step < _steps.Count ? _stepStart : long.MaxValue;
         return true;

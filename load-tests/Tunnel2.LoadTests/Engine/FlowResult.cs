@@ -10,7 +10,8 @@ namespace Tunnel2.LoadTests.Engine;
 /// <param name="Targets">Latencies by tunnel.</param>
 /// <param name="Timeline">Second by second.</param>
 internal sealed record FlowResult(
-    TrafficFlow Flow, StepStatistics Total, IReadOnlyList<StepStatistics> Steps, IReadOnlyList<LatencyHistogram> Targets, IReadOnlyList<TimelinePoint> Timeline)
+    TrafficFlow Flow, StepStatistics Total, IReadOnlyList<StepStatistics> Steps, IReadOnlyList<LatencyHistogram> Targets,
+    IReadOnlyList<TimelinePoint> Timeline)
 {
     /// <summary>Bytes of correct bodies.</summary>
     public long BodyBytes { get; init; }

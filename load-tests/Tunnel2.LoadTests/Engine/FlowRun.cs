@@ -31,7 +31,9 @@ internal sealed class FlowRun
         (_flow, _table, _order, _start) = (flow, table, new TargetOrder(hosts.Count), start);
         _schedule = new ArrivalSchedule(flow.Steps, start);
         var heads = RequestHeads.Make(flow.Request, hosts, flow.NewConnectionEach);
-        _makeExchange = flow.Request.Kind == RequestKind.WebSocket ? () => new WebSocketExchange(flow.Request, heads) : () => new HttpExchange(flow.Request, heads);
+        _makeExchange = flow.Request.Kind == RequestKind.WebSocket
+            ? () => new WebSocketExchange(flow.Request, heads)
+            : () => new HttpExchange(flow.Request, heads);
         Steps = [.. flow.Steps.Select(static _ => new StepStatistics())];
         Targets = [.. hosts.Select(static _ => new LatencyHistogram())];
         _timeline = new TimelineRecorder(start);

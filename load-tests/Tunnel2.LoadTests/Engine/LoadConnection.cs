@@ -154,7 +154,7 @@ internal sealed class LoadConnection
             var count = RawSocket.Send(_descriptor, _scratch.AsSpan(0, length));
             if (count < 0)
             {
-                // What broke the connection comes with an event of its own, behind an answer that may be there already.
+                // What broke the connection comes with an event of its own, after an answer that may be there already.
                 _isWritable = false;
                 return;
             }
@@ -284,7 +284,9 @@ internal sealed class LoadConnection
     }
 
     private void FailConnect(int errno) =>
-        Fail(errno == ErrnoRefused ? FailureKind.ConnectRefused : FailureKind.ConnectFailed, errno == ErrnoRefused ? "" : $"{Errno.ToSocketError(errno)}");
+        Fail(
+            errno == ErrnoRefused ? FailureKind.ConnectRefused : FailureKind.ConnectFailed,
+            errno == ErrnoRefused ? "" : $"{Errno.ToSocketError(errno)}");
 
     private void Drop()
     {

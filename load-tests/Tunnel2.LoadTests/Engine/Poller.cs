@@ -3,7 +3,9 @@ using Tunnel2.Transport.Native;
 
 namespace Tunnel2.LoadTests.Engine;
 
-/// <summary>Waits for sockets, and until an instant with the precision of the kernel's clock, which <c>epoll_wait</c> alone does not have.</summary>
+/// <summary>
+/// Waits for sockets, and until an instant with the precision of the kernel's clock, which <c>epoll_wait</c> alone does not have.
+/// </summary>
 internal sealed unsafe partial class Poller : IDisposable
 {
     private const int MaxEvents = 64;
@@ -57,8 +59,9 @@ internal sealed unsafe partial class Poller : IDisposable
     public (ulong Token, uint Mask) this[int index] => (_events.Data(index), _events.Mask(index));
 
     /// <summary>
-    /// Asks the system to run this thread before others, so that other programs delay the generator less when all share few processors: as a
-    /// real-time thread, or else before usual ones. Both need a privilege; without it nothing changes. The generator sleeps whenever nothing is due.
+    /// Asks the system to run this thread before others, so that other programs delay the generator less when all share few processors: as
+    /// a real-time thread, or else before usual ones. Both need a privilege; without it nothing changes. The generator sleeps whenever
+    /// nothing is due.
     /// </summary>
     public static GeneratorPriority RaisePriority()
     {

@@ -71,6 +71,8 @@ internal sealed class EventsBody(int count) : IBodyCheck
     private static bool HasNumber(ReadOnlySpan<byte> line, ReadOnlySpan<byte> name, out long number)
     {
         number = 0;
-        return line.StartsWith(name) && Utf8Parser.TryParse(line[name.Length..], out number, out var length) && name.Length + length == line.Length;
+        return line.StartsWith(name)
+            && Utf8Parser.TryParse(line[name.Length..], out number, out var length)
+            && name.Length + length == line.Length;
     }
 }

@@ -27,7 +27,9 @@ internal sealed class HttpExchange : Exchange
     {
         _heads = heads;
         _bodyLength = request.Kind == RequestKind.Echo ? request.Size : 0;
-        _check = request.Kind == RequestKind.Events ? new EventsBody(request.Size) : new PatternBody(request.Size, request.Kind == RequestKind.Echo);
+        _check = request.Kind == RequestKind.Events
+            ? new EventsBody(request.Size)
+            : new PatternBody(request.Size, request.Kind == RequestKind.Echo);
     }
 
     /// <inheritdoc/>
@@ -109,7 +111,12 @@ internal sealed class HttpExchange : Exchange
     private void BeginBody()
     {
         _inBody = true;
-        _remaining = _parser.BodyKind switch { BodyKind.Length => _parser.ContentLength!.Value, BodyKind.UntilClose => long.MaxValue, _ => 0 };
+        _remaining = _parser.BodyKind switch
+        {
+            BodyKind.Length => _parser.ContentLength!.Value,
+            BodyKind.UntilClose => long.MaxValue,
+            _ => 0,
+        };
         if (_parser.BodyKind == BodyKind.Chunked)
         {
             _chunks.Reset();

@@ -25,7 +25,9 @@ internal static class RequestHeads
 
         if (request.Kind == RequestKind.WebSocket)
         {
-            head.Append("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ").Append(WebSocketKey).Append("\r\n");
+            head.Append("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ")
+                .Append(WebSocketKey)
+                .Append("\r\n");
         }
         else if (newConnectionEach)
         {

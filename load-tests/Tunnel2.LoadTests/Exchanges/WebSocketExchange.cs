@@ -202,7 +202,9 @@ internal sealed class WebSocketExchange : Exchange
 
         if (opcode == Close)
         {
-            status = _echoed == _messages && !_inMessage ? ExchangeStatus.Done : Fail(FailureKind.Truncated, "closed before all messages came back");
+            status = _echoed == _messages && !_inMessage
+                ? ExchangeStatus.Done
+                : Fail(FailureKind.Truncated, "closed before all messages came back");
             consumed = bytes.Length;
             return false;
         }
@@ -253,9 +255,12 @@ internal sealed class WebSocketExchange : Exchange
         return length;
     }
 
-    [SuppressMessage("Security", "CA5350", Justification = "The handshake of RFC 6455 section 4.2.2 is defined with SHA-1; it protects nothing.")]
+    [SuppressMessage(
+        "Security", "CA5350", Justification = "The handshake of RFC 6455 section 4.2.2 is defined with SHA-1; it protects nothing.")]
     private static byte[] MakeAccept()
     {
-        return Encoding.ASCII.GetBytes(Convert.ToBase64String(SHA1.HashData(Encoding.ASCII.GetBytes(RequestHeads.WebSocketKey + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))));
+        return Encoding.ASCII.GetBytes(
+            Convert.ToBase64String(
+                SHA1.HashData(Encoding.ASCII.GetBytes(RequestHeads.WebSocketKey + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))));
     }
 }

@@ -14,15 +14,18 @@ internal static class ConsoleSummary
         foreach (var flow in scenario.Flows)
         {
             var total = flow.Total;
-            text.AppendLine(Text.Line(
-                $"  {flow.Name}: {total.Ok:#,0} of {total.Requests:#,0} ok{(total.Unfinished > 0 ? Text.Line($", {total.Unfinished:#,0} unfinished") : "")}; p50 {total.Latency.P50:0.00} p99 {total.Latency.P99:0.00} p99.9 {total.Latency.P999:0.00} max {total.Latency.Max:0.00} ms"));
+            text.AppendLine(Text.Line($"  {flow.Name}: {total.Ok:#,0} of {total.Requests:#,0} ")
+                + Text.Line($"ok{(total.Unfinished > 0 ? Text.Line($", {total.Unfinished:#,0} unfinished") : "")}; ")
+                + Text.Line($"p50 {total.Latency.P50:0.00} p99 {total.Latency.P99:0.00} ")
+                + Text.Line($"p99.9 {total.Latency.P999:0.00} max {total.Latency.Max:0.00} ms"));
             if (ReportWords.Failures(total) is { } failures)
             {
                 text.AppendLine($"    failed: {failures}");
             }
         }
 
-        foreach (var line in new[] { ReportWords.Lag(scenario), ReportWords.KneeSentence(scenario), ReportWords.Processes(scenario) }.OfType<string>())
+        string?[] lines = [ReportWords.Lag(scenario), ReportWords.KneeSentence(scenario), ReportWords.Processes(scenario)];
+        foreach (var line in lines.OfType<string>())
         {
             text.AppendLine($"  {line}");
         }

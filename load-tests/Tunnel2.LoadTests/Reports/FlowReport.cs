@@ -36,8 +36,15 @@ internal sealed record FlowReport
         Name = flow.Flow.Name,
         Request = flow.Flow.Request.Description,
         Total = StepReport.Of(flow.Total),
-        Steps = [.. flow.Flow.Steps.Zip(flow.Steps).Where(static pair => pair.Second.Arrivals > 0).Select(static pair => StepReport.Of(pair.Second, pair.First))],
-        SessionP99s = flow.Targets.Count > 1 ? [.. flow.Targets.Select(static target => Math.Round(Text.Milliseconds(target.Percentile(0.99)), 4))] : [],
+        Steps =
+        [
+            .. flow.Flow.Steps.Zip(flow.Steps)
+                .Where(static pair => pair.Second.Arrivals > 0)
+                .Select(static pair => StepReport.Of(pair.Second, pair.First)),
+        ],
+        SessionP99s = flow.Targets.Count > 1
+            ? [.. flow.Targets.Select(static target => Math.Round(Text.Milliseconds(target.Percentile(0.99)), 4))]
+            : [],
         Timeline = flow.Timeline,
         ConnectionsOpened = flow.ConnectionsOpened,
         BodyBytes = flow.BodyBytes,

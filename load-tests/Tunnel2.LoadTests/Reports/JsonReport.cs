@@ -6,7 +6,11 @@ namespace Tunnel2.LoadTests.Reports;
 /// <summary>The report for programs.</summary>
 internal static class JsonReport
 {
-    private static readonly JsonSerializerOptions _options = new(JsonSerializerDefaults.Web) { WriteIndented = true, Converters = { new JsonStringEnumConverter() } };
+    private static readonly JsonSerializerOptions _options = new(JsonSerializerDefaults.Web)
+    {
+        WriteIndented = true,
+        Converters = { new JsonStringEnumConverter() },
+    };
 
     /// <summary>Writes it.</summary>
     public static string Of(LoadReport report) => JsonSerializer.Serialize(report, _options);

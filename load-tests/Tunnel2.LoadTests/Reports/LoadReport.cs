@@ -4,7 +4,9 @@ using Tunnel2.LoadTests.Scenarios;
 
 namespace Tunnel2.LoadTests.Reports;
 
-/// <summary>Everything that is reported, in the form in which the JSON file has it. Times are milliseconds unless the name says otherwise.</summary>
+/// <summary>
+/// Everything that is reported, in the form in which the JSON file has it. Times are milliseconds unless the name says otherwise.
+/// </summary>
 internal sealed record LoadReport
 {
     /// <summary>The machine.</summary>

@@ -5,7 +5,8 @@ namespace Tunnel2.LoadTests.Reports;
 /// <summary>The report as Markdown.</summary>
 internal static class MarkdownReport
 {
-    private const string Columns = "| | requests | ok | failed | p50 ms | p90 | p99 | p99.9 | max |\n|---|---|---|---|---|---|---|---|---|\n";
+    private const string Columns =
+        "| | requests | ok | failed | p50 ms | p90 | p99 | p99.9 | max |\n|---|---|---|---|---|---|---|---|---|\n";
 
     /// <summary>Writes it.</summary>
     public static string Of(LoadReport report)
@@ -13,13 +14,18 @@ internal static class MarkdownReport
         var text = new StringBuilder("# Load test results\n\n");
         var machine = report.Machine;
         text.Append($"{machine.System}, {machine.Processors} processors, {machine.Runtime}, Tunnel2 {machine.Version}. ");
-        text.Append("Latencies run from the intended start of a request to the last byte of its answer, and are those of correct answers: failed requests stand beside them.\n\n");
+        text.Append(
+            "Latencies run from the intended start of a request to the last byte of its answer, and are those of correct answers: failed "
+                + "requests stand beside them.\n\n");
         text.Append("| scenario | verdict | ok | p50 ms | p99 ms | generator's lag p99 ms |\n|---|---|---|---|---|---|\n");
         foreach (var scenario in report.Scenarios)
         {
             var first = scenario.Flows[0].Total.Latency;
             text.Append(Text.Line(
-                $"| {scenario.Name} | {ReportWords.Verdict(scenario)} | {scenario.Flows.Sum(static f => f.Total.Ok):#,0} of {scenario.Flows.Sum(static f => f.Total.Requests):#,0} | {first.P50:0.00} | {first.P99:0.00}{(scenario.LatenciesCount ? "" : " (does not count)")} | {scenario.GeneratorLag.P99:0.000} |\n"));
+                $"| {scenario.Name} | {ReportWords.Verdict(scenario)} | {scenario.Flows.Sum(static f => f.Total.Ok):#,0} of ")
+                    + Text.Line($"{scenario.Flows.Sum(static f => f.Total.Requests):#,0} | {first.P50:0.00} | ")
+                    + Text.Line($"{first.P99:0.00}{(scenario.LatenciesCount ? "" : " (does not count)")} | ")
+                    + Text.Line($"{scenario.GeneratorLag.P99:0.000} |\n"));
         }
 
         foreach (var scenario in report.Scenarios)
@@ -33,8 +39,11 @@ internal static class MarkdownReport
     private static void AppendScenario(StringBuilder text, ScenarioReport scenario)
     {
         text.Append($"\n## {scenario.Name}: {ReportWords.Verdict(scenario)}\n\n{scenario.Description}\n\n");
-        text.Append(Text.Line($"Began {scenario.Started:yyyy-MM-dd HH:mm:ss} UTC, took {scenario.Seconds:0.0} s.{(scenario.UplinkCuts > 0 ? $" Uplinks were cut {scenario.UplinkCuts} times." : "")}\n\n"));
-        foreach (var line in new[] { ReportWords.Lag(scenario), ReportWords.KneeSentence(scenario), ReportWords.Processes(scenario) }.OfType<string>())
+        text.Append(
+            Text.Line($"Began {scenario.Started:yyyy-MM-dd HH:mm:ss} UTC, took {scenario.Seconds:0.0} ")
+                + Text.Line($"s.{(scenario.UplinkCuts > 0 ? $" Uplinks were cut {scenario.UplinkCuts} times." : "")}\n\n"));
+        string?[] lines = [ReportWords.Lag(scenario), ReportWords.KneeSentence(scenario), ReportWords.Processes(scenario)];
+        foreach (var line in lines.OfType<string>())
         {
             text.Append($"{line}\n\n");
         }
@@ -68,6 +77,7 @@ internal static class MarkdownReport
     {
         var latency = step.Latency;
         text.Append(Text.Line(
-            $"| {name} | {step.Requests:#,0} | {step.Ok:#,0} | {step.Failed:#,0} | {latency.P50:0.00} | {latency.P90:0.00} | {latency.P99:0.00} | {latency.P999:0.00} | {latency.Max:0.00} |\n"));
+            $"| {name} | {step.Requests:#,0} | {step.Ok:#,0} | {step.Failed:#,0} | {latency.P50:0.00} | {latency.P90:0.00} | ")
+                + Text.Line($"{latency.P99:0.00} | {latency.P999:0.00} | {latency.Max:0.00} |\n"));
     }
 }

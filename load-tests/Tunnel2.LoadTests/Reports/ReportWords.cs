@@ -21,8 +21,12 @@ internal static class ReportWords
     public static string Lag(ScenarioReport scenario)
     {
         var lag = scenario.GeneratorLag;
-        return Text.Line($"Generator's lag behind its schedule: p50 {lag.P50:0.000} ms, p99 {lag.P99:0.000} ms, max {lag.Max:0.0} ms (limit: p99 {LagLimit.Limit.TotalMilliseconds:0} ms).")
-            + (scenario.LatenciesCount ? " It kept its schedule." : " IT DID NOT KEEP ITS SCHEDULE: THE LATENCIES OF THIS RUN DO NOT COUNT.");
+        return Text.Line(
+            $"Generator's lag behind its schedule: p50 {lag.P50:0.000} ms, p99 {lag.P99:0.000} ms, max {lag.Max:0.0} ms (limit: p99 ")
+                + Text.Line($"{LagLimit.Limit.TotalMilliseconds:0} ms).")
+            + (scenario.LatenciesCount
+                ? " It kept its schedule."
+                : " IT DID NOT KEEP ITS SCHEDULE: THE LATENCIES OF THIS RUN DO NOT COUNT.");
     }
 
     /// <summary>The knee; null where it was not looked for.</summary>
@@ -39,15 +43,19 @@ internal static class ReportWords
     {
         var requests = Math.Max(1, scenario.Flows.Sum(static flow => flow.Total.Requests));
         return string.Join("; ", scenario.Processes.Select(process => Text.Line(
-            $"{process.Name} {process.ProcessorSeconds:0.0} s of processor time ({process.ProcessorSeconds * 1e6 / requests:0} µs a request), {process.ResidentMegabytes:0} MB")))
+            $"{process.Name} {process.ProcessorSeconds:0.0} s of processor time ({process.ProcessorSeconds * 1e6 / requests:0} µs a ")
+                + Text.Line($"request), {process.ResidentMegabytes:0} MB")))
             + Text.Line($". Programs that are not part of this used {scenario.OthersShare * 100:0} % of the processors.");
     }
 
     /// <summary>The failures of a flow by kind; null: there are none.</summary>
     public static string? Failures(StepReport step) => step.Failed == 0 ? null
         : string.Join(", ", step.Failures.Select(static pair => Text.Line($"{pair.Key} {pair.Value:#,0}")))
-            + (step.FailureDetails.Count == 0 ? "" : $" ({string.Join(", ", step.FailureDetails.Select(static pair => Text.Line($"{pair.Key}: {pair.Value:#,0}")))})");
+            + (step.FailureDetails.Count == 0
+                ? ""
+                : $" ({string.Join(", ", step.FailureDetails.Select(static pair => Text.Line($"{pair.Key}: {pair.Value:#,0}")))})");
 
     /// <summary>A step in words, such as <c>1,000/s</c> or <c>50 at once</c>.</summary>
-    public static string Step(StepReport step) => step.AtOnce > 1 ? Text.Line($"{step.AtOnce:#,0} at once, {step.Rate / step.AtOnce:0.##}/s") : Text.Line($"{step.Rate:#,0.##}/s");
+    public static string Step(StepReport step) =>
+        step.AtOnce > 1 ? Text.Line($"{step.AtOnce:#,0} at once, {step.Rate / step.AtOnce:0.##}/s") : Text.Line($"{step.Rate:#,0.##}/s");
 }

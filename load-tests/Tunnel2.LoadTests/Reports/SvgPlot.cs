@@ -33,16 +33,25 @@ internal sealed record SvgPlot(string Title, string XUnit, string YUnit)
             var y = Y((double)i / Ticks);
             var x = X((double)i / Ticks);
             svg.Append(Text.Line($"<line class=\"grid\" x1=\"{Left}\" x2=\"{Width - Right}\" y1=\"{y:0.#}\" y2=\"{y:0.#}\"/>"));
-            svg.Append(Text.Line($"<text class=\"tick\" text-anchor=\"end\" x=\"{Left - 6}\" y=\"{y + 4:0.#}\">{top * i / Ticks:#,0.###}</text>"));
-            svg.Append(Text.Line($"<text class=\"tick\" text-anchor=\"middle\" x=\"{x:0.#}\" y=\"{Height - Bottom + 16}\">{right * i / Ticks:#,0.##}</text>"));
+            svg.Append(
+                Text.Line($"<text class=\"tick\" text-anchor=\"end\" x=\"{Left - 6}\" y=\"{y + 4:0.#}\">{top * i / Ticks:#,0.###}</text>"));
+            svg.Append(
+                Text.Line($"<text class=\"tick\" text-anchor=\"middle\" x=\"{x:0.#}\" ")
+                    + Text.Line($"y=\"{Height - Bottom + 16}\">{right * i / Ticks:#,0.##}</text>"));
         }
 
-        svg.Append(Text.Line($"<text class=\"tick\" text-anchor=\"middle\" x=\"{(Left + Width - Right) / 2}\" y=\"{Height - 6}\">{Html.Escape(XUnit)}</text>"));
-        svg.Append(Text.Line($"<text class=\"tick\" text-anchor=\"middle\" transform=\"rotate(-90 12 {Height / 2})\" x=\"12\" y=\"{Height / 2}\">{Html.Escape(YUnit)}</text>"));
+        svg.Append(
+            Text.Line($"<text class=\"tick\" text-anchor=\"middle\" x=\"{(Left + Width - Right) / 2}\" ")
+                + Text.Line($"y=\"{Height - 6}\">{Html.Escape(XUnit)}</text>"));
+        svg.Append(
+            Text.Line($"<text class=\"tick\" text-anchor=\"middle\" transform=\"rotate(-90 12 {Height / 2})\" x=\"12\" ")
+                + Text.Line($"y=\"{Height / 2}\">{Html.Escape(YUnit)}</text>"));
         var legend = Width - Right;
         foreach (var line in Lines.Reverse())
         {
-            svg.Append(Text.Line($"<text class=\"{line.Style} legend\" text-anchor=\"end\" x=\"{legend}\" y=\"16\">{Html.Escape(line.Name)}</text>"));
+            svg.Append(
+                Text.Line(
+                    $"<text class=\"{line.Style} legend\" text-anchor=\"end\" x=\"{legend}\" y=\"16\">{Html.Escape(line.Name)}</text>"));
             legend -= 14 + (7 * line.Name.Length);
         }
 

@@ -19,7 +19,8 @@ internal abstract class LoadTarget : IAsyncDisposable
     public virtual int Cuts => 0;
 
     /// <summary>Starts to cut them.</summary>
-    public virtual void BeginCutting(TimeSpan every) => throw new LoadFailedException("Only a tunnel that this program has started can be cut: leave out --url.");
+    public virtual void BeginCutting(TimeSpan every) =>
+        throw new LoadFailedException("Only a tunnel that this program has started can be cut: leave out --url.");
 
     /// <inheritdoc/>
     public virtual ValueTask DisposeAsync() => ValueTask.CompletedTask;

@@ -16,7 +16,12 @@ internal sealed record MachineTime(double BusySeconds, double AllSeconds)
     public static MachineTime Read()
     {
         var line = File.ReadLines("/proc/stat").First();
-        double[] ticks = [.. line.Split(' ', StringSplitOptions.RemoveEmptyEntries)[1..].Take(Columns).Select(static text => double.Parse(text, CultureInfo.InvariantCulture))];
+        double[] ticks =
+        [
+            .. line.Split(' ', StringSplitOptions.RemoveEmptyEntries)[1..]
+                .Take(Columns)
+                .Select(static text => double.Parse(text, CultureInfo.InvariantCulture)),
+        ];
         var all = ticks.Sum() / TicksPerSecond;
         return new MachineTime(all - ((ticks[IdleColumn] + ticks[WaitColumn]) / TicksPerSecond), all);
     }

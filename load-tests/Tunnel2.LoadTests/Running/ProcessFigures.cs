@@ -14,15 +14,18 @@ internal sealed record ProcessFigures(string Name, double ProcessorSeconds, doub
     /// <summary>The processor time of each program so far, this one included.</summary>
     public static IReadOnlyDictionary<string, TimeSpan> ReadTimes(LoadTarget target) =>
         target.Processes
-            .Select(static item => KeyValuePair.Create(item.Name, item.Process.HasExited ? TimeSpan.Zero : item.Process.ReadProcessorTime()))
+            .Select(
+                static item => KeyValuePair.Create(item.Name, item.Process.HasExited ? TimeSpan.Zero : item.Process.ReadProcessorTime()))
             .Append(KeyValuePair.Create(Generator, Environment.CpuUsage.TotalTime))
             .ToDictionary();
 
     /// <summary>Reads what was used since.</summary>
     public static IReadOnlyList<ProcessFigures> Since(IReadOnlyDictionary<string, TimeSpan> before, LoadTarget target) =>
         [
-            .. target.Processes.Where(static item => !item.Process.HasExited).Select(item => From(item.Name, item.Process, before[item.Name])),
-            new ProcessFigures(Generator, (Environment.CpuUsage.TotalTime - before[Generator]).TotalSeconds, Environment.WorkingSet / Megabyte),
+            .. target.Processes.Where(static item => !item.Process.HasExited).Select(
+                item => From(item.Name, item.Process, before[item.Name])),
+            new ProcessFigures(
+                Generator, (Environment.CpuUsage.TotalTime - before[Generator]).TotalSeconds, Environment.WorkingSet / Megabyte),
         ];
 
     private static ProcessFigures From(string name, ProcessRunner process, TimeSpan before) =>

@@ -22,12 +22,14 @@ internal sealed class ProgressPrinter(LoadScenario scenario, TextWriter console)
         {
             var points = flows.Select(points => points[_printed]).ToArray();
             var length = points[0].Length;
-            console.WriteLine(Text.Line(
-                $"  {points[0].Second,6:0.0} s  {points.Sum(static p => p.Arrivals) / length,8:#,0}/s due  {points.Sum(static p => p.Ok) / length,8:#,0}/s ok  {points.Sum(static p => p.Failed),6:#,0} failed  p99 {points[0].P99,8:0.00} ms{Name()}  {points.Sum(static p => p.Connections),5} connections{Waiting(points)}"));
+            console.WriteLine(Text.Line($"  {points[0].Second,6:0.0} s  {points.Sum(static p => p.Arrivals) / length,8:#,0}/s due  ")
+                + Text.Line($"{points.Sum(static p => p.Ok) / length,8:#,0}/s ok  {points.Sum(static p => p.Failed),6:#,0} failed  p99 ")
+                + Text.Line($"{points[0].P99,8:0.00} ms{Name()}  {points.Sum(static p => p.Connections),5} connections{Waiting(points)}"));
         }
     }
 
     private string Name() => scenario.Flows.Count > 1 ? $" ({scenario.Flows[0].Name})" : "";
 
-    private static string Waiting(TimelinePoint[] points) => points.Sum(static p => p.Waiting) is > 0 and var waiting ? Text.Line($", {waiting:#,0} wait for one") : "";
+    private static string Waiting(TimelinePoint[] points) =>
+        points.Sum(static p => p.Waiting) is > 0 and var waiting ? Text.Line($", {waiting:#,0} wait for one") : "";
 }

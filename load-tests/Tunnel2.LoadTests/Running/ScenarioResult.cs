@@ -38,10 +38,15 @@ internal sealed record ScenarioResult(LoadScenario Scenario, DateTimeOffset Star
     public RunFigures ToFigures() => new()
     {
         Flows = Engine.Flows.ToDictionary(static flow => flow.Flow.Name, static flow => new FlowFigures(
-            flow.Total.Ok, flow.Total.Failures.Total, flow.Total.Failures[FailureKind.WrongBody], flow.Total.Ok == 0 ? null : flow.Total.Latency.PercentileTime(0.99))),
+            flow.Total.Ok,
+            flow.Total.Failures.Total,
+            flow.Total.Failures[FailureKind.WrongBody],
+            flow.Total.Ok == 0 ? null : flow.Total.Latency.PercentileTime(0.99))),
         LatenciesCount = LatenciesCount,
         LagP99 = Lag.Count == 0 ? null : Lag.PercentileTime(0.99),
-        SessionP99s = Engine.Flows[0].Targets.Count > 1 ? [.. Engine.Flows[0].Targets.Select(static target => target.PercentileTime(0.99))] : null,
+        SessionP99s = Engine.Flows[0].Targets.Count > 1
+            ? [.. Engine.Flows[0].Targets.Select(static target => target.PercentileTime(0.99))]
+            : null,
         Knee = Knee,
     };
 

@@ -60,14 +60,24 @@ internal sealed class ScenarioRunner(LoadOptions options, TextWriter console)
         var flows = scenario.Flows.Where(static flow => flow.ReadBytesPerSecond is null).ToArray();
         var warmUp = scenario with
         {
-            Flows = [.. flows.Select(flow => flow with { Steps = [LoadStep.Steady(Math.Min(WarmUpRate, flow.Steps[^1].Rate), options.WarmUp.TotalSeconds)], StopAtKnee = false })],
+            Flows =
+            [
+                .. flows.Select(
+                    flow =>
+                        flow with
+                        {
+                            Steps = [LoadStep.Steady(Math.Min(WarmUpRate, flow.Steps[^1].Rate), options.WarmUp.TotalSeconds)],
+                            StopAtKnee = false,
+                        }),
+            ],
         };
         var result = await new LoadEngine(warmUp, target.EndPoint, target.Hosts).RunAsync(cancellationToken);
         cancellationToken.ThrowIfCancellationRequested();
         if (result.Flows.FirstOrDefault(static flow => flow.Total.Ok == 0) is { } dead)
         {
             throw new LoadFailedException(
-                $"{scenario.Name} was not begun: no '{dead.Flow.Name}' request ({dead.Flow.Request.Description}) to {target.EndPoint} worked; {string.Join("; ", dead.Total.Failures.Samples)}");
+                $"{scenario.Name} was not begun: no '{dead.Flow.Name}' request ({dead.Flow.Request.Description}) to {target.EndPoint} "
+                    + $"worked; {string.Join("; ", dead.Total.Failures.Samples)}");
         }
     }
 }

@@ -118,7 +118,8 @@ internal sealed class StartedTunnel : LoadTarget
     {
         const string Listening = "Listening on http://";
         var backend = Add("backend", BuiltPrograms.StartBackend("--listen", "127.0.0.1:0", "--engine", "event-loop"));
-        var line = await backend.WaitForLineAsync(static line => line.StartsWith(Listening, StringComparison.Ordinal), _startLimit, cancellationToken);
+        var line = await backend.WaitForLineAsync(
+            static line => line.StartsWith(Listening, StringComparison.Ordinal), _startLimit, cancellationToken);
         return IPEndPoint.Parse(line[Listening.Length..].TrimEnd('/'));
     }
 
@@ -139,14 +140,21 @@ internal sealed class StartedTunnel : LoadTarget
         string[] uplinks = _scenario.Uplinks is { } count ? [string.Create(CultureInfo.InvariantCulture, $"uplinks: {count}")] : [];
         await File.WriteAllLinesAsync(
             file,
-            [$"server: {uplink}", .. uplinks, "tunnels:", .. Enumerable.Range(1, _scenario.Sessions).Select(number => $"  - name: {NameOf(number)}\n    upstream: {backend}")],
+            [
+                $"server: {uplink}",
+                .. uplinks,
+                "tunnels:",
+                .. Enumerable.Range(1, _scenario.Sessions).Select(number => $"  - name: {NameOf(number)}\n    upstream: {backend}"),
+            ],
             cancellationToken);
         var agent = Add("agent", BuiltPrograms.StartAgent(["start", "--config", file, "--json"]));
         for (var number = 1; number <= _scenario.Sessions; number++)
         {
             var name = $"\"{NameOf(number)}\"";
             await agent.WaitForLineAsync(
-                line => line.Contains("\"ready\"", StringComparison.Ordinal) && line.Contains(name, StringComparison.Ordinal), _startLimit, cancellationToken);
+                line => line.Contains("\"ready\"", StringComparison.Ordinal) && line.Contains(name, StringComparison.Ordinal),
+                _startLimit,
+                cancellationToken);
         }
     }
 

@@ -16,6 +16,8 @@ internal sealed record FlowLatencyRule(string Flow, TimeSpan Limit) : PassRule
             return (RuleVerdict.Void, "no answer");
         }
 
-        return figures.LatenciesCount ? (Verdict(p99 <= Limit), Milliseconds(p99)) : (RuleVerdict.Void, $"{Milliseconds(p99)}, but the generator lagged");
+        return figures.LatenciesCount
+            ? (Verdict(p99 <= Limit), Milliseconds(p99))
+            : (RuleVerdict.Void, $"{Milliseconds(p99)}, but the generator lagged");
     }
 }

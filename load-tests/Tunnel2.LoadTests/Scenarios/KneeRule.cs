@@ -7,7 +7,8 @@ namespace Tunnel2.LoadTests.Scenarios;
 internal sealed record KneeRule(double AtLeast) : PassRule
 {
     /// <inheritdoc/>
-    protected override string Words => string.Create(CultureInfo.InvariantCulture, $"the highest rate that is held is found, and is at least {AtLeast:#,0}/s");
+    protected override string Words =>
+        string.Create(CultureInfo.InvariantCulture, $"the highest rate that is held is found, and is at least {AtLeast:#,0}/s");
 
     /// <inheritdoc/>
     protected override (RuleVerdict Verdict, string Found) Decide(RunFigures figures)

@@ -12,6 +12,9 @@ internal enum RequestKind
     /// <summary>GET <c>/sse</c>: N server-sent events, <see cref="RequestTemplate.Interval"/> apart.</summary>
     Events,
 
-    /// <summary>A WebSocket on <c>/ws-echo</c>: N messages of <see cref="RequestTemplate.MessageBytes"/>, each sent when the one before has come back.</summary>
+    /// <summary>
+    /// A WebSocket on <c>/ws-echo</c>: N messages of <see cref="RequestTemplate.MessageBytes"/>, each sent when the one before has come
+    /// back.
+    /// </summary>
     WebSocket,
 }

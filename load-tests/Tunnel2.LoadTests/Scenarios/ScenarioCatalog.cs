@@ -11,32 +11,67 @@ internal static class ScenarioCatalog
     /// <summary>All, in the order in which they are listed.</summary>
     public static IReadOnlyList<LoadScenario> All { get; } =
     [
-        Single("baseline", "10 small downloads a second for two minutes: what an idle tunnel feels like.", Download(Kilobyte), [_allOk], LoadStep.Steady(10, 120)),
+        Single(
+            "baseline",
+            "10 small downloads a second for two minutes: what an idle tunnel feels like.",
+            Download(Kilobyte),
+            [_allOk],
+            LoadStep.Steady(10, 120)),
         Single("post-1kb", "100 posts of 1 KiB a second; each comes back.", Echo(Kilobyte), [_allOk], LoadStep.Steady(100, 60)),
         Single("post-10kb", "100 posts of 10 KiB a second; each comes back.", Echo(10 * Kilobyte), [_allOk], LoadStep.Steady(100, 60)),
         Single("post-100kb", "50 posts of 100 KiB a second; each comes back.", Echo(100 * Kilobyte), [_allOk], LoadStep.Steady(50, 60)),
         Single("ramp", "10, 50, 100, 200 and 500 a second, 30 s each.", Download(Kilobyte), [_allOk], Stairs(30, 10, 50, 100, 200, 500)),
-        Single("aggressive", "20, 50, 100, 200, 500 and 1000 a second, 30 s each: 56,100 requests, none may fail.", Download(Kilobyte), [_allOk], Stairs(30, 20, 50, 100, 200, 500, 1000)),
-        Single("max-throughput", "500 to 3000 a second in six steps of a minute.", Download(Kilobyte), [new OkShareRule(0.99)], Stairs(60, 500, 1000, 1500, 2000, 2500, 3000)),
+        Single(
+            "aggressive",
+            "20, 50, 100, 200, 500 and 1000 a second, 30 s each: 56,100 requests, none may fail.",
+            Download(Kilobyte),
+            [_allOk],
+            Stairs(30, 20, 50, 100, 200, 500, 1000)),
+        Single(
+            "max-throughput", "500 to 3000 a second in six steps of a minute.", Download(Kilobyte), [new OkShareRule(0.99)],
+            Stairs(60, 500, 1000, 1500, 2000, 2500, 3000)),
         Ultra(),
-        Single("sustained", "100, 200, 400, 600 and 800 a second, two minutes each.", Download(Kilobyte), [_allOk], Stairs(120, 100, 200, 400, 600, 800)),
+        Single(
+            "sustained", "100, 200, 400, 600 and 800 a second, two minutes each.", Download(Kilobyte), [_allOk],
+            Stairs(120, 100, 200, 400, 600, 800)),
         Single("steady-200", "200 a second in one session for a minute.", Download(Kilobyte), [_allOk], LoadStep.Steady(200, 60)),
-        Single("steady-1000", "1000 a second in one session for a minute: 60,000 requests, none may fail.", Download(Kilobyte), [_allOk], LoadStep.Steady(1000, 60)),
+        Single(
+            "steady-1000",
+            "1000 a second in one session for a minute: 60,000 requests, none may fail.",
+            Download(Kilobyte),
+            [_allOk],
+            LoadStep.Steady(1000, 60)),
         Concurrent(10),
         Concurrent(50),
         Concurrent(1000),
-        Single("spread-40", "1000 a second over 40 sessions: none may suffer for the others.", Download(Kilobyte), [_allOk, new SessionSpreadRule(2)], LoadStep.Steady(1000, 60)) with { Sessions = 40 },
+        Single(
+            "spread-40",
+            "1000 a second over 40 sessions: none may suffer for the others.",
+            Download(Kilobyte),
+            [_allOk, new SessionSpreadRule(2)],
+            LoadStep.Steady(1000, 60)) with { Sessions = 40 },
         Churn(),
         SlowReaders(),
-        Single("uplink-loss", "200 a second while one of two connections between agent and ProxyEntry is cut every 5 s.", Download(Kilobyte), [new OkShareRule(0.98)], LoadStep.Steady(200, 60))
+        Single(
+            "uplink-loss",
+            "200 a second while one of two connections between agent and ProxyEntry is cut every 5 s.",
+            Download(Kilobyte),
+            [new OkShareRule(0.98)],
+            LoadStep.Steady(200, 60))
             with { CutUplinkEvery = TimeSpan.FromSeconds(5), Uplinks = 2 },
         Mixed(),
-        Single("schedule", "20,000 a second straight to the backend: checks the generator, not the tunnel.", Download(Kilobyte), [_allOk, new LagRule(TimeSpan.FromMilliseconds(1))], LoadStep.Steady(20_000, 20))
+        Single(
+            "schedule",
+            "20,000 a second straight to the backend: checks the generator, not the tunnel.",
+            Download(Kilobyte),
+            [_allOk, new LagRule(TimeSpan.FromMilliseconds(1))],
+            LoadStep.Steady(20_000, 20))
             with { Direct = true },
     ];
 
     /// <summary>Finds a scenario by its name; null: there is none.</summary>
-    public static LoadScenario? Find(string name) => All.FirstOrDefault(scenario => string.Equals(scenario.Name, name, StringComparison.OrdinalIgnoreCase));
+    public static LoadScenario? Find(string name) =>
+        All.FirstOrDefault(scenario => string.Equals(scenario.Name, name, StringComparison.OrdinalIgnoreCase));
 
     /// <summary>The scenarios of these names, each once; <c>all</c> is every one that is about the tunnel.</summary>
     public static IEnumerable<LoadScenario> Choose(IEnumerable<string> names) => names
@@ -45,7 +80,13 @@ internal static class ScenarioCatalog
 
     private static LoadScenario Ultra() => new(
         "ultra", "1000 to 50,000 a second in steps of 10 s, until one is not held: finds the knee.",
-        [new TrafficFlow("requests", Download(Kilobyte), Stairs(10, 1000, 2000, 3000, 4000, 6000, 8000, 10_000, 12_500, 15_000, 20_000, 30_000, 40_000, 50_000)) { StopAtKnee = true }],
+        [
+            new TrafficFlow(
+                "requests",
+                Download(Kilobyte),
+                Stairs(
+                    10, 1000, 2000, 3000, 4000, 6000, 8000, 10_000, 12_500, 15_000, 20_000, 30_000, 40_000, 50_000)) { StopAtKnee = true },
+        ],
         [new KneeRule(1000)]);
 
     private static LoadScenario Concurrent(int count) => new(
@@ -62,7 +103,11 @@ internal static class ScenarioCatalog
         "slow-readers", "One download of 1 MiB a second that is read at 128 KiB/s, beside 100 small ones a second that must not notice.",
         [
             new TrafficFlow("small", Download(Kilobyte), [LoadStep.Steady(100, 60)]),
-            new TrafficFlow("slow", Download(Megabyte), [LoadStep.Steady(1, 60)]) { ReadBytesPerSecond = 128 * Kilobyte, Timeout = TimeSpan.FromSeconds(30) },
+            new TrafficFlow("slow", Download(Megabyte), [LoadStep.Steady(1, 60)])
+            {
+                ReadBytesPerSecond = 128 * Kilobyte,
+                Timeout = TimeSpan.FromSeconds(30),
+            },
         ],
         [_allOk, new FlowLatencyRule("small", TimeSpan.FromMilliseconds(50))]);
 
@@ -71,12 +116,14 @@ internal static class ScenarioCatalog
         [
             new TrafficFlow("small", Download(Kilobyte), [LoadStep.Steady(200, 60)]),
             new TrafficFlow("bulk", Download(10 * Megabyte), [LoadStep.Steady(2, 60)]) { Timeout = TimeSpan.FromSeconds(30) },
-            new TrafficFlow("events", new RequestTemplate(RequestKind.Events, 20), [LoadStep.Steady(2, 60)]) { Timeout = TimeSpan.FromSeconds(30) },
+            new TrafficFlow(
+                "events", new RequestTemplate(RequestKind.Events, 20), [LoadStep.Steady(2, 60)]) { Timeout = TimeSpan.FromSeconds(30) },
             new TrafficFlow("websockets", new RequestTemplate(RequestKind.WebSocket, 10), [LoadStep.Steady(5, 60)]),
         ],
         [_allOk, new FlowLatencyRule("small", TimeSpan.FromMilliseconds(100))]);
 
-    private static LoadScenario Single(string name, string description, RequestTemplate request, PassRule[] rules, params LoadStep[] steps) =>
+    private static LoadScenario Single(
+        string name, string description, RequestTemplate request, PassRule[] rules, params LoadStep[] steps) =>
         new(name, description, [new TrafficFlow("requests", request, steps)], rules);
 
     private static RequestTemplate Download(int bytes) => new(RequestKind.Download, bytes);

@@ -7,7 +7,8 @@ namespace Tunnel2.LoadTests.Scenarios;
 internal sealed record SessionSpreadRule(double Factor) : PassRule
 {
     /// <inheritdoc/>
-    protected override string Words => string.Create(CultureInfo.InvariantCulture, $"no session's p99 more than {Factor:0.##} times the median session's");
+    protected override string Words =>
+        string.Create(CultureInfo.InvariantCulture, $"no session's p99 more than {Factor:0.##} times the median session's");
 
     /// <inheritdoc/>
     protected override (RuleVerdict Verdict, string Found) Decide(RunFigures figures)
@@ -19,7 +20,11 @@ internal sealed record SessionSpreadRule(double Factor) : PassRule
 
         var sorted = p99s.Order().ToArray();
         var median = sorted[sorted.Length / 2];
-        var found = string.Create(CultureInfo.InvariantCulture, $"worst {Milliseconds(sorted[^1])}, median {Milliseconds(median)}: {sorted[^1] / median:0.00} times");
-        return figures.LatenciesCount ? (Verdict(sorted[^1] <= median * Factor), found) : (RuleVerdict.Void, $"{found}, but the generator lagged");
+        var found = string.Create(
+            CultureInfo.InvariantCulture,
+            $"worst {Milliseconds(sorted[^1])}, median {Milliseconds(median)}: {sorted[^1] / median:0.00} times");
+        return figures.LatenciesCount
+            ? (Verdict(sorted[^1] <= median * Factor), found)
+            : (RuleVerdict.Void, $"{found}, but the generator lagged");
     }
 }

@@ -6,7 +6,7 @@ namespace Tunnel2.LoadTests.Scenarios;
 /// <param name="Steps">The schedule, one step after another.</param>
 internal sealed record TrafficFlow(string Name, RequestTemplate Request, IReadOnlyList<LoadStep> Steps)
 {
-    /// <summary>The most connections at a time; what finds none free waits, and its latency goes on counting.</summary>
+    /// <summary>The most connections at a time; what finds none free waits, and its latency continues counting.</summary>
     public int MaxConnections { get; init; } = 256;
 
     /// <summary>A connection of its own for each request.</summary>

@@ -44,7 +44,8 @@ internal sealed class FailureCounts
 
         if (_samples.Count < MaxSamples)
         {
-            _samples.Add(string.Create(CultureInfo.InvariantCulture, $"at {second:0.000} s: {kind}{(detail.Length > 0 ? $" ({detail})" : "")}"));
+            _samples.Add(
+                string.Create(CultureInfo.InvariantCulture, $"at {second:0.000} s: {kind}{(detail.Length > 0 ? $" ({detail})" : "")}"));
         }
     }
 

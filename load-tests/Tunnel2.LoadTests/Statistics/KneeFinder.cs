@@ -4,8 +4,9 @@ using Tunnel2.LoadTests.Scenarios;
 namespace Tunnel2.LoadTests.Statistics;
 
 /// <summary>
-/// Finds the knee of a stairs-like schedule: the last step that was held before the first one that was not. A step is held when at most 1 % of
-/// its requests failed (of at least a hundred), the 99th percentile from the intended start stayed below 100 ms, and the generator itself kept up.
+/// Finds the knee of a stairs-like schedule: the last step that was held before the first one that was not. A step is held when at most 1 %
+/// of its requests failed (of at least a hundred), the 99th percentile from the intended start stayed below 100 ms, and the generator
+/// itself kept up.
 /// </summary>
 internal static class KneeFinder
 {
@@ -37,7 +38,9 @@ internal static class KneeFinder
         return new Knee(held, null, "every step that was run was held");
     }
 
-    /// <summary>Whether a step was held, as far as can be said at its end: what is outstanding must be less than a tenth of a second's worth.</summary>
+    /// <summary>
+    /// Whether a step was held, as far as can be said at its end: what is outstanding must be less than a tenth of a second's worth.
+    /// </summary>
     public static bool IsHeldAtItsEnd(LoadStep step, StepStatistics statistics) =>
         WhyNotHeld(statistics) is null && statistics.Outstanding <= Math.Max(1, step.Rate * MaxP99.TotalSeconds);
 
@@ -45,8 +48,11 @@ internal static class KneeFinder
     {
         var p99 = step.Latency.PercentileTime(0.99);
         return step.Arrivals < FewestRequests ? ($"{step.Arrivals} requests are too few to tell", true)
-            : step.Failures.Total > step.Arrivals * MaxFailedShare ? ($"{Format(100.0 * step.Failures.Total / step.Arrivals)} % of the requests failed", false)
-            : !LagLimit.IsKept(step.Lag) ? ($"the generator itself lagged (p99 {Format(step.Lag.PercentileTime(0.99).TotalMilliseconds)} ms): a faster machine may find more", true)
+            : step.Failures.Total > step.Arrivals * MaxFailedShare
+            ? ($"{Format(100.0 * step.Failures.Total / step.Arrivals)} % of the requests failed", false)
+            : !LagLimit.IsKept(step.Lag)
+            ? ($"the generator itself lagged (p99 {Format(step.Lag.PercentileTime(0.99).TotalMilliseconds)} ms): "
+                + "a faster machine may find more", true)
             : p99 > MaxP99 ? ($"p99 was {Format(p99.TotalMilliseconds)} ms", false)
             : null;
     }

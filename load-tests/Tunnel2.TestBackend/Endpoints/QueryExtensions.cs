@@ -5,7 +5,9 @@ namespace Tunnel2.TestBackend.Endpoints;
 /// <summary>Reads numbers and switches from the query.</summary>
 internal static class QueryExtensions
 {
-    /// <summary>The number called <paramref name="name"/>, or <paramref name="fallback"/> if it is absent or no whole number ≥ 0.</summary>
+    /// <summary>
+    /// The number called <paramref name="name"/>, or <paramref name="fallback"/> if it is absent or no whole number from 0 on.
+    /// </summary>
     public static long GetNumber(this HttpRequest request, string name, long fallback) =>
         long.TryParse(request.Query[name].ToString(), NumberStyles.None, CultureInfo.InvariantCulture, out var number)
             ? number

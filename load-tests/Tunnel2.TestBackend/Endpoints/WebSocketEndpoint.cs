@@ -42,7 +42,8 @@ internal static class WebSocketEndpoint
         }
     }
 
-    [SuppressMessage("Security", "CA5350", Justification = "The handshake of RFC 6455 section 4.2.2 is defined with SHA-1; it protects nothing.")]
+    [SuppressMessage(
+        "Security", "CA5350", Justification = "The handshake of RFC 6455 section 4.2.2 is defined with SHA-1; it protects nothing.")]
     private static async Task<Stream?> AcceptAsync(HttpContext context)
     {
         var headers = context.Request.Headers;

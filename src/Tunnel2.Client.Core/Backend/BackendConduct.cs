@@ -14,10 +14,10 @@ internal enum Reuse
 }
 
 /// <summary>
-/// What is known of a backend's way to end its responses. Bytes that it sends behind one would be the next visitor's answer, and when the next
-/// request has been sent nothing tells them from it: no check closes that gap, only time does. So a connection rests before it is used
-/// again, until the backend has shown often enough that nothing comes; and one that was caught sending gets a new connection for each request.
-/// Thread-safe.
+/// What is known of a backend's way to end its responses. Bytes that it sends after one would be the next visitor's answer, and when the
+/// next request has been sent nothing tells them from it: no check closes that gap, only time does. So a connection rests before it is used
+/// again, until the backend has shown often enough that nothing comes; and one that was caught sending gets a new connection for each
+/// request. Thread-safe.
 /// </summary>
 internal sealed class BackendConduct
 {
@@ -60,7 +60,7 @@ internal sealed class BackendConduct
         return caughtAt != 0 && _timeProvider.GetElapsedTime(caughtAt, now) < Penalty ? Reuse.Never : Reuse.AfterRest;
     }
 
-    /// <summary>A rest behind a response of this kind has passed without a byte.</summary>
+    /// <summary>A rest after a response of this kind has passed without a byte.</summary>
     public void Passed(ResponseKind kind)
     {
         ref var proofs = ref _proofs[(int)kind];
@@ -71,7 +71,8 @@ internal sealed class BackendConduct
     }
 
     /// <summary>
-    /// Bytes came behind a response of this kind. Where its kind was beyond doubt, nobody knows whose bytes they are: all kinds are in doubt then.
+    /// Bytes came after a response of this kind. Where its kind was beyond doubt, nobody knows whose bytes they are: all kinds are in
+    /// doubt then.
     /// </summary>
     /// <returns>Whether that is news.</returns>
     public bool Caught(ResponseKind kind, long now)

@@ -11,8 +11,9 @@ namespace Tunnel2.Client.Core.Backend;
 /// A connection to the backend and what its next exchange needs. Used by one exchange at a time; it holds a buffer only while it is.
 /// </summary>
 /// <remarks>
-/// A connection that becomes idle begins to wait for bytes at once, and this very wait is the one for the next response: so whatever arrives
-/// before a request was sent is seen when it arrives, and nobody has to ask. The wait ends either an idle connection or an exchange's own wait.
+/// A connection that becomes idle begins to wait for bytes at once, and this very wait is the one for the next response: so whatever
+/// arrives before a request was sent is seen when it arrives, and nobody has to ask. The wait ends either an idle connection or an
+/// exchange's own wait.
 /// </remarks>
 internal sealed class BackendConnection : IDisposable, IValueTaskSource
 {
@@ -47,7 +48,9 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
     /// <summary>Reads response heads; reused.</summary>
     public ResponseHeadParser Parser { get; } = new();
 
-    /// <summary>Whether an earlier exchange has used it: then the backend may have closed it meanwhile, or may still send something of that one.</summary>
+    /// <summary>
+    /// Whether an earlier exchange has used it: then the backend may have closed it meanwhile, or may still send something of that one.
+    /// </summary>
     public bool IsReused { get; private set; }
 
     /// <summary>What the last response was.</summary>
@@ -152,7 +155,7 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
     /// <summary>Whether it is idle, and nothing has come.</summary>
     public bool IsIdle => Volatile.Read(ref _state) == Idle;
 
-    /// <summary>Is to be used, or ended: whoever wins this alone has it.</summary>
+    /// <summary>Is to be used, or ended: the caller that wins this has it alone.</summary>
     public bool TryTake() => Interlocked.CompareExchange(ref _state, InUse, Idle) == Idle;
 
     /// <summary>Has it live on another loop from now on, if it can. Only for who has taken it, and not used it yet.</summary>
@@ -199,7 +202,7 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
             Transport.Discard();
         }
 
-        // It is closed here and now; what TLS has to clear up behind that keeps nobody.
+        // It is closed here and now; what TLS has to clear up after that keeps nobody.
         var disposal = Transport.DisposeAsync();
         if (!disposal.IsCompletedSuccessfully)
         {
@@ -253,7 +256,7 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
         }
         catch (Exception)
         {
-            // A failure is an arrival too: whoever receives meets it again.
+            // A failure is an arrival too: the next receive meets it again.
         }
     }
 }

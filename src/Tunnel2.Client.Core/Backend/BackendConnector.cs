@@ -12,7 +12,9 @@ using Tunnel2.Transport.Tls;
 
 namespace Tunnel2.Client.Core.Backend;
 
-/// <summary>Opens connections to the one backend that the agent was told; nothing from the wire ever chooses where to. Thread-safe.</summary>
+/// <summary>
+/// Opens connections to the one backend that the agent was told; nothing from the wire ever chooses where to. Thread-safe.
+/// </summary>
 internal sealed class BackendConnector
 {
     /// <summary>The limit while ProxyEntry has not said another.</summary>
@@ -31,7 +33,8 @@ internal sealed class BackendConnector
     /// <param name="loop">The event loop of connections that are asked for on none, or null for sockets of the runtime.</param>
     /// <param name="slots">How many connections there may be; null: any number.</param>
     /// <param name="timeProvider">The clock; null: the system's.</param>
-    public BackendConnector(BackendTarget target, BufferPool buffers, EpollLoop? loop = null, BackendSlots? slots = null, TimeProvider? timeProvider = null)
+    public BackendConnector(
+        BackendTarget target, BufferPool buffers, EpollLoop? loop = null, BackendSlots? slots = null, TimeProvider? timeProvider = null)
     {
         _timeProvider = timeProvider ?? TimeProvider.System;
         Slots = slots ?? BackendSlots.Unlimited();
@@ -47,7 +50,9 @@ internal sealed class BackendConnector
     /// <summary>How many connections there may be.</summary>
     public BackendSlots Slots { get; }
 
-    /// <summary>Told how each attempt ended; null: nobody is. Not told of attempts that were given up, nor of what failed on this side.</summary>
+    /// <summary>
+    /// Told how each attempt ended; null: nobody is. Not told of attempts that were given up, nor of what failed on this side.
+    /// </summary>
     public Action<BackendFailure>? Observer { get; set; }
 
     /// <summary>Told when somebody has to wait for a slot, or finds no descriptor; null: nobody is.</summary>
@@ -112,11 +117,12 @@ internal sealed class BackendConnector
         return result;
     }
 
-    /// <summary>A plain connection for whoever wants to know what listens there; null where there is none.</summary>
+    /// <summary>A plain connection for a probe of what listens there; null where there is none.</summary>
     public async ValueTask<IByteTransport?> OpenAsync(CancellationToken cancellationToken) =>
         (await OpenAsync(_loop, cancellationToken).ConfigureAwait(false)).Transport;
 
-    private async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> TryConnectAsync(EpollLoop? loop, CancellationToken deadline)
+    private async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> TryConnectAsync(
+        EpollLoop? loop, CancellationToken deadline)
     {
         try
         {
@@ -137,8 +143,11 @@ internal sealed class BackendConnector
     }
 
     [SuppressMessage(
-        "Security", "CA5359", Justification = "Loopback only: development servers make their own certificates, and nobody stands between a machine and itself.")]
-    private async ValueTask<(IByteTransport? Transport, BackendFailure Failure)> EncryptAsync(IByteTransport transport, IPAddress? address, CancellationToken deadline)
+        "Security",
+        "CA5359",
+        Justification = "Loopback only: development servers make their own certificates, and nobody stands between a machine and itself.")]
+    private async ValueTask<(IByteTransport? Transport, BackendFailure Failure)> EncryptAsync(
+        IByteTransport transport, IPAddress? address, CancellationToken deadline)
     {
         var trustsAny = address is not null && IPAddress.IsLoopback(address);
         var options = new SslClientAuthenticationOptions

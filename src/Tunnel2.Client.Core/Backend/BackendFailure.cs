@@ -17,7 +17,8 @@ internal readonly record struct BackendFailure(StreamResetReason Reason, StreamR
     public static BackendFailure Protocol(StreamResetDetail detail) => new(StreamResetReason.BackendProtocol, detail);
 
     /// <summary>Whether this machine is short of something: it says nothing of the backend.</summary>
-    public bool IsOfThisSide => Reason == StreamResetReason.BackendConnect && Detail is StreamResetDetail.TooManyConnections or StreamResetDetail.NoDescriptors;
+    public bool IsOfThisSide =>
+        Reason == StreamResetReason.BackendConnect && Detail is StreamResetDetail.TooManyConnections or StreamResetDetail.NoDescriptors;
 
     /// <summary>What a failed connect means.</summary>
     public static BackendFailure FromConnect(SocketError error) => Connect(error switch
@@ -25,7 +26,8 @@ internal readonly record struct BackendFailure(StreamResetReason Reason, StreamR
         SocketError.ConnectionRefused => StreamResetDetail.ConnectionRefused,
         SocketError.TimedOut or SocketError.OperationAborted => StreamResetDetail.ConnectTimeout,
         SocketError.TooManyOpenSockets => StreamResetDetail.NoDescriptors,
-        SocketError.HostNotFound or SocketError.NoData or SocketError.TryAgain or SocketError.NoRecovery => StreamResetDetail.NameNotResolved,
+        SocketError.HostNotFound or SocketError.NoData or SocketError.TryAgain or SocketError.NoRecovery =>
+            StreamResetDetail.NameNotResolved,
         _ => StreamResetDetail.Unreachable,
     });
 }

@@ -6,7 +6,9 @@ using Tunnel2.Protocol.Errors;
 
 namespace Tunnel2.Client.Core.Backend;
 
-/// <summary>Says of a backend that is there, and does not answer in HTTP/1.x, what it speaks: to visitors each time, to the user once. Thread-safe.</summary>
+/// <summary>
+/// Says of a backend that is there, and does not answer in HTTP/1.x, what it speaks: to visitors each time, to the user once. Thread-safe.
+/// </summary>
 internal sealed class BackendMisunderstandings
 {
     private readonly BackendTarget _target;
@@ -23,7 +25,8 @@ internal sealed class BackendMisunderstandings
 
     /// <summary>Explains how an attempt failed.</summary>
     /// <param name="end">Its end, with a failure of the backend's.</param>
-    /// <param name="isReused">Whether it was made on a connection that the backend may have closed for being idle: that says nothing.</param>
+    /// <param name="isReused">Whether it was made on a connection that the backend may have closed for being idle: that says
+    /// nothing.</param>
     /// <param name="greeting">What the answer begins with, where it is no HTTP and can be read.</param>
     /// <returns>The failure, as far as it is known.</returns>
     public async ValueTask<BackendFailure> ExplainAsync(AttemptEnd end, bool isReused, string? greeting)

@@ -5,7 +5,7 @@ using Tunnel2.Transport.Epoll;
 namespace Tunnel2.Client.Core.Backend;
 
 /// <summary>
-/// Idle keep-alive connections to the backend, the youngest first. Whatever arrives on one ends it, at once; what may still arrive behind a
+/// Idle keep-alive connections to the backend, the youngest first. Whatever arrives on one ends it, at once; what may still arrive after a
 /// response, <see cref="BackendConduct"/> judges. Thread-safe.
 /// </summary>
 /// <remarks>
@@ -42,7 +42,7 @@ internal sealed class BackendPool : IDisposable
         connector.Slots.Add(this);
     }
 
-    /// <summary>Told when the backend is caught sending bytes behind its responses; null: nobody is.</summary>
+    /// <summary>Told when the backend is caught sending bytes after its responses; null: nobody is.</summary>
     public Action<ResponseKind>? OnSurplus { get; set; }
 
     /// <summary>What is kept, and for whose uplinks.</summary>
@@ -52,7 +52,7 @@ internal sealed class BackendPool : IDisposable
     public int IdleCount => Idle.Count;
 
     /// <summary>Takes an idle connection that is open and on which nothing has come.</summary>
-    /// <param name="loop">Where whoever is to use it lives; null: there are no loops.</param>
+    /// <param name="loop">The loop of its user; null: there are no loops.</param>
     public BackendConnection? TryRent(EpollLoop? loop = null)
     {
         var idle = Idle.On(loop);
@@ -101,7 +101,7 @@ internal sealed class BackendPool : IDisposable
     /// <summary>Opens a new connection, or waits for one where there may be no more.</summary>
     /// <param name="fresh">Whether it has to be new.</param>
     /// <param name="cancellationToken">Gives up.</param>
-    /// <param name="loop">Where whoever is to use it lives; null: there are no loops.</param>
+    /// <param name="loop">The loop of its user; null: there are no loops.</param>
     public async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> ConnectAsync(
         bool fresh, CancellationToken cancellationToken, EpollLoop? loop = null)
     {
@@ -174,7 +174,9 @@ internal sealed class BackendPool : IDisposable
         }
     }
 
-    /// <summary>Bytes have come in place of a response. They belong to an earlier one, unless the connection had been idle for long.</summary>
+    /// <summary>
+    /// Bytes have come in place of a response. They belong to an earlier one, unless the connection had been idle for long.
+    /// </summary>
     public void CaughtInPlaceOfResponse(BackendConnection connection)
     {
         if (_timeProvider.GetElapsedTime(connection.IdleSince) <= BackendConduct.LatestSurplus)
@@ -209,9 +211,10 @@ internal sealed class BackendPool : IDisposable
         Idle.End();
     }
 
-    private bool HasRested(BackendConnection connection, long now) => _timeProvider.GetElapsedTime(connection.IdleSince, now) >= BackendConduct.Rest;
+    private bool HasRested(BackendConnection connection, long now) =>
+        _timeProvider.GetElapsedTime(connection.IdleSince, now) >= BackendConduct.Rest;
 
-    /// <summary>Ends a connection that something has come on. Bytes that came soon were behind a response.</summary>
+    /// <summary>Ends a connection that something has come on. Bytes that came soon were after a response.</summary>
     private void End(BackendConnection connection)
     {
         var hasBytes = connection.Transport.HasBytes();

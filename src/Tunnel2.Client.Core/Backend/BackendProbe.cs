@@ -13,8 +13,9 @@ using Tunnel2.Transport.Tls;
 namespace Tunnel2.Client.Core.Backend;
 
 /// <summary>
-/// Finds out what a backend speaks that closed a new connection without an answer: many services that want TLS or HTTP/2 do just that. Asks by
-/// connections of its own, which do nothing, at most every half minute, and only of the one backend that the agent was told. Thread-safe.
+/// Finds out what a backend speaks that closed a new connection without an answer: many services that want TLS or HTTP/2 do just that. Asks
+/// by connections of its own, which do nothing, at most every half minute, and only of the one backend that the agent was told.
+/// Thread-safe.
 /// </summary>
 internal sealed class BackendProbe
 {
@@ -68,13 +69,15 @@ internal sealed class BackendProbe
 
         // Who answers HTTP/1.1 as well has closed for a reason of its own.
         return FirstBytes.AreHttp2(await ExchangeAsync(Preface.ToArray(), SslApplicationProtocol.Http2).ConfigureAwait(false))
-            && !(await ExchangeAsync(Encoding.ASCII.GetBytes($"OPTIONS * HTTP/1.1\r\nHost: {_target.HostHeader}\r\nConnection: close\r\n\r\n"), SslApplicationProtocol.Http11).ConfigureAwait(false))
+            && !(await ExchangeAsync(
+                Encoding.ASCII.GetBytes($"OPTIONS * HTTP/1.1\r\nHost: {_target.HostHeader}\r\nConnection: close\r\n\r\n"),
+                SslApplicationProtocol.Http11).ConfigureAwait(false))
                 .AsSpan().StartsWith("HTTP/1."u8)
             ? StreamResetDetail.SpeaksHttp2
             : StreamResetDetail.ClosedBeforeResponse;
     }
 
-    /// <summary>Whether it takes a TLS handshake for one: it goes on with it, or says no in TLS' words.</summary>
+    /// <summary>Whether it takes a TLS handshake for one: it continues with it, or says no in TLS' words.</summary>
     private async Task<bool> AnswersTlsAsync()
     {
         using var limit = new CancellationTokenSource(_limit, _timeProvider);
@@ -147,7 +150,8 @@ internal sealed class BackendProbe
         }
     }
 
-    [SuppressMessage("Security", "CA5359", Justification = "Nothing is sent that anybody may not know: it is only asked whether TLS is spoken.")]
+    [SuppressMessage(
+        "Security", "CA5359", Justification = "Nothing is sent that anybody may not know: it is only asked whether TLS is spoken.")]
     private SslClientAuthenticationOptions Options(SslApplicationProtocol? version) => new()
     {
         TargetHost = _target.Host,

@@ -1,8 +1,8 @@
 namespace Tunnel2.Client.Core.Backend;
 
 /// <summary>
-/// How many connections to backends the process may have, over all tunnels. Each is a slot from before it is opened until it is closed, whether
-/// it is in use, upgraded or kept. Who finds none waits in order. Thread-safe.
+/// How many connections to backends the process may have, over all tunnels. Each is a slot from before it is opened until it is closed,
+/// whether it is in use, upgraded or kept. Who finds none waits in order. Thread-safe.
 /// </summary>
 internal sealed class BackendSlots
 {
@@ -40,7 +40,8 @@ internal sealed class BackendSlots
     {
         var now = _timeProvider.GetTimestamp();
         var last = Volatile.Read(ref _saidShortAt);
-        return _timeProvider.GetElapsedTime(last, now) >= TimeSpan.FromSeconds(1) && Interlocked.CompareExchange(ref _saidShortAt, now, last) == last;
+        return _timeProvider.GetElapsedTime(last, now) >= TimeSpan.FromSeconds(1)
+            && Interlocked.CompareExchange(ref _saidShortAt, now, last) == last;
     }
 
     /// <summary>A pool whose idle connections may make room.</summary>

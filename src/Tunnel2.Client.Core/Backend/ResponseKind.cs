@@ -2,7 +2,7 @@ using Tunnel2.Http1;
 
 namespace Tunnel2.Client.Core.Backend;
 
-/// <summary>What a backend does with its connection behind a response may depend on these: each has its own reasons to go wrong.</summary>
+/// <summary>What a backend does with its connection after a response may depend on these: each has its own reasons to go wrong.</summary>
 internal enum ResponseKind
 {
     /// <summary>A body of known length or in chunks.</summary>

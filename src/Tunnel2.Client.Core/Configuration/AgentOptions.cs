@@ -50,8 +50,8 @@ public sealed record AgentOptions
     public ConnectionLimit BackendConnections { get; init; }
 
     /// <summary>
-    /// MiB that the process may hold of bodies that services have not taken, 16–65,536; null: a quarter of its memory, 16 to 256. The first agent
-    /// of a process decides for all.
+    /// MiB that the process may hold of bodies that services have not taken, 16–65,536; null: a quarter of its memory, 16 to 256. The
+    /// first agent of a process decides for all.
     /// </summary>
     public int? BufferMegabytes { get; init; }
 
@@ -70,8 +70,8 @@ public sealed record AgentOptions
     public bool WatchesBackend { get; init; }
 
     /// <summary>
-    /// Whether connections to the backend are used again at once from the first response on. Otherwise they rest for a moment, until the backend
-    /// has shown that it sends nothing behind its responses.
+    /// Whether connections to the backend are used again at once from the first response on. Otherwise they rest for a moment, until the
+    /// backend has shown that it sends nothing after its responses.
     /// </summary>
     internal bool TrustsBackend { get; init; }
 
@@ -88,8 +88,8 @@ public sealed record AgentOptions
     public ReadOnlyMemory<byte> InstanceKey { get; init; } = System.Security.Cryptography.RandomNumberGenerator.GetBytes(InstanceKeyLength);
 
     /// <summary>
-    /// A secret that outlives this process, 32 bytes, or empty: where there is no token, the server keeps a name and the requests that wait for it
-    /// for the next agent that shows it. Default: empty, and a restarted agent counts as a stranger.
+    /// A secret that outlives this process, 32 bytes, or empty: where there is no token, the server keeps a name and the requests that wait
+    /// for it for the next agent that shows it. Default: empty, and a restarted agent counts as a stranger.
     /// </summary>
     public ReadOnlyMemory<byte> OwnerKey { get; init; }
 

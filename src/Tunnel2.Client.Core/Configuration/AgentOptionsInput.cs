@@ -61,8 +61,8 @@ public sealed record AgentOptionsInput
     public OlderFormInput? OlderForm { get; init; }
 
     /// <summary>
-    /// Where values came from that were not flags, by the flag they stand for: <c>--name</c> → <c>TUNNEL2_NAME</c> or <c>tunnels.yml:7: name</c>.
-    /// A mistake is told with it in place of the flag.
+    /// Where values came from that were not flags, by the flag they stand for: <c>--name</c> → <c>TUNNEL2_NAME</c> or
+    /// <c>tunnels.yml:7: name</c>. A mistake is told with it in place of the flag.
     /// </summary>
     public IReadOnlyDictionary<string, string> Origins { get; init; } = new Dictionary<string, string>();
 
@@ -70,7 +70,9 @@ public sealed record AgentOptionsInput
     public override string ToString() => nameof(AgentOptionsInput);
 }
 
-/// <summary>The flags of the older form <c>tunnel2 --dev-session-id GUID --backend-host H --backend-port P --tunnel-host H --tunnel-port P</c>.</summary>
+/// <summary>
+/// The flags of the older form <c>tunnel2 --dev-session-id GUID --backend-host H --backend-port P --tunnel-host H --tunnel-port P</c>.
+/// </summary>
 /// <param name="SessionId"><c>--dev-session-id</c>, required: the GUID that becomes the name.</param>
 /// <param name="BackendHost"><c>--backend-host</c>, 127.0.0.1 when not given.</param>
 /// <param name="BackendPort"><c>--backend-port</c>, required.</param>

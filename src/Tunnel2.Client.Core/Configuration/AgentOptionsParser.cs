@@ -5,7 +5,9 @@ using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.Client.Core.Configuration;
 
-/// <summary>Turns flags into <see cref="AgentOptions"/>. Judges every flag before it answers, so that a user mends all mistakes at once.</summary>
+/// <summary>
+/// Turns flags into <see cref="AgentOptions"/>. Judges every flag before it answers, so that a user mends all mistakes at once.
+/// </summary>
 public static class AgentOptionsParser
 {
     private const string UpstreamArgument = "<upstream>";
@@ -14,12 +16,15 @@ public static class AgentOptionsParser
     private const int MostBufferMegabytes = 65_536;
 
     /// <summary>Judges <paramref name="input"/> and makes options of it.</summary>
-    /// <exception cref="ArgumentNullException"><paramref name="input"/> is null. Mistakes of the user are values, never exceptions.</exception>
+    /// <exception cref="ArgumentNullException"><paramref name="input"/> is null. Mistakes of the user are values, never
+    /// exceptions.</exception>
     public static AgentOptionsParseResult Parse(AgentOptionsInput input)
     {
         ArgumentNullException.ThrowIfNull(input);
         var mistakes = new List<OptionMistake>();
-        BackendTarget? upstream = input.OlderForm is { } older ? ParseOlderUpstream(input, older, mistakes) : ParseUpstream(input, mistakes);
+        BackendTarget? upstream = input.OlderForm is { } older
+            ? ParseOlderUpstream(input, older, mistakes)
+            : ParseUpstream(input, mistakes);
         ServerEndpoint server = ParseServer(input, mistakes, out bool? wantsTls);
         TlsOptions? tls = TlsOptionsParser.Parse(input.Tls, server, wantsTls, mistakes);
         string? name = ParseName(input, mistakes);
@@ -140,7 +145,11 @@ public static class AgentOptionsParser
     {
         if (text.Contains("://", StringComparison.Ordinal))
         {
-            Note(flag, $"'{text[..(text.IndexOf("://", StringComparison.Ordinal) + 3)]}' does not belong here; give host:port, with tls:// or tcp:// in front if it must be", mistakes);
+            Note(
+                flag,
+                $"'{text[..(text.IndexOf("://", StringComparison.Ordinal) + 3)]}' does not belong here; give host:port, with tls:// or "
+                    + $"tcp:// in front if it must be",
+                mistakes);
             return ServerEndpoint.Default;
         }
 
@@ -206,7 +215,8 @@ public static class AgentOptionsParser
             return ProtocolLimits.MaxSlots;
         }
 
-        bool isGood = int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out int streams) && streams is >= 1 and <= ProtocolLimits.MaxSlots;
+        bool isGood = int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out int streams)
+            && streams is >= 1 and <= ProtocolLimits.MaxSlots;
         Note("--streams", isGood ? null : $"'{text}' is not a number from 1 to {ProtocolLimits.MaxSlots}", mistakes);
         return isGood ? streams : ProtocolLimits.MaxSlots;
     }
@@ -218,7 +228,9 @@ public static class AgentOptionsParser
             return null;
         }
 
-        bool isGood = int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out int number) && number >= least && number <= most;
+        bool isGood = int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out int number)
+            && number >= least
+            && number <= most;
         Note(flag, isGood ? null : $"'{text}' is not auto or a number from {least} to {most}", mistakes);
         return isGood ? number : null;
     }

@@ -17,8 +17,8 @@ public sealed record BackendTarget(bool IsHttps, string Host, int Port, string P
     public string HostHeader => Port == (IsHttps ? 443 : 80) ? HostPort.FormatHost(Host) : HostPort.Format(Host, Port);
 
     /// <summary>
-    /// Whether ::1 is tried where nothing listens at 127.0.0.1: the user named only a port, and several development servers listen on the IPv6
-    /// address of "localhost" alone.
+    /// Whether ::1 is tried where nothing listens at 127.0.0.1: the user named only a port, and several development servers listen on the
+    /// IPv6 address of "localhost" alone.
     /// </summary>
     internal bool TriesIPv6Loopback { get; init; }
 

@@ -1,14 +1,14 @@
 namespace Tunnel2.Client.Core.Configuration;
 
 /// <summary>
-/// How an agent trusts its server, and what it shows of itself. Immutable. Files are read for every connection, so that a renewed one is used
-/// without a restart.
+/// How an agent trusts its server, and what it shows of itself. Immutable. Files are read for every connection, so that a renewed one is
+/// used without a restart.
 /// </summary>
 public sealed record TlsOptions
 {
     /// <summary>
-    /// Fingerprints of the server's certificate, <c>sha256:</c> and 64 hexadecimal digits each; any of them is trusted whoever issued it, and
-    /// for whatever name and time. Empty: the certificate is checked against an authority, with its name and dates.
+    /// Fingerprints of the server's certificate, <c>sha256:</c> and 64 hexadecimal digits each; any of them is trusted, with any issuer,
+    /// and for whatever name and time. Empty: the certificate is checked against an authority, with its name and dates.
     /// </summary>
     public IReadOnlyList<string> ServerFingerprints { get; init; } = [];
 

@@ -82,7 +82,9 @@ internal static class TlsOptionsParser
             }
             else
             {
-                mistakes.Add(new OptionMistake(FingerprintFlag, $"'{part}' is not sha256: and 64 hexadecimal digits, as ProxyEntry prints it at its start"));
+                mistakes.Add(
+                    new OptionMistake(
+                        FingerprintFlag, $"'{part}' is not sha256: and 64 hexadecimal digits, as ProxyEntry prints it at its start"));
             }
         }
 
@@ -102,7 +104,11 @@ internal static class TlsOptionsParser
         }
 
         Check(CaFlag, options.ServerCaFile, () => TlsFiles.LoadAuthorities(options), mistakes);
-        Check(CertificateFlag, options.ClientCertificateFile, () => TlsFiles.LoadClientCertificate(options)?.TargetCertificate.Dispose(), mistakes);
+        Check(
+            CertificateFlag,
+            options.ClientCertificateFile,
+            () => TlsFiles.LoadClientCertificate(options)?.TargetCertificate.Dispose(),
+            mistakes);
     }
 
     private static void Check(string flag, string? path, Action load, List<OptionMistake> mistakes)
@@ -114,7 +120,8 @@ internal static class TlsOptionsParser
                 load();
             }
         }
-        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException)
+        catch (Exception exception)
+            when (exception is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException)
         {
             mistakes.Add(new OptionMistake(flag, $"'{path}' cannot be used: {exception.Message.ReplaceLineEndings(" ").TrimEnd('.')}"));
         }

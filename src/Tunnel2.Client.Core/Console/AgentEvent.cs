@@ -37,6 +37,7 @@ internal sealed record BackendSurplusEvent(DateTimeOffset Time, BackendTarget Up
 
 internal sealed record BackendConnectionsShortEvent(DateTimeOffset Time, int Limit, int Waiting, string Message) : AgentEvent(Time);
 
-internal sealed record UploadsCutEvent(DateTimeOffset Time, int Count, long HeldMegabytes, long LimitMegabytes, string Message) : AgentEvent(Time);
+internal sealed record UploadsCutEvent(DateTimeOffset Time, int Count, long HeldMegabytes, long LimitMegabytes, string Message)
+    : AgentEvent(Time);
 
 internal sealed record BackendReachableEvent(DateTimeOffset Time, BackendTarget Upstream) : AgentEvent(Time);

@@ -46,7 +46,8 @@ internal abstract class AgentEventSource : IAgentEvents
     public void UploadsCut(int count, long heldMegabytes, long limitMegabytes, string message) =>
         Post(new UploadsCutEvent(Now, count, heldMegabytes, limitMegabytes, message));
 
-    public void BackendConnectionsShort(int limit, int waiting, string message) => Post(new BackendConnectionsShortEvent(Now, limit, waiting, message));
+    public void BackendConnectionsShort(int limit, int waiting, string message) =>
+        Post(new BackendConnectionsShortEvent(Now, limit, waiting, message));
 
     /// <summary>The process may have few files open.</summary>
     public void FewFiles(int limit) => Post(new FewFilesEvent(Now, limit));

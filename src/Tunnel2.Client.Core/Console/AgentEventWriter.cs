@@ -37,7 +37,7 @@ internal sealed class AgentEventWriter : AgentEventSource, IAsyncDisposable
         _output = output;
         _time = time;
 
-        // On the pool, whoever makes the writer: output blocks, and an event loop's thread must not.
+        // Always on the pool: output blocks, and an event loop's thread must not.
         _loop = Task.Run(WriteLoopAsync);
     }
 
@@ -50,7 +50,8 @@ internal sealed class AgentEventWriter : AgentEventSource, IAsyncDisposable
     /// <inheritdoc/>
     public override void Post(AgentEvent agentEvent)
     {
-        if ((agentEvent is RequestCompletedEvent && _queue.Reader.Count >= Capacity - ReservedForState) || !_queue.Writer.TryWrite(agentEvent))
+        if ((agentEvent is RequestCompletedEvent && _queue.Reader.Count >= Capacity - ReservedForState)
+            || !_queue.Writer.TryWrite(agentEvent))
         {
             Interlocked.Increment(ref _dropped);
         }
@@ -110,7 +111,7 @@ internal sealed class AgentEventWriter : AgentEventSource, IAsyncDisposable
                 }
                 catch (Exception exception) when (exception is IOException or ObjectDisposedException or OperationCanceledException)
                 {
-                    // Whoever read the lines has left (a closed pipe); the tunnel goes on without them.
+                    // The reader of the lines has left (a closed pipe); the tunnel continues without it.
                     isOutputGone = true;
                     Interlocked.Increment(ref _dropped);
                 }

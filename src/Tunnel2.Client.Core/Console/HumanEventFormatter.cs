@@ -22,11 +22,16 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
     /// <summary>Makes a formatter.</summary>
     /// <param name="server">Where curl should connect when a public name has no address.</param>
     /// <param name="verbose">Whether every attempt is shown.</param>
-    /// <param name="resolves">Whether a host name has an address; <see cref="NameResolution.ResolvesAsync"/> unless a test says otherwise.</param>
+    /// <param name="resolves">Whether a host name has an address; <see cref="NameResolution.ResolvesAsync"/> unless a test says
+    /// otherwise.</param>
     /// <param name="prefix">Goes before every line but those of <see cref="ReadyEvent"/>, to tell tunnels apart.</param>
     /// <param name="tls">How the agent trusts the server, where the uplink has TLS.</param>
     public HumanEventFormatter(
-        ServerEndpoint server, bool verbose, Func<string, CancellationToken, Task<bool>>? resolves = null, string prefix = "", TlsOptions? tls = null)
+        ServerEndpoint server,
+        bool verbose,
+        Func<string, CancellationToken, Task<bool>>? resolves = null,
+        string prefix = "",
+        TlsOptions? tls = null)
     {
         _prefix = prefix;
         _hint = new CurlHint(server, tls);
@@ -42,13 +47,16 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
         }
         else if (LineFor(agentEvent) is { } line)
         {
-            await output.WriteLineAsync(PlainText.Clean(_prefix + line, 2 * PlainText.MaxLength).AsMemory(), cancellationToken).ConfigureAwait(false);
+            await output.WriteLineAsync(
+                PlainText.Clean(_prefix + line, 2 * PlainText.MaxLength).AsMemory(), cancellationToken).ConfigureAwait(false);
         }
     }
 
     /// <summary>The sentence about a low limit of open files, for people and programs.</summary>
     public static string TextOf(FewFilesEvent few) => string.Create(
-        CultureInfo.InvariantCulture, $"This process may have only {few.Limit} files open, and each request under way needs some: raise the limit for more (ulimit -n, LimitNOFILE)");
+        CultureInfo.InvariantCulture,
+        $"This process may have only {few.Limit} files open, and each request under way needs some: raise the limit for more (ulimit -n, "
+            + $"LimitNOFILE)");
 
     private async Task WriteReadyAsync(ReadyEvent ready, TextWriter output, CancellationToken cancellationToken)
     {
@@ -108,7 +116,9 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
             case RequestsFailedEvent { Over: null } first:
                 return $"A request failed: {first.Leg}: {first.Error}. More of these are counted (--verbose shows each)";
             case RequestsFailedEvent failed:
-                return string.Create(CultureInfo.InvariantCulture, $"Requests failed: {failed.Leg}: {failed.Error}, {failed.Count:N0} times in {failed.Over!.Value.TotalSeconds:0} s");
+                return string.Create(
+                    CultureInfo.InvariantCulture,
+                    $"Requests failed: {failed.Leg}: {failed.Error}, {failed.Count:N0} times in {failed.Over!.Value.TotalSeconds:0} s");
             case LinesDroppedEvent dropped:
                 return string.Create(CultureInfo.InvariantCulture, $"({dropped.Count} lines dropped: the output was too slow)");
             default:
@@ -124,7 +134,8 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
             return end.Reason switch
             {
                 ConnectionEndReason.Lost => $"Disconnected after {FormatSpan(end.UpTime)}: {end.Message}",
-                ConnectionEndReason.GoingAway when end.UpTime > TimeSpan.Zero => $"Disconnected after {FormatSpan(end.UpTime)}: {end.Message}",
+                ConnectionEndReason.GoingAway when end.UpTime > TimeSpan.Zero =>
+                    $"Disconnected after {FormatSpan(end.UpTime)}: {end.Message}",
                 _ => end.Message,
             };
         }

@@ -4,7 +4,7 @@ using Tunnel2.Client.Core.Reconnect;
 namespace Tunnel2.Client.Core.Console;
 
 /// <summary>
-/// What an agent tells whoever runs it. Implementations are thread-safe, return at once and never throw: the callers are the reconnect loop
+/// What an agent reports to its user. Implementations are thread-safe, return at once and never throw: the callers are the reconnect loop
 /// and, for <see cref="RequestCompleted"/>, the threads of the data plane.
 /// </summary>
 public interface IAgentEvents
@@ -20,7 +20,9 @@ public interface IAgentEvents
     /// <param name="upstream">Where requests go.</param>
     void Ready(IReadOnlyList<string> publicUrls, BackendTarget upstream);
 
-    /// <summary>One life of the session ended, or an attempt failed; the reason says which (unreachable, rejected, lost, superseded …).</summary>
+    /// <summary>
+    /// One life of the session ended, or an attempt failed; the reason says which (unreachable, rejected, lost, superseded …).
+    /// </summary>
     void ConnectionEnded(ConnectionEnd end);
 
     /// <summary>The next attempt begins after <paramref name="delay"/>.</summary>
@@ -44,14 +46,16 @@ public interface IAgentEvents
     {
     }
 
-    /// <summary>The backend was caught sending bytes behind its responses; its connections are not used again for a while.</summary>
+    /// <summary>The backend was caught sending bytes after its responses; its connections are not used again for a while.</summary>
     /// <param name="upstream">The backend.</param>
     /// <param name="message">One line for the user.</param>
     void BackendSurplus(BackendTarget upstream, string message)
     {
     }
 
-    /// <summary>Requests wait because there may be no more connections to backends, or fail because there are no descriptors. At most once a second.</summary>
+    /// <summary>
+    /// Requests wait because there may be no more connections to backends, or fail because there are no descriptors. At most once a second.
+    /// </summary>
     /// <param name="limit">How many connections there may be.</param>
     /// <param name="waiting">How many requests wait.</param>
     /// <param name="message">One line for the user.</param>
@@ -69,8 +73,8 @@ public interface IAgentEvents
     }
 
     /// <summary>
-    /// A visitor got an error because the service or the agent failed. Called for each such request, and only when <see cref="WantsRequests"/> is false:
-    /// otherwise <see cref="RequestCompleted"/> says it.
+    /// A visitor got an error because the service or the agent failed. Called for each such request, and only when
+    /// <see cref="WantsRequests"/> is false: otherwise <see cref="RequestCompleted"/> says it.
     /// </summary>
     /// <param name="leg">Where it failed: <c>agent</c> or <c>backend</c>.</param>
     /// <param name="error">What happened there; one of a few texts.</param>

@@ -54,7 +54,8 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
             Upstream = unreachable.Upstream.ToString(),
             Message = unreachable.Message,
         },
-        BackendSurplusEvent surplus => Line(agentEvent, "backend_surplus") with { Upstream = surplus.Upstream.ToString(), Message = surplus.Message },
+        BackendSurplusEvent surplus =>
+            Line(agentEvent, "backend_surplus") with { Upstream = surplus.Upstream.ToString(), Message = surplus.Message },
         BackendConnectionsShortEvent shortage => Line(agentEvent, "backend_connections_short") with
         {
             Message = shortage.Message,
@@ -112,7 +113,8 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
         };
     }
 
-    private static JsonEventLine Line(AgentEvent agentEvent, string name) => new() { Event = name, Tunnel = agentEvent.Tunnel, Time = agentEvent.Time };
+    private static JsonEventLine Line(AgentEvent agentEvent, string name) =>
+        new() { Event = name, Tunnel = agentEvent.Tunnel, Time = agentEvent.Time };
 
     private static double Seconds(TimeSpan span) => Math.Round(span.TotalSeconds, 3);
 

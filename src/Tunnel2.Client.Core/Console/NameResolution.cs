@@ -6,7 +6,9 @@ namespace Tunnel2.Client.Core.Console;
 /// <summary>Tells whether a host name has an address on this machine.</summary>
 internal static class NameResolution
 {
-    /// <summary>How long an answer is waited for; a name that takes longer counts as one that resolves, since nothing speaks against it.</summary>
+    /// <summary>
+    /// How long an answer is waited for; a name that takes longer counts as one that resolves, since nothing speaks against it.
+    /// </summary>
     public static readonly TimeSpan Limit = TimeSpan.FromMilliseconds(300);
 
     /// <summary>Asks the system's resolver for <paramref name="host"/>, for at most <see cref="Limit"/>.</summary>

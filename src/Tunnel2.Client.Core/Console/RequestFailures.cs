@@ -1,8 +1,8 @@
 namespace Tunnel2.Client.Core.Console;
 
 /// <summary>
-/// Tells the first request that failed in some way, and then every ten seconds how many more did, until there was none for as long. The ways are
-/// few: their words are the agent's own. Thread-safe; never waits.
+/// Tells the first request that failed in some way, and then every ten seconds how many more did, until there was none for as long. The
+/// ways are few: their words are the agent's own. Thread-safe; never waits.
 /// </summary>
 internal sealed class RequestFailures
 {
@@ -39,7 +39,8 @@ internal sealed class RequestFailures
             if (_counts.Count == 1)
             {
                 _began = _time.GetTimestamp();
-                _timer ??= _time.CreateTimer(static self => ((RequestFailures)self!).EndWindow(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
+                _timer ??= _time.CreateTimer(
+                    static self => ((RequestFailures)self!).EndWindow(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
                 _timer.Change(Window, Timeout.InfiniteTimeSpan);
             }
         }

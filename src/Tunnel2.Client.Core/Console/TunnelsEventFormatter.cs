@@ -16,7 +16,9 @@ internal sealed class TunnelsEventFormatter : IAgentEventFormatter
 
     public ValueTask WriteAsync(AgentEvent agentEvent, TextWriter output, CancellationToken cancellationToken)
     {
-        IAgentEventFormatter formatter = agentEvent.Tunnel is { } tunnel && _byTunnel.TryGetValue(tunnel, out IAgentEventFormatter? own) ? own : _common;
+        IAgentEventFormatter formatter = agentEvent.Tunnel is { } tunnel && _byTunnel.TryGetValue(tunnel, out IAgentEventFormatter? own)
+            ? own
+            : _common;
         return formatter.WriteAsync(agentEvent, output, cancellationToken);
     }
 }

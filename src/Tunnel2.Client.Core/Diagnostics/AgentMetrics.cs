@@ -25,13 +25,22 @@ internal sealed class AgentMetrics : IDisposable
         Gauge("backend.connections", () => slots.Taken, "{connection}", "Connections to backends, those of all tunnels of the process.");
         Gauge("backend.connections.limit", () => slots.Limit, "{connection}", "How many there may be.");
         Gauge("backend.connections.waiting", () => slots.Waiting, "{request}", "Requests that wait for one.");
-        Counter("backend.connections.short", () => exchanges.Shortages, "{request}", "Requests that had to wait for one, or found no descriptor left.");
+        Counter(
+            "backend.connections.short",
+            () => exchanges.Shortages,
+            "{request}",
+            "Requests that had to wait for one, or found no descriptor left.");
         Gauge("streams", () => exchanges.Active, "{stream}", "Requests under way.");
         Gauge("streams.limit", () => exchanges.MaxActive, "{stream}", "How many there may be.");
         Counter("streams.refused", () => exchanges.Refused, "{stream}", "Requests that were refused because there were as many.");
-        Gauge("receive.held", () => uploads.Held, "By", "Bytes of uploads that services have not taken, in portions of 256 KiB, of all tunnels of the process.");
+        Gauge(
+            "receive.held",
+            () => uploads.Held,
+            "By",
+            "Bytes of uploads that services have not taken, in portions of 256 KiB, of all tunnels of the process.");
         Gauge("receive.limit", () => uploads.Limit, "By", "What may be held before uploads that stand still are cut.");
-        Counter("receive.cut", () => uploads.CutStreams, "{stream}", "Uploads that were cut because they stood still and memory was short.");
+        Counter(
+            "receive.cut", () => uploads.CutStreams, "{stream}", "Uploads that were cut because they stood still and memory was short.");
     }
 
     /// <inheritdoc/>

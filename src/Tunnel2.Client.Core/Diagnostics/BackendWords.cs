@@ -18,18 +18,23 @@ internal static class BackendWords
             ResponseKind.NotModified => "304 answers",
             _ => "answers",
         };
-        return $"{target} sends bytes behind the end of its {responses}. No visitor gets them; no connection is used again behind such an answer for the next 10 minutes.";
+        return $"{target} sends bytes behind the end of its {responses}. No visitor gets them; no connection is used again behind such an "
+            + $"answer for the next 10 minutes.";
     }
 
     /// <summary>There is no connection to be had on this side.</summary>
     public static string Shortage(StreamResetDetail detail, int limit, int waiting) => detail == StreamResetDetail.NoDescriptors
-        ? "No file descriptor is left for a connection to a service: raise the limit of open files (ulimit -n), or lower --backend-connections. Visitors get 503."
-        : string.Create(CultureInfo.InvariantCulture, $"Connections to services: {limit} of {limit} in use (--backend-connections); requests that wait their turn: {waiting}");
+        ? "No file descriptor is left for a connection to a service: raise the limit of open files (ulimit -n), or lower "
+            + "--backend-connections. Visitors get 503."
+        : string.Create(
+            CultureInfo.InvariantCulture,
+            $"Connections to services: {limit} of {limit} in use (--backend-connections); requests that wait their turn: {waiting}");
 
     /// <summary>Uploads were cut, since their services take nothing of them.</summary>
     public static string UploadsCut(int count, long held, long limit) => string.Create(
         CultureInfo.InvariantCulture,
-        $"{count} uploads were cut: services take nothing of them, and {held} of {limit} MiB were held (--buffer-megabytes). Visitors get 504.");
+        $"{count} uploads were cut: services take nothing of them, and {held} of {limit} MiB were held (--buffer-megabytes). Visitors "
+            + $"get 504.");
 
     public static string Unreachable(BackendTarget target, BackendFailure failure) => failure.Detail switch
     {
@@ -40,7 +45,8 @@ internal static class BackendWords
         StreamResetDetail.ConnectTimeout =>
             $"{target} does not answer: is the service up, and does a firewall drop the connection? Until then visitors get 504.",
         StreamResetDetail.TlsFailed =>
-            $"The TLS handshake with {target} fails: does the service speak https, and is its certificate trusted here? Until then visitors get 502.",
+            $"The TLS handshake with {target} fails: does the service speak https, and is its certificate trusted here? Until then "
+                + $"visitors get 502.",
         StreamResetDetail.NotTls =>
             $"{target} does not speak TLS: start the agent with {target with { IsHttps = false }}. Until then visitors get 502.",
         _ => $"There is no way to {target}: check host and network. Until then visitors get 502.",
@@ -53,9 +59,11 @@ internal static class BackendWords
     public static string? Misunderstood(BackendTarget target, StreamResetDetail detail, string? greeting) => detail switch
     {
         StreamResetDetail.SpeaksTls =>
-            $"{target} speaks TLS, and the agent speaks plain HTTP to it: start the agent with {target with { IsHttps = true }}. Until then visitors get 502.",
+            $"{target} speaks TLS, and the agent speaks plain HTTP to it: start the agent with {target with { IsHttps = true }}. Until "
+                + $"then visitors get 502.",
         StreamResetDetail.SpeaksHttp2 =>
-            $"{target} speaks only HTTP/2, as gRPC servers do, and no tunnel carries that to a service yet: have it speak HTTP/1.1 too. Until then visitors get 502.",
+            $"{target} speaks only HTTP/2, as gRPC servers do, and no tunnel carries that to a service yet: have it speak HTTP/1.1 too. "
+                + $"Until then visitors get 502.",
         StreamResetDetail.MalformedHead when greeting is not null =>
             $"{target} does not speak HTTP, it begins with '{greeting}': check the port. Until then visitors get 502.",
         _ => null,

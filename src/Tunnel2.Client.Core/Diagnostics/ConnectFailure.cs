@@ -63,24 +63,30 @@ public sealed record ConnectFailure(ConnectFailureReason Reason, string Message)
                 $"Cannot reach the server at {server}: connection refused. Is tunnel2-entry running there, and is this its uplink port "
                 + $"({ServerEndpoint.DefaultPort} by default)?",
             ConnectFailureReason.TimedOut =>
-                $"Cannot reach the server at {server}: no answer in time. Check that the host is up and that no firewall on the way drops the port.",
+                $"Cannot reach the server at {server}: no answer in time. Check that the host is up and that no firewall on the way "
+                    + $"drops the port.",
             ConnectFailureReason.NameNotResolved =>
-                $"Cannot reach the server at {server}: the host name '{server.Host}' has no address (DNS){tail}. Check how it is written, and this "
+                $"Cannot reach the server at {server}: the host name '{server.Host}' has no address (DNS){tail}. Check how it is "
+                    + $"written, and this "
                 + "machine's network.",
             ConnectFailureReason.NoRoute =>
                 $"Cannot reach the server at {server}: no route to that host. Is the network up?",
             ConnectFailureReason.ClosedEarly =>
-                $"The server at {server} closed the connection before it answered. It may be starting or stopping; if it stays so, a proxy or "
+                $"The server at {server} closed the connection before it answered. It may be starting or stopping; if it stays so, a "
+                    + $"proxy or "
                 + "firewall on the way cuts what it does not know, or the port is not the uplink port.",
             ConnectFailureReason.NotTunnel2 =>
-                $"Something else than a Tunnel2 server answers at {server}{tail}. Check the port: the uplink port is {ServerEndpoint.DefaultPort} "
+                $"Something else than a Tunnel2 server answers at {server}{tail}. Check the port: the uplink port is "
+                    + $"{ServerEndpoint.DefaultPort} "
                 + "by default, not the public port.",
             ConnectFailureReason.HttpServer =>
                 $"Something else than a Tunnel2 server answers at {server}: an HTTP server{tail}. Check the port: the uplink port is "
                 + $"{ServerEndpoint.DefaultPort} by default, and an HTTP proxy cannot stand before it.",
             ConnectFailureReason.PublicPort =>
-                $"Something else than a Tunnel2 server answers at {server}. It is the server's public port, which is for visitors: agents connect to "
-                + $"its uplink port, {ServerEndpoint.DefaultPort} by default, as in --server {HostPort.Format(server.Host, ServerEndpoint.DefaultPort)}.",
+                $"Something else than a Tunnel2 server answers at {server}. It is the server's public port, which is for visitors: "
+                    + $"agents connect to "
+                + $"its uplink port, {ServerEndpoint.DefaultPort} by default, as in --server "
+                    + $"{HostPort.Format(server.Host, ServerEndpoint.DefaultPort)}.",
             ConnectFailureReason.HttpProxy =>
                 $"An HTTP proxy answers at {server} in the server's place. The uplink is no HTTP: connect past the proxy, or have it pass "
                 + "that port on as plain TCP.",
@@ -121,7 +127,8 @@ public sealed record ConnectFailure(ConnectFailureReason Reason, string Message)
     {
         SocketError.ConnectionRefused => ConnectFailureReason.Refused,
         SocketError.TimedOut => ConnectFailureReason.TimedOut,
-        SocketError.HostNotFound or SocketError.NoData or SocketError.TryAgain or SocketError.NoRecovery => ConnectFailureReason.NameNotResolved,
+        SocketError.HostNotFound or SocketError.NoData or SocketError.TryAgain or SocketError.NoRecovery =>
+            ConnectFailureReason.NameNotResolved,
         SocketError.NetworkUnreachable or SocketError.HostUnreachable or SocketError.NetworkDown or SocketError.HostDown
             or SocketError.AddressNotAvailable => ConnectFailureReason.NoRoute,
         SocketError.ConnectionReset or SocketError.ConnectionAborted or SocketError.Shutdown => ConnectFailureReason.ClosedEarly,

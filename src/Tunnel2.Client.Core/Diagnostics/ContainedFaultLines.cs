@@ -7,8 +7,10 @@ internal static class ContainedFaultLines
 {
     /// <summary>Tells them, once a second at most.</summary>
     /// <param name="engine">The process's engine.</param>
-    /// <param name="error">Where to. Used on the pool: output may block, and whoever tells is a thread that serves everybody.</param>
+    /// <param name="error">Where to. Used on the pool: output may block, and the caller's thread serves everybody.</param>
     public static void Tell(IEngine engine, TextWriter error) =>
         engine.Faults.Told = (place, count, fault) => ThreadPool.UnsafeQueueUserWorkItem(
-            error.WriteLine, $"tunnel2: internal error contained at: {place} ({count} since the last such line): {fault}", preferLocal: false);
+            error.WriteLine,
+            $"tunnel2: internal error contained at: {place} ({count} since the last such line): {fault}",
+            preferLocal: false);
 }

@@ -10,12 +10,15 @@ internal static class ExchangeFailureWords
     public static (string Leg, string Error) For(StreamResetReason reason, StreamResetDetail detail) => reason switch
     {
         StreamResetReason.Cancel => ("visitor", "left before the end"),
-        StreamResetReason.VisitorProtocol => ("visitor", detail == StreamResetDetail.HeadTooLarge ? "request head too large" : "broke HTTP"),
+        StreamResetReason.VisitorProtocol =>
+            ("visitor", detail == StreamResetDetail.HeadTooLarge ? "request head too large" : "broke HTTP"),
         StreamResetReason.BackendConnect when detail == StreamResetDetail.TooManyConnections =>
             ("agent", "no connection to the service came free in time: all that --backend-connections allows are in use"),
-        StreamResetReason.BackendConnect when detail == StreamResetDetail.NoDescriptors =>
-            ("agent", "no file descriptor is left for a connection to the service: raise the limit (ulimit -n) or lower --backend-connections"),
-        StreamResetReason.BackendConnect or StreamResetReason.BackendTimeout or StreamResetReason.BackendProtocol => ("backend", OfBackend(detail)),
+        StreamResetReason.BackendConnect when detail == StreamResetDetail.NoDescriptors => (
+            "agent",
+            "no file descriptor is left for a connection to the service: raise the limit (ulimit -n) or lower --backend-connections"),
+        StreamResetReason.BackendConnect or StreamResetReason.BackendTimeout or StreamResetReason.BackendProtocol =>
+            ("backend", OfBackend(detail)),
         StreamResetReason.Refused => ("agent", detail == StreamResetDetail.TooManyStreams ? "too many requests at once" : "is stopping"),
         _ => ("agent", "a fault of the agent itself"),
     };
@@ -25,7 +28,8 @@ internal static class ExchangeFailureWords
     {
         StreamFailureKind.None => null,
         StreamFailureKind.PeerReset when failure.Reason is StreamResetReason.None => null,
-        StreamFailureKind.PeerReset => ("visitor", failure.Reason == StreamResetReason.VisitorProtocol ? "broke HTTP" : "left before the end"),
+        StreamFailureKind.PeerReset =>
+            ("visitor", failure.Reason == StreamResetReason.VisitorProtocol ? "broke HTTP" : "left before the end"),
         StreamFailureKind.UplinkLost => ("uplink", "lost before the end"),
         _ => For(failure.Reason, failure.Detail),
     };

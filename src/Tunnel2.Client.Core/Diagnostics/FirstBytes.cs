@@ -15,7 +15,9 @@ internal static class FirstBytes
     /// <summary>A TLS record (RFC 8446 section 5.1): alert or handshake, version 3.x.</summary>
     public static bool AreTls(ReadOnlySpan<byte> first) => first is [0x15 or 0x16, 0x03, <= 0x04, ..];
 
-    /// <summary>A server's side of HTTP/2 (RFC 9113 section 3.4): it begins with SETTINGS, or says goodbye at once; or the preface comes back.</summary>
+    /// <summary>
+    /// A server's side of HTTP/2 (RFC 9113 section 3.4): it begins with SETTINGS, or says goodbye at once; or the preface comes back.
+    /// </summary>
     public static bool AreHttp2(ReadOnlySpan<byte> first)
     {
         if (first.StartsWith("PRI * HTTP/2"u8))

@@ -14,7 +14,8 @@ internal static class ForeignAnswer
     /// <param name="server">Where the agent had connected to.</param>
     /// <param name="firstBytes">What came in answer to HELLO.</param>
     /// <param name="cancellationToken">Gives up asking.</param>
-    public static async Task<ConnectFailure> DescribeAsync(ServerEndpoint server, ReadOnlyMemory<byte> firstBytes, CancellationToken cancellationToken)
+    public static async Task<ConnectFailure> DescribeAsync(
+        ServerEndpoint server, ReadOnlyMemory<byte> firstBytes, CancellationToken cancellationToken)
     {
         ConnectFailureReason reason = FromBytes(firstBytes.Span);
         return reason == ConnectFailureReason.HttpServer
@@ -39,7 +40,9 @@ internal static class ForeignAnswer
             return ConnectFailure.Create(server, ConnectFailureReason.PublicPort);
         }
 
-        string? via = Field(head, "Via") ?? Field(head, "X-Squid-Error") ?? (head.StartsWith("HTTP/1.1 407", StringComparison.Ordinal) ? "407" : null);
+        string? via = Field(head, "Via")
+            ?? Field(head, "X-Squid-Error")
+            ?? (head.StartsWith("HTTP/1.1 407", StringComparison.Ordinal) ? "407" : null);
         return via is not null
             ? ConnectFailure.Create(server, ConnectFailureReason.HttpProxy)
             : ConnectFailure.Create(server, ConnectFailureReason.HttpServer, Field(head, "Server"));
@@ -55,7 +58,8 @@ internal static class ForeignAnswer
         try
         {
             await socket.ConnectAsync(server.Host, server.Port, limit.Token).ConfigureAwait(false);
-            await socket.SendAsync("HEAD / HTTP/1.1\r\nHost: tunnel2.invalid\r\nConnection: close\r\n\r\n"u8.ToArray(), limit.Token).ConfigureAwait(false);
+            await socket.SendAsync(
+                "HEAD / HTTP/1.1\r\nHost: tunnel2.invalid\r\nConnection: close\r\n\r\n"u8.ToArray(), limit.Token).ConfigureAwait(false);
             int received;
             do
             {

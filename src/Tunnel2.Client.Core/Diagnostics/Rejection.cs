@@ -41,13 +41,15 @@ public sealed record Rejection(RejectionReason Reason, string Code, string Text)
         {
             string words = Reason switch
             {
-                RejectionReason.Unauthorized => "The server does not accept the token. Check --token or TUNNEL2_TOKEN, or --client-cert, and that the server knows it",
+                RejectionReason.Unauthorized =>
+                    "The server does not accept the token. Check --token or TUNNEL2_TOKEN, or --client-cert, and that the server knows it",
                 RejectionReason.NameTaken => "The name is taken by another agent. Choose another with --name, or stop that agent",
                 RejectionReason.NameNotAllowed => "The server does not allow this name. Choose another with --name",
                 RejectionReason.VersionUnsupported =>
                     "This tunnel2 and the server have no protocol version in common. Update the older of the two",
                 RejectionReason.TlsRequired =>
-                    "The server expects TLS. Write --server tls://host:port, and --server-fingerprint or --server-ca where its certificate is not a public one",
+                    "The server expects TLS. Write --server tls://host:port, and --server-fingerprint or --server-ca where its "
+                        + "certificate is not a public one",
                 RejectionReason.NameKept => "The name is kept for the agent that had it a moment ago. This agent tries again",
                 RejectionReason.Busy => "The server takes no more sessions at the moment. The agent tries again",
                 _ => "The server rejected the session",

@@ -11,7 +11,8 @@ internal static class SessionEndWords
         SessionEndReason.PeerClosed => "The server closed the connection.",
         SessionEndReason.PeerSilent => "The server has been silent for too long: the network in between, or the server, is gone.",
         SessionEndReason.TransportFailed => $"The connection failed{Tail(end)}.",
-        SessionEndReason.WriteStalled => "Nothing could be sent to the server for too long: the network in between, or the server, is stuck.",
+        SessionEndReason.WriteStalled =>
+            "Nothing could be sent to the server for too long: the network in between, or the server, is stuck.",
         SessionEndReason.ProtocolError when end.ByPeer =>
             $"The server found an error in what this agent sent ({end.Error}{Tail(end)}). Are both of the same version?",
         SessionEndReason.ProtocolError => $"The server broke the protocol ({end.Error}). Are both of the same version?",

@@ -6,7 +6,7 @@ namespace Tunnel2.Client.Core.Exchanges;
 /// <param name="Outcome">How far it came.</param>
 /// <param name="Failure">What the backend did wrong, or none.</param>
 /// <param name="Reusable">Whether the connection may carry another request, as far as the response goes.</param>
-/// <param name="Surplus">Whether bytes came behind the response that are no part of it.</param>
+/// <param name="Surplus">Whether bytes came after the response that are no part of it.</param>
 internal readonly record struct AttemptEnd(AttemptOutcome Outcome, BackendFailure Failure, bool Reusable, bool Surplus = false);
 
 /// <summary>How far an attempt came.</summary>

@@ -54,7 +54,7 @@ internal sealed class BackendExchange
         _counters.Reset();
         _aborted = false;
 
-        // Nobody has been told of this use yet: a call for an earlier one does not find its id, whichever it reads.
+        // Nobody knows of this use yet: a call for an earlier one does not find its id, whatever it reads.
         _id = stream.Id;
 
         // Awaited by hand: a pooled task has to be asked for its result before it and this object may be used again.
@@ -101,14 +101,16 @@ internal sealed class BackendExchange
                     break;
                 }
 
-                // A kept connection that the backend has closed meanwhile, or sent something else on, is found out here, before anything of an answer came.
+                // A kept connection that the backend has closed meanwhile, or sent something else on, is found out here, before anything of
+                // an answer came.
                 var mayRetry = retry && connection.IsReused;
                 var end = await SendAsync(stream, head, plan, connection).ConfigureAwait(false);
                 if (end is null)
                 {
                     if (_requestPump is null && connection.WaitsFreely)
                     {
-                        // A thousand exchanges that wait for the backend need no buffer, and the few that go on use the same ones, warm in the cache.
+                        // A thousand exchanges that wait for the backend need no buffer, and the few that go on use the same ones, warm in
+                        // the cache.
                         connection.ReturnBuffer();
                         try
                         {
@@ -116,7 +118,7 @@ internal sealed class BackendExchange
                         }
                         catch (IOException)
                         {
-                            // Whoever reads the response meets it again.
+                            // The reader of the response meets it again.
                         }
                     }
 
@@ -224,9 +226,11 @@ internal sealed class BackendExchange
             }
         }
 
-        if (plan.Framing is RequestFraming.Length or RequestFraming.Chunked && !(sentBody == plan.ContentLength && plan.Framing == RequestFraming.Length))
+        if (plan.Framing is RequestFraming.Length or RequestFraming.Chunked
+            && !(sentBody == plan.ContentLength && plan.Framing == RequestFraming.Length))
         {
-            _requestPump = RequestPump.RunAsync(stream, connection.Transport, plan.Framing, plan.ContentLength - sentBody, _context.Buffers, _counters).Preserve();
+            _requestPump = RequestPump.RunAsync(
+                stream, connection.Transport, plan.Framing, plan.ContentLength - sentBody, _context.Buffers, _counters).Preserve();
         }
 
         return null;
@@ -259,7 +263,10 @@ internal sealed class BackendExchange
 
         if (end.Failure.Reason == StreamResetReason.BackendProtocol && !_aborted && _context.Misunderstandings is { } misunderstandings)
         {
-            end = end with { Failure = await misunderstandings.ExplainAsync(end, connection.IsReused, _counters.Greeting).ConfigureAwait(false) };
+            end = end with
+            {
+                Failure = await misunderstandings.ExplainAsync(end, connection.IsReused, _counters.Greeting).ConfigureAwait(false),
+            };
         }
 
         if (_requestPump is { } pump)
@@ -312,7 +319,9 @@ internal sealed class BackendExchange
                 _connecting = connecting;
             }
 
-            (connection, failure) = _aborted ? (null, default) : await _context.Backends.ConnectAsync(fresh, connecting.Token, _exchanges.Loop).ConfigureAwait(false);
+            (connection, failure) = _aborted
+                ? (null, default)
+                : await _context.Backends.ConnectAsync(fresh, connecting.Token, _exchanges.Loop).ConfigureAwait(false);
             lock (_gate)
             {
                 _connecting = null;
@@ -382,8 +391,11 @@ internal sealed class BackendExchange
     private static RequestPlan ReadPlan(StreamItem head) =>
         HeaderBlock.TryRead(head.Memory.Span, out var block) == ProtocolError.None ? RequestPlan.Read(block, head.IsLast) : default;
 
-    /// <summary>Writes the request's head, and behind it what has arrived of a body whose length is known, into the connection's buffer.</summary>
-    private HeadWriteStatus WriteRequest(TunnelStream stream, StreamItem head, RequestPlan plan, BackendConnection connection, out int length, out int sentBody)
+    /// <summary>
+    /// Writes the request's head, and after it what has arrived of a body whose length is known, into the connection's buffer.
+    /// </summary>
+    private HeadWriteStatus WriteRequest(
+        TunnelStream stream, StreamItem head, RequestPlan plan, BackendConnection connection, out int length, out int sentBody)
     {
         HeaderBlock.TryRead(head.Memory.Span, out var block);
         sentBody = 0;
@@ -426,7 +438,9 @@ internal sealed class BackendExchange
 
     private void Tell(RequestSummary summary, TimeSpan duration, TunnelStream stream, BackendFailure failure)
     {
-        (string Leg, string Error)? trouble = failure.IsNone ? ExchangeFailureWords.For(stream.Failure) : ExchangeFailureWords.For(failure.Reason, failure.Detail);
+        (string Leg, string Error)? trouble = failure.IsNone
+            ? ExchangeFailureWords.For(stream.Failure)
+            : ExchangeFailureWords.For(failure.Reason, failure.Detail);
         _context.Events.RequestCompleted(summary with
         {
             StatusCode = _counters.StatusCode,
@@ -440,11 +454,14 @@ internal sealed class BackendExchange
 
     private static RequestSummary Describe(TunnelStream stream)
     {
-        if (!stream.TryRead(out var head) || head.Kind != StreamItemKind.Head || HeaderBlock.TryRead(head.Memory.Span, out var block) != ProtocolError.None)
+        if (!stream.TryRead(out var head)
+            || head.Kind != StreamItemKind.Head
+            || HeaderBlock.TryRead(head.Memory.Span, out var block) != ProtocolError.None)
         {
             return default;
         }
 
-        return new RequestSummary(PlainText.Clean(Encoding.Latin1.GetString(block.Method)), Encoding.Latin1.GetString(block.Target), 0, default, 0, 0);
+        return new RequestSummary(
+            PlainText.Clean(Encoding.Latin1.GetString(block.Method)), Encoding.Latin1.GetString(block.Target), 0, default, 0, 0);
     }
 }

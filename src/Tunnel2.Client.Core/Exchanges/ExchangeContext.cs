@@ -36,7 +36,9 @@ internal sealed class ExchangeContext : IDisposable
             OnSurplus = kind => events.BackendSurplus(options.Upstream, BackendWords.Surplus(options.Upstream, kind)),
         };
         MaxActive = options.MaxStreams;
-        Misunderstandings = options.WatchesBackend ? new BackendMisunderstandings(options.Upstream, new BackendProbe(options.Upstream, Buffers, timeProvider), events) : null;
+        Misunderstandings = options.WatchesBackend
+            ? new BackendMisunderstandings(options.Upstream, new BackendProbe(options.Upstream, Buffers, timeProvider), events)
+            : null;
         RequestHeads = new RequestHeadEncoder(options.Upstream, options.HostHeader);
     }
 

@@ -4,8 +4,8 @@ using Tunnel2.Protocol.Headers;
 namespace Tunnel2.Client.Core.Exchanges;
 
 /// <summary>
-/// What one exchange took at the agent, where ProxyEntry asked by the request field <c>Tunnel2-Timing</c>: said in the response field of that
-/// name as two numbers of microseconds, <c>connect,backend</c>. The default value says nothing and costs nothing.
+/// What one exchange took at the agent, where ProxyEntry asked by the request field <c>Tunnel2-Timing</c>: said in the response field of
+/// that name as two numbers of microseconds, <c>connect,backend</c>. The default value says nothing and costs nothing.
 /// </summary>
 internal struct ExchangeTiming
 {

@@ -11,7 +11,8 @@ namespace Tunnel2.Client.Core.Exchanges;
 internal static class Rehearsal
 {
     /// <summary>Rehearses on the thread pool.</summary>
-    public static void Start(RequestHeadEncoder heads) => ThreadPool.UnsafeQueueUserWorkItem(static encoder => Run(encoder), heads, preferLocal: false);
+    public static void Start(RequestHeadEncoder heads) =>
+        ThreadPool.UnsafeQueueUserWorkItem(static encoder => Run(encoder), heads, preferLocal: false);
 
     /// <summary>Rehearses once.</summary>
     /// <returns>Whether all was understood; of interest to a test.</returns>
@@ -31,7 +32,8 @@ internal static class Rehearsal
             return false;
         }
 
-        var answer = "HTTP/1.1 200 OK\r\nServer: none\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\n"u8;
+        var answer = "HTTP/1.1 200 OK\r\nServer: none\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Type: text/plain\r\n"u8
+            + "Content-Length: 2\r\nConnection: keep-alive\r\n\r\n"u8;
         var parser = new ResponseHeadParser();
         parser.Reset(plan.Method);
         if (parser.Parse(answer, out _) != ParseStatus.Done)

@@ -76,11 +76,11 @@ internal sealed class RequestHeadEncoder
                     }
 
                     break;
-                case KnownField.Te when Ascii.EqualsIgnoreCase(field.Value, "trailers"u8):
+                case KnownField.Te when Ascii.EqualsIgnoreCase(field.Value, TeSyntax.Trailers):
                     // Meant for us as much as for the backend: trailers cross the wire.
                     writer.WriteField(field.Name, field.Value);
                     break;
-                case var known when FieldRules.OfRequest(known) != FieldRule.Pass:
+                case var known when EndsHere(FieldRules.OfRequest(known)):
                     // What the rule refuses, the plan has refused.
                     break;
                 default:
@@ -105,6 +105,9 @@ internal sealed class RequestHeadEncoder
         written = writer.Written;
         return status;
     }
+
+    /// <summary>What the rules leave to a condition is ProxyEntry's to decide, except what belongs to its hop.</summary>
+    private static bool EndsHere(FieldRule rule) => rule is FieldRule.Drop or FieldRule.Refuse or FieldRule.Trailers or FieldRule.Protocols;
 
     private static bool HasHost(scoped in HeaderBlock block)
     {

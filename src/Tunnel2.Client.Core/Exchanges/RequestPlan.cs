@@ -35,7 +35,8 @@ internal readonly record struct RequestPlan(KnownMethod Method, RequestFraming F
     /// (RFC 9110 section 9.2.2), and as nothing of an answer had arrived, that is all it takes (RFC 9112 section 9.3.1).
     /// </summary>
     public bool IsReplayable => Framing == RequestFraming.None
-        && Method is KnownMethod.Get or KnownMethod.Head or KnownMethod.Options or KnownMethod.Trace or KnownMethod.Put or KnownMethod.Delete;
+        && Method is KnownMethod.Get or KnownMethod.Head or KnownMethod.Options or KnownMethod.Trace
+            or KnownMethod.Put or KnownMethod.Delete;
 
     /// <summary>Reads the plan from a request block.</summary>
     /// <param name="block">The block.</param>
@@ -90,12 +91,19 @@ internal readonly record struct RequestPlan(KnownMethod Method, RequestFraming F
 
         if ((block.Flags & HeaderBlockFlags.Upgrade) != 0)
         {
-            return new RequestPlan(method, RequestFraming.Raw, 0, offersProtocol && (contentLength is null or 0)) { WantsTiming = wantsTiming };
+            return new RequestPlan(
+                method, RequestFraming.Raw, 0, offersProtocol && (contentLength is null or 0))
+            { WantsTiming = wantsTiming };
         }
 
         if (contentLength is { } declared)
         {
-            return new RequestPlan(method, declared == 0 ? RequestFraming.None : RequestFraming.Length, declared, !ended || declared == 0) { WantsTiming = wantsTiming };
+            return new RequestPlan(
+                method,
+                declared == 0 ? RequestFraming.None : RequestFraming.Length,
+                declared,
+                !ended || declared == 0)
+            { WantsTiming = wantsTiming };
         }
 
         return new RequestPlan(method, ended ? RequestFraming.None : RequestFraming.Chunked, 0, true) { WantsTiming = wantsTiming };

@@ -24,7 +24,7 @@ internal enum RequestPumpEnd
 /// <summary>Moves a request's body from its stream to the backend. Credit returns to the visitor when the bytes were sent.</summary>
 internal static class RequestPump
 {
-    /// <summary>Room in front of a chunk's bytes and behind them.</summary>
+    /// <summary>Room in front of a chunk's bytes and after them.</summary>
     private const int ChunkBuffer = 16 * 1024;
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
@@ -111,7 +111,10 @@ internal static class RequestPump
         }
     }
 
-    /// <summary>The body is not what was declared, or trailers break the rule: the backend must not wait for the rest of it, nor ProxyEntry for an answer.</summary>
+    /// <summary>
+    /// The body is not what was declared, or trailers break the rule: the backend must not wait for the rest of it, nor ProxyEntry for an
+    /// answer.
+    /// </summary>
     private static RequestPumpEnd CutOff(TunnelStream stream, IByteTransport backend)
     {
         stream.Reset(StreamResetReason.VisitorProtocol);

@@ -9,7 +9,7 @@ namespace Tunnel2.Client.Core.Exchanges;
 /// <summary>How a response's body got into its stream.</summary>
 /// <param name="Failure">What the backend did wrong, or none.</param>
 /// <param name="StreamEnded">Whether the stream ended first: there is nobody left to tell.</param>
-/// <param name="Leftover">Bytes that arrived behind the body: the connection cannot be used again.</param>
+/// <param name="Leftover">Bytes that arrived after the body: the connection cannot be used again.</param>
 internal readonly record struct ResponseBodyEnd(BackendFailure Failure, bool StreamEnded, int Leftover)
 {
     public bool IsComplete => Failure.IsNone && !StreamEnded;
@@ -27,7 +27,7 @@ internal readonly record struct ResponseBodyEnd(BackendFailure Failure, bool Str
 /// </summary>
 internal static class ResponseBodyPump
 {
-    /// <summary>A body that fills its buffer goes on with one of this size, while its visitor keeps up.</summary>
+    /// <summary>A body that fills its buffer continues with one of this size, while its visitor keeps up.</summary>
     private const int BulkBuffer = 128 * 1024;
 
     /// <summary>The most that is held for a visitor who takes nothing.</summary>
@@ -39,7 +39,8 @@ internal static class ResponseBodyPump
     /// <param name="remaining">Bytes still to come; negative: until the connection ends.</param>
     /// <param name="counters">Where bytes are counted.</param>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
-    public static async ValueTask<ResponseBodyEnd> RunPlainAsync(TunnelStream stream, BackendConnection connection, long remaining, ExchangeCounters counters)
+    public static async ValueTask<ResponseBodyEnd> RunPlainAsync(
+        TunnelStream stream, BackendConnection connection, long remaining, ExchangeCounters counters)
     {
         var untilClose = remaining < 0;
         var buffer = connection.Buffer!;
@@ -91,7 +92,7 @@ internal static class ResponseBodyPump
     /// <param name="stream">The stream; its head has been sent.</param>
     /// <param name="connection">The connection; its buffer holds what arrived and was not decoded.</param>
     /// <param name="filled">How much that is, from the buffer's start.</param>
-    /// <param name="decoder">The decoder, behind what was decoded with the head.</param>
+    /// <param name="decoder">The decoder, after what was decoded with the head.</param>
     /// <param name="counters">Where bytes are counted.</param>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public static async ValueTask<ResponseBodyEnd> RunChunkedAsync(

@@ -5,7 +5,9 @@ using Tunnel2.Protocol.Headers;
 
 namespace Tunnel2.Client.Core.Exchanges;
 
-/// <summary>Puts a parsed response head, or trailers, into a stream as a header block: order, case and duplicates as the backend wrote them.</summary>
+/// <summary>
+/// Puts a parsed response head, or trailers, into a stream as a header block: order, case and duplicates as the backend wrote them.
+/// </summary>
 internal static class ResponseHeadEncoder
 {
     private const int FirstGuess = 2 * 1024;
@@ -15,15 +17,18 @@ internal static class ResponseHeadEncoder
     /// <param name="parser">The head.</param>
     /// <param name="buffer">What it was parsed from.</param>
     /// <param name="body">The first body bytes.</param>
-    /// <param name="end">Whether the response ends behind them.</param>
+    /// <param name="end">Whether the response ends after them.</param>
     /// <param name="timing">What the exchange took, for those who asked.</param>
     /// <param name="bodyTaken">How many of them left with the head.</param>
     /// <param name="status">How sending went.</param>
     /// <returns>False when the head is too large for the wire.</returns>
     public static bool TrySend(
-        TunnelStream stream, ResponseHeadParser parser, ReadOnlySpan<byte> buffer, ReadOnlySpan<byte> body, bool end, ExchangeTiming timing, out int bodyTaken, out StreamSendStatus status)
+        TunnelStream stream, ResponseHeadParser parser, ReadOnlySpan<byte> buffer, ReadOnlySpan<byte> body, bool end, ExchangeTiming timing,
+        out int bodyTaken, out StreamSendStatus status)
     {
-        for (var size = FirstGuess; size <= ProtocolLimits.MaxHeaderBlockLength; size = size < ProtocolLimits.MaxHeaderBlockLength ? Math.Min(size * 8, ProtocolLimits.MaxHeaderBlockLength) : int.MaxValue)
+        for (var size = FirstGuess;
+             size <= ProtocolLimits.MaxHeaderBlockLength;
+             size = size < ProtocolLimits.MaxHeaderBlockLength ? Math.Min(size * 8, ProtocolLimits.MaxHeaderBlockLength) : int.MaxValue)
         {
             var writer = new HeaderBlockWriter(stream.BeginHead(size, body.Length));
             WriteHead(ref writer, parser, buffer);
@@ -47,7 +52,8 @@ internal static class ResponseHeadEncoder
     }
 
     /// <summary>Sends trailers, which end the response.</summary>
-    public static bool TrySendTrailers(TunnelStream stream, ReadOnlySpan<FieldRange> trailers, ReadOnlySpan<byte> buffer, out StreamSendStatus status)
+    public static bool TrySendTrailers(
+        TunnelStream stream, ReadOnlySpan<FieldRange> trailers, ReadOnlySpan<byte> buffer, out StreamSendStatus status)
     {
         var writer = new HeaderBlockWriter(stream.BeginHead(ProtocolLimits.MaxHeaderBlockLength));
         writer.BeginTrailers();
@@ -88,8 +94,6 @@ internal static class ResponseHeadEncoder
                     }
 
                     lengthWritten = true;
-                    break;
-                case KnownField.Trailer:
                     break;
                 default:
                     if (FieldRules.OfResponse(field.Known) != FieldRule.Pass || parser.IsHopByHop(buffer, field))

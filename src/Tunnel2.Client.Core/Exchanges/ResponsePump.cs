@@ -69,7 +69,7 @@ internal sealed class ResponsePump
             {
                 if (filled == 0)
                 {
-                    // Nothing is held while nothing comes, where that is free. Whoever has waited already has given the buffer back.
+                    // Nothing is held while nothing comes, where that is free. A wait has given the buffer back already.
                     if (connection.Buffer is not null && connection.WaitsFreely)
                     {
                         connection.ReturnBuffer();
@@ -90,7 +90,12 @@ internal sealed class ResponsePump
             {
                 var outcome = filled == 0 && interim == 0 ? AttemptOutcome.NothingCame : AttemptOutcome.Failed;
                 return new AttemptEnd(
-                    outcome, BackendFailure.Protocol(interim == 0 ? Recognize(buffer.AsSpan(0, filled), StreamResetDetail.ClosedBeforeResponse) : StreamResetDetail.ClosedBeforeResponse), false);
+                    outcome,
+                    BackendFailure.Protocol(
+                        interim == 0
+                            ? Recognize(buffer.AsSpan(0, filled), StreamResetDetail.ClosedBeforeResponse)
+                            : StreamResetDetail.ClosedBeforeResponse),
+                    false);
             }
 
             filled += received;
@@ -139,7 +144,8 @@ internal sealed class ResponsePump
         var requestWasWhole = plan.Framing == RequestFraming.Length ? _counters.RequestBytes >= plan.ContentLength : _isRequestOver();
         if (parser.StatusCode == 408 && !parser.KeepAlive && connection.IsReused && interim == 0 && requestWasWhole)
         {
-            // A backend's goodbye to an idle connection, which crossed this request: it had a whole one, so it cannot have waited for the rest of it.
+            // A backend's goodbye to an idle connection, which crossed this request: it had a whole one, so it cannot have waited for the
+            // rest of it.
             return InPlaceOfResponse(StreamResetDetail.ClosedBeforeResponse);
         }
 
@@ -147,7 +153,9 @@ internal sealed class ResponsePump
         _timing.MarkHead();
         if (parser.StatusCode == 101)
         {
-            return plan.Framing == RequestFraming.Raw ? await TunnelAsync(stream, connection, consumed, filled).ConfigureAwait(false) : Fail(StreamResetDetail.UnexpectedUpgrade);
+            return plan.Framing == RequestFraming.Raw
+                ? await TunnelAsync(stream, connection, consumed, filled).ConfigureAwait(false)
+                : Fail(StreamResetDetail.UnexpectedUpgrade);
         }
 
         var body = await SendFinalAsync(stream, connection, consumed, filled).ConfigureAwait(false);
@@ -156,9 +164,10 @@ internal sealed class ResponsePump
             return new AttemptEnd(AttemptOutcome.Failed, body.Failure, false);
         }
 
-        // Whoever answers before it has read the request may take the rest of it for the next one, and answer that too.
+        // A backend that answers before it has read the request may take the rest of it for the next one, and answer that too.
         var reusable = parser.KeepAlive && parser.BodyKind != BodyKind.UntilClose && requestWasWhole;
-        return new AttemptEnd(AttemptOutcome.Answered, BackendFailure.None, reusable && body.Leftover == 0, Surplus: parser.KeepAlive && body.Leftover > 0);
+        return new AttemptEnd(
+            AttemptOutcome.Answered, BackendFailure.None, reusable && body.Leftover == 0, Surplus: parser.KeepAlive && body.Leftover > 0);
     }
 
     /// <summary>Sends the final head, what came of the body with it, and then the rest of the body.</summary>
@@ -278,10 +287,15 @@ internal sealed class ResponsePump
     private StreamResetDetail Recognize(ReadOnlySpan<byte> first, StreamResetDetail otherwise)
     {
         _counters.Greeting = otherwise == StreamResetDetail.MalformedHead && !first.StartsWith("HTTP/"u8) ? FirstBytes.Text(first) : null;
-        return FirstBytes.AreTls(first) ? StreamResetDetail.SpeaksTls : FirstBytes.AreHttp2(first) ? StreamResetDetail.SpeaksHttp2 : otherwise;
+        return FirstBytes.AreTls(first)
+            ? StreamResetDetail.SpeaksTls
+            : FirstBytes.AreHttp2(first)
+            ? StreamResetDetail.SpeaksHttp2
+            : otherwise;
     }
 
-    private static AttemptEnd InPlaceOfResponse(StreamResetDetail detail) => new(AttemptOutcome.NothingCame, BackendFailure.Protocol(detail), false, Surplus: true);
+    private static AttemptEnd InPlaceOfResponse(StreamResetDetail detail) =>
+        new(AttemptOutcome.NothingCame, BackendFailure.Protocol(detail), false, Surplus: true);
 
     private static AttemptEnd Fail(StreamResetDetail detail) => new(AttemptOutcome.Failed, BackendFailure.Protocol(detail), false);
 }

@@ -12,7 +12,9 @@ internal sealed record BackoffSchedule
     /// <summary>The ceiling that no delay exceeds (a server's retry-after apart).</summary>
     public TimeSpan Cap { get; init; } = TimeSpan.FromSeconds(30);
 
-    /// <summary>How long an outage counts as young. A restart of the server takes seconds, and is what agents should be quick about.</summary>
+    /// <summary>
+    /// How long an outage counts as young. A restart of the server takes seconds, and is what agents should be quick about.
+    /// </summary>
     public TimeSpan YoungOutage { get; init; } = TimeSpan.FromSeconds(10);
 
     /// <summary>

@@ -83,7 +83,9 @@ public sealed record ConnectionEnd
     /// <summary>The connection broke.</summary>
     public static ConnectionEnd Lost(string message, TimeSpan upTime) => new(ConnectionEndReason.Lost, message, upTime);
 
-    /// <summary>Another agent took the name over: the agent ends with exit code 3, or the two would take it from each other for ever.</summary>
+    /// <summary>
+    /// Another agent took the name over: the agent ends with exit code 3, or the two would take it from each other for ever.
+    /// </summary>
     public static ConnectionEnd Superseded(TimeSpan upTime) =>
         new(ConnectionEndReason.Superseded, "Another agent with the same identity took the name over.", upTime);
 

@@ -30,8 +30,8 @@ internal sealed class ReconnectLoop
     /// <param name="options">Read for the server and <see cref="AgentOptions.ExitOnFailure"/>.</param>
     /// <param name="connect">
     /// One life of a session: connects, serves and returns why it ended. Its token is the loop's: when it is cancelled the delegate drains
-    /// gracefully and returns. Ordinary failures are values; an exception counts as a lost connection, because an agent that runs unattended
-    /// must outlive a fault in one session.
+    /// gracefully and returns. Ordinary failures are values; an exception counts as a lost connection, because an agent that runs
+    /// unattended must outlive a fault in one session.
     /// </param>
     /// <param name="events">Told of every change.</param>
     /// <param name="backoff">Chooses the delays.</param>

@@ -7,10 +7,11 @@ using Tunnel2.Protocol.Frames;
 namespace Tunnel2.Client.Core.Session;
 
 /// <summary>
-/// The agent's way out, which no stream may make long for others. While streams run that were open when it began, the agent hands over: its name is
-/// free for a successor, and as long as none has it, requests are served as before. When those streams are over it says goodbye: ProxyEntry
-/// opens no more, has new requests wait, and ends every uplink behind its last stream, which only whoever opens streams can know. Streams that came
-/// meanwhile and take longer than a moment are no reason to have requests wait: the agent serves on, and tries again. Bounded by a grace.
+/// The agent's way out, which no stream may make long for others. While streams run that were open when it began, the agent hands over: its
+/// name is free for a successor, and as long as none has it, requests are served as before. When those streams are over it says goodbye:
+/// ProxyEntry opens no more, has new requests wait, and ends every uplink after its last stream, which only the side that opens streams can
+/// know. Streams that came meanwhile and take longer than a moment are no reason to have requests wait: the agent serves on, and tries
+/// again. Bounded by a grace.
 /// </summary>
 internal sealed class AgentDrain
 {
@@ -22,7 +23,10 @@ internal sealed class AgentDrain
     /// <summary>For so long new requests wait for the streams that are left.</summary>
     private static readonly TimeSpan _pause = TimeSpan.FromMilliseconds(250);
 
-    /// <summary>This long before the end of the grace nothing is served any more: what is younger than <see cref="_youth"/> gets it to finish, the rest is cut.</summary>
+    /// <summary>
+    /// This long before the end of the grace nothing is served any more: what is younger than <see cref="_youth"/> gets it to finish, the
+    /// rest is cut.
+    /// </summary>
     private static readonly TimeSpan _lastPause = TimeSpan.FromSeconds(3);
 
     /// <summary>A stream that is younger has not had its time yet.</summary>

@@ -22,7 +22,9 @@ namespace Tunnel2.Client.Core.Session;
 internal sealed class AgentSession
 {
     private static readonly TimeSpan _drainLimit = TimeSpan.FromSeconds(30);
-    private static readonly string _version = typeof(AgentSession).Assembly.GetCustomAttribute<AssemblyInformationalVersionAttribute>()?.InformationalVersion ?? "0";
+    private static readonly string _version =
+        typeof(AgentSession).Assembly.GetCustomAttribute<AssemblyInformationalVersionAttribute>()?.InformationalVersion
+        ?? "0";
 
     private readonly AgentOptions _options;
     private readonly UplinkDialer _dialer;
@@ -91,7 +93,11 @@ internal sealed class AgentSession
         var hello = CreateHello();
         await transport.SendAsync(hello.ToFrame()).ConfigureAwait(false);
         var answer = await HandshakeFrameReader.ReadAsync(
-            transport, static type => type is FrameType.Welcome or FrameType.Reject, ProtocolLimits.HandshakeTimeout, _timeProvider, stop).ConfigureAwait(false);
+            transport,
+            static type => type is FrameType.Welcome or FrameType.Reject,
+            ProtocolLimits.HandshakeTimeout,
+            _timeProvider,
+            stop).ConfigureAwait(false);
         switch (answer.Status)
         {
             case HandshakeReadStatus.Frame when answer.Type == FrameType.Reject:
@@ -101,12 +107,14 @@ internal sealed class AgentSession
                     ? await ServeAsync(transport, hello, welcome!, answer.Rest, stop).ConfigureAwait(false)
                     : NotTunnel2();
             case HandshakeReadStatus.Malformed:
-                return ConnectionEnd.Unreachable(await ForeignAnswer.DescribeAsync(_options.Server, answer.FirstBytes, stop).ConfigureAwait(false));
+                return ConnectionEnd.Unreachable(
+                    await ForeignAnswer.DescribeAsync(_options.Server, answer.FirstBytes, stop).ConfigureAwait(false));
             case var _ when stop.IsCancellationRequested:
                 return ConnectionEnd.Stopped(TimeSpan.Zero);
             case HandshakeReadStatus.Closed or HandshakeReadStatus.TimedOut when !answer.FirstBytes.IsEmpty:
                 // Too short for a frame, as a TLS alert is: it says who is there all the same.
-                return ConnectionEnd.Unreachable(await ForeignAnswer.DescribeAsync(_options.Server, answer.FirstBytes, stop).ConfigureAwait(false));
+                return ConnectionEnd.Unreachable(
+                    await ForeignAnswer.DescribeAsync(_options.Server, answer.FirstBytes, stop).ConfigureAwait(false));
             case HandshakeReadStatus.TimedOut:
                 return ConnectionEnd.Unreachable(ConnectFailure.Create(_options.Server, ConnectFailureReason.TimedOut));
             default:
@@ -128,16 +136,21 @@ internal sealed class AgentSession
             ReceiveBudget = _uploads,
             TimeProvider = _timeProvider,
         });
-        _exchanges.Connector.Timeout = welcome.BackendConnectTimeout > TimeSpan.Zero ? welcome.BackendConnectTimeout : BackendConnector.DefaultTimeout;
+        _exchanges.Connector.Timeout = welcome.BackendConnectTimeout > TimeSpan.Zero
+            ? welcome.BackendConnectTimeout
+            : BackendConnector.DefaultTimeout;
         var started = _timeProvider.GetTimestamp();
         var goodbye = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         var maxUplinks = (welcome.Capabilities & HandshakeCapabilities.MultipleUplinks) != 0 ? welcome.MaxUplinks : 1;
-        var joiner = new UplinkJoiner(welcome, async giveUp => (await _dialer.DialAsync(joins: true, giveUp).ConfigureAwait(false)).Transport, _timeProvider);
+        var joiner = new UplinkJoiner(
+            welcome, async giveUp => (await _dialer.DialAsync(joins: true, giveUp).ConfigureAwait(false)).Transport, _timeProvider);
         UplinkPool? pool = null;
         pool = new UplinkPool(
             _options.Uplinks,
             maxUplinks,
-            connection => new UplinkConnection(connection, settings, _exchanges.On(connection).Serve, (uplink, phase) => OnGoAway(pool!, uplink, phase, goodbye)),
+            connection =>
+                new UplinkConnection(
+                    connection, settings, _exchanges.On(connection).Serve, (uplink, phase) => OnGoAway(pool!, uplink, phase, goodbye)),
             joiner,
             _heartbeat,
             _timeProvider);
@@ -154,7 +167,7 @@ internal sealed class AgentSession
         return ConnectionEnd.GoingAway(_timeProvider.GetElapsedTime(started));
     }
 
-    /// <summary>Runs a session's uplinks to their end, whoever is still interested in it by then.</summary>
+    /// <summary>Runs a session's uplinks to their end, even if nobody waits for it by then.</summary>
     private async Task<UplinkEnd> FinishAsync(UplinkPool pool, IUplinkTransport first, ReadOnlyMemory<byte> rest, CancellationToken stop)
     {
         var running = pool.RunAsync(first, rest);
@@ -201,14 +214,16 @@ internal sealed class AgentSession
             // The server has said that it goes: that it closes the connection then is no fault.
             SessionEndReason.PeerClosed when goAway == SessionEndReason.Superseded => ConnectionEnd.Superseded(upTime),
             SessionEndReason.PeerClosed when goAway != SessionEndReason.None => ConnectionEnd.GoingAway(upTime),
-            SessionEndReason.Revoked => ConnectionEnd.RejectedPermanently(new Rejection(RejectionReason.Unauthorized, nameof(SessionEndReason.Revoked), end.Text)),
+            SessionEndReason.Revoked =>
+                ConnectionEnd.RejectedPermanently(new Rejection(RejectionReason.Unauthorized, nameof(SessionEndReason.Revoked), end.Text)),
             SessionEndReason.Superseded => ConnectionEnd.Superseded(upTime),
             SessionEndReason.PeerGoingAway or SessionEndReason.Shutdown => ConnectionEnd.GoingAway(upTime),
             _ => ConnectionEnd.Lost(SessionEndWords.For(end), upTime),
         };
     }
 
-    private ConnectionEnd NotTunnel2() => ConnectionEnd.Unreachable(ConnectFailure.Create(_options.Server, ConnectFailureReason.NotTunnel2));
+    private ConnectionEnd NotTunnel2() =>
+        ConnectionEnd.Unreachable(ConnectFailure.Create(_options.Server, ConnectFailureReason.NotTunnel2));
 
     private static ConnectionEnd Rejected(RejectMessage reject)
     {
@@ -224,6 +239,8 @@ internal sealed class AgentSession
             _ => RejectionReason.Other,
         };
         var rejection = new Rejection(reason, reject.Code.ToString(), reject.Text);
-        return reject.IsRetryable ? ConnectionEnd.RejectedForNow(rejection, reject.RetryAfter) : ConnectionEnd.RejectedPermanently(rejection);
+        return reject.IsRetryable
+            ? ConnectionEnd.RejectedForNow(rejection, reject.RetryAfter)
+            : ConnectionEnd.RejectedPermanently(rejection);
     }
 }

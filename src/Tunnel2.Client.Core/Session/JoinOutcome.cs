@@ -3,8 +3,8 @@ using Tunnel2.Multiplexing.Uplinks;
 namespace Tunnel2.Client.Core.Session;
 
 /// <summary>What an attempt to add an uplink to a session gave.</summary>
-/// <param name="Transport">The connection, behind its WELCOME; null when there is none.</param>
-/// <param name="Rest">Bytes that arrived behind the WELCOME.</param>
+/// <param name="Transport">The connection, after its WELCOME; null when there is none.</param>
+/// <param name="Rest">Bytes that arrived after the WELCOME.</param>
 /// <param name="RetryAfter">The least the server asks to wait, or null.</param>
 internal readonly record struct JoinOutcome(IUplinkTransport? Transport, ReadOnlyMemory<byte> Rest, TimeSpan? RetryAfter)
 {

@@ -1,8 +1,8 @@
 namespace Tunnel2.Client.Core.Session;
 
 /// <summary>
-/// Uplinks that their server has said goodbye on: a replacement is being dialled, and they finish what they carry until the server ends them.
-/// Thread-safe.
+/// Uplinks that their server has said goodbye on: a replacement is being dialled, and they finish what they carry until the server ends
+/// them. Thread-safe.
 /// </summary>
 internal sealed class RetiringUplinks
 {

@@ -39,15 +39,19 @@ internal sealed class TunnelAgent : IAgentRunner
         int left = FilesForBackends.Left(later: FilesOfALoop * Math.Min(uplinks - 1, _engine.SpareLoops));
         int limit = options.BackendConnections.IsAuto ? left : Math.Min(left, options.BackendConnections.Count);
         var slots = _slots ?? Interlocked.CompareExchange(ref _slots, new BackendSlots(limit, _timeProvider), null) ?? _slots;
-        var uploads = _uploads ?? Interlocked.CompareExchange(ref _uploads, UploadBudget.Create(options, events, _timeProvider, _engine.Faults), null) ?? _uploads;
+        var uploads = _uploads
+            ?? Interlocked.CompareExchange(ref _uploads, UploadBudget.Create(options, events, _timeProvider, _engine.Faults), null)
+            ?? _uploads;
         using var heartbeat = new UplinkHeartbeat(_timeProvider, _engine.Faults);
-        using var exchanges = new ExchangeContext(options, events, _timeProvider, _engine.Loops is [var first, ..] ? first : null, slots, _engine.Faults);
+        using var exchanges = new ExchangeContext(
+            options, events, _timeProvider, _engine.Loops is [var first, ..] ? first : null, slots, _engine.Faults);
         using var metrics = new AgentMetrics(options.Name, exchanges, uploads);
         Rehearsal.Start(exchanges.RequestHeads);
         using var watch = options.WatchesBackend ? BackendWatch.Start(exchanges.Connector, options.Upstream, events, _timeProvider) : null;
         var dialer = new UplinkDialer(options, _engine, _loops, exchanges.Backends.Idle, _timeProvider);
         var session = new AgentSession(options, events, exchanges, heartbeat, _engine, dialer, uploads, _timeProvider);
-        var loop = new ReconnectLoop(options, session.RunOnceAsync, events, new FullJitterBackoff(_timeProvider, Random.Shared), _timeProvider);
+        var loop = new ReconnectLoop(
+            options, session.RunOnceAsync, events, new FullJitterBackoff(_timeProvider, Random.Shared), _timeProvider);
         var exitCode = await loop.RunAsync(stop).ConfigureAwait(false);
         await session.WhenRetiredAsync().ConfigureAwait(false);
         return exitCode;

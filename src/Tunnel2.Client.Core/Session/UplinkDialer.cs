@@ -61,7 +61,11 @@ internal sealed class UplinkDialer
         }
         catch (Exception exception) when (exception is SocketException or OperationCanceledException)
         {
-            return (null, stop.IsCancellationRequested ? ConnectionEnd.Stopped(TimeSpan.Zero) : ConnectionEnd.Unreachable(ConnectFailure.From(_options.Server, exception)));
+            return (
+                null,
+                stop.IsCancellationRequested
+                    ? ConnectionEnd.Stopped(TimeSpan.Zero)
+                    : ConnectionEnd.Unreachable(ConnectFailure.From(_options.Server, exception)));
         }
 
         var leaksToken = WouldLeakToken(peer);
@@ -74,7 +78,10 @@ internal sealed class UplinkDialer
 
             await transport.DisposeAsync().ConfigureAwait(false);
             return (null, ConnectionEnd.RejectedPermanently(new Rejection(
-                RejectionReason.Other, "token-in-plaintext", "the token would leave this machine unencrypted; TUNNEL2_ALLOW_PLAINTEXT=1 permits it on a network that is private by itself")));
+                RejectionReason.Other,
+                "token-in-plaintext",
+                "the token would leave this machine unencrypted; TUNNEL2_ALLOW_PLAINTEXT=1 permits it on a network that is private by "
+                    + "itself")));
         }
 
         var (encrypted, failure) = await _tls.OpenAsync(transport, stop).ConfigureAwait(false);
@@ -88,10 +95,11 @@ internal sealed class UplinkDialer
     }
 
     /// <summary>
-    /// Connects on the loop that the connection will live on. A socket of the runtime that was connected asynchronously would stay known to the
-    /// runtime's own socket engine: it would be woken for every frame as well.
+    /// Connects on the loop that the connection will live on. A socket of the runtime that was connected asynchronously would stay known to
+    /// the runtime's own socket engine: it would be woken for every frame as well.
     /// </summary>
-    private async Task<(IUplinkTransport Transport, IPAddress? Peer)> ConnectOnLoopAsync(UplinkLoops.UplinkPlace place, CancellationToken cancellationToken)
+    private async Task<(IUplinkTransport Transport, IPAddress? Peer)> ConnectOnLoopAsync(
+        UplinkLoops.UplinkPlace place, CancellationToken cancellationToken)
     {
         var error = SocketError.HostNotFound;
         try
@@ -132,7 +140,7 @@ internal sealed class UplinkDialer
         }
     }
 
-    /// <summary>The uplink is not encrypted: whoever is on the way could read the token and be us.</summary>
+    /// <summary>The uplink is not encrypted: a listener on the way could read the token and be us.</summary>
     private bool WouldLeakToken(IPAddress? peer) =>
         _options.Token is not null && !_options.AllowPlaintextToken && peer is not null && !IPAddress.IsLoopback(peer);
 }

@@ -2,7 +2,7 @@ namespace Tunnel2.Client.Core.Session;
 
 /// <summary>
 /// How many uplinks a session should have with <c>--uplinks auto</c>. Every further uplink makes the batches of the others smaller, and on
-/// a short path that is all it does (docs/performance.md), so there is one until there is a reason: no uplink gets anything through, the
+/// a short path that is all it does (docs/measurements), so there is one until there is a reason: no uplink gets anything through, the
 /// path loses segments while several streams share it, or it is long and stays full. Without a reason for a while, the idle ones go again.
 /// Not thread-safe.
 /// </summary>

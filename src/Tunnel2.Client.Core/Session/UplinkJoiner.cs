@@ -35,7 +35,7 @@ internal sealed class UplinkJoiner
         var (outcome, isUnknown) = await TryJoinAsync(cancellationToken).ConfigureAwait(false);
         if (isUnknown)
         {
-            // An earlier attempt that we gave up may have come behind this one: a new counter decides.
+            // An earlier attempt that we gave up may have come after this one: a new counter decides.
             (outcome, _) = await TryJoinAsync(cancellationToken).ConfigureAwait(false);
         }
 
@@ -54,9 +54,14 @@ internal sealed class UplinkJoiner
         var joined = false;
         try
         {
-            await transport.SendAsync(JoinMessage.Create(_welcome.SessionId, _welcome.JoinSecret.Span, ++_counter).ToFrame()).ConfigureAwait(false);
+            await transport.SendAsync(
+                JoinMessage.Create(_welcome.SessionId, _welcome.JoinSecret.Span, ++_counter).ToFrame()).ConfigureAwait(false);
             var answer = await HandshakeFrameReader.ReadAsync(
-                transport, static type => type is FrameType.Welcome or FrameType.Reject, ProtocolLimits.HandshakeTimeout, _timeProvider, cancellationToken).ConfigureAwait(false);
+                transport,
+                static type => type is FrameType.Welcome or FrameType.Reject,
+                ProtocolLimits.HandshakeTimeout,
+                _timeProvider,
+                cancellationToken).ConfigureAwait(false);
             if (answer.Status != HandshakeReadStatus.Frame)
             {
                 return (JoinOutcome.Failed(), false);

@@ -19,7 +19,7 @@ internal sealed class UplinkLoops(IEngine engine)
     /// <summary>Takes a place for an uplink that is about to be dialled.</summary>
     /// <param name="tunnel">The idle connections of its tunnel: the uplink's exchanges have theirs on its loop.</param>
     /// <param name="joins">Whether it joins others of its session.</param>
-    /// <returns>The place, to be disposed of behind the uplink; null where there are no loops.</returns>
+    /// <returns>The place, to be disposed of after the uplink; null where there are no loops.</returns>
     public UplinkPlace? Take(IdleConnections tunnel, bool joins)
     {
         lock (_gate)

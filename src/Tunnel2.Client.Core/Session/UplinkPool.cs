@@ -49,12 +49,13 @@ internal sealed class UplinkPool
     /// <summary>Makes the pool of a session.</summary>
     /// <param name="policy">How many uplinks the user wants.</param>
     /// <param name="maxUplinks">How many the server takes.</param>
-    /// <param name="create">Makes an uplink of a connection behind its handshake.</param>
+    /// <param name="create">Makes an uplink of a connection after its handshake.</param>
     /// <param name="joiner">Dials further uplinks.</param>
     /// <param name="heartbeat">Watches them.</param>
     /// <param name="timeProvider">Time.</param>
     public UplinkPool(
-        UplinkPolicy policy, int maxUplinks, Func<IUplinkTransport, UplinkConnection> create, UplinkJoiner joiner, UplinkHeartbeat heartbeat, TimeProvider timeProvider)
+        UplinkPolicy policy, int maxUplinks, Func<IUplinkTransport, UplinkConnection> create, UplinkJoiner joiner,
+        UplinkHeartbeat heartbeat, TimeProvider timeProvider)
     {
         _policy = policy;
         _maxUplinks = maxUplinks;
@@ -89,8 +90,8 @@ internal sealed class UplinkPool
     }
 
     /// <summary>Takes over the session's first uplink and runs the session until it ends.</summary>
-    /// <param name="first">The first uplink, behind its WELCOME.</param>
-    /// <param name="rest">Bytes that arrived behind it.</param>
+    /// <param name="first">The first uplink, after its WELCOME.</param>
+    /// <param name="rest">Bytes that arrived after it.</param>
     /// <returns>Why the last uplink ended, or what ended the session as a whole.</returns>
     public async Task<UplinkEnd> RunAsync(IUplinkTransport first, ReadOnlyMemory<byte> rest)
     {
@@ -187,7 +188,8 @@ internal sealed class UplinkPool
     }
 
     /// <summary>What is said of the session and not of one uplink: it is what the session ended for, whichever uplink ends last.</summary>
-    private static bool IsEndOfSession(UplinkEnd end) => EndsOthers(end) || end.Reason is SessionEndReason.Superseded or SessionEndReason.Revoked;
+    private static bool IsEndOfSession(UplinkEnd end) =>
+        EndsOthers(end) || end.Reason is SessionEndReason.Superseded or SessionEndReason.Revoked;
 
     /// <summary>What leaves the two ends without agreement about the session, so that no uplink of it may go on.</summary>
     private static bool EndsOthers(UplinkEnd end) => end.Reason is SessionEndReason.ProtocolError or SessionEndReason.ControlQueueOverflow;
@@ -255,13 +257,18 @@ internal sealed class UplinkPool
 
     private long After(TimeSpan delay) => _timeProvider.GetTimestamp() + (long)(delay.TotalSeconds * _timeProvider.TimestampFrequency);
 
-    /// <summary>Waits for a change of the uplinks, or until it is time to look again: the period, or the next dial where that is sooner.</summary>
+    /// <summary>
+    /// Waits for a change of the uplinks, or until it is time to look again: the period, or the next dial where that is sooner.
+    /// </summary>
     private async Task WaitAsync(Task changed, long? dialAt, CancellationToken over)
     {
         var now = _timeProvider.GetTimestamp();
-        var limit = dialAt is { } at && at > now && _timeProvider.GetElapsedTime(now, at) is var untilDial && untilDial < _period ? untilDial : _period;
+        var limit = dialAt is { } at && at > now && _timeProvider.GetElapsedTime(now, at) is var untilDial && untilDial < _period
+            ? untilDial
+            : _period;
 
-        // A wait is of whole milliseconds: one that was rounded down would be over before its time, and the loop would turn in vain until then.
+        // A wait is of whole milliseconds: one that was rounded down would be over before its time, and the loop would turn in vain until
+        // then.
         limit = TimeSpan.FromMilliseconds(Math.Ceiling(limit.TotalMilliseconds));
 
         // That it is time to look again is no exception, which would cost more than the look.
@@ -269,7 +276,9 @@ internal sealed class UplinkPool
         over.ThrowIfCancellationRequested();
     }
 
-    /// <summary>Begins to retire one uplink that has no stream. Where all have some, nothing would be won: its connection would stay.</summary>
+    /// <summary>
+    /// Begins to retire one uplink that has no stream. Where all have some, nothing would be won: its connection would stay.
+    /// </summary>
     private void Retire(UplinkConnection[] serving)
     {
         // The first one last: it may be the only one behind a route that is known to work.
@@ -290,8 +299,8 @@ internal sealed class UplinkPool
     }
 
     /// <summary>
-    /// Says on an uplink that it is not needed. The server opens no more streams there and ends it behind the last one, so that none is lost;
-    /// one that leaves the end to us is not waited for long once no stream is open.
+    /// Says on an uplink that it is not needed. The server opens no more streams there and ends it after the last one, so that none is
+    /// lost; one that leaves the end to us is not waited for long once no stream is open.
     /// </summary>
     private async Task RetireAsync(UplinkConnection uplink)
     {

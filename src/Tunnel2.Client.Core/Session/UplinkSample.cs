@@ -12,7 +12,8 @@ namespace Tunnel2.Client.Core.Session;
 /// <param name="Retransmitted">Segments sent again.</param>
 /// <param name="BytesMoved">Bytes sent and received, frames included.</param>
 internal readonly record struct UplinkSample(
-    object Uplink, bool IsStalled, bool IsSending, int OpenStreams, double OutstandingShare, TimeSpan RoundTrip, long Retransmitted, long BytesMoved)
+    object Uplink, bool IsStalled, bool IsSending, int OpenStreams, double OutstandingShare, TimeSpan RoundTrip, long Retransmitted,
+    long BytesMoved)
 {
     public static UplinkSample Of(UplinkConnection uplink) => new(
         uplink,

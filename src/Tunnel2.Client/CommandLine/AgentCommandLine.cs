@@ -77,8 +77,8 @@ internal sealed class AgentCommandLine
     /// <summary>Every option, for the test that the help text names them all.</summary>
     internal IEnumerable<Option> AllOptions =>
     [
-        _help, _version, _server, _name, _publicUrl, _token, _serverFingerprint, _serverCa, _clientCertificate, _clientKey, _uplinks, _streams, _backendConnections, _bufferMegabytes, _loops, _hostHeader, _exitOnFailure, _verbose, _json, _config,
-        .. OlderFormOptions,
+        _help, _version, _server, _name, _publicUrl, _token, _serverFingerprint, _serverCa, _clientCertificate, _clientKey, _uplinks,
+        _streams, _backendConnections, _bufferMegabytes, _loops, _hostHeader, _exitOnFailure, _verbose, _json, _config, .. OlderFormOptions,
     ];
 
     private IEnumerable<Option<string?>> OlderFormOptions => [_sessionId, _backendHost, _backendPort, _tunnelHost, _tunnelPort];
@@ -121,7 +121,8 @@ internal sealed class AgentCommandLine
             : new CommandLineResult { Request = CommandLineRequest.Run, Tunnels = [result.Options] };
     }
 
-    private CommandLineResult ParseFile(ParseResult parsed, AgentOptionsInput flags, Func<string, string?> environment, Func<string, string> readFile)
+    private CommandLineResult ParseFile(
+        ParseResult parsed, AgentOptionsInput flags, Func<string, string?> environment, Func<string, string> readFile)
     {
         string path = parsed.GetValue(_config) ?? (environment("TUNNEL2_CONFIG") is { Length: > 0 } set ? set : DefaultFile);
         string text;
@@ -129,7 +130,8 @@ internal sealed class AgentCommandLine
         {
             text = readFile(path);
         }
-        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
+        catch (Exception exception)
+            when (exception is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
         {
             return Mistaken([$"{path}: cannot be read: {exception.Message.ReplaceLineEndings(" ")}"]);
         }
@@ -182,7 +184,9 @@ internal sealed class AgentCommandLine
         // A value after a misspelt flag is an unknown word too, and may be a token: only the flag itself is named.
         string[] unknown = [.. parsed.UnmatchedTokens];
         string[] unknownFlags = [.. unknown.Where(static word => word.StartsWith('-')).Select(static word => word.Split('=', ':')[0])];
-        mistakes.AddRange(unknownFlags.Select(flag => NearestWord.Find(flag, AllOptions.SelectMany(static option => option.Aliases.Append(option.Name))) is { } near && flag.StartsWith("--", StringComparison.Ordinal)
+        mistakes.AddRange(unknownFlags.Select(
+            flag => NearestWord.Find(flag, AllOptions.SelectMany(static option => option.Aliases.Append(option.Name))) is { } near
+            && flag.StartsWith("--", StringComparison.Ordinal)
             ? $"{flag}: unknown flag, did you mean {near}?"
             : $"{flag}: unknown flag"));
         if (unknownFlags.Length == 0 && unknown.Length > 0)
@@ -192,7 +196,8 @@ internal sealed class AgentCommandLine
                 : isStart ? "'start' takes its tunnels from the file of --config"
                 : Array.IndexOf(HelpText.Commands, unknown[0]) >= 0
                     ? $"'{unknown[0]}' has to be the first word"
-                    : $"'{unknown[0]}' is not a command; the commands are {string.Join(", ", HelpText.Commands)}, as in 'tunnel2 http 3000'");
+                    : $"'{unknown[0]}' is not a command; the commands are {string.Join(", ", HelpText.Commands)}, as in 'tunnel2 http "
+                        + $"3000'");
         }
 
         if (mistakes.Count == 0 && !isHttp && !isStart && !isOlderForm)
@@ -220,7 +225,8 @@ internal sealed class AgentCommandLine
         EnvironmentToken = environment("TUNNEL2_TOKEN"),
         EnvironmentAllowPlaintext = environment("TUNNEL2_ALLOW_PLAINTEXT"),
         Tls = new TlsOptionsInput(
-            parsed.GetValue(_serverFingerprint), parsed.GetValue(_serverCa), parsed.GetValue(_clientCertificate), parsed.GetValue(_clientKey)),
+            parsed.GetValue(_serverFingerprint), parsed.GetValue(_serverCa), parsed.GetValue(_clientCertificate),
+            parsed.GetValue(_clientKey)),
         Uplinks = parsed.GetValue(_uplinks),
         Streams = parsed.GetValue(_streams),
         BackendConnections = parsed.GetValue(_backendConnections),

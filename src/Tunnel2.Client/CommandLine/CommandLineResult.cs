@@ -33,6 +33,8 @@ internal sealed record CommandLineResult
     /// <summary>The tunnels to run; only with <see cref="CommandLineRequest.Run"/>.</summary>
     public IReadOnlyList<AgentOptions> Tunnels { get; init; } = [];
 
-    /// <summary>All that is wrong, in one line, or a line each where a file has the mistakes; only with <see cref="CommandLineRequest.Mistake"/>.</summary>
+    /// <summary>
+    /// All that is wrong, in one line, or a line each where a file has the mistakes; only with <see cref="CommandLineRequest.Mistake"/>.
+    /// </summary>
     public string? Mistake { get; init; }
 }

@@ -66,7 +66,8 @@ internal static class HelpText
         """
 
 
-        Follows the requests of a server, one line per request that has ended: of the server of this machine and user, unless a flag says otherwise.
+        Follows the requests of a server, one line per request that has ended: of the server of this machine and user, unless a flag says
+        otherwise.
 
           --host HOST[:PORT]      the server's relay instead (default port: 12003)
           --ring FILE             the file of its event ring instead
@@ -139,11 +140,11 @@ internal static class HelpText
           --uplinks auto|N        connections to the server, 1 to 16 (default: auto)
           --streams N             requests that a tunnel takes at once, 1 to 65536 (default: 65536); those beyond get 503
           --backend-connections auto|N
-                                  connections to services at once, of all tunnels together; requests beyond wait their turn (default: auto, what
-                                  the limit of open files leaves)
+                                  connections to services at once, of all tunnels together; requests beyond wait their turn (default: auto,
+                                  what the limit of open files leaves)
           --buffer-megabytes auto|N
-                                  MiB held of uploads that services do not take, 16 to 65536; beyond it those that stand still are cut (default:
-                                  auto, a quarter of the memory, 16 to 256)
+                                  MiB held of uploads that services do not take, 16 to 65536; beyond it those that stand still are cut
+                                  (default: auto, a quarter of the memory, 16 to 256)
           --loops auto|N          event loops, a thread each, 1 to 32 (default: auto, one, and one more with each further connection to the
                                   server, up to the processors)
           --exit-on-failure       end with exit code 4 when the server cannot be reached, instead of trying again

@@ -85,7 +85,8 @@ internal sealed class HubConnection : IDisposable
         isFinal = status is HttpStatusCode.Unauthorized or HttpStatusCode.Forbidden;
         return status switch
         {
-            HttpStatusCode.Unauthorized => hasToken ? "the admin token is wrong" : $"the server wants its admin token (--token, or {TopCommandLine.TokenVariable})",
+            HttpStatusCode.Unauthorized =>
+                hasToken ? "the admin token is wrong" : $"the server wants its admin token (--token, or {TopCommandLine.TokenVariable})",
             HttpStatusCode.Forbidden => "the server refused: name it by its IP address, or set Tunnel2:Admin:Token there",
             HttpStatusCode.ServiceUnavailable => "the server takes no more subscribers, or its live plane is off",
             HttpStatusCode.TooManyRequests => "too many connections from this address",

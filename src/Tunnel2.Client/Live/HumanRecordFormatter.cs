@@ -17,7 +17,8 @@ internal sealed class HumanRecordFormatter : IRecordFormatter
     /// <inheritdoc/>
     public void Write(TextWriter output, long sequence, in RequestRecord record)
     {
-        DateTimeOffset ended = DateTimeOffset.UnixEpoch.AddTicks((record.StartedUnixMicroseconds + record.TotalMicroseconds) * TimeSpan.TicksPerMicrosecond);
+        DateTimeOffset ended = DateTimeOffset.UnixEpoch.AddTicks(
+            (record.StartedUnixMicroseconds + record.TotalMicroseconds) * TimeSpan.TicksPerMicrosecond);
         output.Write(TimeZoneInfo.ConvertTime(ended, _zone).ToString("HH:mm:ss.fff", CultureInfo.InvariantCulture));
         output.Write(' ');
         output.Write(Clean(record.SessionName));

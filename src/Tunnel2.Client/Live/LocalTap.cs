@@ -4,7 +4,7 @@ namespace Tunnel2.Client.Live;
 
 /// <summary>
 /// Follows a ring of this machine, on the calling thread. It only reads the file, so that nothing it does can touch the server; when the
-/// server starts again it goes on with the new ring.
+/// server starts again it continues with the new ring.
 /// </summary>
 internal sealed class LocalTap
 {
@@ -54,7 +54,8 @@ internal sealed class LocalTap
 
     private long Follow(SharedEventRing ring, long from, CancellationToken stop)
     {
-        using EventRingReader reader = ring.CreateReader(new EventRingReaderOptions { From = from, PollEvery = _pollEvery, SpinBeforeSleep = 0 });
+        using EventRingReader reader = ring.CreateReader(
+            new EventRingReaderOptions { From = from, PollEvery = _pollEvery, SpinBeforeSleep = 0 });
         var batch = new RingBatch(256, ring.MaxPayload);
         bool flushed = true;
         while (!stop.IsCancellationRequested)

@@ -122,7 +122,8 @@ internal sealed record RecordFilter
             "m" => 60e6,
             _ => 0,
         };
-        if (factor == 0 || !double.TryParse(text.AsSpan(0, unitAt), NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out double number)
+        if (factor == 0
+            || !double.TryParse(text.AsSpan(0, unitAt), NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out double number)
             || number * factor > uint.MaxValue)
         {
             return false;

@@ -74,16 +74,19 @@ internal static class StatsCommand
     {
         Span<byte> magic = stackalloc byte[8];
         using FileStream file = File.OpenRead(path);
-        return file.ReadAtLeast(magic, 8, throwOnEndOfStream: false) == 8 && BinaryPrimitives.ReadUInt64LittleEndian(magic) == EventRingLayout.Magic;
+        return file.ReadAtLeast(magic, 8, throwOnEndOfStream: false) == 8
+            && BinaryPrimitives.ReadUInt64LittleEndian(magic) == EventRingLayout.Magic;
     }
 
     private static void WriteTable(TextWriter output, RequestIntake intake, SessionTotals totals, long missed)
     {
-        output.WriteLine($"{"session",-24} {"requests",10} {"errors",8} {"bytes in",14} {"bytes out",14} {"p50 ms",9} {"p95 ms",9} {"p99 ms",9}");
+        output.WriteLine(
+            $"{"session",-24} {"requests",10} {"errors",8} {"bytes in",14} {"bytes out",14} {"p50 ms",9} {"p95 ms",9} {"p99 ms",9}");
         foreach (WindowResult row in totals.Results())
         {
             output.WriteLine(string.Create(CultureInfo.InvariantCulture,
-                $"{intake.Sessions.Name(row.Key),-24} {row.Requests,10} {row.Errors,8} {row.BytesIn,14} {row.BytesOut,14} {row.P50 / 1e3,9:0.00} {row.P95 / 1e3,9:0.00} {row.P99 / 1e3,9:0.00}"));
+                $"{intake.Sessions.Name(row.Key),-24} {row.Requests,10} {row.Errors,8} {row.BytesIn,14} {row.BytesOut,14} "
+                    + $"{row.P50 / 1e3,9:0.00} {row.P95 / 1e3,9:0.00} {row.P99 / 1e3,9:0.00}"));
             foreach ((ushort code, long count) in totals.Errors(row.Key))
             {
                 output.WriteLine($"  {RequestErrorCodes.Name(code),-22} {"",10} {count,8}");
@@ -147,6 +150,7 @@ internal static class StatsCommand
 
         public IEnumerable<WindowResult> Results() => _sessions.Select(static pair => pair.Value.ToResult(pair.Key, 0, 0));
 
-        public IEnumerable<KeyValuePair<ushort, long>> Errors(int key) => (_sessions[key].ErrorsByCode ?? new Dictionary<ushort, long>()).OrderByDescending(static pair => pair.Value);
+        public IEnumerable<KeyValuePair<ushort, long>> Errors(int key) =>
+            (_sessions[key].ErrorsByCode ?? new Dictionary<ushort, long>()).OrderByDescending(static pair => pair.Value);
     }
 }

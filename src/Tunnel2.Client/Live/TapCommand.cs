@@ -10,7 +10,8 @@ namespace Tunnel2.Client.Live;
 /// <summary>Runs <c>tunnel2 tap</c> and <c>tunnel2 stats</c> and gives the exit code.</summary>
 internal static class TapCommand
 {
-    public static bool IsMeant(string[] args) => args is ["tap" or "stats", ..] && !args.Any(static arg => arg is "--help" or "-h" or "-?" or "--version" or "-v");
+    public static bool IsMeant(string[] args) =>
+        args is ["tap" or "stats", ..] && !args.Any(static arg => arg is "--help" or "-h" or "-?" or "--version" or "-v");
 
     /// <summary>Runs until the end of the file or <paramref name="stop"/>.</summary>
     public static async Task<int> RunAsync(string[] args, TextWriter output, TextWriter error, CancellationToken stop)
@@ -77,11 +78,16 @@ internal static class TapCommand
         string? path = options.RingFile;
         if (path is null)
         {
-            string[] rings = [.. RuntimeDirectory.FindRings().Where(static ring => LocalTap.TryOpen(ring, out SharedEventRing? found) == EventRingOpenError.None && !found!.IsClosed)];
+            string[] rings =
+            [
+                .. RuntimeDirectory.FindRings().Where(
+                    static ring => LocalTap.TryOpen(ring, out SharedEventRing? found) == EventRingOpenError.None && !found!.IsClosed),
+            ];
             if (rings.Length != 1)
             {
                 error.WriteLine(rings.Length == 0
-                    ? $"tunnel2: no server of this user publishes to {RuntimeDirectory.Path}; is tunnel2-entry running, with Tunnel2:Live on? (--ring FILE and --host HOST look elsewhere)"
+                    ? $"tunnel2: no server of this user publishes to {RuntimeDirectory.Path}; is tunnel2-entry running, with "
+                        + $"Tunnel2:Live on? (--ring FILE and --host HOST look elsewhere)"
                     : $"tunnel2: several servers publish here; choose one with --ring: {string.Join(", ", rings)}");
                 return AgentExitCode.ServerUnreachable;
             }
@@ -109,7 +115,8 @@ internal static class TapCommand
                 Server = options.Relay!,
                 From = options.FromOldest ? EventRingReaderOptions.FromOldest : EventRingReaderOptions.FromHead,
                 OnIdle = sink.Flush,
-                OnDisconnected = (end, delay) => error.WriteLine($"tunnel2: {RecordingText.Describe(end)}; trying again in {delay.TotalSeconds:0.0} s"),
+                OnDisconnected = (end, delay) =>
+                    error.WriteLine($"tunnel2: {RecordingText.Describe(end)}; trying again in {delay.TotalSeconds:0.0} s"),
             },
             sink);
         error.WriteLine($"tunnel2: following the relay at {options.Relay}; Ctrl+C ends");

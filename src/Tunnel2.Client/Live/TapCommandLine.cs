@@ -47,10 +47,14 @@ internal sealed class TapCommandLine
     {
         ParseResult parsed = _root.Parse(args, new ParserConfiguration { EnablePosixBundling = false, ResponseFileTokenReplacer = null });
         bool isStats = parsed.CommandResult.Command == _stats;
-        mistakes.AddRange(parsed.UnmatchedTokens.Select(static word => word.StartsWith('-') ? $"{word.Split('=')[0]}: unknown flag" : $"'{word}': not understood"));
+        mistakes.AddRange(
+            parsed.UnmatchedTokens.Select(
+                static word => word.StartsWith('-') ? $"{word.Split('=')[0]}: unknown flag" : $"'{word}': not understood"));
         foreach (Option<string?> option in new[] { _host, _ring, _replay, _record, _name, _status, _minDuration })
         {
-            if (!isStats && parsed.GetResult(option) is { Implicit: false } result && (result.IdentifierTokenCount > 1 || result.Tokens.Count == 0))
+            if (!isStats
+                && parsed.GetResult(option) is { Implicit: false } result
+                && (result.IdentifierTokenCount > 1 || result.Tokens.Count == 0))
             {
                 mistakes.Add(result.Tokens.Count == 0 ? $"{option.Name}: lacks its value" : $"{option.Name}: is given more than once");
             }
@@ -77,7 +81,8 @@ internal sealed class TapCommandLine
             FromOldest = parsed.GetValue(_fromOldest),
             Filter = RecordFilter.Parse(parsed.GetValue(_name), parsed.GetValue(_status), parsed.GetValue(_minDuration), mistakes),
         };
-        if (new[] { options.Relay is not null, options.RingFile is not null, options.ReplayFile is not null }.Count(static given => given) > 1)
+        bool[] sources = [options.Relay is not null, options.RingFile is not null, options.ReplayFile is not null];
+        if (sources.Count(static given => given) > 1)
         {
             mistakes.Add("--host, --ring, --replay: only one of them can be given");
         }

@@ -5,7 +5,9 @@ using Tunnel2.Protocol;
 
 namespace Tunnel2.Client.Live;
 
-/// <summary>Runs <c>tunnel2 top</c>: a table of the sessions that refreshes every second, from the hub on a server's admin listener.</summary>
+/// <summary>
+/// Runs <c>tunnel2 top</c>: a table of the sessions that refreshes every second, from the hub on a server's admin listener.
+/// </summary>
 internal sealed class TopCommand
 {
     private static readonly string[] _subscriptions = ["node.stats", "session.*.stats", "session.*.status"];
@@ -32,10 +34,12 @@ internal sealed class TopCommand
         _view = new TopView(options);
     }
 
-    public static bool IsMeant(string[] args) => args is ["top", ..] && !args.Any(static arg => arg is "--help" or "-h" or "-?" or "--version" or "-v");
+    public static bool IsMeant(string[] args) =>
+        args is ["top", ..] && !args.Any(static arg => arg is "--help" or "-h" or "-?" or "--version" or "-v");
 
     /// <summary>Runs until <paramref name="stop"/>, or until the first table with <c>--once</c>.</summary>
-    public static async Task<int> RunAsync(string[] args, Func<string, string?> environment, TextWriter output, TextWriter error, CancellationToken stop)
+    public static async Task<int> RunAsync(
+        string[] args, Func<string, string?> environment, TextWriter output, TextWriter error, CancellationToken stop)
     {
         var mistakes = new List<string>();
         if (new TopCommandLine().Parse(args, environment, mistakes) is not { } options)
@@ -84,7 +88,9 @@ internal sealed class TopCommand
 
                 _note = exception is OperationCanceledException
                     ? $"no answer within {_patience.TotalSeconds:0} s"
-                    : exception is InvalidDataException ? exception.Message : connection.Describe(exception, _options.Token is not null, out isFinal);
+                    : exception is InvalidDataException
+                        ? exception.Message
+                        : connection.Describe(exception, _options.Token is not null, out isFinal);
             }
 
             _note = PlainText.Clean(_note);
@@ -116,7 +122,7 @@ internal sealed class TopCommand
             await connection.SendAsync($$"""{"op":"subscribe","channel":"{{channel}}"}""", either.Token);
         }
 
-        // The hub answers in order: behind its answer everything there was has come.
+        // The hub answers in order: after its answer everything there was has come.
         await connection.SendAsync("""{"op":"ping"}""", either.Token);
         while (true)
         {

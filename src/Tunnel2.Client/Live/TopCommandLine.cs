@@ -38,7 +38,9 @@ internal sealed class TopCommandLine
     public TopOptions? Parse(IReadOnlyList<string> args, Func<string, string?> environment, List<string> mistakes)
     {
         ParseResult parsed = _root.Parse(args, new ParserConfiguration { EnablePosixBundling = false, ResponseFileTokenReplacer = null });
-        mistakes.AddRange(parsed.UnmatchedTokens.Select(static word => word.StartsWith('-') ? $"{word.Split('=')[0]}: unknown flag" : $"'{word}': not understood"));
+        mistakes.AddRange(
+            parsed.UnmatchedTokens.Select(
+                static word => word.StartsWith('-') ? $"{word.Split('=')[0]}: unknown flag" : $"'{word}': not understood"));
         foreach (Option<string?> option in new[] { _host, _token, _window })
         {
             if (parsed.GetResult(option) is { Implicit: false } result && (result.IdentifierTokenCount > 1 || result.Tokens.Count == 0))
@@ -56,9 +58,15 @@ internal sealed class TopCommandLine
         string server = parsed.GetValue(_host) ?? "127.0.0.1";
         string? token = parsed.GetValue(_token) ?? (environment(TokenVariable) is { Length: > 0 } fromEnvironment ? fromEnvironment : null);
         Uri? hub = ParseHub(server, mistakes);
-        if (hub is not null && token is not null && hub.Scheme == Uri.UriSchemeWs && !IsThisMachine(hub) && environment("TUNNEL2_ALLOW_PLAINTEXT") is not ("1" or "true"))
+        if (hub is not null
+            && token is not null
+            && hub.Scheme == Uri.UriSchemeWs
+            && !IsThisMachine(hub)
+            && environment("TUNNEL2_ALLOW_PLAINTEXT") is not ("1" or "true"))
         {
-            mistakes.Add("--token: would leave this machine unencrypted; --host https://… encrypts it, TUNNEL2_ALLOW_PLAINTEXT=1 permits it on a network that is private by itself");
+            mistakes.Add(
+                "--token: would leave this machine unencrypted; --host https://… encrypts it, TUNNEL2_ALLOW_PLAINTEXT=1 permits it on a "
+                    + "network that is private by itself");
         }
 
         return mistakes.Count > 0 ? null : new TopOptions
@@ -83,11 +91,14 @@ internal sealed class TopCommandLine
         }
 
         int usualPort = isEncrypted ? 443 : schemeLength > 0 ? 80 : DefaultAdminPort;
-        return new Uri(string.Create(CultureInfo.InvariantCulture, $"{(isEncrypted ? "wss" : "ws")}://{HostPort.Format(host, port ?? usualPort)}/live"));
+        return new Uri(
+            string.Create(
+                CultureInfo.InvariantCulture, $"{(isEncrypted ? "wss" : "ws")}://{HostPort.Format(host, port ?? usualPort)}/live"));
     }
 
     private static bool IsThisMachine(Uri hub) =>
-        hub.DnsSafeHost.Equals("localhost", StringComparison.OrdinalIgnoreCase) || (IPAddress.TryParse(hub.DnsSafeHost, out IPAddress? address) && IPAddress.IsLoopback(address));
+        hub.DnsSafeHost.Equals("localhost", StringComparison.OrdinalIgnoreCase)
+            || (IPAddress.TryParse(hub.DnsSafeHost, out IPAddress? address) && IPAddress.IsLoopback(address));
 
     // Arity "zero or one" although a value is needed: the message for a missing one is this class's own.
     private static Option<string?> Value(string name) => new(name) { Arity = ArgumentArity.ZeroOrOne };

@@ -3,7 +3,9 @@ using Tunnel2.Protocol;
 
 namespace Tunnel2.Client.Live;
 
-/// <summary>What <c>tunnel2 top</c> knows: the latest statistics and status of each session, from the hub's messages. Not thread-safe.</summary>
+/// <summary>
+/// What <c>tunnel2 top</c> knows: the latest statistics and status of each session, from the hub's messages. Not thread-safe.
+/// </summary>
 internal sealed class TopState
 {
     /// <summary>Beyond it a server is not believed: it would only fill this process's memory.</summary>
@@ -63,12 +65,15 @@ internal sealed class TopState
                     Skipped += root.GetProperty("dropped").GetInt64();
                     break;
                 case "error":
-                    throw new InvalidDataException($"the server refused a subscription: {PlainText.Clean(root.GetProperty("code").GetString()!)}");
+                    throw new InvalidDataException(
+                        $"the server refused a subscription: {PlainText.Clean(root.GetProperty("code").GetString()!)}");
             }
 
             return type;
         }
-        catch (Exception exception) when (exception is JsonException or KeyNotFoundException or InvalidOperationException or FormatException or NullReferenceException)
+        catch (Exception exception)
+            when (exception is JsonException or KeyNotFoundException or InvalidOperationException or FormatException
+                or NullReferenceException)
         {
             throw new InvalidDataException("the server said something that this version does not understand", exception);
         }

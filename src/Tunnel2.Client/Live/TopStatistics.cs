@@ -2,7 +2,9 @@ using System.Text.Json;
 
 namespace Tunnel2.Client.Live;
 
-/// <summary>One window of statistics as the hub sends it (docs/live.md, channels <c>node.stats</c> and <c>session.{name}.stats</c>). Immutable.</summary>
+/// <summary>
+/// One window of statistics as the hub sends it (docs/live.md, channels <c>node.stats</c> and <c>session.{name}.stats</c>). Immutable.
+/// </summary>
 /// <param name="StartUs">Its start, microseconds since 1970 by the server's clock.</param>
 /// <param name="Seconds">Its length.</param>
 /// <param name="Requests">Requests that ended in it.</param>

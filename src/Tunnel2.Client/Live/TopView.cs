@@ -5,7 +5,10 @@ namespace Tunnel2.Client.Live;
 /// <summary>Lays out the table of <c>tunnel2 top</c>: a line for all, then one per session, the busiest first. Not thread-safe.</summary>
 internal sealed class TopView
 {
-    /// <summary>How long after its end a window is still the present: the server closes it half a second late, and the next one ends when it has lasted.</summary>
+    /// <summary>
+    /// How long after its end a window is still the present: the server closes it half a second late, and the next one ends when it has
+    /// lasted.
+    /// </summary>
     private const long SlackUs = 2_000_000;
 
     private readonly TopOptions _options;
@@ -23,7 +26,9 @@ internal sealed class TopView
         TopStatistics all = Current(state.Node, serverNowUs);
         List<string> lines =
         [
-            Text($"tunnel2 top  {_options.Server}  {online} {(online == 1 ? "session" : "sessions")} online  {Rate(all.Requests)} req/s  {Rate(all.Errors)} errors/s  p50 {Time(all, all.P50Us)}  p95 {Time(all, all.P95Us)}  p99 {Time(all, all.P99Us)}  in {Bytes(all.BytesIn)}/s  out {Bytes(all.BytesOut)}/s"),
+            Text($"tunnel2 top  {_options.Server}  {online} {(online == 1 ? "session" : "sessions")} online  {Rate(all.Requests)} req/s  ")
+                + Text($"{Rate(all.Errors)} errors/s  p50 {Time(all, all.P50Us)}  p95 {Time(all, all.P95Us)}  p99 {Time(all, all.P99Us)}  ")
+                + Text($"in {Bytes(all.BytesIn)}/s  out {Bytes(all.BytesOut)}/s"),
         ];
         if (note is not null)
         {
@@ -32,7 +37,8 @@ internal sealed class TopView
 
         if (state.Skipped > 0 || state.Missed > 0)
         {
-            lines.Add(Text($"{state.Skipped} messages skipped by this connection, {state.Missed} requests missed by the server's statistics"));
+            lines.Add(
+                Text($"{state.Skipped} messages skipped by this connection, {state.Missed} requests missed by the server's statistics"));
         }
 
         lines.Add("");
@@ -40,13 +46,19 @@ internal sealed class TopView
         (string Name, TopSession Session, TopStatistics Now)[] sessions =
         [
             .. state.Sessions.Select(pair => (pair.Key, pair.Value, Current(pair.Value.Statistics, serverNowUs)))
-                .OrderByDescending(static row => row.Item3.Requests).ThenByDescending(static row => row.Value.IsOnline).ThenBy(static row => row.Key, StringComparer.Ordinal),
+                .OrderByDescending(static row => row.Item3.Requests)
+                    .ThenByDescending(static row => row.Value.IsOnline)
+                    .ThenBy(static row => row.Key, StringComparer.Ordinal),
         ];
         int room = rows == 0 ? int.MaxValue : Math.Max(1, rows - lines.Count - 1);
         foreach ((string name, TopSession session, TopStatistics now) in sessions.Take(room))
         {
-            string agent = session.IsOnline ? Text($"{session.Agent}, {session.Uplinks} uplink{(session.Uplinks == 1 ? "" : "s")}") : "offline";
-            lines.Add(Text($"{name,-24} {Rate(now.Requests),9} {Rate(now.Errors),9} {Time(now, now.P50Us),9} {Time(now, now.P95Us),9} {Time(now, now.P99Us),9} {Bytes(now.BytesIn),9} {Bytes(now.BytesOut),9}  {agent}"));
+            string agent = session.IsOnline
+                ? Text($"{session.Agent}, {session.Uplinks} uplink{(session.Uplinks == 1 ? "" : "s")}")
+                : "offline";
+            lines.Add(
+                Text($"{name,-24} {Rate(now.Requests),9} {Rate(now.Errors),9} {Time(now, now.P50Us),9} {Time(now, now.P95Us),9} ")
+                    + Text($"{Time(now, now.P99Us),9} {Bytes(now.BytesIn),9} {Bytes(now.BytesOut),9}  {agent}"));
         }
 
         if (sessions.Length == 0)

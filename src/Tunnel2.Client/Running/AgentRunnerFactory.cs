@@ -37,6 +37,7 @@ internal static class AgentRunnerFactory
         }
 
 #endif
-        return EngineSetup.Start(EngineVariables.Read(Environment.GetEnvironmentVariable), loops ?? 1, most: loops ?? EngineSetup.AutoLoops);
+        return EngineSetup.Start(
+            EngineVariables.Read(Environment.GetEnvironmentVariable), loops ?? 1, most: loops ?? EngineSetup.AutoLoops);
     }
 }

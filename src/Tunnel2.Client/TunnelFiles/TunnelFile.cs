@@ -28,4 +28,5 @@ internal sealed class TunnelFileSection
 /// <param name="Top">What holds for all tunnels.</param>
 /// <param name="Tunnels">The tunnels, in their order.</param>
 /// <param name="Mistakes">All that is wrong with the form, in the order of lines.</param>
-internal sealed record TunnelFile(TunnelFileSection Top, IReadOnlyList<TunnelFileSection> Tunnels, IReadOnlyList<TunnelFileMistake> Mistakes);
+internal sealed record TunnelFile(
+    TunnelFileSection Top, IReadOnlyList<TunnelFileSection> Tunnels, IReadOnlyList<TunnelFileMistake> Mistakes);

@@ -22,7 +22,8 @@ internal enum TunnelFilePlace
 /// <param name="Get">The value that is there already; it stays.</param>
 /// <param name="Set">Puts a value in.</param>
 internal sealed record TunnelFileKey(
-    string Name, string Flag, TunnelFilePlace Place, Func<AgentOptionsInput, string?> Get, Func<AgentOptionsInput, string, AgentOptionsInput> Set)
+    string Name, string Flag, TunnelFilePlace Place, Func<AgentOptionsInput, string?> Get,
+    Func<AgentOptionsInput, string, AgentOptionsInput> Set)
 {
     /// <summary>The key that the tunnels stand under.</summary>
     public const string Tunnels = "tunnels";
@@ -37,18 +38,33 @@ internal sealed record TunnelFileKey(
         new(
             "server-fingerprint", "--server-fingerprint", TunnelFilePlace.Both,
             static o => o.Tls?.ServerFingerprint, static (o, v) => o with { Tls = (o.Tls ?? new()) with { ServerFingerprint = v } }),
-        new("server-ca", "--server-ca", TunnelFilePlace.Both, static o => o.Tls?.ServerCa, static (o, v) => o with { Tls = (o.Tls ?? new()) with { ServerCa = v } }),
+        new(
+            "server-ca",
+            "--server-ca",
+            TunnelFilePlace.Both,
+            static o => o.Tls?.ServerCa,
+            static (o, v) => o with { Tls = (o.Tls ?? new()) with { ServerCa = v } }),
         new(
             "client-cert", "--client-cert", TunnelFilePlace.Both,
             static o => o.Tls?.ClientCertificate, static (o, v) => o with { Tls = (o.Tls ?? new()) with { ClientCertificate = v } }),
-        new("client-key", "--client-key", TunnelFilePlace.Both, static o => o.Tls?.ClientKey, static (o, v) => o with { Tls = (o.Tls ?? new()) with { ClientKey = v } }),
+        new(
+            "client-key",
+            "--client-key",
+            TunnelFilePlace.Both,
+            static o => o.Tls?.ClientKey,
+            static (o, v) => o with { Tls = (o.Tls ?? new()) with { ClientKey = v } }),
         new("host-header", "--host-header", TunnelFilePlace.Both, static o => o.HostHeader, static (o, v) => o with { HostHeader = v }),
         new("uplinks", "--uplinks", TunnelFilePlace.Both, static o => o.Uplinks, static (o, v) => o with { Uplinks = v }),
         new("streams", "--streams", TunnelFilePlace.Both, static o => o.Streams, static (o, v) => o with { Streams = v }),
         new(
             "backend-connections", "--backend-connections", TunnelFilePlace.Top,
             static o => o.BackendConnections, static (o, v) => o with { BackendConnections = v }),
-        new("buffer-megabytes", "--buffer-megabytes", TunnelFilePlace.Top, static o => o.BufferMegabytes, static (o, v) => o with { BufferMegabytes = v }),
+        new(
+            "buffer-megabytes",
+            "--buffer-megabytes",
+            TunnelFilePlace.Top,
+            static o => o.BufferMegabytes,
+            static (o, v) => o with { BufferMegabytes = v }),
         new("loops", "--loops", TunnelFilePlace.Top, static o => o.Loops, static (o, v) => o with { Loops = v }),
         Switch("exit-on-failure", static o => o.ExitOnFailure, static o => o with { ExitOnFailure = true }),
         Switch("verbose", static o => o.Verbose, static o => o with { Verbose = true }),
@@ -66,7 +82,12 @@ internal sealed record TunnelFileKey(
     }
 
     private static TunnelFileKey Switch(string name, Func<AgentOptionsInput, bool> get, Func<AgentOptionsInput, AgentOptionsInput> set) =>
-        new(name, $"--{name}", TunnelFilePlace.Top, options => get(options) ? "true" : null, (options, value) => value == "true" ? set(options) : options)
+        new(
+            name,
+            $"--{name}",
+            TunnelFilePlace.Top,
+            options => get(options) ? "true" : null,
+            (options, value) => value == "true" ? set(options) : options)
         {
             IsSwitch = true,
         };

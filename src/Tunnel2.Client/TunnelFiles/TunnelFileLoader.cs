@@ -50,7 +50,9 @@ internal static class TunnelFileLoader
         }
 
         // A mistake at the top or in the environment was found once for each tunnel.
-        return mistakes.Count == 0 ? (tunnels, []) : ([], [.. mistakes.OrderBy(static mistake => mistake.Line).Select(static mistake => mistake.Text).Distinct()]);
+        return mistakes.Count == 0
+            ? (tunnels, [])
+            : ([], [.. mistakes.OrderBy(static mistake => mistake.Line).Select(static mistake => mistake.Text).Distinct()]);
     }
 
     private static AgentOptionsInput Fill(string path, AgentOptionsInput flags, params ReadOnlySpan<TunnelFileSection> sections)
@@ -74,5 +76,8 @@ internal static class TunnelFileLoader
 
     /// <summary>The line that a mistake begins with, to bring them into the file's order; 0 for those of elsewhere.</summary>
     private static int LineOf(OptionMistake mistake, string path) =>
-        mistake.Flag.StartsWith(path + ":", StringComparison.Ordinal) && int.TryParse(mistake.Flag[(path.Length + 1)..].Split(':')[0], out int line) ? line : 0;
+        mistake.Flag.StartsWith(path + ":", StringComparison.Ordinal)
+            && int.TryParse(mistake.Flag[(path.Length + 1)..].Split(':')[0], out int line)
+            ? line
+            : 0;
 }

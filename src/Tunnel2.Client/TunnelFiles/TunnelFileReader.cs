@@ -5,8 +5,8 @@ using YamlDotNet.RepresentationModel;
 namespace Tunnel2.Client.TunnelFiles;
 
 /// <summary>
-/// Reads the form of a file of tunnels: its keys and where they stand. Goes on after a mistake, so that all of them are told at once. Walks the
-/// document's nodes instead of binding them to a class: nodes know their lines, and need no reflection.
+/// Reads the form of a file of tunnels: its keys and where they stand. Goes on after a mistake, so that all of them are told at once. Walks
+/// the document's nodes instead of binding them to a class: nodes know their lines, and need no reflection.
 /// </summary>
 internal sealed class TunnelFileReader
 {
@@ -31,7 +31,9 @@ internal sealed class TunnelFileReader
         catch (YamlException exception)
         {
             // A fault begins where the parser began to read what it could not make sense of; people look for its end.
-            reader.Report(exception.End.Line > exception.Start.Line ? exception.End : exception.Start, $"is not YAML: {exception.Message.ReplaceLineEndings(" ")}");
+            reader.Report(
+                exception.End.Line > exception.Start.Line ? exception.End : exception.Start,
+                $"is not YAML: {exception.Message.ReplaceLineEndings(" ")}");
         }
 
         return new TunnelFile(reader._top, reader._tunnels, [.. reader._mistakes.OrderBy(static mistake => mistake.Line)]);
@@ -41,7 +43,9 @@ internal sealed class TunnelFileReader
     {
         if (documents.Count == 0 || documents[0].RootNode is not YamlMappingNode root)
         {
-            Report(documents.Count == 0 ? Mark.Empty : documents[0].RootNode.Start, $"there is no '{TunnelFileKey.Tunnels}:' with a list of tunnels below it");
+            Report(
+                documents.Count == 0 ? Mark.Empty : documents[0].RootNode.Start,
+                $"there is no '{TunnelFileKey.Tunnels}:' with a list of tunnels below it");
             return;
         }
 
@@ -103,11 +107,16 @@ internal sealed class TunnelFileReader
         if (key is null)
         {
             string? near = NearestWord.Find(name.Replace('_', '-'), TunnelFileKey.NamesAt(place));
-            Report(keyNode.Start, $"'{name}' is not a key here{(near is null ? $"; these are: {string.Join(", ", TunnelFileKey.NamesAt(place))}" : $", did you mean '{near}'?")}");
+            string help = near is null ? $"; these are: {string.Join(", ", TunnelFileKey.NamesAt(place))}" : $", did you mean '{near}'?";
+            Report(keyNode.Start, $"'{name}' is not a key here{help}");
         }
         else if ((key.Place & place) == 0)
         {
-            Report(keyNode.Start, place == TunnelFilePlace.Top ? $"{name}: belongs below a tunnel" : $"{name}: belongs to the top of the file, for all tunnels");
+            Report(
+                keyNode.Start,
+                place == TunnelFilePlace.Top
+                    ? $"{name}: belongs below a tunnel"
+                    : $"{name}: belongs to the top of the file, for all tunnels");
         }
         else if (value is not YamlScalarNode scalar)
         {

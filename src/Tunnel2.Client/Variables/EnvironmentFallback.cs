@@ -16,8 +16,8 @@ internal enum EnvironmentScope
 }
 
 /// <summary>
-/// Fills what neither the command line nor a file has said from the environment. <c>TUNNEL2_SERVER</c> and <c>TUNNEL2_TOKEN</c> are read by the
-/// options' parser itself. An empty variable counts as not set.
+/// Fills what neither the command line nor a file has said from the environment. <c>TUNNEL2_SERVER</c> and <c>TUNNEL2_TOKEN</c> are read by
+/// the options' parser itself. An empty variable counts as not set.
 /// </summary>
 internal static class EnvironmentFallback
 {
@@ -25,22 +25,47 @@ internal static class EnvironmentFallback
     [
         new("TUNNEL2_UPSTREAM", "<upstream>", OneTunnelOnly: true, static o => o.Upstream, static (o, v) => o with { Upstream = v }),
         new("TUNNEL2_NAME", "--name", OneTunnelOnly: true, static o => o.Name ?? o.PublicUrl, static (o, v) => o with { Name = v }),
-        new("TUNNEL2_HOST_HEADER", "--host-header", OneTunnelOnly: false, static o => o.HostHeader, static (o, v) => o with { HostHeader = v }),
+        new(
+            "TUNNEL2_HOST_HEADER",
+            "--host-header",
+            OneTunnelOnly: false,
+            static o => o.HostHeader,
+            static (o, v) => o with { HostHeader = v }),
         new("TUNNEL2_UPLINKS", "--uplinks", OneTunnelOnly: false, static o => o.Uplinks, static (o, v) => o with { Uplinks = v }),
         new("TUNNEL2_STREAMS", "--streams", OneTunnelOnly: false, static o => o.Streams, static (o, v) => o with { Streams = v }),
         new(
             "TUNNEL2_BACKEND_CONNECTIONS", "--backend-connections", OneTunnelOnly: false,
             static o => o.BackendConnections, static (o, v) => o with { BackendConnections = v }),
-        new("TUNNEL2_BUFFER_MEGABYTES", "--buffer-megabytes", OneTunnelOnly: false, static o => o.BufferMegabytes, static (o, v) => o with { BufferMegabytes = v }),
+        new(
+            "TUNNEL2_BUFFER_MEGABYTES",
+            "--buffer-megabytes",
+            OneTunnelOnly: false,
+            static o => o.BufferMegabytes,
+            static (o, v) => o with { BufferMegabytes = v }),
         new("TUNNEL2_LOOPS", "--loops", OneTunnelOnly: false, static o => o.Loops, static (o, v) => o with { Loops = v }),
 
-        // Whoever trusts the server in one way is not to be given the other one.
-        new("TUNNEL2_SERVER_FINGERPRINT", "--server-fingerprint", OneTunnelOnly: false, Trust, static (o, v) => o with { Tls = (o.Tls ?? new()) with { ServerFingerprint = v } }),
-        new("TUNNEL2_SERVER_CA", "--server-ca", OneTunnelOnly: false, Trust, static (o, v) => o with { Tls = (o.Tls ?? new()) with { ServerCa = v } }),
+        // A user who trusts the server in one way must not get the other one.
+        new(
+            "TUNNEL2_SERVER_FINGERPRINT",
+            "--server-fingerprint",
+            OneTunnelOnly: false,
+            Trust,
+            static (o, v) => o with { Tls = (o.Tls ?? new()) with { ServerFingerprint = v } }),
+        new(
+            "TUNNEL2_SERVER_CA",
+            "--server-ca",
+            OneTunnelOnly: false,
+            Trust,
+            static (o, v) => o with { Tls = (o.Tls ?? new()) with { ServerCa = v } }),
         new(
             "TUNNEL2_CLIENT_CERT", "--client-cert", OneTunnelOnly: false,
             static o => o.Tls?.ClientCertificate, static (o, v) => o with { Tls = (o.Tls ?? new()) with { ClientCertificate = v } }),
-        new("TUNNEL2_CLIENT_KEY", "--client-key", OneTunnelOnly: false, static o => o.Tls?.ClientKey, static (o, v) => o with { Tls = (o.Tls ?? new()) with { ClientKey = v } }),
+        new(
+            "TUNNEL2_CLIENT_KEY",
+            "--client-key",
+            OneTunnelOnly: false,
+            static o => o.Tls?.ClientKey,
+            static (o, v) => o with { Tls = (o.Tls ?? new()) with { ClientKey = v } }),
     ];
 
     private static readonly Switch[] _switches =
@@ -94,7 +119,8 @@ internal static class EnvironmentFallback
     private static string? Trust(AgentOptionsInput options) => options.Tls?.ServerFingerprint ?? options.Tls?.ServerCa;
 
     private sealed record Variable(
-        string Name, string Flag, bool OneTunnelOnly, Func<AgentOptionsInput, string?> Get, Func<AgentOptionsInput, string, AgentOptionsInput> Set);
+        string Name, string Flag, bool OneTunnelOnly, Func<AgentOptionsInput, string?> Get,
+        Func<AgentOptionsInput, string, AgentOptionsInput> Set);
 
     private sealed record Switch(string Name, Func<AgentOptionsInput, AgentOptionsInput> Set);
 }

@@ -80,7 +80,7 @@ internal struct ChunkedDecoder
     /// <param name="input">The bytes that no call has consumed yet, those left over from the last call first.</param>
     /// <param name="consumed">
     /// Bytes of the input that are dealt with. With NeedMore that is all of it, except for an unfinished trailer section, which must be
-    /// passed again with more behind it. With Done, what is behind them is the next message.
+    /// passed again with more after it. With Done, what is after them is the next message.
     /// </param>
     /// <param name="dataOffset">With Data, where the run begins in the input.</param>
     /// <param name="dataLength">With Data, the run's length, at least one; else 0.</param>

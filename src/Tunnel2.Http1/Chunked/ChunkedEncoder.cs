@@ -4,7 +4,7 @@ namespace Tunnel2.Http1;
 
 /// <summary>
 /// Writes what the chunked coding (RFC 9112 section 7.1) puts around data. To send a chunk from one contiguous buffer, reserve
-/// <see cref="MaxHeaderBytes"/> in front of the data and <see cref="TrailingBytes"/> behind it, fill in the data, then let
+/// <see cref="MaxHeaderBytes"/> in front of the data and <see cref="TrailingBytes"/> after it, fill in the data, then let
 /// <see cref="WriteHeaderBefore"/> put the header right in front.
 /// </summary>
 internal static class ChunkedEncoder
@@ -12,7 +12,7 @@ internal static class ChunkedEncoder
     /// <summary>The most bytes a chunk header takes: eight digits and CR LF.</summary>
     public const int MaxHeaderBytes = 10;
 
-    /// <summary>The bytes behind a chunk's data: CR LF.</summary>
+    /// <summary>The bytes after a chunk's data: CR LF.</summary>
     public const int TrailingBytes = 2;
 
     /// <summary>The end of a body without trailers.</summary>
@@ -56,7 +56,7 @@ internal static class ChunkedEncoder
         return bytes;
     }
 
-    /// <summary>Writes a chunk's header at the end of <paramref name="reserved"/>, so that it touches the data behind it.</summary>
+    /// <summary>Writes a chunk's header at the end of <paramref name="reserved"/>, so that it touches the data after it.</summary>
     /// <returns>Bytes written: the chunk begins at <c>reserved.Length</c> minus this.</returns>
     /// <exception cref="ArgumentOutOfRangeException">The size is not positive.</exception>
     /// <exception cref="ArgumentException">Less than the header's bytes are reserved.</exception>

@@ -6,7 +6,7 @@ internal enum ChunkedStatus : byte
     /// <summary>All there was to give has been given; call again when more bytes are there.</summary>
     NeedMore,
 
-    /// <summary>A run of body bytes was found; call again with what is behind <c>consumed</c>.</summary>
+    /// <summary>A run of body bytes was found; call again with what is after <c>consumed</c>.</summary>
     Data,
 
     /// <summary>The body and its trailer section are complete.</summary>

@@ -5,9 +5,9 @@ using Tunnel2.Http1.Syntax;
 namespace Tunnel2.Http1;
 
 /// <summary>
-/// Reads an optional start line and then field lines up to the empty line (RFC 9112 sections 2 and 5), strictly: every line ends with CR LF,
-/// no line is folded, no whitespace stands before a colon. Order, case and duplicates are kept. What has been scanned is not scanned again
-/// when a call resumes. Reusable, not thread-safe; allocates only when a message has more fields than any before it.
+/// Reads an optional start line and then field lines up to the empty line (RFC 9112 sections 2 and 5), strictly: every line ends with CR
+/// LF, no line is folded, no whitespace stands before a colon. Order, case and duplicates are kept. What has been scanned is not scanned
+/// again when a call resumes. Reusable, not thread-safe; allocates only when a message has more fields than any before it.
 /// </summary>
 internal abstract class FieldSectionParser
 {
@@ -55,7 +55,7 @@ internal abstract class FieldSectionParser
 
     /// <summary>
     /// Reads on. <paramref name="buffer"/> starts at the section's first byte in every call and holds all bytes there are so far; it may
-    /// move in memory between calls and may have bytes of the body behind the section.
+    /// move in memory between calls and may have bytes of the body after the section.
     /// </summary>
     /// <param name="buffer">All bytes so far.</param>
     /// <param name="consumed">With <see cref="ParseStatus.Done"/> the section's length, else 0.</param>
@@ -104,7 +104,9 @@ internal abstract class FieldSectionParser
     /// </summary>
     protected abstract ParseStatus ParseStartLine(ReadOnlySpan<byte> buffer, ref int position);
 
-    /// <summary>Evaluates a field that has just become the last of <see cref="Fields"/>; called for <see cref="KnownFields.IsEvaluated"/> only.</summary>
+    /// <summary>
+    /// Evaluates a field that has just become the last of <see cref="Fields"/>; called for <see cref="KnownFields.IsEvaluated"/> only.
+    /// </summary>
     protected abstract Http1Error OnField(ReadOnlySpan<byte> buffer, in FieldRange field);
 
     /// <summary>Evaluates the section as a whole when its empty line has been read.</summary>
@@ -270,7 +272,7 @@ internal abstract class FieldSectionParser
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private bool AddField(ReadOnlySpan<byte> buffer, int nameStart, int nameEnd, int lineEnd)
     {
-        // Usually there is one space in front of the value and none behind it.
+        // Usually there is one space in front of the value and none after it.
         int start = buffer[nameEnd + 1] == (byte)' ' ? nameEnd + 2 : nameEnd + 1;
         int end = lineEnd;
         if (IsWhitespace(buffer[start]) || IsWhitespace(buffer[end - 1]))

@@ -54,6 +54,11 @@ internal abstract class MessageHeadParser : FieldSectionParser
     /// </summary>
     public bool KeepAlive { get; protected set; }
 
+    /// <summary>
+    /// Whether Connection lists names of fields, beside its own words. Where it does not, no field needs to be looked for in it.
+    /// </summary>
+    public bool ListsFields => (Connection & ConnectionOptions.Other) != 0;
+
     /// <summary>Whether a Connection field lists <paramref name="name"/>, so that the field of that name must not be forwarded.</summary>
     /// <param name="buffer">The buffer that was parsed.</param>
     /// <param name="name">A field name; compared case-insensitively.</param>
@@ -64,7 +69,7 @@ internal abstract class MessageHeadParser : FieldSectionParser
             return false;
         }
 
-        if ((Connection & ConnectionOptions.Other) == 0)
+        if (!ListsFields)
         {
             ConnectionOptions option = OptionOf(name);
             return option != ConnectionOptions.Other && (Connection & option) != 0;
@@ -91,11 +96,11 @@ internal abstract class MessageHeadParser : FieldSectionParser
     }
 
     /// <summary>
-    /// Whether a proxy must not forward <paramref name="field"/>: it is hop-by-hop by definition or because Connection lists it. Fields that
-    /// frame or route the message (Host, Content-Length, Expect) cannot be made hop-by-hop: a sender who lists them wants them lost.
+    /// Whether a proxy must not forward <paramref name="field"/>: it is hop-by-hop by definition or because Connection lists it. Fields
+    /// that frame or route the message (Host, Content-Length, Expect) cannot be made hop-by-hop: a sender who lists them wants them lost.
     /// </summary>
     public bool IsHopByHop(ReadOnlySpan<byte> buffer, in FieldRange field) => KnownFields.IsHopByHop(field.Known)
-        || ((Connection & ConnectionOptions.Other) != 0
+        || (ListsFields
             && !KnownFields.IsEvaluated(field.Known)
             && IsListedInConnection(buffer, field.Name(buffer)));
 

@@ -52,7 +52,9 @@ internal sealed class RequestHeadParser : MessageHeadParser
     /// <summary>The form of the target.</summary>
     public TargetForm TargetForm { get; private set; }
 
-    /// <summary>The authority of an absolute-form target (always equal to <see cref="Host"/> where there is one); empty otherwise.</summary>
+    /// <summary>
+    /// The authority of an absolute-form target (always equal to <see cref="Host"/> where there is one); empty otherwise.
+    /// </summary>
     public ByteRange TargetAuthority => _authority;
 
     /// <summary>

@@ -4,7 +4,7 @@ namespace Tunnel2.Http1;
 
 /// <summary>
 /// Reads the head of a response. Strict wherever two readers could see different messages, lenient where real servers are sloppy and
-/// nothing is at risk; see the README. A 1xx response other than 101 is a message of its own: reset and read on behind it.
+/// nothing is at risk; see the README. A 1xx response other than 101 is a message of its own: reset and read on after it.
 /// Reusable after <see cref="Reset"/>, not thread-safe.
 /// </summary>
 internal sealed class ResponseHeadParser : MessageHeadParser
@@ -36,7 +36,7 @@ internal sealed class ResponseHeadParser : MessageHeadParser
     /// <summary>Where the reason phrase is; may be empty.</summary>
     public ByteRange Reason { get; private set; }
 
-    /// <summary>Whether this is an interim response, behind which another one follows (1xx other than 101).</summary>
+    /// <summary>Whether this is an interim response, after which another one follows (1xx other than 101).</summary>
     public bool IsInterim => StatusCode is >= 100 and < 200 and not 101;
 
     /// <inheritdoc/>

@@ -22,7 +22,7 @@ internal sealed class TrailerParser : FieldSectionParser
     /// <inheritdoc/>
     protected override ParseStatus ParseStartLine(ReadOnlySpan<byte> buffer, ref int position) => ParseStatus.Done;
 
-    // What the rule drops is harmless here: whoever forwards drops it.
+    // What the rule drops is harmless here: the forwarder drops it.
     /// <inheritdoc/>
     protected override Http1Error OnField(ReadOnlySpan<byte> buffer, in FieldRange field) =>
         FieldRules.OfTrailer(field.Known, field.Name(buffer)) == FieldRule.Refuse ? Http1Error.ForbiddenTrailer : Http1Error.None;

@@ -6,8 +6,8 @@ namespace Tunnel2.Http1;
 internal static class TransferEncodingSyntax
 {
     /// <summary>
-    /// <see cref="Http1Error.None"/> for exactly <c>chunked</c>; <see cref="Http1Error.UnsupportedTransferCoding"/> for a well-formed list of
-    /// other codings, with or without one chunked at its end; <see cref="Http1Error.InvalidTransferEncoding"/> for the rest.
+    /// <see cref="Http1Error.None"/> for exactly <c>chunked</c>; <see cref="Http1Error.UnsupportedTransferCoding"/> for a well-formed list
+    /// of other codings, with or without one chunked at its end; <see cref="Http1Error.InvalidTransferEncoding"/> for the rest.
     /// </summary>
     public static Http1Error Check(ReadOnlySpan<byte> value) =>
         AsciiCase.EqualsLower(value, "chunked"u8) ? Http1Error.None : Refuse(value);

@@ -4,7 +4,7 @@ namespace Tunnel2.Http1;
 internal static class VersionSyntax
 {
     /// <summary>
-    /// The error in <paramref name="rest"/>, which begins behind the target and the space and is not a complete version of HTTP/1
+    /// The error in <paramref name="rest"/>, which begins after the target and the space and is not a complete version of HTTP/1
     /// with CR LF; None if it may still become one. Decided by the first byte that does not fit, so that the answer does
     /// not depend on how the bytes were split.
     /// </summary>

@@ -9,8 +9,8 @@ internal static class AsciiCase
     private const ulong CaseBits = 0x2020_2020_2020_2020;
 
     /// <summary>
-    /// Whether <paramref name="value"/> equals <paramref name="lower"/> without regard to ASCII case. The constant may consist of lower-case
-    /// letters, digits and bytes below 0x40 such as <c>-</c>.
+    /// Whether <paramref name="value"/> equals <paramref name="lower"/> without regard to ASCII case. The constant may consist of
+    /// lower-case letters, digits and bytes below 0x40 such as <c>-</c>.
     /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public static bool EqualsLower(ReadOnlySpan<byte> value, ReadOnlySpan<byte> lower)

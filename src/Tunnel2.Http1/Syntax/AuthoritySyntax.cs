@@ -26,7 +26,10 @@ internal static class AuthoritySyntax
         if (value[0] == (byte)'[')
         {
             int close = value.IndexOf((byte)']');
-            return close > 2 && !value[1..close].ContainsAnyExcept(_ipv6) && value[1..close].Contains((byte)':') && IsEndOrPort(value[(close + 1)..]);
+            return close > 2
+                && !value[1..close].ContainsAnyExcept(_ipv6)
+                && value[1..close].Contains((byte)':')
+                && IsEndOrPort(value[(close + 1)..]);
         }
 
         int end = value.IndexOfAnyExcept(_name);

@@ -7,9 +7,9 @@ using System.Runtime.Intrinsics;
 namespace Tunnel2.Http1.Syntax;
 
 /// <summary>
-/// Finds where a token, target or field value ends. Each scan looks at 32 bytes at a time where the processor has 256-bit vectors (elsewhere
-/// it leaves the work to <see cref="SearchValues{T}"/>); the last load overlaps the one before, so that nothing outside the span is read and
-/// no byte is looked at alone. All return the span's length where no such byte is found.
+/// Finds where a token, target or field value ends. Each scan looks at 32 bytes at a time where the processor has 256-bit vectors
+/// (elsewhere it leaves the work to <see cref="SearchValues{T}"/>); the last load overlaps the one before, so that nothing outside the span
+/// is read and no byte is looked at alone. All return the span's length where no such byte is found.
 /// </summary>
 internal static class ByteScanner
 {
@@ -33,7 +33,7 @@ internal static class ByteScanner
     /// <param name="bytes">The bytes to look at.</param>
     /// <param name="start">Where the line begins; below the span's length.</param>
     /// <param name="colon">Where its name ends with a colon.</param>
-    /// <param name="lineEnd">The first control character other than HTAB behind the colon, or the span's length.</param>
+    /// <param name="lineEnd">The first control character other than HTAB after the colon, or the span's length.</param>
     /// <returns>
     /// False if the line must be looked at byte by byte: a name with rare or forbidden characters, or too few bytes for vectors.
     /// </returns>
@@ -71,9 +71,11 @@ internal static class ByteScanner
         if (Vector512.IsHardwareAccelerated)
         {
             Vector512<byte> bytes = Vector512.Create(window);
-            ulong letters = Vector512.LessThanOrEqual((bytes | Vector512.Create((byte)0x20)) - Vector512.Create((byte)'a'), Vector512.Create((byte)25))
+            ulong letters = Vector512.LessThanOrEqual(
+                (bytes | Vector512.Create((byte)0x20)) - Vector512.Create((byte)'a'), Vector512.Create((byte)25))
                 .ExtractMostSignificantBits();
-            ulong digits = Vector512.LessThanOrEqual(bytes - Vector512.Create((byte)'0'), Vector512.Create((byte)9)).ExtractMostSignificantBits();
+            ulong digits = Vector512.LessThanOrEqual(
+                bytes - Vector512.Create((byte)'0'), Vector512.Create((byte)9)).ExtractMostSignificantBits();
             rare = ~(letters | digits | Vector512.Equals(bytes, Vector512.Create((byte)'-')).ExtractMostSignificantBits());
             control = (Vector512.LessThan(bytes, Vector512.Create((byte)0x20)).ExtractMostSignificantBits()
                     ^ Vector512.Equals(bytes, Vector512.Create((byte)'\t')).ExtractMostSignificantBits())
@@ -97,7 +99,7 @@ internal static class ByteScanner
             return found < 0 ? bytes.Length : start + found;
         }
 
-        // The vectors know letters, digits and '-' only; at one of the rarer token characters the scan goes on behind it.
+        // The vectors know letters, digits and '-' only; at one of the rarer token characters the scan goes on after it.
         int position = start;
         while (true)
         {
@@ -134,8 +136,8 @@ internal static class ByteScanner
     }
 
     /// <summary>
-    /// Index of the first byte from <paramref name="start"/> on that a request target cannot have: anything but visible ASCII, <c>#</c>, and
-    /// a backslash before the query, which many take for a slash.
+    /// Index of the first byte from <paramref name="start"/> on that a request target cannot have: anything but visible ASCII, <c>#</c>,
+    /// and a backslash before the query, which many take for a slash.
     /// </summary>
     /// <param name="bytes">The bytes to look at.</param>
     /// <param name="start">Where to begin.</param>

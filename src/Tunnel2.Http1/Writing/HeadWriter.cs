@@ -4,7 +4,8 @@ namespace Tunnel2.Http1;
 
 /// <summary>
 /// Writes a head or a trailer section into a span, checking everything it is given: what was written parses as the same fields. After the
-/// first failure nothing more is written and <see cref="Status"/> keeps its reason, so that callers ask once, at the end. Allocates nothing.
+/// first failure nothing more is written and <see cref="Status"/> keeps its reason, so that callers ask once, at the end. Allocates
+/// nothing.
 /// </summary>
 internal ref struct HeadWriter
 {

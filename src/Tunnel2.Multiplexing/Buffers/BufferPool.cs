@@ -9,9 +9,9 @@ namespace Tunnel2.Multiplexing.Buffers;
 /// a session, every buffer came back. Thread-safe.
 /// </summary>
 /// <remarks>
-/// <see cref="ArrayPool{T}.Shared"/> keeps some thirty arrays of a size per processor. A thousand exchanges at once need a thousand, so that nearly
-/// every one of them would be allocated anew and copied by the collector while it is in use. Here a size keeps as many as were out at once,
-/// up to a limit in bytes; what was not needed for a while is let go.
+/// <see cref="ArrayPool{T}.Shared"/> keeps some thirty arrays of a size per processor. A thousand exchanges at once need a thousand, so
+/// that nearly every one of them would be allocated anew and copied by the collector while it is in use. Here a size keeps as many as were
+/// out at once, up to a limit in bytes; what was not needed for a while is let go.
 /// </remarks>
 internal sealed class BufferPool
 {

@@ -25,10 +25,11 @@ internal enum HandshakeReadStatus
 /// <param name="Error">How the peer broke the protocol, where it did.</param>
 /// <param name="Type">The frame's type.</param>
 /// <param name="Payload">The frame's payload.</param>
-/// <param name="Rest">What arrived behind the frame: the uplink's first bytes.</param>
+/// <param name="Rest">What arrived after the frame: the uplink's first bytes.</param>
 /// <param name="FirstBytes">The first bytes that arrived, up to 8: for telling a person what else spoke here.</param>
 internal readonly record struct HandshakeReadResult(
-    HandshakeReadStatus Status, ProtocolError Error, FrameType Type, ReadOnlyMemory<byte> Payload, ReadOnlyMemory<byte> Rest, ReadOnlyMemory<byte> FirstBytes);
+    HandshakeReadStatus Status, ProtocolError Error, FrameType Type, ReadOnlyMemory<byte> Payload, ReadOnlyMemory<byte> Rest,
+    ReadOnlyMemory<byte> FirstBytes);
 
 /// <summary>
 /// Reads the one frame that a peer says first. Before it is known whom one speaks with, no more is buffered than a HELLO may have, and no
@@ -43,7 +44,8 @@ internal static class HandshakeFrameReader
     /// <param name="timeProvider">Time.</param>
     /// <param name="cancellationToken">Gives up early.</param>
     public static async Task<HandshakeReadResult> ReadAsync(
-        IUplinkTransport transport, Func<FrameType, bool> isExpected, TimeSpan timeout, TimeProvider timeProvider, CancellationToken cancellationToken)
+        IUplinkTransport transport, Func<FrameType, bool> isExpected, TimeSpan timeout, TimeProvider timeProvider,
+        CancellationToken cancellationToken)
     {
         using var deadline = new CancellationTokenSource(timeout, timeProvider);
         using var linked = CancellationTokenSource.CreateLinkedTokenSource(deadline.Token, cancellationToken);
@@ -71,7 +73,8 @@ internal static class HandshakeFrameReader
                     if (filled >= length)
                     {
                         return new HandshakeReadResult(
-                            HandshakeReadStatus.Frame, error, header.Type, buffer.AsMemory(FrameHeader.Size, header.Length), buffer.AsMemory(length, filled - length), FirstBytes());
+                            HandshakeReadStatus.Frame, error, header.Type, buffer.AsMemory(FrameHeader.Size, header.Length),
+                            buffer.AsMemory(length, filled - length), FirstBytes());
                     }
 
                     if (buffer.Length < length)
@@ -83,7 +86,8 @@ internal static class HandshakeFrameReader
                 var received = await transport.ReceiveAsync(buffer.AsMemory(filled)).ConfigureAwait(false);
                 if (received == 0)
                 {
-                    return Result(deadline.IsCancellationRequested ? HandshakeReadStatus.TimedOut : HandshakeReadStatus.Closed, ProtocolError.None);
+                    return Result(
+                        deadline.IsCancellationRequested ? HandshakeReadStatus.TimedOut : HandshakeReadStatus.Closed, ProtocolError.None);
                 }
 
                 filled += received;
@@ -96,6 +100,7 @@ internal static class HandshakeFrameReader
 
         ReadOnlyMemory<byte> FirstBytes() => buffer.AsMemory(0, Math.Min(filled, FrameHeader.Size));
 
-        HandshakeReadResult Result(HandshakeReadStatus status, ProtocolError error) => new(status, error, FrameType.None, default, default, FirstBytes());
+        HandshakeReadResult Result(HandshakeReadStatus status, ProtocolError error) =>
+            new(status, error, FrameType.None, default, default, FirstBytes());
     }
 }

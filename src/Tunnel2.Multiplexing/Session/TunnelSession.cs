@@ -7,9 +7,8 @@ namespace Tunnel2.Multiplexing.Session;
 
 /// <summary>
 /// ProxyEntry's side of a session: the uplinks of one agent's registration of one name. They may come and go while it lives. New streams
-/// go to the uplink with the fewest bytes outstanding, to one of the caller's own event loop before others, and to a stalled one only when there is no
-/// other. It ends when its last uplink has.
-/// Thread-safe.
+/// go to the uplink with the fewest bytes outstanding, to one of the caller's own event loop before others, and to a stalled one only when
+/// there is no other. It ends when its last uplink has. Thread-safe.
 /// </summary>
 internal sealed class TunnelSession
 {

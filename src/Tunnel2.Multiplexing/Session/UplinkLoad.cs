@@ -11,7 +11,8 @@ namespace Tunnel2.Multiplexing.Session;
 /// may be credit that was merely not returned yet, and says nothing.
 /// </param>
 /// <param name="Group">
-/// Open streams by fours. Before those that wait: how many wait is the chance of a moment, and a crowd that comes at once would follow it to a few uplinks.
+/// Open streams by fours. Before those that wait: how many wait is the chance of a moment, and a crowd that comes at once would follow it
+/// to a few uplinks.
 /// </param>
 /// <param name="Waiting">Streams that wait for their turn or for credit of the uplink.</param>
 /// <param name="Streams">Open streams: where downloads go, this side sends next to nothing, and only their number tells.</param>
@@ -43,8 +44,9 @@ internal readonly record struct UplinkLoad(bool IsStalled, long Level, int Group
         : Outstanding < other.Outstanding;
 
     /// <summary>
-    /// Whether it is so much busier than another that going there pays: stalled, a quarter of its window more, or a quarter of its streams. So of few
-    /// streams each counts: one that stands still on an uplink is a reason to try another.
+    /// Whether it is so much busier than another that going there pays: stalled, a quarter of its window more, or a quarter of its streams.
+    /// So of few streams each counts: one that stands still on an uplink is a reason to try another.
     /// </summary>
-    public bool IsFarAbove(in UplinkLoad other) => (IsStalled && !other.IsStalled) || Level > other.Level || Streams * 4 > other.Streams * 5;
+    public bool IsFarAbove(in UplinkLoad other) =>
+        (IsStalled && !other.IsStalled) || Level > other.Level || Streams * 4 > other.Streams * 5;
 }

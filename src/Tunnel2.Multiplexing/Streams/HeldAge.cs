@@ -1,8 +1,8 @@
 namespace Tunnel2.Multiplexing.Streams;
 
 /// <summary>
-/// How long the oldest byte that a stream holds has been here, as seen by looks at it: at a look all bytes are marked, and the mark is renewed
-/// once they have been consumed. A mutable struct; the stream's lock guards it.
+/// How long the oldest byte that a stream holds has been here, as seen by looks at it: at a look all bytes are marked, and the mark is
+/// renewed once they have been consumed. A mutable struct; the stream's lock guards it.
 /// </summary>
 internal struct HeldAge
 {

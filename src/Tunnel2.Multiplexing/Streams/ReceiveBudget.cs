@@ -4,13 +4,14 @@ using Tunnel2.Multiplexing.Uplinks;
 namespace Tunnel2.Multiplexing.Streams;
 
 /// <summary>
-/// The memory of a process for bytes that arrived on uplinks and that nobody has consumed yet. While there is room, an uplink whose window is
-/// held by streams that stand still borrows as much as they hold, so that they never own it. When there is little left, windows of streams
-/// shrink as their bytes are consumed; when there is none, the streams that cost most are cut. Thread-safe.
+/// The memory of a process for bytes that arrived on uplinks and that nobody has consumed yet. While there is room, an uplink whose window
+/// is held by streams that stand still borrows as much as they hold, so that they never own it. When there is little left, windows of
+/// streams shrink as their bytes are consumed; when there is none, the streams that cost most are cut. Thread-safe.
 /// </summary>
 /// <remarks>
 /// Uplinks report in portions of <see cref="Portion"/> and keep the first for themselves, so that ordinary traffic never comes here. What a
-/// stream costs is what it holds times how long the oldest of it has been here: whoever takes a byte now and then stands still as well.
+/// stream costs is what it holds times how long the oldest of it has been here: a reader that takes a byte now and then stands still as
+/// well.
 /// </remarks>
 internal sealed class ReceiveBudget : IDisposable
 {
@@ -64,13 +65,16 @@ internal sealed class ReceiveBudget : IDisposable
         Limit = limit;
         _time = time;
         _faults = faults ?? new ContainedFaults(time);
-        _timer = time.CreateTimer(static self => ((ReceiveBudget)self!).OnTimer(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
+        _timer = time.CreateTimer(
+            static self => ((ReceiveBudget)self!).OnTimer(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
     }
 
     /// <summary>The budget that a process shares unless a host or a test brings its own.</summary>
     public static ReceiveBudget Process { get; } = new(DefaultLimit, TimeProvider.System);
 
-    /// <summary>A quarter of the memory that the process may use, between <see cref="SmallestLimit"/> and <see cref="LargestDefault"/>.</summary>
+    /// <summary>
+    /// A quarter of the memory that the process may use, between <see cref="SmallestLimit"/> and <see cref="LargestDefault"/>.
+    /// </summary>
     public static long DefaultLimit => Math.Clamp(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes / 4, SmallestLimit, LargestDefault);
 
     /// <summary>Bytes that may be held in all.</summary>
@@ -128,7 +132,9 @@ internal sealed class ReceiveBudget : IDisposable
                 holding += uplink.WeighStreams(_time, _leastAge, streams);
             }
 
-            Volatile.Write(ref _share, Held > Limit / 2 ? (int)Math.Clamp(Limit / 2 / Math.Max(1, holding), SmallestShare, int.MaxValue) : int.MaxValue);
+            Volatile.Write(
+                ref _share,
+                Held > Limit / 2 ? (int)Math.Clamp(Limit / 2 / Math.Max(1, holding), SmallestShare, int.MaxValue) : int.MaxValue);
             if (Held > Limit)
             {
                 Cut(streams);

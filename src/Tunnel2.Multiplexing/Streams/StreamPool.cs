@@ -17,8 +17,8 @@ internal sealed class StreamPool
     private readonly Stack<TunnelStream> _kept = new();
 
     /// <summary>
-    /// Every object, in use or kept. A stream that is over on the wire has no slot any more, and may still hold bytes that its owner has not
-    /// consumed.
+    /// Every object, in use or kept. A stream that is over on the wire has no slot any more, and may still hold bytes that its owner has
+    /// not consumed.
     /// </summary>
     private readonly List<TunnelStream> _all = [];
 

@@ -1,6 +1,8 @@
 namespace Tunnel2.Multiplexing.Streams;
 
-/// <summary>What became of bytes that were given to a stream. An ordinary failure is a value; <see cref="TunnelStream.Failure"/> says more.</summary>
+/// <summary>
+/// What became of bytes that were given to a stream. An ordinary failure is a value; <see cref="TunnelStream.Failure"/> says more.
+/// </summary>
 internal enum StreamSendStatus
 {
     /// <summary>They are on their way in order.</summary>

@@ -64,7 +64,9 @@ internal sealed class StreamTable
         }
     }
 
-    /// <summary>ProxyEntry, when it drains: opens no more, from the moment on at which no stream is open. One step, so that none slips in between.</summary>
+    /// <summary>
+    /// ProxyEntry, when it drains: opens no more, from the moment on at which no stream is open. One step, so that none slips in between.
+    /// </summary>
     /// <returns>Whether that moment has come.</returns>
     public bool TryCloseEmpty()
     {
@@ -139,7 +141,9 @@ internal sealed class StreamTable
                 return slot.Stream is null ? StreamLookup.Next : StreamLookup.NotFree;
             }
 
-            return slot.Generation != 0 && StreamId.IsEarlierGeneration(id.Generation, slot.Generation) ? StreamLookup.Over : StreamLookup.NeverOpened;
+            return slot.Generation != 0 && StreamId.IsEarlierGeneration(id.Generation, slot.Generation)
+                ? StreamLookup.Over
+                : StreamLookup.NeverOpened;
         }
     }
 
@@ -197,7 +201,9 @@ internal enum StreamLookup
     /// <summary>The next stream of a free slot: what a HEADERS frame that opens must carry.</summary>
     Next,
 
-    /// <summary>The next generation of a slot that is not free yet: <see cref="ProtocolError.StreamNotAllowed"/> for a HEADERS frame.</summary>
+    /// <summary>
+    /// The next generation of a slot that is not free yet: <see cref="ProtocolError.StreamNotAllowed"/> for a HEADERS frame.
+    /// </summary>
     NotFree,
 
     /// <summary>A generation that was never opened: <see cref="ProtocolError.UnknownStream"/>.</summary>

@@ -53,7 +53,10 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
                 return true;
             }
 
-            item = new StreamItem(_endReceived && _failure.Kind != StreamFailureKind.LocalReset ? StreamItemKind.End : StreamItemKind.Failed, default, IsLast: true);
+            item = new StreamItem(
+                _endReceived && _failure.Kind != StreamFailureKind.LocalReset ? StreamItemKind.End : StreamItemKind.Failed,
+                default,
+                IsLast: true);
             return IsReadableUnsynchronized;
         }
     }
@@ -79,7 +82,9 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
         }
     }
 
-    /// <summary>Bytes that <see cref="TryRead"/> showed were consumed: written to the socket they are meant for. Their credit returns.</summary>
+    /// <summary>
+    /// Bytes that <see cref="TryRead"/> showed were consumed: written to the socket they are meant for. Their credit returns.
+    /// </summary>
     /// <param name="count">Bytes from the start of what was shown.</param>
     public void ConsumeData(int count)
     {
@@ -119,7 +124,8 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
 
     ValueTaskSourceStatus IValueTaskSource<bool>.GetStatus(short token) => _readSource.GetStatus(token);
 
-    void IValueTaskSource<bool>.OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+    void IValueTaskSource<bool>.OnCompleted(
+        Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
         _readSource.OnCompleted(continuation, state, token, flags);
 
     /// <summary>A HEADERS frame came; its block was found well-formed.</summary>
@@ -194,7 +200,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
 
     /// <summary>A DATA frame came.</summary>
     /// <param name="payload">Its bytes; they are copied.</param>
-    /// <param name="end">Whether this direction ends behind them.</param>
+    /// <param name="end">Whether this direction ends after them.</param>
     /// <param name="wake">Whether a reader waits: <see cref="WakeReader"/> is then the caller's to call, once.</param>
     internal ProtocolError OnData(ReadOnlySpan<byte> payload, bool end, out bool wake)
     {
@@ -334,7 +340,8 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
         }
 
         now = settings.TimeProvider.GetTimestamp();
-        var by = _windowGrowth.Ask(consumed, _receiveWindow.Size, settings.MaxReceiveStreamWindow, _uplink.RoundTrip.Path, settings.TimeProvider, now);
+        var by = _windowGrowth.Ask(
+            consumed, _receiveWindow.Size, settings.MaxReceiveStreamWindow, _uplink.RoundTrip.Path, settings.TimeProvider, now);
         if (by == 0 || !_uplink.WindowGrowth.TryTake(by))
         {
             return 0;

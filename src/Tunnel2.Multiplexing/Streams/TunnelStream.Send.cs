@@ -64,8 +64,9 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
     /// <summary>Ends a header block and queues it, with as many first body bytes as credit and frame allow.</summary>
     /// <param name="blockLength">Bytes of the block, as its writer completed it.</param>
     /// <param name="body">The first body bytes; they are copied.</param>
-    /// <param name="end">Whether this direction ends behind <paramref name="body"/>.</param>
-    /// <param name="bodyTaken">How many of them were taken; the rest is for <see cref="WriteAsync"/>. END is only sent when all were.</param>
+    /// <param name="end">Whether this direction ends after <paramref name="body"/>.</param>
+    /// <param name="bodyTaken">How many of them were taken; the rest is for <see cref="WriteAsync"/>. END is only sent when all
+    /// were.</param>
     public StreamSendStatus EndHead(int blockLength, ReadOnlySpan<byte> body, bool end, out int bodyTaken)
     {
         const int Before = FrameHeader.Size + ProtocolLimits.HeaderBlockPrefixLength;
@@ -116,8 +117,8 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
     }
 
     /// <summary>
-    /// How many body bytes the peer's credit for the stream lets leave now, ≥ 0: who reads no more than that from somewhere else holds nothing
-    /// while the peer stalls. More may come at any time.
+    /// How many body bytes the peer's credit for the stream lets leave now, ≥ 0: who reads no more than that from somewhere else holds
+    /// nothing while the peer stalls. More may come at any time.
     /// </summary>
     public long SendRoom
     {
@@ -134,7 +135,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
     /// Sends body bytes. Completes when they were copied, not when they were received; the memory is borrowed until then. One at a time.
     /// </summary>
     /// <param name="data">The bytes, any number.</param>
-    /// <param name="end">Whether this direction ends behind them.</param>
+    /// <param name="end">Whether this direction ends after them.</param>
     public ValueTask<StreamSendStatus> WriteAsync(ReadOnlyMemory<byte> data, bool end)
     {
         bool schedule, starved;
@@ -188,7 +189,8 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
 
     ValueTaskSourceStatus IValueTaskSource<StreamSendStatus>.GetStatus(short token) => _writeSource.GetStatus(token);
 
-    void IValueTaskSource<StreamSendStatus>.OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+    void IValueTaskSource<StreamSendStatus>.OnCompleted(
+        Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
         _writeSource.OnCompleted(continuation, state, token, flags);
 
     private bool IsSendStoppedUnsynchronized => !_failure.IsNone || _sendOver || _resetPending;

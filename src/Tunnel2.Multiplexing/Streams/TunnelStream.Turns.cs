@@ -49,7 +49,12 @@ internal sealed partial class TunnelStream
                 _uplink.Statistics.OnCreditWait();
             }
 
-            if (_resetBehindQueue && !_headQueued && !HasPendingUnsynchronized && !_resetPending && !_resetReceived && (!_sendOver || !_endReceived))
+            if (_resetBehindQueue
+                && !_headQueued
+                && !HasPendingUnsynchronized
+                && !_resetPending
+                && !_resetReceived
+                && (!_sendOver || !_endReceived))
             {
                 _resetPending = true;
                 control = TryMarkControlUnsynchronized();

@@ -9,7 +9,7 @@ namespace Tunnel2.Multiplexing.Streams;
 /// <summary>
 /// One exchange on an uplink: two directions that end independently. One producer sends (<see cref="BeginHead"/>, <see cref="EndHead"/>,
 /// <see cref="WriteAsync"/>), one consumer receives (<see cref="WaitToReadAsync"/>, <see cref="TryRead"/>), and they may be two threads;
-/// <see cref="Reset"/> may come from anywhere. Whoever was given the stream calls <see cref="Release"/> exactly once, when neither of the
+/// <see cref="Reset"/> may come from anywhere. The owner of the stream calls <see cref="Release"/> exactly once, when neither of the
 /// two is at work any more, and never touches it again: the object is used for a later stream.
 /// </summary>
 /// <remarks>
@@ -163,8 +163,8 @@ internal sealed partial class TunnelStream
     }
 
     /// <summary>
-    /// The same, but behind a head and its first bytes that still wait for their turn: what came before the cut is sent. For the stream's owner,
-    /// with no write under way.
+    /// The same, but after a head and its first bytes that still wait for their turn: what came before the cut is sent. For the stream's
+    /// owner, with no write under way.
     /// </summary>
     /// <param name="reason">The reason for the peer.</param>
     /// <param name="detail">More about it.</param>
@@ -189,7 +189,8 @@ internal sealed partial class TunnelStream
     }
 
     /// <summary>
-    /// The same as <see cref="Reset"/> from somebody who does not own the stream and may come late: nothing happens when the object serves another stream by now.
+    /// The same as <see cref="Reset"/> from somebody who does not own the stream and may come late: nothing happens when the object serves
+    /// another stream by now.
     /// </summary>
     /// <param name="id">The stream that is meant.</param>
     /// <param name="reason">The reason for the peer.</param>
@@ -232,14 +233,15 @@ internal sealed partial class TunnelStream
             if (!_closed && _failure.IsNone && (sendUnfinished || receiveUnfinished))
             {
                 // A complete response with a request body still coming is no failure: the peer only has to stop.
-                var failure = new StreamFailure(StreamFailureKind.LocalReset, sendUnfinished ? StreamResetReason.Cancel : StreamResetReason.None);
+                var failure = new StreamFailure(
+                    StreamFailureKind.LocalReset, sendUnfinished ? StreamResetReason.Cancel : StreamResetReason.None);
                 if (sendUnfinished || _sendOver)
                 {
                     completions = ResetUnsynchronized(failure);
                 }
                 else
                 {
-                    // The end still waits for its turn; the RST goes behind it.
+                    // The end still waits for its turn; the RST goes after it.
                     _failure = failure;
                     _resetBehindQueue = true;
                 }
@@ -276,8 +278,8 @@ internal sealed partial class TunnelStream
     }
 
     /// <summary>
-    /// Memory is short, and nobody takes what this stream holds: what it holds is given back at once, the stream is reset if it is not over yet,
-    /// and its owner is told (<see cref="NotifyReset"/>) because it waits for somebody else than the stream.
+    /// Memory is short, and nobody takes what this stream holds: what it holds is given back at once, the stream is reset if it is not over
+    /// yet, and its owner is told (<see cref="NotifyReset"/>) because it waits for somebody else than the stream.
     /// </summary>
     /// <param name="id">The stream that is meant.</param>
     /// <returns>Bytes that were given back; the owner gives back the rest when it lets go.</returns>
@@ -361,7 +363,7 @@ internal sealed partial class TunnelStream
         completions.UplinkCredit = credit;
         if (failure.Kind == StreamFailureKind.LocalReset)
         {
-            // Nobody will read it. The first piece may be on its way to a socket: that one is given back by whoever has it.
+            // Nobody will read it. The first piece may be on its way to a socket: its holder gives that one back.
             completions.Unread = _received.ClearBehindFirst(_uplink.Settings.Buffers);
         }
 
@@ -425,7 +427,7 @@ internal sealed partial class TunnelStream
         _uplink.ReturnCredit(completions.Unread);
         if (completions.OnReset is not null)
         {
-            // A fault of one owner: whoever waits on the stream is told all the same, and so are the uplink's other streams.
+            // A fault of one owner: those that wait on the stream learn it all the same, and so do the uplink's other streams.
             _uplink.Settings.Faults.Run("reset of a stream", static told => told.OnReset!(told.OnResetState, told.Id), completions);
         }
 

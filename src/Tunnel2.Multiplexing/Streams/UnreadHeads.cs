@@ -1,8 +1,8 @@
 namespace Tunnel2.Multiplexing.Streams;
 
 /// <summary>
-/// The header blocks of a stream that nobody has read. They have no credit, so their number and the bytes of interim ones are bounded, and those
-/// that wait behind another are counted as memory. A mutable struct; the stream's lock guards it.
+/// The header blocks of a stream that nobody has read. They have no credit, so their number and the bytes of interim ones are bounded, and
+/// those that wait behind another are counted as memory. A mutable struct; the stream's lock guards it.
 /// </summary>
 internal struct UnreadHeads
 {
@@ -12,7 +12,9 @@ internal struct UnreadHeads
     /// <summary>The most that may wait unread.</summary>
     public const int MaxUnread = 20;
 
-    /// <summary>The most bytes of interim responses that wait unread: those beyond are dropped, as any proxy may (RFC 9110 section 15.2).</summary>
+    /// <summary>
+    /// The most bytes of interim responses that wait unread: those beyond are dropped, as any proxy may (RFC 9110 section 15.2).
+    /// </summary>
     public const int MaxInterimBytes = 64 * 1024;
 
     private int _count;

@@ -3,8 +3,8 @@ using System.Diagnostics;
 namespace Tunnel2.Multiplexing.Streams;
 
 /// <summary>
-/// What the windows of streams may grow by in all, beyond the size with which each starts. An uplink has one, inside the one of its process:
-/// whoever pays for memory is asked before it is promised to a peer. Thread-safe.
+/// What the windows of streams may grow by in all, beyond the size with which each starts. An uplink has one, inside the one of its
+/// process: the owner of the memory is asked before it is promised to a peer. Thread-safe.
 /// </summary>
 internal sealed class WindowBudget
 {

@@ -1,8 +1,8 @@
 namespace Tunnel2.Multiplexing.Threading;
 
 /// <summary>
-/// Faults of our own that were thrown where nobody is to catch them: on a loop, in a timer, on a thread that serves everybody. Each is contained
-/// where it can do the least harm, counted here, and told at most once a second. Thread-safe; never throws.
+/// Faults of our own that were thrown where nobody is to catch them: on a loop, in a timer, on a thread that serves everybody. Each is
+/// contained where it can do the least harm, counted here, and told at most once a second. Thread-safe; never throws.
 /// </summary>
 internal sealed class ContainedFaults(TimeProvider? timeProvider = null)
 {
@@ -50,7 +50,7 @@ internal sealed class ContainedFaults(TimeProvider? timeProvider = null)
         }
         catch (Exception)
         {
-            // Whoever was to be told has a fault too: it has been counted.
+            // The receiver of the report has a fault too: it has been counted.
         }
     }
 

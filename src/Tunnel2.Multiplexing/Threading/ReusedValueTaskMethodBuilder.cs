@@ -6,8 +6,9 @@ namespace Tunnel2.Multiplexing.Threading;
 
 /// <summary>
 /// Builds the tasks of an asynchronous method whose suspended calls are kept for the next ones, as many as wait at once: the runtime's
-/// <see cref="PoolingAsyncValueTaskMethodBuilder"/> keeps one for each thread and a few more, so that of fifty requests at a time nearly every one allocates
-/// (decision 0016). For methods that run once per request. A task of it is awaited once, like every <see cref="ValueTask"/> with a source.
+/// <see cref="PoolingAsyncValueTaskMethodBuilder"/> keeps one for each thread and a few more, so that of fifty requests at a time nearly
+/// every one allocates (decision 0016). For methods that run once per request. A task of it is awaited once, like every
+/// <see cref="ValueTask"/> with a source.
 /// </summary>
 [StructLayout(LayoutKind.Auto)]
 internal struct ReusedValueTaskMethodBuilder
@@ -143,7 +144,8 @@ internal struct ReusedValueTaskMethodBuilder
     private sealed class Call<TStateMachine> : Call
         where TStateMachine : IAsyncStateMachine
     {
-        // Where the engine is an event loop there is one such list; elsewhere a call may be returned on another thread than it was rented on.
+        // Where the engine is an event loop there is one such list; elsewhere a call may be returned on another thread than it was rented
+        // on.
         [ThreadStatic]
         private static Call<TStateMachine>? _kept;
 

@@ -4,8 +4,8 @@ namespace Tunnel2.Multiplexing.Threading;
 
 /// <summary>
 /// A lock for sections of a few dozen instructions that never wait, call out or enter the same lock again. Entering costs one atomic
-/// instruction and leaving none, where <see cref="Lock"/> needs two and asks which thread it is on. Whoever finds it taken spins, then yields.
-/// Decision 0013 says what that bought.
+/// instruction and leaving none, where <see cref="Lock"/> needs two and asks which thread it is on. A thread that finds it taken spins,
+/// then yields. Decision 0013 says what that bought.
 /// </summary>
 /// <remarks>Not reentrant: a section that enters again would wait for itself.</remarks>
 internal sealed class ShortLock

@@ -1,9 +1,9 @@
 namespace Tunnel2.Multiplexing.Threading;
 
 /// <summary>
-/// What one connection may do on a shared thread before all others have theirs, where nothing ever makes it wait. Counted by the work that a
-/// connection gives, things read and their bytes, and not by system calls: one receive brings thousands of requests. A mutable struct: keep it in a
-/// field. Not thread-safe.
+/// What one connection may do on a shared thread before all others have theirs, where nothing ever makes it wait. Counted by the work that
+/// a connection gives, things read and their bytes, and not by system calls: one receive brings thousands of requests. A mutable struct:
+/// keep it in a field. Not thread-safe.
 /// </summary>
 internal struct WorkTurn
 {
@@ -27,7 +27,7 @@ internal struct WorkTurn
     private int _done;
     private long _round;
 
-    /// <summary>Whether the turn is over: the connection goes on behind the others, in a new one.</summary>
+    /// <summary>Whether the turn is over: the connection goes on after the others, in a new one.</summary>
     public readonly bool IsOver => _done >= Steps;
 
     /// <summary>Begins a new turn, because the connection has waited.</summary>
@@ -37,7 +37,9 @@ internal struct WorkTurn
     /// <param name="bytes">What was dealt with in it.</param>
     public void Add(long bytes) => Add(bytes, BytesPerStep);
 
-    /// <summary>The same as <see cref="IsOver"/> on a thread that counts its rounds: each is a turn, whoever waited for what in it.</summary>
+    /// <summary>
+    /// The same as <see cref="IsOver"/> on a thread that counts its rounds: each is a turn, whoever waited for what in it.
+    /// </summary>
     public readonly bool IsOverIn(long round) => _done >= Steps && _round == round;
 
     /// <summary>

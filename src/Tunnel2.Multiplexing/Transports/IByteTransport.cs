@@ -15,7 +15,7 @@ internal interface IByteTransport : IAsyncDisposable
     /// <summary>
     /// Moves to another event loop. Only while nothing is under way but a receive into an empty buffer, which ends there then.
     /// </summary>
-    /// <returns>False where it cannot: it stays, and whoever uses it from another thread is served all the same; or it has just
+    /// <returns>False where it cannot: it stays, and users on another thread are served all the same; or it has just
     /// failed.</returns>
     bool TryMoveTo(PipeScheduler home) => false;
 
@@ -34,7 +34,7 @@ internal interface IByteTransport : IAsyncDisposable
     /// <exception cref="IOException">The connection failed or was aborted; some of the bytes may have been sent.</exception>
     ValueTask SendAsync(ReadOnlyMemory<byte> buffer);
 
-    /// <summary>Sends an orderly end behind what was sent. Called once, after the last send.</summary>
+    /// <summary>Sends an orderly end after what was sent. Called once, after the last send.</summary>
     void ShutdownSend();
 
     /// <summary>

@@ -1,8 +1,8 @@
 namespace Tunnel2.Multiplexing.Uplinks;
 
 /// <summary>
-/// How many frames a peer may send that carry nothing: empty DATA without END, unknown types, PINGs, WINDOWs of a few bytes, frames of streams that
-/// are over. They have no credit, so this is what bounds them. A mutable struct of the reader.
+/// How many frames a peer may send that carry nothing: empty DATA without END, unknown types, PINGs, WINDOWs of a few bytes, frames of
+/// streams that are over. They have no credit, so this is what bounds them. A mutable struct of the reader.
 /// </summary>
 internal struct EmptyFrameBudget
 {

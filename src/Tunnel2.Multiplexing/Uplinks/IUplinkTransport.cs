@@ -8,6 +8,8 @@ internal interface IUplinkTransport : IByteTransport
     /// <summary>The peer's address, for people; never used for decisions.</summary>
     string RemoteName { get; }
 
-    /// <summary>Segments that had to be sent again so far, as the operating system counts them; 0 where it does not. May cost a system call.</summary>
+    /// <summary>
+    /// Segments that had to be sent again so far, as the operating system counts them; 0 where it does not. May cost a system call.
+    /// </summary>
     long RetransmittedSegments => 0;
 }

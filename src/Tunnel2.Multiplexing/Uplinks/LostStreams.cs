@@ -5,8 +5,8 @@ using Tunnel2.Protocol.Errors;
 namespace Tunnel2.Multiplexing.Uplinks;
 
 /// <summary>
-/// Tells the streams of an uplink that has ended, some at a time: whoever waits for one may answer its visitor right there, and thousands of
-/// answers would hold up everybody else on the thread.
+/// Tells the streams of an uplink that has ended, some at a time: those that wait for one may answer its visitor right there, and thousands
+/// of answers would hold up everybody else on the thread.
 /// </summary>
 internal sealed class LostStreams
 {

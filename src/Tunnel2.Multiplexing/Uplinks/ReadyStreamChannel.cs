@@ -169,7 +169,8 @@ internal sealed class ReadyStreamChannel : Channel<TunnelStream>
 
         ValueTaskSourceStatus IValueTaskSource<bool>.GetStatus(short token) => _source.GetStatus(token);
 
-        void IValueTaskSource<bool>.OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+        void IValueTaskSource<bool>.OnCompleted(
+            Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
             _source.OnCompleted(continuation, state, token, flags);
     }
 }

@@ -7,7 +7,7 @@ using Tunnel2.Protocol.Headers;
 namespace Tunnel2.Multiplexing.Uplinks;
 
 /// <summary>
-/// One connection of a session behind its handshake: a reader, a writer, the streams they serve, and the one reason for which they end.
+/// One connection of a session after its handshake: a reader, a writer, the streams they serve, and the one reason for which they end.
 /// Thread-safe.
 /// </summary>
 internal sealed class UplinkConnection
@@ -30,7 +30,7 @@ internal sealed class UplinkConnection
     private volatile UplinkEnd? _whenDrained;
 
     /// <summary>Makes an uplink; <see cref="RunAsync"/> starts it.</summary>
-    /// <param name="transport">The connection, behind its handshake. The uplink disposes of it.</param>
+    /// <param name="transport">The connection, after its handshake. The uplink disposes of it.</param>
     /// <param name="settings">What the handshake settled.</param>
     /// <param name="onStream">
     /// The agent: called by the reader with each new stream, whose request head can be read at once. It must not block; with inline
@@ -38,14 +38,16 @@ internal sealed class UplinkConnection
     /// </param>
     /// <param name="onGoAway">Called when the peer says GOAWAY.</param>
     public UplinkConnection(
-        IUplinkTransport transport, UplinkSettings settings, Action<TunnelStream>? onStream = null, Action<UplinkConnection, GoAwayPhase>? onGoAway = null)
+        IUplinkTransport transport, UplinkSettings settings, Action<TunnelStream>? onStream = null,
+        Action<UplinkConnection, GoAwayPhase>? onGoAway = null)
     {
         _transport = transport;
         _pool = new StreamPool(this);
         Settings = transport.Home is { } home && home != settings.WriterScheduler ? settings with { WriterScheduler = home } : settings;
         _onStream = onStream;
         _onGoAway = onGoAway;
-        _ended = new TaskCompletionSource(settings.InlineContinuations ? TaskCreationOptions.None : TaskCreationOptions.RunContinuationsAsynchronously);
+        _ended = new TaskCompletionSource(
+            settings.InlineContinuations ? TaskCreationOptions.None : TaskCreationOptions.RunContinuationsAsynchronously);
         Streams = new StreamTable(settings.MaxStreams);
         RoundTrip = new RoundTripEstimator(settings.TimeProvider);
 
@@ -65,10 +67,14 @@ internal sealed class UplinkConnection
 
     public UplinkStatistics Statistics { get; } = new();
 
-    /// <summary>Which of its session's uplinks this is: the lowest number that was free when it came. 0 for one that is no session's.</summary>
+    /// <summary>
+    /// Which of its session's uplinks this is: the lowest number that was free when it came. 0 for one that is no session's.
+    /// </summary>
     public int Slot { get; internal set; }
 
-    /// <summary>Called by the heartbeat, about four times a second, for as long as the uplink is stalled. Set before the heartbeat knows the uplink.</summary>
+    /// <summary>
+    /// Called by the heartbeat, about four times a second, for as long as the uplink is stalled. Set before the heartbeat knows the uplink.
+    /// </summary>
     public Action<UplinkConnection>? StallObserver { get; set; }
 
     /// <summary>Segments that the connection had to send again so far; 0 where the transport cannot tell.</summary>
@@ -106,7 +112,7 @@ internal sealed class UplinkConnection
     internal bool HasReported => _receiveCredit.HasReported;
 
     /// <summary>Runs reader and writer until the uplink ends, and disposes of the transport.</summary>
-    /// <param name="initial">Bytes that arrived behind the handshake.</param>
+    /// <param name="initial">Bytes that arrived after the handshake.</param>
     /// <returns>The first cause of the end.</returns>
     public async Task<UplinkEnd> RunAsync(ReadOnlyMemory<byte> initial = default)
     {
@@ -139,8 +145,9 @@ internal sealed class UplinkConnection
             return false;
         }
 
-        if (end.Reason is SessionEndReason.PeerClosed or SessionEndReason.TransportFailed or SessionEndReason.PeerSilent or SessionEndReason.WriteStalled
-            || end.ByPeer)
+        if (end.ByPeer
+            || end.Reason is SessionEndReason.PeerClosed or SessionEndReason.TransportFailed or SessionEndReason.PeerSilent
+                or SessionEndReason.WriteStalled)
         {
             Writer.Complete();
             _transport.Abort();
@@ -188,8 +195,8 @@ internal sealed class UplinkConnection
     public void SendGoAwayNotice(SessionEndReason reason, string text) => Writer.ScheduleGoAway(GoAwayPhase.Notice, reason, text);
 
     /// <summary>
-    /// ProxyEntry: opens no more streams here, tells the agent to expect no more, and ends the uplink when its last stream is over. Whoever opens
-    /// knows best when that is: nothing can cross the end. The peer's own notice has the same effect.
+    /// ProxyEntry: opens no more streams here, tells the agent to expect no more, and ends the uplink when its last stream is over. Whoever
+    /// opens knows best when that is: nothing can cross the end. The peer's own notice has the same effect.
     /// </summary>
     public void Drain(SessionEndReason reason, string text)
     {
@@ -267,14 +274,14 @@ internal sealed class UplinkConnection
         RoundTrip.Minimum);
 
     /// <summary>
-    /// Whether the reader hands what one receive brought to the streams' readers. What these have the writer send then waits for the end of the
-    /// round. Another thread may see it late; that costs a round.
+    /// Whether the reader hands what one receive brought to the streams' readers. What these have the writer send then waits for the end of
+    /// the round. Another thread may see it late; that costs a round.
     /// </summary>
     internal bool IsWakingReaders { get; set; }
 
     /// <summary>
-    /// Measures the round trip again as long as the first few answers are missing: right from the start and one behind the other, since a path
-    /// tells how short it is while it is quiet. Under load it would tell how long its queues are. Not under a lock either.
+    /// Measures the round trip again as long as the first few answers are missing: right from the start and one after the other, since a
+    /// path tells how short it is while it is quiet. Under load it would tell how long its queues are. Not under a lock either.
     /// </summary>
     internal void LearnPath()
     {
@@ -327,7 +334,8 @@ internal sealed class UplinkConnection
     internal void Recycle(TunnelStream stream) => _pool.Return(stream);
 
     /// <summary>The agent's reader: ProxyEntry opened a stream.</summary>
-    internal ProtocolError Accept(StreamId id, ReadOnlySpan<byte> blockBytes, scoped in HeaderBlock block, ReadOnlySpan<byte> body, bool end)
+    internal ProtocolError Accept(
+        StreamId id, ReadOnlySpan<byte> blockBytes, scoped in HeaderBlock block, ReadOnlySpan<byte> body, bool end)
     {
         var stream = _pool.Rent();
         Streams.Accept(id, stream);

@@ -11,5 +11,6 @@ internal sealed record UplinkEnd(SessionEndReason Reason, ProtocolError Error = 
 {
     /// <inheritdoc/>
     public override string ToString() =>
-        (Error == ProtocolError.None ? Reason.ToString() : $"{Reason} ({Error})") + (ByPeer ? ", said by the peer" : "") + (Text.Length == 0 ? "" : $": {Text}");
+        (Error == ProtocolError.None ? Reason.ToString() : $"{Reason} ({Error})")
+            + (ByPeer ? ", said by the peer" : "") + (Text.Length == 0 ? "" : $": {Text}");
 }

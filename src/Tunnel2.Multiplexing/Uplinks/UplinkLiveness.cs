@@ -1,8 +1,8 @@
 namespace Tunnel2.Multiplexing.Uplinks;
 
 /// <summary>
-/// Whether an uplink's peer gives signs of life: asks for one when there is reason to, and says when it has been waited for too long. Asking
-/// is the heartbeat's; anyone may look.
+/// Whether an uplink's peer gives signs of life: asks for one when there is reason to, and says when it has been waited for too long.
+/// Asking is the heartbeat's; anyone may look.
 /// </summary>
 internal sealed class UplinkLiveness
 {

@@ -25,8 +25,8 @@ internal sealed class UplinkReader
     private const int ShrinkAfter = 64;
 
     /// <summary>
-    /// After this much work without a wait, others on the same engine thread get their turn: bytes of payload, and <see cref="FrameWork"/> for each
-    /// frame. However it comes, in many receives or in one, it is a fraction of a millisecond.
+    /// After this much work without a wait, others on the same engine thread get their turn: bytes of payload, and <see cref="FrameWork"/>
+    /// for each frame. However it comes, in many receives or in one, it is a fraction of a millisecond.
     /// </summary>
     private const int YieldAfter = 512 * 1024;
 
@@ -39,8 +39,8 @@ internal sealed class UplinkReader
     private readonly TimeProvider _time;
 
     /// <summary>
-    /// Streams whose readers go on once the whole buffer has been looked at: with all of their bytes at once rather than frame by frame, which is a
-    /// system call and a wake-up of the next process for each.
+    /// Streams whose readers go on once the whole buffer has been looked at: with all of their bytes at once rather than frame by frame,
+    /// which is a system call and a wake-up of the next process for each.
     /// </summary>
     private readonly List<TunnelStream> _woken = [];
     private long _lastInbound;
@@ -61,7 +61,7 @@ internal sealed class UplinkReader
     public long LastInbound => Volatile.Read(ref _lastInbound);
 
     /// <summary>The loop. Returns when the peer has closed or the connection broke; the uplink has then been told.</summary>
-    /// <param name="initial">Bytes that arrived behind the handshake.</param>
+    /// <param name="initial">Bytes that arrived after the handshake.</param>
     public async Task RunAsync(ReadOnlyMemory<byte> initial)
     {
         byte[]? buffer = null;
@@ -184,7 +184,7 @@ internal sealed class UplinkReader
             return;
         }
 
-        // Each piece that a reader consumes may return credit: one frame behind all of them says it as well as one behind each.
+        // Each piece that a reader consumes may return credit: one frame after all of them says it as well as one after each.
         _uplink.IsWakingReaders = true;
         foreach (var stream in _woken)
         {
@@ -361,7 +361,8 @@ internal sealed class UplinkReader
         {
             case StreamLookup.Open:
                 return isRequest ? ProtocolError.StreamNotAllowed
-                    : _uplink.Settings.Role == UplinkRole.Agent && block.Kind == HeaderBlockKind.Response ? ProtocolError.UnexpectedHeaderBlock
+                    : _uplink.Settings.Role == UplinkRole.Agent && block.Kind == HeaderBlockKind.Response
+                    ? ProtocolError.UnexpectedHeaderBlock
                     : stream!.OnHeaders(blockBytes, block, body, header.EndsDirection);
             case StreamLookup.Over:
                 _uplink.ReturnCredit(body.Length);

@@ -6,8 +6,8 @@ using Tunnel2.Protocol.FlowControl;
 namespace Tunnel2.Multiplexing.Uplinks;
 
 /// <summary>
-/// What an uplink grants its peer for all streams together. The window is lent out by streams that stand still: when they hold half of it, it
-/// borrows from the process's <see cref="ReceiveBudget"/> and grants more, and pays back as they are consumed or cut. Thread-safe.
+/// What an uplink grants its peer for all streams together. The window is lent out by streams that stand still: when they hold half of it,
+/// it borrows from the process's <see cref="ReceiveBudget"/> and grants more, and pays back as they are consumed or cut. Thread-safe.
 /// </summary>
 internal sealed class UplinkReceiveCredit
 {
@@ -128,7 +128,8 @@ internal sealed class UplinkReceiveCredit
     }
 
     /// <summary>A window of a few portions is not worth it.</summary>
-    private bool IsLowUnsynchronized => _window.Granted < _initial / 2 && _window.Held >= _initial / 4 && _initial >= 4 * ReceiveBudget.Portion;
+    private bool IsLowUnsynchronized =>
+        _window.Granted < _initial / 2 && _window.Held >= _initial / 4 && _initial >= 4 * ReceiveBudget.Portion;
 
     private int BorrowUnsynchronized()
     {
@@ -140,7 +141,9 @@ internal sealed class UplinkReceiveCredit
     private int ReportUnsynchronized()
     {
         var held = _window.Held + _heads;
-        if (held > _reported || _reported - held > 2 * ReceiveBudget.Portion || (held < ReceiveBudget.Portion / 2 && _reported > ReceiveBudget.Portion))
+        if (held > _reported
+            || _reported - held > 2 * ReceiveBudget.Portion
+            || (held < ReceiveBudget.Portion / 2 && _reported > ReceiveBudget.Portion))
         {
             // In portions, and down only from well below, so that it does not swing.
             var portions = Math.Max(1, (held + ReceiveBudget.Portion - 1) / ReceiveBudget.Portion);

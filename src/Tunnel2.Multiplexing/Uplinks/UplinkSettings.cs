@@ -51,7 +51,7 @@ internal sealed record UplinkSettings
     public int QuietStreams { get; init; } = -1;
 
     /// <summary>
-    /// Whether whoever waits on a stream continues on the thread that completed the wait (the reader's or the write loop's). Only where
+    /// Whether those that wait on a stream continue on the thread that completed the wait (the reader's or the write loop's). Only where
     /// nothing blocks: the epoll engine.
     /// </summary>
     public bool InlineContinuations { get; init; }

@@ -8,7 +8,9 @@ namespace Tunnel2.Multiplexing.Uplinks;
 /// </summary>
 internal sealed class UplinkStatistics
 {
-    /// <summary>The bounds of <see cref="FlushSizes"/> in bytes, each inclusive; the last bucket has what is above the last bound.</summary>
+    /// <summary>
+    /// The bounds of <see cref="FlushSizes"/> in bytes, each inclusive; the last bucket has what is above the last bound.
+    /// </summary>
     public static readonly int[] FlushSizeBounds = [256, 1024, 4096, 16_384, 65_536, 131_072];
 
     private readonly long[] _flushSizes = new long[FlushSizeBounds.Length + 1];

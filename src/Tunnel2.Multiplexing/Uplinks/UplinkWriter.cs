@@ -15,15 +15,15 @@ namespace Tunnel2.Multiplexing.Uplinks;
 /// </summary>
 internal sealed class UplinkWriter
 {
-    /// <summary>A batch's size. Larger ones gain nothing on loopback and hold up the frames behind them on slow links.</summary>
+    /// <summary>A batch's size. Larger ones gain nothing on loopback and hold up the frames after them on slow links.</summary>
     public const int BatchSize = 256 * 1024;
 
     /// <summary>The smallest limit that slow sends bring a batch to: two full frames.</summary>
     private const int SmallestBatch = 32 * 1024;
 
     /// <summary>
-    /// A send that waits for longer makes the next batch half as large: what is in a batch has left the fair queue, and on a slow link a young
-    /// stream's frame would stand behind all of it.
+    /// A send that waits for longer makes the next batch half as large: what is in a batch has left the fair queue, and on a slow link a
+    /// young stream's frame would stand after all of it.
     /// </summary>
     private static readonly TimeSpan _slowSend = TimeSpan.FromMilliseconds(5);
 
@@ -55,7 +55,8 @@ internal sealed class UplinkWriter
         _buffers = uplink.Settings.Buffers;
         _initialCredit = uplink.Settings.SendUplinkWindow;
         _credit = new SendCredit(_initialCredit);
-        _ready = new ReadyStreamChannel(uplink.Settings.WriterScheduler, () => !uplink.IsWakingReaders && uplink.OpenStreams <= uplink.Settings.QuietStreams);
+        _ready = new ReadyStreamChannel(
+            uplink.Settings.WriterScheduler, () => !uplink.IsWakingReaders && uplink.OpenStreams <= uplink.Settings.QuietStreams);
     }
 
     /// <summary>Streams that wait for credit of the uplink.</summary>
@@ -132,7 +133,7 @@ internal sealed class UplinkWriter
         _ready.Signal();
     }
 
-    /// <summary>Lets the loop send the control frames that wait (a last GOAWAY) and end the connection behind them.</summary>
+    /// <summary>Lets the loop send the control frames that wait (a last GOAWAY) and end the connection after them.</summary>
     public void CloseBehindControl()
     {
         _closing = true;
@@ -232,7 +233,7 @@ internal sealed class UplinkWriter
         }
         finally
         {
-            // A dead loop poisons its queue: whoever waits learns of the end, and nobody can queue any more.
+            // A dead loop poisons its queue: those that wait learn of the end, and nobody can queue any more.
             Complete();
             if (batch is not null)
             {

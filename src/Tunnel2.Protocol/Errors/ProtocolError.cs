@@ -42,7 +42,7 @@ public enum ProtocolError
     /// <summary>The header block's kind is unknown, or not the one that may stand here.</summary>
     UnexpectedHeaderBlock,
 
-    /// <summary>More first body bytes stand behind a block than the limit.</summary>
+    /// <summary>More first body bytes stand after a block than the limit.</summary>
     HeadersBodyTooLong,
 
     /// <summary>The first frame is neither HELLO nor JOIN (at ProxyEntry), or not their answer (at the agent).</summary>

@@ -33,6 +33,8 @@ public enum RejectCode : ushort
     /// <summary>JOIN: the session is unknown or its proof is wrong.</summary>
     UnknownSession = 9,
 
-    /// <summary>ProxyEntry speaks TLS at this address, and the peer spoke plaintext. Sent in plaintext, so that the peer can read it.</summary>
+    /// <summary>
+    /// ProxyEntry speaks TLS at this address, and the peer spoke plaintext. Sent in plaintext, so that the peer can read it.
+    /// </summary>
     TlsRequired = 10,
 }

@@ -45,6 +45,6 @@ public enum SessionEndReason : ushort
     /// <summary>The agent's token, certificate or right to its name was withdrawn while the session ran.</summary>
     Revoked = 13,
 
-    /// <summary>The agent is about to stop and serves on meanwhile: whoever may claim its name can have it.</summary>
+    /// <summary>The agent is about to stop and serves until then: any agent that may claim its name can have it.</summary>
     HandOver = 14,
 }

@@ -9,7 +9,7 @@ public enum StreamResetReason : ushort
     /// <summary>Nothing was done with the request: it is safe to send it again elsewhere.</summary>
     Refused = 1,
 
-    /// <summary>The visitor, or whoever asked, left.</summary>
+    /// <summary>The visitor, or another who asked, left.</summary>
     Cancel = 2,
 
     /// <summary>The backend could not be reached.</summary>

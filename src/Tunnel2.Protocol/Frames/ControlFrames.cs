@@ -24,7 +24,8 @@ public static class ControlFrames
     /// <param name="reason">Why.</param>
     /// <param name="detail">More about the reason, for the person who reads the error.</param>
     /// <returns>Bytes written.</returns>
-    public static int WriteRst(Span<byte> destination, StreamId stream, StreamResetReason reason, StreamResetDetail detail = StreamResetDetail.None)
+    public static int WriteRst(
+        Span<byte> destination, StreamId stream, StreamResetReason reason, StreamResetDetail detail = StreamResetDetail.None)
     {
         new FrameHeader(ProtocolLimits.RstLength, FrameType.Rst, FrameFlags.None, stream).Write(destination);
         BinaryPrimitives.WriteUInt16BigEndian(destination[FrameHeader.Size..], (ushort)reason);
@@ -70,7 +71,8 @@ public static class ControlFrames
     /// <returns>Bytes written.</returns>
     public static int WritePing(Span<byte> destination, ulong opaque, bool ack)
     {
-        new FrameHeader(ProtocolLimits.PingLength, FrameType.Ping, ack ? FrameFlags.Ack : FrameFlags.None, StreamId.Uplink).Write(destination);
+        new FrameHeader(
+            ProtocolLimits.PingLength, FrameType.Ping, ack ? FrameFlags.Ack : FrameFlags.None, StreamId.Uplink).Write(destination);
         BinaryPrimitives.WriteUInt64BigEndian(destination[FrameHeader.Size..], opaque);
         return PingSize;
     }
@@ -102,7 +104,8 @@ public static class ControlFrames
     /// <param name="reason">Why the session ends; may be a value that this version does not know.</param>
     /// <param name="text">Words for a person: the peer's, made safe to show.</param>
     /// <returns>An error when the payload is too short or the phase unknown.</returns>
-    public static ProtocolError TryReadGoAway(ReadOnlySpan<byte> payload, out GoAwayPhase phase, out SessionEndReason reason, out string text)
+    public static ProtocolError TryReadGoAway(
+        ReadOnlySpan<byte> payload, out GoAwayPhase phase, out SessionEndReason reason, out string text)
     {
         phase = default;
         reason = default;

@@ -16,7 +16,7 @@ namespace Tunnel2.Protocol.Frames;
 /// +-------------------------------+-------------------------------+
 /// </code>
 /// </summary>
-/// <param name="Length">Payload bytes behind the header, 0…2^24 − 1; each type has a tighter limit.</param>
+/// <param name="Length">Payload bytes after the header, 0…2^24 − 1; each type has a tighter limit.</param>
 /// <param name="Type">The kind of frame; values above <see cref="FrameType.GoAway"/> are unknown to this version.</param>
 /// <param name="Flags">The flags.</param>
 /// <param name="Stream">The stream, or <see cref="StreamId.Uplink"/>.</param>
@@ -67,7 +67,9 @@ public readonly record struct FrameHeader(int Length, FrameType Type, FrameFlags
                     : Length < ProtocolLimits.HeaderBlockPrefixLength ? ProtocolError.FrameTooShort
                     : RequireStream();
             case FrameType.Window:
-                return Stream is { IsUplink: false, Generation: 0 } ? ProtocolError.InvalidStreamId : RequireLength(ProtocolLimits.WindowLength);
+                return Stream is { IsUplink: false, Generation: 0 }
+                    ? ProtocolError.InvalidStreamId
+                    : RequireLength(ProtocolLimits.WindowLength);
             case FrameType.Rst:
                 var rst = RequireLength(ProtocolLimits.RstLength);
                 return rst != ProtocolError.None ? rst : RequireStream();

@@ -12,13 +12,13 @@ public enum FrameType : byte
     /// <summary>ProxyEntry's answer that accepts a HELLO or a JOIN.</summary>
     Welcome = 2,
 
-    /// <summary>ProxyEntry's answer that refuses a HELLO or a JOIN; the connection ends behind it.</summary>
+    /// <summary>ProxyEntry's answer that refuses a HELLO or a JOIN; the connection ends after it.</summary>
     Reject = 3,
 
     /// <summary>The agent's first frame on a further uplink of a session.</summary>
     Join = 4,
 
-    /// <summary>A header block (request, response, 1xx or trailers), with the first body bytes behind it where they are at hand.</summary>
+    /// <summary>A header block (request, response, 1xx or trailers), with the first body bytes after it where they are at hand.</summary>
     Headers = 5,
 
     /// <summary>Body bytes, or raw bytes of an upgraded exchange.</summary>

@@ -37,7 +37,8 @@ public readonly record struct StreamId(uint Value)
     /// </summary>
     /// <param name="candidate">The generation of a frame that arrived.</param>
     /// <param name="current">The slot's present generation.</param>
-    public static bool IsEarlierGeneration(ushort candidate, ushort current) => candidate != current && (ushort)(current - candidate) < 0x8000;
+    public static bool IsEarlierGeneration(ushort candidate, ushort current) =>
+        candidate != current && (ushort)(current - candidate) < 0x8000;
 
     /// <inheritdoc/>
     public override string ToString() => IsUplink ? "uplink" : $"{Slot}/{Generation}";

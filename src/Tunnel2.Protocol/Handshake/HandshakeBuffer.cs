@@ -3,7 +3,9 @@ using System.Text;
 
 namespace Tunnel2.Protocol.Handshake;
 
-/// <summary>Writes a handshake message's fields one after another; throws <see cref="ArgumentException"/> for what cannot be encoded.</summary>
+/// <summary>
+/// Writes a handshake message's fields one after another; throws <see cref="ArgumentException"/> for what cannot be encoded.
+/// </summary>
 internal ref struct HandshakeWriter(Span<byte> buffer)
 {
     private readonly Span<byte> _buffer = buffer;
@@ -70,7 +72,9 @@ internal ref struct HandshakeWriter(Span<byte> buffer)
     }
 }
 
-/// <summary>Reads a handshake message's fields; once something does not fit, <see cref="Failed"/> stays true and all reads give nothing.</summary>
+/// <summary>
+/// Reads a handshake message's fields; once something does not fit, <see cref="Failed"/> stays true and all reads give nothing.
+/// </summary>
 internal ref struct HandshakeReader(ReadOnlySpan<byte> buffer)
 {
     private ReadOnlySpan<byte> _rest = buffer;

@@ -54,8 +54,8 @@ public sealed record HelloMessage
     public ReadOnlyMemory<byte> Proof { get; init; }
 
     /// <summary>
-    /// A secret that an agent without a token keeps over its restarts, 32 bytes, or empty: a name and the requests that wait for it are kept for
-    /// whoever shows the same one. Never logged.
+    /// A secret that an agent without a token keeps over its restarts, 32 bytes, or empty: a name and the requests that wait for it are
+    /// kept for the agent that shows the same one. Never logged.
     /// </summary>
     public ReadOnlyMemory<byte> OwnerKey { get; init; }
 

@@ -4,7 +4,7 @@ using Tunnel2.Protocol.Frames;
 
 namespace Tunnel2.Protocol.Handshake;
 
-/// <summary>REJECT: ProxyEntry's answer that refuses a HELLO or a JOIN; it closes the connection behind it. Immutable.</summary>
+/// <summary>REJECT: ProxyEntry's answer that refuses a HELLO or a JOIN; it closes the connection after it. Immutable.</summary>
 /// <param name="Code">Why; may be a value that this version does not know.</param>
 /// <param name="RetryAfter">
 /// How long to wait before another try; zero where waiting does not help. Sent in whole milliseconds, rounded up, at most 49 days.

@@ -49,7 +49,8 @@ public sealed record WelcomeMessage
     public TimeSpan BackendConnectTimeout { get; init; }
 
     /// <summary>Encodes the whole frame.</summary>
-    /// <exception cref="ArgumentException">A field is longer than its length prefix, not of its fixed length, or the message too long.</exception>
+    /// <exception cref="ArgumentException">A field is longer than its length prefix, not of its fixed length, or the message too
+    /// long.</exception>
     public byte[] ToFrame()
     {
         var buffer = new byte[FrameHeader.Size + ProtocolLimits.MaxWelcomeLength];

@@ -5,7 +5,7 @@ namespace Tunnel2.Protocol.Headers;
 
 /// <summary>
 /// A header block as it came: views into the bytes it was read from, valid as long as they are. Reading checks every length; it does not
-/// judge names and values, which is the business of whoever puts them into HTTP again.
+/// judge names and values, which is the business of the side that puts them into HTTP again.
 /// </summary>
 public readonly ref struct HeaderBlock
 {
@@ -46,9 +46,10 @@ public readonly ref struct HeaderBlock
     public bool IsInterim => Kind == HeaderBlockKind.Response && Status is >= 100 and < 200 and not 101;
 
     /// <summary>
-    /// Splits a HEADERS payload into the block and the first body bytes behind it.
+    /// Splits a HEADERS payload into the block and the first body bytes after it.
     /// </summary>
-    /// <param name="payload">The payload; at least <see cref="ProtocolLimits.HeaderBlockPrefixLength"/> bytes, as its header was checked for.</param>
+    /// <param name="payload">The payload; at least <see cref="ProtocolLimits.HeaderBlockPrefixLength"/> bytes, as its header was checked
+    /// for.</param>
     /// <param name="block">The block's bytes.</param>
     /// <param name="body">The first body bytes; may be empty.</param>
     public static ProtocolError TrySplit(ReadOnlySpan<byte> payload, out ReadOnlySpan<byte> block, out ReadOnlySpan<byte> body)

@@ -36,7 +36,9 @@ public ref struct HeaderBlockWriter
     /// <param name="scheme">The scheme the visitor used, 0…255 bytes.</param>
     /// <param name="authority">Host and port as the visitor wrote them.</param>
     /// <param name="target">Path and query as the visitor wrote them, byte for byte.</param>
-    public void BeginRequest(HeaderBlockFlags flags, ReadOnlySpan<byte> method, ReadOnlySpan<byte> scheme, ReadOnlySpan<byte> authority, ReadOnlySpan<byte> target)
+    public void BeginRequest(
+        HeaderBlockFlags flags, ReadOnlySpan<byte> method, ReadOnlySpan<byte> scheme, ReadOnlySpan<byte> authority,
+        ReadOnlySpan<byte> target)
     {
         WriteByte((byte)HeaderBlockKind.Request);
         WriteByte((byte)flags);

@@ -23,7 +23,7 @@ public readonly ref struct HeaderFields
     /// <summary>Begins before the first field.</summary>
     public HeaderFieldEnumerator GetEnumerator() => new(_fields);
 
-    /// <summary>Walks count and lengths; the block must end exactly behind the last field.</summary>
+    /// <summary>Walks count and lengths; the block must end exactly after the last field.</summary>
     internal static ProtocolError TryRead(ReadOnlySpan<byte> source, out HeaderFields fields)
     {
         fields = default;

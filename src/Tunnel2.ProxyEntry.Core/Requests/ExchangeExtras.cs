@@ -1,4 +1,4 @@
-using System.Text;
+using Tunnel2.Http1;
 using Tunnel2.Protocol.Headers;
 
 namespace Tunnel2.ProxyEntry.Requests;
@@ -64,19 +64,8 @@ internal sealed class ExchangeExtras
     }
 
     /// <summary>Whether a field of the visitor's gives way to what is added.</summary>
-    public bool Replaces(ReadOnlySpan<byte> name) => name.Length switch
-    {
-        11 when HasTraceParent => Ascii.EqualsIgnoreCase(name, "traceparent"u8),
-        10 when DropsTraceState => Ascii.EqualsIgnoreCase(name, "tracestate"u8),
-        14 when AsksForTiming => Ascii.EqualsIgnoreCase(name, TimingField),
-        _ => false,
-    };
-
-    /// <summary>Whether a field of the visitor's gives way to what is added.</summary>
-    public bool Replaces(string name) =>
-        (HasTraceParent && name.Equals("traceparent", StringComparison.OrdinalIgnoreCase))
-        || (DropsTraceState && name.Equals("tracestate", StringComparison.OrdinalIgnoreCase))
-        || (AsksForTiming && Ascii.EqualsIgnoreCase(TimingField, name));
+    /// <param name="known">A field whose rule is <see cref="FieldRule.Trace"/>.</param>
+    public bool Replaces(KnownField known) => known == KnownField.TraceParent ? HasTraceParent : DropsTraceState;
 
     /// <summary>Writes the request fields that are added.</summary>
     public void WriteRequestFields(ref HeaderBlockWriter writer)

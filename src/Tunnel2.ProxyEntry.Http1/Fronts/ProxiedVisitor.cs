@@ -11,18 +11,24 @@ namespace Tunnel2.ProxyEntry.Fronts;
 /// </summary>
 internal static class ProxiedVisitor
 {
+    /// <summary>Digits of the largest port.</summary>
+    public const int LongestPort = 5;
+
     /// <summary>The port that the visitor called, where the proxy does not say it: the one in the host, or the scheme's own.</summary>
     /// <param name="host">The host that the visitor asked for.</param>
     /// <param name="scheme">The scheme that the visitor used.</param>
-    public static string Port(string host, string scheme)
+    /// <param name="digits">Room for <see cref="LongestPort"/> bytes.</param>
+    public static ReadOnlySpan<byte> Port(ReadOnlySpan<byte> host, ReadOnlySpan<byte> scheme, Span<byte> digits)
     {
-        var colon = host.LastIndexOf(':');
-        if (colon >= 0 && ushort.TryParse(host.AsSpan(colon + 1), NumberStyles.None, CultureInfo.InvariantCulture, out var port))
+        var colon = host.LastIndexOf((byte)':');
+        if (colon >= 0
+            && ushort.TryParse(host[(colon + 1)..], NumberStyles.None, CultureInfo.InvariantCulture, out var port)
+            && port.TryFormat(digits, out var length, default, CultureInfo.InvariantCulture))
         {
-            return port.ToString(CultureInfo.InvariantCulture);
+            return digits[..length];
         }
 
-        return scheme.Equals("https", StringComparison.OrdinalIgnoreCase) ? "443" : "80";
+        return Ascii.EqualsIgnoreCase(scheme, "https"u8) ? "443"u8 : "80"u8;
     }
 
     /// <summary><c>Forwarded</c> from what <c>X-Forwarded-*</c> say, as RFC 7239 section 7.4 wants it: the visitor's element has host and scheme, the proxies' only their address.</summary>

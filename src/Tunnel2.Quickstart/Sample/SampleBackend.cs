@@ -51,7 +51,9 @@ internal sealed class SampleBackend : IAsyncDisposable
         "/" => ShowAsync(context),
         "/events" => TellTimeAsync(context, ending),
         "/echo" => EchoAsync(context),
-        _ => WriteAsync(context, StatusCodes.Status404NotFound, "text/plain; charset=utf-8", "Not found. There are / and /events and /echo.\n"),
+        _ =>
+            WriteAsync(
+                context, StatusCodes.Status404NotFound, "text/plain; charset=utf-8", "Not found. There are / and /events and /echo.\n"),
     };
 
     private static Task ShowAsync(HttpContext context)
@@ -105,6 +107,8 @@ internal sealed class SampleBackend : IAsyncDisposable
         context.Response.StatusCode = status;
         context.Response.ContentType = type;
         context.Response.ContentLength = body.Length;
-        return HttpMethods.IsHead(context.Request.Method) ? Task.CompletedTask : context.Response.Body.WriteAsync(body, context.RequestAborted).AsTask();
+        return HttpMethods.IsHead(context.Request.Method)
+            ? Task.CompletedTask
+            : context.Response.Body.WriteAsync(body, context.RequestAborted).AsTask();
     }
 }

@@ -8,7 +8,8 @@ internal static class SamplePage
 {
     /// <summary>The page may run its own script, ask its own origin, and nothing else.</summary>
     public const string ContentSecurityPolicy =
-        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'";
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action "
+            + "'none'";
 
     private const string Head =
         """
@@ -88,5 +89,9 @@ internal static class SamplePage
         request.Headers.SelectMany(static field => field.Value, static (field, value) => (field.Key, value ?? ""));
 
     private static void AppendRow(StringBuilder html, string name, string value) =>
-        html.Append("<tr><td>").Append(HtmlEncoder.Default.Encode(name)).Append("</td><td>").Append(HtmlEncoder.Default.Encode(value)).Append("</td></tr>\n");
+        html.Append("<tr><td>")
+            .Append(HtmlEncoder.Default.Encode(name))
+            .Append("</td><td>")
+            .Append(HtmlEncoder.Default.Encode(value))
+            .Append("</td></tr>\n");
 }

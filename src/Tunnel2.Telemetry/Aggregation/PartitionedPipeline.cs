@@ -138,7 +138,8 @@ internal static class PartitionedPipeline<T, THash, TState>
 
         while (true)
         {
-            // Records of the batch that is read next were let in under this watermark or a later one, so it is the one to hand on with them.
+            // Records of the batch that is read next were let in under this watermark or a later one, so it is the one to hand on with
+            // them.
             long watermark = source.Watermark;
             if (!source.TryRead(out ReadOnlySpan<T> batch))
             {

@@ -12,6 +12,8 @@ internal sealed record PipelineOptions
     /// </summary>
     internal int QueueCapacity { get; init; } = 32;
 
-    /// <summary>Threads that serve the partitions; 0 (default): as many as there are partitions or cores, whichever is less.</summary>
+    /// <summary>
+    /// Threads that serve the partitions; 0 (default): as many as there are partitions or cores, at most the smaller number.
+    /// </summary>
     internal int Workers { get; init; }
 }

@@ -50,7 +50,8 @@ internal sealed class RequestIntake
             return false;
         }
 
-        ushort error = record.ErrorCode == RequestErrorCodes.None && record.Status >= 500 ? RequestErrorCodes.BackendStatus : record.ErrorCode;
+        ushort error = record.ErrorCode == RequestErrorCodes.None && record.Status >= 500 ? RequestErrorCodes.BackendStatus
+            : record.ErrorCode;
         sample = new RequestSample(
             ended, Sessions.GetOrAdd(record.SessionName), record.TotalMicroseconds, record.BytesIn, record.BytesOut, error,
             (record.Flags & RequestFlags.Interim) != 0 ? (ushort)0 : (ushort)1);

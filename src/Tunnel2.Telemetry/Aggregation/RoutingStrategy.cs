@@ -9,7 +9,9 @@ internal enum RoutingStrategy
     /// <summary>Each split of the source is a partition. Needs a source that is split along the key.</summary>
     SourcePartition,
 
-    /// <summary>Each split of the source keeps a local state, and the states are merged at the end. Needs a state that can be merged.</summary>
+    /// <summary>
+    /// Each split of the source keeps a local state, and the states are merged at the end. Needs a state that can be merged.
+    /// </summary>
     SplitAndMerge,
 
     /// <summary>Batches go to the partitions in turn. For stages without state only.</summary>

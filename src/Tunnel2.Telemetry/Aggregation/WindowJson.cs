@@ -2,7 +2,9 @@ using System.Text.Json;
 
 namespace Tunnel2.Telemetry.Aggregation;
 
-/// <summary>Statistics as members of a JSON object: one form for <c>tunnel2 stats --json</c> and the hub (docs/live.md). Stateless.</summary>
+/// <summary>
+/// Statistics as members of a JSON object: one form for <c>tunnel2 stats --json</c> and the hub (docs/live.md). Stateless.
+/// </summary>
 internal static class WindowJson
 {
     /// <summary>Writes the members into the object that is open.</summary>

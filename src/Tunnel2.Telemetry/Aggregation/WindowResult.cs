@@ -12,4 +12,5 @@ namespace Tunnel2.Telemetry.Aggregation;
 /// <param name="P95">95th percentile, µs.</param>
 /// <param name="P99">99th percentile, µs.</param>
 internal readonly record struct WindowResult(
-    int Key, long StartUnixMicroseconds, int Seconds, long Requests, long Errors, ulong BytesIn, ulong BytesOut, uint P50, uint P95, uint P99);
+    int Key, long StartUnixMicroseconds, int Seconds, long Requests, long Errors, ulong BytesIn, ulong BytesOut, uint P50, uint P95,
+    uint P99);

@@ -127,7 +127,9 @@ internal sealed class WindowedState : IPartitionState<RequestSample>
         }
     }
 
-    /// <summary>Closes windows of <paramref name="length"/> seconds that end at or before second <paramref name="passed"/>, in order.</summary>
+    /// <summary>
+    /// Closes windows of <paramref name="length"/> seconds that end at or before second <paramref name="passed"/>, in order.
+    /// </summary>
     private void CloseLonger(Dictionary<long, WindowSlot> open, int length, long passed, Dictionary<long, WindowSlot>? longer)
     {
         if (open.Count == 0)

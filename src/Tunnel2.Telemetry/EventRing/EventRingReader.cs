@@ -189,7 +189,7 @@ internal sealed unsafe partial class EventRingReader : IDisposable
     }
 
     /// <summary>
-    /// As <see cref="TryTake"/>, for the one outcome that a batch goes on with: the low half of the meta word, and 0 for anything but an
+    /// As <see cref="TryTake"/>, for the one outcome that a batch continues with: the low half of the meta word, and 0 for anything but an
     /// intact record with a checksum. Calls nothing, so that the loop around it keeps its registers.
     /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]

@@ -4,7 +4,7 @@ namespace Tunnel2.Telemetry.EventRing;
 
 /// <summary>
 /// A ring of this process, with a lock beside it, so that two processes never take the same file for their own. After a crash the next
-/// owner goes on with the sequence numbers; an orderly end removes the file. Not thread-safe.
+/// owner continues with the sequence numbers; an orderly end removes the file. Not thread-safe.
 /// </summary>
 internal sealed class OwnedRing : IDisposable
 {
@@ -29,7 +29,9 @@ internal sealed class OwnedRing : IDisposable
     internal static OwnedRing Open(string path, EventRingOptions options) =>
         TryOpen(path, options) ?? throw new IOException($"{path} belongs to another running process.");
 
-    /// <summary>Opens or creates the ring <c>name.ring</c> in the runtime directory, or <c>name-2.ring</c> and so on beside others that run.</summary>
+    /// <summary>
+    /// Opens or creates the ring <c>name.ring</c> in the runtime directory, or <c>name-2.ring</c> and so on beside others that run.
+    /// </summary>
     /// <exception cref="IOException">None can be had.</exception>
     internal static OwnedRing OpenDefault(string name, EventRingOptions options)
     {

@@ -1,6 +1,8 @@
 namespace Tunnel2.Telemetry.EventRing;
 
-/// <summary>A reusable run of records, payloads packed into one buffer: what batch publish takes and batch poll fills. Not thread-safe.</summary>
+/// <summary>
+/// A reusable run of records, payloads packed into one buffer: what batch publish takes and batch poll fills. Not thread-safe.
+/// </summary>
 internal sealed class RingBatch
 {
     private readonly RingEntry[] _entries;

@@ -9,7 +9,7 @@ internal enum RingReadStatus
     /// <summary>At least one record.</summary>
     Record,
 
-    /// <summary>Records were missed; the gap says how many. The next poll goes on behind it.</summary>
+    /// <summary>Records were missed; the gap says how many. The next poll goes on after it.</summary>
     Gap,
 
     /// <summary>Nothing new, and nothing will come: the ring was closed or replaced.</summary>

@@ -3,7 +3,7 @@ using System.Runtime.CompilerServices;
 namespace Tunnel2.Telemetry.EventRing;
 
 /// <summary>
-/// Where the slots lie. A value, so that a loop over a batch keeps it in registers: behind an atomic operation every field of an object
+/// Where the slots lie. A value, so that a loop over a batch keeps it in registers: after an atomic operation every field of an object
 /// is read again. It does not keep the ring alive.
 /// </summary>
 internal readonly unsafe struct RingSlots

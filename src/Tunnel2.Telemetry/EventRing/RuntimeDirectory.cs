@@ -53,7 +53,9 @@ internal static partial class RuntimeDirectory
         }
     }
 
-    /// <summary>Says what is wrong with a directory whose files this process is to map: it must be this user's, and nobody else's to write in.</summary>
+    /// <summary>
+    /// Says what is wrong with a directory whose files this process is to map: it must be this user's, and nobody else's to write in.
+    /// </summary>
     internal static unsafe string? WhyUnsafe(string path)
     {
         if (OperatingSystem.IsWindows())

@@ -12,7 +12,8 @@ namespace Tunnel2.Telemetry.EventRing;
 /// <remarks>
 /// The mapping is released by the garbage collector, when neither the ring nor a producer nor a reader of it is reachable, and
 /// not by <see cref="Dispose"/>: a publish that is still under way on another thread must never touch unmapped memory. That is why
-/// whatever works on the mapping keeps the ring alive until it has done so (<see cref="GC.KeepAlive"/>), the last use of its pointers included.
+/// whatever works on the mapping keeps the ring alive until it has done so (<see cref="GC.KeepAlive"/>), the last use of its pointers
+/// included.
 /// </remarks>
 internal sealed unsafe class SharedEventRing : IDisposable
 {
@@ -121,7 +122,7 @@ internal sealed unsafe class SharedEventRing : IDisposable
     }
 
     /// <summary>
-    /// Opens the ring at <paramref name="path"/> and goes on with its sequence numbers where it is intact, has the wanted geometry and
+    /// Opens the ring at <paramref name="path"/> and continues with its sequence numbers where it is intact, has the wanted geometry and
     /// was not closed; creates a new one otherwise. For the process that owns the ring.
     /// </summary>
     /// <param name="path">The file.</param>
@@ -136,7 +137,8 @@ internal sealed unsafe class SharedEventRing : IDisposable
             if (!ring.IsClosed && h.Capacity == options.Capacity && h.SlotSize == options.SlotSize && h.Consumers == options.Consumers
                 && h.Policy == options.Policy && h.Checksum == options.Checksum)
             {
-                using (FileStream file = OwnerOnlyFile.Open(path, FileMode.Open, FileAccess.ReadWrite, FileShare.ReadWrite | FileShare.Delete))
+                const FileShare Shared = FileShare.ReadWrite | FileShare.Delete;
+                using (FileStream file = OwnerOnlyFile.Open(path, FileMode.Open, FileAccess.ReadWrite, Shared))
                 {
                     NativeFile.Allocate(file, FileLength(h.Consumers, h.Capacity, h.SlotSize));
                 }
@@ -167,7 +169,7 @@ internal sealed unsafe class SharedEventRing : IDisposable
             {
                 if (owner && !OwnerOnlyFile.IsTrusted(file.SafeFileHandle))
                 {
-                    // Whoever it belongs to could cut it short under our mapping.
+                    // Its owner could cut it short under our mapping.
                     return EventRingOpenError.AccessDenied;
                 }
 

@@ -61,12 +61,16 @@ internal static partial class OwnerOnlyFile
     }
 
     /// <summary>Whether an open file is a regular file of this user or of root; where the system cannot tell it counts as one.</summary>
-    internal static bool IsTrusted(SafeFileHandle file) => !TryLook(file, out var type, out var owner) || (type == RegularFile && (owner == GetEffectiveUserId() || owner == 0));
+    internal static bool IsTrusted(SafeFileHandle file) =>
+        !TryLook(file, out var type, out var owner) || (type == RegularFile && (owner == GetEffectiveUserId() || owner == 0));
 
     private static void Narrow(SafeFileHandle file)
     {
         // A device or a pipe (/dev/null, /dev/stdout) is everybody's, and a file of somebody else's is theirs to open up.
-        if (OperatingSystem.IsWindows() || !TryLook(file, out var type, out var owner) || type != RegularFile || owner != GetEffectiveUserId())
+        if (OperatingSystem.IsWindows()
+            || !TryLook(file, out var type, out var owner)
+            || type != RegularFile
+            || owner != GetEffectiveUserId())
         {
             return;
         }

@@ -6,8 +6,8 @@ namespace Tunnel2.Telemetry.MessageStore;
 /// <summary>The latest message per key of one channel, readable as one consistent snapshot.</summary>
 /// <remarks>
 /// Every member may be called from any thread at any time. Keys are compared by ordinal value and are never <see langword="null"/>
-/// (<see cref="ArgumentNullException"/>). A message is the caller's: stores keep and hand out <typeparamref name="T"/> as it is, so it should
-/// be immutable.
+/// (<see cref="ArgumentNullException"/>). A message is the caller's: stores keep and hand out <typeparamref name="T"/> as it is, so it
+/// should be immutable.
 /// </remarks>
 /// <typeparam name="T">The message.</typeparam>
 internal interface IMessageStore<T>

@@ -4,8 +4,13 @@ using System.Runtime.InteropServices;
 
 namespace Tunnel2.Telemetry.MessageStore;
 
-/// <summary>A cheap string hash that leaves keys which differ in a counter at their end close together, and so in the same cache lines.</summary>
-/// <remarks>Whoever chooses the keys can make them collide: a table that uses it must notice long chains (see <see cref="MessageTable{T}"/>).</remarks>
+/// <summary>
+/// A cheap string hash that leaves keys which differ in a counter at their end close together, and so in the same cache lines.
+/// </summary>
+/// <remarks>
+/// An attacker who chooses the keys can make them collide: a table that uses it must notice long chains (see
+/// <see cref="MessageTable{T}"/>).
+/// </remarks>
 internal static class KeyHash
 {
     /// <summary>Hashes the characters of a key; the same key always has the same hash.</summary>

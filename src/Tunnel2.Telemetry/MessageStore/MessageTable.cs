@@ -7,15 +7,18 @@ namespace Tunnel2.Telemetry.MessageStore;
 /// <summary>One stripe of a <see cref="StripedMessageStore{T}"/>: a chained hash table with its own spin lock.</summary>
 /// <remarks>
 /// The messages lie dense in one array, in the form in which a snapshot hands them out, so that a snapshot is one block copy per stripe and
-/// never visits an empty place; the chains are indices beside them. Keys are hashed by <see cref="KeyHash"/> until a chain gets suspiciously
-/// long, and from then on by the process's randomized string hash. Everything but the lock itself needs the lock (…Unsynchronized).
+/// never visits an empty place; the chains are indices beside them. Keys are hashed by <see cref="KeyHash"/> until a chain gets
+/// suspiciously long, and from then on by the process's randomized string hash. Everything but the lock itself needs the lock
+/// (…Unsynchronized).
 /// </remarks>
 /// <typeparam name="T">The message.</typeparam>
 internal sealed class MessageTable<T>
 {
     private const int MinimumCapacity = 4;
 
-    /// <summary>About 1.5 µs on the machines .NET normalises its spins for; measured against 10 and against SpinWait's growing steps.</summary>
+    /// <summary>
+    /// About 1.5 µs on the machines .NET normalises its spins for; measured against 10 and against SpinWait's growing steps.
+    /// </summary>
     private const int SpinsPerRound = 40;
     private const int SpinRounds = 10;
 
@@ -44,7 +47,9 @@ internal sealed class MessageTable<T>
     /// <summary>Gets the number of keys.</summary>
     public int CountUnsynchronized => _count;
 
-    /// <summary>Takes the lock. The sections behind it are tens of nanoseconds long, far less than putting a thread to sleep costs.</summary>
+    /// <summary>
+    /// Takes the lock. The sections behind it are tens of nanoseconds long, far less than putting a thread to sleep costs.
+    /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public void Enter()
     {

@@ -11,17 +11,18 @@ namespace Tunnel2.Telemetry.MessageStore;
 /// </summary>
 /// <remarks>
 /// <para>
-/// <b>Snapshot.</b> It is taken with every stripe held, and the array stays in <c>_snapshot</c> until the next change, so readers of a quiet
-/// store neither lock nor allocate. A change clears that field with its stripe still held: the builder of a snapshot holds all stripes, so a
-/// change either happened before it (and is in it) or finds the new array and clears it. The clearing is an interlocked operation, made only
-/// when there is something to clear: after <see cref="Set"/> has returned no thread can be given a snapshot from before it.
+/// <b>Snapshot.</b> It is taken with every stripe held, and the array stays in <c>_snapshot</c> until the next change, so readers of a
+/// quiet store neither lock nor allocate. A change clears that field with its stripe still held: the builder of a snapshot holds all
+/// stripes, so a change either happened before it (and is in it) or finds the new array and clears it. The clearing is an interlocked
+/// operation, made only when there is something to clear: after <see cref="Set"/> has returned no thread can be given a snapshot from
+/// before it.
 /// </para>
 /// <para>
-/// <b>Joining.</b> <see cref="Join"/> takes the snapshot and registers the observer with every stripe held, and a change stores and notifies
-/// with its stripe held. So each change of a key is either in the snapshot or notified, never both and never neither, and no number is
-/// compared to find out which.
+/// <b>Joining.</b> <see cref="Join"/> takes the snapshot and registers the observer with every stripe held, and a change stores and
+/// notifies with its stripe held. So each change of a key is either in the snapshot or notified, never both and never neither, and no
+/// number is compared to find out which.
 /// </para>
-/// <para><b>Lock order.</b> Stripes are taken in ascending order; whoever holds one takes no other lock of this store.</para>
+/// <para><b>Lock order.</b> Stripes are taken in ascending order; a thread that holds one takes no other lock of this store.</para>
 /// </remarks>
 /// <typeparam name="T">The message.</typeparam>
 internal sealed class StripedMessageStore<T> : IMessageStore<T>
@@ -181,7 +182,9 @@ internal sealed class StripedMessageStore<T> : IMessageStore<T>
     /// <summary>
     /// Reads a snapshot and runs <paramref name="register"/> at the same moment: no change happens and no observer is running meanwhile.
     /// </summary>
-    /// <remarks>For whoever sends the live changes through an observer of its own and only needs to know from when on a receiver gets them.</remarks>
+    /// <remarks>
+    /// For a caller that sends the live changes through an observer of its own and only needs to know from when on a receiver gets them.
+    /// </remarks>
     /// <param name="state">Given to <paramref name="register"/>.</param>
     /// <param name="register">Bound by the rules of <see cref="IMessageObserver{T}"/>: quick, not blocking, no call of this store.</param>
     public ImmutableArray<KeyValuePair<string, T>> GetState<TState>(TState state, Action<TState> register)
@@ -226,7 +229,9 @@ internal sealed class StripedMessageStore<T> : IMessageStore<T>
         }
     }
 
-    /// <summary>One hash per call: the stripe comes from its bits stirred (Fibonacci hashing), the place in the stripe from its low bits.</summary>
+    /// <summary>
+    /// One hash per call: the stripe comes from its bits stirred (Fibonacci hashing), the place in the stripe from its low bits.
+    /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private MessageTable<T> StripeOf(int hash) => _stripes[(int)((ulong)((uint)hash * 2_654_435_769) >> _shift)];
 

@@ -3,9 +3,9 @@ using System.Buffers.Binary;
 namespace Tunnel2.Telemetry.Recording;
 
 /// <summary>
-/// A recording: magic(8) version(4) zero(4), little-endian, then frames of the relay (<see cref="Relay.RelayFrame"/>), of which only records
-/// and gaps occur. Sequence numbers rise, but for a gap that says
-/// that the ring is another one; what a filter left out is simply not there, and is no gap. Stateless.
+/// A recording: magic(8) version(4) zero(4), little-endian, then frames of the relay (<see cref="Relay.RelayFrame"/>), of which only
+/// records and gaps occur. Sequence numbers rise, except for a gap that says that the ring is another one; what a filter left out is simply
+/// not there, and is no gap. Stateless.
 /// </summary>
 internal static class RecordingFormat
 {

@@ -37,9 +37,9 @@ internal static class Crc32C
     }
 
     /// <summary>
-    /// Long data, three lanes at a time: each step of the instruction waits three cycles for the one before, and the processor can begin one
-    /// every cycle. The register is linear in its input, so that lanes begun at zero can be put together: what stands behind a lane moves its
-    /// register on as so many zero bytes would.
+    /// Long data, three lanes at a time: each step of the instruction waits three cycles for the one before, and the processor can begin
+    /// one every cycle. The register is linear in its input, so that lanes begun at zero can be put together: what stands after a lane
+    /// moves its register on as so many zero bytes would.
     /// </summary>
     private static class ThreeLanes
     {
@@ -77,7 +77,10 @@ internal static class Crc32C
         }
 
         private static uint Move(uint register) =>
-            _moved[register & 0xFF] ^ _moved[0x100 + ((register >> 8) & 0xFF)] ^ _moved[0x200 + ((register >> 16) & 0xFF)] ^ _moved[0x300 + (register >> 24)];
+            _moved[register & 0xFF]
+            ^ _moved[0x100 + ((register >> 8) & 0xFF)]
+            ^ _moved[0x200 + ((register >> 16) & 0xFF)]
+            ^ _moved[0x300 + (register >> 24)];
 
         private static uint[] MakeTables()
         {

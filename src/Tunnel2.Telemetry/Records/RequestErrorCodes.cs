@@ -62,7 +62,8 @@ internal static class RequestErrorCodes
         [64] = "internal-error",
     };
 
-    private static readonly Dictionary<string, ushort> _numbers = _names.ToDictionary(pair => pair.Value, pair => pair.Key, StringComparer.Ordinal);
+    private static readonly Dictionary<string, ushort> _numbers = _names.ToDictionary(
+        pair => pair.Value, pair => pair.Key, StringComparer.Ordinal);
 
     /// <summary>The number of a code; <see cref="Other"/> where it has none.</summary>
     internal static ushort Number(string code) => _numbers.GetValueOrDefault(code, Other);

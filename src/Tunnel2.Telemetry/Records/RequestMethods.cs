@@ -10,10 +10,17 @@ internal static class RequestMethods
     internal static RequestMethod Parse(ReadOnlySpan<byte> method) => method.Length switch
     {
         3 => method.SequenceEqual("GET"u8) ? RequestMethod.Get : method.SequenceEqual("PUT"u8) ? RequestMethod.Put : RequestMethod.Other,
-        4 => method.SequenceEqual("POST"u8) ? RequestMethod.Post : method.SequenceEqual("HEAD"u8) ? RequestMethod.Head : RequestMethod.Other,
-        5 => method.SequenceEqual("PATCH"u8) ? RequestMethod.Patch : method.SequenceEqual("TRACE"u8) ? RequestMethod.Trace : RequestMethod.Other,
+        4 =>
+            method.SequenceEqual("POST"u8) ? RequestMethod.Post : method.SequenceEqual("HEAD"u8) ? RequestMethod.Head : RequestMethod.Other,
+        5 =>
+            method.SequenceEqual("PATCH"u8) ? RequestMethod.Patch
+            : method.SequenceEqual("TRACE"u8) ? RequestMethod.Trace
+            : RequestMethod.Other,
         6 => method.SequenceEqual("DELETE"u8) ? RequestMethod.Delete : RequestMethod.Other,
-        7 => method.SequenceEqual("OPTIONS"u8) ? RequestMethod.Options : method.SequenceEqual("CONNECT"u8) ? RequestMethod.Connect : RequestMethod.Other,
+        7 =>
+            method.SequenceEqual("OPTIONS"u8) ? RequestMethod.Options
+            : method.SequenceEqual("CONNECT"u8) ? RequestMethod.Connect
+            : RequestMethod.Other,
         _ => RequestMethod.Other,
     };
 

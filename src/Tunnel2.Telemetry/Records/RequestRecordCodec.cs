@@ -74,7 +74,9 @@ internal static class RequestRecordCodec
         return FixedLength + name.Length + target.Length;
     }
 
-    /// <summary>Reads one record; on any other answer than <see cref="RecordDecodeStatus.Ok"/> <paramref name="record"/> is empty.</summary>
+    /// <summary>
+    /// Reads one record; on any other answer than <see cref="RecordDecodeStatus.Ok"/> <paramref name="record"/> is empty.
+    /// </summary>
     internal static RecordDecodeStatus Decode(ReadOnlySpan<byte> source, out RequestRecord record)
     {
         record = default;

@@ -6,7 +6,7 @@ using Tunnel2.Telemetry.EventRing;
 namespace Tunnel2.Telemetry.Relay;
 
 /// <summary>
-/// Follows a relay: reconnects by itself, resumes behind the last record it handed on, and reports what was lost meanwhile. Records
+/// Follows a relay: reconnects by itself, resumes after the last record it handed on, and reports what was lost meanwhile. Records
 /// and gaps together cover every number once, across reconnects. One <see cref="RunAsync"/> at a time.
 /// </summary>
 internal sealed class EventRelayClient
@@ -118,7 +118,8 @@ internal sealed class EventRelayClient
             }
 
             int length;
-            while ((length = RelayFrame.TryRead(buffer.AsSpan(start, end - start), out RelayFrameKind kind, out ReadOnlySpan<byte> body)) > 0)
+            while ((length = RelayFrame.TryRead(
+                buffer.AsSpan(start, end - start), out RelayFrameKind kind, out ReadOnlySpan<byte> body)) > 0)
             {
                 start += length;
                 if (!welcomed)
@@ -147,7 +148,7 @@ internal sealed class EventRelayClient
                 _options.OnIdle?.Invoke();
             }
 
-            // What is left is less than a frame; it moves to the front only when the room behind it gets short.
+            // What is left is less than a frame; it moves to the front only when the room after it gets short.
             if (start == end)
             {
                 start = end = 0;

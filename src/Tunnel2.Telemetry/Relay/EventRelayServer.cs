@@ -42,7 +42,8 @@ internal sealed class EventRelayServer : IAsyncDisposable
         _options = options;
         _time = ring.Options.Time;
         Metrics = new RelayMetrics(meter, _time, options.LatencyWindow);
-        _reader = ring.CreateReader(new EventRingReaderOptions { SpinBeforeSleep = options.SpinBeforeSleep, PollEvery = options.PollEvery });
+        _reader = ring.CreateReader(
+            new EventRingReaderOptions { SpinBeforeSleep = options.SpinBeforeSleep, PollEvery = options.PollEvery });
         _history = new RelayHistory(options.ClientBuffer, _reader.Cursor);
         _listener = new Socket(options.Listen.AddressFamily, SocketType.Stream, ProtocolType.Tcp);
         _listener.Bind(options.Listen);
@@ -83,7 +84,7 @@ internal sealed class EventRelayServer : IAsyncDisposable
             }
             catch (Exception exception)
             {
-                // Without this thread nobody would be sent anything: it goes on with what comes next.
+                // Without this thread nobody would be sent anything: it continues with what comes next.
                 _options.OnFault?.Invoke(exception);
                 Thread.Sleep(_faultPause);
             }
@@ -235,7 +236,8 @@ internal sealed class EventRelayServer : IAsyncDisposable
             if (status != RelayStatus.Accepted)
             {
                 byte[] refusal = new byte[64];
-                await connection.SendAsync(refusal.AsMemory(0, RelayFrame.WriteWelcome(refusal, status, 0, 0)), hello.Token).ConfigureAwait(false);
+                await connection.SendAsync(
+                    refusal.AsMemory(0, RelayFrame.WriteWelcome(refusal, status, 0, 0)), hello.Token).ConfigureAwait(false);
                 connection.Close(RelayCloseReason.Refused);
                 return;
             }
@@ -294,7 +296,8 @@ internal sealed class EventRelayServer : IAsyncDisposable
         };
         byte[] frame = new byte[RelayFrame.MaxBody];
         await connection.SendAsync(
-            frame.AsMemory(0, RelayFrame.WriteWelcome(frame, RelayStatus.Accepted, _ring.Header.RingId, start)), _stop.Token).ConfigureAwait(false);
+            frame.AsMemory(0, RelayFrame.WriteWelcome(frame, RelayStatus.Accepted, _ring.Header.RingId, start)),
+            _stop.Token).ConfigureAwait(false);
         if (start == joined)
         {
             return;

@@ -76,14 +76,18 @@ internal sealed class RelayConnection : IDisposable
         }
     }
 
-    /// <summary>Ends when the client goes away. A client has nothing to say after its hello: one that says much is not listened to any longer.</summary>
+    /// <summary>
+    /// Ends when the client goes away. A client has nothing to say after its hello: one that says much is not listened to any longer.
+    /// </summary>
     internal async Task WatchAsync()
     {
         byte[] waste = new byte[512];
         try
         {
             int count;
-            for (int heard = 0; heard < MostHeard && (count = await _socket.ReceiveAsync(waste, SocketFlags.None).ConfigureAwait(false)) > 0; heard += count)
+            for (int heard = 0;
+                 heard < MostHeard && (count = await _socket.ReceiveAsync(waste, SocketFlags.None).ConfigureAwait(false)) > 0;
+                 heard += count)
             {
             }
         }

@@ -6,7 +6,9 @@ internal enum RelayFrameKind : byte
     /// <summary>Client's first frame: magic(4) version(2) zero(2) ring id or 0 (8) from (8).</summary>
     Hello = 1,
 
-    /// <summary>Server's answer: status(2) version(2) zero(4) ring id(8) first sequence that will come, as a record or in a gap (8).</summary>
+    /// <summary>
+    /// Server's answer: status(2) version(2) zero(4) ring id(8) first sequence that will come, as a record or in a gap (8).
+    /// </summary>
     Welcome = 2,
 
     /// <summary>first sequence(8) count(4) zero(4), then per record length(2) type(2) payload; the sequences follow each other.</summary>

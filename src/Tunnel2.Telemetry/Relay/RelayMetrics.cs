@@ -22,11 +22,14 @@ internal sealed class RelayMetrics
         _clients = meter.CreateUpDownCounter<long>("tunnel2.relay.clients", "{client}", "Clients that have been welcomed.");
         _bytes = meter.CreateCounter<long>("tunnel2.relay.sent", "By", "Bytes handed to clients' sockets.");
         _records = meter.CreateCounter<long>("tunnel2.relay.records", "{record}", "Records read from the ring.");
-        _missed = meter.CreateCounter<long>("tunnel2.relay.missed", "{record}", "Records that the relay itself or a resuming client missed.");
+        _missed = meter.CreateCounter<long>(
+            "tunnel2.relay.missed", "{record}", "Records that the relay itself or a resuming client missed.");
         _warned = meter.CreateCounter<long>("tunnel2.relay.slow_warnings", "{warning}", "Warnings to slow clients.");
         _closed = meter.CreateCounter<long>("tunnel2.relay.closed", "{client}", "Connections that ended, by reason.");
-        meter.CreateObservableGauge("tunnel2.relay.loop.duration", () => Quantiles(Loop), "s", "One turn of the pump, over the last window.");
-        meter.CreateObservableGauge("tunnel2.relay.send.duration", () => Quantiles(Send), "s", "One send to one client, over the last window.");
+        meter.CreateObservableGauge(
+            "tunnel2.relay.loop.duration", () => Quantiles(Loop), "s", "One turn of the pump, over the last window.");
+        meter.CreateObservableGauge(
+            "tunnel2.relay.send.duration", () => Quantiles(Send), "s", "One send to one client, over the last window.");
     }
 
     internal QuantileWindow Loop { get; }

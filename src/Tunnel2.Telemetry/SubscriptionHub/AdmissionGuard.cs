@@ -133,7 +133,7 @@ internal sealed class AdmissionGuard
         }
         else if (_addresses.Count >= MostAddresses)
         {
-            // Whoever waited two seconds has a full bucket, which is what an unknown address has.
+            // An address that waited two seconds has a full bucket, which is what an unknown address has.
             foreach ((IPAddress known, (_, long at)) in _addresses)
             {
                 if (_time.GetElapsedTime(at, now).TotalSeconds >= 2)

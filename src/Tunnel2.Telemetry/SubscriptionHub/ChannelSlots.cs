@@ -2,11 +2,14 @@ using System.Diagnostics;
 
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
-/// <summary>The subscribers of one channel or pattern: an array with holes, a list of the holes, and a lock that only writers take.</summary>
+/// <summary>
+/// The subscribers of one channel or pattern: an array with holes, a list of the holes, and a lock that only writers take.
+/// </summary>
 /// <remarks>
 /// Joining fills a hole or the next slot; leaving makes a hole; both are a few stores whatever the number of subscribers. A full array is
-/// replaced by one twice as large, an array that is three quarters holes by a smaller one without any; publishers who walk the old one still
-/// meet everybody, and may meet somebody who has left since. Replacing costs O(subscribers) after as many joins or leaves, so O(1) each.
+/// replaced by one twice as large, an array that is three quarters holes by a smaller one without any; publishers who walk the old one
+/// still meet everybody, and may meet somebody who has left since. Replacing costs O(subscribers) after as many joins or leaves, so O(1)
+/// each.
 /// </remarks>
 /// <param name="name">The channel or pattern.</param>
 internal sealed class ChannelSlots(string name)
@@ -32,7 +35,8 @@ internal sealed class ChannelSlots(string name)
     public int CountUnsynchronized => _count;
 
     /// <summary>
-    /// Gets or sets a value indicating whether the last subscriber has left and the index has forgotten this object. Nobody joins it any more.
+    /// Gets or sets a value indicating whether the last subscriber has left and the index has forgotten this object. Nobody joins it any
+    /// more.
     /// </summary>
     public bool IsRetiredUnsynchronized { get; set; }
 

@@ -49,7 +49,8 @@ internal sealed class ContainerUsage
         else
         {
             string? memory = Folder(Path.Combine(cgroups, "memory"), own, "memory", "memory.usage_in_bytes");
-            (_memoryLimit, _memoryUsed, _memoryParts) = (In(memory, "memory.limit_in_bytes"), In(memory, "memory.usage_in_bytes"), In(memory, "memory.stat"));
+            (_memoryLimit, _memoryUsed, _memoryParts) = (
+                In(memory, "memory.limit_in_bytes"), In(memory, "memory.usage_in_bytes"), In(memory, "memory.stat"));
             string? cpu = Folder(Path.Combine(cgroups, "cpu"), own, "cpu", "cpu.cfs_quota_us");
             (_quota, _period) = (In(cpu, "cpu.cfs_quota_us"), In(cpu, "cpu.cfs_period_us"));
             _cpuUsed = In(Folder(Path.Combine(cgroups, "cpuacct"), own, "cpuacct", "cpuacct.usage"), "cpuacct.usage");
@@ -83,7 +84,8 @@ internal sealed class ContainerUsage
         double share = 0;
         if (_cpuBefore >= 0 && now > _cpuAt)
         {
-            share = (used - _cpuBefore) / _time.GetElapsedTime(_cpuAt, now).TotalMicroseconds / (limited ? Math.Min(quota, processors) : processors);
+            share = (used - _cpuBefore) / _time.GetElapsedTime(_cpuAt, now).TotalMicroseconds
+                / (limited ? Math.Min(quota, processors) : processors);
         }
 
         (_cpuBefore, _cpuAt) = (used, now);

@@ -16,7 +16,7 @@ internal struct FrameQueue
     /// <summary>How many frames wait, the one that is being sent among them.</summary>
     public int Count { get; private set; }
 
-    /// <summary>Puts a frame behind the others.</summary>
+    /// <summary>Puts a frame after the others.</summary>
     public void Append(byte[] frame)
     {
         _frames ??= new byte[SmallestSize][];
@@ -35,7 +35,9 @@ internal struct FrameQueue
         _frames[(_head + Count++) & (_frames.Length - 1)] = frame;
     }
 
-    /// <summary>What to send next; until <see cref="Advance"/> or <see cref="NothingIsUnderWay"/> it is under way. There is at least one frame.</summary>
+    /// <summary>
+    /// What to send next; until <see cref="Advance"/> or <see cref="NothingIsUnderWay"/> it is under way. There is at least one frame.
+    /// </summary>
     /// <param name="scratch">Room in which small frames are put together.</param>
     public (byte[] Source, int Offset, int Length) Gather(byte[] scratch)
     {

@@ -24,7 +24,8 @@ internal enum SubscribeStatus
 /// <b>Joining.</b> A new subscription is entered into the index and the channels that exist and match it are listed at one moment, with the
 /// channels' gate held, without which no channel comes or goes. The client is given no message of a listed channel until it was given that
 /// channel's snapshot, with the channel's gate held; a channel that comes later begins with its first message.
-/// <b>Lock order.</b> The channels' gate and a channel's gate are never held together; then the index's locks; then a client's queue; then the sender's.
+/// <b>Lock order.</b> The channels' gate and a channel's gate are never held together; then the index's locks; then a client's queue; then
+/// the sender's.
 /// </remarks>
 internal sealed class Hub : IDisposable
 {
@@ -165,7 +166,9 @@ internal sealed class Hub : IDisposable
         return any;
     }
 
-    /// <summary>The channel of this name, made where there is none. The name is a valid channel's of printable ASCII without quotes.</summary>
+    /// <summary>
+    /// The channel of this name, made where there is none. The name is a valid channel's of printable ASCII without quotes.
+    /// </summary>
     internal HubChannel GetChannel(string name)
     {
         lock (_channelsGate)

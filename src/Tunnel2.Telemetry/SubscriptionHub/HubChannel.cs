@@ -8,7 +8,7 @@ namespace Tunnel2.Telemetry.SubscriptionHub;
 
 /// <summary>
 /// A channel: the latest message of each of its keys, and the number of the last one. Publishing and the taking of a snapshot exclude each
-/// other, so that whoever is given a snapshot gets exactly the messages after it.
+/// other, so that a receiver of a snapshot gets exactly the messages after it.
 /// </summary>
 internal sealed class HubChannel
 {
@@ -51,14 +51,18 @@ internal sealed class HubChannel
         return frame;
     }
 
-    /// <summary>The frame of a snapshot: <c>{"type":"snapshot","channel":…,"seq":…,"messages":[{"key":…,"seq":…,"data":…},…]}</c>, oldest first.</summary>
+    /// <summary>
+    /// The frame of a snapshot, the oldest first:
+    /// <c>{"type":"snapshot","channel":…,"seq":…,"messages":[{"key":…,"seq":…,"data":…},…]}</c>.
+    /// </summary>
     internal byte[] SnapshotFrameUnsynchronized()
     {
         ImmutableArray<KeyValuePair<string, HubMessage>> state = Store.GetState();
         var buffer = new ArrayBufferWriter<byte>(256);
         buffer.Write("{\"type\":\"snapshot\","u8);
         buffer.Write(_prefix);
-        buffer.Write(Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"\"seq\":{SequenceUnsynchronized},\"messages\":[")));
+        buffer.Write(
+            Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"\"seq\":{SequenceUnsynchronized},\"messages\":[")));
         bool first = true;
         foreach ((string key, HubMessage message) in state.OrderBy(static pair => pair.Value.Sequence))
         {

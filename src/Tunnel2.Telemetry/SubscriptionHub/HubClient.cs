@@ -54,8 +54,8 @@ internal sealed class HubClient : Subscriber, IDisposable
     internal long TotalDropped { get; private set; }
 
     /// <summary>
-    /// A frame came from the client: it lives, and it has seen our side of the handshake, which the server's own connection sent. Until then
-    /// nothing leaves by the socket.
+    /// A frame came from the client: it lives, and it has seen our side of the handshake, which the server's own connection sent. Until
+    /// then nothing leaves by the socket.
     /// </summary>
     internal void OnHeard()
     {
@@ -87,7 +87,8 @@ internal sealed class HubClient : Subscriber, IDisposable
 
     /// <summary>Puts a frame in, or counts it as dropped where there is no room.</summary>
     /// <param name="frame">A whole frame; shared, never changed.</param>
-    /// <param name="channel">Whose message it is, or null: one that still owes this client its snapshot is left out, because the snapshot will hold it.</param>
+    /// <param name="channel">Whose message it is, or null: one that still owes this client its snapshot is left out, because the snapshot
+    /// will hold it.</param>
     internal bool Enqueue(byte[] frame, HubChannel? channel = null)
     {
         lock (_queueGate)
@@ -132,7 +133,7 @@ internal sealed class HubClient : Subscriber, IDisposable
         Enqueue(frame);
     }
 
-    /// <summary>Completes when at least half of the queue is free: whoever makes many frames for this client alone waits for it.</summary>
+    /// <summary>Completes when at least half of the queue is free: a producer of many frames for this client alone waits for it.</summary>
     internal Task WaitForRoomAsync()
     {
         lock (_queueGate)

@@ -18,7 +18,9 @@ internal sealed record HubLimits
     /// <summary>A client whose socket takes nothing for so long is cut off. Default 5 s.</summary>
     internal TimeSpan WriteLimit { get; init; } = TimeSpan.FromSeconds(5);
 
-    /// <summary>Overflows of the queue that follow each other within this time are strikes in a row; the third closes. Default 10 s.</summary>
+    /// <summary>
+    /// Overflows of the queue that follow each other within this time are strikes in a row; the third closes. Default 10 s.
+    /// </summary>
     internal TimeSpan StrikeWindow { get; init; } = TimeSpan.FromSeconds(10);
 
     /// <summary>Messages that a client may send a second, and at once. Default 10 and 100.</summary>

@@ -21,7 +21,8 @@ internal sealed class HubMetrics
         _dropped = meter.CreateCounter<long>("tunnel2.hub.dropped", "{message}", "Messages dropped for a subscriber whose queue was full.");
         _cut = meter.CreateCounter<long>("tunnel2.hub.cut", "{connection}", "Subscribers cut off, by reason.");
         _refused = meter.CreateCounter<long>("tunnel2.hub.refused", "{connection}", "Connections refused before the upgrade, by reason.");
-        meter.CreateObservableUpDownCounter("tunnel2.hub.connections", () => connections(), "{connection}", "Subscribers that are connected.");
+        meter.CreateObservableUpDownCounter(
+            "tunnel2.hub.connections", () => connections(), "{connection}", "Subscribers that are connected.");
     }
 
     internal void Sent(long bytes) => _sent.Add(bytes);

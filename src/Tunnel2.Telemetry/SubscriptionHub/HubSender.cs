@@ -1,8 +1,8 @@
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
 /// <summary>
-/// The hub's one sending thread. It sends to whoever has something to be sent, as soon as there is something; while many have, rounds
-/// begin no more often than every 20 ms, so that more leaves with each send. Never waits for a socket.
+/// The hub's one sending thread. It sends to each client that has something to be sent, as soon as there is something; while many have,
+/// rounds begin no more often than every 20 ms, so that more leaves with each send. Never waits for a socket.
 /// </summary>
 internal sealed class HubSender : IDisposable
 {

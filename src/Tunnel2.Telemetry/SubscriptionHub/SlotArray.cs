@@ -1,8 +1,8 @@
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
 /// <summary>
-/// The slots of a channel as publishers see them. An element never moves within its array, so whoever walks it meets everybody who was there
-/// when the walk began and is still there when the walk gets to the slot.
+/// The slots of a channel as publishers see them. An element never moves within its array, so a walk over it meets everybody who was
+/// there when the walk began and is still there when the walk gets to the slot.
 /// </summary>
 /// <param name="capacity">The number of slots.</param>
 internal sealed class SlotArray(int capacity)

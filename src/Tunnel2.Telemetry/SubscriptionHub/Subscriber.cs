@@ -1,6 +1,6 @@
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
-/// <summary>Whoever subscribes to channels: the base of the hub's connections. Belongs to one index for its whole life.</summary>
+/// <summary>A subscriber to channels: the base of the hub's connections. Belongs to one index for its whole life.</summary>
 /// <remarks>The list is guarded by <see cref="Gate"/>, which is taken before any channel's lock and never by a publisher.</remarks>
 internal abstract class Subscriber
 {

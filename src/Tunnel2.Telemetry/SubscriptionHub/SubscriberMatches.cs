@@ -12,7 +12,9 @@ internal sealed class SubscriberMatches
     private Segment[] _segments = new Segment[4];
     private int _count;
 
-    /// <summary>Whether a subscriber may occur more than once: it was found by a channel and by a pattern, or by several patterns.</summary>
+    /// <summary>
+    /// Whether a subscriber may occur more than once: it was found by a channel and by a pattern, or by several patterns.
+    /// </summary>
     public bool MayRepeat => _count > 1;
 
     /// <summary>Whether there is none at all.</summary>

@@ -3,16 +3,17 @@ using System.Collections.Concurrent;
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
 /// <summary>
-/// The index Tunnel2 uses: per channel an array of slots that publishers walk without a lock, and per subscriber a list of the places it has.
+/// The index Tunnel2 uses: per channel an array of slots that publishers walk without a lock, and per subscriber a list of the places it
+/// has.
 /// </summary>
 /// <remarks>
 /// <para>
-/// Joining costs a lookup and a slot; leaving a channel costs the slot; removing a client costs its own channels, however many other channels
-/// and clients there are. <see cref="Get"/> costs a lookup and, while there are patterns, a walk along the name.
+/// Joining costs a lookup and a slot; leaving a channel costs the slot; removing a client costs its own channels, however many other
+/// channels and clients there are. <see cref="Get"/> costs a lookup and, while there are patterns, a walk along the name.
 /// </para>
 /// <para>
-/// A channel exists while somebody subscribes to it. The last one to leave retires it with its lock held; whoever has found it just before
-/// and waits to join sees that and looks again.
+/// A channel exists while somebody subscribes to it. The last one to leave retires it with its lock held; a thread that has found it just
+/// before and waits to join sees that and looks again.
 /// </para>
 /// <para><b>Lock order.</b> Subscriber, then channel, then the pattern trie. Publishers take none of them.</para>
 /// </remarks>

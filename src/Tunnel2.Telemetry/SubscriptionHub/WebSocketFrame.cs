@@ -16,7 +16,7 @@ internal static class WebSocketFrame
 
     private const byte Final = 0x80;
 
-    /// <summary>A text frame whose payload is written by the caller into the array behind the header.</summary>
+    /// <summary>A text frame whose payload is written by the caller into the array after the header.</summary>
     /// <param name="length">Length of the payload, bytes.</param>
     /// <param name="payloadAt">Where the payload begins.</param>
     internal static byte[] AllocateText(int length, out int payloadAt)

@@ -15,7 +15,7 @@ internal static class EngineSetup
     /// <summary>Reads an engine's name as the settings write it; nothing at all is <c>auto</c>.</summary>
     /// <param name="text">The name.</param>
     /// <param name="mode">The engine; <see cref="EngineMode.Auto"/> where the name is wrong.</param>
-    /// <returns>What is wrong with the name, as a sentence goes on behind it, or null.</returns>
+    /// <returns>What is wrong with the name, as a sentence goes on after it, or null.</returns>
     public static string? FindMistake(string? text, out EngineMode mode)
     {
         (mode, var mistake) = text?.ToUpperInvariant() switch
@@ -32,11 +32,13 @@ internal static class EngineSetup
     /// <summary>Tells of an engine that cannot be had on a system.</summary>
     /// <param name="mode">The engine that is asked for.</param>
     /// <param name="hasEpoll">Whether the system has epoll: <see cref="HasEpoll"/>.</param>
-    /// <returns>What is in the way, as a sentence goes on behind the engine's name, or null.</returns>
+    /// <returns>What is in the way, as a sentence goes on after the engine's name, or null.</returns>
     public static string? FindObstacle(EngineMode mode, bool hasEpoll) =>
         mode == EngineMode.Epoll && !hasEpoll ? "cannot be had here, it needs Linux on x64 or arm64; use auto or portable" : null;
 
-    /// <summary>As many loops as there are processors that the process may use: the runtime heeds affinity and the limits of containers.</summary>
+    /// <summary>
+    /// As many loops as there are processors that the process may use: the runtime heeds affinity and the limits of containers.
+    /// </summary>
     public static int AutoLoops => Math.Min(Environment.ProcessorCount, EpollEngine.MaxLoops);
 
     /// <summary>Starts an engine that can be had here.</summary>

@@ -9,7 +9,9 @@ internal static class EngineVariables
     /// <summary>Chose what moved bytes below an engine, until each engine had one way only.</summary>
     private const string Removed = "TUNNEL2_TRANSPORT";
 
-    /// <summary>Chooses as the environment says; a word that means nothing counts as none, until <see cref="FindMistakes"/> is asked.</summary>
+    /// <summary>
+    /// Chooses as the environment says; a word that means nothing counts as none, until <see cref="FindMistakes"/> is asked.
+    /// </summary>
     /// <param name="environment">Gives the value of a variable, or null.</param>
     public static EngineMode Read(Func<string, string?> environment)
     {

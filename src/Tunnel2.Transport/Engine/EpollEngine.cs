@@ -6,8 +6,9 @@ using Tunnel2.Transport.Epoll;
 namespace Tunnel2.Transport.Engine;
 
 /// <summary>
-/// Everything on threads of our own that wait for sockets by epoll, as nginx does with its workers (docs/decisions/0007-own-epoll-transport.md). A
-/// connection belongs to one loop at a time. Work that should wait for company (an uplink's batch) runs behind the events of a round.
+/// Everything on threads of our own that wait for sockets by epoll, as nginx does with its workers
+/// (docs/decisions/0007-own-epoll-transport.md). A connection belongs to one loop at a time. Work that should wait for company (an uplink's
+/// batch) runs after the events of a round.
 /// </summary>
 internal sealed class EpollEngine : IEngine
 {

@@ -18,7 +18,8 @@ internal interface IEngine : IDisposable
     bool IsInline { get; }
 
     /// <summary>
-    /// The event loops over epoll that carry the data plane's sockets, a thread each; none where <c>System.Net.Sockets</c> does, and the thread pool.
+    /// The event loops over epoll that carry the data plane's sockets, a thread each; none where <c>System.Net.Sockets</c> does, and the
+    /// thread pool.
     /// </summary>
     IReadOnlyList<EpollLoop> Loops => [];
 

@@ -52,8 +52,8 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
     public bool WaitsFreely => true;
 
     /// <summary>
-    /// Whether a receive waits for others once the channel has had its share of a round, though there is something. For a peer that may send
-    /// without an end; not for an uplink, which is everybody's.
+    /// Whether a receive waits for others once the channel has had its share of a round, though there is something. For a peer that may
+    /// send without an end; not for an uplink, which is everybody's.
     /// </summary>
     public bool TakesTurns { get; set; }
 

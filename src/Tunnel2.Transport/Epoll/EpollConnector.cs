@@ -14,7 +14,8 @@ internal static class EpollConnector
     /// <param name="cancellationToken">Gives up.</param>
     /// <returns>The connection, or why there is none.</returns>
     /// <exception cref="OperationCanceledException">The token was cancelled.</exception>
-    public static async ValueTask<(EpollChannel? Channel, SocketError Error)> ConnectAsync(EpollLoop loop, IPEndPoint endPoint, CancellationToken cancellationToken)
+    public static async ValueTask<(EpollChannel? Channel, SocketError Error)> ConnectAsync(
+        EpollLoop loop, IPEndPoint endPoint, CancellationToken cancellationToken)
     {
         cancellationToken.ThrowIfCancellationRequested();
         var errno = Start(endPoint, out var descriptor);
@@ -74,7 +75,7 @@ internal static class EpollConnector
         var errno = Errno.Last;
         if (errno is Errno.InProgress or Errno.Interrupted)
         {
-            // Interrupted, it goes on by itself.
+            // Interrupted, it continues by itself.
             return Errno.InProgress;
         }
 

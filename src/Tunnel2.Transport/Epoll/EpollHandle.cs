@@ -16,12 +16,12 @@ internal abstract class EpollHandle
     /// <param name="mask">What the kernel reported.</param>
     public abstract void OnEvents(uint mask);
 
-    /// <summary>The loop ends: closes the descriptor; whoever waits is told.</summary>
+    /// <summary>The loop ends: closes the descriptor and wakes those that wait.</summary>
     public abstract void OnLoopStopped();
 
     /// <summary>
-    /// The loop's thread hangs or has failed: nobody is served by it now. A connection ends with a reset, and whoever waits is told. From
-    /// any thread, and perhaps again and again; what the hanging thread holds is left as it is.
+    /// The loop's thread hangs or has failed: nobody is served by it now. A connection ends with a reset, and those that wait learn it.
+    /// From any thread, and perhaps again and again; what the hanging thread holds is left as it is.
     /// </summary>
     public abstract void OnLoopLost();
 

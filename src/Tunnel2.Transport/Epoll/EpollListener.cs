@@ -6,8 +6,8 @@ using Tunnel2.Transport.Sockets;
 namespace Tunnel2.Transport.Epoll;
 
 /// <summary>
-/// Accepts connections on a loop, several at a time while they come fast: a batch that was full doubles the next, one that ran dry shrinks it,
-/// so that at a slow rate no accept is asked in vain. What accepted sockets inherit is set on the listener.
+/// Accepts connections on a loop, several at a time while they come fast: a batch that was full doubles the next, one that ran dry shrinks
+/// it, so that at a slow rate no accept is asked in vain. What accepted sockets inherit is set on the listener.
 /// </summary>
 internal sealed class EpollListener : EpollHandle, IDisposable
 {
@@ -77,7 +77,8 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     /// <returns>The listeners, a loop each, to be stopped together.</returns>
     /// <exception cref="SocketException">The socket cannot listen.</exception>
     public static IReadOnlyList<EpollListener> StartAll(
-        IReadOnlyList<EpollLoop> loops, Socket bound, int backlog, Action<EpollLoop, int, IPEndPoint?> accepted, Action<SocketError>? failed, IAcceptGate? room)
+        IReadOnlyList<EpollLoop> loops, Socket bound, int backlog, Action<EpollLoop, int, IPEndPoint?> accepted,
+        Action<SocketError>? failed, IAcceptGate? room)
     {
         var endPoint = (IPEndPoint)bound.LocalEndPoint!;
         var isShared = NewConnections.AreSharedBy(bound);
@@ -89,7 +90,8 @@ internal sealed class EpollListener : EpollHandle, IDisposable
             {
                 var descriptor = listeners.Count == 0 ? first : DescriptorOf.Duplicate(first);
                 listeners.Add(Start(
-                    loop, descriptor, endPoint, isShared, loops.Count > 1, backlog, (connection, peer) => accepted(loop, connection, peer), failed, room));
+                    loop, descriptor, endPoint, isShared, loops.Count > 1, backlog, (connection, peer) => accepted(loop, connection, peer),
+                    failed, room));
             }
         }
         catch (SocketException)
@@ -193,7 +195,7 @@ internal sealed class EpollListener : EpollHandle, IDisposable
         // Connections are accepted as before.
     }
 
-    /// <summary>Stops listening, behind the connections that the kernel has already taken for us alone: it would reset them.</summary>
+    /// <summary>Stops listening, after the connections that the kernel has already taken for us alone: it would reset them.</summary>
     /// <returns>Completes when it is closed and the last connection was handed out.</returns>
     public async Task StopAsync()
     {

@@ -32,7 +32,7 @@ internal sealed unsafe partial class EpollLoop
     }
 
     /// <summary>
-    /// Gives up a loop whose thread hangs: its connections are reset, and whoever waits for them goes on on the pool. Again for those
+    /// Gives up a loop whose thread hangs: its connections are reset, and those that wait for them continue on the pool. Again for those
     /// that came meanwhile. The one that the thread hangs in is left alone where it holds its lock.
     /// </summary>
     public void GiveUp()

@@ -13,7 +13,7 @@ namespace Tunnel2.Transport.Epoll;
 /// its share. Scheduling is thread-safe; the loop's thread is woken only when it sleeps.
 /// </summary>
 /// <remarks>
-/// Nobody holds the thread: a connection that has had its share of a round goes on by <see cref="Turns"/>, behind whatever the sockets
+/// Nobody holds the thread: a connection that has had its share of a round goes on by <see cref="Turns"/>, after whatever the sockets
 /// have by then, and of what other threads post a round takes as much as a moment allows. What a callback throws ends its socket, if it
 /// is a socket's, and nothing else. A fault of the loop itself ends its thread, and with it the loop: its sockets are reset, and what is
 /// scheduled from then on runs on the pool. So does that of a loop that was given up because its thread hangs, until it comes back.
@@ -26,7 +26,9 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
     private const string EventPlace = "socket event";
     private const string WorkPlace = "loop work";
 
-    /// <summary>What a round spends on those that have had a turn already, beyond the first of them, before it looks at the sockets again.</summary>
+    /// <summary>
+    /// What a round spends on those that have had a turn already, beyond the first of them, before it looks at the sockets again.
+    /// </summary>
     private static readonly long _turnsTicks = Stopwatch.Frequency / 2000;
 
     /// <summary>What a round spends on the work of other threads before it looks at the sockets again.</summary>
@@ -39,7 +41,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
     private readonly EpollSlots _slots = new();
     private readonly ConcurrentQueue<LoopWork> _remote = new();
 
-    /// <summary>Guards the loop's own two descriptors against use behind their close.</summary>
+    /// <summary>Guards the loop's own two descriptors against use after their close.</summary>
     private readonly Lock _descriptors = new();
 
     private readonly TaskCompletionSource _ended = new(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -96,8 +98,8 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
     public ContainedFaults Faults { get; }
 
     /// <summary>
-    /// Where somebody goes on who has had a turn: behind the events and the scheduled work of a round that began with a new look at the
-    /// sockets, and there behind all who wait for their next turn already. From another thread: as <see cref="Schedule"/>.
+    /// Where somebody goes on who has had a turn: after the events and the scheduled work of a round that began with a new look at the
+    /// sockets, and there after all who wait for their next turn already. From another thread: as <see cref="Schedule"/>.
     /// </summary>
     public PipeScheduler Turns { get; }
 
@@ -110,7 +112,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
     /// <summary>Sockets and listeners that it waits for.</summary>
     public int HandleCount => _slots.Count;
 
-    /// <summary>Runs work on the loop's thread, behind the events of the present round. Once the loop has ended: on the pool.</summary>
+    /// <summary>Runs work on the loop's thread, after the events of the present round. Once the loop has ended: on the pool.</summary>
     public override void Schedule(Action<object?> action, object? state)
     {
         if (IsCurrent)
@@ -288,7 +290,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
                 return count;
             }
 
-            // Whoever else wants this processor goes first: it may be the very peer that the loop waits for.
+            // Other threads that want this processor go first: it may be the very peer that the loop waits for.
             _ = Libc.YieldProcessor();
             var now = Stopwatch.GetTimestamp();
             if (!_polling.WasAway(now - asked, now))
@@ -303,7 +305,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
     }
 
     /// <summary>
-    /// Says that the loop sleeps, and then looks once more: whoever queues after the look sees the word and wakes it.
+    /// Says that the loop sleeps, and then looks once more: a thread that queues after the look sees the word and wakes it.
     /// </summary>
     private bool MayISleep()
     {

@@ -13,7 +13,11 @@ internal sealed unsafe partial class EpollSocket
         {
             int error = 0;
             uint length = sizeof(int);
-            return _descriptor < 0 ? Errno.Canceled : Libc.GetSocketOption(_descriptor, Libc.SolSocket, Libc.SoError, &error, &length) == 0 ? error : Errno.Last;
+            return _descriptor < 0
+                ? Errno.Canceled
+                : Libc.GetSocketOption(_descriptor, Libc.SolSocket, Libc.SoError, &error, &length) == 0
+                ? error
+                : Errno.Last;
         }
     }
 
@@ -36,7 +40,9 @@ internal sealed unsafe partial class EpollSocket
         {
             var value = stackalloc byte[offset + sizeof(int)];
             var length = (uint)(offset + sizeof(int));
-            return _descriptor >= 0 && Libc.GetSocketOption(_descriptor, Libc.IpProtoTcp, option, value, &length) == 0 ? *(int*)(value + offset) : -1;
+            return _descriptor >= 0 && Libc.GetSocketOption(_descriptor, Libc.IpProtoTcp, option, value, &length) == 0
+                ? *(int*)(value + offset)
+                : -1;
         }
     }
 

@@ -3,13 +3,13 @@ using Tunnel2.Transport.Native;
 namespace Tunnel2.Transport.Epoll;
 
 /// <summary>
-/// A non-blocking socket that a loop watches, registered once and edge-triggered: it remembers what the kernel said and asks it nothing that is
-/// known. A receive is tried only after an event said that there is something, and a short one means that there is nothing more; a
+/// A non-blocking socket that a loop watches, registered once and edge-triggered: it remembers what the kernel said and asks it nothing
+/// that is known. A receive is tried only after an event said that there is something, and a short one means that there is nothing more; a
 /// send is tried at once, and after a full buffer only when an event said that there is room.
 /// </summary>
 /// <remarks>
-/// Thread-safe: every call that uses the descriptor holds <see cref="Gate"/>, closing too, so that no call meets a descriptor that belongs to
-/// somebody else by now. Calls return the count, or the negative of the error (<see cref="Errno"/>).
+/// Thread-safe: every call that uses the descriptor holds <see cref="Gate"/>, closing too, so that no call meets a descriptor that belongs
+/// to somebody else by now. Calls return the count, or the negative of the error (<see cref="Errno"/>).
 /// </remarks>
 internal sealed unsafe partial class EpollSocket : EpollHandle
 {
@@ -47,7 +47,9 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
 
     public bool IsClosed => _descriptor < 0;
 
-    /// <summary>Whether the kernel has told of an error: the peer reset the connection, or did not answer for too long. From any thread.</summary>
+    /// <summary>
+    /// Whether the kernel has told of an error: the peer reset the connection, or did not answer for too long. From any thread.
+    /// </summary>
     public bool HasFailed => Volatile.Read(ref _failed);
 
     /// <summary>Makes the loop watch the socket. Closes it where that fails.</summary>
@@ -67,8 +69,9 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
     }
 
     /// <summary>
-    /// Moves to another loop: the descriptor leaves the one and is registered with the other, which is told anew of all that is there. An event that the
-    /// old loop has fetched already finds nobody; one that it is in the middle of is dealt with there, as any call from another thread.
+    /// Moves to another loop: the descriptor leaves the one and is registered with the other, which is told anew of all that is there. An
+    /// event that the old loop has fetched already finds nobody; one that it is in the middle of is dealt with there, as any call from
+    /// another thread.
     /// </summary>
     /// <param name="loop">The other loop.</param>
     /// <returns>0, or the error: then the socket is closed, and its users are to be told.</returns>
@@ -304,7 +307,7 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
         }
     }
 
-    /// <summary>Ends the sending direction in order, behind what was sent.</summary>
+    /// <summary>Ends the sending direction in order, after what was sent.</summary>
     public void ShutdownSend()
     {
         lock (Gate)

@@ -1,8 +1,8 @@
 namespace Tunnel2.Transport.Epoll;
 
 /// <summary>
-/// Told what happened on a socket. Called on the loop's thread with no lock held; what it runs may close the socket, so a call may come for a
-/// socket that is closed already.
+/// Told what happened on a socket. Called on the loop's thread with no lock held; what it runs may close the socket, so a call may come for
+/// a socket that is closed already.
 /// </summary>
 internal interface ISocketEvents
 {

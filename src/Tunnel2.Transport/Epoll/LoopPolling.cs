@@ -11,7 +11,7 @@ internal static class LoopPolling
     /// <summary>100 µs, in ticks of <see cref="Stopwatch"/>.</summary>
     public static readonly long Patience = Stopwatch.Frequency / 10_000;
 
-    /// <summary>Loops of the process that may ask at a time: half of the processors are for whoever is to answer.</summary>
+    /// <summary>Loops of the process that may ask at a time: half of the processors are for those that answer.</summary>
     private static readonly int _maxPolling = Math.Max(1, Environment.ProcessorCount / 2);
 
     private static int _pollingNow;

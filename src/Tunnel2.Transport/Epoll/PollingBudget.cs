@@ -1,10 +1,11 @@
 namespace Tunnel2.Transport.Epoll;
 
 /// <summary>
-/// Whether a loop that has nothing to do should ask its sockets a little longer before it sleeps. Going to sleep and being woken costs two switches and,
-/// between processors, an interrupt: more than a small request itself. Asking costs processor time where nothing comes. So every wait is judged behind
-/// itself, whether it was slept or asked through: a short one earns its own length, a long one costs the time that asking in vain takes. Only while
-/// something is left does a loop ask, so what it spends in vain is never more than short waits have earned, and one attempt. Not thread-safe: one loop's.
+/// Whether a loop that has nothing to do should ask its sockets a little longer before it sleeps. Going to sleep and being woken costs two
+/// switches and, between processors, an interrupt: more than a small request itself. Asking costs processor time where nothing comes. So
+/// every wait is judged after itself, whether it was slept or asked through: a short one earns its own length, a long one costs the time
+/// that asking in vain takes. Only while something is left does a loop ask, so what it spends in vain is never more than short waits have
+/// earned, and one attempt. Not thread-safe: one loop's.
 /// </summary>
 /// <remarks>
 /// A loop that asks offers its processor to others. Where one of them keeps it, the loop comes too late to whatever it waits for, while
@@ -20,7 +21,8 @@ internal struct PollingBudget
     private const int One = 16;
 
     /// <summary>
-    /// Where more than 1.25 events come at once on average, sleeps are shared by several requests, and every processor has better things to do.
+    /// Where more than 1.25 events come at once on average, sleeps are shared by several requests, and every processor has better things to
+    /// do.
     /// </summary>
     private const int MaxEvents = Waits * One * 5 / 4;
 
@@ -72,6 +74,8 @@ internal struct PollingBudget
     public void Waited(long ticks, int events)
     {
         _events += (Math.Max(0, events) * One) - (_events / Waits);
-        _left = ticks < _patience && events <= 1 ? Math.Min(_patience * VainAttempts, _left + ticks) : Math.Max(-_patience * VainAttempts, _left - _patience);
+        _left = ticks < _patience && events <= 1
+            ? Math.Min(_patience * VainAttempts, _left + ticks)
+            : Math.Max(-_patience * VainAttempts, _left - _patience);
     }
 }

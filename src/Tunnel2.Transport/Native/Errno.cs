@@ -54,7 +54,8 @@ internal static class Errno
     };
 
     /// <summary>Where an accept failed by the fault of the one connection that it was to give: the next one may be good.</summary>
-    public static bool IsOneConnections(int errno) => errno is Interrupted or NotPermitted or ProtocolFault or ConnectionAborted or ConnectionReset or TimedOut
+    public static bool IsOneConnections(int errno) =>
+        errno is Interrupted or NotPermitted or ProtocolFault or ConnectionAborted or ConnectionReset or TimedOut
         or (>= FirstOfNetwork and <= LastOfNetwork) or HostDown or HostUnreachable;
 
     /// <summary>A failure as the users of <see cref="Sockets.SocketTransport"/> know it.</summary>

@@ -44,7 +44,8 @@ internal static class SocketAddressBytes
         return family switch
         {
             Libc.AfInet => new IPEndPoint(new IPAddress(source.Slice(4, 4)), port),
-            Libc.AfInet6 when source.Length >= MaxLength => new IPEndPoint(new IPAddress(source.Slice(8, 16), Unsafe.ReadUnaligned<uint>(in source[24])), port),
+            Libc.AfInet6 when source.Length >= MaxLength =>
+                new IPEndPoint(new IPAddress(source.Slice(8, 16), Unsafe.ReadUnaligned<uint>(in source[24])), port),
             _ => null,
         };
     }

@@ -12,9 +12,12 @@ internal static class OpenFiles
         const string Name = "Max open files";
         try
         {
-            string? line = File.ReadLines(Path.Combine(root, "proc/self/limits")).FirstOrDefault(static text => text.StartsWith(Name, StringComparison.Ordinal));
+            string? line = File.ReadLines(Path.Combine(root, "proc/self/limits")).FirstOrDefault(
+                static text => text.StartsWith(Name, StringComparison.Ordinal));
             string[] words = line?[Name.Length..].Split(' ', StringSplitOptions.RemoveEmptyEntries) ?? [];
-            return words.Length > 0 && int.TryParse(words[0], NumberStyles.None, CultureInfo.InvariantCulture, out int limit) ? limit : int.MaxValue;
+            return words.Length > 0 && int.TryParse(words[0], NumberStyles.None, CultureInfo.InvariantCulture, out int limit)
+                ? limit
+                : int.MaxValue;
         }
         catch (Exception e) when (e is IOException or UnauthorizedAccessException)
         {

@@ -45,7 +45,8 @@ internal sealed class SocketOperation : SocketAsyncEventArgs, IValueTaskSource<i
 
     ValueTaskSourceStatus IValueTaskSource<int>.GetStatus(short token) => _source.GetStatus(token);
 
-    void IValueTaskSource<int>.OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+    void IValueTaskSource<int>.OnCompleted(
+        Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
         _source.OnCompleted(continuation, state, token, flags);
 
     /// <inheritdoc/>
@@ -62,5 +63,7 @@ internal sealed class SocketOperation : SocketAsyncEventArgs, IValueTaskSource<i
     }
 
     private IOException Failure() =>
-        new(SocketError == SocketError.OperationAborted ? "The connection was aborted." : $"The connection failed: {SocketError}.", new SocketException((int)SocketError));
+        new(
+            SocketError == SocketError.OperationAborted ? "The connection was aborted." : $"The connection failed: {SocketError}.",
+            new SocketException((int)SocketError));
 }

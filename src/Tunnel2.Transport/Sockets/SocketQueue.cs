@@ -6,7 +6,9 @@ namespace Tunnel2.Transport.Sockets;
 /// <summary>What the kernel holds of a socket's bytes.</summary>
 internal static unsafe class SocketQueue
 {
-    /// <summary>Bytes that were sent and that the peer's system has not acknowledged; 0 where the system does not tell, or the socket is closed.</summary>
+    /// <summary>
+    /// Bytes that were sent and that the peer's system has not acknowledged; 0 where the system does not tell, or the socket is closed.
+    /// </summary>
     public static int Undelivered(Socket socket)
     {
         if (!OperatingSystem.IsLinux())

@@ -57,7 +57,9 @@ internal static class SocketTuning
         try
         {
             Span<byte> info = stackalloc byte[TotalRetransmitsOffset + sizeof(uint)];
-            return socket.GetRawSocketOption(LinuxIpProtoTcp, LinuxTcpInfo, info) == info.Length ? BitConverter.ToUInt32(info[TotalRetransmitsOffset..]) : 0;
+            return socket.GetRawSocketOption(LinuxIpProtoTcp, LinuxTcpInfo, info) == info.Length
+                ? BitConverter.ToUInt32(info[TotalRetransmitsOffset..])
+                : 0;
         }
         catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
         {

@@ -96,7 +96,7 @@ internal sealed class TlsByteStream : Stream
     }
 
     /// <summary>
-    /// The handshake is over: from here on whoever reads continues on the thread that completed the receive. Until then everything behind
+    /// The handshake is over: from here on the reader continues on the thread that completed the receive. Until then everything behind
     /// a receive runs on the thread pool, because the arithmetic of a handshake would hold up everybody else on an engine's thread.
     /// </summary>
     public void EndHandshake() => _isHandshake = false;

@@ -26,28 +26,48 @@ internal static class TlsHandshake
     /// <param name="timeProvider">Time.</param>
     /// <param name="cancellationToken">Gives up early.</param>
     public static Task<TlsHandshakeResult> AcceptAsync(
-        IUplinkTransport transport, SslServerAuthenticationOptions options, TimeSpan limit, TimeProvider timeProvider, CancellationToken cancellationToken)
+        IUplinkTransport transport, SslServerAuthenticationOptions options, TimeSpan limit, TimeProvider timeProvider,
+        CancellationToken cancellationToken)
     {
         options.ApplicationProtocols = [ApplicationProtocol];
         options.EnabledSslProtocols = Protocols;
         options.AllowRenegotiation = false;
-        return RunAsync(transport, isUplink: true, tls => tls.AuthenticateAsServerAsync(options, CancellationToken.None), limit, timeProvider, cancellationToken);
+        return RunAsync(
+            transport,
+            isUplink: true,
+            tls => tls.AuthenticateAsServerAsync(options, CancellationToken.None),
+            limit,
+            timeProvider,
+            cancellationToken);
     }
 
     /// <summary>The client's side of an uplink; parameters as of <see cref="AcceptAsync"/>.</summary>
     public static Task<TlsHandshakeResult> ConnectAsync(
-        IUplinkTransport transport, SslClientAuthenticationOptions options, TimeSpan limit, TimeProvider timeProvider, CancellationToken cancellationToken)
+        IUplinkTransport transport, SslClientAuthenticationOptions options, TimeSpan limit, TimeProvider timeProvider,
+        CancellationToken cancellationToken)
     {
         options.ApplicationProtocols = [ApplicationProtocol];
         options.EnabledSslProtocols = Protocols;
         options.AllowRenegotiation = false;
-        return RunAsync(transport, isUplink: true, tls => tls.AuthenticateAsClientAsync(options, CancellationToken.None), limit, timeProvider, cancellationToken);
+        return RunAsync(
+            transport,
+            isUplink: true,
+            tls => tls.AuthenticateAsClientAsync(options, CancellationToken.None),
+            limit,
+            timeProvider,
+            cancellationToken);
     }
 
     /// <summary>The client's side of any other connection: as its options say, and for as long as its token lets it.</summary>
-    public static Task<TlsHandshakeResult> ConnectAsync(IByteTransport transport, SslClientAuthenticationOptions options, CancellationToken cancellationToken) =>
+    public static Task<TlsHandshakeResult> ConnectAsync(
+        IByteTransport transport, SslClientAuthenticationOptions options, CancellationToken cancellationToken) =>
         RunAsync(
-            transport, isUplink: false, tls => tls.AuthenticateAsClientAsync(options, CancellationToken.None), Timeout.InfiniteTimeSpan, TimeProvider.System, cancellationToken);
+            transport,
+            isUplink: false,
+            tls => tls.AuthenticateAsClientAsync(options, CancellationToken.None),
+            Timeout.InfiniteTimeSpan,
+            TimeProvider.System,
+            cancellationToken);
 
     private static async Task<TlsHandshakeResult> RunAsync(
         IByteTransport transport,
@@ -75,7 +95,8 @@ internal static class TlsHandshake
 
             status = TlsHandshakeStatus.OtherProtocol;
         }
-        catch (Exception exception) when (exception is AuthenticationException or IOException or InvalidOperationException or NotSupportedException)
+        catch (Exception exception)
+            when (exception is AuthenticationException or IOException or InvalidOperationException or NotSupportedException)
         {
             // An order that matters: an abort by the limit shows as a failed connection, and foreign bytes as a refused handshake.
             status = deadline.IsCancellationRequested ? TlsHandshakeStatus.TimedOut
@@ -90,7 +111,9 @@ internal static class TlsHandshake
         return new TlsHandshakeResult(status, null, bytes.FirstBytes, detail);
     }
 
-    /// <summary>The innermost words say most: "… sslv3 alert bad certificate" rather than "authentication failed, see inner exception".</summary>
+    /// <summary>
+    /// The innermost words say most: "… sslv3 alert bad certificate" rather than "authentication failed, see inner exception".
+    /// </summary>
     private static string Describe(Exception exception)
     {
         while (exception.InnerException is { } inner)

@@ -27,4 +27,5 @@ internal enum TlsHandshakeStatus
 /// <param name="Transport">The encrypted connection; only with <see cref="TlsHandshakeStatus.Done"/>.</param>
 /// <param name="FirstBytes">The first bytes that the peer sent, up to 8.</param>
 /// <param name="Detail">Words of the TLS library for a person; may be empty.</param>
-internal readonly record struct TlsHandshakeResult(TlsHandshakeStatus Status, TlsTransport? Transport, ReadOnlyMemory<byte> FirstBytes, string Detail);
+internal readonly record struct TlsHandshakeResult(
+    TlsHandshakeStatus Status, TlsTransport? Transport, ReadOnlyMemory<byte> FirstBytes, string Detail);

@@ -8,7 +8,7 @@ using Tunnel2.Multiplexing.Uplinks;
 namespace Tunnel2.Transport.Tls;
 
 /// <summary>
-/// The bytes of an uplink or to a backend over TLS, behind the handshake. Decrypted bytes go straight into the reader's buffer; a batch
+/// The bytes of an uplink or to a backend over TLS, after the handshake. Decrypted bytes go straight into the reader's buffer; a batch
 /// of the writer becomes records of up to 16 KiB that leave in as few sends as may be. Continues wherever the transport below does.
 /// </summary>
 internal sealed class TlsTransport : IUplinkTransport
@@ -21,7 +21,7 @@ internal sealed class TlsTransport : IUplinkTransport
     private readonly SslStream _tls;
     private Task _shutdown = Task.CompletedTask;
 
-    /// <summary>Takes over a connection behind its handshake.</summary>
+    /// <summary>Takes over a connection after its handshake.</summary>
     /// <param name="transport">What carries the encrypted bytes.</param>
     /// <param name="bytes">The stream over it.</param>
     /// <param name="tls">TLS over that.</param>
@@ -188,7 +188,8 @@ internal sealed class TlsTransport : IUplinkTransport
     }
 
     /// <summary>What SslStream throws, besides IOException, when it was disposed of or its connection was aborted.</summary>
-    private static bool IsEnd(Exception exception) => exception is ObjectDisposedException or InvalidOperationException or NotSupportedException;
+    private static bool IsEnd(Exception exception) =>
+        exception is ObjectDisposedException or InvalidOperationException or NotSupportedException;
 
     private static IOException Aborted(Exception exception) => new("The connection was aborted.", exception);
 }

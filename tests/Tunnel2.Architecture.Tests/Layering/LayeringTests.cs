@@ -52,14 +52,17 @@ public sealed class LayeringTests
 
     [Fact]
     public void Outside_of_src_only_listed_projects_see_aspnet() =>
-        Assert.Equal(_othersThatSeeAspNet, ProjectFile.All.Where(project => project.Folder != "src" && project.SeesAspNet).Select(project => project.Name));
+        Assert.Equal(
+            _othersThatSeeAspNet,
+            ProjectFile.All.Where(project => project.Folder != "src" && project.SeesAspNet).Select(project => project.Name));
 
     [Fact]
     public void No_assembly_below_proxyentry_refers_to_aspnet()
     {
         foreach (var project in ProjectFile.UnderSrc.Where(project => !_layers[project.Name].SeesAspNet))
         {
-            Assert.DoesNotContain(AssemblyMetadata.Of(project).AssemblyReferences, name => name.StartsWith("Microsoft.AspNetCore", StringComparison.Ordinal));
+            Assert.DoesNotContain(
+                AssemblyMetadata.Of(project).AssemblyReferences, name => name.StartsWith("Microsoft.AspNetCore", StringComparison.Ordinal));
         }
     }
 
@@ -79,7 +82,8 @@ public sealed class LayeringTests
     {
         var protocol = AssemblyMetadata.Of(ProjectFile.All.Single(project => project.Name == "Tunnel2.Protocol"));
         Assert.NotEmpty(protocol.ReferencedTypes);
-        Assert.Equal([], protocol.ReferencedTypes.Where(type => type is "System.Console" or "System.Diagnostics.Process" or "System.Threading.Thread"
+        Assert.Equal([],
+        protocol.ReferencedTypes.Where(type => type is "System.Console" or "System.Diagnostics.Process" or "System.Threading.Thread"
             || type.StartsWith("System.IO.", StringComparison.Ordinal) || type.StartsWith("System.Net.", StringComparison.Ordinal)
             || type.StartsWith("System.Threading.Tasks.", StringComparison.Ordinal)));
     }

@@ -54,7 +54,8 @@ public sealed class LogEventTests
     [Fact]
     public void The_documented_events_are_those_of_the_code()
     {
-        var documented = File.ReadLines(RepositoryFiles.FullPath("docs/log-events.md")).Where(line => line.StartsWith("| ", StringComparison.Ordinal) && char.IsAsciiDigit(line[2]));
+        var documented = File.ReadLines(RepositoryFiles.FullPath("docs/log-events.md")).Where(
+            line => line.StartsWith("| ", StringComparison.Ordinal) && char.IsAsciiDigit(line[2]));
         Assert.Equal(_events.OrderBy(entry => entry.Id).Select(entry => $"| {entry.Id} | {entry.Level} | {entry.Message} |"), documented);
     }
 

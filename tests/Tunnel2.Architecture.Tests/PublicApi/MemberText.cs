@@ -40,14 +40,16 @@ internal static class MemberText
     }
 
     public static string Event(EventInfo declared) =>
-        $"{Access(declared.AddMethod!.IsPublic)} {Modifiers(declared.AddMethod)}event {TypeText.Name(declared.EventHandlerType!)} {declared.Name}";
+        $"{Access(declared.AddMethod!.IsPublic)} {Modifiers(declared.AddMethod)}event {TypeText.Name(declared.EventHandlerType!)} "
+            + $"{declared.Name}";
 
     public static string Method(MethodInfo method)
     {
         var arguments = method.GetGenericArguments();
         var generic = arguments.Length == 0 ? "" : $"<{string.Join(", ", arguments.Select(argument => argument.Name))}>";
         var result = TypeText.Name(method.ReturnType, _nullability.Create(method.ReturnParameter));
-        return $"{Access(method.IsPublic)} {Modifiers(method)}{result} {method.Name}{generic}({Parameters(method)}){TypeText.Constraints(arguments)}";
+        return $"{Access(method.IsPublic)} {Modifiers(method)}{result} "
+            + $"{method.Name}{generic}({Parameters(method)}){TypeText.Constraints(arguments)}";
     }
 
     private static string Access(bool isPublic) => isPublic ? "public" : "protected";

@@ -10,7 +10,8 @@ public sealed class PublicApiTests
     private const string Folder = "tests/Tunnel2.Architecture.Tests/PublicApi";
     private const string AcceptVariable = "TUNNEL2_ACCEPT_API";
 
-    public static TheoryData<string> Libraries => [.. ProjectFile.UnderSrc.Where(project => project.IsLibrary).Select(project => project.Name)];
+    public static TheoryData<string> Libraries =>
+        [.. ProjectFile.UnderSrc.Where(project => project.IsLibrary).Select(project => project.Name)];
 
     [Theory]
     [MemberData(nameof(Libraries))]
@@ -34,10 +35,12 @@ public sealed class PublicApiTests
 
         File.WriteAllText(receivedFile, received);
         var (before, after) = (approved.Split('\n'), received.Split('\n'));
+        var gone = before.Except(after).Select(static line => "- " + line.Trim());
+        var come = after.Except(before).Select(static line => "+ " + line.Trim());
         Assert.Fail(
             $"""
             The public API of {project.Name} has changed:
-            {string.Join('\n', before.Except(after).Select(line => "- " + line.Trim()).Concat(after.Except(before).Select(line => "+ " + line.Trim())).Take(40))}
+            {string.Join('\n', gone.Concat(come).Take(40))}
             Its text is in {Folder}/{project.Name}.received.txt. To accept it, run
             {AcceptVariable}=1 dotnet test -c Release tests/Tunnel2.Architecture.Tests/Tunnel2.Architecture.Tests.csproj
             and commit the changed .approved.txt.
@@ -48,7 +51,8 @@ public sealed class PublicApiTests
     public void Every_approved_text_belongs_to_a_library()
     {
         var names = ProjectFile.UnderSrc.Where(project => project.IsLibrary).Select(project => project.Name);
-        var files = Directory.GetFiles(RepositoryFiles.FullPath(Folder), "*.approved.txt").Select(file => Path.GetFileName(file)[..^".approved.txt".Length]);
+        var files = Directory.GetFiles(RepositoryFiles.FullPath(Folder), "*.approved.txt").Select(
+            file => Path.GetFileName(file)[..^".approved.txt".Length]);
         Assert.Equal([], files.Except(names));
     }
 }

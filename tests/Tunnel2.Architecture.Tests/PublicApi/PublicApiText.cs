@@ -5,10 +5,13 @@ using System.Text;
 
 namespace Tunnel2.Architecture.Tests.PublicApi;
 
-/// <summary>Renders what an assembly offers to others as text in a stable order: public and protected types and members, in C#'s words.</summary>
+/// <summary>
+/// Renders what an assembly offers to others as text in a stable order: public and protected types and members, in C#'s words.
+/// </summary>
 internal static class PublicApiText
 {
-    private const BindingFlags Declared = BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.Instance | BindingFlags.Static | BindingFlags.DeclaredOnly;
+    private const BindingFlags Declared =
+        BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.Instance | BindingFlags.Static | BindingFlags.DeclaredOnly;
 
     public static string Render(Assembly assembly)
     {
@@ -41,12 +44,14 @@ internal static class PublicApiText
         var underlying = type.IsEnum ? $" : {TypeText.Name(Enum.GetUnderlyingType(type))}" : "";
         var flags = type.GetCustomAttribute<FlagsAttribute>() is null ? "" : "[Flags] ";
         var suffix = bases.Count == 0 ? underlying : " : " + string.Join(", ", bases);
-        return $"{flags}public {Kind(type)} {type.Namespace}.{TypeText.NestedName(type)}{suffix}{TypeText.Constraints(type.GetGenericArguments())}";
+        return $"{flags}public {Kind(type)} "
+            + $"{type.Namespace}.{TypeText.NestedName(type)}{suffix}{TypeText.Constraints(type.GetGenericArguments())}";
     }
 
     private static string Kind(Type type)
     {
-        var record = type.GetMethod("PrintMembers", BindingFlags.NonPublic | BindingFlags.Instance | BindingFlags.DeclaredOnly) is null ? "" : "record ";
+        var record = type.GetMethod("PrintMembers", BindingFlags.NonPublic | BindingFlags.Instance | BindingFlags.DeclaredOnly) is null ? ""
+            : "record ";
         if (type.IsEnum)
         {
             return "enum";
@@ -86,7 +91,10 @@ internal static class PublicApiText
 
         return type.GetFields(Declared).Where(IsVisible).Select(MemberText.Field)
             .Concat(type.GetConstructors(Declared).Where(IsVisible).Select(MemberText.Constructor))
-            .Concat(type.GetProperties(Declared).Where(property => property.GetAccessors(nonPublic: true).Any(IsVisible)).Select(MemberText.Property))
+            .Concat(
+                type.GetProperties(Declared)
+                    .Where(property => property.GetAccessors(nonPublic: true).Any(IsVisible))
+                    .Select(MemberText.Property))
             .Concat(type.GetEvents(Declared).Where(declared => IsVisible(declared.AddMethod!)).Select(MemberText.Event))
             .Concat(type.GetMethods(Declared).Where(IsOwnMethod).Select(MemberText.Method));
     }

@@ -64,7 +64,9 @@ internal static class TypeText
     {
         var simple = type.Name.Split('`')[0];
         var prefix = type.DeclaringType is null ? "" : NestedName(type.DeclaringType) + ".";
-        return type.IsGenericTypeDefinition ? $"{prefix}{simple}<{string.Join(", ", type.GetGenericArguments().Select(x => x.Name))}>" : prefix + simple;
+        return type.IsGenericTypeDefinition
+            ? $"{prefix}{simple}<{string.Join(", ", type.GetGenericArguments().Select(x => x.Name))}>"
+            : prefix + simple;
     }
 
     public static string Constraints(Type[] parameters) => string.Concat(parameters.Select(parameter =>
@@ -73,7 +75,8 @@ internal static class TypeText
         var parts = new List<string>();
         Add(GenericParameterAttributes.NotNullableValueTypeConstraint, "struct");
         Add(GenericParameterAttributes.ReferenceTypeConstraint, "class");
-        parts.AddRange(parameter.GetGenericParameterConstraints().Where(type => type != typeof(ValueType)).Select(Name).Order(StringComparer.Ordinal));
+        parts.AddRange(
+            parameter.GetGenericParameterConstraints().Where(type => type != typeof(ValueType)).Select(Name).Order(StringComparer.Ordinal));
         Add(GenericParameterAttributes.AllowByRefLike, "allows ref struct");
         return parts.Count == 0 ? "" : $" where {parameter.Name} : {string.Join(", ", parts)}";
 

@@ -18,7 +18,8 @@ internal sealed class ProjectFile
     public static IReadOnlyList<ProjectFile> All { get; } = [.. RepositoryFiles.All(".csproj").Select(path => new ProjectFile(path))];
 
     /// <summary>Those below src that Tunnel2.sln builds.</summary>
-    public static IEnumerable<ProjectFile> UnderSrc => All.Where(project => project.Folder == "src" && !RepositoryTests.NotInTheSolution.Contains(project.Path));
+    public static IEnumerable<ProjectFile> UnderSrc =>
+        All.Where(project => project.Folder == "src" && !RepositoryTests.NotInTheSolution.Contains(project.Path));
 
     public string Path { get; }
 
@@ -31,7 +32,8 @@ internal sealed class ProjectFile
 
     public bool IsLibrary => !_root.Descendants("OutputType").Any(type => type.Value is "Exe" or "WinExe");
 
-    public bool SeesAspNet => (string?)_root.Attribute("Sdk") is string sdk && sdk.StartsWith("Microsoft.NET.Sdk.", StringComparison.Ordinal)
+    public bool SeesAspNet =>
+        (string?)_root.Attribute("Sdk") is string sdk && sdk.StartsWith("Microsoft.NET.Sdk.", StringComparison.Ordinal)
         || Includes("FrameworkReference").Any(name => name.StartsWith("Microsoft.AspNetCore", StringComparison.Ordinal));
 
     public IEnumerable<string> Packages => Includes("PackageReference");
@@ -43,10 +45,12 @@ internal sealed class ProjectFile
     /// <summary>The referenced projects' paths from the root.</summary>
     public IEnumerable<string> References => Includes("ProjectReference").Select(include =>
         System.IO.Path.GetRelativePath(
-            RepositoryFiles.Root, System.IO.Path.GetFullPath(include.Replace('\\', '/'), System.IO.Path.GetDirectoryName(RepositoryFiles.FullPath(Path))!))
+            RepositoryFiles.Root,
+            System.IO.Path.GetFullPath(include.Replace('\\', '/'), System.IO.Path.GetDirectoryName(RepositoryFiles.FullPath(Path))!))
             .Replace('\\', '/'));
 
     public override string ToString() => Path;
 
-    private IEnumerable<string> Includes(string item) => _root.Descendants(item).Select(element => (string?)element.Attribute("Include")).OfType<string>();
+    private IEnumerable<string> Includes(string item) =>
+        _root.Descendants(item).Select(element => (string?)element.Attribute("Include")).OfType<string>();
 }

@@ -24,7 +24,9 @@ public sealed partial class RepositoryTests
 
     [Fact]
     public void The_full_solution_has_every_project() =>
-        Assert.Equal(ProjectFile.All.Select(project => project.Path).Order(StringComparer.Ordinal), ProjectsOf("Tunnel2.Full.sln").Order(StringComparer.Ordinal));
+        Assert.Equal(
+            ProjectFile.All.Select(project => project.Path).Order(StringComparer.Ordinal),
+            ProjectsOf("Tunnel2.Full.sln").Order(StringComparer.Ordinal));
 
     [Fact]
     public void Projects_that_the_solution_leaves_out_exist_and_are_in_the_full_one()
@@ -43,11 +45,14 @@ public sealed partial class RepositoryTests
             .Select(version => (string)version.Attribute("Include")!).ToHashSet(StringComparer.OrdinalIgnoreCase);
         var shared = RepositoryFiles.All(".props").SelectMany(
             path => XDocument.Load(RepositoryFiles.FullPath(path)).Descendants("PackageReference").Select(element => (path, element)));
-        foreach (var (path, element) in ProjectFile.All.SelectMany(x => x.PackageElements.Select(element => (x.Path, element))).Concat(shared))
+        var own = ProjectFile.All.SelectMany(static x => x.PackageElements.Select(element => (x.Path, element)));
+        foreach (var (path, element) in own.Concat(shared))
         {
             var name = (string)element.Attribute("Include")!;
             Assert.True(central.Contains(name), $"{path}: {name} has no PackageVersion in Directory.Packages.props.");
-            Assert.True(element.Attribute("Version") is null && element.Attribute("VersionOverride") is null, $"{path}: {name} has its own version.");
+            Assert.True(
+                element.Attribute("Version") is null && element.Attribute("VersionOverride") is null,
+                $"{path}: {name} has its own version.");
         }
     }
 
@@ -62,13 +67,17 @@ public sealed partial class RepositoryTests
     public void Friends_of_an_assembly_exist_under_the_name_they_are_given()
     {
         var names = ProjectFile.All.Select(project => project.AssemblyName).ToHashSet();
-        var strangers = ProjectFile.All.SelectMany(x => x.Friends.Where(friend => !names.Contains(friend)).Select(friend => $"{x.Path}: {friend}"));
+        var strangers = ProjectFile.All.SelectMany(
+            x => x.Friends.Where(friend => !names.Contains(friend)).Select(friend => $"{x.Path}: {friend}"));
         Assert.Equal([], strangers);
     }
 
     /// <summary>The documents that lead a reader through the repository.</summary>
     public static TheoryData<string> Documents =>
-        [.. RepositoryFiles.All(".md").Where(path => !path.Contains('/', StringComparison.Ordinal) || path.StartsWith("docs/", StringComparison.Ordinal))];
+        [
+            .. RepositoryFiles.All(".md").Where(
+                path => !path.Contains('/', StringComparison.Ordinal) || path.StartsWith("docs/", StringComparison.Ordinal)),
+        ];
 
     [Theory]
     [MemberData(nameof(Documents))]
@@ -83,7 +92,9 @@ public sealed partial class RepositoryTests
     }
 
     private static IEnumerable<string> ProjectsOf(string solution) =>
-        SolutionProject().Matches(File.ReadAllText(RepositoryFiles.FullPath(solution))).Select(match => match.Groups["path"].Value.Replace('\\', '/'));
+        SolutionProject()
+            .Matches(File.ReadAllText(RepositoryFiles.FullPath(solution)))
+            .Select(match => match.Groups["path"].Value.Replace('\\', '/'));
 
     [GeneratedRegex("\"(?<path>[^\"]+\\.csproj)\"")]
     private static partial Regex SolutionProject();
@@ -92,7 +103,7 @@ public sealed partial class RepositoryTests
     [GeneratedRegex(@"\]\((?![a-z]+:|#)(?<target>[^)#\s]+)[^)]*\)")]
     private static partial Regex MarkdownLink();
 
-    /// <summary>A path from the root in running text or code; what goes on with a wildcard or placeholder is none.</summary>
+    /// <summary>A path from the root in running text or code; what continues with a wildcard or placeholder is none.</summary>
     [GeneratedRegex(@"(?<![\w./-])(src|tests|load-tests|benchmarks|docs|eng|\.ci)/[\w./-]*[\w-](?![\w./-]|[*<{$])")]
     private static partial Regex RepositoryPath();
 }

@@ -12,7 +12,9 @@ public sealed partial class WaitingTests
     {
         var allowed = Allowed();
         var waits = Waits().Where(path => !allowed.ContainsKey(path)).ToList();
-        Assert.True(waits.Count == 0, $"Thread.Sleep or Task.Delay in {string.Join(", ", waits)}. Wait for a signal; {AllowList} is for good reasons only.");
+        Assert.True(
+            waits.Count == 0,
+            $"Thread.Sleep or Task.Delay in {string.Join(", ", waits)}. Wait for a signal; {AllowList} is for good reasons only.");
     }
 
     [Fact]

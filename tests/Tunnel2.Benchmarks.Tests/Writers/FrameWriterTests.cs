@@ -105,7 +105,8 @@ public sealed class FrameWriterTests
 
     private static void Check(ReadOnlySpan<byte> payload, int slot, int number)
     {
-        Assert.Equal((slot, number), (BinaryPrimitives.ReadInt32LittleEndian(payload), BinaryPrimitives.ReadInt32LittleEndian(payload[4..])));
+        Assert.Equal(
+            (slot, number), (BinaryPrimitives.ReadInt32LittleEndian(payload), BinaryPrimitives.ReadInt32LittleEndian(payload[4..])));
         Assert.Equal(-1, payload[8..].IndexOfAnyExcept((byte)((slot * 31) + number)));
     }
 }

@@ -61,7 +61,7 @@ public sealed class BackendPoolTests : IDisposable
         Assert.Same(first, _pool.TryRent());
         Assert.Null(_pool.TryRent());
 
-        // Three seconds behind its response it says goodbye and no more than that.
+        // Three seconds after its response it says goodbye and no more than that.
         Assert.Equal(0, _surplus.Value);
     }
 

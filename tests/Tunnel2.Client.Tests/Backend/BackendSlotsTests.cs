@@ -122,7 +122,9 @@ public sealed class BackendSlotsTests : IDisposable
         try
         {
             var files = Directory.CreateDirectory(Path.Combine(root.FullName, "proc/self/fd"));
-            File.WriteAllText(Path.Combine(root.FullName, "proc/self/limits"), $"Limit                     Soft Limit           Hard Limit           Units\n{line}\n");
+            File.WriteAllText(
+                Path.Combine(root.FullName, "proc/self/limits"),
+                $"Limit                     Soft Limit           Hard Limit           Units\n{line}\n");
             for (var i = 0; i < open; i++)
             {
                 File.WriteAllText(Path.Combine(files.FullName, $"{i}"), "");
@@ -144,7 +146,8 @@ public sealed class BackendSlotsTests : IDisposable
 
     private Task<BackendConnection?> TakeAsync() => _slots.TakeAsync(null, CancellationToken.None).AsTask();
 
-    private BackendPool Pool() => new(new BackendConnector(new BackendTarget(false, "127.0.0.1", 1), _buffers, slots: _slots), _time, trustsBackend: true);
+    private BackendPool Pool() =>
+        new(new BackendConnector(new BackendTarget(false, "127.0.0.1", 1), _buffers, slots: _slots), _time, trustsBackend: true);
 
     private BackendConnection Connection() => new(new FakeBackendTransport(), _buffers, _slots);
 }

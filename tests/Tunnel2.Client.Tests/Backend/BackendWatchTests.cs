@@ -26,7 +26,9 @@ public sealed class BackendWatchTests
             await connector.ConnectAsync(null, CancellationToken.None);
         }
 
-        Assert.Equal($"Nothing listens at http://127.0.0.1:{port.Port}: start the service, or check the port. Until then visitors get 502.", events.Message);
+        Assert.Equal(
+            $"Nothing listens at http://127.0.0.1:{port.Port}: start the service, or check the port. Until then visitors get 502.",
+            events.Message);
 
         // Nobody asks: it is the watch that looks, once a second at first.
         port.Listen();

@@ -96,7 +96,8 @@ public sealed class LoopPoolTests : IDisposable
         pool.Return(connection!, ResponseKind.Body);
         var loop = await OnLoopAsync();
         var thrown = 0;
-        EventHandler<System.Runtime.ExceptionServices.FirstChanceExceptionEventArgs> count = (_, _) => thrown += Environment.CurrentManagedThreadId == loop ? 1 : 0;
+        EventHandler<System.Runtime.ExceptionServices.FirstChanceExceptionEventArgs> count = (_, _) =>
+            thrown += Environment.CurrentManagedThreadId == loop ? 1 : 0;
         AppDomain.CurrentDomain.FirstChanceException += count;
         try
         {
@@ -239,7 +240,8 @@ public sealed class LoopPoolTests : IDisposable
     private BackendPool Pool(BackendSlots slots, bool trusts = true, int port = 1) =>
         _pool = new BackendPool(new BackendConnector(new BackendTarget(false, "127.0.0.1", port), _buffers, slots: slots), _time, trusts);
 
-    private BackendConnection Connection(int loop, BackendSlots? slots = null) => new(new FakeBackendTransport { Home = Loop(loop) }, _buffers, slots);
+    private BackendConnection Connection(int loop, BackendSlots? slots = null) =>
+        new(new FakeBackendTransport { Home = Loop(loop) }, _buffers, slots);
 
     private async Task<BackendConnection> NewAsync(BackendSlots slots, int loop)
     {

@@ -39,7 +39,12 @@ public sealed class AgentCliTests : IDisposable
     public async Task Loops_that_cannot_be_started_are_told_with_their_flag()
     {
         var exitCode = await AgentCli.RunAsync(
-            ["http", "3000", "--loops", "7"], static _ => null, static loops => throw new IOException($"{loops} are too many."), _output, _error, CancellationToken.None);
+            ["http", "3000", "--loops", "7"],
+            static _ => null,
+            static loops => throw new IOException($"{loops} are too many."),
+            _output,
+            _error,
+            CancellationToken.None);
         Assert.Equal(1, exitCode);
         Assert.Equal("tunnel2: 7 event loops cannot be started (--loops): 7 are too many.\n", _error.ToString());
     }
@@ -125,7 +130,8 @@ public sealed class AgentCliTests : IDisposable
         Assert.Equal(2, await RunAsync(line, static (_, _, _) => throw new InvalidOperationException("must not run")));
 
         Assert.Empty(_output.ToString());
-        Assert.All(Tunnel2.Client.CommandLine.HelpText.Commands, command => Assert.Contains(command, _error.ToString(), StringComparison.Ordinal));
+        Assert.All(
+            Tunnel2.Client.CommandLine.HelpText.Commands, command => Assert.Contains(command, _error.ToString(), StringComparison.Ordinal));
     }
 
     [Theory]
@@ -134,7 +140,8 @@ public sealed class AgentCliTests : IDisposable
     public async Task One_tunnel_that_fails_does_not_end_the_others(int webExitCode, int apiExitCode, int exitCode)
     {
         string path = Path.GetTempFileName();
-        await File.WriteAllTextAsync(path, "tunnels:\n- name: web\n  upstream: 3000\n- name: api\n  upstream: 3001\n", TestContext.Current.CancellationToken);
+        await File.WriteAllTextAsync(
+            path, "tunnels:\n- name: web\n  upstream: 3000\n- name: api\n  upstream: 3001\n", TestContext.Current.CancellationToken);
         var webHasEnded = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
 
         int result = await RunAsync($"start --config {path}", async (options, events, _) =>

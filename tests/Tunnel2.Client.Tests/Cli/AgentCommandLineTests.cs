@@ -207,7 +207,10 @@ public sealed class AgentCommandLineTests
     {
         foreach (Option option in new AgentCommandLine().AllOptions)
         {
-            Assert.Contains($"  {option.Name} ", HelpText.Help.Replace("-h, -?, ", "", StringComparison.Ordinal).Replace("-v, ", "", StringComparison.Ordinal), StringComparison.Ordinal);
+            Assert.Contains(
+                $"  {option.Name} ",
+                HelpText.Help.Replace("-h, -?, ", "", StringComparison.Ordinal).Replace("-v, ", "", StringComparison.Ordinal),
+                StringComparison.Ordinal);
             Assert.All(option.Aliases, static alias => Assert.Contains($" {alias}", HelpText.Help, StringComparison.Ordinal));
         }
 

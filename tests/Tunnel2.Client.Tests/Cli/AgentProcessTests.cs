@@ -7,7 +7,8 @@ public sealed class AgentProcessTests
 {
     private static async Task<(int ExitCode, string Output, string Error)> RunAsync(params string[] args)
     {
-        var start = new ProcessStartInfo(Environment.ProcessPath is { } host && Path.GetFileNameWithoutExtension(host) == "dotnet" ? host : "dotnet")
+        var start = new ProcessStartInfo(
+            Environment.ProcessPath is { } host && Path.GetFileNameWithoutExtension(host) == "dotnet" ? host : "dotnet")
         {
             RedirectStandardOutput = true,
             RedirectStandardError = true,

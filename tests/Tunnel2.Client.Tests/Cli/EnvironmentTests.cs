@@ -32,7 +32,8 @@ public sealed class EnvironmentTests
     {
         AgentOptions options = Parse(
             "http 1 --url flag.example.com --host-header keep --uplinks auto",
-            ("TUNNEL2_UPSTREAM", "2"), ("TUNNEL2_NAME", "variable"), ("TUNNEL2_HOST_HEADER", "rewrite"), ("TUNNEL2_UPLINKS", "3"), ("TUNNEL2_JSON", "0")).Options!;
+            ("TUNNEL2_UPSTREAM", "2"), ("TUNNEL2_NAME", "variable"), ("TUNNEL2_HOST_HEADER", "rewrite"), ("TUNNEL2_UPLINKS", "3"),
+            ("TUNNEL2_JSON", "0")).Options!;
 
         Assert.Equal("http://127.0.0.1:1", options.Upstream.ToString());
         Assert.Equal("flag", options.Name);
@@ -48,7 +49,10 @@ public sealed class EnvironmentTests
         (string, string)[] environment = [("TUNNEL2_SERVER_FINGERPRINT", "not one"), ("TUNNEL2_SERVER_CA", "/nowhere.pem")];
         Assert.Equal([Pin], Parse("http 3000 --server-fingerprint " + Pin, environment).Options!.Tls!.ServerFingerprints);
         Assert.Matches("^--server-ca: '/flag.pem' cannot be used: [^;]+$", Parse("http 3000 --server-ca /flag.pem", environment).Mistake);
-        Assert.Contains("TUNNEL2_SERVER_CA: cannot go with", Parse("http 3000", ("TUNNEL2_SERVER_FINGERPRINT", Pin), environment[1]).Mistake, StringComparison.Ordinal);
+        Assert.Contains(
+            "TUNNEL2_SERVER_CA: cannot go with",
+            Parse("http 3000", ("TUNNEL2_SERVER_FINGERPRINT", Pin), environment[1]).Mistake,
+            StringComparison.Ordinal);
         Assert.Equal([Pin], Parse(OlderForm, ("TUNNEL2_SERVER_FINGERPRINT", Pin)).Options!.Tls!.ServerFingerprints);
     }
 
@@ -65,7 +69,8 @@ public sealed class EnvironmentTests
 
     [Fact]
     public void The_older_form_has_its_own_name_and_upstream() =>
-        Assert.Equal("http://127.0.0.1:3000", Parse(OlderForm, ("TUNNEL2_NAME", "web"), ("TUNNEL2_UPSTREAM", "9")).Options!.Upstream.ToString());
+        Assert.Equal(
+            "http://127.0.0.1:3000", Parse(OlderForm, ("TUNNEL2_NAME", "web"), ("TUNNEL2_UPSTREAM", "9")).Options!.Upstream.ToString());
 
     [Theory]
     [InlineData("TUNNEL2_NAME", "-", "TUNNEL2_NAME: '-' is not a name")]
@@ -78,7 +83,8 @@ public sealed class EnvironmentTests
     [InlineData("TUNNEL2_ENGINE", "fast", "TUNNEL2_ENGINE: is not an engine; use auto, epoll or portable")]
     [InlineData("TUNNEL2_ENGINE", "event-loop", "TUNNEL2_ENGINE: is not an engine any more; epoll is its name now")]
     [InlineData("TUNNEL2_ENGINE", "pipelines", "TUNNEL2_ENGINE: is not an engine; use auto, epoll or portable")]
-    [InlineData("TUNNEL2_TRANSPORT", "sockets", "TUNNEL2_TRANSPORT: is not a variable any more; use TUNNEL2_ENGINE (auto, epoll or portable)")]
+    [InlineData(
+        "TUNNEL2_TRANSPORT", "sockets", "TUNNEL2_TRANSPORT: is not a variable any more; use TUNNEL2_ENGINE (auto, epoll or portable)")]
     public void A_mistake_names_the_variable(string name, string value, string mistake) =>
         Assert.StartsWith(mistake, Parse("http 3000", (name, value)).Mistake, StringComparison.Ordinal);
 
@@ -98,8 +104,8 @@ public sealed class EnvironmentTests
     {
         string[] variables =
         [
-            "TUNNEL2_SERVER", "TUNNEL2_TOKEN", "TUNNEL2_UPSTREAM", "TUNNEL2_NAME", "TUNNEL2_HOST_HEADER", "TUNNEL2_UPLINKS", "TUNNEL2_EXIT_ON_FAILURE",
-            "TUNNEL2_VERBOSE", "TUNNEL2_JSON", "TUNNEL2_CONFIG", "TUNNEL2_ALLOW_PLAINTEXT", "TUNNEL2_ENGINE",
+            "TUNNEL2_SERVER", "TUNNEL2_TOKEN", "TUNNEL2_UPSTREAM", "TUNNEL2_NAME", "TUNNEL2_HOST_HEADER", "TUNNEL2_UPLINKS",
+            "TUNNEL2_EXIT_ON_FAILURE", "TUNNEL2_VERBOSE", "TUNNEL2_JSON", "TUNNEL2_CONFIG", "TUNNEL2_ALLOW_PLAINTEXT", "TUNNEL2_ENGINE",
             "TUNNEL2_SERVER_FINGERPRINT", "TUNNEL2_SERVER_CA", "TUNNEL2_CLIENT_CERT", "TUNNEL2_CLIENT_KEY", "TUNNEL2_STREAMS",
             "TUNNEL2_BACKEND_CONNECTIONS", "TUNNEL2_BUFFER_MEGABYTES", "TUNNEL2_LOOPS",
         ];

@@ -104,7 +104,8 @@ public sealed class AgentOptionsParserTests
     [InlineData("a-1")]
     [InlineData("00000000-1111-2222-3333-444444444444")]
     [InlineData("abcdefghijabcdefghijabcdefghijabcdefghijabcdefghij")]
-    public void A_name_has_1_to_50_letters_digits_and_hyphens(string name) => Assert.Equal(name, Accepted(_minimal with { Name = name }).Name);
+    public void A_name_has_1_to_50_letters_digits_and_hyphens(string name) =>
+        Assert.Equal(name, Accepted(_minimal with { Name = name }).Name);
 
     [Theory]
     [InlineData("")]
@@ -115,10 +116,12 @@ public sealed class AgentOptionsParserTests
     [InlineData("a.b")]
     [InlineData("bücher")]
     [InlineData("abcdefghijabcdefghijabcdefghijabcdefghijabcdefghijk")]
-    public void What_is_no_name_is_refused(string name) => Assert.Equal("--name", Assert.Single(Refused(_minimal with { Name = name })).Flag);
+    public void What_is_no_name_is_refused(string name) =>
+        Assert.Equal("--name", Assert.Single(Refused(_minimal with { Name = name })).Flag);
 
     [Fact]
-    public void A_name_in_capitals_is_lowered_because_hosts_have_no_case() => Assert.Equal("web", Accepted(_minimal with { Name = "WEB" }).Name);
+    public void A_name_in_capitals_is_lowered_because_hosts_have_no_case() =>
+        Assert.Equal("web", Accepted(_minimal with { Name = "WEB" }).Name);
 
     [Theory]
     [InlineData("https://web.example.com")]
@@ -136,7 +139,8 @@ public sealed class AgentOptionsParserTests
     [InlineData("[::1]:80")]
     [InlineData("https://-a.example.com")]
     [InlineData("https://user@web.example.com")]
-    public void What_is_no_public_url_is_refused(string url) => Assert.Equal("--url", Assert.Single(Refused(_minimal with { PublicUrl = url })).Flag);
+    public void What_is_no_public_url_is_refused(string url) =>
+        Assert.Equal("--url", Assert.Single(Refused(_minimal with { PublicUrl = url })).Flag);
 
     [Fact]
     public void A_name_and_a_url_must_agree()
@@ -160,7 +164,8 @@ public sealed class AgentOptionsParserTests
     [InlineData("AUTO", 0)]
     [InlineData("1", 1)]
     [InlineData("16", 16)]
-    public void Uplinks_are_auto_or_a_number(string text, int count) => Assert.Equal(count, Accepted(_minimal with { Uplinks = text }).Uplinks.Count);
+    public void Uplinks_are_auto_or_a_number(string text, int count) =>
+        Assert.Equal(count, Accepted(_minimal with { Uplinks = text }).Uplinks.Count);
 
     [Theory]
     [InlineData("")]
@@ -169,7 +174,8 @@ public sealed class AgentOptionsParserTests
     [InlineData("-1")]
     [InlineData("+1")]
     [InlineData("two")]
-    public void Other_uplinks_are_refused(string text) => Assert.Equal("--uplinks", Assert.Single(Refused(_minimal with { Uplinks = text })).Flag);
+    public void Other_uplinks_are_refused(string text) =>
+        Assert.Equal("--uplinks", Assert.Single(Refused(_minimal with { Uplinks = text })).Flag);
 
     [Fact]
     public void All_mistakes_are_told_at_once()
@@ -184,14 +190,17 @@ public sealed class AgentOptionsParserTests
             HostHeader = "a b",
         });
 
-        Assert.Equal(["<upstream>", "--server", "--name", "--token", "--uplinks", "--host-header"], mistakes.Select(static mistake => mistake.Flag));
+        Assert.Equal(
+            ["<upstream>", "--server", "--name", "--token", "--uplinks", "--host-header"], mistakes.Select(static mistake => mistake.Flag));
         Assert.All(mistakes, static mistake => Assert.DoesNotContain('\n', mistake.Message));
     }
 
     [Fact]
     public void A_token_is_in_no_message_and_no_printed_options()
     {
-        Assert.All(Refused(_minimal with { Token = "s3cret s3cret" }), static mistake => Assert.DoesNotContain("s3cret", mistake.ToString(), StringComparison.Ordinal));
+        Assert.All(
+            Refused(_minimal with { Token = "s3cret s3cret" }),
+            static mistake => Assert.DoesNotContain("s3cret", mistake.ToString(), StringComparison.Ordinal));
 
         AgentOptionsInput input = _minimal with { Token = "s3cret", EnvironmentToken = "s3cret" };
         string printed = Accepted(input).ToString();
@@ -219,7 +228,8 @@ public sealed class AgentOptionsParserTests
     [Fact]
     public void The_older_form_has_defaults_for_the_hosts_and_the_tunnel_port()
     {
-        AgentOptions options = Accepted(new AgentOptionsInput { OlderForm = new OlderFormInput(Guid.NewGuid().ToString(), null, "3000", null, null) });
+        AgentOptions options = Accepted(
+            new AgentOptionsInput { OlderForm = new OlderFormInput(Guid.NewGuid().ToString(), null, "3000", null, null) });
 
         Assert.Equal("http://127.0.0.1:3000", options.Upstream.ToString());
         Assert.Equal(ServerEndpoint.Default, options.Server);

@@ -57,10 +57,13 @@ public sealed class TlsOptionsParserTests : IDisposable
     public void Every_mistake_is_named()
     {
         Assert.Equal(["--server"], Mistakes(Input("tcp://host") with { Tls = new TlsOptionsInput(Pin, null, null, null) }));
-        Assert.Equal(["--server-fingerprint", "--server-fingerprint"], Mistakes(Input(null) with { Tls = new TlsOptionsInput("abc,sha1:00", null, null, null) }));
+        Assert.Equal(
+            ["--server-fingerprint", "--server-fingerprint"],
+            Mistakes(Input(null) with { Tls = new TlsOptionsInput("abc,sha1:00", null, null, null) }));
         Assert.Equal(["--server-ca"], Mistakes(Input(null) with { Tls = new TlsOptionsInput(Pin, Write(), null, null) }));
         Assert.Equal(["--client-key"], Mistakes(Input(null) with { Tls = new TlsOptionsInput(null, null, null, Write()) }));
-        Assert.Equal(["--server-ca", "--client-cert"], Mistakes(Input(null) with { Tls = new TlsOptionsInput(null, "/nowhere", "/nowhere", null) }));
+        Assert.Equal(
+            ["--server-ca", "--client-cert"], Mistakes(Input(null) with { Tls = new TlsOptionsInput(null, "/nowhere", "/nowhere", null) }));
         var empty = Path.Combine(_folder, "empty.pem");
         File.WriteAllText(empty, "");
         Assert.Equal(["--server-ca", "--client-cert"], Mistakes(Input(null) with { Tls = new TlsOptionsInput(null, empty, empty, null) }));
@@ -77,7 +80,8 @@ public sealed class TlsOptionsParserTests : IDisposable
         return result.Options!;
     }
 
-    private static IEnumerable<string> Mistakes(AgentOptionsInput input) => AgentOptionsParser.Parse(input).Mistakes.Select(static mistake => mistake.Flag);
+    private static IEnumerable<string> Mistakes(AgentOptionsInput input) =>
+        AgentOptionsParser.Parse(input).Mistakes.Select(static mistake => mistake.Flag);
 
     private string Write()
     {

@@ -117,7 +117,8 @@ public sealed class HumanEventFormatterTests
                 "Another agent with the same identity took the name over.",
                 "Draining: finishing the requests under way",
                 "Stopped",
-                "This process may have only 230 files open, and each request under way needs some: raise the limit for more (ulimit -n, LimitNOFILE)",
+                "This process may have only 230 files open, and each request under way needs some: raise the limit for more (ulimit -n, "
+                    + "LimitNOFILE)",
                 "(3 lines dropped: the output was too slow)",
             ],
             await LinesOf(
@@ -140,7 +141,8 @@ public sealed class HumanEventFormatterTests
             await LinesOf(
                 true,
                 resolves: true,
-                new RequestCompletedEvent(_time, new RequestSummary("GET", "/a?token=s3cret", 200, TimeSpan.FromMilliseconds(1.26), 0, 1024)),
+                new RequestCompletedEvent(
+                    _time, new RequestSummary("GET", "/a?token=s3cret", 200, TimeSpan.FromMilliseconds(1.26), 0, 1024)),
                 new RequestCompletedEvent(
                     _time,
                     new RequestSummary("POST", "/b", 0, TimeSpan.FromMilliseconds(20), 7, 0, "connection refused"))));
@@ -185,24 +187,30 @@ public sealed class HumanEventFormatterTests
         Assert.Equal(
             [$"Disconnected after {words}: The server closed the connection."],
             await LinesOf(
-                false, resolves: true, new ConnectionEndedEvent(_time, ConnectionEnd.Lost("The server closed the connection.", TimeSpan.FromSeconds(seconds)))));
+                false,
+                resolves: true,
+                new ConnectionEndedEvent(_time, ConnectionEnd.Lost("The server closed the connection.", TimeSpan.FromSeconds(seconds)))));
 
     [Fact]
     public async Task Of_several_tunnels_each_has_its_own_memory_and_its_name_before_its_lines()
     {
         var byTunnel = new[] { "web", "api" }.ToDictionary(
             static name => name,
-            static name => (IAgentEventFormatter)new HumanEventFormatter(ServerEndpoint.Default, false, static (_, _) => Task.FromResult(true), $"[{name}] "));
+            static name =>
+                (IAgentEventFormatter)new HumanEventFormatter(
+                    ServerEndpoint.Default, false, static (_, _) => Task.FromResult(true), $"[{name}] "));
         var formatter = new TunnelsEventFormatter(byTunnel, byTunnel["web"]);
         using var output = new StringWriter { NewLine = "\n" };
         foreach (string tunnel in byTunnel.Keys)
         {
             for (int attempt = 0; attempt < 2; attempt++)
             {
-                await formatter.WriteAsync(new ConnectingEvent(_time, ServerEndpoint.Default) { Tunnel = tunnel }, output, TestContext.Current.CancellationToken);
+                await formatter.WriteAsync(
+                    new ConnectingEvent(_time, ServerEndpoint.Default) { Tunnel = tunnel }, output, TestContext.Current.CancellationToken);
             }
 
-            await formatter.WriteAsync(Ready($"http://{tunnel}.localhost") with { Tunnel = tunnel }, output, TestContext.Current.CancellationToken);
+            await formatter.WriteAsync(
+                Ready($"http://{tunnel}.localhost") with { Tunnel = tunnel }, output, TestContext.Current.CancellationToken);
         }
 
         Assert.Equal(
@@ -235,7 +243,8 @@ public sealed class HumanEventFormatterTests
     [InlineData("http://web.localhost:12000", "::1", "curl -H 'Host: web.localhost' http://[::1]:12000/")]
     [InlineData("https://web.example.com", "entry", "curl --connect-to web.example.com:443:entry:443 https://web.example.com/")]
     [InlineData("https://web.example.com:8443 http://web.example.com:8080", "entry", "curl -H 'Host: web.example.com' http://entry:8080/")]
-    [InlineData("https://web.localhost:8443", "127.0.0.1", "curl -k --connect-to web.localhost:8443:127.0.0.1:8443 https://web.localhost:8443/")]
+    [InlineData(
+        "https://web.localhost:8443", "127.0.0.1", "curl -k --connect-to web.localhost:8443:127.0.0.1:8443 https://web.localhost:8443/")]
     [InlineData("nonsense https://web.example.com", "entry", "curl --connect-to web.example.com:443:entry:443 https://web.example.com/")]
     [InlineData("tcp://web.example.com:1", "entry", null)]
     [InlineData("https://$(reboot)@web.example.com", "entry", null)]
@@ -247,7 +256,8 @@ public sealed class HumanEventFormatterTests
 
     [Theory]
     [InlineData("http://web.localhost:12000", "entry", "curl -H 'Host: web.localhost' http://127.0.0.1:12000/")]
-    [InlineData("https://web.localhost:8443", "entry", "curl -k --connect-to web.localhost:8443:127.0.0.1:8443 https://web.localhost:8443/")]
+    [InlineData(
+        "https://web.localhost:8443", "entry", "curl -k --connect-to web.localhost:8443:127.0.0.1:8443 https://web.localhost:8443/")]
     [InlineData("http://web.example.com", "entry", null)]
     [InlineData("http://web.example.com", "tunnel.example.com", "curl -H 'Host: web.example.com' http://tunnel.example.com/")]
     [InlineData("http://web.localhost:12000", "10.0.0.5", "curl -H 'Host: web.localhost' http://10.0.0.5:12000/")]
@@ -260,7 +270,11 @@ public sealed class HumanEventFormatterTests
     [InlineData(false, true)]
     public void A_certificate_that_the_agent_had_to_be_told_of_is_not_checked_by_curl(bool hasFingerprint, bool hasAuthority)
     {
-        var tls = new TlsOptions { ServerFingerprints = hasFingerprint ? ["sha256:00"] : [], ServerCaFile = hasAuthority ? "ca.pem" : null };
+        var tls = new TlsOptions
+        {
+            ServerFingerprints = hasFingerprint ? ["sha256:00"] : [],
+            ServerCaFile = hasAuthority ? "ca.pem" : null,
+        };
 
         Assert.Equal(
             "curl -k --connect-to web.example.com:443:203.0.113.5:443 https://web.example.com/",

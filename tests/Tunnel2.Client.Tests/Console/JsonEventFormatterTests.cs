@@ -8,6 +8,8 @@ namespace Tunnel2.Client.Tests.Console;
 
 public sealed class JsonEventFormatterTests
 {
+    private const string Time = "\"time\":\"2026-11-21T10:11:12.345+00:00\"";
+
     private static readonly DateTimeOffset _time = new(2026, 11, 21, 10, 11, 12, 345, TimeSpan.Zero);
 
     private static async Task<string> LineOf(AgentEvent agentEvent)
@@ -23,7 +25,8 @@ public sealed class JsonEventFormatterTests
     [Fact]
     public async Task Ready_names_the_urls_the_upstream_and_a_command_to_try() =>
         Assert.Equal(
-            """{"event":"ready","time":"2026-11-21T10:11:12.345+00:00","server":"127.0.0.1:12001","urls":["http://web.localhost:12000"],"upstream":"http://127.0.0.1:3000","try":"curl -H 'Host: web.localhost' http://127.0.0.1:12000/"}""",
+            $$"""{"event":"ready",{{Time}},"server":"127.0.0.1:12001","urls":["http://web.localhost:12000"]"""
+                + ""","upstream":"http://127.0.0.1:3000","try":"curl -H 'Host: web.localhost' http://127.0.0.1:12000/"}""",
             await LineOf(new ReadyEvent(_time, ["http://web.localhost:12000"], new BackendTarget(false, "127.0.0.1", 3000))));
 
     [Fact]
@@ -37,7 +40,7 @@ public sealed class JsonEventFormatterTests
     {
         var upstream = new BackendTarget(false, "127.0.0.1", 3000);
         Assert.Equal(
-            """{"event":"backend_unreachable","time":"2026-11-21T10:11:12.345+00:00","upstream":"http://127.0.0.1:3000","message":"Nothing listens."}""",
+            $$"""{"event":"backend_unreachable",{{Time}},"upstream":"http://127.0.0.1:3000","message":"Nothing listens."}""",
             await LineOf(new BackendUnreachableEvent(_time, upstream, "Nothing listens.")));
         Assert.Equal(
             """{"event":"backend_reachable","time":"2026-11-21T10:11:12.345+00:00","upstream":"http://127.0.0.1:3000"}""",
@@ -48,13 +51,13 @@ public sealed class JsonEventFormatterTests
     public async Task A_backend_that_sends_too_much_and_a_shortage_of_connections_have_events()
     {
         Assert.Equal(
-            """{"event":"backend_surplus","time":"2026-11-21T10:11:12.345+00:00","upstream":"http://127.0.0.1:3000","message":"Too much."}""",
+            $$"""{"event":"backend_surplus",{{Time}},"upstream":"http://127.0.0.1:3000","message":"Too much."}""",
             await LineOf(new BackendSurplusEvent(_time, new BackendTarget(false, "127.0.0.1", 3000), "Too much.")));
         Assert.Equal(
-            """{"event":"backend_connections_short","time":"2026-11-21T10:11:12.345+00:00","message":"All in use.","limit":20,"waiting":3}""",
+            $$"""{"event":"backend_connections_short",{{Time}},"message":"All in use.","limit":20,"waiting":3}""",
             await LineOf(new BackendConnectionsShortEvent(_time, 20, 3, "All in use.")));
         Assert.Equal(
-            """{"event":"uploads_cut","time":"2026-11-21T10:11:12.345+00:00","message":"Cut.","count":7,"held_megabytes":200,"limit_megabytes":256}""",
+            $$"""{"event":"uploads_cut",{{Time}},"message":"Cut.","count":7,"held_megabytes":200,"limit_megabytes":256}""",
             await LineOf(new UploadsCutEvent(_time, 7, 200, 256, "Cut.")));
     }
 
@@ -133,7 +136,8 @@ public sealed class JsonEventFormatterTests
         var request = new RequestSummary("GET", "/a?token=s3cret", 502, TimeSpan.FromMilliseconds(1.2345), 1, 2, "refused");
 
         Assert.Equal(
-            """{"event":"request","time":"2026-11-21T10:11:12.345+00:00","method":"GET","path":"/a","status":502,"duration_ms":1.234,"request_bytes":1,"response_bytes":2,"error":"refused"}""",
+            $$"""{"event":"request",{{Time}},"method":"GET","path":"/a","status":502,"duration_ms":1.234"""
+                + ""","request_bytes":1,"response_bytes":2,"error":"refused"}""",
             await LineOf(new RequestCompletedEvent(_time, request)));
     }
 
@@ -153,7 +157,9 @@ public sealed class JsonEventFormatterTests
     [Fact]
     public async Task Nothing_without_width_and_no_other_direction_stands_in_a_line()
     {
-        string line = await LineOf(new ConnectionEndedEvent(_time, ConnectionEnd.RejectedPermanently(new Rejection(RejectionReason.Other, "odd", "a\u202eb\u200bc\u2028d"))));
+        string line = await LineOf(
+            new ConnectionEndedEvent(
+                _time, ConnectionEnd.RejectedPermanently(new Rejection(RejectionReason.Other, "odd", "a\u202eb\u200bc\u2028d"))));
 
         Assert.Contains("a?b?c", line, StringComparison.Ordinal);
         Assert.DoesNotContain(line, static c => c is '\u202e' or '\u200b' or '\u2028');
@@ -162,7 +168,6 @@ public sealed class JsonEventFormatterTests
     [Fact]
     public async Task The_other_events_are_objects_too()
     {
-        const string Time = "\"time\":\"2026-11-21T10:11:12.345+00:00\"";
         Assert.Equal(
             $$"""{"event":"connecting",{{Time}},"server":"127.0.0.1:12001"}""",
             await LineOf(new ConnectingEvent(_time, ServerEndpoint.Default)));
@@ -171,7 +176,10 @@ public sealed class JsonEventFormatterTests
             await LineOf(new ReconnectingEvent(_time, TimeSpan.FromSeconds(0.25))));
         Assert.Equal($$"""{"event":"draining",{{Time}}}""", await LineOf(new DrainingEvent(_time)));
         Assert.Equal($$"""{"event":"stopped",{{Time}}}""", await LineOf(new StoppedEvent(_time)));
-        Assert.StartsWith($$"""{"event":"few_files",{{Time}},"message":"This process may have only 230 files open""", await LineOf(new FewFilesEvent(_time, 230)), StringComparison.Ordinal);
+        Assert.StartsWith(
+            $$"""{"event":"few_files",{{Time}},"message":"This process may have only 230 files open""",
+            await LineOf(new FewFilesEvent(_time, 230)),
+            StringComparison.Ordinal);
         Assert.Equal($$"""{"event":"lines_dropped",{{Time}},"count":9}""", await LineOf(new LinesDroppedEvent(_time, 9)));
     }
 }

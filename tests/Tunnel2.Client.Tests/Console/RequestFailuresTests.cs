@@ -37,13 +37,23 @@ public sealed class RequestFailuresTests
     }
 
     [Theory]
-    [InlineData(false, "[a] A request failed: backend: connection refused. More of these are counted (--verbose shows each)", "[a] Requests failed: backend: connection refused, 4,211 times in 10 s")]
-    [InlineData(true, "\"leg\":\"backend\",\"error\":\"connection refused\",\"count\":1}", "\"leg\":\"backend\",\"error\":\"connection refused\",\"count\":4211,\"over_seconds\":10}")]
+    [InlineData(
+        false, "[a] A request failed: backend: connection refused. More of these are counted (--verbose shows each)",
+        "[a] Requests failed: backend: connection refused, 4,211 times in 10 s")]
+    [InlineData(
+        true, "\"leg\":\"backend\",\"error\":\"connection refused\",\"count\":1}",
+        "\"leg\":\"backend\",\"error\":\"connection refused\",\"count\":4211,\"over_seconds\":10}")]
     public async Task Both_forms_say_what_failed_and_how_often(bool json, string first, string sum)
     {
-        IAgentEventFormatter formatter = json ? new JsonEventFormatter(new ServerEndpoint("a", 1)) : new HumanEventFormatter(new ServerEndpoint("a", 1), false, prefix: "[a] ");
-        Assert.EndsWith(first, await WriteAsync(new RequestsFailedEvent(default, "backend", "connection refused", 1, null)), StringComparison.Ordinal);
-        Assert.EndsWith(sum, await WriteAsync(new RequestsFailedEvent(default, "backend", "connection refused", 4211, TimeSpan.FromSeconds(10))), StringComparison.Ordinal);
+        IAgentEventFormatter formatter = json
+            ? new JsonEventFormatter(new ServerEndpoint("a", 1))
+            : new HumanEventFormatter(new ServerEndpoint("a", 1), false, prefix: "[a] ");
+        Assert.EndsWith(
+            first, await WriteAsync(new RequestsFailedEvent(default, "backend", "connection refused", 1, null)), StringComparison.Ordinal);
+        Assert.EndsWith(
+            sum,
+            await WriteAsync(new RequestsFailedEvent(default, "backend", "connection refused", 4211, TimeSpan.FromSeconds(10))),
+            StringComparison.Ordinal);
 
         async Task<string> WriteAsync(AgentEvent agentEvent)
         {

@@ -22,7 +22,10 @@ public sealed class ConnectFailureTests
         { new EndOfStreamException(), ConnectFailureReason.ClosedEarly, "closed the connection" },
         { new AuthenticationException("untrusted root"), ConnectFailureReason.TlsFailed, "untrusted root" },
         { new InvalidOperationException("odd"), ConnectFailureReason.Other, "odd" },
-        { new IOException("read", new SocketException((int)SocketError.ConnectionReset)), ConnectFailureReason.ClosedEarly, "closed the connection" },
+        {
+            new IOException("read", new SocketException((int)SocketError.ConnectionReset)),
+            ConnectFailureReason.ClosedEarly,
+            "closed the connection"},
     };
 
     [Theory]
@@ -43,7 +46,8 @@ public sealed class ConnectFailureTests
         ConnectFailure failure = ConnectFailure.Create(_server with { Port = 12000 }, ConnectFailureReason.NotTunnel2);
 
         Assert.Equal(
-            "Something else than a Tunnel2 server answers at tunnel.example.com:12000. Check the port: the uplink port is 12001 by default, not the public port.",
+            "Something else than a Tunnel2 server answers at tunnel.example.com:12000. Check the port: the uplink port is 12001 by "
+                + "default, not the public port.",
             failure.Message);
     }
 

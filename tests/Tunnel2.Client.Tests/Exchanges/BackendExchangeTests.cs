@@ -81,14 +81,16 @@ public sealed class BackendExchangeTests
     [InlineData(SocketError.ConnectionRefused, StreamResetDetail.ConnectionRefused, "connection refused")]
     [InlineData(SocketError.TimedOut, StreamResetDetail.ConnectTimeout, "no connection in time")]
     [InlineData(SocketError.HostUnreachable, StreamResetDetail.Unreachable, "no route to its host")]
-    public Task A_backend_that_cannot_be_reached_is_said_so(SocketError error, StreamResetDetail detail, string words) => ExchangeFixture.RunAsync(async fixture =>
-    {
-        fixture.Refusal = error;
-        var answer = await Answer.ReadAsync(fixture.Ask());
-        Assert.Empty(answer.Heads);
-        Assert.Equal((StreamResetReason.BackendConnect, detail), answer.Reset);
-        Assert.Equal([("backend", words)], fixture.Events.Failed);
-    });
+    public Task A_backend_that_cannot_be_reached_is_said_so(
+        SocketError error, StreamResetDetail detail, string words) => ExchangeFixture.RunAsync(
+        async fixture =>
+        {
+            fixture.Refusal = error;
+            var answer = await Answer.ReadAsync(fixture.Ask());
+            Assert.Empty(answer.Heads);
+            Assert.Equal((StreamResetReason.BackendConnect, detail), answer.Reset);
+            Assert.Equal([("backend", words)], fixture.Events.Failed);
+        });
 
     [Theory]
     [InlineData("GET", true)]
@@ -203,17 +205,18 @@ public sealed class BackendExchangeTests
     });
 
     [Fact]
-    public Task A_goodbye_to_an_idle_connection_is_not_the_answer_to_a_request_that_crosses_it() => ExchangeFixture.RunAsync(async fixture =>
-    {
-        var kept = await fixture.KeepOneAsync();
-        var asked = fixture.Ask();
-        await kept.ReadHeadAsync();
-        await kept.SendAsync("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
-        var fresh = await fixture.AcceptAsync();
-        await fresh.ReadHeadAsync();
-        await fresh.SendAsync(Ok);
-        Assert.Equal("200 OK|Content-Length: 2", (await Answer.ReadAsync(asked)).Head);
-    });
+    public Task A_goodbye_to_an_idle_connection_is_not_the_answer_to_a_request_that_crosses_it() => ExchangeFixture.RunAsync(
+        async fixture =>
+        {
+            var kept = await fixture.KeepOneAsync();
+            var asked = fixture.Ask();
+            await kept.ReadHeadAsync();
+            await kept.SendAsync("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+            var fresh = await fixture.AcceptAsync();
+            await fresh.ReadHeadAsync();
+            await fresh.SendAsync(Ok);
+            Assert.Equal("200 OK|Content-Length: 2", (await Answer.ReadAsync(asked)).Head);
+        });
 
     [Fact]
     public Task On_a_new_connection_it_is_the_answer() => ExchangeFixture.RunAsync(async fixture =>

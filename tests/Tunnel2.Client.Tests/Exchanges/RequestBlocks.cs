@@ -7,7 +7,8 @@ namespace Tunnel2.Client.Tests.Exchanges;
 internal static class RequestBlocks
 {
     public static byte[] Make(
-        string target = "/", string method = "GET", HeaderBlockFlags flags = HeaderBlockFlags.None, string authority = "web.localhost", params (string Name, string Value)[] fields)
+        string target = "/", string method = "GET", HeaderBlockFlags flags = HeaderBlockFlags.None, string authority = "web.localhost",
+        params (string Name, string Value)[] fields)
     {
         var buffer = new byte[ProtocolLimits.MaxHeaderBlockLength];
         var writer = new HeaderBlockWriter(buffer);

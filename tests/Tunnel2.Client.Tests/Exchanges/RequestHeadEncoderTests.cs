@@ -14,7 +14,11 @@ public sealed class RequestHeadEncoderTests
     [Fact]
     public void Fields_keep_their_order_case_and_number() => Assert.Equal(
         "GET /a?b HTTP/1.1\r\nx-B: 1\r\nHOST: web.localhost\r\nX-a: \r\nx-B: 2\r\n\r\n",
-        Encode(_target, HostHeaderPolicy.Keep, RequestFraming.None, RequestBlocks.Make("/a?b", fields: [("x-B", "1"), ("HOST", "web.localhost"), ("X-a", ""), ("x-B", "2")])));
+        Encode(
+            _target,
+            HostHeaderPolicy.Keep,
+            RequestFraming.None,
+            RequestBlocks.Make("/a?b", fields: [("x-B", "1"), ("HOST", "web.localhost"), ("X-a", ""), ("x-B", "2")])));
 
     [Fact]
     public void A_block_without_host_gets_its_authority() => Assert.Equal(
@@ -24,14 +28,19 @@ public sealed class RequestHeadEncoderTests
     [Fact]
     public void The_backends_own_host_takes_the_place_of_the_visitors_and_stands_once() => Assert.Equal(
         "GET / HTTP/1.1\r\nA: 1\r\nHost: 127.0.0.1:3000\r\n\r\n",
-        Encode(_target, HostHeaderPolicy.Rewrite, RequestFraming.None, RequestBlocks.Make(fields: [("A", "1"), ("Host", "x"), ("host", "y")])));
+        Encode(
+            _target,
+            HostHeaderPolicy.Rewrite,
+            RequestFraming.None,
+            RequestBlocks.Make(fields: [("A", "1"), ("Host", "x"), ("host", "y")])));
 
     [Theory]
     [InlineData("/base", "/", "/base/")]
     [InlineData("/base", "/a//b", "/base/a//b")]
     [InlineData("/base", "*", "*")]
     [InlineData("", "//", "//")]
-    public void The_path_of_the_backend_comes_before_a_path_and_nothing_else(string prefix, string target, string expected) => Assert.StartsWith(
+    public void The_path_of_the_backend_comes_before_a_path_and_nothing_else(
+        string prefix, string target, string expected) => Assert.StartsWith(
         $"GET {expected} HTTP/1.1\r\n",
         Encode(_target with { PathPrefix = prefix }, HostHeaderPolicy.Keep, RequestFraming.None, RequestBlocks.Make(target)),
         StringComparison.Ordinal);
@@ -46,10 +55,13 @@ public sealed class RequestHeadEncoderTests
         var framing = Enum.Parse<RequestFraming>(framingName);
         (string, string)[] fields =
         [
-            ("Host", "h"), ("Connection", "keep-alive, X-A"), ("Keep-Alive", "x"), ("Proxy-Connection", "x"), ("Transfer-Encoding", "gzip"), ("Upgrade", "x"),
+            ("Host", "h"), ("Connection", "keep-alive, X-A"), ("Keep-Alive", "x"), ("Proxy-Connection", "x"), ("Transfer-Encoding", "gzip"),
+            ("Upgrade", "x"),
             .. framing == RequestFraming.Length ? new[] { ("Content-Length", "5"), ("Content-Length", "5") } : [],
         ];
-        Assert.Equal($"GET / HTTP/1.1\r\nHost: h\r\n{lines}\r\n", Encode(_target, HostHeaderPolicy.Keep, framing, RequestBlocks.Make(fields: fields)));
+        Assert.Equal(
+            $"GET / HTTP/1.1\r\nHost: h\r\n{lines}\r\n",
+            Encode(_target, HostHeaderPolicy.Keep, framing, RequestBlocks.Make(fields: fields)));
     }
 
     [Fact]
@@ -61,19 +73,27 @@ public sealed class RequestHeadEncoderTests
             RequestFraming.None,
             RequestBlocks.Make(fields:
             [
-                ("Host", "h"), ("Tunnel2-Timing", "1"), ("tunnel2_x", "1"), ("Proxy", "http://evil"), ("Proxy_Authorization", "x"), ("x_forwarded_for", "6.6.6.6"), ("TE", "gzip"),
-                ("X-Forwarded-For", "1.2.3.4"),
+                ("Host", "h"), ("Tunnel2-Timing", "1"), ("tunnel2_x", "1"), ("Proxy", "http://evil"), ("Proxy_Authorization", "x"),
+                ("x_forwarded_for", "6.6.6.6"), ("TE", "gzip"), ("X-Forwarded-For", "1.2.3.4"),
             ])));
 
     [Fact]
     public void Of_an_upgrade_only_what_may_cross_is_asked() => Assert.Equal(
         "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
-        Encode(_target, HostHeaderPolicy.Keep, RequestFraming.Raw, RequestBlocks.Make(fields: [("Host", "h"), ("Upgrade", "h2c, websocket"), ("Upgrade", "TLS/1.0")])));
+        Encode(
+            _target,
+            HostHeaderPolicy.Keep,
+            RequestFraming.Raw,
+            RequestBlocks.Make(fields: [("Host", "h"), ("Upgrade", "h2c, websocket"), ("Upgrade", "TLS/1.0")])));
 
     [Fact]
     public void Trailers_are_announced_and_accepted_across_the_agent() => Assert.Equal(
         "GET / HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nTrailer: X-Sum\r\n\r\n",
-        Encode(_target, HostHeaderPolicy.Keep, RequestFraming.None, RequestBlocks.Make(fields: [("Host", "h"), ("TE", "trailers"), ("Trailer", "X-Sum")])));
+        Encode(
+            _target,
+            HostHeaderPolicy.Keep,
+            RequestFraming.None,
+            RequestBlocks.Make(fields: [("Host", "h"), ("TE", "trailers"), ("Trailer", "X-Sum")])));
 
     [Theory]
     [InlineData("GET", "/a b", "A", "x")]
@@ -90,7 +110,9 @@ public sealed class RequestHeadEncoderTests
     {
         var block = RequestBlocks.Make(target, method, fields: (name, value));
         Assert.Equal(ProtocolError.None, HeaderBlock.TryRead(block, out var read));
-        Assert.Equal(HeadWriteStatus.InvalidSyntax, new RequestHeadEncoder(_target, HostHeaderPolicy.Keep).Write(read, RequestFraming.None, new byte[1000], out _));
+        Assert.Equal(
+            HeadWriteStatus.InvalidSyntax,
+            new RequestHeadEncoder(_target, HostHeaderPolicy.Keep).Write(read, RequestFraming.None, new byte[1000], out _));
     }
 
     [Fact]
@@ -98,7 +120,9 @@ public sealed class RequestHeadEncoderTests
     {
         Assert.Equal(ProtocolError.None, HeaderBlock.TryRead(RequestBlocks.Make(fields: ("A", new string('x', 100))), out var read));
         var room = new byte[110];
-        Assert.Equal(HeadWriteStatus.DestinationTooSmall, new RequestHeadEncoder(_target, HostHeaderPolicy.Keep).Write(read, RequestFraming.None, room.AsSpan(0, 100), out _));
+        Assert.Equal(
+            HeadWriteStatus.DestinationTooSmall,
+            new RequestHeadEncoder(_target, HostHeaderPolicy.Keep).Write(read, RequestFraming.None, room.AsSpan(0, 100), out _));
         Assert.True(room.AsSpan(100).IndexOfAnyExcept((byte)0) < 0);
     }
 

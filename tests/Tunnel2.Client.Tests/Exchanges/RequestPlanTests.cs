@@ -17,7 +17,8 @@ public sealed class RequestPlanTests
     [InlineData("POST", "0", true, nameof(RequestFraming.None), 0)]
     [InlineData("POST", "0", false, nameof(RequestFraming.None), 0)]
     [InlineData("POST", "007", false, nameof(RequestFraming.Length), 7)]
-    public void The_framing_follows_from_the_length_and_from_what_follows(string method, string? length, bool ended, string framing, long expected)
+    public void The_framing_follows_from_the_length_and_from_what_follows(
+        string method, string? length, bool ended, string framing, long expected)
     {
         var plan = Read(method, ended, HeaderBlockFlags.None, length is null ? [] : [("Content-Length", length)]);
         Assert.True(plan.IsValid);
@@ -52,7 +53,11 @@ public sealed class RequestPlanTests
     public void An_upgrade_has_raw_bytes_and_no_length()
     {
         (string, string) protocol = ("Upgrade", "websocket");
-        Assert.Equal((RequestFraming.Raw, true), (Read("GET", false, HeaderBlockFlags.Upgrade, [protocol]).Framing, Read("GET", false, HeaderBlockFlags.Upgrade, [protocol]).IsValid));
+        Assert.Equal(
+            (RequestFraming.Raw, true),
+            (
+                Read("GET", false, HeaderBlockFlags.Upgrade, [protocol]).Framing,
+                Read("GET", false, HeaderBlockFlags.Upgrade, [protocol]).IsValid));
         Assert.True(Read("GET", false, HeaderBlockFlags.Upgrade, [protocol, ("Content-Length", "0")]).IsValid);
         Assert.False(Read("GET", false, HeaderBlockFlags.Upgrade, [protocol, ("Content-Length", "5")]).IsValid);
     }
@@ -74,7 +79,8 @@ public sealed class RequestPlanTests
     [InlineData("Host", "a, b")]
     [InlineData("Host", "u@a")]
     [InlineData("Host", "")]
-    public void A_field_with_two_readings_is_refused(string name, string value) => Assert.False(Read("GET", true, HeaderBlockFlags.None, [(name, value)]).IsValid);
+    public void A_field_with_two_readings_is_refused(string name, string value) =>
+        Assert.False(Read("GET", true, HeaderBlockFlags.None, [(name, value)]).IsValid);
 
     [Fact]
     public void Two_hosts_are_refused_and_so_is_connect()
@@ -104,7 +110,8 @@ public sealed class RequestPlanTests
 
     private static RequestPlan Read(string method, bool ended, HeaderBlockFlags flags, (string Name, string Value)[] fields)
     {
-        Assert.Equal(ProtocolError.None, HeaderBlock.TryRead(RequestBlocks.Make(method: method, flags: flags, fields: fields), out var block));
+        Assert.Equal(
+            ProtocolError.None, HeaderBlock.TryRead(RequestBlocks.Make(method: method, flags: flags, fields: fields), out var block));
         var plan = RequestPlan.Read(block, ended);
         Assert.True(!plan.IsValid || plan.Method == KnownMethods.Classify(System.Text.Encoding.ASCII.GetBytes(method)));
         return plan;

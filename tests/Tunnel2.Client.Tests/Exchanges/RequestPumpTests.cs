@@ -132,33 +132,35 @@ public sealed class RequestPumpTests
     [InlineData("Content-Length", "5")]
     [InlineData("Transfer-Encoding", "chunked")]
     [InlineData("Host", "evil")]
-    public Task A_trailer_that_could_frame_or_route_a_request_ends_it(string name, string value) => ExchangeFixture.RunAsync(async fixture =>
-    {
-        var asked = fixture.Ask(method: "POST", body: "one", end: false);
-        var backend = await fixture.AcceptAsync();
-        await backend.ReadHeadAsync();
-        SendTrailers(asked, (name, value));
-        Assert.Equal((StreamResetReason.VisitorProtocol, StreamResetDetail.None), (await Answer.ReadAsync(asked)).Reset);
-        Assert.False((await backend.ReadToEndAsync()).InOrder);
-        Assert.Empty(fixture.Events.Failed);
-    });
+    public Task A_trailer_that_could_frame_or_route_a_request_ends_it(string name, string value) => ExchangeFixture.RunAsync(
+        async fixture =>
+        {
+            var asked = fixture.Ask(method: "POST", body: "one", end: false);
+            var backend = await fixture.AcceptAsync();
+            await backend.ReadHeadAsync();
+            SendTrailers(asked, (name, value));
+            Assert.Equal((StreamResetReason.VisitorProtocol, StreamResetDetail.None), (await Answer.ReadAsync(asked)).Reset);
+            Assert.False((await backend.ReadToEndAsync()).InOrder);
+            Assert.Empty(fixture.Events.Failed);
+        });
 
     [Theory]
     [InlineData("123456789", true)]
     [InlineData("12345678901", true)]
     [InlineData("12345678901", false)]
-    public Task A_body_that_is_not_as_long_as_declared_is_never_whole_for_the_backend(string body, bool end) => ExchangeFixture.RunAsync(async fixture =>
-    {
-        var asked = fixture.Ask(method: "POST", end: false, fields: _ten);
-        var backend = await fixture.AcceptAsync();
-        await backend.ReadHeadAsync();
-        await ExchangeFixture.SendBodyAsync(asked, body, end);
-        Assert.Equal((StreamResetReason.VisitorProtocol, StreamResetDetail.None), (await Answer.ReadAsync(asked)).Reset);
-        await fixture.UntilAsync(() => backend.IsEnded, "the connection is ended");
-        var (got, inOrder) = await backend.ReadToEndAsync();
-        Assert.False(inOrder);
-        Assert.True(got.Length < 10, got);
-    });
+    public Task A_body_that_is_not_as_long_as_declared_is_never_whole_for_the_backend(string body, bool end) => ExchangeFixture.RunAsync(
+        async fixture =>
+        {
+            var asked = fixture.Ask(method: "POST", end: false, fields: _ten);
+            var backend = await fixture.AcceptAsync();
+            await backend.ReadHeadAsync();
+            await ExchangeFixture.SendBodyAsync(asked, body, end);
+            Assert.Equal((StreamResetReason.VisitorProtocol, StreamResetDetail.None), (await Answer.ReadAsync(asked)).Reset);
+            await fixture.UntilAsync(() => backend.IsEnded, "the connection is ended");
+            var (got, inOrder) = await backend.ReadToEndAsync();
+            Assert.False(inOrder);
+            Assert.True(got.Length < 10, got);
+        });
 
     [Fact]
     public Task More_than_declared_is_not_sent_with_the_head_either() => ExchangeFixture.RunAsync(async fixture =>

@@ -11,21 +11,22 @@ public sealed class ResponseBodyPumpTests
     [Theory]
     [InlineData("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", "one two three", "one two t", true)]
     [InlineData("HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n", "one two three", "one two three", false)]
-    public Task A_body_of_a_known_length_ends_there(string head, string sent, string body, bool isSurplus) => ExchangeFixture.RunAsync(async fixture =>
-    {
-        var asked = fixture.Ask();
-        var backend = await fixture.AcceptAsync();
-        await backend.ReadHeadAsync();
-        await backend.SendAsync(head);
-        await fixture.SettleAsync();
-        await backend.SendAsync(sent[..4]);
-        await fixture.SettleAsync();
-        await backend.SendAsync(sent[4..]);
-        var answer = await Answer.ReadAsync(asked);
-        Assert.Equal((body, true), (answer.Body, answer.IsWhole));
-        await fixture.UntilAsync(() => fixture.Context.Active == 0, "the exchange is over");
-        Assert.Equal((isSurplus ? 0 : 1, isSurplus ? 1 : 0), (fixture.Context.Backends.IdleCount, fixture.Events.Surpluses));
-    });
+    public Task A_body_of_a_known_length_ends_there(string head, string sent, string body, bool isSurplus) => ExchangeFixture.RunAsync(
+        async fixture =>
+        {
+            var asked = fixture.Ask();
+            var backend = await fixture.AcceptAsync();
+            await backend.ReadHeadAsync();
+            await backend.SendAsync(head);
+            await fixture.SettleAsync();
+            await backend.SendAsync(sent[..4]);
+            await fixture.SettleAsync();
+            await backend.SendAsync(sent[4..]);
+            var answer = await Answer.ReadAsync(asked);
+            Assert.Equal((body, true), (answer.Body, answer.IsWhole));
+            await fixture.UntilAsync(() => fixture.Context.Active == 0, "the exchange is over");
+            Assert.Equal((isSurplus ? 0 : 1, isSurplus ? 1 : 0), (fixture.Context.Backends.IdleCount, fixture.Events.Surpluses));
+        });
 
     [Fact]
     public Task What_the_backend_writes_the_visitor_sees_at_once() => ExchangeFixture.RunAsync(async fixture =>
@@ -48,32 +49,33 @@ public sealed class ResponseBodyPumpTests
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public Task A_body_that_ends_with_its_connection_is_whole_only_where_that_ends_in_order(bool inOrder) => ExchangeFixture.RunAsync(async fixture =>
-    {
-        var asked = fixture.Ask();
-        var backend = await fixture.AcceptAsync();
-        await backend.SendAsync("HTTP/1.1 200 OK\r\n\r\nto the ");
-        await fixture.SettleAsync();
-        await backend.SendAsync("end");
-        await fixture.SettleAsync();
-        if (inOrder)
+    public Task A_body_that_ends_with_its_connection_is_whole_only_where_that_ends_in_order(bool inOrder) => ExchangeFixture.RunAsync(
+        async fixture =>
         {
-            backend.Close();
-        }
-        else
-        {
-            backend.Reset();
-        }
+            var asked = fixture.Ask();
+            var backend = await fixture.AcceptAsync();
+            await backend.SendAsync("HTTP/1.1 200 OK\r\n\r\nto the ");
+            await fixture.SettleAsync();
+            await backend.SendAsync("end");
+            await fixture.SettleAsync();
+            if (inOrder)
+            {
+                backend.Close();
+            }
+            else
+            {
+                backend.Reset();
+            }
 
-        var answer = await Answer.ReadAsync(asked);
-        Assert.Equal(("to the end", inOrder), (answer.Body, answer.IsWhole));
-        if (!inOrder)
-        {
-            Assert.Equal((StreamResetReason.BackendProtocol, StreamResetDetail.ClosedInBody), answer.Reset);
-        }
+            var answer = await Answer.ReadAsync(asked);
+            Assert.Equal(("to the end", inOrder), (answer.Body, answer.IsWhole));
+            if (!inOrder)
+            {
+                Assert.Equal((StreamResetReason.BackendProtocol, StreamResetDetail.ClosedInBody), answer.Reset);
+            }
 
-        Assert.Equal(0, fixture.Context.Backends.IdleCount);
-    });
+            Assert.Equal(0, fixture.Context.Backends.IdleCount);
+        });
 
     [Theory]
     [InlineData("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfive.", true)]
@@ -130,31 +132,33 @@ public sealed class ResponseBodyPumpTests
     [InlineData("2\r\nok\r\n0\r\nA: b\r\n\r\n", "A: b", 0)]
     [InlineData("2\r\nok\r\n0\r\n\r\nmore", null, 1)]
     [InlineData("2\r\nok\r\n0\r\nA: b\r\n\r\nmore", "A: b", 1)]
-    public Task Chunks_that_come_with_the_head_leave_with_it(string body, string? trailers, int surpluses) => ExchangeFixture.RunAsync(async fixture =>
-    {
-        var answer = await fixture.ExchangeAsync(Chunked + body);
-        Assert.Equal(("ok", trailers, true), (answer.Body, answer.Trailers, answer.IsWhole));
-        await fixture.UntilAsync(() => fixture.Context.Active == 0, "the exchange is over");
-        Assert.Equal((1 - surpluses, surpluses), (fixture.Context.Backends.IdleCount, fixture.Events.Surpluses));
-    });
+    public Task Chunks_that_come_with_the_head_leave_with_it(string body, string? trailers, int surpluses) => ExchangeFixture.RunAsync(
+        async fixture =>
+        {
+            var answer = await fixture.ExchangeAsync(Chunked + body);
+            Assert.Equal(("ok", trailers, true), (answer.Body, answer.Trailers, answer.IsWhole));
+            await fixture.UntilAsync(() => fixture.Context.Active == 0, "the exchange is over");
+            Assert.Equal((1 - surpluses, surpluses), (fixture.Context.Backends.IdleCount, fixture.Events.Surpluses));
+        });
 
     [Theory]
     [InlineData("", "zz\r\n", "")]
     [InlineData("3\r\nabc\r\n", "3\r\nabcX", "abcabc")]
     [InlineData("3\r\nabc\r\n", "0\r\nBad Name: 1\r\n\r\n", "abc")]
     [InlineData("3\r\nabc\r\n", "0\r\nContent-Length: 7\r\n\r\n", "abc")]
-    public Task A_broken_chunk_ends_the_answer_behind_what_was_whole(string first, string then, string body) => ExchangeFixture.RunAsync(async fixture =>
-    {
-        var asked = fixture.Ask();
-        var backend = await fixture.AcceptAsync();
-        await backend.SendAsync(Chunked + first);
-        await Answer.ReadHeadAsync(asked);
-        await fixture.SettleAsync();
-        await backend.SendAsync(then);
-        var answer = await Answer.ReadAsync(asked);
-        Assert.Equal(body, answer.Body);
-        Assert.Equal((StreamResetReason.BackendProtocol, StreamResetDetail.MalformedBody), answer.Reset);
-    });
+    public Task A_broken_chunk_ends_the_answer_behind_what_was_whole(string first, string then, string body) => ExchangeFixture.RunAsync(
+        async fixture =>
+        {
+            var asked = fixture.Ask();
+            var backend = await fixture.AcceptAsync();
+            await backend.SendAsync(Chunked + first);
+            await Answer.ReadHeadAsync(asked);
+            await fixture.SettleAsync();
+            await backend.SendAsync(then);
+            var answer = await Answer.ReadAsync(asked);
+            Assert.Equal(body, answer.Body);
+            Assert.Equal((StreamResetReason.BackendProtocol, StreamResetDetail.MalformedBody), answer.Reset);
+        });
 
     [Fact]
     public Task A_chunk_that_is_broken_with_the_head_leaves_no_head() => ExchangeFixture.RunAsync(async fixture =>

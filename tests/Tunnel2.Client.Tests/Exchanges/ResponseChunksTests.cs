@@ -36,7 +36,8 @@ public sealed class ResponseChunksTests
             body.Append(Encoding.ASCII.GetString(buffer, 0, length));
             Assert.Equal("hello0123456789abcdef", body.ToString());
             Assert.Equal(filled, chunks.Consumed);
-            Assert.Equal(["7", "8"], chunks.Trailers.ToArray().Select(field => Encoding.ASCII.GetString(field.Value(chunks.TrailerBytes(buffer)))));
+            Assert.Equal(
+                ["7", "8"], chunks.Trailers.ToArray().Select(field => Encoding.ASCII.GetString(field.Value(chunks.TrailerBytes(buffer)))));
         }
     }
 

@@ -72,16 +72,18 @@ public sealed class ResponsePumpTests
     [Theory]
     [InlineData("HTTP/1.1 200", StreamResetDetail.ClosedBeforeResponse)]
     [InlineData("HTTP/1.1 102 P\r\n\r\n", StreamResetDetail.ClosedBeforeResponse)]
-    public Task A_head_that_is_cut_short_is_a_failure_and_not_sent_again(string response, StreamResetDetail detail) => ExchangeFixture.RunAsync(async fixture =>
-    {
-        var kept = await fixture.KeepOneAsync();
-        var asked = fixture.Ask();
-        await kept.ReadHeadAsync();
-        await kept.SendAsync(response);
-        kept.Close();
-        Assert.Equal((StreamResetReason.BackendProtocol, detail), (await Answer.ReadAsync(asked)).Reset);
-        Assert.Equal(1, fixture.Dialled);
-    });
+    public Task A_head_that_is_cut_short_is_a_failure_and_not_sent_again(
+        string response, StreamResetDetail detail) => ExchangeFixture.RunAsync(
+        async fixture =>
+        {
+            var kept = await fixture.KeepOneAsync();
+            var asked = fixture.Ask();
+            await kept.ReadHeadAsync();
+            await kept.SendAsync(response);
+            kept.Close();
+            Assert.Equal((StreamResetReason.BackendProtocol, detail), (await Answer.ReadAsync(asked)).Reset);
+            Assert.Equal(1, fixture.Dialled);
+        });
 
     [Fact]
     public Task A_reset_is_an_end_like_any() => ExchangeFixture.RunAsync(async fixture =>
@@ -150,7 +152,9 @@ public sealed class ResponsePumpTests
     [Fact]
     public Task What_concerns_one_connection_alone_stays_at_the_agent() => ExchangeFixture.RunAsync(async fixture =>
     {
-        var answer = await fixture.ExchangeAsync("HTTP/1.1 200 OK\r\nConnection: keep-alive, X-Own\r\nKeep-Alive: timeout=5\r\nX-Own: 1\r\nX-A: 2\r\nContent-Length: 0\r\nContent-Length: 0\r\n\r\n");
+        var answer = await fixture.ExchangeAsync(
+            "HTTP/1.1 200 OK\r\nConnection: keep-alive, X-Own\r\nKeep-Alive: timeout=5\r\nX-Own: 1\r\nX-A: 2\r\nContent-Length: 0\r\n"
+                + "Content-Length: 0\r\n\r\n");
         Assert.Equal("200 OK|X-A: 2|Content-Length: 0", answer.Head);
     });
 

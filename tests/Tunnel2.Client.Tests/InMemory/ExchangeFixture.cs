@@ -14,8 +14,8 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.Client.Tests.InMemory;
 
 /// <summary>
-/// The exchanges of one uplink in memory: the test is ProxyEntry at the one end and the backend at the other. Everything happens on the test's
-/// own thread and time stands still, so a test that waits for what nothing will bring fails at once.
+/// The exchanges of one uplink in memory: the test is ProxyEntry at the one end and the backend at the other. Everything happens on the
+/// test's own thread and time stands still, so a test that waits for what nothing will bring fails at once.
 /// </summary>
 internal sealed class ExchangeFixture
 {
@@ -70,13 +70,15 @@ internal sealed class ExchangeFixture
         Func<ExchangeFixture, Task> body, AgentOptions? options = null, bool wantsRequests = false, int? connections = null) =>
         TestEngine.RunAsync(EngineKind.Inline, async engine =>
         {
-            var fixture = new ExchangeFixture(engine, options ?? Options, wantsRequests, connections is { } limit ? new BackendSlots(limit, TimeProvider.System) : null);
+            var fixture = new ExchangeFixture(
+                engine, options ?? Options, wantsRequests, connections is { } limit ? new BackendSlots(limit, TimeProvider.System) : null);
             await body(fixture);
             await fixture.EndAsync();
         });
 
     /// <summary>A visitor's request reaches the agent.</summary>
-    public TunnelStream Ask(string target = "/", string method = "GET", string body = "", bool end = true, params (string Name, string Value)[] fields) =>
+    public TunnelStream Ask(
+        string target = "/", string method = "GET", string body = "", bool end = true, params (string Name, string Value)[] fields) =>
         Ask(RequestBlocks.Make(target, method, fields: fields), body, end);
 
     /// <summary>A visitor asks for another protocol.</summary>
@@ -114,7 +116,7 @@ internal sealed class ExchangeFixture
         return await Answer.ReadAsync(stream);
     }
 
-    /// <summary>Opens a connection by a first exchange, behind which it is kept.</summary>
+    /// <summary>Opens a connection by a first exchange, after which it is kept.</summary>
     public async Task<ScriptedBackend> KeepOneAsync()
     {
         var stream = Ask();

@@ -32,7 +32,12 @@ internal sealed class SessionFixture : IDisposable
         Session = new AgentSession(options, Events, Context, _heartbeat, memory, Dialer, _uploads, Time);
     }
 
-    public static AgentOptions Options { get; } = new() { Upstream = new BackendTarget(false, "127.0.0.1", 3000), Name = "web", Uplinks = UplinkPolicy.Fixed(1) };
+    public static AgentOptions Options { get; } = new()
+    {
+        Upstream = new BackendTarget(false, "127.0.0.1", 3000),
+        Name = "web",
+        Uplinks = UplinkPolicy.Fixed(1),
+    };
 
     public ManualTimeProvider Time { get; } = new();
 
@@ -51,13 +56,15 @@ internal sealed class SessionFixture : IDisposable
     /// <summary>Uplinks that are watched.</summary>
     public int Watched => _heartbeat.Count;
 
-    public static Task RunAsync(Func<SessionFixture, Task> body, AgentOptions? options = null) => TestEngine.RunAsync(EngineKind.Pool, async engine =>
-    {
-        using var fixture = new SessionFixture(engine, options ?? Options);
-        await body(fixture);
-        await fixture.Session.WhenRetiredAsync();
-        Assert.Equal(0, fixture.Watched);
-    });
+    public static Task RunAsync(Func<SessionFixture, Task> body, AgentOptions? options = null) => TestEngine.RunAsync(
+        EngineKind.Pool,
+        async engine =>
+        {
+            using var fixture = new SessionFixture(engine, options ?? Options);
+            await body(fixture);
+            await fixture.Session.WhenRetiredAsync();
+            Assert.Equal(0, fixture.Watched);
+        });
 
     public void Dispose()
     {
@@ -72,8 +79,8 @@ internal sealed class SessionFixture : IDisposable
 
     public Task UntilAsync(Func<bool> condition, string what) => _engine.UntilAsync(condition, what);
 
-    /// <summary>Moves the clock by half seconds, the longest that a session with several uplinks waits, until something holds. After each it waits until
-    /// the session has set its next timer: so the clock never runs ahead of it.</summary>
+    /// <summary>Moves the clock by half seconds, the longest that a session with several uplinks waits, until something holds. After each
+    /// it waits until the session has set its next timer: so the clock never runs ahead of it.</summary>
     public async Task AdvanceUntilAsync(Func<bool> condition)
     {
         while (!condition())

@@ -22,7 +22,8 @@ internal sealed class LiveRing : IDisposable
     internal string FilePath(string name) => Path.Combine(Folder, name);
 
     /// <summary>Publishes one finished request.</summary>
-    internal void Publish(string name, string target, int status, int milliseconds, ushort error = 0, RequestFlags flags = RequestFlags.None)
+    internal void Publish(
+        string name, string target, int status, int milliseconds, ushort error = 0, RequestFlags flags = RequestFlags.None)
     {
         Span<byte> payload = stackalloc byte[240];
         var record = new RequestRecord

@@ -6,12 +6,18 @@ namespace Tunnel2.Client.Tests.Live;
 
 public sealed class RecordFilterTests
 {
-    private static bool Wants(string? name, string? status, string? minDuration, string sessionName = "web", int answered = 200, uint microseconds = 1000)
+    private static bool Wants(
+        string? name, string? status, string? minDuration, string sessionName = "web", int answered = 200, uint microseconds = 1000)
     {
         var mistakes = new List<string>();
         var filter = RecordFilter.Parse(name, status, minDuration, mistakes);
         Assert.Empty(mistakes);
-        var record = new RequestRecord { SessionName = Encoding.ASCII.GetBytes(sessionName), Status = (ushort)answered, TotalMicroseconds = microseconds };
+        var record = new RequestRecord
+        {
+            SessionName = Encoding.ASCII.GetBytes(sessionName),
+            Status = (ushort)answered,
+            TotalMicroseconds = microseconds,
+        };
         return filter.Wants(record);
     }
 

@@ -23,7 +23,10 @@ public sealed class TapTests : IDisposable
 
     private Task<int> RunAsync(params string[] args) =>
         Task.Factory.StartNew(
-            () => TapCommand.RunAsync(args, _output, _error, _stop.Token), TestContext.Current.CancellationToken, TaskCreationOptions.LongRunning, TaskScheduler.Default).Unwrap();
+            () => TapCommand.RunAsync(args, _output, _error, _stop.Token),
+            TestContext.Current.CancellationToken,
+            TaskCreationOptions.LongRunning,
+            TaskScheduler.Default).Unwrap();
 
     private async Task<int> RunUntilAsync(Func<string, bool> condition, params string[] args)
     {
@@ -40,7 +43,10 @@ public sealed class TapTests : IDisposable
     {
         _ring.Publish("web", "/a?b=c", 200, 3);
         _ring.Publish("api", "/slow", 502, 12_000, error: 45);
-        Assert.Equal(0, await RunUntilAsync(static text => text.Contains("/slow", StringComparison.Ordinal), "tap", "--ring", _ring.Ring.Path, "--from-oldest"));
+        Assert.Equal(
+            0,
+            await RunUntilAsync(
+                static text => text.Contains("/slow", StringComparison.Ordinal), "tap", "--ring", _ring.Ring.Path, "--from-oldest"));
         Assert.EndsWith(" web GET /a?b=c 200 3.00ms in 1 out 20", _output.Lines[0], StringComparison.Ordinal);
         Assert.EndsWith(" api GET /slow 502 12.0s in 1 out 20 backend-closed", _output.Lines[1], StringComparison.Ordinal);
         Assert.Equal("-- 2 seen, 2 shown, 0 missed --", _output.Lines[2]);
@@ -104,8 +110,18 @@ public sealed class TapTests : IDisposable
         JsonElement end = Parse(_output.Lines[^1]);
         long missed = end.GetProperty("missed").GetInt64();
         Assert.InRange(missed, Published - 1024 - 512, Published);
-        Assert.Equal(Published, missed + end.GetProperty("seen").GetInt64() + Parse(_output.Lines[0]).GetProperty(_output.Lines[0].Contains("\"gap\"", StringComparison.Ordinal) ? "first" : "sequence").GetInt64());
-        Assert.Equal(missed, _output.Lines.Where(static line => line.Contains("\"gap\"", StringComparison.Ordinal)).Sum(static line => Parse(line).GetProperty("count").GetInt64()));
+        Assert.Equal(
+            Published,
+            missed
+                + end.GetProperty("seen").GetInt64()
+                + Parse(_output.Lines[0])
+                    .GetProperty(_output.Lines[0].Contains("\"gap\"", StringComparison.Ordinal) ? "first" : "sequence")
+                    .GetInt64());
+        Assert.Equal(
+            missed,
+            _output.Lines.Where(
+                static line =>
+                    line.Contains("\"gap\"", StringComparison.Ordinal)).Sum(static line => Parse(line).GetProperty("count").GetInt64()));
     }
 
     [Fact]
@@ -117,7 +133,16 @@ public sealed class TapTests : IDisposable
         }
 
         string file = _ring.FilePath("a.rec");
-        Assert.Equal(0, await RunUntilAsync(static text => text.Contains("/299", StringComparison.Ordinal), "tap", "--ring", _ring.Ring.Path, "--from-oldest", "--record", file));
+        Assert.Equal(
+            0,
+            await RunUntilAsync(
+                static text => text.Contains("/299", StringComparison.Ordinal),
+                "tap",
+                "--ring",
+                _ring.Ring.Path,
+                "--from-oldest",
+                "--record",
+                file));
         string live = _output.Text;
 
         using var replayed = new WatchedWriter();
@@ -191,7 +216,14 @@ public sealed class TapTests : IDisposable
         damaged[16] ^= 1;
         File.WriteAllBytes(_ring.FilePath("damaged"), damaged);
         string recording = _ring.FilePath("whole");
-        await RunUntilAsync(static text => text.Contains("web", StringComparison.Ordinal), "tap", "--ring", _ring.Ring.Path, "--from-oldest", "--record", recording);
+        await RunUntilAsync(
+            static text => text.Contains("web", StringComparison.Ordinal),
+            "tap",
+            "--ring",
+            _ring.Ring.Path,
+            "--from-oldest",
+            "--record",
+            recording);
         byte[] whole = File.ReadAllBytes(recording);
         File.WriteAllBytes(_ring.FilePath("cut"), whole[..^1]);
         whole[^1] ^= 1;
@@ -225,7 +257,8 @@ public sealed class TapTests : IDisposable
     public async Task What_a_visitor_sent_cannot_steer_the_terminal()
     {
         _ring.Publish("web", "/\u001b[2J\r\n\u009b1m", 200, 1);
-        await RunUntilAsync(static text => text.Contains("web", StringComparison.Ordinal), "tap", "--ring", _ring.Ring.Path, "--from-oldest");
+        await RunUntilAsync(
+            static text => text.Contains("web", StringComparison.Ordinal), "tap", "--ring", _ring.Ring.Path, "--from-oldest");
         Assert.DoesNotContain(_output.Text, static c => char.IsControl(c) && c != '\n');
         Assert.Equal(2, _output.Lines.Length);
     }

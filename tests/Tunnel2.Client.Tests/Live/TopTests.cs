@@ -7,7 +7,8 @@ public sealed class TopTests
 {
     private const long Now = 1_700_000_010_000_000;
 
-    private static TopOptions Options(int seconds = 1) => new() { Hub = new Uri("ws://127.0.0.1:1/live"), Server = "127.0.0.1:1", WindowSeconds = seconds };
+    private static TopOptions Options(int seconds = 1) =>
+        new() { Hub = new Uri("ws://127.0.0.1:1/live"), Server = "127.0.0.1:1", WindowSeconds = seconds };
 
     private static TopState State(params string[] messages)
     {
@@ -21,11 +22,14 @@ public sealed class TopTests
     }
 
     private static string Stats(long startUs, int requests, int errors = 0, int seconds = 1) =>
-        $$"""{"startUs":{{startUs}},"seconds":{{seconds}},"requests":{{requests}},"errors":{{errors}},"bytesIn":5,"bytesOut":2500000,"p50Us":1500,"p95Us":20000,"p99Us":11000000,"missed":0,"dropped":0}""";
+        $$"""{"startUs":{{startUs}},"seconds":{{seconds}},"requests":{{requests}},"errors":{{errors}}"""
+            + ""","bytesIn":5,"bytesOut":2500000,"p50Us":1500,"p95Us":20000,"p99Us":11000000,"missed":0,"dropped":0}""";
 
-    private static string Message(string channel, string key, string data) => $$"""{"type":"message","channel":"{{channel}}","key":"{{key}}","seq":1,"data":{{data}}}""";
+    private static string Message(string channel, string key, string data) =>
+        $$"""{"type":"message","channel":"{{channel}}","key":"{{key}}","seq":1,"data":{{data}}}""";
 
-    private static string Online(string name) => Message($"session.{name}.status", "status", $$"""{"session":"{{name}}","online":true,"agent":"1.2.3","uplinks":2}""");
+    private static string Online(string name) =>
+        Message($"session.{name}.status", "status", $$"""{"session":"{{name}}","online":true,"agent":"1.2.3","uplinks":2}""");
 
     [Fact]
     public void Sessions_are_shown_busiest_first_with_their_rates_and_durations()
@@ -36,8 +40,11 @@ public sealed class TopTests
             Message("session.busy.stats", "1s", Stats(Now - 2_000_000, 1200, 3)),
             Message("node.stats", "1s", Stats(Now - 2_000_000, 1207, 3)));
         List<string> lines = new TopView(Options()).Render(state, Now, null, 0);
-        Assert.Equal("tunnel2 top  127.0.0.1:1  2 sessions online  1207 req/s  3 errors/s  p50 1.50ms  p95 20ms  p99 11.0s  in 5B/s  out 2.5MB/s", lines[0]);
-        Assert.Equal("busy                          1200         3    1.50ms      20ms     11.0s        5B     2.5MB  1.2.3, 2 uplinks", lines[3]);
+        Assert.Equal(
+            "tunnel2 top  127.0.0.1:1  2 sessions online  1207 req/s  3 errors/s  p50 1.50ms  p95 20ms  p99 11.0s  in 5B/s  out 2.5MB/s",
+            lines[0]);
+        Assert.Equal(
+            "busy                          1200         3    1.50ms      20ms     11.0s        5B     2.5MB  1.2.3, 2 uplinks", lines[3]);
         Assert.StartsWith("quiet ", lines[4], StringComparison.Ordinal);
     }
 
@@ -114,7 +121,10 @@ public sealed class TopTests
     public void The_server_is_found_by_host_and_port(string line, string? token, string? allow, string hub)
     {
         var mistakes = new List<string>();
-        TopOptions? options = new TopCommandLine().Parse(line.Split(' '), name => name switch { TopCommandLine.TokenVariable => token, "TUNNEL2_ALLOW_PLAINTEXT" => allow, _ => null }, mistakes);
+        TopOptions? options = new TopCommandLine().Parse(
+            line.Split(' '),
+            name => name switch { TopCommandLine.TokenVariable => token, "TUNNEL2_ALLOW_PLAINTEXT" => allow, _ => null },
+            mistakes);
         Assert.Empty(mistakes);
         Assert.Equal(hub, options!.Hub.ToString());
         Assert.Equal(token, options.Token);
@@ -140,7 +150,9 @@ public sealed class TopTests
     {
         using var output = new StringWriter();
         using var error = new StringWriter();
-        Assert.Equal(4, await TopCommand.RunAsync(["top", "--once", "--host", "127.0.0.1:1"], static _ => null, output, error, CancellationToken.None));
+        Assert.Equal(
+            4,
+            await TopCommand.RunAsync(["top", "--once", "--host", "127.0.0.1:1"], static _ => null, output, error, CancellationToken.None));
         Assert.StartsWith("tunnel2: 127.0.0.1:1: Connection refused", error.ToString(), StringComparison.Ordinal);
     }
 }

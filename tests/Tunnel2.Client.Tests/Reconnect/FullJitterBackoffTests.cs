@@ -140,7 +140,8 @@ public sealed class FullJitterBackoffTests
     [InlineData(0)]
     public void A_retry_after_that_says_nothing_changes_nothing(int seconds)
     {
-        TimeSpan delay = new FullJitterBackoff(new ManualTimeProvider(), new HighestRandom()).NextDelay(TimeSpan.Zero, TimeSpan.FromSeconds(seconds));
+        TimeSpan delay = new FullJitterBackoff(
+            new ManualTimeProvider(), new HighestRandom()).NextDelay(TimeSpan.Zero, TimeSpan.FromSeconds(seconds));
 
         Assert.Equal(0.5, delay.TotalSeconds, 3);
     }

@@ -18,7 +18,8 @@ public sealed class ReconnectLoopTests : IDisposable
     {
         ConnectionEndReason.ServerUnreachable =>
             ConnectionEnd.Unreachable(ConnectFailure.Create(_options.Server, ConnectFailureReason.Refused)),
-        ConnectionEndReason.RejectedPermanently => ConnectionEnd.RejectedPermanently(new Rejection(RejectionReason.NameTaken, "name_taken", "")),
+        ConnectionEndReason.RejectedPermanently =>
+            ConnectionEnd.RejectedPermanently(new Rejection(RejectionReason.NameTaken, "name_taken", "")),
         ConnectionEndReason.RejectedForNow =>
             ConnectionEnd.RejectedForNow(new Rejection(RejectionReason.Busy, "busy", ""), TimeSpan.FromSeconds(60)),
         ConnectionEndReason.Superseded => ConnectionEnd.Superseded(TimeSpan.Zero),
@@ -27,7 +28,9 @@ public sealed class ReconnectLoopTests : IDisposable
         _ => ConnectionEnd.Lost("reset", TimeSpan.FromHours(1)),
     };
 
-    /// <summary>Runs a loop on a clock that skips every wait; the attempt after the last of <paramref name="attempts"/> says Stopped.</summary>
+    /// <summary>
+    /// Runs a loop on a clock that skips every wait; the attempt after the last of <paramref name="attempts"/> says Stopped.
+    /// </summary>
     private async Task<int> RunAsync(AgentOptions options, params Func<Task<ConnectionEnd>>[] attempts)
     {
         int next = 0;
@@ -54,7 +57,8 @@ public sealed class ReconnectLoopTests : IDisposable
     [InlineData(ConnectionEndReason.RejectedPermanently, true, false, 3)]
     [InlineData(ConnectionEndReason.Superseded, false, false, 3)]
     [InlineData(ConnectionEndReason.Superseded, true, false, 3)]
-    public async Task The_reason_of_the_end_decides_what_follows(ConnectionEndReason reason, bool exitOnFailure, bool triesAgain, int exitCode)
+    public async Task The_reason_of_the_end_decides_what_follows(
+        ConnectionEndReason reason, bool exitOnFailure, bool triesAgain, int exitCode)
     {
         int code = await RunAsync(_options with { ExitOnFailure = exitOnFailure }, () => Task.FromResult(EndFor(reason)));
 

@@ -89,31 +89,33 @@ public sealed class AgentSessionTests
     [InlineData(SocketError.ConnectionRefused, ConnectFailureReason.Refused)]
     [InlineData(SocketError.HostNotFound, ConnectFailureReason.NameNotResolved)]
     [InlineData(SocketError.NetworkUnreachable, ConnectFailureReason.NoRoute)]
-    public Task A_server_that_is_not_there_is_said_so(SocketError error, ConnectFailureReason reason) => SessionFixture.RunAsync(async fixture =>
-    {
-        fixture.Server.Refusal = error;
-        var end = await fixture.Start();
-        Assert.Equal((ConnectionEndReason.ServerUnreachable, reason), (end.Reason, end.Failure!.Reason));
-    });
+    public Task A_server_that_is_not_there_is_said_so(SocketError error, ConnectFailureReason reason) => SessionFixture.RunAsync(
+        async fixture =>
+        {
+            fixture.Server.Refusal = error;
+            var end = await fixture.Start();
+            Assert.Equal((ConnectionEndReason.ServerUnreachable, reason), (end.Reason, end.Failure!.Reason));
+        });
 
     [Theory]
     [InlineData("SSH-2.0-OpenSSH_9.6\r\n", ConnectFailureReason.NotTunnel2)]
     [InlineData("\u0015\u0003\u0003\0\u0002\u0002\u0028", ConnectFailureReason.SpeaksTls)]
     [InlineData("", ConnectFailureReason.ClosedEarly)]
-    public Task What_speaks_something_else_is_recognised(string answer, ConnectFailureReason reason) => SessionFixture.RunAsync(async fixture =>
-    {
-        var running = fixture.Start();
-        var transport = await fixture.Server.AcceptAsync();
-        await MemoryServer.ReadFirstAsync(transport);
-        if (answer.Length > 0)
+    public Task What_speaks_something_else_is_recognised(string answer, ConnectFailureReason reason) => SessionFixture.RunAsync(
+        async fixture =>
         {
-            await transport.SendAsync(Encoding.Latin1.GetBytes(answer));
-        }
+            var running = fixture.Start();
+            var transport = await fixture.Server.AcceptAsync();
+            await MemoryServer.ReadFirstAsync(transport);
+            if (answer.Length > 0)
+            {
+                await transport.SendAsync(Encoding.Latin1.GetBytes(answer));
+            }
 
-        transport.ShutdownSend();
-        var end = await running;
-        Assert.Equal((ConnectionEndReason.ServerUnreachable, reason), (end.Reason, end.Failure!.Reason));
-    });
+            transport.ShutdownSend();
+            var end = await running;
+            Assert.Equal((ConnectionEndReason.ServerUnreachable, reason), (end.Reason, end.Failure!.Reason));
+        });
 
     [Theory]
     [InlineData(FrameType.Welcome)]
@@ -164,21 +166,23 @@ public sealed class AgentSessionTests
     [InlineData(SessionEndReason.Revoked, ConnectionEndReason.RejectedPermanently)]
     [InlineData(SessionEndReason.Shutdown, ConnectionEndReason.GoingAway)]
     [InlineData(SessionEndReason.ProtocolError, ConnectionEndReason.Lost)]
-    public Task What_the_server_ends_it_for_decides_what_follows(SessionEndReason reason, ConnectionEndReason expected) => SessionFixture.RunAsync(async fixture =>
-    {
-        var running = fixture.Start();
-        var served = await fixture.Server.ServeAsync();
-        await fixture.UntilAsync(() => fixture.Events.Names.Contains("ready"), "it is ready");
-        served.Uplink.TryEnd(new UplinkEnd(reason, Text: "said by the server"));
-        var end = await running;
-        Assert.Equal(expected, end.Reason);
-        if (reason == SessionEndReason.Revoked)
+    public Task What_the_server_ends_it_for_decides_what_follows(
+        SessionEndReason reason, ConnectionEndReason expected) => SessionFixture.RunAsync(
+        async fixture =>
         {
-            Assert.Contains("said by the server", end.Rejection!.Message, StringComparison.Ordinal);
-        }
+            var running = fixture.Start();
+            var served = await fixture.Server.ServeAsync();
+            await fixture.UntilAsync(() => fixture.Events.Names.Contains("ready"), "it is ready");
+            served.Uplink.TryEnd(new UplinkEnd(reason, Text: "said by the server"));
+            var end = await running;
+            Assert.Equal(expected, end.Reason);
+            if (reason == SessionEndReason.Revoked)
+            {
+                Assert.Contains("said by the server", end.Rejection!.Message, StringComparison.Ordinal);
+            }
 
-        await served.Run;
-    });
+            await served.Run;
+        });
 
     [Fact]
     public Task A_server_that_says_goodbye_is_left_at_once_while_its_streams_go_on() => SessionFixture.RunAsync(async fixture =>

@@ -23,7 +23,8 @@ public sealed class UplinkDialerTests
     [InlineData("::1", false, true)]
     [InlineData("192.0.2.1", false, false)]
     [InlineData("192.0.2.1", true, true)]
-    public Task A_token_leaves_the_machine_encrypted_or_with_leave_only(string peer, bool allowed, bool isDialled) => SessionFixture.RunAsync(
+    public Task A_token_leaves_the_machine_encrypted_or_with_leave_only(
+        string peer, bool allowed, bool isDialled) => SessionFixture.RunAsync(
         async fixture =>
         {
             fixture.Server.Address = IPAddress.Parse(peer);
@@ -93,7 +94,9 @@ public sealed class UplinkDialerTests
         await TestEngine.RunAsync(EngineKind.Pool, async engine =>
         {
             var server = new MemoryServer(engine);
-            var dialling = Dialer(SessionFixture.Options with { Token = "s3cret", Tls = new TlsOptions() }, server.ConnectAsync).DialAsync(joins: false, CancellationToken.None);
+            var dialling = Dialer(
+                SessionFixture.Options with { Token = "s3cret", Tls = new TlsOptions() },
+                server.ConnectAsync).DialAsync(joins: false, CancellationToken.None);
             var own = await server.AcceptAsync();
             var hello = new byte[16 * 1024];
             var count = await own.ReceiveAsync(hello);

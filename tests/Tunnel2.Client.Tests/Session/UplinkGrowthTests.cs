@@ -19,7 +19,12 @@ public sealed class UplinkGrowthTests
     [Fact]
     public void A_busy_session_on_a_short_path_stays_with_one()
     {
-        Assert.Equal(1, Look(TimeSpan.FromMinutes(5), 1, (look, _) => Full(_shortPath) with { BytesMoved = look * 500_000_000, Retransmitted = look * 10 }));
+        Assert.Equal(
+            1,
+            Look(
+                TimeSpan.FromMinutes(5),
+                1,
+                (look, _) => Full(_shortPath) with { BytesMoved = look * 500_000_000, Retransmitted = look * 10 }));
     }
 
     [Fact]
@@ -120,6 +125,7 @@ public sealed class UplinkGrowthTests
             _ids.Add(new object());
         }
 
-        return _growth.Decide([.. Enumerable.Range(0, standing).Select(index => sample(_looks, index) with { Uplink = _ids[index] })], wanted);
+        return _growth.Decide(
+            [.. Enumerable.Range(0, standing).Select(index => sample(_looks, index) with { Uplink = _ids[index] })], wanted);
     }
 }

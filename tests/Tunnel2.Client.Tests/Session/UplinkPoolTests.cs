@@ -97,7 +97,8 @@ public sealed class UplinkPoolTests
     [Theory]
     [InlineData(SessionEndReason.Superseded, ConnectionEndReason.Superseded)]
     [InlineData(SessionEndReason.Revoked, ConnectionEndReason.RejectedPermanently)]
-    public Task What_was_said_of_the_session_counts_whichever_uplink_ends_last(SessionEndReason reason, ConnectionEndReason expected) => SessionFixture.RunAsync(
+    public Task What_was_said_of_the_session_counts_whichever_uplink_ends_last(
+        SessionEndReason reason, ConnectionEndReason expected) => SessionFixture.RunAsync(
         async fixture =>
         {
             var running = fixture.Start();

@@ -48,7 +48,8 @@ public sealed class TunnelFileTests
             """);
 
         Assert.Equal(["web", "api"], tunnels.Select(static options => options.Name));
-        Assert.Equal(["http://127.0.0.1:3000", "http://127.0.0.1:8080/base"], tunnels.Select(static options => options.Upstream.ToString()));
+        Assert.Equal(
+            ["http://127.0.0.1:3000", "http://127.0.0.1:8080/base"], tunnels.Select(static options => options.Upstream.ToString()));
         Assert.Equal(["rewrite", "keep"], tunnels.Select(static options => options.HostHeader.ToString()));
         Assert.Equal(["t0k", "other"], tunnels.Select(static options => options.Token));
         Assert.Equal(["2", "auto"], tunnels.Select(static options => options.Uplinks.ToString()));
@@ -65,7 +66,10 @@ public sealed class TunnelFileTests
     public void The_command_line_goes_before_the_file_and_the_file_before_the_environment()
     {
         const string File = "server: file:1\ntoken: file\ntunnels:\n- upstream: 3000\n";
-        (string, string)[] environment = [("TUNNEL2_SERVER", "environment:1"), ("TUNNEL2_TOKEN", "environment"), ("TUNNEL2_HOST_HEADER", "rewrite")];
+        (string, string)[] environment =
+        [
+            ("TUNNEL2_SERVER", "environment:1"), ("TUNNEL2_TOKEN", "environment"), ("TUNNEL2_HOST_HEADER", "rewrite"),
+        ];
 
         AgentOptions options = Accepted(File, "--server flag:1 --json", environment).Single();
 
@@ -139,12 +143,20 @@ public sealed class TunnelFileTests
                     name: api
                 """,
                 "",
-                ("TUNNEL2_VERBOSE", "loud")).Select(static mistake => mistake.Replace("'x' is not a port (1 to 65535)", "'tunnel.example.com:x' lacks", StringComparison.Ordinal).Split(": 1 to 50")[0]));
+                ("TUNNEL2_VERBOSE", "loud")).Select(
+                    static mistake =>
+                        mistake.Replace(
+                            "'x' is not a port (1 to 65535)",
+                            "'tunnel.example.com:x' lacks",
+                            StringComparison.Ordinal).Split(": 1 to 50")[0]));
     }
 
     [Fact]
     public void No_secret_is_repeated() =>
-        Assert.DoesNotContain("s3cret", string.Join('\n', Mistakes("token: s3cret with spaces\ntokn: s3cret\ntunnels:\n- upstream: 3000\n")), StringComparison.Ordinal);
+        Assert.DoesNotContain(
+            "s3cret",
+            string.Join('\n', Mistakes("token: s3cret with spaces\ntokn: s3cret\ntunnels:\n- upstream: 3000\n")),
+            StringComparison.Ordinal);
 
     [Theory]
     [InlineData("", "tunnels.yml:1: there is no 'tunnels:'")]

@@ -63,7 +63,9 @@ public sealed class AccessLogTests : IDisposable
     [InlineData("GET http://user:secret@web.localhost/ HTTP/1.1\r\nHost: web.localhost\r\n\r\n")]
     [InlineData("GET /?token=secret HTTP/1.1\r\nHost: user:secret@web.localhost\r\n\r\n")]
     [InlineData("GET /#token=secret HTTP/1.1\r\nHost: nobody.localhost\r\n\r\n")]
-    [InlineData("GET / HTTP/1.1\r\nHost: nobody.localhost\r\nReferer: http://a/?token=secret\r\nCookie: a=secret\r\nAuthorization: Bearer secret\r\n\r\n")]
+    [InlineData(
+        "GET / HTTP/1.1\r\nHost: nobody.localhost\r\nReferer: http://a/?token=secret\r\nCookie: a=secret\r\n"
+            + "Authorization: Bearer secret\r\n\r\n")]
     public Task No_secret_of_a_request_is_in_its_line_or_in_the_servers_log(string request) => TunnelFixture.RunAsync(
         async tunnel =>
         {
@@ -119,13 +121,15 @@ public sealed class AccessLogTests : IDisposable
 
     private TunnelSetup Setup() => new() { Settings = ["AccessLog:Mode=full", $"AccessLog:Path={FilePath}"] };
 
-    private static string? ForwardedFor(JsonElement line) => line.TryGetProperty("forwarded_for", out var value) ? value.GetString()!.Replace("%20", " ", StringComparison.Ordinal) : null;
+    private static string? ForwardedFor(JsonElement line) =>
+        line.TryGetProperty("forwarded_for", out var value) ? value.GetString()!.Replace("%20", " ", StringComparison.Ordinal) : null;
 
     private static string Text(JsonElement line, string member) => line.GetProperty(member).GetString()!;
 
     private async Task<List<JsonElement>> ReadLinesAsync(int count)
     {
-        await WaitSignal.UntilAsync(() => File.Exists(FilePath) && File.ReadAllText(FilePath).Count(static c => c == '\n') == count, "the lines are there");
+        await WaitSignal.UntilAsync(
+            () => File.Exists(FilePath) && File.ReadAllText(FilePath).Count(static c => c == '\n') == count, "the lines are there");
         return [.. File.ReadLines(FilePath).Select(static line => JsonDocument.Parse(line).RootElement)];
     }
 }

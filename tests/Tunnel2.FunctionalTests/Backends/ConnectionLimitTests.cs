@@ -42,9 +42,13 @@ public sealed class ConnectionLimitTests
             var (head, _) = await tunnel.ExchangeAsync("/late");
             Assert.Equal((503, "backend-connection-limit", "1"), (head.StatusCode, head["Tunnel2-Error"], head["Retry-After"]));
             Assert.Equal(1, tunnel.Agent.Events.ShortCount.Value);
-            Assert.Equal("Connections to services: 1 of 1 in use (--backend-connections); requests that wait their turn: 1", tunnel.Agent.Events.ShortMessage);
+            Assert.Equal(
+                "Connections to services: 1 of 1 in use (--backend-connections); requests that wait their turn: 1",
+                tunnel.Agent.Events.ShortMessage);
             await tunnel.Agent.Events.RequestCount.WaitForAsync(1);
-            Assert.Equal("no connection to the service came free in time: all that --backend-connections allows are in use", tunnel.Agent.Events.Requests[0].Error);
+            Assert.Equal(
+                "no connection to the service came free in time: all that --backend-connections allows are in use",
+                tunnel.Agent.Events.Requests[0].Error);
             _release.Set(2);
             Assert.Equal(200, (await first).Head.StatusCode);
             Assert.Equal(200, (await tunnel.ExchangeAsync("/next")).Head.StatusCode);
@@ -145,22 +149,24 @@ public sealed class ConnectionLimitTests
             Assert.Equal((3, null), (_waiting.Value, visitor.GoneAway));
 
             Task<Http2VisitorStream> OpenAsync(string path) =>
-                visitor.OpenAsync([(":method", "GET"), (":scheme", "http"), (":authority", TunnelFixture.Host), (":path", path)], end: true);
+                visitor.OpenAsync(
+                    [(":method", "GET"), (":scheme", "http"), (":authority", TunnelFixture.Host), (":path", path)], end: true);
         },
         limitsStreams
             ? new TunnelSetup { Agent = options => options with { MaxStreams = 2, Uplinks = UplinkPolicy.Fixed(1) } }
             : Limited(2, "Timeouts:BackendConnect=100ms"));
 
-    private static TunnelSetup Limited(int connections, string setting = "Timeouts:BackendConnect=20s", bool trusts = true, int? uplinks = null) => new()
-    {
-        Settings = [setting],
-        Agent = options => options with
+    private static TunnelSetup Limited(
+        int connections, string setting = "Timeouts:BackendConnect=20s", bool trusts = true, int? uplinks = null) => new()
         {
-            BackendConnections = ConnectionLimit.Fixed(connections),
-            TrustsBackend = trusts,
-            Uplinks = uplinks is { } number ? UplinkPolicy.Fixed(number) : UplinkPolicy.Auto,
-        },
-    };
+            Settings = [setting],
+            Agent = options => options with
+            {
+                BackendConnections = ConnectionLimit.Fixed(connections),
+                TrustsBackend = trusts,
+                Uplinks = uplinks is { } number ? UplinkPolicy.Fixed(number) : UplinkPolicy.Auto,
+            },
+        };
 
     private async Task AnswerWhenReleasedAsync(RawConnection connection)
     {
@@ -168,7 +174,8 @@ public sealed class ConnectionLimitTests
         {
             var head = await connection.ReadHeadAsync();
             var served = Interlocked.Increment(ref _served);
-            for (var most = Interlocked.Read(ref _mostServed); served > most && Interlocked.CompareExchange(ref _mostServed, served, most) != most;)
+            for (var most = Interlocked.Read(ref _mostServed);
+                 served > most && Interlocked.CompareExchange(ref _mostServed, served, most) != most;)
             {
                 most = Interlocked.Read(ref _mostServed);
             }

@@ -8,7 +8,7 @@ namespace Tunnel2.FunctionalTests.Backends;
 
 /// <summary>
 /// A backend that answers each request by its own target, and then sends what nobody asked for: at once, or up to 200 ms later. Targets
-/// say how: <c>/body</c>, <c>/empty</c>, <c>/chunked</c>, <c>/head</c>, <c>/204</c>, <c>/304</c>, and behind that a number.
+/// say how: <c>/body</c>, <c>/empty</c>, <c>/chunked</c>, <c>/head</c>, <c>/204</c>, <c>/304</c>, and after that a number.
 /// </summary>
 internal sealed class LateBackend : IDisposable
 {
@@ -92,7 +92,8 @@ internal sealed class LateBackend : IDisposable
         }
 
         // A whole answer, as bad as it gets: whoever takes it for one finds nothing wrong with it.
-        await WriteAsync(connection, writing, $"HTTP/1.1 200 OK\r\nX-Target: {Foreign}\r\nContent-Length: {Foreign.Length}\r\n\r\n{Foreign}");
+        await WriteAsync(
+            connection, writing, $"HTTP/1.1 200 OK\r\nX-Target: {Foreign}\r\nContent-Length: {Foreign.Length}\r\n\r\n{Foreign}");
         Sent.Increment();
     }
 

@@ -4,7 +4,9 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Backends;
 
-/// <summary>Backends that are there and speak something else than they are spoken to in: visitors and the user are told what, and what helps.</summary>
+/// <summary>
+/// Backends that are there and speak something else than they are spoken to in: visitors and the user are told what, and what helps.
+/// </summary>
 public sealed class MisunderstoodBackendTests
 {
     [Fact]
@@ -14,19 +16,23 @@ public sealed class MisunderstoodBackendTests
         await AssertToldAsync(
             backend.Port,
             "backend-speaks-tls",
-            $"http://127.0.0.1:{backend.Port} speaks TLS, and the agent speaks plain HTTP to it: start the agent with https://127.0.0.1:{backend.Port}. Until then visitors get 502.");
+            $"http://127.0.0.1:{backend.Port} speaks TLS, and the agent speaks plain HTTP to it: start the agent with "
+                + $"https://127.0.0.1:{backend.Port}. Until then visitors get 502.");
     }
 
     [Theory]
     [InlineData("GET / HTTP/1.1\r\nHost: web.localhost\r\n\r\n")]
-    [InlineData("POST /grpc.health.v1.Health/Check HTTP/1.1\r\nHost: web.localhost\r\nContent-Type: application/grpc\r\nTE: trailers\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n\0\0\0\0\0\r\n0\r\n\r\n")]
+    [InlineData(
+        "POST /grpc.health.v1.Health/Check HTTP/1.1\r\nHost: web.localhost\r\nContent-Type: application/grpc\r\nTE: trailers\r\n"
+            + "Transfer-Encoding: chunked\r\n\r\n5\r\n\0\0\0\0\0\r\n0\r\n\r\n")]
     public async Task One_that_speaks_http2_alone_and_closes_what_does_not(string request)
     {
         await using var backend = RawTcpServer.Start(ServeHttp2Async);
         await AssertToldAsync(
             backend.Port,
             "backend-speaks-http2",
-            $"http://127.0.0.1:{backend.Port} speaks only HTTP/2, as gRPC servers do, and no tunnel carries that to a service yet: have it speak HTTP/1.1 too. Until then visitors get 502.",
+            $"http://127.0.0.1:{backend.Port} speaks only HTTP/2, as gRPC servers do, and no tunnel carries that to a service yet: have "
+                + $"it speak HTTP/1.1 too. Until then visitors get 502.",
             request);
     }
 
@@ -53,7 +59,8 @@ public sealed class MisunderstoodBackendTests
         await AssertToldAsync(
             backend.Port,
             "backend-protocol",
-            $"http://127.0.0.1:{backend.Port} does not speak HTTP, it begins with 'SSH-2.0-OpenSSH_9.2p1 De': check the port. Until then visitors get 502.");
+            $"http://127.0.0.1:{backend.Port} does not speak HTTP, it begins with 'SSH-2.0-OpenSSH_9.2p1 De': check the port. Until then "
+                + $"visitors get 502.");
     }
 
     [Fact]
@@ -63,7 +70,8 @@ public sealed class MisunderstoodBackendTests
         await AssertToldAsync(
             backend.Port,
             "backend-not-tls",
-            $"https://127.0.0.1:{backend.Port} does not speak TLS: start the agent with http://127.0.0.1:{backend.Port}. Until then visitors get 502.",
+            $"https://127.0.0.1:{backend.Port} does not speak TLS: start the agent with http://127.0.0.1:{backend.Port}. Until then "
+                + $"visitors get 502.",
             isHttps: true);
     }
 
@@ -96,7 +104,12 @@ public sealed class MisunderstoodBackendTests
         Assert.InRange(backend.ConnectionsAccepted.Value, 3 + 1, 3 + 1 + 3);
     }
 
-    private static Task AssertToldAsync(int port, string code, string words, string request = "GET / HTTP/1.1\r\nHost: web.localhost\r\n\r\n", bool isHttps = false) => TunnelFixture.RunAsync(
+    private static Task AssertToldAsync(
+        int port,
+        string code,
+        string words,
+        string request = "GET / HTTP/1.1\r\nHost: web.localhost\r\n\r\n",
+        bool isHttps = false) => TunnelFixture.RunAsync(
         port,
         async tunnel =>
         {
@@ -112,7 +125,10 @@ public sealed class MisunderstoodBackendTests
             Assert.Equal(words, tunnel.Agent.Events.BackendMessage);
             Assert.Equal(1, tunnel.Agent.Events.BackendUnreachableCount.Value);
         },
-        new TunnelSetup { Agent = options => options with { WatchesBackend = true, Upstream = options.Upstream with { IsHttps = isHttps } } });
+        new TunnelSetup
+        {
+            Agent = options => options with { WatchesBackend = true, Upstream = options.Upstream with { IsHttps = isHttps } },
+        });
 
     /// <summary>As gRPC servers do: whoever does not begin with the preface is sent away without a word.</summary>
     private static async Task ServeHttp2Async(RawConnection connection)

@@ -86,16 +86,19 @@ public sealed class PoolTests
     }
 
     [Fact]
-    public Task Requests_at_once_have_a_connection_each_and_later_ones_use_them_again() => TunnelFixture.RunAsync(Mirror.ServeAsync, async tunnel =>
-    {
-        for (var round = 0; round < 10; round++)
+    public Task Requests_at_once_have_a_connection_each_and_later_ones_use_them_again() => TunnelFixture.RunAsync(
+        Mirror.ServeAsync,
+        async tunnel =>
         {
-            var answers = await Task.WhenAll(Enumerable.Range(0, 10).Select(i => tunnel.ExchangeAsync($"/{i}")));
-            Assert.Equal(Enumerable.Range(0, 10).Select(static i => $"/{i}"), answers.Select(static answer => answer.Body.Request().Target));
-        }
+            for (var round = 0; round < 10; round++)
+            {
+                var answers = await Task.WhenAll(Enumerable.Range(0, 10).Select(i => tunnel.ExchangeAsync($"/{i}")));
+                Assert.Equal(
+                    Enumerable.Range(0, 10).Select(static i => $"/{i}"), answers.Select(static answer => answer.Body.Request().Target));
+            }
 
-        Assert.InRange(tunnel.RawBackend.ConnectionsAccepted.Value, 1, TestEngine.IsPortable ? 20 : 10);
-    });
+            Assert.InRange(tunnel.RawBackend.ConnectionsAccepted.Value, 1, TestEngine.IsPortable ? 20 : 10);
+        });
 
     [Fact]
     public Task A_backend_that_says_close_gets_a_new_connection_each_time() => TunnelFixture.RunAsync(

@@ -7,7 +7,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Backends;
 
-/// <summary>Bytes that a backend sends behind its answers, at once or late, are nobody's answer.</summary>
+/// <summary>Bytes that a backend sends after its answers, at once or late, are nobody's answer.</summary>
 public sealed class SurplusTests
 {
     private const int Visitors = 64;
@@ -17,7 +17,10 @@ public sealed class SurplusTests
     /// <summary>Over TLS: a handshake for nearly every request costs ten times a request.</summary>
     private static readonly int _tlsRequests = Number("TUNNEL2_SURPLUS_TLS_REQUESTS", 1500);
 
-    private static readonly string[] _kinds = ["GET /body", "HEAD /head", "GET /204", "GET /304", "POST /body", "POST /empty", "GET /chunked", "DELETE /body"];
+    private static readonly string[] _kinds =
+    [
+        "GET /body", "HEAD /head", "GET /204", "GET /304", "POST /body", "POST /empty", "GET /chunked", "DELETE /body",
+    ];
 
     /// <summary>Kind by kind, how late in milliseconds.</summary>
     public static TheoryData<string, int> KindsAndDelays =>
@@ -73,7 +76,9 @@ public sealed class SurplusTests
                 })));
                 TestContext.Current.TestOutputHelper?.WriteLine(string.Create(
                     CultureInfo.InvariantCulture,
-                    $"share {share}, {(answersMeanwhile ? "answering meanwhile" : "one by one")}, {(usesTls ? "TLS" : "plain")}: {count} requests in {clock.Elapsed.TotalSeconds:0.0} s, {tunnel.RawBackend.ConnectionsAccepted.Value} connections, surplus sent {backend.Sent.Value} times, {wrong.Count} wrong answers"));
+                    $"share {share}, {(answersMeanwhile ? "answering meanwhile" : "one by one")}, {(usesTls ? "TLS" : "plain")}: {count} "
+                        + $"requests in {clock.Elapsed.TotalSeconds:0.0} s, {tunnel.RawBackend.ConnectionsAccepted.Value} connections, "
+                        + $"surplus sent {backend.Sent.Value} times, {wrong.Count} wrong answers"));
                 Assert.Empty(wrong);
                 Assert.True(backend.Sent.Value > 0);
             },
@@ -108,7 +113,11 @@ public sealed class SurplusTests
             },
 
             // The agent's clock stands still: nothing that looks around now and then does it.
-            new TunnelSetup { AgentTime = new ManualTimeProvider(), Agent = options => options with { Upstream = options.Upstream with { IsHttps = usesTls } } });
+            new TunnelSetup
+            {
+                AgentTime = new ManualTimeProvider(),
+                Agent = options => options with { Upstream = options.Upstream with { IsHttps = usesTls } },
+            });
     }
 
     [Fact]
@@ -150,7 +159,8 @@ public sealed class SurplusTests
             {
                 await using var visitor = await tunnel.ConnectAsync();
                 await visitor.ExchangeAsync("/first", TunnelFixture.Host);
-                var (head, body) = await visitor.ExchangeAsync("/second", TunnelFixture.Host, method, method == "POST" ? "Content-Length: 0\r\n" : "");
+                var (head, body) = await visitor.ExchangeAsync(
+                    "/second", TunnelFixture.Host, method, method == "POST" ? "Content-Length: 0\r\n" : "");
                 Assert.Equal(status, head.StatusCode);
                 Assert.DoesNotContain("foreign", body.Text(), StringComparison.Ordinal);
                 Assert.Equal(status == 502, head["Tunnel2-Error"] is not null);
@@ -179,7 +189,8 @@ public sealed class SurplusTests
     [Theory]
     [InlineData("Content-Length: 4\r\n", "body")]
     [InlineData("Transfer-Encoding: chunked\r\n", "4\r\nbody\r\n0\r\n\r\n")]
-    public Task A_connection_that_answered_before_the_request_was_there_is_not_used_again(string fields, string body) => TunnelFixture.RunAsync(
+    public Task A_connection_that_answered_before_the_request_was_there_is_not_used_again(
+        string fields, string body) => TunnelFixture.RunAsync(
         async connection =>
         {
             var head = await connection.ReadHeadAsync();
@@ -218,7 +229,7 @@ public sealed class SurplusTests
                     Assert.Null(await AskAsync(visitor, _kinds[i % _kinds.Length], i));
                 }
 
-                // On the pool a connection may come back a moment behind its answer.
+                // On the pool a connection may come back a moment after its answer.
                 Assert.InRange(tunnel.RawBackend.ConnectionsAccepted.Value, 1, 6);
             },
             new TunnelSetup { Agent = static options => options with { Upstream = options.Upstream with { IsHttps = true } } });
@@ -233,7 +244,9 @@ public sealed class SurplusTests
     {
         var words = kind.Split(' ');
         var target = $"{words[1]}/{number}";
-        await visitor.WriteAsync($"{words[0]} {target} HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\n{(words[0] == "POST" ? "Content-Length: 4\r\n\r\nbody" : "\r\n")}");
+        await visitor.WriteAsync(
+            $"{words[0]} {target} HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\n"
+                + $"{(words[0] == "POST" ? "Content-Length: 4\r\n\r\nbody" : "\r\n")}");
         var head = await visitor.ReadFinalHeadAsync();
         var body = (await visitor.ReadBodyAsync(head, words[0])).Text();
         var expected = words[0] == "HEAD" || words[1] is "/204" or "/304" or "/empty" ? "" : target;
@@ -241,5 +254,6 @@ public sealed class SurplusTests
     }
 
     private static int Number(string variable, int normally) =>
-        int.Parse(Environment.GetEnvironmentVariable(variable) ?? normally.ToString(CultureInfo.InvariantCulture), CultureInfo.InvariantCulture);
+        int.Parse(
+            Environment.GetEnvironmentVariable(variable) ?? normally.ToString(CultureInfo.InvariantCulture), CultureInfo.InvariantCulture);
 }

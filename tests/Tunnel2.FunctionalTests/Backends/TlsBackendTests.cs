@@ -21,7 +21,8 @@ public sealed class TlsBackendTests
                     var (head, body) = await visitor.ExchangeAsync($"/bytes/{length}", TunnelFixture.Host);
                     Assert.Equal((200, length), (head.StatusCode, body.Bytes.Length));
                     PatternBytes.Verify(body.Bytes, 0);
-                    await visitor.WriteAsync($"POST /sink?hash=1 HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Length: {body.Bytes.Length}\r\n\r\n");
+                    await visitor.WriteAsync(
+                        $"POST /sink?hash=1 HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Length: {body.Bytes.Length}\r\n\r\n");
                     await visitor.WriteAsync(body.Bytes);
                     var answer = await visitor.ReadHeadAsync();
                     Assert.Contains(PatternBytes.Sha256Hex(length), (await visitor.ReadBodyAsync(answer)).Text(), StringComparison.Ordinal);

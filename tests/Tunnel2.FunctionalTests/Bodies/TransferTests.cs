@@ -67,7 +67,8 @@ public sealed class TransferTests
     {
         await using var visitor = await tunnel.ConnectAsync();
         await visitor.WriteAsync(
-            $"POST /echo HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\n{(chunked ? "Transfer-Encoding: chunked" : $"Content-Length: {length}")}\r\n\r\n");
+            $"POST /echo HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\n"
+                + $"{(chunked ? "Transfer-Encoding: chunked" : $"Content-Length: {length}")}\r\n\r\n");
 
         // The answer's head comes before the body was sent: nothing waits for the whole.
         var head = await visitor.ReadHeadAsync();

@@ -8,7 +8,10 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Connections;
 
-/// <summary>The built ProxyEntry with hardly more descriptors than it needs to start, under floods of connections that send nothing or half of something.</summary>
+/// <summary>
+/// The built ProxyEntry with hardly more descriptors than it needs to start, under floods of connections that send nothing or half of
+/// something.
+/// </summary>
 [Collection(RealProcessesCollection.Name)]
 public sealed class FewDescriptorsTests
 {
@@ -45,7 +48,10 @@ public sealed class FewDescriptorsTests
         {
             Assert.Contains("200 OK", await AskAsync(entry.Admin, OneAddress, "/health/live"), StringComparison.Ordinal);
             Assert.Contains("200 OK", await AskAsync(entry.Public, "127.0.0.9", "/bytes/5"), StringComparison.Ordinal);
-            Assert.Contains("tunnel2_entry_connections_ended_total{kind=\"visitors\"}", await AskAsync(entry.Admin, OneAddress, "/metrics", "localhost"), StringComparison.Ordinal);
+            Assert.Contains(
+                "tunnel2_entry_connections_ended_total{kind=\"visitors\"}",
+                await AskAsync(entry.Admin, OneAddress, "/metrics", "localhost"),
+                StringComparison.Ordinal);
         }
 
         Assert.DoesNotContain(agent.Lines, static line => line.StartsWith("Disconnected", StringComparison.Ordinal));
@@ -80,7 +86,8 @@ public sealed class FewDescriptorsTests
     [Fact]
     public async Task Too_few_files_are_said_and_nothing_starts()
     {
-        await using var entry = BuiltPrograms.StartEntry(["--Tunnel2:Public:HttpListen=127.0.0.1:0", "--Tunnel2:Uplink:Listen=127.0.0.1:0", "--Tunnel2:Admin:Listen=127.0.0.1:0"], 150);
+        await using var entry = BuiltPrograms.StartEntry(
+            ["--Tunnel2:Public:HttpListen=127.0.0.1:0", "--Tunnel2:Uplink:Listen=127.0.0.1:0", "--Tunnel2:Admin:Listen=127.0.0.1:0"], 150);
         Assert.Equal(1, await entry.WaitForExitAsync(Limits.Start));
         Assert.Contains("may have only 150 files open", string.Join('\n', entry.Lines), StringComparison.Ordinal);
         await using var agent = BuiltPrograms.StartAgent(["http", "1", "--name", "web"], files: 100);
@@ -102,13 +109,17 @@ public sealed class FewDescriptorsTests
         await using var backend = BuiltPrograms.StartBackend(["--listen", "127.0.0.1:0"]);
         const string Listening = "Listening on ";
         var address = await backend.WaitForLineAsync(static line => line.StartsWith(Listening, StringComparison.Ordinal), Limits.Start);
-        await using var entry = await EntryProcess.StartWithFilesAsync(Files, $"--Tunnel2:Engine={engine}", $"--Tunnel2:Ring:File={folder["ring"]}");
+        await using var entry = await EntryProcess.StartWithFilesAsync(
+            Files, $"--Tunnel2:Engine={engine}", $"--Tunnel2:Ring:File={folder["ring"]}");
         Assert.Contains(entry.Runner.Lines, static line => line.Contains($"may have only {Files} files open", StringComparison.Ordinal));
         await using var agent = await RealTunnel.StartAgentAsync(entry, new Uri(address[Listening.Length..]).Port, engine);
         await test(entry, agent);
         Assert.False(entry.Runner.HasExited, string.Join('\n', entry.Runner.Lines));
         Assert.Contains("200 OK", await AskAsync(entry.Admin, OneAddress, "/health/live"), StringComparison.Ordinal);
-        Assert.DoesNotContain(entry.Runner.Lines, static line => line.Contains(" fail: ", StringComparison.Ordinal) || line.Contains("TooManyOpenSockets", StringComparison.Ordinal));
+        Assert.DoesNotContain(
+            entry.Runner.Lines,
+            static line =>
+                line.Contains(" fail: ", StringComparison.Ordinal) || line.Contains("TooManyOpenSockets", StringComparison.Ordinal));
     }
 
     private static async Task<bool> IsServedAsync(EntryProcess entry, string from)

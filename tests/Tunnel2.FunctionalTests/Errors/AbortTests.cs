@@ -100,7 +100,8 @@ public sealed class AbortTests
             async tunnel =>
             {
                 await using var visitor = await tunnel.ConnectAsync();
-                await visitor.WriteAsync($"POST / HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
+                await visitor.WriteAsync(
+                    $"POST / HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
                 await arrived.WaitAsync();
                 await visitor.WriteAsync(rest);
                 var head = await visitor.ReadHeadAsync();

@@ -16,7 +16,8 @@ public sealed class AgentWordsTests
         using var port = new RefusedPort();
         await AssertSaysAsync(
             port.Port,
-            $"Cannot reach the server at 127.0.0.1:{port.Port}: connection refused. Is tunnel2-entry running there, and is this its uplink port (12001 by default)?");
+            $"Cannot reach the server at 127.0.0.1:{port.Port}: connection refused. Is tunnel2-entry running there, and is this its "
+                + $"uplink port (12001 by default)?");
     }
 
     [Fact]
@@ -24,7 +25,8 @@ public sealed class AgentWordsTests
     {
         // A label longer than one may be: the resolver says no without asking anybody.
         var host = new string('a', 64) + ".invalid";
-        await AssertSaysAsync(1, $"the host name '{host}' has no address (DNS)", options => options with { Server = new ServerEndpoint(host, 1) });
+        await AssertSaysAsync(
+            1, $"the host name '{host}' has no address (DNS)", options => options with { Server = new ServerEndpoint(host, 1) });
     }
 
     [Fact]
@@ -33,24 +35,28 @@ public sealed class AgentWordsTests
         await using var entry = await EntryFixture.StartAsync();
         await AssertSaysAsync(
             entry.Http.Port,
-            $"Something else than a Tunnel2 server answers at 127.0.0.1:{entry.Http.Port}. It is the server's public port, which is for visitors: agents "
+            $"Something else than a Tunnel2 server answers at 127.0.0.1:{entry.Http.Port}. It is the server's public port, which is for "
+                + $"visitors: agents "
             + "connect to its uplink port, 12001 by default, as in --server 127.0.0.1:12001.");
     }
 
     [Fact]
     public async Task Another_HTTP_server()
     {
-        await using var server = StartAnswering("HTTP/1.1 400 Bad Request\r\nServer: nginx/1.22.1\r\nConnection: close\r\n\r\n"u8.ToArray());
+        await using var server = StartAnswering(
+            "HTTP/1.1 400 Bad Request\r\nServer: nginx/1.22.1\r\nConnection: close\r\n\r\n"u8.ToArray());
         await AssertSaysAsync(
             server.Port,
-            $"Something else than a Tunnel2 server answers at 127.0.0.1:{server.Port}: an HTTP server (nginx/1.22.1). Check the port: the uplink port is 12001 "
+            $"Something else than a Tunnel2 server answers at 127.0.0.1:{server.Port}: an HTTP server (nginx/1.22.1). Check the port: "
+                + $"the uplink port is 12001 "
             + "by default, and an HTTP proxy cannot stand before it.");
     }
 
     [Fact]
     public async Task A_proxy_in_between()
     {
-        await using var server = StartAnswering("HTTP/1.1 400 Bad Request\r\nVia: 1.1 proxy (squid)\r\nConnection: close\r\n\r\n"u8.ToArray());
+        await using var server = StartAnswering(
+            "HTTP/1.1 400 Bad Request\r\nVia: 1.1 proxy (squid)\r\nConnection: close\r\n\r\n"u8.ToArray());
         await AssertSaysAsync(server.Port, $"An HTTP proxy answers at 127.0.0.1:{server.Port} in the server's place.");
     }
 
@@ -60,7 +66,8 @@ public sealed class AgentWordsTests
         await using var server = RawTcpServer.Start(static connection => connection.ReadExactlyAsync(8));
         await AssertSaysAsync(
             server.Port,
-            $"The server at 127.0.0.1:{server.Port} closed the connection before it answered. It may be starting or stopping; if it stays so, a proxy or "
+            $"The server at 127.0.0.1:{server.Port} closed the connection before it answered. It may be starting or stopping; if it "
+                + $"stays so, a proxy or "
             + "firewall on the way cuts what it does not know");
     }
 
@@ -69,14 +76,17 @@ public sealed class AgentWordsTests
     {
         await using var server = StartAnswering([0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 0x46]);
         await AssertSaysAsync(
-            server.Port, $"The server at 127.0.0.1:{server.Port} speaks TLS, and this agent did not. Connect with TLS: write the server as tls://127.0.0.1:{server.Port}.");
+            server.Port,
+            $"The server at 127.0.0.1:{server.Port} speaks TLS, and this agent did not. Connect with TLS: write the server as "
+                + $"tls://127.0.0.1:{server.Port}.");
     }
 
     [Fact]
     public async Task A_server_of_another_kind()
     {
         await using var server = StartAnswering("SSH-2.0-OpenSSH_9.2\r\n"u8.ToArray());
-        await AssertSaysAsync(server.Port, $"Something else than a Tunnel2 server answers at 127.0.0.1:{server.Port} (it begins with 'SSH-2.0-').");
+        await AssertSaysAsync(
+            server.Port, $"Something else than a Tunnel2 server answers at 127.0.0.1:{server.Port} (it begins with 'SSH-2.0-').");
     }
 
     [Fact]
@@ -97,16 +107,20 @@ public sealed class AgentWordsTests
         await using var entry = await EntryFixture.StartAsync();
         await using var first = await AgentFixture.StartReadyAsync(AgentFixture.Options(entry.Uplink.Port, 1));
         await AssertSaysAsync(
-            entry.Uplink.Port, "The name is taken by another agent. Choose another with --name, or stop that agent", exitCode: AgentExitCode.Rejected);
+            entry.Uplink.Port,
+            "The name is taken by another agent. Choose another with --name, or stop that agent",
+            exitCode: AgentExitCode.Rejected);
     }
 
     [Fact]
     public async Task A_version_that_is_too_old()
     {
-        await using var server = StartAnswering(new RejectMessage(RejectCode.VersionNotSupported, TimeSpan.Zero, "the server speaks versions 7 to 9").ToFrame());
+        await using var server = StartAnswering(
+            new RejectMessage(RejectCode.VersionNotSupported, TimeSpan.Zero, "the server speaks versions 7 to 9").ToFrame());
         await AssertSaysAsync(
             server.Port,
-            "This tunnel2 and the server have no protocol version in common. Update the older of the two [VersionNotSupported: the server speaks versions 7 to 9].",
+            "This tunnel2 and the server have no protocol version in common. Update the older of the two [VersionNotSupported: the "
+                + "server speaks versions 7 to 9].",
             exitCode: AgentExitCode.Rejected);
     }
 
@@ -115,11 +129,13 @@ public sealed class AgentWordsTests
     {
         using var port = new RefusedPort();
         await using var entry = await EntryFixture.StartAsync();
-        await using var agent = await AgentFixture.StartReadyAsync(AgentFixture.Options(entry.Uplink.Port, port.Port) with { WatchesBackend = true });
+        await using var agent = await AgentFixture.StartReadyAsync(
+            AgentFixture.Options(entry.Uplink.Port, port.Port) with { WatchesBackend = true });
 
         await agent.Events.BackendUnreachableCount.WaitForAsync(1);
         Assert.Equal(
-            $"Nothing listens at http://127.0.0.1:{port.Port}: start the service, or check the port. Until then visitors get 502.", agent.Events.BackendMessage);
+            $"Nothing listens at http://127.0.0.1:{port.Port}: start the service, or check the port. Until then visitors get 502.",
+            agent.Events.BackendMessage);
         Assert.False(agent.Completion.IsCompleted);
     }
 

@@ -133,7 +133,8 @@ public sealed class BackendErrorTests
         await TunnelFixture.RunAsync(port.Port, static async tunnel =>
         {
             await using var visitor = await tunnel.ConnectAsync();
-            await visitor.WriteAsync($"POST / HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Length: 100000000\r\n\r\n{new string('x', 100_000)}");
+            await visitor.WriteAsync(
+                $"POST / HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Length: 100000000\r\n\r\n{new string('x', 100_000)}");
             var head = await visitor.ReadHeadAsync();
             Assert.Equal((502, "backend-refused"), (head.StatusCode, head["Tunnel2-Error"]));
         });
@@ -147,7 +148,10 @@ public sealed class BackendErrorTests
             var (head, _) = await tunnel.ExchangeAsync("/");
             Assert.Equal((502, "backend-name-not-resolved"), (head.StatusCode, head["Tunnel2-Error"]));
         },
-        new TunnelSetup { Agent = static options => options with { Upstream = options.Upstream with { Host = new string('x', 64) + ".invalid" } } });
+        new TunnelSetup
+        {
+            Agent = static options => options with { Upstream = options.Upstream with { Host = new string('x', 64) + ".invalid" } },
+        });
 
     [Fact]
     public async Task A_backend_called_localhost_is_found_at_whichever_address_it_listens()

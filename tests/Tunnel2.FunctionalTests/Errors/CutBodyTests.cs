@@ -19,23 +19,27 @@ public sealed class CutBodyTests
         { "Connection: close", "hello", true },
     };
 
-    /// <summary>Faults in the coding, behind a chunk that was fine.</summary>
+    /// <summary>Faults in the coding, after a chunk that was fine.</summary>
     public static TheoryData<string> Broken =>
     [
-        "x\r\n", "-1\r\nx", "5\nhello", "\r\n", "ffffffffffffffffff\r\n", "5\r\nworldXX0\r\n\r\n", "5\r\nworld\n", "0x5\r\nworld\r\n", "0\r\nBad Name: x\r\n\r\n",
+        "x\r\n", "-1\r\nx", "5\nhello", "\r\n", "ffffffffffffffffff\r\n", "5\r\nworldXX0\r\n\r\n", "5\r\nworld\n", "0x5\r\nworld\r\n",
+        "0\r\nBad Name: x\r\n\r\n",
     ];
 
     [Theory]
     [MemberData(nameof(Cuts))]
-    public Task A_body_that_is_cut_short_never_ends_in_order(string fields, string before, bool reset) => CutAsync("1.1", fields, before, reset);
+    public Task A_body_that_is_cut_short_never_ends_in_order(string fields, string before, bool reset) =>
+        CutAsync("1.1", fields, before, reset);
 
     [Theory]
     [MemberData(nameof(Cuts))]
-    public Task Not_even_for_a_visitor_to_whom_the_end_of_the_connection_is_the_end(string fields, string before, bool reset) => CutAsync("1.0", fields, before, reset);
+    public Task Not_even_for_a_visitor_to_whom_the_end_of_the_connection_is_the_end(string fields, string before, bool reset) =>
+        CutAsync("1.0", fields, before, reset);
 
     [Theory]
     [MemberData(nameof(Cuts))]
-    public Task A_body_that_is_cut_at_once_is_a_cut_or_an_error_and_never_a_mixture(string fields, string before, bool reset) => TunnelFixture.RunAsync(
+    public Task A_body_that_is_cut_at_once_is_a_cut_or_an_error_and_never_a_mixture(
+        string fields, string before, bool reset) => TunnelFixture.RunAsync(
         async connection =>
         {
             await connection.ReadHeadAsync();
@@ -103,19 +107,20 @@ public sealed class CutBodyTests
     }
 
     [Fact]
-    public Task A_reset_in_the_middle_of_megabytes_reaches_the_visitor_behind_the_bytes_before_it() => TunnelFixture.RunAsync(async tunnel =>
-    {
-        foreach (var target in new[] { "/abort/3000000?length=5000000", "/abort/3000000" })
+    public Task A_reset_in_the_middle_of_megabytes_reaches_the_visitor_behind_the_bytes_before_it() => TunnelFixture.RunAsync(
+        async tunnel =>
         {
-            await using var visitor = await tunnel.ConnectAsync();
-            await visitor.SendRequestAsync(target, TunnelFixture.Host);
-            var head = await visitor.ReadHeadAsync();
-            Assert.Equal(200, head.StatusCode);
-            var body = await visitor.ReadBodyAsync(head);
-            Assert.Equal(ConnectionEnding.Fin, body.Ending);
-            PatternBytes.Verify(body.Bytes, 0);
-        }
-    });
+            foreach (var target in new[] { "/abort/3000000?length=5000000", "/abort/3000000" })
+            {
+                await using var visitor = await tunnel.ConnectAsync();
+                await visitor.SendRequestAsync(target, TunnelFixture.Host);
+                var head = await visitor.ReadHeadAsync();
+                Assert.Equal(200, head.StatusCode);
+                var body = await visitor.ReadBodyAsync(head);
+                Assert.Equal(ConnectionEnding.Fin, body.Ending);
+                PatternBytes.Verify(body.Bytes, 0);
+            }
+        });
 
     private static async Task CutAsync(string version, string fields, string before, bool reset)
     {

@@ -6,7 +6,9 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Errors;
 
-/// <summary>A response that is cut behind its head: every byte that came still reaches its visitor, and then an end that says that it is not whole.</summary>
+/// <summary>
+/// A response that is cut after its head: every byte that came still reaches its visitor, and then an end that says that it is not whole.
+/// </summary>
 [Trait("Engine", "each")]
 public sealed class CutResponseTests
 {
@@ -17,7 +19,8 @@ public sealed class CutResponseTests
     [InlineData("HTTP/1.1", "chunked")]
     [InlineData("HTTP/1.1 over TLS", "length")]
     [InlineData("HTTP/1.1 over TLS", "chunked")]
-    public Task Curl_gets_the_bytes_and_the_exit_code_that_it_gets_from_the_service_itself(string front, string framing) => FrontVisitor.RunRawAsync(
+    public Task Curl_gets_the_bytes_and_the_exit_code_that_it_gets_from_the_service_itself(
+        string front, string framing) => FrontVisitor.RunRawAsync(
         [],
         connection => AnswerPartAsync(connection, framing),
         async tunnel =>
@@ -115,7 +118,8 @@ public sealed class CutResponseTests
     private static async Task AnswerPartAsync(RawConnection connection, string framing)
     {
         await connection.ReadHeadAsync();
-        await connection.WriteAsync($"HTTP/1.1 200 OK\r\n{(framing == "length" ? "Content-Length: 5000000" : "Transfer-Encoding: chunked")}\r\n\r\n");
+        await connection.WriteAsync(
+            $"HTTP/1.1 200 OK\r\n{(framing == "length" ? "Content-Length: 5000000" : "Transfer-Encoding: chunked")}\r\n\r\n");
         for (var offset = 0; offset < Sent; offset += 100_000)
         {
             if (framing != "length")
@@ -140,7 +144,12 @@ public sealed class CutResponseTests
 
     private static async Task<string> CurlAsync(string url, params string[] flags)
     {
-        var result = await Shell.RunAsync("curl", ["-s", "-k", "--max-time", "60", "-o", "/dev/null", "-w", "%{exitcode} %{size_download}\n", "--resolve", $"{TunnelFixture.Host}:{new Uri(url).Port}:127.0.0.1", .. flags, url]);
+        var result = await Shell.RunAsync(
+            "curl",
+            [
+                "-s", "-k", "--max-time", "60", "-o", "/dev/null", "-w", "%{exitcode} %{size_download}\n", "--resolve",
+                $"{TunnelFixture.Host}:{new Uri(url).Port}:127.0.0.1", .. flags, url,
+            ]);
         return result.Output.Trim();
     }
 }

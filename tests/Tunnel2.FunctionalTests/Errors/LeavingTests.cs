@@ -68,7 +68,8 @@ public sealed class LeavingTests
 
     [Theory]
     [MemberData(nameof(Departures))]
-    public async Task A_visitor_that_leaves_a_response_that_keeps_flowing_is_gone_for_the_service(string front, string engine, Departure departure)
+    public async Task A_visitor_that_leaves_a_response_that_keeps_flowing_is_gone_for_the_service(
+        string front, string engine, Departure departure)
     {
         var ended = new AsyncCounter("connections to the service that ended");
         await FrontVisitor.RunRawAsync(
@@ -104,7 +105,8 @@ public sealed class LeavingTests
             tunnel => Promptness.AssertWithinAsync(_second, async number =>
             {
                 await using var visitor = await FrontVisitor.ConnectRawAsync(front, tunnel);
-                await visitor.SendRequestAsync("/", TunnelFixture.Host, fields: flow == "upgraded" ? "Connection: Upgrade\r\nUpgrade: raw\r\n" : "");
+                await visitor.SendRequestAsync(
+                    "/", TunnelFixture.Host, fields: flow == "upgraded" ? "Connection: Upgrade\r\nUpgrade: raw\r\n" : "");
                 await visitor.ReadThroughAsync("data: x\n\n");
                 var left = Stopwatch.GetTimestamp();
                 await LeaveAsync(visitor, Departure.Fin);

@@ -12,7 +12,8 @@ public sealed class RoutingErrorTests
     public async Task An_unknown_name_is_offline_while_agents_come_back_and_then_not_found()
     {
         var time = new ManualTimeProvider();
-        await using var entry = await EntryFixture.StartAsync(time, "Timeouts:Park=off", "Agents:a:TokenHash=" + EntryTokens.HashSetting("secret"), "Agents:a:Names=shop");
+        await using var entry = await EntryFixture.StartAsync(
+            time, "Timeouts:Park=off", "Agents:a:TokenHash=" + EntryTokens.HashSetting("secret"), "Agents:a:Names=shop");
         await ExpectAsync(entry, "nobody.localhost", 503, "agent-offline");
         time.Advance(_startPhase);
         await ExpectAsync(entry, "nobody.localhost", 404, "unknown-name");
@@ -50,7 +51,8 @@ public sealed class RoutingErrorTests
         await using var entry = await EntryFixture.StartAsync(null, "Timeouts:Park=off");
         await ExpectAsync(entry, host, 503, "agent-offline");
 
-        Assert.Contains(" for web failed at the ", Assert.Single(entry.Log.All, static line => line.EventId == 2100).Text, StringComparison.Ordinal);
+        Assert.Contains(
+            " for web failed at the ", Assert.Single(entry.Log.All, static line => line.EventId == 2100).Text, StringComparison.Ordinal);
     }
 
     [Theory]

@@ -14,7 +14,8 @@ public sealed class UplinkLossTests
     [InlineData(CutMode.Reset, "/bytes/100000000000")]
     [InlineData(CutMode.Fin, "/stream/100000000/1000/0")]
     [InlineData(CutMode.Reset, "/stream/100000000/1000/0")]
-    public Task A_download_over_a_lost_uplink_does_not_end_in_order_and_the_agent_comes_back(CutMode mode, string target) => TunnelFixture.RunAsync(
+    public Task A_download_over_a_lost_uplink_does_not_end_in_order_and_the_agent_comes_back(
+        CutMode mode, string target) => TunnelFixture.RunAsync(
         async tunnel =>
         {
             await using var visitor = await tunnel.ConnectAsync();
@@ -60,7 +61,8 @@ public sealed class UplinkLossTests
         async tunnel =>
         {
             await using var visitor = await tunnel.ConnectAsync();
-            await visitor.WriteAsync($"POST /sink HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Length: 1000000\r\n\r\n{new string('x', 1000)}");
+            await visitor.WriteAsync(
+                $"POST /sink HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Length: 1000000\r\n\r\n{new string('x', 1000)}");
             await tunnel.Backend.WaitForArrivalAsync("/sink");
             tunnel.Link.CutAll(CutMode.Fin);
             var head = await visitor.ReadHeadAsync();

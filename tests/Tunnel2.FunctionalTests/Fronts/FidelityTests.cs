@@ -13,16 +13,23 @@ public sealed class FidelityTests
             var head = await connection.ReadHeadAsync();
             string[] names = [.. head.Fields.Select(static field => $"{field.Key}={field.Value}").Take(7)];
             Assert.Equal(["zEbRa=1", "Host=web.localhost", "Apple=2", "ZEBRA=3", "X-EMPTY=", "Apple=2", "mIdDlE=4"], names);
-            await connection.WriteAsync("HTTP/1.1 200 Sure\r\nSet-Cookie: b\r\nsErVer: x\r\nset-cookie: a\r\nX-One: 1\r\nSet-Cookie: b\r\nContent-Length: 0\r\n\r\n");
+            await connection.WriteAsync(
+                "HTTP/1.1 200 Sure\r\nSet-Cookie: b\r\nsErVer: x\r\nset-cookie: a\r\nX-One: 1\r\nSet-Cookie: b\r\n"
+                    + "Content-Length: 0\r\n\r\n");
             await connection.WaitForEndAsync();
         },
         async tunnel =>
         {
             await using var visitor = await tunnel.ConnectAsync();
-            await visitor.WriteAsync("GET / HTTP/1.1\r\nzEbRa: 1\r\nHost: web.localhost\r\nApple: 2\r\nZEBRA: 3\r\nX-EMPTY:\r\nApple: 2\r\nmIdDlE:  4\t\r\n\r\n");
+            await visitor.WriteAsync(
+                "GET / HTTP/1.1\r\nzEbRa: 1\r\nHost: web.localhost\r\nApple: 2\r\nZEBRA: 3\r\nX-EMPTY:\r\nApple: 2\r\n"
+                    + "mIdDlE:  4\t\r\n\r\n");
             var head = await visitor.ReadHeadAsync();
             Assert.StartsWith(
-                "HTTP/1.1 200 Sure\r\nSet-Cookie: b\r\nsErVer: x\r\nset-cookie: a\r\nX-One: 1\r\nSet-Cookie: b\r\nContent-Length: 0\r\nDate: ", head.Text, StringComparison.Ordinal);
+                "HTTP/1.1 200 Sure\r\nSet-Cookie: b\r\nsErVer: x\r\nset-cookie: a\r\nX-One: 1\r\nSet-Cookie: b\r\nContent-Length: 0\r\n"
+                    + "Date: ",
+                head.Text,
+                StringComparison.Ordinal);
         });
 
     [Theory]
@@ -55,14 +62,16 @@ public sealed class FidelityTests
             var body = await connection.ReadBodyAsync(head);
             Assert.Equal("hello", body.Text());
             Assert.Equal(["x-SUM=5", "X-Other="], body.Trailers.Select(static field => $"{field.Key}={field.Value}"));
-            await connection.WriteAsync("HTTP/1.1 200 OK\r\nTrailer: X-Back\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-back: 1\r\nX-Back: 2\r\n\r\n");
+            await connection.WriteAsync(
+                "HTTP/1.1 200 OK\r\nTrailer: X-Back\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-back: 1\r\nX-Back: 2\r\n\r\n");
             await connection.WaitForEndAsync();
         },
         async tunnel =>
         {
             await using var visitor = await tunnel.ConnectAsync();
             await visitor.WriteAsync(
-                "POST / HTTP/1.1\r\nHost: web.localhost\r\nTE: trailers\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nx-SUM: 5\r\nConnection: no\r\nX-Other:\r\n\r\n");
+                "POST / HTTP/1.1\r\nHost: web.localhost\r\nTE: trailers\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n"
+                    + "hello\r\n0\r\nx-SUM: 5\r\nConnection: no\r\nX-Other:\r\n\r\n");
             var head = await visitor.ReadHeadAsync();
             Assert.Equal("X-Back", head["Trailer"]);
             var body = await visitor.ReadBodyAsync(head);

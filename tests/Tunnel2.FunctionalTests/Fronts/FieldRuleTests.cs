@@ -9,8 +9,8 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.FunctionalTests.Fronts;
 
 /// <summary>
-/// One table of fields and trailers (<see cref="FieldCases"/>) over every version of HTTP, and against the agent alone: what one refuses, no
-/// other carries.
+/// One table of fields and trailers (<see cref="FieldCases"/>) over every version of HTTP, and against the agent alone: what one refuses,
+/// no other carries.
 /// </summary>
 public sealed class FieldRuleTests
 {
@@ -35,7 +35,9 @@ public sealed class FieldRuleTests
         {
             var (status, code, seen) = await visit([], [(one.Name, one.Value), ("X-Last", "1")]);
             AssertFate(front, one, FateAt(front, one), status, code, seen);
-            Assert.True(one.Fate == FieldFate.Refused || seen!.Contains("\nX-Last: 1\n", StringComparison.OrdinalIgnoreCase), $"{front}, {one}: what stands behind it is lost\n{seen}");
+            Assert.True(
+                FateAt(front, one) == FieldFate.Refused || seen!.Contains("\nX-Last: 1\n", StringComparison.OrdinalIgnoreCase),
+                $"{front}, {one}: what comes after it is lost\n{seen}");
         }
     });
 
@@ -43,7 +45,8 @@ public sealed class FieldRuleTests
     public Task The_agent_keeps_the_same_rule_against_a_server_that_means_harm() => WithAgentAsync(async uplink =>
     {
         var slot = 0;
-        foreach (var (one, isTrailer) in FieldCases.Heads.Select(static one => (one, false)).Concat(FieldCases.Trailers.Select(static one => (one, true))))
+        var heads = FieldCases.Heads.Select(static one => (one, false));
+        foreach (var (one, isTrailer) in heads.Concat(FieldCases.Trailers.Select(static one => (one, true))))
         {
             var stream = new StreamId((ushort)slot++, 1);
             (string, string)[] field = [(one.Name, one.Value)];
@@ -64,8 +67,9 @@ public sealed class FieldRuleTests
     {
         (string Name, string Value)[] fields =
         [
-            ("X-Upper", "1"), ("connection", "close"), ("connection", "x-other"), ("keep-alive", "1"), ("transfer-encoding", "chunked"), ("upgrade", "websocket"),
-            ("te", "gzip"), ("x-padded", " a"), ("x-padded", "a\t"), (":path", "/again"), (":unknown", "x"), ("content-length", "1"), ("content-length", "3"), ("x:y", "1"),
+            ("X-Upper", "1"), ("connection", "close"), ("connection", "x-other"), ("keep-alive", "1"), ("transfer-encoding", "chunked"),
+            ("upgrade", "websocket"), ("te", "gzip"), ("x-padded", " a"), ("x-padded", "a\t"), (":path", "/again"), (":unknown", "x"),
+            ("content-length", "1"), ("content-length", "3"), ("x:y", "1"),
         ];
         await RunAsync(front, async visit =>
         {
@@ -75,7 +79,15 @@ public sealed class FieldRuleTests
                 Assert.True(seen is null && (status, code) is (400, "bad-request") or (0, null), $"{field}: {status} {code}\n{seen}");
             }
 
-            foreach (var trailer in new[] { (":path", "/again"), (":status", "200"), ("X-Upper", "1"), ("connection", "close") })
+            foreach (var trailer in new[]
+            {
+                (":path", "/again"),
+                (":status", "200"),
+                ("X-Upper", "1"),
+                ("connection", "close"),
+                ("x-padded", " a"),
+                ("x-padded", "a\t"),
+            })
             {
                 var (status, code, seen) = await visit([], [trailer]);
                 Assert.True(seen is null && (status, code) is (400, "bad-request") or (0, null), $"{trailer}: {status} {code}\n{seen}");
@@ -86,25 +98,29 @@ public sealed class FieldRuleTests
     [Theory]
     [InlineData("HTTP/2")]
     [InlineData("HTTP/2 over TLS")]
-    public Task One_host_reaches_the_service_and_it_is_the_one_that_was_routed_by(string front) => WithTunnelAsync(ShowAsync, async tunnel =>
-    {
-        var isTls = front.EndsWith("TLS", StringComparison.Ordinal);
-        await using var visitor = await Http2Visitor.ConnectAsync(isTls ? tunnel.Entry.Https : tunnel.Entry.Http, isTls);
-        var both = await visitor.ExchangeAsync(Http2Visitor.Request(isTls, fields: ("host", "other.localhost")));
-        if (both.Status == 200)
+    public Task One_host_reaches_the_service_and_it_is_the_one_that_was_routed_by(string front) => WithTunnelAsync(
+        ShowAsync,
+        async tunnel =>
         {
-            Assert.Equal(1, both.Body.Split('\n').Count(static line => line.StartsWith("host:", StringComparison.OrdinalIgnoreCase)));
-            Assert.Contains("host: web.localhost\n", both.Body, StringComparison.OrdinalIgnoreCase);
-            Assert.DoesNotContain("other.localhost", both.Body, StringComparison.Ordinal);
-        }
+            var isTls = front.EndsWith("TLS", StringComparison.Ordinal);
+            await using var visitor = await Http2Visitor.ConnectAsync(isTls ? tunnel.Entry.Https : tunnel.Entry.Http, isTls);
+            var both = await visitor.ExchangeAsync(Http2Visitor.Request(isTls, fields: ("host", "other.localhost")));
+            if (both.Status == 200)
+            {
+                Assert.Equal(1, both.Body.Split('\n').Count(static line => line.StartsWith("host:", StringComparison.OrdinalIgnoreCase)));
+                Assert.Contains("host: web.localhost\n", both.Body, StringComparison.OrdinalIgnoreCase);
+                Assert.DoesNotContain("other.localhost", both.Body, StringComparison.Ordinal);
+            }
 
-        foreach (var authority in new[] { "", "u@web.localhost", "web.localhost:", "web.localhost, web.localhost", "web%2elocalhost" })
-        {
-            await using var another = await Http2Visitor.ConnectAsync(isTls ? tunnel.Entry.Https : tunnel.Entry.Http, isTls);
-            var answer = await another.ExchangeAsync(Http2Visitor.Request(isTls, authority: authority));
-            Assert.True((answer.Status, answer["tunnel2-error"]) is (400, "invalid-host") or (0, null), $"{authority}: {answer.Status} {answer["tunnel2-error"]}");
-        }
-    });
+            foreach (var authority in new[] { "", "u@web.localhost", "web.localhost:", "web.localhost, web.localhost", "web%2elocalhost" })
+            {
+                await using var another = await Http2Visitor.ConnectAsync(isTls ? tunnel.Entry.Https : tunnel.Entry.Http, isTls);
+                var answer = await another.ExchangeAsync(Http2Visitor.Request(isTls, authority: authority));
+                Assert.True(
+                    (answer.Status, answer["tunnel2-error"]) is (400, "invalid-host") or (0, null),
+                    $"{authority}: {answer.Status} {answer["tunnel2-error"]}");
+            }
+        });
 
     [Theory]
     [MemberData(nameof(Fronts))]
@@ -116,9 +132,11 @@ public sealed class FieldRuleTests
             {
                 await connection.ReadBodyAsync(await connection.ReadHeadAsync(), "POST");
                 await connection.WriteAsync(
-                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Kept: 1\r\nTunnel2-Error: fake\r\nTunnel2_Error: fake\r\nContent_Length: 7\r\nProxy-Authenticate: Basic\r\nProxy-Authentication-Info: x\r\n"
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Kept: 1\r\nTunnel2-Error: fake\r\nTunnel2_Error: fake\r\n"
+                        + "Content_Length: 7\r\nProxy-Authenticate: Basic\r\nProxy-Authentication-Info: x\r\n"
                     + "Keep_Alive: 1\r\nTrailer: X-Sum\r\n\r\n2\r\nok\r\n0\r\n"
-                    + "X-Sum: 1\r\nSet-Cookie: a=b\r\nContent-Type: text/html\r\nLocation: /\r\ncache_control: no\r\nTunnel2-Error: fake\r\nConnection: close\r\nETag: x\r\n\r\n");
+                    + "X-Sum: 1\r\nSet-Cookie: a=b\r\nContent-Type: text/html\r\nLocation: /\r\ncache_control: no\r\n"
+                        + "Tunnel2-Error: fake\r\nConnection: close\r\nETag: x\r\n\r\n");
             }
         },
         async visit =>
@@ -128,16 +146,31 @@ public sealed class FieldRuleTests
             Assert.Contains("\nx-kept: 1\n", seen, StringComparison.OrdinalIgnoreCase);
             Assert.Contains("\nx-sum: 1\n", seen, StringComparison.OrdinalIgnoreCase);
             Assert.Contains("\netag: x\n", seen, StringComparison.OrdinalIgnoreCase);
-            foreach (var name in new[] { "tunnel2-error", "tunnel2_error", "content_length", "proxy-authenticate", "proxy-authentication-info", "keep_alive", "set-cookie", "content-type", "location", "cache_control", "connection" })
+            foreach (var name in new[]
+            {
+                "tunnel2-error",
+                "tunnel2_error",
+                "content_length",
+                "proxy-authenticate",
+                "proxy-authentication-info",
+                "keep_alive",
+                "set-cookie",
+                "content-type",
+                "location",
+                "cache_control",
+                "connection",
+            })
             {
                 Assert.DoesNotContain($"\n{name}:", seen, StringComparison.OrdinalIgnoreCase);
             }
         },
         showsAnswer: true);
 
-    private delegate Task<(int Status, string? Code, string? Seen)> Visit((string Name, string Value)[] fields, (string Name, string Value)[] trailers);
+    private delegate Task<(int Status, string? Code, string? Seen)> Visit(
+        (string Name, string Value)[] fields, (string Name, string Value)[] trailers);
 
-    private static FieldFate FateAt(string front, FieldCase one) => front.StartsWith("HTTP/2", StringComparison.Ordinal) ? one.AtHttp2 : one.Fate;
+    private static FieldFate FateAt(string front, FieldCase one) =>
+        front.StartsWith("HTTP/2", StringComparison.Ordinal) ? one.AtHttp2 : one.Fate;
 
     private static void AssertFate(string where, FieldCase one, FieldFate fate, int status, string? code, string? seen)
     {
@@ -145,7 +178,10 @@ public sealed class FieldRuleTests
         if (fate == FieldFate.Refused)
         {
             Assert.True(seen is null, what);
-            Assert.True((status, code) is (400, "bad-request" or "invalid-host") || (status == 0 && where.StartsWith("HTTP/2", StringComparison.Ordinal)), what);
+            Assert.True(
+                (status, code) is (400, "bad-request" or "invalid-host")
+                    || (status == 0 && where.StartsWith("HTTP/2", StringComparison.Ordinal)),
+                what);
             return;
         }
 
@@ -155,13 +191,16 @@ public sealed class FieldRuleTests
 
     private static Task RunAsync(string front, Func<Visit, Task> test) => RunAsync(front, ShowAsync, test);
 
-    private static Task RunAsync(string front, Func<RawConnection, Task> backend, Func<Visit, Task> test, bool showsAnswer = false) => WithTunnelAsync(backend, async tunnel =>
-    {
-        var isTls = front.EndsWith("TLS", StringComparison.Ordinal);
-        await test(front.StartsWith("HTTP/2", StringComparison.Ordinal)
-            ? (fields, trailers) => VisitByHttp2Async(tunnel, isTls, showsAnswer, fields, trailers)
-            : (fields, trailers) => VisitByHttp1Async(tunnel, isTls, showsAnswer, fields, trailers));
-    });
+    private static Task RunAsync(
+        string front, Func<RawConnection, Task> backend, Func<Visit, Task> test, bool showsAnswer = false) => WithTunnelAsync(
+        backend,
+        async tunnel =>
+        {
+            var isTls = front.EndsWith("TLS", StringComparison.Ordinal);
+            await test(front.StartsWith("HTTP/2", StringComparison.Ordinal)
+                ? (fields, trailers) => VisitByHttp2Async(tunnel, isTls, showsAnswer, fields, trailers)
+                : (fields, trailers) => VisitByHttp1Async(tunnel, isTls, showsAnswer, fields, trailers));
+        });
 
     private static async Task<(int Status, string? Code, string? Seen)> VisitByHttp2Async(
         TunnelFixture tunnel, bool isTls, bool showsAnswer, (string Name, string Value)[] fields, (string Name, string Value)[] trailers)
@@ -177,15 +216,19 @@ public sealed class FieldRuleTests
         return (answer.Status, answer["tunnel2-error"], seen);
 
         // But for what is to be wrong.
-        static (string, string) Lower((string Name, string Value) field) => field.Name == "X-Upper" ? field : (field.Name.ToLowerInvariant(), field.Value);
+        static (string, string) Lower((string Name, string Value) field) =>
+            field.Name == "X-Upper" ? field : (field.Name.ToLowerInvariant(), field.Value);
     }
 
     private static async Task<(int Status, string? Code, string? Seen)> VisitByHttp1Async(
         TunnelFixture tunnel, bool isTls, bool showsAnswer, (string Name, string Value)[] fields, (string Name, string Value)[] trailers)
     {
-        await using var visitor = isTls ? await RawHttpClient.ConnectTlsAsync(tunnel.Entry.Https, TunnelFixture.Host) : await RawHttpClient.ConnectAsync(tunnel.Entry.Http);
+        await using var visitor = isTls
+            ? await RawHttpClient.ConnectTlsAsync(tunnel.Entry.Https, TunnelFixture.Host)
+            : await RawHttpClient.ConnectAsync(tunnel.Entry.Http);
         await visitor.WriteAsync(
-            $"POST / HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nTE: trailers\r\nTransfer-Encoding: chunked\r\n{Lines(fields)}\r\n2\r\nok\r\n0\r\n{Lines(trailers)}\r\n");
+            $"POST / HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nTE: trailers\r\nTransfer-Encoding: chunked\r\n{Lines(fields)}\r\n2\r\n"
+                + $"ok\r\n0\r\n{Lines(trailers)}\r\n");
         var head = await visitor.ReadHeadAsync();
         var body = await visitor.ReadBodyAsync(head, "POST");
         var seen = head.StatusCode != 200 ? null
@@ -193,7 +236,8 @@ public sealed class FieldRuleTests
             : body.Text;
         return (head.StatusCode, head["Tunnel2-Error"], seen);
 
-        static string Lines((string Name, string Value)[] fields) => string.Concat(fields.Select(static field => $"{field.Name}: {field.Value}\r\n"));
+        static string Lines((string Name, string Value)[] fields) =>
+            string.Concat(fields.Select(static field => $"{field.Name}: {field.Value}\r\n"));
     }
 
     /// <summary>A backend that shows the fields and trailers that reached it, a line each.</summary>
@@ -216,7 +260,14 @@ public sealed class FieldRuleTests
     private static async Task WithTunnelAsync(Func<RawConnection, Task> backend, Func<TunnelFixture, Task> test)
     {
         using var certificate = TestCertificate.Create();
-        await TunnelFixture.RunAsync(backend, test, new TunnelSetup { Settings = ["Public:HttpsListen=127.0.0.1:0", $"Public:Certificate={certificate.File}"], Patience = TimeSpan.FromSeconds(60) });
+        await TunnelFixture.RunAsync(
+            backend,
+            test,
+            new TunnelSetup
+            {
+                Settings = ["Public:HttpsListen=127.0.0.1:0", $"Public:Certificate={certificate.File}"],
+                Patience = TimeSpan.FromSeconds(60),
+            });
     }
 
     private static async Task<(StreamResetReason? Reason, string? Seen)> ReadAnswerAsync(RawUplink uplink, StreamId stream)

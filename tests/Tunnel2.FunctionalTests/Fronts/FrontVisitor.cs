@@ -36,7 +36,8 @@ internal sealed class FrontVisitor : IDisposable
 
     /// <summary>Runs a test on a tunnel whose ProxyEntry serves HTTPS too, with further settings.</summary>
     public static Task RunRawAsync(string[] settings, Func<RawConnection, Task> onConnection, Func<TunnelFixture, Task> test) =>
-        WithCertificateAsync(setup => TunnelFixture.RunAsync(onConnection, test, setup with { Settings = [.. setup.Settings, .. settings] }));
+        WithCertificateAsync(
+            setup => TunnelFixture.RunAsync(onConnection, test, setup with { Settings = [.. setup.Settings, .. settings] }));
 
     /// <summary>Connects byte for byte, over TLS where the kind says so.</summary>
     public static Task<RawHttpClient> ConnectRawAsync(string kind, TunnelFixture tunnel) =>

@@ -5,8 +5,8 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.FunctionalTests.Fronts;
 
 /// <summary>
-/// The limits of a request's head, the same over every version of HTTP. Over HTTP/2 a request that is too large costs its visitor that request,
-/// and not all others on the connection.
+/// The limits of a request's head, the same over every version of HTTP. Over HTTP/2 a request that is too large costs its visitor that
+/// request, and not all others on the connection.
 /// </summary>
 public sealed class HeadLimitTests
 {
@@ -44,10 +44,14 @@ public sealed class HeadLimitTests
         {
             foreach (var (what, path, fields, status, code) in Cases)
             {
-                await using var one = isTls ? await RawHttpClient.ConnectTlsAsync(tunnel.Entry.Https, TunnelFixture.Host) : await RawHttpClient.ConnectAsync(tunnel.Entry.Http);
-                await one.SendRequestAsync(path, TunnelFixture.Host, fields: string.Concat(fields.Select(static field => $"{field.Name}: {field.Value}\r\n")));
+                await using var one = isTls
+                    ? await RawHttpClient.ConnectTlsAsync(tunnel.Entry.Https, TunnelFixture.Host)
+                    : await RawHttpClient.ConnectAsync(tunnel.Entry.Http);
+                await one.SendRequestAsync(
+                    path, TunnelFixture.Host, fields: string.Concat(fields.Select(static field => $"{field.Name}: {field.Value}\r\n")));
                 var head = await one.ReadHeadAsync();
-                Assert.True((head.StatusCode, head["Tunnel2-Error"]) == (status, code), $"{what}: {head.StatusCode} {head["Tunnel2-Error"]}");
+                Assert.True(
+                    (head.StatusCode, head["Tunnel2-Error"]) == (status, code), $"{what}: {head.StatusCode} {head["Tunnel2-Error"]}");
             }
 
             return;
@@ -57,7 +61,9 @@ public sealed class HeadLimitTests
         foreach (var (what, path, fields, status, code) in Cases)
         {
             var answer = await visitor.ExchangeAsync(Http2Visitor.Request(isTls, path, fields: fields));
-            Assert.True((answer.Status, answer["tunnel2-error"], answer.GoAway) == (status, code, null), $"{what}: {answer.Status} {answer["tunnel2-error"]} RST {answer.Reset} GOAWAY {answer.GoAway}");
+            Assert.True(
+                (answer.Status, answer["tunnel2-error"], answer.GoAway) == (status, code, null),
+                $"{what}: {answer.Status} {answer["tunnel2-error"]} RST {answer.Reset} GOAWAY {answer.GoAway}");
             Assert.True(status == 200 || answer.Body.Contains($"\"status\": {status}", StringComparison.Ordinal), $"{what}: {answer.Body}");
         }
 
@@ -99,7 +105,8 @@ public sealed class HeadLimitTests
         foreach (var (what, path, fields, status, _) in Cases.Where(static one => one.Status != 200))
         {
             var answer = await visitor.ExchangeAsync(Http2Visitor.Request(isTls, path, fields: fields));
-            Assert.True((answer.Status, answer.GoAway) == (status, null), $"{what}: {answer.Status} RST {answer.Reset} GOAWAY {answer.GoAway}");
+            Assert.True(
+                (answer.Status, answer.GoAway) == (status, null), $"{what}: {answer.Status} RST {answer.Reset} GOAWAY {answer.GoAway}");
         }
 
         _release.Set();
@@ -121,7 +128,9 @@ public sealed class HeadLimitTests
             int status;
             if (front.StartsWith("HTTP/1.1", StringComparison.Ordinal))
             {
-                await using var one = isTls ? await RawHttpClient.ConnectTlsAsync(endPoint, TunnelFixture.Host) : await RawHttpClient.ConnectAsync(endPoint);
+                await using var one = isTls
+                    ? await RawHttpClient.ConnectTlsAsync(endPoint, TunnelFixture.Host)
+                    : await RawHttpClient.ConnectAsync(endPoint);
                 status = await AskAsync(one, path, fields);
             }
             else
@@ -142,12 +151,14 @@ public sealed class HeadLimitTests
     [Fact]
     public async Task A_limit_that_is_set_lower_holds_for_http2_too()
     {
-        await using var entry = await EntryFixture.StartAsync(null, "Limits:RequestHeadBytes=2000", "Limits:RequestFields=12", "Limits:RequestLineBytes=300");
+        await using var entry = await EntryFixture.StartAsync(
+            null, "Limits:RequestHeadBytes=2000", "Limits:RequestFields=12", "Limits:RequestLineBytes=300");
         await using var visitor = await Http2Visitor.ConnectAsync(entry.Http, isTls: false);
         foreach (var (path, fields, status) in new[]
         {
             ("/" + Text(280), Fields(1, 1), 503), ("/" + Text(300), Fields(1, 1), 414), ("/" + Text(10_000), Fields(1, 1), 414),
-            ("/", Fields(1, 1800), 503), ("/", Fields(1, 2000), 431), ("/", Fields(1, 40_000), 431), ("/", Fields(10, 1), 503), ("/", Fields(13, 1), 431), ("/", Fields(50, 1), 431),
+            ("/", Fields(1, 1800), 503), ("/", Fields(1, 2000), 431), ("/", Fields(1, 40_000), 431), ("/", Fields(10, 1), 503),
+            ("/", Fields(13, 1), 431), ("/", Fields(50, 1), 431),
         })
         {
             var answer = await visitor.ExchangeAsync(Http2Visitor.Request(isTls: false, path, fields: fields));
@@ -160,7 +171,8 @@ public sealed class HeadLimitTests
     {
         try
         {
-            await visitor.SendRequestAsync(path, TunnelFixture.Host, fields: string.Concat(fields.Select(static field => $"{field.Name}: {field.Value}\r\n")));
+            await visitor.SendRequestAsync(
+                path, TunnelFixture.Host, fields: string.Concat(fields.Select(static field => $"{field.Name}: {field.Value}\r\n")));
         }
         catch (IOException)
         {
@@ -177,7 +189,8 @@ public sealed class HeadLimitTests
         }
     }
 
-    private static (string Name, string Value)[] Fields(int count, int length) => [.. Enumerable.Range(0, count).Select(i => ($"x-{i}", Text(length)))];
+    private static (string Name, string Value)[] Fields(int count, int length) =>
+        [.. Enumerable.Range(0, count).Select(i => ($"x-{i}", Text(length)))];
 
     private static string Text(int length) => string.Create(length, 0, static (span, _) =>
     {
@@ -207,6 +220,10 @@ public sealed class HeadLimitTests
                 }
             },
             test,
-            new TunnelSetup { Settings = ["Public:HttpsListen=127.0.0.1:0", $"Public:Certificate={certificate.File}"], Patience = TimeSpan.FromSeconds(60) });
+            new TunnelSetup
+            {
+                Settings = ["Public:HttpsListen=127.0.0.1:0", $"Public:Certificate={certificate.File}"],
+                Patience = TimeSpan.FromSeconds(60),
+            });
     }
 }

@@ -8,8 +8,8 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.FunctionalTests.Fronts;
 
 /// <summary>
-/// One visitor that gives the edge work without an end, all of it done on the spot, and another beside it. What is looked at is not how fast anybody
-/// is served, because a machine may be slow, but how often the loop looks at its sockets meanwhile.
+/// One visitor that gives the edge work without an end, all of it done on the spot, and another beside it. What is looked at is not how
+/// fast anybody is served, because a machine may be slow, but how often the loop looks at its sockets meanwhile.
 /// </summary>
 public sealed class PipeliningVisitorTests
 {
@@ -23,15 +23,18 @@ public sealed class PipeliningVisitorTests
         const int Requests = 10_000;
         await using var backend = await TestBackendServer.StartAsync(new TestBackendOptions());
         await using var entry = await EntryFixture.StartAsync(
-            null, "Timeouts:Park=off", "Agents:small:TokenHash=" + EntryTokens.HashSetting("t"), "Agents:small:Tier=tiny", "Tiers:tiny:RequestsPerSecond=1");
+            null, "Timeouts:Park=off", "Agents:small:TokenHash=" + EntryTokens.HashSetting("t"), "Agents:small:Tier=tiny",
+            "Tiers:tiny:RequestsPerSecond=1");
 
-        await using var small = await AgentFixture.StartReadyAsync(AgentFixture.Options(entry.Uplink.Port, backend.Port, "small") with { Token = "t" });
+        await using var small = await AgentFixture.StartReadyAsync(
+            AgentFixture.Options(entry.Uplink.Port, backend.Port, "small") with { Token = "t" });
         await using var agent = await AgentFixture.StartReadyAsync(AgentFixture.Options(entry.Uplink.Port, backend.Port));
         await using var greedy = await RawHttpClient.ConnectAsync(entry.Http);
         await using var other = await RawHttpClient.ConnectAsync(entry.Http);
         await other.ExchangeAsync("/echo", TunnelFixture.Host);
         var before = entry.Rounds;
-        await WhileAsync(FloodAsync(greedy, $"GET /{new string('x', 200)} HTTP/1.1\r\nHost: {host}\r\n\r\n", Requests), () => ExchangeAsync(other));
+        await WhileAsync(
+            FloodAsync(greedy, $"GET /{new string('x', 200)} HTTP/1.1\r\nHost: {host}\r\n\r\n", Requests), () => ExchangeAsync(other));
         AssertTookTurns(Requests, entry.Rounds - before);
         entry.Log.AssertNoErrors();
     }
@@ -65,7 +68,11 @@ public sealed class PipeliningVisitorTests
                 Assert.InRange(answered.Value, 1, Requests - 1);
                 await flood.WaitAsync(_limit);
             },
-            new TunnelSetup { Settings = ["Timeouts:Park=off", "Public:HttpsListen=127.0.0.1:0", $"Public:Certificate={certificate.File}"], Patience = _limit });
+            new TunnelSetup
+            {
+                Settings = ["Timeouts:Park=off", "Public:HttpsListen=127.0.0.1:0", $"Public:Certificate={certificate.File}"],
+                Patience = _limit,
+            });
 
         static async Task<(int Status, int? GoAway)> StatusAsync(Http2Visitor visitor, (string Name, string Value)[] request)
         {
@@ -107,7 +114,8 @@ public sealed class PipeliningVisitorTests
     }
 
     /// <summary>Where there is a loop. On the pool nobody holds more than one thread of it.</summary>
-    private static void AssertTookTurns(int things, long? rounds) => Assert.True(rounds is null || rounds >= things / WorkTurn.Steps, $"{rounds} rounds");
+    private static void AssertTookTurns(int things, long? rounds) =>
+        Assert.True(rounds is null || rounds >= things / WorkTurn.Steps, $"{rounds} rounds");
 
     private static async Task ExchangeAsync(RawHttpClient visitor)
     {

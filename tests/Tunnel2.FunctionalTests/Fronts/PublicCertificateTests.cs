@@ -26,7 +26,8 @@ public sealed class PublicCertificateTests : IDisposable
     {
         var (first, second) = (_authority.Issue("web.localhost"), _authority.Issue("web.localhost"));
         File.WriteAllText(_folder["public.pem"], first + _authority.Pem);
-        await using var entry = await EntryFixture.StartAsync(_time, "Public:HttpsListen=127.0.0.1:0", $"{setting}={_folder["public.pem"]}");
+        await using var entry = await EntryFixture.StartAsync(
+            _time, "Public:HttpsListen=127.0.0.1:0", $"{setting}={_folder["public.pem"]}");
         await using var before = await ConnectAsync(entry, _authority.Pem, "web.localhost");
         Assert.Equal(TestAuthority.Fingerprint(first), FingerprintOf(before));
 
@@ -57,8 +58,10 @@ public sealed class PublicCertificateTests : IDisposable
     public async Task Both_versions_of_HTTP_are_offered()
     {
         File.WriteAllText(_folder["public.pem"], _authority.Issue("web.localhost"));
-        await using var entry = await EntryFixture.StartAsync(_time, "Public:HttpsListen=127.0.0.1:0", "Public:Certificate=" + _folder["public.pem"]);
-        await using var h2 = await ConnectAsync(entry, _authority.Pem, "web.localhost", SslApplicationProtocol.Http2, SslApplicationProtocol.Http11);
+        await using var entry = await EntryFixture.StartAsync(
+            _time, "Public:HttpsListen=127.0.0.1:0", "Public:Certificate=" + _folder["public.pem"]);
+        await using var h2 = await ConnectAsync(
+            entry, _authority.Pem, "web.localhost", SslApplicationProtocol.Http2, SslApplicationProtocol.Http11);
         Assert.Equal(SslApplicationProtocol.Http2, h2.NegotiatedApplicationProtocol);
         await using var h1 = await ConnectAsync(entry, _authority.Pem, "web.localhost", SslApplicationProtocol.Http11);
         Assert.Equal(SslApplicationProtocol.Http11, h1.NegotiatedApplicationProtocol);
@@ -110,7 +113,8 @@ public sealed class PublicCertificateTests : IDisposable
     {
         await using var entry = await EntryFixture.StartAsync(
             null, "Public:HttpsListen=127.0.0.1:0", "Uplink:Certificate=self-made", "StateFolder=" + _folder["state"]);
-        await using var visitor = await ConnectAsync(entry, await File.ReadAllTextAsync(Path.Combine(_folder["state"], "authority-localhost.crt")), "web.localhost");
+        await using var visitor = await ConnectAsync(
+            entry, await File.ReadAllTextAsync(Path.Combine(_folder["state"], "authority-localhost.crt")), "web.localhost");
         await AssertServedAsync(visitor);
     }
 
@@ -120,7 +124,8 @@ public sealed class PublicCertificateTests : IDisposable
         _folder.Dispose();
     }
 
-    private static async Task<SslStream> ConnectAsync(EntryFixture entry, string authority, string name, params SslApplicationProtocol[] protocols)
+    private static async Task<SslStream> ConnectAsync(
+        EntryFixture entry, string authority, string name, params SslApplicationProtocol[] protocols)
     {
         var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
         await socket.ConnectAsync(new IPEndPoint(IPAddress.Loopback, entry.Https.Port));

@@ -4,7 +4,10 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Fronts;
 
-/// <summary>What the front for HTTP/1.1 refuses, over real sockets: each time one answer of the contract, then the end, and nothing reaches a backend.</summary>
+/// <summary>
+/// What the front for HTTP/1.1 refuses, over real sockets: each time one answer of the contract, then the end, and nothing reaches a
+/// backend.
+/// </summary>
 public sealed class RefusalTests
 {
     private const string H = "Host: web.localhost\r\n";
@@ -110,12 +113,14 @@ public sealed class RefusalTests
         { "POST / HTTP/1.1\r\n" + H + "Content-Length: 1000001\r\n\r\n", 413, "request-body-too-large" },
     };
 
-    /// <summary>Bodies that break off in their coding, behind a head that was fine.</summary>
+    /// <summary>Bodies that break off in their coding, after a head that was fine.</summary>
     public static TheoryData<string> Chunks =>
     [
-        "x\r\n", "-1\r\n", "+1\r\nx\r\n0\r\n\r\n", "0x1\r\nx\r\n0\r\n\r\n", " 1\r\nx\r\n", "1 \r\nx\r\n0\r\n\r\n", "1\nx\n0\n\n", "1\r\nx\n0\r\n\r\n", "1\r\nxx\r\n0\r\n\r\n", "\r\n",
-        "ffffffffffffffff\r\n", "10000000000000000\r\n", "00000000000000001\r\nx", "1;\r\nx", "1;a b\r\nx", "1;a=\"\n\"\r\nx", "1;" + new string('a', 2000) + "\r\nx", "1\r\nx\r\n0\r\nX : y\r\n\r\n",
-        "0\r\nHost: evil\r\n\r\n", "0\r\nContent-Length: 1\r\n\r\n", "0\r\nTransfer-Encoding: chunked\r\n\r\n", "0\r\nX: a\0\r\n\r\n", "0\r\n folded: x\r\n\r\n", "0\r\nX: a\n\r\n",
+        "x\r\n", "-1\r\n", "+1\r\nx\r\n0\r\n\r\n", "0x1\r\nx\r\n0\r\n\r\n", " 1\r\nx\r\n", "1 \r\nx\r\n0\r\n\r\n", "1\nx\n0\n\n",
+        "1\r\nx\n0\r\n\r\n", "1\r\nxx\r\n0\r\n\r\n", "\r\n", "ffffffffffffffff\r\n", "10000000000000000\r\n", "00000000000000001\r\nx",
+        "1;\r\nx", "1;a b\r\nx", "1;a=\"\n\"\r\nx", "1;" + new string('a', 2000) + "\r\nx", "1\r\nx\r\n0\r\nX : y\r\n\r\n",
+        "0\r\nHost: evil\r\n\r\n", "0\r\nContent-Length: 1\r\n\r\n", "0\r\nTransfer-Encoding: chunked\r\n\r\n", "0\r\nX: a\0\r\n\r\n",
+        "0\r\n folded: x\r\n\r\n", "0\r\nX: a\n\r\n",
     ];
 
     [Theory]
@@ -168,7 +173,9 @@ public sealed class RefusalTests
         async tunnel =>
         {
             await using var visitor = await tunnel.ConnectAsync();
-            await visitor.WriteAsync($"POST / HTTP/1.1\r\n{H}Transfer-Encoding: chunked\r\n\r\n400\r\n{new string('x', 0x400)}\r\n400\r\n{new string('x', 0x400)}\r\n0\r\n\r\n");
+            await visitor.WriteAsync(
+                $"POST / HTTP/1.1\r\n{H}Transfer-Encoding: chunked\r\n\r\n400\r\n{new string('x', 0x400)}\r\n400\r\n"
+                    + $"{new string('x', 0x400)}\r\n0\r\n\r\n");
             var head = await visitor.ReadHeadAsync();
             Assert.Equal((413, "request-body-too-large"), (head.StatusCode, head["Tunnel2-Error"]));
         },
@@ -205,12 +212,15 @@ public sealed class RefusalTests
     [Fact]
     public async Task A_limit_of_its_own_holds_for_each_part_of_a_head()
     {
-        await using var entry = await EntryFixture.StartAsync(null, "Limits:RequestHeadBytes=2000", "Limits:RequestFields=12", "Limits:RequestLineBytes=300");
+        await using var entry = await EntryFixture.StartAsync(
+            null, "Limits:RequestHeadBytes=2000", "Limits:RequestFields=12", "Limits:RequestLineBytes=300");
         foreach (var (request, status) in new[]
         {
             ($"GET /{new string('x', 280)} HTTP/1.1\r\n{H}\r\n", 503), ($"GET /{new string('x', 290)} HTTP/1.1\r\n{H}\r\n", 414),
-            ($"GET / HTTP/1.1\r\n{H}X: {new string('x', 1900)}\r\n\r\n", 503), ($"GET / HTTP/1.1\r\n{H}X: {new string('x', 2000)}\r\n\r\n", 431),
-            ($"GET / HTTP/1.1\r\n{H}{string.Concat(Enumerable.Repeat("X: y\r\n", 11))}\r\n", 503), ($"GET / HTTP/1.1\r\n{H}{string.Concat(Enumerable.Repeat("X: y\r\n", 12))}\r\n", 431),
+            ($"GET / HTTP/1.1\r\n{H}X: {new string('x', 1900)}\r\n\r\n", 503),
+            ($"GET / HTTP/1.1\r\n{H}X: {new string('x', 2000)}\r\n\r\n", 431),
+            ($"GET / HTTP/1.1\r\n{H}{string.Concat(Enumerable.Repeat("X: y\r\n", 11))}\r\n", 503),
+            ($"GET / HTTP/1.1\r\n{H}{string.Concat(Enumerable.Repeat("X: y\r\n", 12))}\r\n", 431),
         })
         {
             await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);

@@ -51,7 +51,11 @@ public sealed class SharedFrontTests
     [MemberData(nameof(Fronts))]
     public Task A_head_has_no_body_and_204_and_304_have_none(string front) => FrontVisitor.RunAsync(front, async visitor =>
     {
-        using var request = new HttpRequestMessage(HttpMethod.Head, "/bytes/1000") { Version = visitor.Version, VersionPolicy = HttpVersionPolicy.RequestVersionExact };
+        using var request = new HttpRequestMessage(HttpMethod.Head, "/bytes/1000")
+        {
+            Version = visitor.Version,
+            VersionPolicy = HttpVersionPolicy.RequestVersionExact,
+        };
         using var head = await visitor.Client.SendAsync(request);
         Assert.Equal(1000, head.Content.Headers.ContentLength);
         Assert.Empty(await head.Content.ReadAsByteArrayAsync());
@@ -113,7 +117,11 @@ public sealed class SharedFrontTests
         async visitor =>
         {
             var value = new string('v', 15_000);
-            using var request = new HttpRequestMessage(HttpMethod.Get, "/") { Version = visitor.Version, VersionPolicy = HttpVersionPolicy.RequestVersionExact };
+            using var request = new HttpRequestMessage(HttpMethod.Get, "/")
+            {
+                Version = visitor.Version,
+                VersionPolicy = HttpVersionPolicy.RequestVersionExact,
+            };
             request.Headers.TryAddWithoutValidation("X-Big", value);
             using var response = await visitor.Client.SendAsync(request);
             Assert.Equal(HttpStatusCode.OK, response.StatusCode);
@@ -130,17 +138,26 @@ public sealed class SharedFrontTests
             Assert.Null(head["Proxy-Authorization"]);
             Assert.Null(head["Keep-Alive"]);
             Assert.Equal(["127.0.0.1"], head.All("X-Forwarded-For"));
-            await connection.WriteAsync("HTTP/1.1 200 OK\r\nConnection: keep-alive, X-Private\r\nX-Private: 1\r\nKeep-Alive: timeout=1\r\nTunnel2-Error: fake\r\nX-Kept: 1\r\nContent-Length: 2\r\n\r\nok");
+            await connection.WriteAsync(
+                "HTTP/1.1 200 OK\r\nConnection: keep-alive, X-Private\r\nX-Private: 1\r\nKeep-Alive: timeout=1\r\nTunnel2-Error: fake\r\n"
+                    + "X-Kept: 1\r\nContent-Length: 2\r\n\r\nok");
             await connection.WaitForEndAsync();
         },
         async visitor =>
         {
-            using var request = new HttpRequestMessage(HttpMethod.Get, "/") { Version = visitor.Version, VersionPolicy = HttpVersionPolicy.RequestVersionExact };
+            using var request = new HttpRequestMessage(HttpMethod.Get, "/")
+            {
+                Version = visitor.Version,
+                VersionPolicy = HttpVersionPolicy.RequestVersionExact,
+            };
             request.Headers.TryAddWithoutValidation("Proxy-Authorization", "Basic x");
             request.Headers.TryAddWithoutValidation("X-Forwarded-For", "1.2.3.4");
             using var response = await visitor.Client.SendAsync(request);
             Assert.True(response.Headers.Contains("X-Kept"));
-            Assert.False(response.Headers.Contains("X-Private") || response.Headers.Contains("Keep-Alive") || response.Headers.Contains("Tunnel2-Error"));
+            Assert.False(
+                response.Headers.Contains("X-Private")
+                    || response.Headers.Contains("Keep-Alive")
+                    || response.Headers.Contains("Tunnel2-Error"));
         });
 
     [Theory]
@@ -166,7 +183,11 @@ public sealed class SharedFrontTests
     [MemberData(nameof(Fronts))]
     public Task A_name_that_nobody_has_is_an_error_that_says_so(string front) => FrontVisitor.RunAsync(front, async visitor =>
     {
-        using var request = new HttpRequestMessage(HttpMethod.Get, "/") { Version = visitor.Version, VersionPolicy = HttpVersionPolicy.RequestVersionExact };
+        using var request = new HttpRequestMessage(HttpMethod.Get, "/")
+        {
+            Version = visitor.Version,
+            VersionPolicy = HttpVersionPolicy.RequestVersionExact,
+        };
         request.Headers.Host = "example.org";
         using var response = await visitor.Client.SendAsync(request);
         Assert.Equal(HttpStatusCode.NotFound, response.StatusCode);

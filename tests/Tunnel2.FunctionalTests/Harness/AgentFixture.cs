@@ -25,15 +25,18 @@ internal sealed class AgentFixture : IAsyncDisposable
     /// <summary>Ends with the agent's exit code.</summary>
     public Task<int> Completion { get; }
 
-    public static AgentFixture Start(AgentOptions options, AgentEventLog? events = null, TimeProvider? time = null, IEngine? engine = null) =>
+    public static AgentFixture Start(
+        AgentOptions options, AgentEventLog? events = null, TimeProvider? time = null, IEngine? engine = null) =>
         new(options, events ?? new AgentEventLog(), time ?? TimeProvider.System, engine ?? TestEngine.Create());
 
     /// <summary>Starts an agent and waits until its tunnel stands.</summary>
-    public static async Task<AgentFixture> StartReadyAsync(AgentOptions options, AgentEventLog? events = null, TimeProvider? time = null, IEngine? engine = null)
+    public static async Task<AgentFixture> StartReadyAsync(
+        AgentOptions options, AgentEventLog? events = null, TimeProvider? time = null, IEngine? engine = null)
     {
         var agent = Start(options, events, time, engine);
         await Task.WhenAny(agent.Events.ReadyCount.WaitForAsync(1), agent.Completion);
-        Assert.True(agent.Events.ReadyCount.Value == 1, agent.Events.Ends.Select(end => end.Message).FirstOrDefault() ?? "The agent is not ready.");
+        Assert.True(
+            agent.Events.ReadyCount.Value == 1, agent.Events.Ends.Select(end => end.Message).FirstOrDefault() ?? "The agent is not ready.");
         return agent;
     }
 

@@ -87,7 +87,8 @@ internal sealed class EntryFixture : IAsyncDisposable
         return await StartAsync(loaded.Settings, time, source);
     }
 
-    private static async Task<EntryFixture> StartAsync(ProxyEntrySettings settings, TimeProvider? time, SettingsSource? source, int? loops = null)
+    private static async Task<EntryFixture> StartAsync(
+        ProxyEntrySettings settings, TimeProvider? time, SettingsSource? source, int? loops = null)
     {
         var log = new LogLines();
         var engine = TestEngine.Create(settings.Engine == EngineMode.Portable, loops);

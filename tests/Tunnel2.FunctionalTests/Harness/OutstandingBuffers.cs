@@ -10,5 +10,6 @@ namespace Tunnel2.FunctionalTests.Harness;
 public sealed class OutstandingBuffers : IAsyncDisposable
 {
     public async ValueTask DisposeAsync() =>
-        await WaitSignal.UntilAsync(static () => BufferPool.Shared.Outstanding == 0, $"all buffers are back ({BufferPool.Shared.Outstanding} are out)");
+        await WaitSignal.UntilAsync(
+            static () => BufferPool.Shared.Outstanding == 0, $"all buffers are back ({BufferPool.Shared.Outstanding} are out)");
 }

@@ -105,7 +105,8 @@ internal sealed class RawUplink : IAsyncDisposable
     }
 
     /// <summary>Connects as an agent and shakes hands.</summary>
-    public static async Task<RawUplink> ConnectAsAgentAsync(IPEndPoint entry, string name = "web", ReadOnlyMemory<byte> instanceKey = default)
+    public static async Task<RawUplink> ConnectAsAgentAsync(
+        IPEndPoint entry, string name = "web", ReadOnlyMemory<byte> instanceKey = default)
     {
         var uplink = await ConnectAsync(entry);
         await uplink.SendAsync(Hello(name, instanceKey).ToFrame());
@@ -176,7 +177,9 @@ internal sealed class RawUplink : IAsyncDisposable
 
     public Task SendAsync(params byte[][] frames) => Connection.WriteAsync(frames.SelectMany(static frame => frame).ToArray());
 
-    /// <summary>Reads a frame; null when the peer has ended the connection. PINGs by which it measures the path are passed over, unanswered.</summary>
+    /// <summary>
+    /// Reads a frame; null when the peer has ended the connection. PINGs by which it measures the path are passed over, unanswered.
+    /// </summary>
     public async Task<ReceivedFrame?> ReadAsync()
     {
         using var limit = new CancellationTokenSource(_patience);

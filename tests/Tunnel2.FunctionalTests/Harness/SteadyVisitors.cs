@@ -188,7 +188,8 @@ internal sealed class SteadyVisitors : IAsyncDisposable
             return SteadyResult.Crossed;
         }
         catch (IOException exception) when (
-            isReused && exception.InnerException is SocketException { SocketErrorCode: SocketError.ConnectionReset or SocketError.Shutdown })
+            isReused
+                && exception.InnerException is SocketException { SocketErrorCode: SocketError.ConnectionReset or SocketError.Shutdown })
         {
             await connection.DisposeAsync();
             return SteadyResult.Crossed;

@@ -21,7 +21,8 @@ internal sealed class TunnelFixture : IAsyncDisposable
     private readonly CuttingProxy? _link;
     private bool _isUp = true;
 
-    private TunnelFixture(EntryFixture entry, AgentFixture agent, CuttingProxy? link, TestBackendServer? backend, RawTcpServer? rawBackend, TimeSpan patience)
+    private TunnelFixture(
+        EntryFixture entry, AgentFixture agent, CuttingProxy? link, TestBackendServer? backend, RawTcpServer? rawBackend, TimeSpan patience)
     {
         _patience = patience;
         Entry = entry;
@@ -75,7 +76,8 @@ internal sealed class TunnelFixture : IAsyncDisposable
         }
 
         var options = setup.Agent(AgentFixture.Options(link?.Port ?? entry.Uplink.Port, backendPort));
-        await using var agent = await AgentFixture.StartReadyAsync(options, new AgentEventLog { WantsRequests = setup.WantsRequests }, setup.AgentTime, setup.AgentEngine());
+        await using var agent = await AgentFixture.StartReadyAsync(
+            options, new AgentEventLog { WantsRequests = setup.WantsRequests }, setup.AgentTime, setup.AgentEngine());
         await using var tunnel = new TunnelFixture(entry, agent, link, backend, rawBackend, setup.Patience);
         try
         {
@@ -99,7 +101,8 @@ internal sealed class TunnelFixture : IAsyncDisposable
     }
 
     /// <summary>One request without a body on a connection of its own.</summary>
-    public async Task<(RawHttpHead Head, RawHttpBody Body)> ExchangeAsync(string target, string method = "GET", string fields = "", string host = Host)
+    public async Task<(RawHttpHead Head, RawHttpBody Body)> ExchangeAsync(
+        string target, string method = "GET", string fields = "", string host = Host)
     {
         await using var visitor = await ConnectAsync();
         return await visitor.ExchangeAsync(target, host, method, fields);

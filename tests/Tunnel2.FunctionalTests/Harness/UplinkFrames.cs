@@ -27,7 +27,8 @@ internal static class UplinkFrames
     }
 
     public static byte[] Request(
-        StreamId stream, string target = "/", string method = "GET", string body = "", bool end = true, HeaderBlockFlags flags = HeaderBlockFlags.None,
+        StreamId stream, string target = "/", string method = "GET", string body = "", bool end = true,
+        HeaderBlockFlags flags = HeaderBlockFlags.None,
         params (string Name, string Value)[] fields)
     {
         var block = new byte[ProtocolLimits.MaxHeaderBlockLength];
@@ -36,7 +37,9 @@ internal static class UplinkFrames
         return Headers(stream, ref writer, block, fields, body, end);
     }
 
-    public static byte[] Response(StreamId stream, int status = 200, string reason = "OK", string body = "", bool end = true, params (string Name, string Value)[] fields)
+    public static byte[] Response(
+        StreamId stream, int status = 200, string reason = "OK", string body = "", bool end = true,
+        params (string Name, string Value)[] fields)
     {
         var block = new byte[ProtocolLimits.MaxHeaderBlockLength];
         var writer = new HeaderBlockWriter(block);
@@ -84,7 +87,8 @@ internal static class UplinkFrames
         return frame[..ControlFrames.WriteGoAway(frame, phase, reason, "")];
     }
 
-    private static byte[] Headers(StreamId stream, ref HeaderBlockWriter writer, byte[] block, (string Name, string Value)[] fields, string body, bool end)
+    private static byte[] Headers(
+        StreamId stream, ref HeaderBlockWriter writer, byte[] block, (string Name, string Value)[] fields, string body, bool end)
     {
         foreach (var (name, value) in fields)
         {

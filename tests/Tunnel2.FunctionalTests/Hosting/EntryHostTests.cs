@@ -19,14 +19,16 @@ public sealed class EntryHostTests
     }
 
     [Fact]
-    public async Task A_service_behind_the_tunnel_owns_every_path_of_its_host() => await TunnelFixture.RunAsync(Mirror.ServeAsync, async tunnel =>
-    {
-        foreach (var path in new[] { "/health/live", "/metrics", "/session/web/x", "/api", "/.well-known/tunnel2" })
+    public async Task A_service_behind_the_tunnel_owns_every_path_of_its_host() => await TunnelFixture.RunAsync(
+        Mirror.ServeAsync,
+        async tunnel =>
         {
-            var (head, body) = await tunnel.ExchangeAsync(path);
-            Assert.Equal((200, path), (head.StatusCode, body.Request().Target));
-        }
-    });
+            foreach (var path in new[] { "/health/live", "/metrics", "/session/web/x", "/api", "/.well-known/tunnel2" })
+            {
+                var (head, body) = await tunnel.ExchangeAsync(path);
+                Assert.Equal((200, path), (head.StatusCode, body.Request().Target));
+            }
+        });
 
     [Theory]
     [InlineData("Uplink:Listen")]
@@ -37,7 +39,8 @@ public sealed class EntryHostTests
         await using var taken = RawTcpServer.Start(static connection => connection.WaitForEndAsync());
         var free = FreePort.Next();
         var other = setting == "Uplink:Listen" ? "Public:HttpListen" : "Uplink:Listen";
-        await Assert.ThrowsAnyAsync<IOException>(() => EntryFixture.StartAsync(null, $"{setting}={taken.EndPoint}", $"{other}=127.0.0.1:{free}"));
+        await Assert.ThrowsAnyAsync<IOException>(
+            () => EntryFixture.StartAsync(null, $"{setting}={taken.EndPoint}", $"{other}=127.0.0.1:{free}"));
         await using var entry = await EntryFixture.StartAsync(null, $"{other}=127.0.0.1:{free}");
         Assert.Contains(free, new[] { entry.Http.Port, entry.Uplink.Port });
     }
@@ -58,8 +61,13 @@ public sealed class EntryHostTests
         using var engine = TestEngine.Create();
         var name = engine.Loops.Count == 0 ? "portable" : "epoll";
 
-        Assert.StartsWith($"Engine {name}: {engine.Loops.Count} event loops on ", Assert.Single(entry.Log.All, static line => line.EventId == 2211).Text, StringComparison.Ordinal);
+        Assert.StartsWith(
+            $"Engine {name}: {engine.Loops.Count} event loops on ",
+            Assert.Single(entry.Log.All, static line => line.EventId == 2211).Text,
+            StringComparison.Ordinal);
         Assert.Contains(
-            $"tunnel2_entry_engine_loops{{engine=\"{name}\"}} {engine.Loops.Count}\n", System.Text.Encoding.UTF8.GetString(entry.Metrics.Collect()), StringComparison.Ordinal);
+            $"tunnel2_entry_engine_loops{{engine=\"{name}\"}} {engine.Loops.Count}\n",
+            System.Text.Encoding.UTF8.GetString(entry.Metrics.Collect()),
+            StringComparison.Ordinal);
     }
 }

@@ -19,18 +19,23 @@ public sealed class FilePermissionTests
             BuiltPrograms.EntryPath,
             folder,
             "--Tunnel2:Public:HttpListen=127.0.0.1:0", "--Tunnel2:Uplink:Listen=127.0.0.1:0", "--Tunnel2:Admin:Listen=127.0.0.1:0",
-            "--Tunnel2:Public:HttpsListen=127.0.0.1:0", "--Tunnel2:Uplink:Certificate=self-made", "--Tunnel2:Ring:File=" + folder["live.ring"],
+            "--Tunnel2:Public:HttpsListen=127.0.0.1:0", "--Tunnel2:Uplink:Certificate=self-made",
+            "--Tunnel2:Ring:File=" + folder["live.ring"],
             "--Tunnel2:AccessLog:Mode=full", "--Tunnel2:AccessLog:MaxFileBytes=4096", "--Tunnel2:AccessLog:Path=" + folder["access.log"]);
-        var line = await entry.WaitForLineAsync(static line => line.Contains("Listening for visitors on http://", StringComparison.Ordinal), Limits.Start);
+        var line = await entry.WaitForLineAsync(
+            static line => line.Contains("Listening for visitors on http://", StringComparison.Ordinal), Limits.Start);
         await entry.WaitForLineAsync(static line => line.Contains("Ready: ", StringComparison.Ordinal), Limits.Start);
         var address = line[line.IndexOf("http://", StringComparison.Ordinal)..].Trim();
-        await using var tap = Start(BuiltPrograms.AgentPath, folder, "tap", "--ring", folder["live.ring"], "--record", folder["tap.rec"], "--from-oldest");
+        await using var tap = Start(
+            BuiltPrograms.AgentPath, folder, "tap", "--ring", folder["live.ring"], "--record", folder["tap.rec"], "--from-oldest");
 
         // An agent's own file, made before it finds nobody to talk to.
         using var port = new RefusedPort();
-        await using var agent = Start(BuiltPrograms.AgentPath, folder, "http", "9", "--server", $"127.0.0.1:{port.Port}", "--exit-on-failure");
+        await using var agent = Start(
+            BuiltPrograms.AgentPath, folder, "http", "9", "--server", $"127.0.0.1:{port.Port}", "--exit-on-failure");
         Assert.Equal(4, await agent.WaitForExitAsync());
-        await using var certificate = Start(BuiltPrograms.EntryPath, folder, "certificate", "create", "--host", "a.example", "--out", folder["own.pem"]);
+        await using var certificate = Start(
+            BuiltPrograms.EntryPath, folder, "certificate", "create", "--host", "a.example", "--out", folder["own.pem"]);
         Assert.Equal(0, await certificate.WaitForExitAsync());
 
         using var client = new HttpClient { BaseAddress = new Uri(address) };
@@ -41,7 +46,8 @@ public sealed class FilePermissionTests
 
         string[] expected =
         [
-            "access.log", "access.log.1", "agent.key", "authority-localhost.crt", "authority-localhost.pem", "live.ring", "live.ring.lock", "own.pem", "tap.rec", "uplink.pem",
+            "access.log", "access.log.1", "agent.key", "authority-localhost.crt", "authority-localhost.pem", "live.ring", "live.ring.lock",
+            "own.pem", "tap.rec", "uplink.pem",
         ];
         await WaitSignal.UntilAsync(() => expected.All(Files(folder).Select(Path.GetFileName).Contains), "all files are there");
         foreach (var path in Files(folder))

@@ -65,80 +65,86 @@ public sealed class BadInputTests
                 // Cut off with bytes of ours unread: what it said may be lost with them.
             }
 
-            Assert.True(answered == 0 || RelayFrame.TryRead(answer.AsSpan(0, answered), out var kind, out _) > 0 && kind == RelayFrameKind.Welcome);
+            Assert.True(
+                answered == 0 || RelayFrame.TryRead(answer.AsSpan(0, answered), out var kind, out _) > 0 && kind == RelayFrameKind.Welcome);
             await AssertUndisturbedAsync(tunnel);
         },
         _withRelay);
 
     [Fact]
-    public Task Subscribers_that_send_a_megabyte_nonsense_ten_thousand_subscriptions_or_nothing_disturb_nobody() => TunnelFixture.RunAsync(async (TunnelFixture tunnel) =>
-    {
-        using var large = await Subscriber.ConnectAsync(tunnel.Entry.Admin);
-        using var nonsense = await Subscriber.ConnectAsync(tunnel.Entry.Admin);
-        using var flood = await Subscriber.ConnectAsync(tunnel.Entry.Admin);
-        using var nothing = await Subscriber.ConnectAsync(tunnel.Entry.Admin);
-        using var good = await Subscriber.ConnectAsync(tunnel.Entry.Admin);
-        await good.SubscribeAsync("session.web.stats");
-        await good.ReceiveUntilAsync(static m => m.GetProperty("type").GetString() == "subscribed");
-        var bad = Task.WhenAll(
-            SendAsync(large, static s => s.SendAsync(new string('x', 1 << 20)), 1),
-            SendAsync(nonsense, static s => s.SendAsync("{not json"), 50),
-            SendAsync(flood, static s => s.SubscribeAsync("session.web.status"), 10_000));
-        await AssertUndisturbedAsync(tunnel);
-        await bad;
-        Assert.Equal(WebSocketCloseStatus.MessageTooBig, await CloseOf(large));
-        Assert.Equal(WebSocketCloseStatus.PolicyViolation, await CloseOf(flood));
-        Assert.Equal(WebSocketState.Open, nothing.Socket.State);
-
-        // The well-behaved one missed nothing.
-        var seen = 0L;
-        while (seen < Requests)
+    public Task Subscribers_that_send_a_megabyte_nonsense_ten_thousand_subscriptions_or_nothing_disturb_nobody() => TunnelFixture.RunAsync(
+        async (TunnelFixture tunnel) =>
         {
-            var window = await good.ReceiveUntilAsync(static m => m.GetProperty("type").GetString() == "message" && m.GetProperty("key").GetString() == "1s");
-            seen += window.GetProperty("data").GetProperty("requests").GetInt64();
-        }
+            using var large = await Subscriber.ConnectAsync(tunnel.Entry.Admin);
+            using var nonsense = await Subscriber.ConnectAsync(tunnel.Entry.Admin);
+            using var flood = await Subscriber.ConnectAsync(tunnel.Entry.Admin);
+            using var nothing = await Subscriber.ConnectAsync(tunnel.Entry.Admin);
+            using var good = await Subscriber.ConnectAsync(tunnel.Entry.Admin);
+            await good.SubscribeAsync("session.web.stats");
+            await good.ReceiveUntilAsync(static m => m.GetProperty("type").GetString() == "subscribed");
+            var bad = Task.WhenAll(
+                SendAsync(large, static s => s.SendAsync(new string('x', 1 << 20)), 1),
+                SendAsync(nonsense, static s => s.SendAsync("{not json"), 50),
+                SendAsync(flood, static s => s.SubscribeAsync("session.web.status"), 10_000));
+            await AssertUndisturbedAsync(tunnel);
+            await bad;
+            Assert.Equal(WebSocketCloseStatus.MessageTooBig, await CloseOf(large));
+            Assert.Equal(WebSocketCloseStatus.PolicyViolation, await CloseOf(flood));
+            Assert.Equal(WebSocketState.Open, nothing.Socket.State);
 
-        Assert.Equal(Requests, seen);
-    });
-
-    [Fact]
-    public Task A_subscriber_that_reads_nothing_of_everything_there_is_disturbs_nobody() => TunnelFixture.RunAsync(async (TunnelFixture tunnel) =>
-    {
-        using var deaf = await Subscriber.ConnectAsync(tunnel.Entry.Admin);
-        await deaf.SubscribeAsync(">");
-        await AssertUndisturbedAsync(tunnel);
-        await AssertUndisturbedAsync(tunnel);
-    });
-
-    [Fact]
-    public Task A_ring_whose_file_is_overwritten_while_it_runs_costs_records_and_no_request() => TunnelFixture.RunAsync(async (TunnelFixture tunnel) =>
-    {
-        var ring = tunnel.Entry.Live.Ring!;
-        using var subscriber = await Subscriber.ConnectAsync(tunnel.Entry.Admin);
-        await subscriber.SubscribeAsync("node.stats");
-        await AssertUndisturbedAsync(tunnel);
-
-        // All slots and the table of consumers become noise; the header page stays what readers and producers count by.
-        await using (var file = new FileStream(ring.Path, FileMode.Open, FileAccess.Write, FileShare.ReadWrite))
-        {
-            var noise = new byte[1 << 20];
-            new Random(1).NextBytes(noise);
-            for (file.Position = 4096; file.Position < file.Length;)
+            // The well-behaved one missed nothing.
+            var seen = 0L;
+            while (seen < Requests)
             {
-                file.Write(noise.AsSpan(0, (int)Math.Min(noise.Length, file.Length - file.Position)));
+                var window = await good.ReceiveUntilAsync(
+                    static m => m.GetProperty("type").GetString() == "message" && m.GetProperty("key").GetString() == "1s");
+                seen += window.GetProperty("data").GetProperty("requests").GetInt64();
             }
-        }
 
-        await using var visitor = await tunnel.ConnectAsync();
-        for (var i = 0; i < Requests; i++)
+            Assert.Equal(Requests, seen);
+        });
+
+    [Fact]
+    public Task A_subscriber_that_reads_nothing_of_everything_there_is_disturbs_nobody() => TunnelFixture.RunAsync(
+        async (TunnelFixture tunnel) =>
         {
-            var (head, _) = await visitor.ExchangeAsync("/status/200", TunnelFixture.Host, "GET", "");
-            Assert.Equal(200, head.StatusCode);
-        }
+            using var deaf = await Subscriber.ConnectAsync(tunnel.Entry.Admin);
+            await deaf.SubscribeAsync(">");
+            await AssertUndisturbedAsync(tunnel);
+            await AssertUndisturbedAsync(tunnel);
+        });
 
-        // The statistics go on, too.
-        await subscriber.ReceiveUntilAsync(static m => m.GetProperty("type").GetString() == "message" && m.GetProperty("data").GetProperty("requests").GetInt64() > 0);
-    });
+    [Fact]
+    public Task A_ring_whose_file_is_overwritten_while_it_runs_costs_records_and_no_request() => TunnelFixture.RunAsync(
+        async (TunnelFixture tunnel) =>
+        {
+            var ring = tunnel.Entry.Live.Ring!;
+            using var subscriber = await Subscriber.ConnectAsync(tunnel.Entry.Admin);
+            await subscriber.SubscribeAsync("node.stats");
+            await AssertUndisturbedAsync(tunnel);
+
+            // All slots and the table of consumers become noise; the header page stays what readers and producers count by.
+            await using (var file = new FileStream(ring.Path, FileMode.Open, FileAccess.Write, FileShare.ReadWrite))
+            {
+                var noise = new byte[1 << 20];
+                new Random(1).NextBytes(noise);
+                for (file.Position = 4096; file.Position < file.Length;)
+                {
+                    file.Write(noise.AsSpan(0, (int)Math.Min(noise.Length, file.Length - file.Position)));
+                }
+            }
+
+            await using var visitor = await tunnel.ConnectAsync();
+            for (var i = 0; i < Requests; i++)
+            {
+                var (head, _) = await visitor.ExchangeAsync("/status/200", TunnelFixture.Host, "GET", "");
+                Assert.Equal(200, head.StatusCode);
+            }
+
+            // The statistics go on, too.
+            await subscriber.ReceiveUntilAsync(
+                static m => m.GetProperty("type").GetString() == "message" && m.GetProperty("data").GetProperty("requests").GetInt64() > 0);
+        });
 
     private static async Task SendAsync(Subscriber subscriber, Func<Subscriber, Task> send, int times)
     {

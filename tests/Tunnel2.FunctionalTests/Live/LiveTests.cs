@@ -22,14 +22,18 @@ public sealed class LiveTests
         var buffer = new byte[tunnel.Entry.Live.Ring.MaxPayload];
         var status = RingReadStatus.Empty;
         RingEntry entry = default;
-        await WaitSignal.UntilAsync(() => (status = reader.TryRead(buffer, out entry, out _)) != RingReadStatus.Empty, "the record is there");
+        await WaitSignal.UntilAsync(
+            () => (status = reader.TryRead(buffer, out entry, out _)) != RingReadStatus.Empty, "the record is there");
         Assert.Equal(RingReadStatus.Record, status);
         Assert.Equal(RecordDecodeStatus.Ok, RequestRecordCodec.Decode(buffer.AsSpan(0, entry.Length), out var record));
         Assert.Equal("web", Encoding.ASCII.GetString(record.SessionName));
         Assert.Equal("/status/418", Encoding.ASCII.GetString(record.Target));
         Assert.Equal((418, RequestMethod.Get, 0), (record.Status, record.Method, record.ErrorCode));
         Assert.True(record.QueueMicroseconds <= record.FirstByteMicroseconds && record.FirstByteMicroseconds <= record.TotalMicroseconds);
-        Assert.InRange(DateTimeOffset.UnixEpoch.AddMicroseconds(record.StartedUnixMicroseconds), DateTimeOffset.UtcNow.AddMinutes(-1), DateTimeOffset.UtcNow);
+        Assert.InRange(
+            DateTimeOffset.UnixEpoch.AddMicroseconds(record.StartedUnixMicroseconds),
+            DateTimeOffset.UtcNow.AddMinutes(-1),
+            DateTimeOffset.UtcNow);
         Assert.NotEqual(0ul, record.SessionId);
         Assert.NotEqual(0u, record.StreamId);
     });
@@ -38,7 +42,8 @@ public sealed class LiveTests
     public Task The_query_is_recorded_only_where_that_is_asked_for() => TunnelFixture.RunAsync(
         async (TunnelFixture tunnel) =>
         {
-            using var reader = tunnel.Entry.Live.Ring!.CreateReader(new EventRingReaderOptions { From = EventRingReaderOptions.FromOldest });
+            using var reader = tunnel.Entry.Live.Ring!.CreateReader(
+                new EventRingReaderOptions { From = EventRingReaderOptions.FromOldest });
             await tunnel.ExchangeAsync("/status/418?a=b");
             var buffer = new byte[tunnel.Entry.Live.Ring.MaxPayload];
             RingEntry entry = default;
@@ -49,49 +54,56 @@ public sealed class LiveTests
         new TunnelSetup { Settings = ["Live:Query=true"] });
 
     [Fact]
-    public Task A_request_that_reached_no_session_is_recorded_without_the_name_it_asked_for() => TunnelFixture.RunAsync(async (TunnelFixture tunnel) =>
-    {
-        using var reader = tunnel.Entry.Live.Ring!.CreateReader(new EventRingReaderOptions { From = EventRingReaderOptions.FromOldest });
-        await tunnel.ExchangeAsync("/", host: "nobody.localhost");
-        var buffer = new byte[tunnel.Entry.Live.Ring.MaxPayload];
-        RingEntry entry = default;
-        await WaitSignal.UntilAsync(() => reader.TryRead(buffer, out entry, out _) == RingReadStatus.Record, "the record is there");
-        RequestRecordCodec.Decode(buffer.AsSpan(0, entry.Length), out var record);
-        Assert.Equal("-", Encoding.ASCII.GetString(record.SessionName));
-        Assert.NotEqual(RequestErrorCodes.None, record.ErrorCode);
-    });
+    public Task A_request_that_reached_no_session_is_recorded_without_the_name_it_asked_for() => TunnelFixture.RunAsync(
+        async (TunnelFixture tunnel) =>
+        {
+            using var reader = tunnel.Entry.Live.Ring!.CreateReader(
+                new EventRingReaderOptions { From = EventRingReaderOptions.FromOldest });
+            await tunnel.ExchangeAsync("/", host: "nobody.localhost");
+            var buffer = new byte[tunnel.Entry.Live.Ring.MaxPayload];
+            RingEntry entry = default;
+            await WaitSignal.UntilAsync(() => reader.TryRead(buffer, out entry, out _) == RingReadStatus.Record, "the record is there");
+            RequestRecordCodec.Decode(buffer.AsSpan(0, entry.Length), out var record);
+            Assert.Equal("-", Encoding.ASCII.GetString(record.SessionName));
+            Assert.NotEqual(RequestErrorCodes.None, record.ErrorCode);
+        });
 
     [Fact]
-    public Task A_subscriber_gets_snapshots_and_then_every_request_and_its_statistics() => TunnelFixture.RunAsync(async (TunnelFixture tunnel) =>
-    {
-        using var subscriber = await Subscriber.ConnectAsync(tunnel.Entry.Admin);
-        await subscriber.SubscribeAsync("session.web.>");
-        await subscriber.SubscribeAsync("node.stats");
-        var status = await subscriber.ReceiveUntilAsync(m => m.ToString().Contains("\"online\""));
-        Assert.Contains("\"online\":true", status.ToString());
-        for (var i = 0; i < 5; i++)
+    public Task A_subscriber_gets_snapshots_and_then_every_request_and_its_statistics() => TunnelFixture.RunAsync(
+        async (TunnelFixture tunnel) =>
         {
-            await tunnel.ExchangeAsync($"/status/20{i}");
-        }
+            using var subscriber = await Subscriber.ConnectAsync(tunnel.Entry.Admin);
+            await subscriber.SubscribeAsync("session.web.>");
+            await subscriber.SubscribeAsync("node.stats");
+            var status = await subscriber.ReceiveUntilAsync(m => m.ToString().Contains("\"online\""));
+            Assert.Contains("\"online\":true", status.ToString());
+            for (var i = 0; i < 5; i++)
+            {
+                await tunnel.ExchangeAsync($"/status/20{i}");
+            }
 
-        long seq = 0;
-        for (var i = 0; i < 5; i++)
-        {
-            var request = await subscriber.ReceiveUntilAsync(m => Is(m, "message") && m.GetProperty("channel").GetString() == "session.web.requests");
-            Assert.Equal(++seq, request.GetProperty("seq").GetInt64());
-            Assert.Equal(200 + i, request.GetProperty("data").GetProperty("status").GetInt32());
-        }
+            long seq = 0;
+            for (var i = 0; i < 5; i++)
+            {
+                var request = await subscriber.ReceiveUntilAsync(
+                    m => Is(m, "message") && m.GetProperty("channel").GetString() == "session.web.requests");
+                Assert.Equal(++seq, request.GetProperty("seq").GetInt64());
+                Assert.Equal(200 + i, request.GetProperty("data").GetProperty("status").GetInt32());
+            }
 
-        var requests = 0;
-        while (requests < 5)
-        {
-            var window = await subscriber.ReceiveUntilAsync(
-                m => Is(m, "message") && m.GetProperty("channel").GetString() == "session.web.stats" && m.GetProperty("key").GetString() == "1s");
-            requests += window.GetProperty("data").GetProperty("requests").GetInt32();
-        }
+            var requests = 0;
+            while (requests < 5)
+            {
+                var window = await subscriber.ReceiveUntilAsync(
+                    m =>
+                        Is(m, "message")
+                            && m.GetProperty("channel").GetString() == "session.web.stats"
+                            && m.GetProperty("key").GetString() == "1s");
+                requests += window.GetProperty("data").GetProperty("requests").GetInt32();
+            }
 
-        Assert.Equal(5, requests);
-    });
+            Assert.Equal(5, requests);
+        });
 
     [Fact]
     public Task A_message_of_a_megabyte_is_refused_and_nobody_else_notices() => TunnelFixture.RunAsync(async (TunnelFixture tunnel) =>
@@ -174,7 +186,8 @@ public sealed class LiveTests
     public async Task A_page_of_another_origin_may_not_listen()
     {
         await using var entry = await EntryFixture.StartAsync();
-        await Assert.ThrowsAsync<WebSocketException>(() => Subscriber.ConnectAsync(entry.Admin, o => o.SetRequestHeader("Origin", "https://evil.example")));
+        await Assert.ThrowsAsync<WebSocketException>(
+            () => Subscriber.ConnectAsync(entry.Admin, o => o.SetRequestHeader("Origin", "https://evil.example")));
         using var own = await Subscriber.ConnectAsync(entry.Admin, o => o.SetRequestHeader("Origin", $"http://{entry.Admin}"));
     }
 

@@ -15,11 +15,13 @@ public sealed class ProgramTests
         async (TunnelFixture tunnel) =>
         {
             await tunnel.ExchangeAsync("/status/200");
-            using var subscriber = await Subscriber.ConnectAsync(tunnel.Entry.Admin, static o => o.SetRequestHeader("Authorization", "Bearer s3cret"));
+            using var subscriber = await Subscriber.ConnectAsync(
+                tunnel.Entry.Admin, static o => o.SetRequestHeader("Authorization", "Bearer s3cret"));
             await subscriber.SubscribeAsync("session.web.status");
             await subscriber.ReceiveUntilAsync(static m => m.ToString().Contains("\"online\":true"));
             await using var right = BuiltPrograms.StartAgent(
-                ["top", "--once", "--host", tunnel.Entry.Admin.ToString()], new Dictionary<string, string?> { ["TUNNEL2_ADMIN_TOKEN"] = "s3cret" });
+                ["top", "--once", "--host", tunnel.Entry.Admin.ToString()],
+                new Dictionary<string, string?> { ["TUNNEL2_ADMIN_TOKEN"] = "s3cret" });
             var shown = await Shell.FinishAsync(right);
             Assert.Equal(0, shown.ExitCode);
             Assert.Matches("1 session online", shown.Output);
@@ -33,40 +35,42 @@ public sealed class ProgramTests
         new TunnelSetup { Settings = ["Admin:Token=s3cret"] });
 
     [Fact]
-    public Task A_tap_killed_at_any_moment_leaves_the_server_and_its_recording_usable() => TunnelFixture.RunAsync(async (TunnelFixture tunnel) =>
-    {
-        var ring = tunnel.Entry.Live.Ring!;
-        using var folder = new TemporaryFolder();
-        var file = folder["a.rec"];
-        await using (var tap = BuiltPrograms.StartAgent(["tap", "--ring", ring.Path, "--json", "--record", file]))
+    public Task A_tap_killed_at_any_moment_leaves_the_server_and_its_recording_usable() => TunnelFixture.RunAsync(
+        async (TunnelFixture tunnel) =>
         {
-            await tap.WaitForLineAsync(static line => line.Contains("following"), Limits.Start);
-            // Asked until one is seen: the reader attaches after it said so.
-            while (!tap.Lines.Any(static line => line.Contains("\"request\"")))
+            var ring = tunnel.Entry.Live.Ring!;
+            using var folder = new TemporaryFolder();
+            var file = folder["a.rec"];
+            await using (var tap = BuiltPrograms.StartAgent(["tap", "--ring", ring.Path, "--json", "--record", file]))
             {
-                Assert.Equal(200, (await tunnel.ExchangeAsync("/status/200")).Head.StatusCode);
+                await tap.WaitForLineAsync(static line => line.Contains("following"), Limits.Start);
+                // Asked until one is seen: the reader attaches after it said so.
+                while (!tap.Lines.Any(static line => line.Contains("\"request\"")))
+                {
+                    Assert.Equal(200, (await tunnel.ExchangeAsync("/status/200")).Head.StatusCode);
+                }
+
+                // Each is asked for when the one before has been shown, so that the tap had nothing to do between them and wrote the
+                // recording on.
+                foreach (var status in new[] { 201, 202 })
+                {
+                    await tunnel.ExchangeAsync($"/status/{status}");
+                    await tap.WaitForLineAsync(line => line.Contains($"/status/{status}"), Limits.Work);
+                }
+
+                tap.Kill();
+                await tap.WaitForExitAsync(Limits.Work);
             }
 
-            // Each is asked for when the one before has been shown, so that the tap had nothing to do between them and wrote the recording on.
-            foreach (var status in new[] { 201, 202 })
-            {
-                await tunnel.ExchangeAsync($"/status/{status}");
-                await tap.WaitForLineAsync(line => line.Contains($"/status/{status}"), Limits.Work);
-            }
+            Assert.Equal(200, (await tunnel.ExchangeAsync("/status/200")).Head.StatusCode);
+            await using var stats = BuiltPrograms.StartAgent(["stats", file, "--json"]);
+            var counted = await Shell.FinishAsync(stats);
+            var line = counted.Output.Split('\n').First(static text => text.StartsWith('{'));
+            Assert.True(JsonDocument.Parse(line).RootElement.GetProperty("sessions")[0].GetProperty("requests").GetInt64() >= 1);
+        });
 
-            tap.Kill();
-            await tap.WaitForExitAsync(Limits.Work);
-        }
-
-        Assert.Equal(200, (await tunnel.ExchangeAsync("/status/200")).Head.StatusCode);
-        await using var stats = BuiltPrograms.StartAgent(["stats", file, "--json"]);
-        var counted = await Shell.FinishAsync(stats);
-        var line = counted.Output.Split('\n').First(static text => text.StartsWith('{'));
-        Assert.True(JsonDocument.Parse(line).RootElement.GetProperty("sessions")[0].GetProperty("requests").GetInt64() >= 1);
-    });
-
-    // A limit on the size of files is a disk that is full there: with the signal ignored, writes beyond it fail with an error. The runtime's own files
-    // in memory would fail, too, without the variable.
+    // A limit on the size of files is a disk that is full there: with the signal ignored, writes beyond it fail with an error. The
+    // runtime's own files in memory would fail, too, without the variable.
     private const string FullDisk = "trap '' XFSZ; ulimit -f 4; export DOTNET_EnableWriteXorExecute=0; ";
 
     [Fact]
@@ -77,7 +81,16 @@ public sealed class ProgramTests
         using (var recording = RecordingWriter.Create(folder["whole.rec"]))
         {
             Span<byte> payload = stackalloc byte[240];
-            var length = RequestRecordCodec.Encode(payload, new RequestRecord { SessionName = "web"u8, Target = "/"u8, StartedUnixMicroseconds = 1_700_000_000_000_000, Status = 200, Method = RequestMethod.Get });
+            var length = RequestRecordCodec.Encode(
+                payload,
+                new RequestRecord
+                {
+                    SessionName = "web"u8,
+                    Target = "/"u8,
+                    StartedUnixMicroseconds = 1_700_000_000_000_000,
+                    Status = 200,
+                    Method = RequestMethod.Get,
+                });
             for (var i = 0; i < 5000; i++)
             {
                 recording.Add(i, (ushort)RecordType.Request, payload[..length]);
@@ -85,7 +98,10 @@ public sealed class ProgramTests
         }
 
         var copied = await Shell.RunBashAsync(
-            FullDisk + "dotnet \"$1\" tap --replay \"$2\" --record \"$3\" > /dev/null", BuiltPrograms.AgentPath, folder["whole.rec"], folder["copy.rec"]);
+            FullDisk + "dotnet \"$1\" tap --replay \"$2\" --record \"$3\" > /dev/null",
+            BuiltPrograms.AgentPath,
+            folder["whole.rec"],
+            folder["copy.rec"]);
         Assert.True(copied.ExitCode == 1, $"{copied.ExitCode}: {copied.Output}");
         Assert.StartsWith("tunnel2: ", copied.Output);
         Assert.DoesNotContain('\n', copied.Output);
@@ -97,8 +113,11 @@ public sealed class ProgramTests
         Assert.SkipUnless(OperatingSystem.IsLinux(), "Limits are the shell's.");
         using var folder = new TemporaryFolder();
         var server = await Shell.RunBashAsync(
-            FullDisk + "coproc dotnet \"$1\" --Tunnel2:Ring:File=\"$2\" --Tunnel2:Public:HttpListen=127.0.0.1:0 --Tunnel2:Uplink:Listen=127.0.0.1:0 --Tunnel2:Admin:Listen=127.0.0.1:0 2>&1; "
-            + "pid=$!; while read -r line <&\"${COPROC[0]}\"; do echo \"$line\"; case \"$line\" in *Ready:*) kill -TERM $pid;; esac; done; wait $pid",
+            FullDisk
+                + "coproc dotnet \"$1\" --Tunnel2:Ring:File=\"$2\" --Tunnel2:Public:HttpListen=127.0.0.1:0 "
+                    + "--Tunnel2:Uplink:Listen=127.0.0.1:0 --Tunnel2:Admin:Listen=127.0.0.1:0 2>&1; "
+            + "pid=$!; while read -r line <&\"${COPROC[0]}\"; do echo \"$line\"; case \"$line\" in *Ready:*) kill -TERM $pid;; esac; "
+                + "done; wait $pid",
             BuiltPrograms.EntryPath, folder["e1.ring"]);
         Assert.Contains("No live view of requests", server.Output);
         Assert.Contains("Ready: ", server.Output);

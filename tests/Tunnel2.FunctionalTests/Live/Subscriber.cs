@@ -12,7 +12,8 @@ internal sealed class Subscriber : IDisposable
     private static readonly TimeSpan _patience = TimeSpan.FromSeconds(60);
 
     private readonly byte[] _buffer = new byte[256 * 1024];
-    private readonly CancellationTokenSource _limit = CancellationTokenSource.CreateLinkedTokenSource(TestContext.Current.CancellationToken);
+    private readonly CancellationTokenSource _limit = CancellationTokenSource.CreateLinkedTokenSource(
+        TestContext.Current.CancellationToken);
 
     private Subscriber(ClientWebSocket socket)
     {

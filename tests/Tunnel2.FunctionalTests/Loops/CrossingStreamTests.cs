@@ -22,11 +22,13 @@ public sealed class CrossingStreamTests
             var crossed = 0;
             foreach (var loop in entry.Loops)
             {
-                await using var visitor = await LoopVisitors.OnAsync(entry, loop, () => Http2Visitor.ConnectAsync(isTls ? entry.Https : entry.Http, isTls));
+                await using var visitor = await LoopVisitors.OnAsync(
+                    entry, loop, () => Http2Visitor.ConnectAsync(isTls ? entry.Https : entry.Http, isTls));
                 await AskAsync(visitor, isTls, Streams);
 
                 // Half of the streams are for each name.
-                crossed += (loop == LoopVisitors.LoopOf(entry, "web") ? 0 : Streams / 2) + (loop == LoopVisitors.LoopOf(entry, "other") ? 0 : Streams / 2);
+                crossed += (loop == LoopVisitors.LoopOf(entry, "web") ? 0 : Streams / 2)
+                    + (loop == LoopVisitors.LoopOf(entry, "other") ? 0 : Streams / 2);
                 Assert.Equal((0, crossed), LoopVisitors.Counts(entry));
             }
 
@@ -45,7 +47,8 @@ public sealed class CrossingStreamTests
     {
         var host = i % 2 == 0 ? "web.localhost" : "other.localhost";
         var body = new string((char)('a' + i), 5_000 * i);
-        var stream = await visitor.OpenAsync([(":method", "POST"), (":scheme", isTls ? "https" : "http"), (":authority", host), (":path", $"/{i}")]);
+        var stream = await visitor.OpenAsync(
+            [(":method", "POST"), (":scheme", isTls ? "https" : "http"), (":authority", host), (":path", $"/{i}")]);
         await stream.WriteAsync(Encoding.ASCII.GetBytes(body), end: true);
         Assert.Equal(200, (await stream.ReadAnswerAsync()).Status);
         Assert.Equal($"{host} /{i} {body}", Encoding.Latin1.GetString(await stream.ReadToEndAsync()));

@@ -127,7 +127,8 @@ public sealed class LostLoopTests
         return $"{head.StatusCode} {body.Text().TrimEnd()}";
     }
 
-    private static IEnumerable<int> LoopEvents(EntryFixture entry) => entry.Log.All.Select(static line => line.EventId).Where(static id => id is Hangs or IsBack or Died);
+    private static IEnumerable<int> LoopEvents(EntryFixture entry) =>
+        entry.Log.All.Select(static line => line.EventId).Where(static id => id is Hangs or IsBack or Died);
 
     /// <summary>Six more sessions, and where their uplinks are.</summary>
     private static async Task AssertUplinksAsync(EntryFixture entry, RawTcpServer backend, Action<EpollLoop[]> check)
@@ -171,7 +172,8 @@ public sealed class LostLoopTests
             await LoopVisitors.ExchangeAsync(peers._onItByTls, "/2");
             await LoopVisitors.ExchangeAsync(peers._beside, "/3", "other.localhost");
             peers._underWay = await peers.AskAsync("/wait");
-            await WaitSignal.UntilAsync(() => entry.Directory.Snapshot().Sum(static session => session.Tunnel.OpenStreams) == 1, "a request is under way", _limit);
+            await WaitSignal.UntilAsync(
+                () => entry.Directory.Snapshot().Sum(static session => session.Tunnel.OpenStreams) == 1, "a request is under way", _limit);
             return peers;
         }
 

@@ -104,7 +104,9 @@ public sealed class MovingVisitorTests
             var loop = entry.Loops.First(loop => loop != LoopVisitors.LoopOf(entry, "web"));
             await using var visitor = await LoopVisitors.OnAsync(entry, loop, () => ConnectAsync(kind, entry));
             var body = Body(7);
-            await visitor.WriteAsync($"POST /up HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nTransfer-Encoding: chunked\r\n\r\nbb8\r\n{body[..3000]}\r\nfa0\r\n{body[3000..3500]}");
+            await visitor.WriteAsync(
+                $"POST /up HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nTransfer-Encoding: chunked\r\n\r\nbb8\r\n{body[..3000]}\r\nfa0\r\n"
+                    + $"{body[3000..3500]}");
             await WaitSignal.UntilAsync(() => LoopVisitors.Counts(entry).Moved == 1, "the connection has moved");
             await visitor.WriteAsync($"{body[3500..]}\r\n0\r\n\r\n");
             var head = await visitor.ReadFinalHeadAsync();
@@ -123,7 +125,8 @@ public sealed class MovingVisitorTests
             await using var web = await AgentAsync(entry, backend, "web");
             await using var other = await AgentAsync(entry, backend, "other");
             Assert.NotSame(LoopVisitors.LoopOf(entry, "web"), LoopVisitors.LoopOf(entry, "other"));
-            await using var visitor = await LoopVisitors.OnAsync(entry, LoopVisitors.LoopOf(entry, "other"), () => ConnectAsync(kind, entry));
+            await using var visitor = await LoopVisitors.OnAsync(
+                entry, LoopVisitors.LoopOf(entry, "other"), () => ConnectAsync(kind, entry));
             for (var i = 0; i < Requests; i++)
             {
                 await LoopVisitors.ExchangeAsync(visitor, $"/{i}");
@@ -134,7 +137,9 @@ public sealed class MovingVisitorTests
             Assert.Equal(2 * Requests, moved + crossed);
 
             // And the same where all of it comes at once.
-            var requests = string.Concat(Enumerable.Range(0, Requests).Select(static i => $"GET /{i} HTTP/1.1\r\nHost: {(i % 2 == 0 ? "web" : "other")}.localhost\r\n\r\n"));
+            var requests = string.Concat(
+                Enumerable.Range(0, Requests).Select(
+                    static i => $"GET /{i} HTTP/1.1\r\nHost: {(i % 2 == 0 ? "web" : "other")}.localhost\r\n\r\n"));
             await visitor.WriteAsync(requests);
             for (var i = 0; i < Requests; i++)
             {
@@ -167,13 +172,16 @@ public sealed class MovingVisitorTests
         },
         "Loops=1");
 
-    internal static void SkipWithoutLoops() => Assert.SkipUnless(EngineSetup.HasEpoll && !TestEngine.IsPortable, "This engine has no loops.");
+    internal static void SkipWithoutLoops() =>
+        Assert.SkipUnless(EngineSetup.HasEpoll && !TestEngine.IsPortable, "This engine has no loops.");
 
     internal static async Task RunAsync(string kind, Func<EntryFixture, RawTcpServer, Task> test, string loops = LoopVisitors.Three)
     {
         await using var backend = RawTcpServer.Start(LoopVisitors.ServeAsync);
         using var certificate = TestCertificate.Create();
-        string[] tls = kind.EndsWith("TLS", StringComparison.Ordinal) ? ["Public:HttpsListen=127.0.0.1:0", $"Public:Certificate={certificate.File}"] : [];
+        string[] tls = kind.EndsWith("TLS", StringComparison.Ordinal)
+            ? ["Public:HttpsListen=127.0.0.1:0", $"Public:Certificate={certificate.File}"]
+            : [];
         await using var entry = await EntryFixture.StartAsync(null, [loops, .. tls]);
         await test(entry, backend);
         await entry.StopAsync();

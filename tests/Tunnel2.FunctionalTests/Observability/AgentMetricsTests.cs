@@ -42,7 +42,9 @@ public sealed partial class AgentMetricsTests
         using var uploads = new ReceiveBudget(64 * 1024 * 1024, TimeProvider.System);
         using var metrics = new AgentMetrics(Name, exchanges, uploads);
         var documented = File.ReadLines(Path.Combine(RepositoryFolder.Path, "docs", "observability.md"))
-            .Select(static line => TableRow().Match(line)).Where(static match => match.Success).Select(static match => match.Groups[1].Value);
+            .Select(static line => TableRow().Match(line))
+                .Where(static match => match.Success)
+                .Select(static match => match.Groups[1].Value);
         Assert.Equal(Read().Keys.Order(StringComparer.Ordinal), documented.Order(StringComparer.Ordinal));
     }
 
@@ -56,7 +58,8 @@ public sealed partial class AgentMetricsTests
         {
             InstrumentPublished = static (instrument, listener) =>
             {
-                if (instrument.Meter.Name == AgentMetrics.MeterName && instrument.Meter.Tags?.Any(static tag => tag is { Key: "tunnel", Value: Name }) == true)
+                if (instrument.Meter.Name == AgentMetrics.MeterName
+                    && instrument.Meter.Tags?.Any(static tag => tag is { Key: "tunnel", Value: Name }) == true)
                 {
                     listener.EnableMeasurementEvents(instrument);
                 }

@@ -28,7 +28,10 @@ public sealed partial class MetricsDocumentTests
         foreach (var sample in samples)
         {
             var family = HistogramPart().Replace(sample.Groups[1].Value, "");
-            var labels = Label().Matches(sample.Groups[2].Value).Select(static label => label.Groups[1].Value).Where(static label => label != "le");
+            var labels = Label()
+                .Matches(sample.Groups[2].Value)
+                .Select(static label => label.Groups[1].Value)
+                .Where(static label => label != "le");
             var row = documented.GetValueOrDefault(sample.Groups[1].Value) ?? documented[family];
             Assert.All(labels, label => Assert.Contains($"`{label}`", row.Labels, StringComparison.Ordinal));
         }
@@ -43,7 +46,9 @@ public sealed partial class MetricsDocumentTests
         {
             var asked = MetricName().Matches(By().Replace(expression, "")).Select(static match => match.Value).ToArray();
             Assert.True(asked.Length > 0, expression);
-            Assert.All(asked, name => Assert.True(names.Contains(name) || names.Contains(HistogramPart().Replace(name, "")), $"{name} in {expression}"));
+            Assert.All(
+                asked,
+                name => Assert.True(names.Contains(name) || names.Contains(HistogramPart().Replace(name, "")), $"{name} in {expression}"));
         }
     });
 
@@ -62,7 +67,8 @@ public sealed partial class MetricsDocumentTests
 
     /// <summary>Those of .NET are its own business, and those of an agent, which is in this process too, have a table of their
     /// own.</summary>
-    private static bool IsOurs(string name) => !name.StartsWith("dotnet_", StringComparison.Ordinal) && !name.StartsWith("tunnel2_agent_", StringComparison.Ordinal);
+    private static bool IsOurs(string name) =>
+        !name.StartsWith("dotnet_", StringComparison.Ordinal) && !name.StartsWith("tunnel2_agent_", StringComparison.Ordinal);
 
     private static Dictionary<string, Row> Documented() => File.ReadLines(Path.Combine(_docs, "observability.md"))
         .Select(static line => TableRow().Match(line))

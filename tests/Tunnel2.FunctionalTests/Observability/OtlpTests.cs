@@ -107,7 +107,9 @@ public sealed partial class OtlpTests
                 }
 
                 await WaitSignal.UntilAsync(
-                    () => System.Text.Encoding.UTF8.GetString(tunnel.Entry.Metrics.Collect()).Contains("tunnel2_entry_otlp_exports_total{outcome=\"failed\",signal=\"traces\"}", StringComparison.Ordinal),
+                    () =>
+                        System.Text.Encoding.UTF8.GetString(tunnel.Entry.Metrics.Collect()).Contains(
+                            "tunnel2_entry_otlp_exports_total{outcome=\"failed\",signal=\"traces\"}", StringComparison.Ordinal),
                     "the loss is counted");
                 Assert.Equal(200, (await tunnel.ExchangeAsync("/")).Head.StatusCode);
             },

@@ -19,7 +19,8 @@ public sealed partial class ServerTimingTests
             var (head, body) = await tunnel.ExchangeAsync("/", fields: Asks);
             var legs = Legs().Match(head["Server-Timing"] ?? "");
             Assert.True(legs.Success, head.Text);
-            Assert.All(legs.Groups.Values.Skip(1), static leg => Assert.InRange(double.Parse(leg.Value, CultureInfo.InvariantCulture), 0, 20_000));
+            Assert.All(
+                legs.Groups.Values.Skip(1), static leg => Assert.InRange(double.Parse(leg.Value, CultureInfo.InvariantCulture), 0, 20_000));
             Assert.Null(head["Tunnel2-Timing"]);
             Assert.Null(body.Request()["Tunnel2-Timing"]);
             Assert.Null((await tunnel.ExchangeAsync("/")).Head["Server-Timing"]);
@@ -41,7 +42,8 @@ public sealed partial class ServerTimingTests
             while (true)
             {
                 await connection.ReadHeadAsync();
-                await connection.WriteAsync("HTTP/1.1 200 OK\r\nServer-Timing: db;dur=5\r\nTunnel2-Timing: 99,99\r\nContent-Length: 0\r\n\r\n");
+                await connection.WriteAsync(
+                    "HTTP/1.1 200 OK\r\nServer-Timing: db;dur=5\r\nTunnel2-Timing: 99,99\r\nContent-Length: 0\r\n\r\n");
             }
         },
         async tunnel =>
@@ -91,7 +93,8 @@ public sealed partial class ServerTimingTests
     public async Task A_wait_for_the_agent_is_the_edges()
     {
         await using var backend = RawTcpServer.Start(Mirror.ServeAsync);
-        await using var entry = await EntryFixture.StartAsync(null, "ServerTiming=always", "Agents:a:TokenHash=" + EntryTokens.HashSetting("t"), "Agents:a:Names=web");
+        await using var entry = await EntryFixture.StartAsync(
+            null, "ServerTiming=always", "Agents:a:TokenHash=" + EntryTokens.HashSetting("t"), "Agents:a:Names=web");
         await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
         var clock = System.Diagnostics.Stopwatch.StartNew();
         await visitor.SendRequestAsync("/", TunnelFixture.Host);
@@ -103,7 +106,10 @@ public sealed partial class ServerTimingTests
         var head = await visitor.ReadHeadAsync();
         var legs = Legs().Match(head["Server-Timing"] ?? "");
         Assert.True(legs.Success, head.Text);
-        Assert.InRange(double.Parse(legs.Groups[1].Value, CultureInfo.InvariantCulture), Math.Min(1, waited.TotalMilliseconds / 10), clock.Elapsed.TotalMilliseconds);
+        Assert.InRange(
+            double.Parse(legs.Groups[1].Value, CultureInfo.InvariantCulture),
+            Math.Min(1, waited.TotalMilliseconds / 10),
+            clock.Elapsed.TotalMilliseconds);
     }
 
     [Fact]

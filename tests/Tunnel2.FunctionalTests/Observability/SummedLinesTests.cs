@@ -24,7 +24,9 @@ public sealed class SummedLinesTests
             Assert.InRange(tunnel.Entry.Log.All.Count(static line => line.EventId == 2100), 5, 20);
             await tunnel.Entry.StopAsync();
             await tunnel.Entry.DisposeAsync();
-            Assert.Contains(tunnel.Entry.Log.All, static line => line.EventId == 2290 && line.Text.Contains("backend-refused", StringComparison.Ordinal));
+            Assert.Contains(
+                tunnel.Entry.Log.All,
+                static line => line.EventId == 2290 && line.Text.Contains("backend-refused", StringComparison.Ordinal));
             Assert.Equal(100, tunnel.Agent.Events.Failures.Count);
             Assert.All(tunnel.Agent.Events.Failures, static failure => Assert.Equal(("backend", "connection refused"), failure));
         }

@@ -80,7 +80,8 @@ public sealed class ParkingTests
             await OnceConnectedAsync(entry, backend, saysGoodbye: false);
             (string, string)[] upload =
             [
-                (":method", "POST"), (":scheme", "http"), (":authority", TunnelFixture.Host), (":path", "/upload"), ("content-length", "900000"),
+                (":method", "POST"), (":scheme", "http"), (":authority", TunnelFixture.Host), (":path", "/upload"),
+                ("content-length", "900000"),
             ];
 
             // Over HTTP/2: our own front would read ahead less than a body of this size.
@@ -105,29 +106,32 @@ public sealed class ParkingTests
             await AssertWaitsAsync(visitor);
             await entry.StopAsync();
             var head = await visitor.ReadHeadAsync();
-            Assert.Equal((503, "draining", "2", "close"), (head.StatusCode, head["Tunnel2-Error"], head["Retry-After"], head["Connection"]));
+            Assert.Equal(
+                (503, "draining", "2", "close"), (head.StatusCode, head["Tunnel2-Error"], head["Retry-After"], head["Connection"]));
         },
         "Timeouts:Park=20s");
 
     [Fact]
-    public Task A_successor_without_a_token_gets_the_name_while_the_first_still_finishes_what_it_has() => TunnelFixture.RunAsync(async tunnel =>
-    {
-        await using var slow = await tunnel.ConnectAsync();
-        await slow.SendRequestAsync("/stream/20/100/50", TunnelFixture.Host);
-        var head = await slow.ReadHeadAsync();
-        var stopping = tunnel.Agent.StopAsync();
-        await WaitSignal.UntilAsync(() => tunnel.Entry.Session.IsLeaving, "the entry knows");
-        await using var successor = await AgentFixture.StartReadyAsync(AgentFixture.Options(tunnel.Entry.Uplink.Port, tunnel.Backend.Port));
+    public Task A_successor_without_a_token_gets_the_name_while_the_first_still_finishes_what_it_has() => TunnelFixture.RunAsync(
+        async tunnel =>
+        {
+            await using var slow = await tunnel.ConnectAsync();
+            await slow.SendRequestAsync("/stream/20/100/50", TunnelFixture.Host);
+            var head = await slow.ReadHeadAsync();
+            var stopping = tunnel.Agent.StopAsync();
+            await WaitSignal.UntilAsync(() => tunnel.Entry.Session.IsLeaving, "the entry knows");
+            await using var successor = await AgentFixture.StartReadyAsync(
+                AgentFixture.Options(tunnel.Entry.Uplink.Port, tunnel.Backend.Port));
 
-        await using var visitor = await tunnel.ConnectAsync();
-        await visitor.SendRequestAsync("/hash/1", TunnelFixture.Host);
-        Assert.Equal(200, (await visitor.ReadHeadAsync()).StatusCode);
-        var body = await slow.ReadBodyAsync(head);
-        Assert.Equal((2000, ConnectionEnding.Complete), (body.Bytes.Length, body.Ending));
-        Assert.Equal(0, await stopping);
-        Assert.Equal(1, tunnel.Entry.Directory.Count);
-        await successor.StopAsync();
-    });
+            await using var visitor = await tunnel.ConnectAsync();
+            await visitor.SendRequestAsync("/hash/1", TunnelFixture.Host);
+            Assert.Equal(200, (await visitor.ReadHeadAsync()).StatusCode);
+            var body = await slow.ReadBodyAsync(head);
+            Assert.Equal((2000, ConnectionEnding.Complete), (body.Bytes.Length, body.Ending));
+            Assert.Equal(0, await stopping);
+            Assert.Equal(1, tunnel.Entry.Directory.Count);
+            await successor.StopAsync();
+        });
 
     [Fact]
     public async Task A_takeover_by_another_machine_lets_the_first_finish_and_tells_it()

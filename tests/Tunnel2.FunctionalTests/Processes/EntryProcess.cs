@@ -35,7 +35,9 @@ internal sealed class EntryProcess : IAsyncDisposable
         $"--Tunnel2:Public:HttpListen={Public}", $"--Tunnel2:Uplink:Listen={Uplink}", $"--Tunnel2:Admin:Listen={Admin}", .. _extraArguments,
     ];
 
-    /// <summary>A command line for a second one on the same ports, but for administration, which an ending one serves to its end.</summary>
+    /// <summary>
+    /// A command line for a second one on the same ports, except for administration, which an ending one serves to its end.
+    /// </summary>
     public IEnumerable<string> ArgumentsBeside => [.. Arguments, "--Tunnel2:Admin:Listen=127.0.0.1:0"];
 
     /// <summary>Starts it; it serves when the task ends.</summary>
@@ -52,7 +54,8 @@ internal sealed class EntryProcess : IAsyncDisposable
                 await entry.StartAgainAsync();
                 return entry;
             }
-            catch (InvalidOperationException) when (attempt < 3 && entry.Runner.Lines.Any(static line => line.Contains("already in use", StringComparison.Ordinal)))
+            catch (InvalidOperationException)
+                when (attempt < 3 && entry.Runner.Lines.Any(static line => line.Contains("already in use", StringComparison.Ordinal)))
             {
                 // Somebody else on the machine took a port between the look and the start.
                 await entry.DisposeAsync();

@@ -38,7 +38,8 @@ internal sealed class RealTunnel : IAsyncDisposable
     /// <summary>Starts all three; a request would work when the task ends.</summary>
     /// <param name="engine"><c>auto</c>, <c>epoll</c> or <c>portable</c>, for ProxyEntry and agent.</param>
     /// <param name="agentFlags">More flags for the agent.</param>
-    public static async Task<RealTunnel> StartAsync(string engine = "auto", params string[] agentFlags) => await StartWithAsync([], engine, agentFlags);
+    public static async Task<RealTunnel> StartAsync(string engine = "auto", params string[] agentFlags) =>
+        await StartWithAsync([], engine, agentFlags);
 
     /// <summary>The same with settings of ProxyEntry, each an argument.</summary>
     public static async Task<RealTunnel> StartWithAsync(string[] settings, string engine = "auto", params string[] agentFlags)
@@ -53,7 +54,8 @@ internal sealed class RealTunnel : IAsyncDisposable
     }
 
     /// <summary>Starts an agent and waits until it says that a request would work.</summary>
-    public static async Task<ProcessRunner> StartAgentAsync(EntryProcess entry, int backendPort, string engine = "auto", params string[] flags)
+    public static async Task<ProcessRunner> StartAgentAsync(
+        EntryProcess entry, int backendPort, string engine = "auto", params string[] flags)
     {
         var agent = BuiltPrograms.StartAgent(
             ["http", $"{backendPort}", "--name", Name, "--server", entry.Uplink.ToString(), .. flags],
@@ -90,5 +92,6 @@ internal sealed class RealTunnel : IAsyncDisposable
     }
 
     private static Task<string> WaitUntilReadyAsync(ProcessRunner agent, bool isJson) => agent.WaitForLineAsync(
-        line => isJson ? line.Contains("\"ready\"", StringComparison.Ordinal) : line.StartsWith("Forwarding ", StringComparison.Ordinal), Limits.Start);
+        line => isJson ? line.Contains("\"ready\"", StringComparison.Ordinal) : line.StartsWith("Forwarding ", StringComparison.Ordinal),
+        Limits.Start);
 }

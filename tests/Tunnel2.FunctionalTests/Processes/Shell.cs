@@ -12,8 +12,11 @@ internal static class Shell
         return await FinishAsync(process);
     }
 
-    /// <summary>Runs a pipeline in bash; it fails where one of its commands fails. <paramref name="arguments"/> are $1, $2 and so on.</summary>
-    public static Task<ShellResult> RunBashAsync(string pipeline, params string[] arguments) => RunBashAsync(Limits.Work, pipeline, arguments);
+    /// <summary>
+    /// Runs a pipeline in bash; it fails where one of its commands fails. <paramref name="arguments"/> are $1, $2 and so on.
+    /// </summary>
+    public static Task<ShellResult> RunBashAsync(string pipeline, params string[] arguments) =>
+        RunBashAsync(Limits.Work, pipeline, arguments);
 
     /// <summary>Runs a pipeline in bash that may take as long as <paramref name="limit"/>.</summary>
     public static async Task<ShellResult> RunBashAsync(TimeSpan limit, string pipeline, params string[] arguments)

@@ -6,7 +6,9 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Processes;
 
-/// <summary>Holds the listening sockets of a ProxyEntry and hands them to each one that it starts, as systemd does for a unit with socket units.</summary>
+/// <summary>
+/// Holds the listening sockets of a ProxyEntry and hands them to each one that it starts, as systemd does for a unit with socket units.
+/// </summary>
 internal sealed class SocketHolder : IDisposable
 {
     private const int DuplicateDescriptor = 0;
@@ -55,7 +57,17 @@ internal sealed class SocketHolder : IDisposable
             };
             return ProcessRunner.Start(
                 "bash",
-                ["-c", Script, "bash", string.Join(' ', passed.Select(static handle => handle.DangerousGetHandle())), "env", "--default-signal=INT", "dotnet", BuiltPrograms.EntryPath, .. arguments],
+                [
+                    "-c",
+                    Script,
+                    "bash",
+                    string.Join(' ', passed.Select(static handle => handle.DangerousGetHandle())),
+                    "env",
+                    "--default-signal=INT",
+                    "dotnet",
+                    BuiltPrograms.EntryPath,
+                    .. arguments,
+                ],
                 environment,
                 Path.GetTempPath());
         }

@@ -19,8 +19,10 @@ public sealed class RateLimitTests : IDisposable
     {
         const int Flood = 400;
         await using var backend = await TestBackendServer.StartAsync(new TestBackendOptions());
-        await using var entry = await EntryFixture.StartAsync(null, "Agents:small:TokenHash=" + EntryTokens.HashSetting("t"), "Agents:small:Tier=free");
-        await using var small = await AgentFixture.StartReadyAsync(AgentFixture.Options(entry.Uplink.Port, backend.Port, "small") with { Token = "t" });
+        await using var entry = await EntryFixture.StartAsync(
+            null, "Agents:small:TokenHash=" + EntryTokens.HashSetting("t"), "Agents:small:Tier=free");
+        await using var small = await AgentFixture.StartReadyAsync(
+            AgentFixture.Options(entry.Uplink.Port, backend.Port, "small") with { Token = "t" });
         await using var other = await AgentFixture.StartReadyAsync(AgentFixture.Options(entry.Uplink.Port, backend.Port, "other"));
         await using var flood = await RawHttpClient.ConnectAsync(entry.Http);
         await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
@@ -57,8 +59,10 @@ public sealed class RateLimitTests : IDisposable
     {
         await using var backend = await TestBackendServer.StartAsync(new TestBackendOptions());
         await using var entry = await EntryFixture.StartAsync(
-            null, "Agents:a:TokenHash=" + EntryTokens.HashSetting("t"), "Agents:a:Tier=hourly", "Tiers:hourly:RequestsPerSecond=1", "Tiers:hourly:Burst=3600");
-        await using var agent = await AgentFixture.StartReadyAsync(AgentFixture.Options(entry.Uplink.Port, backend.Port) with { Token = "t" });
+            null, "Agents:a:TokenHash=" + EntryTokens.HashSetting("t"), "Agents:a:Tier=hourly", "Tiers:hourly:RequestsPerSecond=1",
+            "Tiers:hourly:Burst=3600");
+        await using var agent = await AgentFixture.StartReadyAsync(
+            AgentFixture.Options(entry.Uplink.Port, backend.Port) with { Token = "t" });
         await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
         var (head, _) = await visitor.ExchangeAsync("/echo", TunnelFixture.Host);
         Assert.Equal(200, head.StatusCode);
@@ -72,7 +76,8 @@ public sealed class RateLimitTests : IDisposable
         Write("tiny", burst: 1);
         await using var backend = await TestBackendServer.StartAsync(new TestBackendOptions());
         await using var entry = await EntryFixture.StartAsync(new SettingsSource([_folder["appsettings.json"]], []), _time);
-        await using var agent = await AgentFixture.StartReadyAsync(AgentFixture.Options(entry.Uplink.Port, backend.Port) with { Token = "t" });
+        await using var agent = await AgentFixture.StartReadyAsync(
+            AgentFixture.Options(entry.Uplink.Port, backend.Port) with { Token = "t" });
         await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
         await UntilPolicyAsync(visitor, "\"tunnel\";q=1;w=1");
 
@@ -94,11 +99,13 @@ public sealed class RateLimitTests : IDisposable
     {
         await using var backend = await TestBackendServer.StartAsync(new TestBackendOptions());
         await using var entry = await EntryFixture.StartAsync(
-            null, "Agents:a:TokenHash=" + EntryTokens.HashSetting("t"), "Agents:a:Tier=slow", "Agents:a:Names=web", "Tiers:slow:RequestsPerSecond=1", "Tiers:slow:Burst=1000");
+            null, "Agents:a:TokenHash=" + EntryTokens.HashSetting("t"), "Agents:a:Tier=slow", "Agents:a:Names=web",
+            "Tiers:slow:RequestsPerSecond=1", "Tiers:slow:Burst=1000");
         await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
         await visitor.SendRequestAsync("/echo", TunnelFixture.Host);
         await WaitSignal.UntilAsync(() => entry.ParkedRequests == 1, "the request waits");
-        await using var agent = await AgentFixture.StartReadyAsync(AgentFixture.Options(entry.Uplink.Port, backend.Port) with { Token = "t" });
+        await using var agent = await AgentFixture.StartReadyAsync(
+            AgentFixture.Options(entry.Uplink.Port, backend.Port) with { Token = "t" });
         var head = await visitor.ReadHeadAsync();
         Assert.Equal(200, head.StatusCode);
         Assert.Equal("\"tunnel\";r=999;t=1", head["RateLimit"]);
@@ -123,7 +130,8 @@ public sealed class RateLimitTests : IDisposable
     }
 
     private void Write(string tier, int burst) => File.WriteAllText(_folder["appsettings.json"], $$"""
-        { "Tunnel2": { "Public": { "HttpListen": "127.0.0.1:0" }, "Uplink": { "Listen": "127.0.0.1:0" }, "Admin": { "Listen": "127.0.0.1:0" },
+        { "Tunnel2": { "Public": { "HttpListen": "127.0.0.1:0" }, "Uplink": { "Listen": "127.0.0.1:0" },
+          "Admin": { "Listen": "127.0.0.1:0" },
           "Tiers": { "tiny": { "RequestsPerSecond": 1, "Burst": {{burst}} } },
           "Agents": { "a": { "TokenHash": "{{EntryTokens.HashSetting("t")}}", "Tier": "{{tier}}" } } } }
         """);

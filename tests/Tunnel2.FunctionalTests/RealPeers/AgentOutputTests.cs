@@ -14,7 +14,8 @@ public sealed class AgentOutputTests
     {
         await using var tunnel = await RealTunnel.StartAsync("auto", "--verbose");
 
-        await Shell.CurlAsync("-o", "/dev/null", $"{tunnel.Url}/bytes/5000?token=secret", "-o", "/dev/null", $"{tunnel.Url}/status/404", "-d", "12345");
+        await Shell.CurlAsync(
+            "-o", "/dev/null", $"{tunnel.Url}/bytes/5000?token=secret", "-o", "/dev/null", $"{tunnel.Url}/status/404", "-d", "12345");
 
         var first = await tunnel.Agent.WaitForLineAsync(static line => line.Contains("/bytes/5000", StringComparison.Ordinal));
         Assert.Matches(@"^\d\d:\d\d:\d\d\.\d{3} POST /bytes/5000 200 [0-9.]+ ms, 5 B in, 5000 B out$", first);

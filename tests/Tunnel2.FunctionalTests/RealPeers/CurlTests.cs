@@ -42,11 +42,15 @@ public sealed class CurlTests(SharedTunnels tunnels)
 
         var result = await Shell.CurlAsync(
             "-F", "text=Grüße; from=here", "-F", $"large=@{folder["large.bin"]}",
-            "-F", $"small=@\"{folder["käse & \"brot\".txt"].Replace("\"", "\\\"", StringComparison.Ordinal)}\";type=text/plain", $"{tunnel.Url}/upload");
+            "-F",
+            $"small=@\"{folder["käse & \"brot\".txt"].Replace("\"", "\\\"", StringComparison.Ordinal)}\";type=text/plain",
+            $"{tunnel.Url}/upload");
 
         var direct = await Shell.CurlAsync(
             "-F", "text=Grüße; from=here", "-F", $"large=@{folder["large.bin"]}",
-            "-F", $"small=@\"{folder["käse & \"brot\".txt"].Replace("\"", "\\\"", StringComparison.Ordinal)}\";type=text/plain", $"{tunnel.BackendAddress}upload");
+            "-F",
+            $"small=@\"{folder["käse & \"brot\".txt"].Replace("\"", "\\\"", StringComparison.Ordinal)}\";type=text/plain",
+            $"{tunnel.BackendAddress}upload");
         Assert.Equal(direct.EnsureSuccess().Output, result.EnsureSuccess().Output);
         var parts = JsonDocument.Parse(result.Output).RootElement.EnumerateArray().ToList();
         Assert.Equal(3, parts.Count);
@@ -63,7 +67,8 @@ public sealed class CurlTests(SharedTunnels tunnels)
 
         // Without the 100, curl would wait for as long as the first flag says.
         var result = await Shell.CurlAsync(
-            "--expect100-timeout", "30", "--max-time", "10", "-H", "Expect: 100-continue", "-T", folder["file"], $"{tunnel.Url}/sink?hash=1");
+            "--expect100-timeout", "30", "--max-time", "10", "-H", "Expect: 100-continue", "-T", folder["file"],
+            $"{tunnel.Url}/sink?hash=1");
 
         Assert.Contains(PatternBytes.Sha256Hex(100_000), result.EnsureSuccess().Output, StringComparison.Ordinal);
     }
@@ -73,7 +78,8 @@ public sealed class CurlTests(SharedTunnels tunnels)
     {
         var tunnel = await tunnels.GetAsync();
         var result = await Shell.RunBashAsync(
-            "head -c 50000000 /dev/zero 2>/dev/null | curl -sS -m 10 -H 'Expect: 100-continue' --expect100-timeout 30 -o /dev/null -w '%{http_code} %{size_upload}' -T - $1",
+            "head -c 50000000 /dev/zero 2>/dev/null | curl -sS -m 10 -H 'Expect: 100-continue' --expect100-timeout 30 -o /dev/null -w "
+                + "'%{http_code} %{size_upload}' -T - $1",
             $"{tunnel.Url}/expect?reject=1");
         Assert.StartsWith("413 0", result.Output, StringComparison.Ordinal);
     }

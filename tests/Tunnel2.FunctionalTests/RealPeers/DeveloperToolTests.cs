@@ -16,7 +16,9 @@ public sealed class DeveloperToolTests
         var git = await Shell.RunBashAsync("test -x \"$(git --exec-path)/git-http-backend\"");
         Assert.SkipUnless(git.ExitCode == 0, "Needs git with git http-backend (Debian package git).");
         using var folder = new TemporaryFolder();
-        (await Shell.RunBashAsync("git init -q --bare \"$1/demo.git\" && git -C \"$1/demo.git\" config http.receivepack true", folder["."])).EnsureSuccess();
+        var made = await Shell.RunBashAsync(
+            "git init -q --bare \"$1/demo.git\" && git -C \"$1/demo.git\" config http.receivepack true", folder["."]);
+        made.EnsureSuccess();
         await using var server = NodeScripts.Start("git-server.mjs", folder["."]);
         var port = await ReadPortAsync(server);
         await using var entry = await EntryProcess.StartAsync();

@@ -17,7 +17,10 @@ public sealed class FewDescriptorsTests
         await using var tunnel = await RealTunnel.StartAsync(engine);
         await using var agent = ProcessRunner.Start(
             "prlimit",
-            ["--nofile=130:130", "dotnet", BuiltPrograms.AgentPath, "http", $"{tunnel.BackendAddress.Port}", "--name", "few", "--server", $"{tunnel.Entry.Uplink}"],
+            [
+                "--nofile=130:130", "dotnet", BuiltPrograms.AgentPath, "http", $"{tunnel.BackendAddress.Port}", "--name", "few", "--server",
+                $"{tunnel.Entry.Uplink}",
+            ],
             new Dictionary<string, string?> { ["TUNNEL2_ENGINE"] = engine },
             Path.GetTempPath());
         await agent.WaitForLineAsync(static line => line.StartsWith(Ready, StringComparison.Ordinal), Limits.Start);
@@ -47,7 +50,8 @@ public sealed class FewDescriptorsTests
         var answers = await AskAsync(tunnel, RealTunnel.Name, "/delay/1000", 200);
         Assert.All(answers, static answer => Assert.True(answer is "200 " or "503 backend-connection-limit", answer));
         Assert.Contains("503 backend-connection-limit", answers);
-        await tunnel.Agent.WaitForLineAsync(static line => line.StartsWith("No file descriptor is left", StringComparison.Ordinal), Limits.Work);
+        await tunnel.Agent.WaitForLineAsync(
+            static line => line.StartsWith("No file descriptor is left", StringComparison.Ordinal), Limits.Work);
 
         await LimitAsync(tunnel.Agent, $"{open + 500}:");
         Assert.All(await AskAsync(tunnel, RealTunnel.Name, "/delay/100", 60), static answer => Assert.Equal("200 ", answer));

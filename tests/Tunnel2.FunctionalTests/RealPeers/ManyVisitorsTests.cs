@@ -65,8 +65,11 @@ public sealed class ManyVisitorsTests(SharedTunnels tunnels)
             return at;
         }));
 
-        TestContext.Current.TestOutputHelper?.WriteLine($"all sent after {allSent} ms, first answer after {answered.Min()} ms, last after {answered.Max()} ms");
-        Assert.True(allSent < answered.Min(), $"The last request was sent after {allSent} ms, when there had been an answer for {answered.Min()} ms.");
+        TestContext.Current.TestOutputHelper?.WriteLine(
+            $"all sent after {allSent} ms, first answer after {answered.Min()} ms, last after {answered.Max()} ms");
+        Assert.True(
+            allSent < answered.Min(),
+            $"The last request was sent after {allSent} ms, when there had been an answer for {answered.Min()} ms.");
         foreach (var connection in connections)
         {
             await connection.DisposeAsync();

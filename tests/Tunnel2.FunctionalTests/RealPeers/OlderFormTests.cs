@@ -14,10 +14,15 @@ public sealed class OlderFormTests
     {
         const string Name = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
         await using var backend = BuiltPrograms.StartBackend(["--listen", "127.0.0.1:0"]);
-        var port = new Uri((await backend.WaitForLineAsync(static line => line.StartsWith("Listening on ", StringComparison.Ordinal), Limits.Start))["Listening on ".Length..]).Port;
+        var listening = await backend.WaitForLineAsync(
+            static line => line.StartsWith("Listening on ", StringComparison.Ordinal), Limits.Start);
+        var port = new Uri(listening["Listening on ".Length..]).Port;
         await using var entry = await EntryProcess.StartAsync("--Tunnel2:TestMode=true");
         await using var agent = BuiltPrograms.StartAgent(
-            ["--dev-session-id", id, "--backend-host", "127.0.0.1", "--backend-port", $"{port}", "--tunnel-host", "127.0.0.1", "--tunnel-port", $"{entry.Uplink.Port}"]);
+            [
+                "--dev-session-id", id, "--backend-host", "127.0.0.1", "--backend-port", $"{port}", "--tunnel-host", "127.0.0.1",
+                "--tunnel-port", $"{entry.Uplink.Port}",
+            ]);
 
         var ready = await agent.WaitForLineAsync(static line => line.StartsWith("Forwarding ", StringComparison.Ordinal), Limits.Start);
 

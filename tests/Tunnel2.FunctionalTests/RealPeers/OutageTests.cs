@@ -21,7 +21,14 @@ public sealed class OutageTests
         var start = starting.Elapsed;
         using var folder = new TemporaryFolder();
         // The status comes with the head: the answer has begun by then.
-        await using var curl = ProcessRunner.Start("bash", ["-c", "curl -sS -N -m 30 $1 | { head -c 5000 | wc -c; cat >/dev/null; }; echo curl ${PIPESTATUS[0]}", "bash", tunnel.Url + path]);
+        await using var curl = ProcessRunner.Start(
+            "bash",
+            [
+                "-c",
+                "curl -sS -N -m 30 $1 | { head -c 5000 | wc -c; cat >/dev/null; }; echo curl ${PIPESTATUS[0]}",
+                "bash",
+                tunnel.Url + path,
+            ]);
         await curl.WaitForLineAsync(static line => line.Trim() == "5000");
 
         tunnel.Agent.Kill();
@@ -75,7 +82,14 @@ public sealed class OutageTests
     public async Task A_visitor_of_a_killed_ProxyEntry_sees_an_error_and_the_backend_is_told()
     {
         await using var tunnel = await RealTunnel.StartAsync("auto", "--verbose");
-        await using var curl = ProcessRunner.Start("bash", ["-c", "curl -sS -N -m 30 $1 | { head -n 1; cat >/dev/null; }; echo curl ${PIPESTATUS[0]}", "bash", $"{tunnel.Url}/sse?count=0&interval=50"]);
+        await using var curl = ProcessRunner.Start(
+            "bash",
+            [
+                "-c",
+                "curl -sS -N -m 30 $1 | { head -n 1; cat >/dev/null; }; echo curl ${PIPESTATUS[0]}",
+                "bash",
+                $"{tunnel.Url}/sse?count=0&interval=50",
+            ]);
         await curl.WaitForLineAsync(static line => line.StartsWith("id:", StringComparison.Ordinal));
 
         tunnel.Entry.Runner.Kill();

@@ -37,7 +37,8 @@ public sealed class SeveralTunnelsTests(SharedTunnels tunnels)
         using var client = shared.CreateClient();
         foreach (var name in new[] { "first", "second" })
         {
-            using var answer = await client.GetAsync(new Uri($"http://{name}.localhost:{shared.Entry.Public.Port}/bytes/10"), TestContext.Current.CancellationToken);
+            using var answer = await client.GetAsync(
+                new Uri($"http://{name}.localhost:{shared.Entry.Public.Port}/bytes/10"), TestContext.Current.CancellationToken);
             Assert.Equal(200, (int)answer.StatusCode);
             await agent.WaitForLineAsync(line => Is(line, "request", name));
         }

@@ -12,7 +12,8 @@ public sealed class StartTests(SharedTunnels tunnels)
     {
         await using var entry = BuiltPrograms.StartEntry(
         [
-            "--Tunnel2:Public:HttpListen=nowhere", "--Tunnel2:Engine=fast", "--Tunnel2:Timeouts:BodyIdle=-4", "--Tunnel2:Domian=example.org",
+            "--Tunnel2:Public:HttpListen=nowhere", "--Tunnel2:Engine=fast", "--Tunnel2:Timeouts:BodyIdle=-4",
+            "--Tunnel2:Domian=example.org",
         ]);
 
         var (exitCode, output) = await Shell.FinishAsync(entry);
@@ -31,12 +32,15 @@ public sealed class StartTests(SharedTunnels tunnels)
     [InlineData("32", 250, "32 event loops need 328 files, and this process may have only 250 open")]
     public async Task Loops_that_cannot_be_are_told_with_all_other_mistakes(string loops, int? files, string words)
     {
-        await using var entry = BuiltPrograms.StartEntry([$"--Tunnel2:Loops={loops}", "--Tunnel2:Engine=quick", "--Tunnel2:Timeouts:BodyIdle=-4"], files);
+        await using var entry = BuiltPrograms.StartEntry(
+            [$"--Tunnel2:Loops={loops}", "--Tunnel2:Engine=quick", "--Tunnel2:Timeouts:BodyIdle=-4"], files);
 
         var (exitCode, output) = await Shell.FinishAsync(entry);
 
         Assert.Equal(2, exitCode);
-        Assert.All(["Tunnel2:Loops: ", words, "Tunnel2:Engine: ", "Tunnel2:Timeouts:BodyIdle: "], part => Assert.Contains(part, output, StringComparison.Ordinal));
+        Assert.All(
+            ["Tunnel2:Loops: ", words, "Tunnel2:Engine: ", "Tunnel2:Timeouts:BodyIdle: "],
+            part => Assert.Contains(part, output, StringComparison.Ordinal));
         Assert.DoesNotContain("   at ", output, StringComparison.Ordinal);
     }
 
@@ -154,7 +158,11 @@ public sealed class StartTests(SharedTunnels tunnels)
         var (exitCode, output) = await Shell.FinishAsync(agent);
 
         Assert.Equal(4, exitCode);
-        Assert.Contains($"Something else than a Tunnel2 server answers at 127.0.0.1:{port}{(isPublicPort ? ". It is the server's public port" : ": an HTTP server")}", output, StringComparison.Ordinal);
+        Assert.Contains(
+            $"Something else than a Tunnel2 server answers at "
+                + $"127.0.0.1:{port}{(isPublicPort ? ". It is the server's public port" : ": an HTTP server")}",
+            output,
+            StringComparison.Ordinal);
     }
 
     [Fact]

@@ -9,7 +9,10 @@ internal static class ViteProject
     {
         await File.WriteAllTextAsync(
             folder["index.html"],
-            """<!doctype html><html><head><link rel="icon" href="data:,"></head><body><p id="out"></p><script type="module" src="/main.js"></script></body></html>""",
+            """
+            <!doctype html><html><head><link rel="icon" href="data:,"></head>
+            <body><p id="out"></p><script type="module" src="/main.js"></script></body></html>
+            """,
             TestContext.Current.CancellationToken);
         await File.WriteAllTextAsync(
             folder["main.js"],

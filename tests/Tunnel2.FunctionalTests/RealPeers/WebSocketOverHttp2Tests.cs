@@ -86,7 +86,8 @@ public sealed class WebSocketOverHttp2Tests
     private static void AssertChromium() => Assert.SkipUnless(File.Exists(Chromium), $"Needs {Chromium} (Debian package chromium).");
 
     private static Task<string> AssertCameOverHttp2Async(EntryProcess entry) => entry.Runner.WaitForLineAsync(static line =>
-        line.Contains("\"method\":\"CONNECT\"", StringComparison.Ordinal) && line.Contains("\"status\":101,\"outcome\":\"upgraded\"", StringComparison.Ordinal));
+        line.Contains("\"method\":\"CONNECT\"", StringComparison.Ordinal)
+            && line.Contains("\"status\":101,\"outcome\":\"upgraded\"", StringComparison.Ordinal));
 
     private static async Task RunAsync(ProcessRunner server, string engine, string domain, Func<string, EntryProcess, Task> test)
     {

@@ -95,7 +95,10 @@ public sealed class ExpectTests
         request.Headers.ExpectContinue = true;
         using var response = await client.SendAsync(request);
         Assert.Equal("{\"bytes\":100000}", await response.Content.ReadAsStringAsync());
-        using var refused = new HttpRequestMessage(HttpMethod.Post, "/expect?reject=1") { Content = new ByteArrayContent(new byte[100_000]) };
+        using var refused = new HttpRequestMessage(HttpMethod.Post, "/expect?reject=1")
+        {
+            Content = new ByteArrayContent(new byte[100_000]),
+        };
         refused.Headers.ExpectContinue = true;
         using var refusal = await client.SendAsync(refused);
         Assert.Equal(413, (int)refusal.StatusCode);

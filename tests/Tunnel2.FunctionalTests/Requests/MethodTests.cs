@@ -95,7 +95,9 @@ public sealed class MethodTests
     public Task A_request_in_single_bytes_is_one_request() => TunnelFixture.RunAsync(Mirror.ServeAsync, async tunnel =>
     {
         await using var visitor = await tunnel.ConnectAsync();
-        await visitor.WriteInPiecesAsync($"POST /slow HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n", 1);
+        await visitor.WriteInPiecesAsync(
+            $"POST /slow HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n",
+            1);
         var head = await visitor.ReadHeadAsync();
         var body = await visitor.ReadBodyAsync(head);
         Assert.Equal("abcde", body.RequestBody());

@@ -25,12 +25,14 @@ public sealed class TargetTests
     [InlineData("http://web.localhost", "/")]
     [InlineData("http://web.localhost?q=1", "/?q=1")]
     [InlineData("http://WEB.localhost/%2f", "/%2f")]
-    public Task An_absolute_target_becomes_its_path_and_query(string target, string expected) => TunnelFixture.RunAsync(Mirror.ServeAsync, async tunnel =>
-    {
-        var (head, body) = await tunnel.ExchangeAsync(target);
-        Assert.Equal(200, head.StatusCode);
-        Assert.Equal($"GET {expected} HTTP/1.1", body.Request().StartLine);
-    });
+    public Task An_absolute_target_becomes_its_path_and_query(string target, string expected) => TunnelFixture.RunAsync(
+        Mirror.ServeAsync,
+        async tunnel =>
+        {
+            var (head, body) = await tunnel.ExchangeAsync(target);
+            Assert.Equal(200, head.StatusCode);
+            Assert.Equal($"GET {expected} HTTP/1.1", body.Request().StartLine);
+        });
 
     [Theory]
     [InlineData("/a?b", "/base/v1/a?b")]
@@ -50,7 +52,9 @@ public sealed class TargetTests
     [Fact]
     public Task A_host_in_any_case_and_with_any_port_finds_the_tunnel() => TunnelFixture.RunAsync(Mirror.ServeAsync, async tunnel =>
     {
-        foreach (var host in new[] { "web.localhost", "WEB.LocalHost", "web.localhost:1", "web.localhost.", "web-e1.localhost", "web.localhost:65535" })
+        string[] hosts =
+            ["web.localhost", "WEB.LocalHost", "web.localhost:1", "web.localhost.", "web-e1.localhost", "web.localhost:65535"];
+        foreach (var host in hosts)
         {
             var (head, body) = await tunnel.ExchangeAsync("/", host: host);
             Assert.Equal(200, head.StatusCode);
@@ -59,12 +63,14 @@ public sealed class TargetTests
     });
 
     [Fact]
-    public Task The_host_of_the_visitor_is_kept_unless_the_agent_says_otherwise() => TunnelFixture.RunAsync(Mirror.ServeAsync, async tunnel =>
-    {
-        var (_, body) = await tunnel.ExchangeAsync("/", host: "web.localhost:12000");
-        Assert.Equal(["web.localhost:12000"], body.Request().All("Host"));
-        Assert.Equal(["web.localhost:12000"], body.Request().All("X-Forwarded-Host"));
-    });
+    public Task The_host_of_the_visitor_is_kept_unless_the_agent_says_otherwise() => TunnelFixture.RunAsync(
+        Mirror.ServeAsync,
+        async tunnel =>
+        {
+            var (_, body) = await tunnel.ExchangeAsync("/", host: "web.localhost:12000");
+            Assert.Equal(["web.localhost:12000"], body.Request().All("Host"));
+            Assert.Equal(["web.localhost:12000"], body.Request().All("X-Forwarded-Host"));
+        });
 
     [Fact]
     public Task The_host_can_be_rewritten_to_the_backends_own() => TunnelFixture.RunAsync(
@@ -101,7 +107,8 @@ public sealed class TargetTests
         {
             foreach (var (target, expected) in new[]
             {
-                ("/session/web/a//b?c=%2f", "/a//b?c=%2f"), ("/session/web", "/"), ("/session/web?x", "/?x"), ("/session/WEB/", "/"), ("/session/web/session/web/x", "/session/web/x"),
+                ("/session/web/a//b?c=%2f", "/a//b?c=%2f"), ("/session/web", "/"), ("/session/web?x", "/?x"), ("/session/WEB/", "/"),
+                ("/session/web/session/web/x", "/session/web/x"),
             })
             {
                 var (head, body) = await tunnel.ExchangeAsync(target, host: "127.0.0.1");

@@ -8,7 +8,8 @@ public sealed class EarlyResponseTests
     [Theory]
     [InlineData("Content-Length: 1000000000", "")]
     [InlineData("Transfer-Encoding: chunked", "80000\r\n")]
-    public Task An_answer_before_the_end_of_the_request_reaches_the_visitor_and_the_rest_is_not_sent(string framing, string prefix) => TunnelFixture.RunAsync(
+    public Task An_answer_before_the_end_of_the_request_reaches_the_visitor_and_the_rest_is_not_sent(
+        string framing, string prefix) => TunnelFixture.RunAsync(
         async connection =>
         {
             await connection.ReadHeadAsync();

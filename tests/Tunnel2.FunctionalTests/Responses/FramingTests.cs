@@ -18,7 +18,9 @@ public sealed class FramingTests
         { "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello world", "hello world" },
         { "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello", "hello" },
         { "HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "hello" },
-        { "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "ok" },
+        {
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+            "ok"},
     };
 
     [Theory]
@@ -89,7 +91,9 @@ public sealed class FramingTests
             while (true)
             {
                 var head = await connection.ReadHeadAsync();
-                await connection.WriteAsync($"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Target: {head.Target}\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil");
+                await connection.WriteAsync(
+                    $"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Target: {head.Target}\r\n\r\nokHTTP/1.1 200 OK\r\n"
+                        + $"Content-Length: 4\r\n\r\nevil");
             }
         },
         async tunnel =>

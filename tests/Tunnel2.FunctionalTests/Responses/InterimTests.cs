@@ -47,7 +47,8 @@ public sealed class InterimTests
             {
                 await connection.ReadHeadAsync();
                 await connection.WriteAsync(
-                    string.Concat(Enumerable.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n", interim)) + "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+                    string.Concat(Enumerable.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n", interim))
+                        + "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
             }
         },
         test);

@@ -6,7 +6,8 @@ public sealed class ResponseHeaderTests
 {
     [Fact]
     public Task Repeated_fields_empty_values_and_bytes_beyond_ascii_pass_unchanged() => AnswerAsync(
-        "Set-Cookie: a=1\r\nX-One: \u00e9\u00ff\r\nSet-Cookie: b=2\r\nX-Empty:\r\nSet-Cookie: a=1\r\nX-Many: p\r\nX-Many: q, r\r\nServer: mine\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n",
+        "Set-Cookie: a=1\r\nX-One: \u00e9\u00ff\r\nSet-Cookie: b=2\r\nX-Empty:\r\nSet-Cookie: a=1\r\nX-Many: p\r\nX-Many: q, r\r\n"
+            + "Server: mine\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n",
         head =>
         {
             Assert.Equal(["a=1", "b=2", "a=1"], head.All("Set-Cookie"));
@@ -19,7 +20,8 @@ public sealed class ResponseHeaderTests
 
     [Fact]
     public Task Fields_of_one_connection_end_at_it() => AnswerAsync(
-        "Connection: keep-alive, X-Private\r\nX-Private: 1\r\nKeep-Alive: timeout=5\r\nProxy-Connection: x\r\nProxy-Authenticate: Basic\r\nUpgrade: h2c\r\nX-Kept: yes\r\n",
+        "Connection: keep-alive, X-Private\r\nX-Private: 1\r\nKeep-Alive: timeout=5\r\nProxy-Connection: x\r\n"
+            + "Proxy-Authenticate: Basic\r\nUpgrade: h2c\r\nX-Kept: yes\r\n",
         head =>
         {
             string[] names = [.. head.Fields.Select(static field => field.Key).Where(static name => name is not "Date").Order()];
@@ -59,7 +61,10 @@ public sealed class ResponseHeaderTests
         async connection =>
         {
             await connection.ReadHeadAsync();
-            await connection.WriteAsync($"HTTP/1.1 200 OK\r\n{string.Concat(Enumerable.Range(0, count).Select(i => $"X-{i}: {new string('v', length)}\r\n"))}Content-Length: 0\r\n\r\n");
+            await connection.WriteAsync(
+                $"HTTP/1.1 200 "
+                    + $"OK\r\n{string.Concat(Enumerable.Range(0, count).Select(i => $"X-{i}: {new string('v', length)}\r\n"))}"
+                    + $"Content-Length: 0\r\n\r\n");
             await connection.WaitForEndAsync();
         },
         async tunnel =>

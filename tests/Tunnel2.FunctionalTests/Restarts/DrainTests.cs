@@ -18,7 +18,8 @@ public sealed class DrainTests
     {
         await using var server = NodeScripts.Start("ws-server.mjs");
         const string Listening = "listening ";
-        var port = int.Parse((await server.WaitForLineAsync(static line => line.StartsWith(Listening, StringComparison.Ordinal), Limits.Start))[Listening.Length..], CultureInfo.InvariantCulture);
+        var listening = await server.WaitForLineAsync(static line => line.StartsWith(Listening, StringComparison.Ordinal), Limits.Start);
+        var port = int.Parse(listening[Listening.Length..], CultureInfo.InvariantCulture);
         await using var entry = await EntryProcess.StartAsync($"--Tunnel2:Engine={engine}");
         await using var agent = await RealTunnel.StartAgentAsync(entry, port, engine);
         await using var client = NodeScripts.Start("ws-goodbye.mjs", $"ws://{RealTunnel.Name}.localhost:{entry.Public.Port}");
@@ -39,7 +40,14 @@ public sealed class DrainTests
     public async Task ProxyEntry_is_not_ready_but_alive_while_a_slow_download_finishes_and_nobody_else_comes_in()
     {
         await using var tunnel = await RealTunnel.StartAsync();
-        await using var curl = ProcessRunner.Start("bash", ["-c", "curl -sS -m 60 --limit-rate 400k $1 | sha256sum; echo curl ${PIPESTATUS[0]}", "bash", $"{tunnel.Url}/stream/300/10000/10"]);
+        await using var curl = ProcessRunner.Start(
+            "bash",
+            [
+                "-c",
+                "curl -sS -m 60 --limit-rate 400k $1 | sha256sum; echo curl ${PIPESTATUS[0]}",
+                "bash",
+                $"{tunnel.Url}/stream/300/10000/10",
+            ]);
         await using var idle = await RawHttpClient.ConnectAsync(tunnel.Entry.Public);
         Assert.Equal(200, (await idle.ExchangeAsync("/hash/1", tunnel.Host)).Head.StatusCode);
         await using var busy = await RawHttpClient.ConnectAsync(tunnel.Entry.Public);
@@ -68,7 +76,9 @@ public sealed class DrainTests
     public async Task For_the_delay_visitors_are_served_as_before_and_told_that_it_is_their_last_answer()
     {
         await using var backend = BuiltPrograms.StartBackend(["--listen", "127.0.0.1:0"]);
-        var port = new Uri((await backend.WaitForLineAsync(static line => line.StartsWith("Listening on ", StringComparison.Ordinal), Limits.Start))["Listening on ".Length..]).Port;
+        var listening = await backend.WaitForLineAsync(
+            static line => line.StartsWith("Listening on ", StringComparison.Ordinal), Limits.Start);
+        var port = new Uri(listening["Listening on ".Length..]).Port;
         await using var entry = await EntryProcess.StartAsync("--Tunnel2:Timeouts:DrainDelay=4s");
         await using var agent = await RealTunnel.StartAgentAsync(entry, port);
         var clock = Stopwatch.StartNew();
@@ -81,7 +91,7 @@ public sealed class DrainTests
         Assert.Equal((200, "close"), (head.StatusCode, head["Connection"]));
         Assert.Equal(0, await entry.Runner.WaitForExitAsync());
 
-        // The delay, and not the half minute behind it that requests would have to finish: there are none.
+        // The delay, and not the half minute after it that requests would have to finish: there are none.
         Assert.InRange(clock.Elapsed.TotalSeconds, 4, 4 + 25);
     }
 
@@ -131,7 +141,8 @@ public sealed class DrainTests
         await curl.WaitForLineAsync(static line => line == "id: 1");
         tunnel.Entry.Runner.Terminate();
         await tunnel.Entry.Runner.WaitForLineAsync(static line => line.Contains("Draining", StringComparison.Ordinal));
-        await WaitSignal.UntilAsync(() => FreePort.IsFree(tunnel.Entry.Public.Port) && FreePort.IsFree(tunnel.Entry.Uplink.Port), "the ports are free");
+        await WaitSignal.UntilAsync(
+            () => FreePort.IsFree(tunnel.Entry.Public.Port) && FreePort.IsFree(tunnel.Entry.Uplink.Port), "the ports are free");
 
         await using var successor = BuiltPrograms.StartEntry(tunnel.Entry.ArgumentsBeside);
         await successor.WaitForLineAsync(static line => line.Contains("is public", StringComparison.Ordinal), Limits.Start);

@@ -28,8 +28,11 @@ public sealed class HandedOverSocketsTests
         {
             await entry.WaitForLineAsync(static line => line.Contains("Ready: ", StringComparison.Ordinal), Limits.Start);
             await using var backend = BuiltPrograms.StartBackend(["--listen", "127.0.0.1:0"]);
-            var port = new Uri((await backend.WaitForLineAsync(static line => line.StartsWith("Listening on ", StringComparison.Ordinal), Limits.Start))["Listening on ".Length..]).Port;
-            await using var agent = BuiltPrograms.StartAgent(["http", $"{port}", "--name", RealTunnel.Name, "--server", holder["uplink"].ToString()]);
+            var listening = await backend.WaitForLineAsync(
+                static line => line.StartsWith("Listening on ", StringComparison.Ordinal), Limits.Start);
+            var port = new Uri(listening["Listening on ".Length..]).Port;
+            await using var agent = BuiltPrograms.StartAgent(
+                ["http", $"{port}", "--name", RealTunnel.Name, "--server", holder["uplink"].ToString()]);
             await agent.WaitForLineAsync(static line => line.StartsWith("Forwarding ", StringComparison.Ordinal), Limits.Start);
             await using var visitors = SteadyVisitors.Start(holder["public"], _rate, _ => $"{RealTunnel.Name}.localhost");
             await visitors.MoreAsync(_rate);
@@ -41,13 +44,16 @@ public sealed class HandedOverSocketsTests
                 Assert.Equal(0, await entry.WaitForExitAsync());
                 var ended = visitors.Elapsed;
 
-                // Nobody may be refused. What crosses the end of an idle connection is no request that was lost: every client sends it again.
+                // Nobody may be refused. What crosses the end of an idle connection is no request that was lost: every client sends it
+                // again.
                 outages.Add(new Outage(began, ended, TimeSpan.MinValue));
                 await entry.DisposeAsync();
                 entry = holder.StartEntry(arguments);
                 await entry.WaitForLineAsync(static line => line.Contains("Ready: ", StringComparison.Ordinal), Limits.Start);
                 SteadyReport.WriteLine(string.Create(
-                    CultureInfo.InvariantCulture, $"round {round}: stopped in {(ended - began).TotalMilliseconds:0} ms, ready {(visitors.Elapsed - ended).TotalMilliseconds:0} ms later"));
+                    CultureInfo.InvariantCulture,
+                    $"round {round}: stopped in {(ended - began).TotalMilliseconds:0} ms, ready "
+                        + $"{(visitors.Elapsed - ended).TotalMilliseconds:0} ms later"));
                 await visitors.MoreAsync(_rate * 2);
             }
 
@@ -74,8 +80,13 @@ public sealed class HandedOverSocketsTests
 
         Assert.Equal(404, (await early.ReadHeadAsync()).StatusCode);
         Assert.Equal(200, (await health.ReadHeadAsync()).StatusCode);
-        await entry.WaitForLineAsync(static line => line.Contains("[2210] Listening sockets of the starter of this process are used: public, uplink, admin", StringComparison.Ordinal), Limits.Start);
-        await entry.WaitForLineAsync(line => line.Contains($"Listening for agents on {holder["uplink"]} ", StringComparison.Ordinal), Limits.Start);
+        await entry.WaitForLineAsync(
+            static line =>
+                line.Contains(
+                    "[2210] Listening sockets of the starter of this process are used: public, uplink, admin", StringComparison.Ordinal),
+            Limits.Start);
+        await entry.WaitForLineAsync(
+            line => line.Contains($"Listening for agents on {holder["uplink"]} ", StringComparison.Ordinal), Limits.Start);
     }
 
     [Fact]
@@ -87,8 +98,16 @@ public sealed class HandedOverSocketsTests
 
         Assert.Equal(2, await entry.WaitForExitAsync(Limits.Start));
 
-        Assert.Contains(entry.Lines, static line => line.Contains("LISTEN_FDNAMES: socket 4 (\"web\"): a socket is called public, https, uplink or admin", StringComparison.Ordinal));
-        Assert.Contains(entry.Lines, line => line.Contains($"Tunnel2:Uplink:Listen: {holder["public"]} is already used by Tunnel2:Public:HttpListen", StringComparison.Ordinal));
+        Assert.Contains(
+            entry.Lines,
+            static line =>
+                line.Contains(
+                    "LISTEN_FDNAMES: socket 4 (\"web\"): a socket is called public, https, uplink or admin", StringComparison.Ordinal));
+        Assert.Contains(
+            entry.Lines,
+            line =>
+                line.Contains(
+                    $"Tunnel2:Uplink:Listen: {holder["public"]} is already used by Tunnel2:Public:HttpListen", StringComparison.Ordinal));
     }
 
     [Fact]
@@ -97,11 +116,15 @@ public sealed class HandedOverSocketsTests
         var free = new IPEndPoint(IPAddress.Loopback, FreePort.Next());
         await using var entry = ProcessRunner.Start(
             "dotnet",
-            [BuiltPrograms.EntryPath, $"--Tunnel2:Public:HttpListen={free}", "--Tunnel2:Uplink:Listen=127.0.0.1:0", "--Tunnel2:Admin:Listen=127.0.0.1:0"],
+            [
+                BuiltPrograms.EntryPath, $"--Tunnel2:Public:HttpListen={free}", "--Tunnel2:Uplink:Listen=127.0.0.1:0",
+                "--Tunnel2:Admin:Listen=127.0.0.1:0",
+            ],
             new Dictionary<string, string?> { ["LISTEN_PID"] = "1", ["LISTEN_FDS"] = "1", ["LISTEN_FDNAMES"] = "public" },
             Path.GetTempPath());
 
-        await entry.WaitForLineAsync(line => line.Contains($"Listening for visitors on http://{free}", StringComparison.Ordinal), Limits.Start);
+        await entry.WaitForLineAsync(
+            line => line.Contains($"Listening for visitors on http://{free}", StringComparison.Ordinal), Limits.Start);
         Assert.DoesNotContain(entry.Lines, static line => line.Contains("[2210]", StringComparison.Ordinal));
     }
 }

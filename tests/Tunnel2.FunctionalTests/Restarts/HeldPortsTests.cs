@@ -30,8 +30,11 @@ public sealed class HeldPortsTests
         {
             await entry.WaitForLineAsync(static line => line.Contains("Ready: ", StringComparison.Ordinal), Limits.Start);
             await using var backend = BuiltPrograms.StartBackend(["--listen", "127.0.0.1:0"]);
-            var port = new Uri((await backend.WaitForLineAsync(static line => line.StartsWith("Listening on ", StringComparison.Ordinal), Limits.Start))["Listening on ".Length..]).Port;
-            await using var agent = BuiltPrograms.StartAgent(["http", $"{port}", "--name", RealTunnel.Name, "--server", ports["uplink"].ToString()]);
+            var listening = await backend.WaitForLineAsync(
+                static line => line.StartsWith("Listening on ", StringComparison.Ordinal), Limits.Start);
+            var port = new Uri(listening["Listening on ".Length..]).Port;
+            await using var agent = BuiltPrograms.StartAgent(
+                ["http", $"{port}", "--name", RealTunnel.Name, "--server", ports["uplink"].ToString()]);
             await agent.WaitForLineAsync(static line => line.StartsWith("Forwarding ", StringComparison.Ordinal), Limits.Start);
             await using var visitors = SteadyVisitors.Start(ports["public"], _rate, _ => $"{RealTunnel.Name}.localhost");
             using var stop = new CancellationTokenSource();
@@ -91,7 +94,9 @@ public sealed class HeldPortsTests
         await agent.WaitForLineAsync(static line => line.StartsWith("Forwarding ", StringComparison.Ordinal), Limits.Start);
         Assert.DoesNotContain(agent.Lines, static line => line.StartsWith("Trying again", StringComparison.Ordinal));
         await entry.WaitForLineAsync(
-            line => line.Contains($"[2210] Listening sockets of {ports.SocketPath} are used: public, uplink, admin", StringComparison.Ordinal), Limits.Start);
+            line =>
+                line.Contains($"[2210] Listening sockets of {ports.SocketPath} are used: public, uplink, admin", StringComparison.Ordinal),
+            Limits.Start);
     }
 
     [Fact]
@@ -104,10 +109,14 @@ public sealed class HeldPortsTests
         ports.Process.Kill();
 
         Assert.Equal(1, await entry.WaitForExitAsync(Limits.Start));
-        Assert.Contains(entry.Lines, line => line.Contains($"[2221] The holder of the listening sockets has ended ({ports.SocketPath})", StringComparison.Ordinal));
-        await using var next = BuiltPrograms.StartPorts("--socket", ports.SocketPath, $"public={ports["public"]}", "uplink=127.0.0.1:0", "admin=127.0.0.1:0");
+        Assert.Contains(
+            entry.Lines,
+            line => line.Contains($"[2221] The holder of the listening sockets has ended ({ports.SocketPath})", StringComparison.Ordinal));
+        await using var next = BuiltPrograms.StartPorts(
+            "--socket", ports.SocketPath, $"public={ports["public"]}", "uplink=127.0.0.1:0", "admin=127.0.0.1:0");
         await using var healed = ports.StartEntry();
-        await healed.WaitForLineAsync(line => line.Contains($"Listening for visitors on http://{ports["public"]}", StringComparison.Ordinal), Limits.Start);
+        await healed.WaitForLineAsync(
+            line => line.Contains($"Listening for visitors on http://{ports["public"]}", StringComparison.Ordinal), Limits.Start);
     }
 
     [Fact]
@@ -116,7 +125,10 @@ public sealed class HeldPortsTests
         using var folder = new TemporaryFolder();
         await using var entry = BuiltPrograms.StartEntry([$"--Tunnel2:ListenersFrom={folder["nobody.sock"]}"]);
         await entry.WaitForLineAsync(
-            line => line == $"tunnel2-entry: no listening sockets at {folder["nobody.sock"]} yet: there is nothing; waiting up to 30 s for tunnel2-ports", Limits.Start);
+            line =>
+                line == $"tunnel2-entry: no listening sockets at {folder["nobody.sock"]} yet: there is nothing; waiting up to 30 s for "
+                    + $"tunnel2-ports",
+            Limits.Start);
 
         entry.Terminate();
 
@@ -131,7 +143,11 @@ public sealed class HeldPortsTests
 
         Assert.Equal(2, await entry.WaitForExitAsync(Limits.Start));
 
-        Assert.Contains(entry.Lines, line => line.Contains($"Tunnel2:Uplink:Listen: {ports["public"]} is already used by Tunnel2:Public:HttpListen", StringComparison.Ordinal));
+        Assert.Contains(
+            entry.Lines,
+            line =>
+                line.Contains(
+                    $"Tunnel2:Uplink:Listen: {ports["public"]} is already used by Tunnel2:Public:HttpListen", StringComparison.Ordinal));
     }
 
     [Fact]
@@ -162,11 +178,15 @@ public sealed class HeldPortsTests
             {
                 SslOptions = new SslClientAuthenticationOptions
                 {
-                    RemoteCertificateValidationCallback = static (_, certificate, _, _) => certificate?.Issuer.Contains("tunnel2", StringComparison.OrdinalIgnoreCase) == true,
+                    RemoteCertificateValidationCallback = static (_, certificate, _, _) =>
+                        certificate?.Issuer.Contains("tunnel2", StringComparison.OrdinalIgnoreCase) == true,
                 },
             };
             using var client = new HttpClient(handler) { Timeout = TimeSpan.FromSeconds(30) };
-            using var request = new HttpRequestMessage(HttpMethod.Get, $"https://{entry}/bytes/2000") { Headers = { Host = $"{RealTunnel.Name}.localhost" } };
+            using var request = new HttpRequestMessage(HttpMethod.Get, $"https://{entry}/bytes/2000")
+            {
+                Headers = { Host = $"{RealTunnel.Name}.localhost" },
+            };
             try
             {
                 using var response = await client.SendAsync(request, CancellationToken.None);

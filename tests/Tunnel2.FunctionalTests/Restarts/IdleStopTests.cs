@@ -36,6 +36,7 @@ public sealed class IdleStopTests
         tunnel.Entry.Runner.Terminate();
 
         Assert.Equal(0, await tunnel.Entry.Runner.WaitForExitAsync(_atOnce));
-        Assert.DoesNotContain(tunnel.Entry.Runner.Lines, static line => line.Contains("The time to finish is over", StringComparison.Ordinal));
+        Assert.DoesNotContain(
+            tunnel.Entry.Runner.Lines, static line => line.Contains("The time to finish is over", StringComparison.Ordinal));
     }
 }

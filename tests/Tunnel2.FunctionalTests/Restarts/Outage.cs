@@ -9,8 +9,9 @@ namespace Tunnel2.FunctionalTests.Restarts;
 internal sealed record Outage(TimeSpan Began, TimeSpan Exited, TimeSpan Over)
 {
     /// <summary>
-    /// Whether it explains that a request was not accepted: one is refused only while nobody listens, and crosses the end of an idle connection
-    /// only while the process that had it stops. What an attempt met lies between its beginning and its end, however late either was noticed.
+    /// Whether it explains that a request was not accepted: one is refused only while nobody listens, and crosses the end of an idle
+    /// connection only while the process that had it stops. What an attempt met lies between its beginning and its end, however late either
+    /// was noticed.
     /// </summary>
     public bool Explains(SteadyResult result) => result.Problem switch
     {

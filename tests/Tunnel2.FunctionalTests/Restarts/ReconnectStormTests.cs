@@ -25,9 +25,13 @@ public sealed class ReconnectStormTests
     public async Task All_agents_are_back_soon_and_none_that_is_back_is_harmed(bool isKilled)
     {
         await using var backend = BuiltPrograms.StartBackend(["--listen", "127.0.0.1:0"]);
-        var port = new Uri((await backend.WaitForLineAsync(static line => line.StartsWith("Listening on ", StringComparison.Ordinal), Limits.Start))["Listening on ".Length..]).Port;
+        var listening = await backend.WaitForLineAsync(
+            static line => line.StartsWith("Listening on ", StringComparison.Ordinal), Limits.Start);
+        var port = new Uri(listening["Listening on ".Length..]).Port;
         await using var entry = await EntryProcess.StartAsync();
-        var agents = Enumerable.Range(0, _count).Select(i => AgentFixture.Start(AgentFixture.Options(entry.Uplink.Port, port, Name(i)))).ToList();
+        var agents = Enumerable.Range(0, _count)
+            .Select(i => AgentFixture.Start(AgentFixture.Options(entry.Uplink.Port, port, Name(i))))
+            .ToList();
         try
         {
             await AllReadyAsync(agents, 1, Limits.Work);
@@ -53,7 +57,8 @@ public sealed class ReconnectStormTests
             var memory = PeakMemory.Read(entry.Runner);
             SteadyReport.WriteLine(string.Create(
                 CultureInfo.InvariantCulture,
-                $"{_count} agents back {back.TotalMilliseconds:0} ms after ProxyEntry was ready again ({(isKilled ? "killed" : "stopped")}); its peak memory {memory / Megabyte} MB"));
+                $"{_count} agents back {back.TotalMilliseconds:0} ms after ProxyEntry was ready again "
+                    + $"({(isKilled ? "killed" : "stopped")}); its peak memory {memory / Megabyte} MB"));
             SteadyReport.Write("requests meanwhile", results);
 
             // Whoever is not back yet is waited for; whoever is, is served. Nobody comes twice.

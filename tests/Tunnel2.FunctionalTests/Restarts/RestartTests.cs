@@ -6,8 +6,8 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.FunctionalTests.Restarts;
 
 /// <summary>
-/// Both programs stopped by SIGTERM and started again while visitors keep coming. Small here; <c>load-tests/restarts/run.sh</c> makes ten rounds
-/// of each at 200 requests a second.
+/// Both programs stopped by SIGTERM and started again while visitors keep coming. Small here; <c>load-tests/restarts/run.sh</c> makes ten
+/// rounds of each at 200 requests a second.
 /// </summary>
 [Collection(RealProcessesCollection.Name)]
 public sealed class RestartTests
@@ -29,7 +29,9 @@ public sealed class RestartTests
             var ended = visitors.Elapsed;
             await tunnel.StartAgentAgainAsync();
             SteadyReport.WriteLine(string.Create(
-                CultureInfo.InvariantCulture, $"round {round}: stopped in {(ended - began).TotalMilliseconds:0} ms, back {(visitors.Elapsed - ended).TotalMilliseconds:0} ms later"));
+                CultureInfo.InvariantCulture,
+                $"round {round}: stopped in {(ended - began).TotalMilliseconds:0} ms, back "
+                    + $"{(visitors.Elapsed - ended).TotalMilliseconds:0} ms later"));
             await visitors.MoreAsync(_rate);
         }
 
@@ -84,7 +86,9 @@ public sealed class RestartTests
     {
         const string Token = "restart-test-token";
         await using var backend = BuiltPrograms.StartBackend(["--listen", "127.0.0.1:0"]);
-        var port = new Uri((await backend.WaitForLineAsync(static line => line.StartsWith("Listening on ", StringComparison.Ordinal), Limits.Start))["Listening on ".Length..]).Port;
+        var listening = await backend.WaitForLineAsync(
+            static line => line.StartsWith("Listening on ", StringComparison.Ordinal), Limits.Start);
+        var port = new Uri(listening["Listening on ".Length..]).Port;
         await using var entry = await EntryProcess.StartAsync($"--Tunnel2:Agents:a:TokenHash={Harness.EntryTokens.HashSetting(Token)}");
         var agent = await RealTunnel.StartAgentAsync(entry, port, "auto", "--token", Token);
         try
@@ -135,7 +139,8 @@ public sealed class RestartTests
             var served = results.Where(static result => result.Problem is null).Min(static result => result.Started + result.Took);
             SteadyReport.WriteLine(string.Create(
                 CultureInfo.InvariantCulture,
-                $"round {round}: stopped in {(ended - began).TotalMilliseconds:0} ms, listening {(back - ended).TotalMilliseconds:0} ms later, served {(served - back).TotalMilliseconds:0} ms after that"));
+                $"round {round}: stopped in {(ended - began).TotalMilliseconds:0} ms, listening {(back - ended).TotalMilliseconds:0} ms "
+                    + $"later, served {(served - back).TotalMilliseconds:0} ms after that"));
             Assert.InRange((served - back).TotalSeconds, 0, 3);
         }
 

@@ -8,7 +8,9 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Sessions;
 
-/// <summary>A name that nobody reserved, after its session: it is kept for a while, and what visitors sent for its owner reaches nobody else.</summary>
+/// <summary>
+/// A name that nobody reserved, after its session: it is kept for a while, and what visitors sent for its owner reaches nobody else.
+/// </summary>
 public sealed class KeptNameTests
 {
     private const string Secret = "GET /private HTTP/1.1\r\nHost: " + TunnelFixture.Host + "\r\nCookie: session=secret\r\n\r\n";

@@ -150,7 +150,8 @@ public sealed partial class SessionTests
     [InlineData(null, "other", null)]
     public async Task A_token_may_claim_its_names_and_no_others(string? token, string name, RejectionReason? refusal)
     {
-        await using var entry = await EntryFixture.StartAsync(null, "Agents:a:TokenHash=" + EntryTokens.HashSetting("secret"), "Agents:a:Names=shop,shop-*");
+        await using var entry = await EntryFixture.StartAsync(
+            null, "Agents:a:TokenHash=" + EntryTokens.HashSetting("secret"), "Agents:a:Names=shop,shop-*");
         await AssertAdmissionAsync(entry, AgentFixture.Options(entry.Uplink.Port, 1, name) with { Token = token }, refusal);
     }
 
@@ -160,7 +161,8 @@ public sealed partial class SessionTests
     [InlineData(null, RejectionReason.Unauthorized)]
     public async Task Where_tokens_are_needed_nobody_comes_in_without(string? token, RejectionReason? refusal)
     {
-        await using var entry = await EntryFixture.StartAsync(null, "Agents:a:TokenHash=" + EntryTokens.HashSetting("secret"), "AllowAnonymousAgents=false");
+        await using var entry = await EntryFixture.StartAsync(
+            null, "Agents:a:TokenHash=" + EntryTokens.HashSetting("secret"), "AllowAnonymousAgents=false");
         await AssertAdmissionAsync(entry, AgentFixture.Options(entry.Uplink.Port, 1) with { Token = token }, refusal);
     }
 
@@ -251,7 +253,8 @@ public sealed partial class SessionTests
             await tunnel.Agent.Events.RequestCount.WaitForAsync(2);
             Assert.Equal(
                 [("GET", 200, 1000L, null), ("POST", 404, 7L, null)],
-                tunnel.Agent.Events.Requests.Select(static request => (request.Method, request.StatusCode, request.ResponseBytes, request.Error)));
+                tunnel.Agent.Events.Requests.Select(
+                    static request => (request.Method, request.StatusCode, request.ResponseBytes, request.Error)));
         },
         new TunnelSetup { WantsRequests = true });
 
@@ -268,7 +271,8 @@ public sealed partial class SessionTests
         Assert.Equal(AgentExitCode.Rejected, await agent.Completion.WaitAsync(_long));
         Assert.Equal(refusal, Assert.Single(agent.Events.Ends).Rejection?.Reason);
         Assert.Equal(0, entry.Directory.Count);
-        Assert.DoesNotContain(entry.Log.All, line => options.Token is { } token && line.Text.Contains(token, StringComparison.OrdinalIgnoreCase));
+        Assert.DoesNotContain(
+            entry.Log.All, line => options.Token is { } token && line.Text.Contains(token, StringComparison.OrdinalIgnoreCase));
     }
 
     private static async Task AssertServesAsync(IPEndPoint http)

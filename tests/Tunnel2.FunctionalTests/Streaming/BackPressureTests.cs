@@ -123,31 +123,33 @@ public sealed class BackPressureTests
     }
 
     [Fact]
-    public Task Many_visitors_that_do_not_read_hold_a_window_each_and_give_it_back_when_they_leave() => TunnelFixture.RunAsync(async tunnel =>
-    {
-        const int Visitors = 20;
-        var slow = new List<RawHttpClient>();
-        for (var i = 0; i < Visitors; i++)
+    public Task Many_visitors_that_do_not_read_hold_a_window_each_and_give_it_back_when_they_leave() => TunnelFixture.RunAsync(
+        async tunnel =>
         {
-            var visitor = await tunnel.ConnectAsync(receiveBufferSize: 4 * 1024);
-            await visitor.SendRequestAsync("/bytes/1000000000", TunnelFixture.Host);
-            slow.Add(visitor);
-        }
+            const int Visitors = 20;
+            var slow = new List<RawHttpClient>();
+            for (var i = 0; i < Visitors; i++)
+            {
+                var visitor = await tunnel.ConnectAsync(receiveBufferSize: 4 * 1024);
+                await visitor.SendRequestAsync("/bytes/1000000000", TunnelFixture.Host);
+                slow.Add(visitor);
+            }
 
-        var uplink = Assert.Single(tunnel.Entry.Session.Tunnel.Uplinks);
-        await WaitSignal.UntilAsync(() => uplink.ReceiveCredit.Held > Visitors * ProtocolLimits.DefaultStreamWindow / 2, "the windows fill");
-        AssertHeldWithinWindows(uplink, Visitors);
-        var (head, body) = await tunnel.ExchangeAsync("/bytes/1000");
-        Assert.Equal((200, 1000), (head.StatusCode, body.Bytes.Length));
-        foreach (var visitor in slow)
-        {
-            visitor.Reset();
-        }
+            var uplink = Assert.Single(tunnel.Entry.Session.Tunnel.Uplinks);
+            await WaitSignal.UntilAsync(
+                () => uplink.ReceiveCredit.Held > Visitors * ProtocolLimits.DefaultStreamWindow / 2, "the windows fill");
+            AssertHeldWithinWindows(uplink, Visitors);
+            var (head, body) = await tunnel.ExchangeAsync("/bytes/1000");
+            Assert.Equal((200, 1000), (head.StatusCode, body.Bytes.Length));
+            foreach (var visitor in slow)
+            {
+                visitor.Reset();
+            }
 
-        await WaitSignal.UntilAsync(() => tunnel.Entry.Session.Tunnel.OpenStreams == 0, "all streams are over");
-        await WaitSignal.UntilAsync(() => uplink.ReceiveCredit.Held == 0, "all credit is back");
-        await tunnel.Backend.WaitForCompletionAsync("/bytes/1000000000", Visitors);
-    });
+            await WaitSignal.UntilAsync(() => tunnel.Entry.Session.Tunnel.OpenStreams == 0, "all streams are over");
+            await WaitSignal.UntilAsync(() => uplink.ReceiveCredit.Held == 0, "all credit is back");
+            await tunnel.Backend.WaitForCompletionAsync("/bytes/1000000000", Visitors);
+        });
 
     /// <summary>What waits for visitors is within the windows that their streams began with and what these have grown by since.</summary>
     private static void AssertHeldWithinWindows(UplinkConnection uplink, int streams)

@@ -6,10 +6,15 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Streaming;
 
-/// <summary>Visitors that take nothing, and services that take nothing: many at once, which together would hold an uplink's whole window.</summary>
+/// <summary>
+/// Visitors that take nothing, and services that take nothing: many at once, which together would hold an uplink's whole window.
+/// </summary>
 public sealed class StalledPeersTests
 {
-    /// <summary>Enough to hold the window of the only uplink: each holds its own, but for a quarter that may have been taken and not returned yet.</summary>
+    /// <summary>
+    /// Enough to hold the window of the only uplink: each holds its own, except for a quarter that may have been taken and not returned
+    /// yet.
+    /// </summary>
     private const int Stalled = ProtocolLimits.DefaultUplinkWindow / (ProtocolLimits.DefaultStreamWindow / 4 * 3) * 6 / 5;
 
     private static TunnelSetup OneUplink(params string[] settings) => new()
@@ -29,7 +34,8 @@ public sealed class StalledPeersTests
         }
 
         var uplink = Assert.Single(tunnel.Entry.Session.Tunnel.Uplinks);
-        await WaitSignal.UntilAsync(() => uplink.ReceiveCredit.Held > ProtocolLimits.DefaultUplinkWindow, "they hold more than the uplink's window");
+        await WaitSignal.UntilAsync(
+            () => uplink.ReceiveCredit.Held > ProtocolLimits.DefaultUplinkWindow, "they hold more than the uplink's window");
         await OthersGoOnAsync(tunnel);
         Assert.Equal(Stalled, tunnel.Entry.Session.Tunnel.OpenStreams);
     }, OneUplink());
@@ -46,7 +52,8 @@ public sealed class StalledPeersTests
         }
 
         var uplink = Assert.Single(tunnel.Entry.Session.Tunnel.Uplinks);
-        await WaitSignal.UntilAsync(() => uplink.ReceiveCredit.Held > ProtocolLimits.DefaultUplinkWindow, "they hold more than the uplink's window");
+        await WaitSignal.UntilAsync(
+            () => uplink.ReceiveCredit.Held > ProtocolLimits.DefaultUplinkWindow, "they hold more than the uplink's window");
         await OthersGoOnAsync(tunnel);
         responses.ForEach(static response => response.Dispose());
     }, OneUplink());
@@ -89,7 +96,9 @@ public sealed class StalledPeersTests
                 var uplink = Assert.Single(tunnel.Entry.Session.Tunnel.Uplinks);
 
                 // Outstanding is what the agent has not given back of the window that it began with: below half of it, it grants more.
-                await WaitSignal.UntilAsync(() => uplink.Streams.Count == Stalled && uplink.Statistics.BytesSent > ProtocolLimits.DefaultUplinkWindow, "they have sent more than the window");
+                await WaitSignal.UntilAsync(
+                    () => uplink.Streams.Count == Stalled && uplink.Statistics.BytesSent > ProtocolLimits.DefaultUplinkWindow,
+                    "they have sent more than the window");
                 for (var i = 0; i < 50; i++)
                 {
                     await using var visitor = await tunnel.ConnectAsync();
@@ -103,21 +112,24 @@ public sealed class StalledPeersTests
     }
 
     [Fact]
-    public Task When_memory_is_short_those_who_stand_still_are_cut_and_their_bytes_are_back_at_once() => TunnelFixture.RunAsync(async tunnel =>
-    {
-        for (var i = 0; i < Stalled; i++)
+    public Task When_memory_is_short_those_who_stand_still_are_cut_and_their_bytes_are_back_at_once() => TunnelFixture.RunAsync(
+        async tunnel =>
         {
-            // Half of the answers fit into a window: such a stream is over on the uplink, and its bytes are held all the same.
-            var visitor = await tunnel.ConnectAsync(receiveBufferSize: 4 * 1024);
-            await visitor.SendRequestAsync(i % 2 == 0 ? "/bytes/1000000000" : "/bytes/16000000", TunnelFixture.Host);
-        }
+            for (var i = 0; i < Stalled; i++)
+            {
+                // Half of the answers fit into a window: such a stream is over on the uplink, and its bytes are held all the same.
+                var visitor = await tunnel.ConnectAsync(receiveBufferSize: 4 * 1024);
+                await visitor.SendRequestAsync(i % 2 == 0 ? "/bytes/1000000000" : "/bytes/16000000", TunnelFixture.Host);
+            }
 
-        var uplink = Assert.Single(tunnel.Entry.Session.Tunnel.Uplinks);
-        var budget = uplink.Settings.ReceiveBudget;
-        await WaitSignal.UntilAsync(() => budget.CutStreams > 0 && budget.Held <= budget.Limit, "enough were cut");
-        await OthersGoOnAsync(tunnel);
-        await WaitSignal.UntilAsync(() => budget.Held <= budget.Limit && uplink.ReceiveCredit.Granted >= ProtocolLimits.DefaultUplinkWindow / 4, "there is room again");
-    }, OneUplink("Limits:BufferMegabytes=16"));
+            var uplink = Assert.Single(tunnel.Entry.Session.Tunnel.Uplinks);
+            var budget = uplink.Settings.ReceiveBudget;
+            await WaitSignal.UntilAsync(() => budget.CutStreams > 0 && budget.Held <= budget.Limit, "enough were cut");
+            await OthersGoOnAsync(tunnel);
+            await WaitSignal.UntilAsync(
+                () => budget.Held <= budget.Limit && uplink.ReceiveCredit.Granted >= ProtocolLimits.DefaultUplinkWindow / 4,
+                "there is room again");
+        }, OneUplink("Limits:BufferMegabytes=16"));
 
     [Theory]
     [InlineData("1.1")]
@@ -142,7 +154,8 @@ public sealed class StalledPeersTests
     {
         var uplink = Assert.Single(tunnel.Entry.Session.Tunnel.Uplinks);
         await WaitSignal.UntilAsync(() => uplink.ReceiveCredit.Held >= ProtocolLimits.DefaultStreamWindow / 2, "the window is held");
-        await WaitSignal.UntilAsync(() => uplink.ReceiveCredit.Held == 0 && uplink.OpenStreams == 0, "the stream is over and its bytes are back");
+        await WaitSignal.UntilAsync(
+            () => uplink.ReceiveCredit.Held == 0 && uplink.OpenStreams == 0, "the stream is over and its bytes are back");
     }
 
     private static async Task OthersGoOnAsync(TunnelFixture tunnel)

@@ -90,7 +90,9 @@ public sealed class StreamingTests
             async tunnel =>
             {
                 await using var visitor = await tunnel.ConnectAsync();
-                await visitor.WriteAsync($"POST / HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\n{(chunked ? "Transfer-Encoding: chunked" : "Content-Length: 240")}\r\n\r\n");
+                await visitor.WriteAsync(
+                    $"POST / HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\n"
+                        + $"{(chunked ? "Transfer-Encoding: chunked" : "Content-Length: 240")}\r\n\r\n");
                 for (var i = 0; i < 30; i++)
                 {
                     await visitor.WriteAsync(chunked ? $"8\r\n{i:00000000}\r\n" : $"{i:00000000}");

@@ -23,7 +23,9 @@ public sealed class OtherHttpTests
                 var length = body.Length > 0 ? $"Content-Length: {body.Length}\r\n" : "";
                 for (var i = 0; i < 2; i++)
                 {
-                    await visitor.WriteAsync($"POST / HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nConnection: Upgrade, HTTP2-Settings\r\n{fields}HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n{length}\r\n{body}");
+                    await visitor.WriteAsync(
+                        $"POST / HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+                            + $"{fields}HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n{length}\r\n{body}");
                     var head = await visitor.ReadHeadAsync();
                     var answer = await visitor.ReadBodyAsync(head);
                     Assert.Equal(200, head.StatusCode);
@@ -47,15 +49,20 @@ public sealed class OtherHttpTests
         async connection =>
         {
             var head = await connection.ReadHeadAsync();
-            Assert.Equal([offered], head.All("Upgrade").Select(static value => value.Replace(",", ", ", StringComparison.Ordinal).Replace("  ", " ", StringComparison.Ordinal)));
-            await connection.WriteAsync($"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: {offered.Split(',')[0]}\r\n\r\n");
+            Assert.Equal(
+                [offered],
+                head.All("Upgrade").Select(
+                    static value => value.Replace(",", ", ", StringComparison.Ordinal).Replace("  ", " ", StringComparison.Ordinal)));
+            await connection.WriteAsync(
+                $"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: {offered.Split(',')[0]}\r\n\r\n");
             await connection.WriteAsync(await connection.ReadExactlyAsync(4));
             await connection.WaitForEndAsync();
         },
         async tunnel =>
         {
             await using var visitor = await tunnel.ConnectAsync();
-            await visitor.SendRequestAsync("/", TunnelFixture.Host, fields: $"Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMA\r\n{fields}");
+            await visitor.SendRequestAsync(
+                "/", TunnelFixture.Host, fields: $"Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMA\r\n{fields}");
             Assert.Equal(101, (await visitor.ReadHeadAsync()).StatusCode);
             await visitor.WriteAsync("ping");
             Assert.Equal("ping"u8.ToArray(), await visitor.ReadExactlyAsync(4));

@@ -48,13 +48,15 @@ public sealed class RawUpgradeTests
             Assert.Equal(["x"], head.All("Sec-Thing"));
             Assert.Null(head["Content-Length"]);
             Assert.Null(head["Transfer-Encoding"]);
-            await connection.WriteAsync("HTTP/1.1 101 Switched\r\nUpgrade: other/2\r\nConnection: upgrade, x-hop\r\nX-Hop: 1\r\nX-Kept: 2\r\n\r\nfirst words");
+            await connection.WriteAsync(
+                "HTTP/1.1 101 Switched\r\nUpgrade: other/2\r\nConnection: upgrade, x-hop\r\nX-Hop: 1\r\nX-Kept: 2\r\n\r\nfirst words");
             await connection.WaitForEndAsync();
         },
         async tunnel =>
         {
             await using var visitor = await tunnel.ConnectAsync();
-            await visitor.SendRequestAsync("/", TunnelFixture.Host, fields: "Connection: upgrade\r\nUpgrade: echo-raw, other/2\r\nSec-Thing: x\r\n");
+            await visitor.SendRequestAsync(
+                "/", TunnelFixture.Host, fields: "Connection: upgrade\r\nUpgrade: echo-raw, other/2\r\nSec-Thing: x\r\n");
             var head = await visitor.ReadHeadAsync();
             Assert.Equal(101, head.StatusCode);
             Assert.Equal("other/2", head["Upgrade"]);
@@ -147,7 +149,8 @@ public sealed class RawUpgradeTests
         await using var visitor = await tunnel.ConnectAsync();
         for (var i = 0; i < 3; i++)
         {
-            var (head, body) = await visitor.ExchangeAsync("/upgrade/raw", TunnelFixture.Host, fields: "Connection: Upgrade\r\nUpgrade: unheard-of\r\n");
+            var (head, body) = await visitor.ExchangeAsync(
+                "/upgrade/raw", TunnelFixture.Host, fields: "Connection: Upgrade\r\nUpgrade: unheard-of\r\n");
             Assert.Equal(426, head.StatusCode);
             Assert.Equal("Ask for an upgrade to echo-raw.\n", body.Text());
         }

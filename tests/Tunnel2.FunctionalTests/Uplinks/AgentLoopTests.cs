@@ -50,7 +50,8 @@ public sealed class AgentLoopTests
             var uplinks = tunnel.Entry.Session.Tunnel.Uplinks;
             var lost = uplinks.Sum(static uplink => uplink.OpenStreams);
             tunnel.Link.Connections[1].Cut(cut);
-            await WaitSignal.UntilAsync(() => tunnel.Entry.Session.Tunnel.Uplinks is { Count: 3 } now && !now.SequenceEqual(uplinks), "a new uplink stands");
+            await WaitSignal.UntilAsync(
+                () => tunnel.Entry.Session.Tunnel.Uplinks is { Count: 3 } now && !now.SequenceEqual(uplinks), "a new uplink stands");
             lost -= tunnel.Entry.Session.Tunnel.Uplinks.Sum(static uplink => uplink.OpenStreams);
             Assert.InRange(lost, 5, Requests / 2);
 
@@ -122,7 +123,9 @@ public sealed class AgentLoopTests
             AgentEngine = static () => TestEngine.CreateGrowing(3),
             Agent = options => options with { Uplinks = UplinkPolicy.Fixed(uplinks) },
         };
-        return onConnection is null ? TunnelFixture.RunAsync(RunWhenReadyAsync, setup) : TunnelFixture.RunAsync(onConnection, RunWhenReadyAsync, setup);
+        return onConnection is null
+            ? TunnelFixture.RunAsync(RunWhenReadyAsync, setup)
+            : TunnelFixture.RunAsync(onConnection, RunWhenReadyAsync, setup);
 
         async Task RunWhenReadyAsync(TunnelFixture tunnel)
         {

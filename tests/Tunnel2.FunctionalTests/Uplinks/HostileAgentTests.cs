@@ -41,7 +41,9 @@ public sealed class HostileAgentTests
         await peer.SendAsync(bytes);
         var answers = await peer.ReadToEndAsync();
         var reject = Assert.Single(answers).Reject;
-        Assert.True(reject.Code == (what.Contains("JOIN", StringComparison.Ordinal) ? RejectCode.UnknownSession : RejectCode.Malformed), $"{what}: {reject.Code}");
+        Assert.True(
+            reject.Code == (what.Contains("JOIN", StringComparison.Ordinal) ? RejectCode.UnknownSession : RejectCode.Malformed),
+            $"{what}: {reject.Code}");
         Assert.Equal(ConnectionEnding.Fin, peer.Connection.Ending);
     });
 
@@ -85,27 +87,43 @@ public sealed class HostileAgentTests
         { "a WINDOW for a stream never opened", UplinkFrames.Window(_first, 1), ProtocolError.UnknownStream },
         { "an answer to a slot beyond all", UplinkFrames.Response(new StreamId(65_535, 1)), ProtocolError.UnknownStream },
         { "16 MB announced", UplinkFrames.Announce(FrameType.Data, _first, (1 << 24) - 1), ProtocolError.FrameTooLong },
-        { "DATA one byte too long", UplinkFrames.Announce(FrameType.Data, _first, ProtocolLimits.MaxDataLength + 1), ProtocolError.FrameTooLong },
+        {
+            "DATA one byte too long",
+            UplinkFrames.Announce(FrameType.Data, _first, ProtocolLimits.MaxDataLength + 1),
+            ProtocolError.FrameTooLong},
         { "a header of zeros", new byte[8], ProtocolError.ReservedFrameType },
         { "a WINDOW of nothing", UplinkFrames.Window(StreamId.Uplink, 0), ProtocolError.InvalidWindowIncrement },
-        { "a WINDOW beyond all", [.. UplinkFrames.Window(StreamId.Uplink, int.MaxValue), .. UplinkFrames.Window(StreamId.Uplink, int.MaxValue)], ProtocolError.CreditOverflow },
+        {
+            "a WINDOW beyond all",
+            [.. UplinkFrames.Window(StreamId.Uplink, int.MaxValue), .. UplinkFrames.Window(StreamId.Uplink, int.MaxValue)],
+            ProtocolError.CreditOverflow},
         { "a PING on a stream", UplinkFrames.Make(FrameType.Ping, FrameFlags.None, _first, new byte[8]), ProtocolError.InvalidStreamId },
-        { "an unknown critical frame", UplinkFrames.Make((FrameType)30, FrameFlags.Critical, StreamId.Uplink, []), ProtocolError.UnknownCriticalFrame },
-        { "a block longer than its frame", UplinkFrames.Make(FrameType.Headers, FrameFlags.End, _first, [0, 1, 0, 2]), ProtocolError.HeaderBlockTooLong },
+        {
+            "an unknown critical frame",
+            UplinkFrames.Make((FrameType)30, FrameFlags.Critical, StreamId.Uplink, []),
+            ProtocolError.UnknownCriticalFrame},
+        {
+            "a block longer than its frame",
+            UplinkFrames.Make(FrameType.Headers, FrameFlags.End, _first, [0, 1, 0, 2]),
+            ProtocolError.HeaderBlockTooLong},
     };
 
     [Theory]
     [MemberData(nameof(Breaches))]
-    public Task An_agent_that_breaks_the_protocol_is_told_how_and_its_session_ends(string what, byte[] bytes, ProtocolError error) => BesideAGoodAgentAsync(async tunnel =>
-    {
-        await using var peer = await RawUplink.ConnectAsAgentAsync(tunnel.Entry.Uplink, "evil");
-        Assert.Equal(2, tunnel.Entry.Directory.Count);
-        await peer.SendAsync(bytes);
-        var (phase, reason, text) = (await peer.ReadAsync())!.GoAway;
-        Assert.True((phase, reason, text) == (GoAwayPhase.Final, SessionEndReason.ProtocolError, error.ToString()), $"{what}: {phase} {reason} {text}");
-        await peer.Connection.CloseAsync();
-        await WaitSignal.UntilAsync(() => tunnel.Entry.Directory.Count == 1, "the session is over");
-    });
+    public Task An_agent_that_breaks_the_protocol_is_told_how_and_its_session_ends(
+        string what, byte[] bytes, ProtocolError error) => BesideAGoodAgentAsync(
+        async tunnel =>
+        {
+            await using var peer = await RawUplink.ConnectAsAgentAsync(tunnel.Entry.Uplink, "evil");
+            Assert.Equal(2, tunnel.Entry.Directory.Count);
+            await peer.SendAsync(bytes);
+            var (phase, reason, text) = (await peer.ReadAsync())!.GoAway;
+            Assert.True(
+                (phase, reason, text) == (GoAwayPhase.Final, SessionEndReason.ProtocolError, error.ToString()),
+                $"{what}: {phase} {reason} {text}");
+            await peer.Connection.CloseAsync();
+            await WaitSignal.UntilAsync(() => tunnel.Entry.Directory.Count == 1, "the session is over");
+        });
 
     [Fact]
     public Task An_agent_that_was_told_and_does_not_leave_is_closed() => BesideAGoodAgentAsync(async tunnel =>
@@ -196,7 +214,9 @@ public sealed class HostileAgentTests
         {
             for (var i = 0; i < count; i++)
             {
-                await using var peer = i % 2 == 0 ? await RawUplink.ConnectAsync(entry.Uplink) : await RawUplink.ConnectAsAgentAsync(entry.Uplink, $"evil-{i}");
+                await using var peer = i % 2 == 0
+                    ? await RawUplink.ConnectAsync(entry.Uplink)
+                    : await RawUplink.ConnectAsAgentAsync(entry.Uplink, $"evil-{i}");
                 await peer.SendAsync(new byte[8]);
                 Assert.NotNull(await peer.ReadAsync());
             }

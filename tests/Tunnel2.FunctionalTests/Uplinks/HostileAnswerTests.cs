@@ -39,13 +39,15 @@ public sealed class HostileAnswerTests
         static stream => [UplinkFrames.Response(stream, body: "ok", fields: [("Content-Length", "2"), ("Content-Length", "3")])]);
 
     [Fact]
-    public Task A_switch_that_nobody_asked_for_is_a_502() => OneBadAnswerAsync(static stream => [UplinkFrames.Response(stream, 101, end: false)]);
+    public Task A_switch_that_nobody_asked_for_is_a_502() =>
+        OneBadAnswerAsync(static stream => [UplinkFrames.Response(stream, 101, end: false)]);
 
     [Theory]
     [InlineData(204)]
     [InlineData(205)]
     [InlineData(304)]
-    public Task A_body_where_none_may_be_is_a_502(int status) => OneBadAnswerAsync(stream => [UplinkFrames.Response(stream, status, body: "surprise")]);
+    public Task A_body_where_none_may_be_is_a_502(int status) =>
+        OneBadAnswerAsync(stream => [UplinkFrames.Response(stream, status, body: "surprise")]);
 
     [Fact]
     public Task A_reason_that_cannot_stand_in_http_is_replaced() => WithAgentAsync(async (tunnel, peer, visitor) =>
@@ -67,7 +69,10 @@ public sealed class HostileAnswerTests
         await peer.SendAsync(UplinkFrames.Response(
             request.Stream,
             body: "ok",
-            fields: [("Transfer-Encoding", "chunked"), ("Connection", "close"), ("Tunnel2-Error", "x"), ("Content-Length", "2"), ("X-Fine", "1")]));
+            fields:
+            [
+                ("Transfer-Encoding", "chunked"), ("Connection", "close"), ("Tunnel2-Error", "x"), ("Content-Length", "2"), ("X-Fine", "1"),
+            ]));
         var head = await visitor.ReadHeadAsync();
         Assert.Equal((200, "1"), (head.StatusCode, head["X-Fine"]));
         Assert.Null(head["Transfer-Encoding"]);
@@ -79,14 +84,15 @@ public sealed class HostileAnswerTests
     [Theory]
     [InlineData("10", "short")]
     [InlineData("2", "too long")]
-    public Task A_body_of_another_length_than_declared_is_no_whole_answer(string declared, string body) => WithAgentAsync(async (tunnel, peer, visitor) =>
-    {
-        await visitor.SendRequestAsync("/", "raw.localhost");
-        var request = await peer.ReadUntilAsync(FrameType.Headers);
-        await peer.SendAsync(UplinkFrames.Response(request.Stream, body: body, fields: ("Content-Length", declared)));
-        await AssertNotWholeAsync(visitor);
-        await peer.SyncAsync();
-    });
+    public Task A_body_of_another_length_than_declared_is_no_whole_answer(string declared, string body) => WithAgentAsync(
+        async (tunnel, peer, visitor) =>
+        {
+            await visitor.SendRequestAsync("/", "raw.localhost");
+            var request = await peer.ReadUntilAsync(FrameType.Headers);
+            await peer.SendAsync(UplinkFrames.Response(request.Stream, body: body, fields: ("Content-Length", declared)));
+            await AssertNotWholeAsync(visitor);
+            await peer.SyncAsync();
+        });
 
     [Theory]
     [InlineData("10", "short")]
@@ -122,7 +128,8 @@ public sealed class HostileAnswerTests
     [InlineData(StreamResetReason.BackendProtocol, StreamResetDetail.ClosedBeforeResponse, 502, "backend-closed")]
     [InlineData(StreamResetReason.BackendProtocol, StreamResetDetail.HeadTooLarge, 502, "backend-head-too-large")]
     [InlineData(StreamResetReason.VisitorProtocol, StreamResetDetail.None, 400, "bad-request")]
-    public Task A_reset_before_the_answer_is_told_in_its_own_words(StreamResetReason reason, StreamResetDetail detail, int status, string code) => WithAgentAsync(
+    public Task A_reset_before_the_answer_is_told_in_its_own_words(
+        StreamResetReason reason, StreamResetDetail detail, int status, string code) => WithAgentAsync(
         async (tunnel, peer, visitor) =>
         {
             await visitor.SendRequestAsync("/", "raw.localhost");
@@ -157,7 +164,11 @@ public sealed class HostileAnswerTests
         Assert.Equal("PUT //a?b", lines[0]);
         string[] expected =
         [
-            "Content-Length: 5", "Forwarded: for=127.0.0.1;host=\"raw.localhost\";proto=http", "Host: raw.localhost", "X-Case: v", "X-Forwarded-For: 127.0.0.1",
+            "Content-Length: 5",
+            "Forwarded: for=127.0.0.1;host=\"raw.localhost\";proto=http",
+            "Host: raw.localhost",
+            "X-Case: v",
+            "X-Forwarded-For: 127.0.0.1",
             "X-Forwarded-Host: raw.localhost", $"X-Forwarded-Port: {tunnel.Entry.Http.Port}", "X-Forwarded-Proto: http",
         ];
         Assert.Equal(expected, lines[1..^2].Order(StringComparer.Ordinal));
@@ -208,7 +219,8 @@ public sealed class HostileAnswerTests
         }
 
         var body = await visitor.ReadBodyAsync(head);
-        Assert.True(head.StatusCode == 502 || body.Ending is ConnectionEnding.Reset or ConnectionEnding.Fin, $"{head.StartLine} {body.Ending}");
+        Assert.True(
+            head.StatusCode == 502 || body.Ending is ConnectionEnding.Reset or ConnectionEnding.Fin, $"{head.StartLine} {body.Ending}");
     }
 
     /// <summary>An agent played by hand under the name "raw", beside a real one.</summary>

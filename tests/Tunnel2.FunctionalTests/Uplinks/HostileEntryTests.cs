@@ -42,7 +42,8 @@ public sealed class HostileEntryTests
         await agent.Events.EndCount.WaitForAsync(2, _long);
         var isHttp = answer.AsSpan().StartsWith("HTTP/"u8);
         Assert.All(agent.Events.Ends, end => Assert.Equal(
-            (ConnectionEndReason.ServerUnreachable, isHttp ? ConnectFailureReason.HttpServer : ConnectFailureReason.NotTunnel2), (end.Reason, end.Failure?.Reason)));
+            (ConnectionEndReason.ServerUnreachable, isHttp ? ConnectFailureReason.HttpServer : ConnectFailureReason.NotTunnel2),
+            (end.Reason, end.Failure?.Reason)));
         Assert.Equal(0, await agent.StopAsync());
         Assert.Equal(0, agent.Events.ReadyCount.Value);
     }
@@ -78,7 +79,9 @@ public sealed class HostileEntryTests
         });
         await using var agent = AgentFixture.Start(AgentFixture.Options(server.Port, 1));
         await agent.Events.EndCount.WaitForAsync(2, _long);
-        Assert.All(agent.Events.Ends, static end => Assert.Equal((ConnectionEndReason.RejectedForNow, RejectionReason.Busy), (end.Reason, end.Rejection?.Reason)));
+        Assert.All(
+            agent.Events.Ends,
+            static end => Assert.Equal((ConnectionEndReason.RejectedForNow, RejectionReason.Busy), (end.Reason, end.Rejection?.Reason)));
         Assert.Equal(0, await agent.StopAsync());
     }
 
@@ -90,13 +93,20 @@ public sealed class HostileEntryTests
         { "a stream of a later generation", UplinkFrames.Request(new StreamId(0, 2)), ProtocolError.UnknownStream },
         { "a response", UplinkFrames.Response(_first), ProtocolError.UnknownStream },
         { "16 MB announced", UplinkFrames.Announce(FrameType.Headers, _first, (1 << 24) - 1), ProtocolError.FrameTooLong },
-        { "a request twice", [.. UplinkFrames.Request(_first, "/delay/100000", end: false), .. UplinkFrames.Request(_first)], ProtocolError.StreamNotAllowed },
-        { "bytes behind the end", [.. UplinkFrames.Request(_first, "/delay/100000"), .. UplinkFrames.Data(_first, "x")], ProtocolError.FrameAfterEnd },
+        {
+            "a request twice",
+            [.. UplinkFrames.Request(_first, "/delay/100000", end: false), .. UplinkFrames.Request(_first)],
+            ProtocolError.StreamNotAllowed},
+        {
+            "bytes behind the end",
+            [.. UplinkFrames.Request(_first, "/delay/100000"), .. UplinkFrames.Data(_first, "x")],
+            ProtocolError.FrameAfterEnd},
     };
 
     [Theory]
     [MemberData(nameof(Breaches))]
-    public Task A_server_that_breaks_the_protocol_is_told_how_and_dialled_again(string what, byte[] bytes, ProtocolError error) => WithAgentAsync(
+    public Task A_server_that_breaks_the_protocol_is_told_how_and_dialled_again(
+        string what, byte[] bytes, ProtocolError error) => WithAgentAsync(
         static connection => connection.WaitForEndAsync(),
         async uplink =>
         {
@@ -227,7 +237,8 @@ public sealed class HostileEntryTests
         {
             var head = await connection.ReadHeadAsync();
             Assert.Equal("GET /x HTTP/1.1\r\nX-b: 1\r\nHOST: a\r\nx-A: 2\r\nX-b: 3\r\n\r\n", head.Text);
-            await connection.WriteAsync("HTTP/1.1 103 Early\r\nLink: a\r\n\r\nHTTP/1.1 200 Very OK\r\nx-B: 1\r\nX-a:\r\nx-B: 2\r\nContent-Length: 0\r\n\r\n");
+            await connection.WriteAsync(
+                "HTTP/1.1 103 Early\r\nLink: a\r\n\r\nHTTP/1.1 200 Very OK\r\nx-B: 1\r\nX-a:\r\nx-B: 2\r\nContent-Length: 0\r\n\r\n");
         },
         async uplink =>
         {
@@ -273,7 +284,8 @@ public sealed class HostileEntryTests
                     received += frame!.Type switch
                     {
                         FrameType.Data => frame.Payload.Length,
-                        FrameType.Headers when HeaderBlock.TrySplit(frame.Payload, out _, out var body) == ProtocolError.None => body.Length,
+                        FrameType.Headers when HeaderBlock.TrySplit(frame.Payload, out _, out var body) == ProtocolError.None =>
+                            body.Length,
                         _ => 0,
                     };
                 }
@@ -312,7 +324,8 @@ public sealed class HostileEntryTests
     }
 
     /// <summary>The real agent against a server played by hand.</summary>
-    private static async Task WithAgentAsync(Func<RawConnection, Task> backend, Func<RawUplink, Task> server, Func<AgentFixture, Task>? afterwards = null)
+    private static async Task WithAgentAsync(
+        Func<RawConnection, Task> backend, Func<RawUplink, Task> server, Func<AgentFixture, Task>? afterwards = null)
     {
         var done = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         await using var raw = RawTcpServer.Start(backend);

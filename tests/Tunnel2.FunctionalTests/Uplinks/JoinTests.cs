@@ -53,7 +53,8 @@ public sealed class JoinTests
     {
         var other = RandomNumberGenerator.GetBytes(WelcomeMessage.JoinSecretLength);
         await AssertUnknownAsync(entry.Uplink, JoinMessage.Create(welcome.SessionId, other, 1));
-        await AssertUnknownAsync(entry.Uplink, JoinMessage.Create(welcome.SessionId, new byte[WelcomeMessage.JoinSecretLength], ulong.MaxValue));
+        await AssertUnknownAsync(
+            entry.Uplink, JoinMessage.Create(welcome.SessionId, new byte[WelcomeMessage.JoinSecretLength], ulong.MaxValue));
         await AssertUnknownAsync(entry.Uplink, JoinMessage.Create(RandomNumberGenerator.GetBytes(16), welcome.JoinSecret.Span, 1));
         var proof = JoinMessage.Create(welcome.SessionId, welcome.JoinSecret.Span, 1).Proof.ToArray();
         for (var bit = 0; bit < proof.Length * 8; bit += 37)
@@ -101,7 +102,8 @@ public sealed class JoinTests
         Assert.Equal(RejectCode.VersionNotSupported, (await RefusedAsync(entry.Uplink, (join with { Version = 2 }).ToFrame())).Code);
         Assert.Equal(RejectCode.VersionNotSupported, (await RefusedAsync(entry.Uplink, (join with { Version = 0 }).ToFrame())).Code);
         var whole = join.ToFrame();
-        var cut = UplinkFrames.Make(FrameType.Join, FrameFlags.None, StreamId.Uplink, whole.AsSpan(FrameHeader.Size, whole.Length - FrameHeader.Size - 1));
+        var cut = UplinkFrames.Make(
+            FrameType.Join, FrameFlags.None, StreamId.Uplink, whole.AsSpan(FrameHeader.Size, whole.Length - FrameHeader.Size - 1));
         Assert.Equal(RejectCode.Malformed, (await RefusedAsync(entry.Uplink, cut)).Code);
     });
 
@@ -121,7 +123,8 @@ public sealed class JoinTests
         await uplinks[3].DisposeAsync();
         await WaitSignal.UntilAsync(() => entry.Session.Tunnel.Uplinks.Count == TunnelSession.MaxUplinks - 1, "one has gone");
         uplinks[3] = await RawUplink.JoinAsync(entry.Uplink, welcome, ++counter);
-        Assert.Equal(Enumerable.Range(0, TunnelSession.MaxUplinks), entry.Session.Tunnel.Uplinks.Select(static uplink => uplink.Slot).Order());
+        Assert.Equal(
+            Enumerable.Range(0, TunnelSession.MaxUplinks), entry.Session.Tunnel.Uplinks.Select(static uplink => uplink.Slot).Order());
         foreach (var uplink in uplinks)
         {
             await uplink.DisposeAsync();
@@ -193,7 +196,9 @@ public sealed class JoinTests
         {
             for (var i = 0; i < count; i += 25)
             {
-                await Task.WhenAll(Enumerable.Range(0, 25).Select(n => AssertUnknownAsync(entry.Uplink, JoinMessage.Create(welcome.SessionId, secret, (ulong)n))));
+                await Task.WhenAll(
+                    Enumerable.Range(0, 25).Select(
+                        n => AssertUnknownAsync(entry.Uplink, JoinMessage.Create(welcome.SessionId, secret, (ulong)n))));
             }
         }
     });

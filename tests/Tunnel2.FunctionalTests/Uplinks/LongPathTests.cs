@@ -14,7 +14,10 @@ public sealed class LongPathTests
 
     private const int Measured = 50_000_000;
 
-    /// <summary>The first window allows 21 % of the link. Alone on the machine it is at least 80 %; tests share theirs (docs/performance.md).</summary>
+    /// <summary>
+    /// The first window allows 21 % of the link. Alone on the machine it is at least 80 %; tests share theirs
+    /// (docs/measurements/2026-11-21.md).
+    /// </summary>
     private const double LeastShare = 0.6;
 
     private static readonly TunnelSetup _setup = new() { CanBeCut = true, Link = MakeLong };

@@ -13,23 +13,24 @@ public sealed class MovedRequestTests
     [InlineData("GET / HTTP/1.1\r\nHost: web.localhost\r\n\r\n", "")]
     [InlineData("POST / HTTP/1.1\r\nHost: web.localhost\r\nContent-Length: 5\r\n\r\nhello", "hello")]
     [InlineData("POST / HTTP/1.1\r\nHost: web.localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "hello")]
-    public Task A_refused_request_is_served_by_another_uplink_body_and_all(string request, string body) => WithTwoAsync(async (entry, agent) =>
-    {
-        await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
-        for (var round = 0; round < 3; round++)
+    public Task A_refused_request_is_served_by_another_uplink_body_and_all(string request, string body) => WithTwoAsync(
+        async (entry, agent) =>
         {
-            await visitor.WriteAsync(request);
-            var (first, head) = await agent.ReceiveAsync();
-            Assert.Equal(body, await agent.ReadBodyAsync(first, head));
-            await agent[first].SendAsync(UplinkFrames.Rst(head.Stream, StreamResetReason.Refused, StreamResetDetail.GoingAway));
-            head = await agent.ReadAsync(1 - first, FrameType.Headers);
-            Assert.Equal(body, await agent.ReadBodyAsync(1 - first, head));
-            await agent[1 - first].SendAsync(UplinkFrames.Response(head.Stream, body: "done"));
-            var answer = await visitor.ReadHeadAsync();
-            Assert.Equal(200, answer.StatusCode);
-            Assert.Equal("done", (await visitor.ReadBodyAsync(answer)).Text());
-        }
-    });
+            await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
+            for (var round = 0; round < 3; round++)
+            {
+                await visitor.WriteAsync(request);
+                var (first, head) = await agent.ReceiveAsync();
+                Assert.Equal(body, await agent.ReadBodyAsync(first, head));
+                await agent[first].SendAsync(UplinkFrames.Rst(head.Stream, StreamResetReason.Refused, StreamResetDetail.GoingAway));
+                head = await agent.ReadAsync(1 - first, FrameType.Headers);
+                Assert.Equal(body, await agent.ReadBodyAsync(1 - first, head));
+                await agent[1 - first].SendAsync(UplinkFrames.Response(head.Stream, body: "done"));
+                var answer = await visitor.ReadHeadAsync();
+                Assert.Equal(200, answer.StatusCode);
+                Assert.Equal("done", (await visitor.ReadBodyAsync(answer)).Text());
+            }
+        });
 
     [Fact]
     public Task A_request_that_everybody_refuses_is_a_503_after_four_tries() => WithTwoAsync(async (entry, agent) =>
@@ -191,7 +192,8 @@ public sealed class MovedRequestTests
         await using var second = await RawUplink.JoinAsync(entry.Uplink, welcome);
         await test(entry, new Agent(first, second));
         entry.Log.AssertNoErrors();
-        await WaitSignal.UntilAsync(() => entry.Session.Tunnel.Uplinks.All(static uplink => uplink.ReceiveCredit.Held == 0), "all credit is back");
+        await WaitSignal.UntilAsync(
+            () => entry.Session.Tunnel.Uplinks.All(static uplink => uplink.ReceiveCredit.Held == 0), "all credit is back");
     }
 
     /// <summary>An agent with two uplinks, which keeps what came on each.</summary>
@@ -230,7 +232,7 @@ public sealed class MovedRequestTests
             return frame;
         }
 
-        /// <summary>Reads what is behind a request's head, to its end.</summary>
+        /// <summary>Reads what is after a request's head, to its end.</summary>
         public async Task<string> ReadBodyAsync(int at, ReceivedFrame head)
         {
             var text = head.RequestText[(head.RequestText.IndexOf("\n\n", StringComparison.Ordinal) + 2)..];

@@ -102,7 +102,8 @@ public sealed class PeerTextTests
         foreach (var rune in text.EnumerateRunes())
         {
             Assert.True(
-                Rune.GetUnicodeCategory(rune) is not (System.Globalization.UnicodeCategory.Control or System.Globalization.UnicodeCategory.Format
+                Rune.GetUnicodeCategory(rune) is not (
+                    System.Globalization.UnicodeCategory.Control or System.Globalization.UnicodeCategory.Format
                     or System.Globalization.UnicodeCategory.LineSeparator or System.Globalization.UnicodeCategory.ParagraphSeparator),
                 $"U+{rune.Value:X4} in {text}");
         }

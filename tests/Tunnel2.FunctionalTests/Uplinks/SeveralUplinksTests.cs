@@ -7,7 +7,11 @@ namespace Tunnel2.FunctionalTests.Uplinks;
 [Trait("Engine", "each")]
 public sealed class SeveralUplinksTests
 {
-    private static readonly TunnelSetup _four = new() { CanBeCut = true, Agent = static options => options with { Uplinks = UplinkPolicy.Fixed(4) } };
+    private static readonly TunnelSetup _four = new()
+    {
+        CanBeCut = true,
+        Agent = static options => options with { Uplinks = UplinkPolicy.Fixed(4) },
+    };
 
     [Fact]
     public Task An_agent_that_is_told_four_uplinks_has_four_and_all_of_them_serve() => TunnelFixture.RunAsync(
@@ -42,7 +46,8 @@ public sealed class SeveralUplinksTests
                 tunnel.Link.Connections[cut].Cut(cut % 2 == 0 ? CutMode.Reset : CutMode.Fin);
                 Assert.Equal(200, (await tunnel.ExchangeAsync("/bytes/1000")).Head.StatusCode);
                 await tunnel.Link.ConnectionsAccepted.WaitForAsync(5 + cut);
-                await WaitSignal.UntilAsync(() => tunnel.Entry.Session.Tunnel.Uplinks is { Count: 4 } now && !now.Contains(lost), "four uplinks again");
+                await WaitSignal.UntilAsync(
+                    () => tunnel.Entry.Session.Tunnel.Uplinks is { Count: 4 } now && !now.Contains(lost), "four uplinks again");
             }
 
             Assert.Equal(0, tunnel.Agent.Events.EndCount.Value);

@@ -69,7 +69,8 @@ public sealed class UplinkFaultTests
             await using var lateness = TimerLateness.Watch();
             tunnel.Link.Connections[1].BlackHole();
             var swallowed = steady.Elapsed;
-            await WaitSignal.UntilAsync(() => uplinks.Any(static uplink => uplink.IsStalled(TimeProvider.System.GetTimestamp())), "the stall is seen");
+            await WaitSignal.UntilAsync(
+                () => uplinks.Any(static uplink => uplink.IsStalled(TimeProvider.System.GetTimestamp())), "the stall is seen");
             var seen = steady.Elapsed;
             var stalled = uplinks.Single(static uplink => uplink.IsStalled(TimeProvider.System.GetTimestamp()));
             await WaitSignal.UntilAsync(() => !session.Uplinks.Contains(stalled), "it is dead", TimeSpan.FromSeconds(20));
@@ -100,12 +101,14 @@ public sealed class UplinkFaultTests
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public Task An_upload_arrives_whole_or_fails_when_two_uplinks_are_killed_and_others_are_unharmed(bool ownUplink) => TunnelFixture.RunAsync(
+    public Task An_upload_arrives_whole_or_fails_when_two_uplinks_are_killed_and_others_are_unharmed(
+        bool ownUplink) => TunnelFixture.RunAsync(
         async tunnel =>
         {
             await UntilFourAsync(tunnel);
             await using var visitor = await tunnel.ConnectAsync();
-            await visitor.WriteAsync($"POST /sink?hash=1 HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Length: {_uploadLength}\r\n\r\n");
+            await visitor.WriteAsync(
+                $"POST /sink?hash=1 HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Length: {_uploadLength}\r\n\r\n");
             var uploaded = 0L;
             var uploading = UploadAsync(visitor, position => Volatile.Write(ref uploaded, position));
             var cuts = new List<TimeSpan>();
@@ -113,8 +116,12 @@ public sealed class UplinkFaultTests
             for (var cut = 1; cut <= 2; cut++)
             {
                 await WaitSignal.UntilAsync(
-                    () => Volatile.Read(ref uploaded) > _uploadLength * cut / 3 || uploading.IsCompleted, "a third of the upload is through", _four.Patience);
-                var byLoad = tunnel.Link.Connections.Where(static connection => !connection.Closed.IsSet).OrderByDescending(static connection => connection.BytesToClient.Value).ToArray();
+                    () => Volatile.Read(ref uploaded) > _uploadLength * cut / 3 || uploading.IsCompleted,
+                    "a third of the upload is through",
+                    _four.Patience);
+                var byLoad = tunnel.Link.Connections.Where(static connection => !connection.Closed.IsSet)
+                    .OrderByDescending(static connection => connection.BytesToClient.Value)
+                    .ToArray();
                 cuts.Add(steady.Elapsed);
                 (ownUplink && cut == 2 ? byLoad[0] : byLoad[^1]).Cut(CutMode.Reset);
             }
@@ -136,7 +143,8 @@ public sealed class UplinkFaultTests
                 var head = await visitor.ReadHeadAsync();
                 var answer = JsonDocument.Parse((await visitor.ReadBodyAsync(head)).Text()).RootElement;
                 Assert.Equal(_uploadLength, answer.GetProperty("bytes").GetInt64());
-                Assert.Equal(PatternBytes.Sha256Hex(_uploadLength, TestContext.Current.CancellationToken), answer.GetProperty("sha256").GetString());
+                Assert.Equal(
+                    PatternBytes.Sha256Hex(_uploadLength, TestContext.Current.CancellationToken), answer.GetProperty("sha256").GetString());
             }
 
             await UntilFourAsync(tunnel);
@@ -182,7 +190,9 @@ public sealed class UplinkFaultTests
         WaitSignal.UntilAsync(() => tunnel.Entry.Session.Tunnel.Uplinks.Count == 4, "four uplinks stand", TimeSpan.FromSeconds(35));
 
     private static int Number(string variable, int normally) =>
-        int.Parse(Environment.GetEnvironmentVariable(variable) ?? normally.ToString(CultureInfo.InvariantCulture), CultureInfo.InvariantCulture);
+        int.Parse(
+            Environment.GetEnvironmentVariable(variable) ?? normally.ToString(CultureInfo.InvariantCulture), CultureInfo.InvariantCulture);
 
-    private static void Report(FormattableString text) => TestContext.Current.TestOutputHelper?.WriteLine(text.ToString(CultureInfo.InvariantCulture));
+    private static void Report(FormattableString text) =>
+        TestContext.Current.TestOutputHelper?.WriteLine(text.ToString(CultureInfo.InvariantCulture));
 }

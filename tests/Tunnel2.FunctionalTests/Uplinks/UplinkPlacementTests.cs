@@ -57,7 +57,8 @@ public sealed class UplinkPlacementTests : IDisposable
                     // The next in turn is the loop of one that stands.
                     var lost = tunnel.Entry.Session.Tunnel.Uplinks.Single(uplink => uplink.Slot == cut);
                     tunnel.Link.Connections[cut].Cut(CutMode.Reset);
-                    await WaitSignal.UntilAsync(() => tunnel.Entry.Session.Tunnel.Uplinks is { Count: 3 } now && !now.Contains(lost), "three uplinks again");
+                    await WaitSignal.UntilAsync(
+                        () => tunnel.Entry.Session.Tunnel.Uplinks is { Count: 3 } now && !now.Contains(lost), "three uplinks again");
                     Assert.Equal(Math.Clamp(tunnel.Entry.Loops.Count, 1, 3), LoopsOf(tunnel.Entry));
                 }
 
@@ -71,12 +72,18 @@ public sealed class UplinkPlacementTests : IDisposable
             new TunnelSetup
             {
                 Settings = isTls ? ["Uplink:Certificate=" + _folder["uplink.pem"]] : [],
-                Agent = options => options with { Uplinks = UplinkPolicy.Fixed(3), Tls = isTls ? new TlsOptions { ServerCaFile = _folder["ca.pem"] } : null },
+                Agent = options =>
+                    options with
+                    {
+                        Uplinks = UplinkPolicy.Fixed(3),
+                        Tls = isTls ? new TlsOptions { ServerCaFile = _folder["ca.pem"] } : null,
+                    },
                 CanBeCut = true,
             });
     }
 
-    private static int LoopsOf(EntryFixture entry) => entry.Session.Tunnel.Uplinks.Select(static uplink => uplink.Settings.WriterScheduler).Distinct().Count();
+    private static int LoopsOf(EntryFixture entry) =>
+        entry.Session.Tunnel.Uplinks.Select(static uplink => uplink.Settings.WriterScheduler).Distinct().Count();
 
     public void Dispose()
     {

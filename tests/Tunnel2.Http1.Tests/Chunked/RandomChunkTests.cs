@@ -17,7 +17,10 @@ public sealed class RandomChunkTests
     public void What_the_encoder_writes_the_decoder_gives_back()
     {
         Gen<(byte[][] Chunks, (string Name, string Value)[] Trailers)> bodies =
-            from chunks in Gen.Choose(1, 200).SelectMany(n => Gen.Choose(0, 255).Select(b => (byte)b).ArrayOf(n)).ArrayOf().Where(c => c.Length <= 10)
+            from chunks in Gen.Choose(1, 200)
+                .SelectMany(n => Gen.Choose(0, 255).Select(b => (byte)b).ArrayOf(n))
+                .ArrayOf()
+                .Where(c => c.Length <= 10)
             from trailers in Messages.Fields
             select (chunks, trailers.Take(5).ToArray());
 

@@ -78,7 +78,8 @@ public sealed class ConnectionFieldTests
     [Fact]
     public void Hop_by_hop_fields_are_the_known_ones_and_the_listed_ones_but_never_framing_or_routing()
     {
-        const string Message = "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\nX-A: 1\r\nX-B: 2\r\nTE: trailers\r\n"
+        const string Message = "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\nX-A: 1\r\nX-B: 2\r\n"
+            + "TE: trailers\r\n"
             + "Keep-Alive: 5\r\nUpgrade: x\r\nTrailer: z\r\nConnection: x-a, host, content-length, expect, te\r\n\r\n";
         RequestHeadParser parser = Split.Request(Message, out ParsedHead head);
         byte[] buffer = Latin1.Bytes(Message);

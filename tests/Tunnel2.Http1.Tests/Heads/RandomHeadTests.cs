@@ -103,7 +103,8 @@ public sealed class RandomHeadTests
                 && parser.BodyKind == expected.Body
                 && (parser.ContentLength ?? 0) == expected.Length
                 && parser.KeepAlive == expected.KeepAlive
-                && expected.Fields.SequenceEqual(parser.Fields.ToArray().Select(f => (Latin1.Text(f.Name(bytes)), Latin1.Text(f.Value(bytes)))));
+                && expected.Fields.SequenceEqual(
+                    parser.Fields.ToArray().Select(f => (Latin1.Text(f.Name(bytes)), Latin1.Text(f.Value(bytes)))));
         }).Check(Messages.Runs(15_000));
 
         // A comparison that only ever sees one answer would say nothing.
@@ -112,14 +113,16 @@ public sealed class RandomHeadTests
 
     [Fact]
     public void Damaged_requests_have_one_answer_however_they_are_split() =>
-        Prop.ForAll(Messages.Request.SelectMany(_ => Messages.Damage, Messages.Apply).ToArbitrary(), message => { Split.Request(message, out _); })
+        Prop.ForAll(
+            Messages.Request.SelectMany(_ => Messages.Damage, Messages.Apply).ToArbitrary(), message => { Split.Request(message, out _); })
             .Check(Messages.Runs(200));
 
     [Fact]
     public void Damaged_responses_have_one_answer_however_they_are_split()
     {
         Gen<string> responses =
-            from line in Gen.Elements("HTTP/1.1 200 OK", "HTTP/1.0 404", "HTTP/1.1 101 Switching Protocols", "HTTP/1.1 204 ", "HTTP/1.1 304 x")
+            from line in Gen.Elements(
+                "HTTP/1.1 200 OK", "HTTP/1.0 404", "HTTP/1.1 101 Switching Protocols", "HTTP/1.1 204 ", "HTTP/1.1 304 x")
             from request in Messages.Request
             from damage in Messages.Damage
             select Messages.Apply(line + request[request.IndexOf("\r\n", StringComparison.Ordinal)..], damage);

@@ -7,7 +7,8 @@ public sealed class RequestHeadTests
     [Fact]
     public void A_request_keeps_the_order_the_case_and_the_duplicates_of_its_fields()
     {
-        const string Message = "GET /a?b=%20c HTTP/1.1\r\nhost: web.localhost:12000\r\nX-B: 2\r\nx-a:1\r\nX-b: \t three \t\r\nEmpty:\r\nBlank:  \r\n\r\nnext";
+        const string Message = "GET /a?b=%20c HTTP/1.1\r\nhost: web.localhost:12000\r\nX-B: 2\r\nx-a:1\r\nX-b: \t three \t\r\nEmpty:\r\n"
+            + "Blank:  \r\n\r\nnext";
         RequestHeadParser parser = Split.Request(Message, out ParsedHead head);
 
         Assert.Equal(ParseStatus.Done, head.Status);
@@ -72,7 +73,9 @@ public sealed class RequestHeadTests
     [InlineData("OPTIONS * HTTP/1.1", TargetForm.Asterisk, "", "*")]
     [InlineData("GET //a//b?? HTTP/1.1", TargetForm.Origin, "", "//a//b??")]
     [InlineData("GET /~!$&'()*+,;=:@%2F[]|^`{}\"<> HTTP/1.1", TargetForm.Origin, "", "/~!$&'()*+,;=:@%2F[]|^`{}\"<>")]
-    [InlineData("GET /a?b\\c\\d-and-on-for-longer-than-a-vector-of-bytes\\ HTTP/1.1", TargetForm.Origin, "", "/a?b\\c\\d-and-on-for-longer-than-a-vector-of-bytes\\")]
+    [InlineData(
+        "GET /a?b\\c\\d-and-on-for-longer-than-a-vector-of-bytes\\ HTTP/1.1", TargetForm.Origin, "",
+        "/a?b\\c\\d-and-on-for-longer-than-a-vector-of-bytes\\")]
     [InlineData("GET http://a HTTP/1.1", TargetForm.Absolute, "a", "")]
     [InlineData("GET HTTP://A/ HTTP/1.1", TargetForm.Absolute, "A", "/")]
     [InlineData("GET https://a?q HTTP/1.1", TargetForm.Absolute, "a", "?q")]

@@ -90,7 +90,8 @@ public sealed class ResponseHeadTests
     public void A_101_that_confirms_an_upgrade_is_recognised()
     {
         ResponseHeadParser parser =
-            Split.Response("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n\x81\x00", out ParsedHead head);
+            Split.Response(
+                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n\x81\x00", out ParsedHead head);
 
         Assert.Equal(ParseStatus.Done, head.Status);
         Assert.True(parser.IsUpgrade);
@@ -115,7 +116,8 @@ public sealed class ResponseHeadTests
     [Fact]
     public void A_malformed_connection_field_is_read_as_far_as_it_makes_sense()
     {
-        ResponseHeadParser parser = Split.Response("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: a b, close\r\n\r\n", out ParsedHead head);
+        ResponseHeadParser parser = Split.Response(
+            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: a b, close\r\n\r\n", out ParsedHead head);
 
         Assert.Equal(ParseStatus.Done, head.Status);
         Assert.False(parser.KeepAlive);

@@ -25,7 +25,8 @@ internal sealed record Chunks(ChunkedStatus Status, Http1Error Error, string Bod
                 data.AddRange(input.AsSpan(offset, count));
                 if (status == ChunkedStatus.Done)
                 {
-                    trailers = string.Join('|', decoder.Trailers.ToArray().Select(f => $"{Latin1.Text(f.Name(input))}={Latin1.Text(f.Value(input))}"));
+                    trailers = string.Join(
+                        '|', decoder.Trailers.ToArray().Select(f => $"{Latin1.Text(f.Name(input))}={Latin1.Text(f.Value(input))}"));
                 }
 
                 start += consumed;

@@ -61,7 +61,8 @@ internal static class Messages
         from edits in (
             from kind in Gen.Choose(0, 3)
             from at in Gen.Choose(0, 9999)
-            from with in Gen.OneOf(Gen.Choose(0, 255), Gen.Elements<int>(0, '\r', '\n', ' ', '\t', ':', ',', ';', '"', '#', '0', 0x7F, 0xA0))
+            from with in Gen.OneOf(
+                Gen.Choose(0, 255), Gen.Elements<int>(0, '\r', '\n', ' ', '\t', ':', ',', ';', '"', '#', '0', 0x7F, 0xA0))
             select (kind, at, with)).ArrayOf(count)
         select edits;
 

@@ -4,7 +4,8 @@ using System.Text;
 namespace Tunnel2.Http1.Tests.Support;
 
 /// <summary>All that a parser says about a head, in a form that can be compared.</summary>
-internal sealed record ParsedHead(ParseStatus Status, int Consumed, Http1Error Error, int ErrorOffset, string Details, (string Name, string Value)[] Fields)
+internal sealed record ParsedHead(
+    ParseStatus Status, int Consumed, Http1Error Error, int ErrorOffset, string Details, (string Name, string Value)[] Fields)
 {
     public string? this[string name] => Fields.FirstOrDefault(f => string.Equals(f.Name, name, StringComparison.OrdinalIgnoreCase)).Value;
 

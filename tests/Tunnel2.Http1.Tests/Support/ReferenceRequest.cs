@@ -35,7 +35,10 @@ internal static partial class ReferenceRequest
         string[] hosts = Values("Host");
         string[] lengths = Values("Content-Length");
         string[] codings = Values("Transfer-Encoding");
-        string[] connection = [.. Values("Connection").SelectMany(v => v.Split(',')).Select(v => v.Trim(' ', '\t')).Where(v => v.Length > 0)];
+        string[] connection =
+        [
+            .. Values("Connection").SelectMany(v => v.Split(',')).Select(v => v.Trim(' ', '\t')).Where(v => v.Length > 0),
+        ];
         Match absolute = Absolute().Match(target);
         bool valid = method != "CONNECT"
             && (target.StartsWith('/') || (target == "*" && method == "OPTIONS") || absolute.Success)
@@ -57,14 +60,16 @@ internal static partial class ReferenceRequest
         BodyKind body = codings.Length > 0 ? BodyKind.Chunked : length > 0 ? BodyKind.Length : BodyKind.None;
         bool Has(string option) => connection.Contains(option, StringComparer.OrdinalIgnoreCase);
         return valid && (method != "TRACE" || body == BodyKind.None)
-            ? new Reading(method, target, isHttp11, head.Length, [.. fields], body, length, !Has("close") && (isHttp11 || Has("keep-alive")))
+            ? new Reading(
+                method, target, isHttp11, head.Length, [.. fields], body, length, !Has("close") && (isHttp11 || Has("keep-alive")))
             : null;
     }
 
     private static bool IsHost(string host)
     {
         Match match = Host().Match(host);
-        return match.Success && (!match.Groups["port"].Success || int.Parse(match.Groups["port"].Value, CultureInfo.InvariantCulture) < 65536);
+        return match.Success
+            && (!match.Groups["port"].Success || int.Parse(match.Groups["port"].Value, CultureInfo.InvariantCulture) < 65536);
     }
 
     [GeneratedRegex(
@@ -90,5 +95,6 @@ internal static partial class ReferenceRequest
 
     /// <summary>What a request says.</summary>
     internal sealed record Reading(
-        string Method, string Target, bool IsHttp11, int HeadLength, (string Name, string Value)[] Fields, BodyKind Body, long Length, bool KeepAlive);
+        string Method, string Target, bool IsHttp11, int HeadLength, (string Name, string Value)[] Fields, BodyKind Body, long Length,
+        bool KeepAlive);
 }

@@ -21,10 +21,13 @@ public sealed class LoadEngineTests
             new TrafficFlow("small", _download, [LoadStep.Steady(100, 1)]),
             new TrafficFlow("large", new RequestTemplate(RequestKind.Download, 3_000_000), [LoadStep.Steady(5, 1)]),
             new TrafficFlow("posts", new RequestTemplate(RequestKind.Echo, 200_000), [LoadStep.Steady(20, 1)]),
-            new TrafficFlow("events", new RequestTemplate(RequestKind.Events, 5) { Interval = TimeSpan.FromMilliseconds(20) }, [LoadStep.Steady(5, 1)]),
+            new TrafficFlow(
+                "events", new RequestTemplate(RequestKind.Events, 5) { Interval = TimeSpan.FromMilliseconds(20) }, [LoadStep.Steady(5, 1)]),
             new TrafficFlow("websockets", new RequestTemplate(RequestKind.WebSocket, 5) { MessageBytes = 2000 }, [LoadStep.Steady(5, 1)]),
             new TrafficFlow("churn", _download, [LoadStep.Steady(20, 1)]) { NewConnectionEach = true },
-            new TrafficFlow("slow", new RequestTemplate(RequestKind.Download, 300_000), [LoadStep.Steady(3, 1)]) { ReadBytesPerSecond = 400_000 });
+            new TrafficFlow(
+                "slow", new RequestTemplate(RequestKind.Download, 300_000), [LoadStep.Steady(3, 1)])
+            { ReadBytesPerSecond = 400_000 });
 
         Assert.All(result.Flows, static flow => Assert.Equal((flow.Flow.Arrivals, 0L), (flow.Total.Ok, flow.Total.Failures.Total)));
         Assert.Equal(20, Flow(result, "churn").ConnectionsOpened);
@@ -35,7 +38,9 @@ public sealed class LoadEngineTests
     }
 
     [Theory]
-    [InlineData("HTTP/1.1 502 Bad Gateway\r\nTunnel2-Error: backend-refused\r\nContent-Length: 0\r\n\r\n", nameof(FailureKind.WrongStatus), "502 backend-refused")]
+    [InlineData(
+        "HTTP/1.1 502 Bad Gateway\r\nTunnel2-Error: backend-refused\r\nContent-Length: 0\r\n\r\n", nameof(FailureKind.WrongStatus),
+        "502 backend-refused")]
     [InlineData("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nabc", nameof(FailureKind.WrongBody), "")]
     [InlineData("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", nameof(FailureKind.Truncated), "")]
     [InlineData("nonsense\r\n\r\n", nameof(FailureKind.Malformed), "")]
@@ -81,7 +86,11 @@ public sealed class LoadEngineTests
     public async Task A_backend_that_stalls_does_not_hold_up_the_schedule_and_those_without_a_connection_are_counted_too()
     {
         await using var backend = RawTcpServer.Start(static connection => connection.WaitForEndAsync());
-        var flow = new TrafficFlow("requests", _download, [LoadStep.Steady(50, 0.4)]) { MaxConnections = 3, Timeout = TimeSpan.FromMilliseconds(700) };
+        var flow = new TrafficFlow("requests", _download, [LoadStep.Steady(50, 0.4)])
+        {
+            MaxConnections = 3,
+            Timeout = TimeSpan.FromMilliseconds(700),
+        };
 
         var result = await RunAsync(backend.EndPoint, flow);
 
@@ -96,7 +105,8 @@ public sealed class LoadEngineTests
     public async Task Latency_counts_from_the_intended_start_also_while_waiting_for_a_connection()
     {
         await using var backend = await TestBackendServer.StartAsync(new TestBackendOptions(), TestContext.Current.CancellationToken);
-        var slow = new TrafficFlow("slow", new RequestTemplate(RequestKind.Events, 3) { Interval = TimeSpan.FromMilliseconds(50) }, [LoadStep.Bursts(4, 1, 1)])
+        var slow = new TrafficFlow(
+            "slow", new RequestTemplate(RequestKind.Events, 3) { Interval = TimeSpan.FromMilliseconds(50) }, [LoadStep.Bursts(4, 1, 1)])
         {
             MaxConnections = 1,
         };
@@ -132,12 +142,15 @@ public sealed class LoadEngineTests
     {
         await using var backend = RawTcpServer.StartAnswering("HTTP/1.1 500 Sorry\r\nContent-Length: 0\r\n\r\n");
 
-        var result = await RunAsync(backend.EndPoint, new TrafficFlow("requests", _download, [LoadStep.Steady(20, 1), LoadStep.Steady(30, 60)]) { StopAtKnee = true });
+        var result = await RunAsync(
+            backend.EndPoint,
+            new TrafficFlow("requests", _download, [LoadStep.Steady(20, 1), LoadStep.Steady(30, 60)]) { StopAtKnee = true });
 
         Assert.Equal([20L, 0L], result.Flows[0].Steps.Select(static step => step.Arrivals));
     }
 
-    private static Task<EngineResult> RunAsync(IPEndPoint endPoint, params TrafficFlow[] flows) => RunAsync(endPoint, TestContext.Current.CancellationToken, flows);
+    private static Task<EngineResult> RunAsync(IPEndPoint endPoint, params TrafficFlow[] flows) =>
+        RunAsync(endPoint, TestContext.Current.CancellationToken, flows);
 
     private static Task<EngineResult> RunAsync(IPEndPoint endPoint, CancellationToken cancellationToken, params TrafficFlow[] flows) =>
         new LoadEngine(new LoadScenario("test", "A test.", flows, []), endPoint, [endPoint.ToString()]).RunAsync(cancellationToken);

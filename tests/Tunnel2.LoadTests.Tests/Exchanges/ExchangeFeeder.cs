@@ -5,7 +5,7 @@ namespace Tunnel2.LoadTests.Tests.Exchanges;
 /// <summary>Stands in for a connection.</summary>
 internal static class ExchangeFeeder
 {
-    /// <summary>Hands over parts one after another, each behind what the last call left.</summary>
+    /// <summary>Hands over parts one after another, each after what the last call left.</summary>
     public static ExchangeStatus Feed(Exchange exchange, params byte[][] parts)
     {
         byte[] rest = [];

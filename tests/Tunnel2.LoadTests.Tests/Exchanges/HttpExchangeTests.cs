@@ -85,7 +85,8 @@ public sealed class HttpExchangeTests
     [Fact]
     public void A_wrong_status_is_told_with_the_tunnels_own_word_for_it()
     {
-        var exchange = AssertFails(FailureKind.WrongStatus, "HTTP/1.1 503 Service Unavailable\r\nTunnel2-Error: agent-offline\r\nContent-Length: 0\r\n\r\n");
+        var exchange = AssertFails(
+            FailureKind.WrongStatus, "HTTP/1.1 503 Service Unavailable\r\nTunnel2-Error: agent-offline\r\nContent-Length: 0\r\n\r\n");
 
         Assert.Equal("503 agent-offline", exchange.Detail);
     }
@@ -100,7 +101,8 @@ public sealed class HttpExchangeTests
         var (first, second) = (Sent(Begin(echo, 1)), Sent(Begin(echo, 2)));
 
         Assert.StartsWith("POST /echo HTTP/1.1\r\nHost: a.localhost\r\n", first, StringComparison.Ordinal);
-        Assert.EndsWith(first[^3000..], Encoding.Latin1.GetString(PatternBytes.Window(PatternBody.StartOf(1), 3000).Span), StringComparison.Ordinal);
+        Assert.EndsWith(
+            first[^3000..], Encoding.Latin1.GetString(PatternBytes.Window(PatternBody.StartOf(1), 3000).Span), StringComparison.Ordinal);
         Assert.NotEqual(first, second);
         Assert.Equal(ExchangeStatus.Done, Feed(Begin(echo, 1), $"HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n{first[^3000..]}"));
         Assert.Equal(ExchangeStatus.Failed, Feed(Begin(echo, 1), $"HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n{second[^3000..]}"));
@@ -140,7 +142,8 @@ public sealed class HttpExchangeTests
         return exchange;
     }
 
-    private static ExchangeStatus Feed(Exchange exchange, params string[] parts) => ExchangeFeeder.Feed(exchange, [.. parts.Select(Encoding.Latin1.GetBytes)]);
+    private static ExchangeStatus Feed(Exchange exchange, params string[] parts) =>
+        ExchangeFeeder.Feed(exchange, [.. parts.Select(Encoding.Latin1.GetBytes)]);
 
     private static string Sent(Exchange exchange) => Encoding.Latin1.GetString(ExchangeFeeder.Sent(exchange, pieceLength: 700));
 

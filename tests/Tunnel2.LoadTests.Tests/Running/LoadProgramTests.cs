@@ -20,9 +20,12 @@ public sealed class LoadProgramTests : IDisposable
         var exitCode = await RunAsync("baseline", "concurrent-50", "churn", "--duration-scale", "0.02", "--warm-up", "0.5");
 
         Assert.True(exitCode == 0, $"{_output}\n{_errors}");
-        using var report = JsonDocument.Parse(await File.ReadAllTextAsync(Path.Combine(_folder, "results.json"), TestContext.Current.CancellationToken));
+        using var report = JsonDocument.Parse(
+            await File.ReadAllTextAsync(Path.Combine(_folder, "results.json"), TestContext.Current.CancellationToken));
         var scenarios = report.RootElement.GetProperty("scenarios");
-        Assert.Equal(["baseline", "concurrent-50", "churn"], scenarios.EnumerateArray().Select(static scenario => scenario.GetProperty("name").GetString()));
+        Assert.Equal(
+            ["baseline", "concurrent-50", "churn"],
+            scenarios.EnumerateArray().Select(static scenario => scenario.GetProperty("name").GetString()));
         Assert.All(scenarios.EnumerateArray(), static scenario =>
         {
             var total = scenario.GetProperty("flows")[0].GetProperty("total");
@@ -32,7 +35,10 @@ public sealed class LoadProgramTests : IDisposable
         var page = await File.ReadAllTextAsync(Path.Combine(_folder, "results.html"), TestContext.Current.CancellationToken);
         Assert.Contains("<svg", page, StringComparison.Ordinal);
         Assert.DoesNotContain("<script", page, StringComparison.Ordinal);
-        Assert.Contains("| 50 at once, 1/s | 50 | 50 | 0 |", await File.ReadAllTextAsync(Path.Combine(_folder, "results.md"), TestContext.Current.CancellationToken), StringComparison.Ordinal);
+        Assert.Contains(
+            "| 50 at once, 1/s | 50 | 50 | 0 |",
+            await File.ReadAllTextAsync(Path.Combine(_folder, "results.md"), TestContext.Current.CancellationToken),
+            StringComparison.Ordinal);
     }
 
     [Fact]
@@ -54,10 +60,12 @@ public sealed class LoadProgramTests : IDisposable
         await using var backend = await TestBackendServer.StartAsync(new TestBackendOptions(), TestContext.Current.CancellationToken);
 
         // Each connection, since nothing tells those of the warm-up, of which a busy machine needs several, from those that count.
-        await using var relay = CuttingProxy.Start(backend.EndPoint, static connection => connection.CutAfter(RelayDirection.ToClient, 3000, CutMode.Reset));
+        await using var relay = CuttingProxy.Start(
+            backend.EndPoint, static connection => connection.CutAfter(RelayDirection.ToClient, 3000, CutMode.Reset));
         _output.NewLine = "\n";
 
-        Assert.Equal(1, await RunAsync("baseline", "--url", $"http://127.0.0.1:{relay.Port}", "--duration-scale", "0.02", "--warm-up", "0.2"));
+        Assert.Equal(
+            1, await RunAsync("baseline", "--url", $"http://127.0.0.1:{relay.Port}", "--duration-scale", "0.02", "--warm-up", "0.2"));
         Assert.Contains("does not hold: every request", _output.ToString(), StringComparison.Ordinal);
     }
 
@@ -68,12 +76,19 @@ public sealed class LoadProgramTests : IDisposable
         using var stop = new CancellationTokenSource();
         await using var output = new StoppingWriter(stop, "/s due");
 
-        var exitCode = await LoadProgram.RunAsync(["baseline", "ramp", "--url", backend.BaseAddress.ToString(), "--warm-up", "0.2", "--results", _folder], output, _errors, stop.Token);
+        var exitCode = await LoadProgram.RunAsync(
+            ["baseline", "ramp", "--url", backend.BaseAddress.ToString(), "--warm-up", "0.2", "--results", _folder],
+            output,
+            _errors,
+            stop.Token);
 
         Assert.Equal(130, exitCode);
         Assert.Contains("baseline: stopped", output.ToString(), StringComparison.Ordinal);
         Assert.DoesNotContain("ramp:", output.ToString(), StringComparison.Ordinal);
-        Assert.Contains("\"wasStopped\": true", await File.ReadAllTextAsync(Path.Combine(_folder, "results.json"), TestContext.Current.CancellationToken), StringComparison.Ordinal);
+        Assert.Contains(
+            "\"wasStopped\": true",
+            await File.ReadAllTextAsync(Path.Combine(_folder, "results.json"), TestContext.Current.CancellationToken),
+            StringComparison.Ordinal);
     }
 
     [Fact]
@@ -82,7 +97,10 @@ public sealed class LoadProgramTests : IDisposable
         var file = Path.Combine(_folder, "file");
         await File.WriteAllTextAsync(file, "", TestContext.Current.CancellationToken);
 
-        Assert.Equal(2, await LoadProgram.RunAsync(["baseline", "--results", Path.Combine(file, "results")], _output, _errors, TestContext.Current.CancellationToken));
+        Assert.Equal(
+            2,
+            await LoadProgram.RunAsync(
+                ["baseline", "--results", Path.Combine(file, "results")], _output, _errors, TestContext.Current.CancellationToken));
         Assert.Contains("Results cannot be written into", _errors.ToString(), StringComparison.Ordinal);
         Assert.Empty(_output.ToString());
     }
@@ -102,7 +120,10 @@ public sealed class LoadProgramTests : IDisposable
         await using var backend = await TestBackendServer.StartAsync(new TestBackendOptions(), TestContext.Current.CancellationToken);
         File.CreateSymbolicLink(Path.Combine(_folder, "results.md"), "/dev/full");
 
-        Assert.Equal(1, await RunAsync("baseline", "--url", $"http://127.0.0.1:{backend.EndPoint.Port}", "--duration-scale", "0.005", "--warm-up", "0.1"));
+        Assert.Equal(
+            1,
+            await RunAsync(
+                "baseline", "--url", $"http://127.0.0.1:{backend.EndPoint.Port}", "--duration-scale", "0.005", "--warm-up", "0.1"));
         Assert.Matches("results.md could not be written: [^\n]+\n$", _errors.ToString());
         Assert.True(new FileInfo(Path.Combine(_folder, "results.json")).Length > 0);
         Assert.True(new FileInfo(Path.Combine(_folder, "results.html")).Length > 0);
@@ -120,8 +141,13 @@ public sealed class LoadProgramTests : IDisposable
     public async Task A_second_signal_ends_the_programs_that_were_started_too()
     {
         await using var program = ProcessRunner.Start("dotnet", [typeof(LoadProgram).Assembly.Location, "baseline", "--results", _folder]);
-        await program.WaitForLineAsync(static line => line.Contains("/s due", StringComparison.Ordinal), TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken);
-        var children = Directory.GetDirectories($"/proc/{program.Id}/task").SelectMany(static task => File.ReadAllText(Path.Combine(task, "children")).Split(' ', StringSplitOptions.RemoveEmptyEntries)).ToList();
+        await program.WaitForLineAsync(
+            static line => line.Contains("/s due", StringComparison.Ordinal),
+            TimeSpan.FromSeconds(60),
+            TestContext.Current.CancellationToken);
+        var children = Directory.GetDirectories($"/proc/{program.Id}/task")
+            .SelectMany(static task => File.ReadAllText(Path.Combine(task, "children")).Split(' ', StringSplitOptions.RemoveEmptyEntries))
+            .ToList();
         Assert.Equal(3, children.Count);
         program.Terminate();
         program.Terminate();

@@ -14,8 +14,10 @@ public sealed class PassRuleTests
     [InlineData(98, 2, 0, 0.99, nameof(RuleVerdict.Failed))]
     [InlineData(99, 1, 1, 0.99, nameof(RuleVerdict.Failed))]
     [InlineData(0, 0, 0, 1.0, nameof(RuleVerdict.Void))]
-    public void The_share_of_right_answers_decides_and_a_wrong_body_is_never_excused(long ok, long failed, long wrong, double share, string expected) =>
-        Assert.Equal(expected, new OkShareRule(share).Judge(Figures(new FlowFigures(ok, failed, wrong, _fiveMilliseconds))).Verdict.ToString());
+    public void The_share_of_right_answers_decides_and_a_wrong_body_is_never_excused(
+        long ok, long failed, long wrong, double share, string expected) =>
+        Assert.Equal(
+            expected, new OkShareRule(share).Judge(Figures(new FlowFigures(ok, failed, wrong, _fiveMilliseconds))).Verdict.ToString());
 
     [Fact]
     public void A_latency_beside_a_generator_that_lagged_is_not_judged()
@@ -50,9 +52,12 @@ public sealed class PassRuleTests
 
         Assert.Equal(RuleVerdict.Failed, new KneeRule(1000).Judge(figures).Verdict);
         Assert.Equal(RuleVerdict.Failed, new KneeRule(1000).Judge(figures with { Knee = knee }).Verdict);
-        Assert.Equal(RuleVerdict.Failed, new KneeRule(1000).Judge(figures with { Knee = knee with { Rate = null }, LatenciesCount = false }).Verdict);
+        Assert.Equal(
+            RuleVerdict.Failed,
+            new KneeRule(1000).Judge(figures with { Knee = knee with { Rate = null }, LatenciesCount = false }).Verdict);
         Assert.Equal(RuleVerdict.Void, new KneeRule(1000).Judge(figures with { Knee = knee with { IsUndecided = true } }).Verdict);
-        Assert.Equal(RuleVerdict.Passed, new KneeRule(1000).Judge(figures with { Knee = knee with { Rate = 1000, IsUndecided = true } }).Verdict);
+        Assert.Equal(
+            RuleVerdict.Passed, new KneeRule(1000).Judge(figures with { Knee = knee with { Rate = 1000, IsUndecided = true } }).Verdict);
         Assert.Equal(RuleVerdict.Void, new LagRule(_fiveMilliseconds).Judge(figures).Verdict);
         Assert.Equal(RuleVerdict.Failed, new LagRule(_fiveMilliseconds).Judge(figures with { LagP99 = _fiveMilliseconds }).Verdict);
     }

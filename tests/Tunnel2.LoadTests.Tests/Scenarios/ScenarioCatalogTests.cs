@@ -9,8 +9,9 @@ public sealed class ScenarioCatalogTests
     [Fact]
     public void Every_promised_scenario_is_there() => Assert.Equal(
         [
-            "baseline", "post-1kb", "post-10kb", "post-100kb", "ramp", "aggressive", "max-throughput", "ultra", "sustained", "steady-200", "steady-1000", "concurrent-10",
-            "concurrent-50", "concurrent-1000", "spread-40", "churn", "slow-readers", "uplink-loss", "mixed", "schedule",
+            "baseline", "post-1kb", "post-10kb", "post-100kb", "ramp", "aggressive", "max-throughput", "ultra", "sustained", "steady-200",
+            "steady-1000", "concurrent-10", "concurrent-50", "concurrent-1000", "spread-40", "churn", "slow-readers", "uplink-loss",
+            "mixed", "schedule",
         ],
         ScenarioCatalog.All.Select(static scenario => scenario.Name));
 
@@ -19,7 +20,8 @@ public sealed class ScenarioCatalogTests
 
     [Fact]
     public void Baseline_is_ten_a_second_for_two_minutes() =>
-        Assert.Equal((1200L, TimeSpan.FromMinutes(2)), (ScenarioCatalog.Find("Baseline")!.Arrivals, ScenarioCatalog.Find("baseline")!.Duration));
+        Assert.Equal(
+            (1200L, TimeSpan.FromMinutes(2)), (ScenarioCatalog.Find("Baseline")!.Arrivals, ScenarioCatalog.Find("baseline")!.Duration));
 
     [Theory]
     [MemberData(nameof(Names))]

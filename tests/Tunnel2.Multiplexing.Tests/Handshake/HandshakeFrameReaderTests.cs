@@ -140,6 +140,7 @@ public class HandshakeFrameReaderTests
         Assert.Equal(HandshakeReadStatus.Closed, (await reading.WaitAsync(TimeSpan.FromSeconds(10))).Status);
     }
 
-    private Task<HandshakeReadResult> ReadAsync(InMemoryTransport transport, CancellationToken cancellationToken = default) => HandshakeFrameReader.ReadAsync(
+    private Task<HandshakeReadResult> ReadAsync(
+        InMemoryTransport transport, CancellationToken cancellationToken = default) => HandshakeFrameReader.ReadAsync(
         transport, type => type is FrameType.Hello or FrameType.Join, ProtocolLimits.HandshakeTimeout, _time, cancellationToken);
 }

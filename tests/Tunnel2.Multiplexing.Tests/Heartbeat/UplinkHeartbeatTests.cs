@@ -14,30 +14,32 @@ public class UplinkHeartbeatTests
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task A_silent_peer_is_asked_after_five_seconds_and_given_up_after_fifteen(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
-    {
-        var time = new ManualTimeProvider();
-        using var heartbeat = new UplinkHeartbeat(time);
-        var peer = Make(engine, time, heartbeat);
-        var stream = peer.Uplink.TryOpenStream();
-        Assert.NotNull(stream);
-        time.Advance(TimeSpan.FromSeconds(5));
-        Assert.Equal(0, peer.Uplink.Statistics.FramesSent);
-        time.Advance(TimeSpan.FromSeconds(1));
-        var ping = await peer.ReadAsync();
-        Assert.Equal(FrameType.Ping, ping!.Header.Type);
-        Assert.Equal(FrameFlags.None, ping.Header.Flags);
-        time.Advance(TimeSpan.FromSeconds(8.75));
-        Assert.Null(peer.Uplink.End);
-        time.Advance(TimeSpan.FromSeconds(0.25));
-        Assert.Equal(SessionEndReason.PeerSilent, peer.Uplink.End!.Reason);
-        Assert.Equal(StreamSendStatus.UplinkLost, stream.SendRequest("/"));
-        stream.Release();
-        Assert.Equal(SessionEndReason.PeerSilent, (await peer.Run).Reason);
-        await engine.UntilAsync(() => peer.Buffers.Outstanding == 0, "every buffer is back");
-        heartbeat.Remove(peer.Uplink);
-        Assert.Equal(0, heartbeat.Count);
-    });
+    public Task A_silent_peer_is_asked_after_five_seconds_and_given_up_after_fifteen(EngineKind kind) => TestEngine.RunAsync(
+        kind,
+        async engine =>
+        {
+            var time = new ManualTimeProvider();
+            using var heartbeat = new UplinkHeartbeat(time);
+            var peer = Make(engine, time, heartbeat);
+            var stream = peer.Uplink.TryOpenStream();
+            Assert.NotNull(stream);
+            time.Advance(TimeSpan.FromSeconds(5));
+            Assert.Equal(0, peer.Uplink.Statistics.FramesSent);
+            time.Advance(TimeSpan.FromSeconds(1));
+            var ping = await peer.ReadAsync();
+            Assert.Equal(FrameType.Ping, ping!.Header.Type);
+            Assert.Equal(FrameFlags.None, ping.Header.Flags);
+            time.Advance(TimeSpan.FromSeconds(8.75));
+            Assert.Null(peer.Uplink.End);
+            time.Advance(TimeSpan.FromSeconds(0.25));
+            Assert.Equal(SessionEndReason.PeerSilent, peer.Uplink.End!.Reason);
+            Assert.Equal(StreamSendStatus.UplinkLost, stream.SendRequest("/"));
+            stream.Release();
+            Assert.Equal(SessionEndReason.PeerSilent, (await peer.Run).Reason);
+            await engine.UntilAsync(() => peer.Buffers.Outstanding == 0, "every buffer is back");
+            heartbeat.Remove(peer.Uplink);
+            Assert.Equal(0, heartbeat.Count);
+        });
 
     [Theory]
     [InlineData(EngineKind.Inline)]
@@ -114,24 +116,26 @@ public class UplinkHeartbeatTests
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task A_peer_that_does_not_read_the_last_words_is_not_waited_for_long(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
-    {
-        var time = new ManualTimeProvider();
-        using var heartbeat = new UplinkHeartbeat(time);
-        var peer = Make(engine, time, heartbeat, 1000);
-        peer.Transport.Incoming.Stall();
-        var stream = peer.Uplink.TryOpenStream();
-        Assert.NotNull(stream);
-        stream.SendRequest("/", new byte[10_000], end: false, out _);
-        await engine.UntilAsync(() => peer.UplinkTransport.Outgoing.IsSendWaiting, "the transport is full");
-        peer.Uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown));
-        stream.Release();
-        await engine.UntilAsync(() => time.ArmedTimers.Value == 2, "the farewell's time runs");
-        Assert.False(peer.Run.IsCompleted);
-        time.Advance(TimeSpan.FromSeconds(1));
-        Assert.Equal(SessionEndReason.Shutdown, (await peer.Run).Reason);
-        await engine.UntilAsync(() => peer.Buffers.Outstanding == 0, "every buffer is back");
-    });
+    public Task A_peer_that_does_not_read_the_last_words_is_not_waited_for_long(EngineKind kind) => TestEngine.RunAsync(
+        kind,
+        async engine =>
+        {
+            var time = new ManualTimeProvider();
+            using var heartbeat = new UplinkHeartbeat(time);
+            var peer = Make(engine, time, heartbeat, 1000);
+            peer.Transport.Incoming.Stall();
+            var stream = peer.Uplink.TryOpenStream();
+            Assert.NotNull(stream);
+            stream.SendRequest("/", new byte[10_000], end: false, out _);
+            await engine.UntilAsync(() => peer.UplinkTransport.Outgoing.IsSendWaiting, "the transport is full");
+            peer.Uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown));
+            stream.Release();
+            await engine.UntilAsync(() => time.ArmedTimers.Value == 2, "the farewell's time runs");
+            Assert.False(peer.Run.IsCompleted);
+            time.Advance(TimeSpan.FromSeconds(1));
+            Assert.Equal(SessionEndReason.Shutdown, (await peer.Run).Reason);
+            await engine.UntilAsync(() => peer.Buffers.Outstanding == 0, "every buffer is back");
+        });
 
     [Theory]
     [InlineData(EngineKind.Inline)]
@@ -176,37 +180,42 @@ public class UplinkHeartbeatTests
         time.Advance(TimeSpan.FromSeconds(12.5));
         Assert.All(peers.Where(static (_, i) => i != Broken), static peer => Assert.Null(peer.Uplink.End));
         time.Advance(TimeSpan.FromSeconds(0.25));
-        Assert.All(peers.Where(static (_, i) => i != Broken), static peer => Assert.Equal(SessionEndReason.PeerSilent, peer.Uplink.End!.Reason));
+        Assert.All(
+            peers.Where(static (_, i) => i != Broken), static peer => Assert.Equal(SessionEndReason.PeerSilent, peer.Uplink.End!.Reason));
         Assert.Equal(1, faults.Count);
     });
 
     [Fact]
-    public Task An_uplink_that_throws_each_time_is_counted_each_time_and_costs_no_other_its_beat() => TestEngine.RunAsync(EngineKind.Inline, async engine =>
-    {
-        var time = new ManualTimeProvider();
-        var failing = new FailingTimeProvider(time);
-        var faults = new ContainedFaults(time);
-        using var heartbeat = new UplinkHeartbeat(time, faults);
-        var sound = Make(engine, time, heartbeat);
-        var broken = Make(engine, failing, heartbeat);
-        var alsoSound = Make(engine, time, heartbeat);
-        for (var beats = 1; beats <= 24; beats++)
+    public Task An_uplink_that_throws_each_time_is_counted_each_time_and_costs_no_other_its_beat() => TestEngine.RunAsync(
+        EngineKind.Inline,
+        async engine =>
         {
-            failing.Failures = 1;
-            time.Advance(UplinkHeartbeat.Period);
-            Assert.Equal(beats, faults.Count);
-        }
+            var time = new ManualTimeProvider();
+            var failing = new FailingTimeProvider(time);
+            var faults = new ContainedFaults(time);
+            using var heartbeat = new UplinkHeartbeat(time, faults);
+            var sound = Make(engine, time, heartbeat);
+            var broken = Make(engine, failing, heartbeat);
+            var alsoSound = Make(engine, time, heartbeat);
+            for (var beats = 1; beats <= 24; beats++)
+            {
+                failing.Failures = 1;
+                time.Advance(UplinkHeartbeat.Period);
+                Assert.Equal(beats, faults.Count);
+            }
 
-        Assert.Equal(SessionEndReason.Internal, broken.Uplink.End!.Reason);
-        Assert.Equal(FrameType.Ping, (await sound.ReadAsync())!.Header.Type);
-        Assert.Equal(FrameType.Ping, (await alsoSound.ReadAsync())!.Header.Type);
-        await sound.CloseAsync();
-        await alsoSound.CloseAsync();
-    });
+            Assert.Equal(SessionEndReason.Internal, broken.Uplink.End!.Reason);
+            Assert.Equal(FrameType.Ping, (await sound.ReadAsync())!.Header.Type);
+            Assert.Equal(FrameType.Ping, (await alsoSound.ReadAsync())!.Header.Type);
+            await sound.CloseAsync();
+            await alsoSound.CloseAsync();
+        });
 
-    private static RawPeer Make(TestEngine engine, TimeProvider time, UplinkHeartbeat heartbeat, int capacity = 100_000, Action<UplinkConnection>? onStall = null)
+    private static RawPeer Make(
+        TestEngine engine, TimeProvider time, UplinkHeartbeat heartbeat, int capacity = 100_000, Action<UplinkConnection>? onStall = null)
     {
-        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { Capacity = capacity, Adjust = settings => settings with { TimeProvider = time } });
+        var peer = new RawPeer(
+            engine, UplinkRole.Entry, new PairOptions { Capacity = capacity, Adjust = settings => settings with { TimeProvider = time } });
         peer.Uplink.StallObserver = onStall;
         heartbeat.Add(peer.Uplink);
         return peer;

@@ -11,43 +11,47 @@ public class UplinkLivenessTests
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task After_a_request_a_silent_peer_is_asked_at_once_and_stalled_a_second_later(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
-    {
-        var time = new ManualTimeProvider();
-        using var heartbeat = new UplinkHeartbeat(time);
-        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { Adjust = settings => settings with { TimeProvider = time } });
-        heartbeat.Add(peer.Uplink);
-        time.Advance(TimeSpan.FromMilliseconds(100));
-        var stream = peer.Uplink.TryOpenStream()!;
-        stream.SendRequest("/");
-        await peer.ReadUntilAsync(FrameType.Headers);
-        time.Advance(TimeSpan.FromMilliseconds(650));
-        var ping = await peer.ReadUntilAsync(FrameType.Ping);
-        Assert.False(peer.Uplink.IsStalled(time.GetTimestamp()));
-        time.Advance(TimeSpan.FromMilliseconds(1001));
-        Assert.True(peer.Uplink.IsStalled(time.GetTimestamp()));
-        Assert.True(peer.Uplink.IsOpenForStreams);
+    public Task After_a_request_a_silent_peer_is_asked_at_once_and_stalled_a_second_later(EngineKind kind) => TestEngine.RunAsync(
+        kind,
+        async engine =>
+        {
+            var time = new ManualTimeProvider();
+            using var heartbeat = new UplinkHeartbeat(time);
+            var peer = new RawPeer(
+                engine, UplinkRole.Entry, new PairOptions { Adjust = settings => settings with { TimeProvider = time } });
+            heartbeat.Add(peer.Uplink);
+            time.Advance(TimeSpan.FromMilliseconds(100));
+            var stream = peer.Uplink.TryOpenStream()!;
+            stream.SendRequest("/");
+            await peer.ReadUntilAsync(FrameType.Headers);
+            time.Advance(TimeSpan.FromMilliseconds(650));
+            var ping = await peer.ReadUntilAsync(FrameType.Ping);
+            Assert.False(peer.Uplink.IsStalled(time.GetTimestamp()));
+            time.Advance(TimeSpan.FromMilliseconds(1001));
+            Assert.True(peer.Uplink.IsStalled(time.GetTimestamp()));
+            Assert.True(peer.Uplink.IsOpenForStreams);
 
-        // Any sign of life ends it; the answer itself gives the round trip.
-        await peer.SendAsync(Frame.Ping(ControlFrames.ReadPing(ping.Payload), ack: true));
-        await engine.UntilAsync(() => peer.Uplink.RoundTrip.Last > TimeSpan.Zero, "the answer has come");
-        Assert.False(peer.Uplink.IsStalled(time.GetTimestamp()));
+            // Any sign of life ends it; the answer itself gives the round trip.
+            await peer.SendAsync(Frame.Ping(ControlFrames.ReadPing(ping.Payload), ack: true));
+            await engine.UntilAsync(() => peer.Uplink.RoundTrip.Last > TimeSpan.Zero, "the answer has come");
+            Assert.False(peer.Uplink.IsStalled(time.GetTimestamp()));
 
-        // A request that takes its time is asked about once, not again and again.
-        var frames = peer.Uplink.Statistics.FramesSent;
-        time.Advance(TimeSpan.FromSeconds(4));
-        await engine.YieldAsync(5);
-        Assert.Equal(frames, peer.Uplink.Statistics.FramesSent);
-        stream.Release();
-        await peer.CloseAsync();
-    });
+            // A request that takes its time is asked about once, not again and again.
+            var frames = peer.Uplink.Statistics.FramesSent;
+            time.Advance(TimeSpan.FromSeconds(4));
+            await engine.YieldAsync(5);
+            Assert.Equal(frames, peer.Uplink.Statistics.FramesSent);
+            stream.Release();
+            await peer.CloseAsync();
+        });
 
     [Fact]
     public Task Two_idle_ends_do_not_keep_each_other_awake() => TestEngine.RunAsync(EngineKind.Inline, async engine =>
     {
         var time = new ManualTimeProvider();
         using var heartbeat = new UplinkHeartbeat(time);
-        var pair = UplinkPair.Start(engine, Exchange.EchoAsync, new PairOptions { Adjust = settings => settings with { TimeProvider = time } });
+        var pair = UplinkPair.Start(
+            engine, Exchange.EchoAsync, new PairOptions { Adjust = settings => settings with { TimeProvider = time } });
         heartbeat.Add(pair.Entry);
         heartbeat.Add(pair.Agent);
         time.Advance(TimeSpan.FromSeconds(1));

@@ -99,7 +99,7 @@ internal sealed class BoundedPipe
 
     public void Resume() => Change(static pipe => pipe._stalled = false);
 
-    /// <summary>An orderly end behind what was sent.</summary>
+    /// <summary>An orderly end after what was sent.</summary>
     public void Close() => Change(static pipe => pipe._closed = true);
 
     /// <summary>What is under way is lost; both sides' operations fail.</summary>

@@ -40,7 +40,8 @@ internal static class Exchange
     /// <summary>Sends a body and checks that it comes back.</summary>
     public static async Task RunAsync(TestEngine engine, TunnelStream stream, int number, int length, int piece)
     {
-        var sending = engine.Start(async () => Assert.Equal(StreamSendStatus.Sent, await stream.SendAllAsync($"/{number}", 0, number, length, piece)));
+        var sending = engine.Start(
+            async () => Assert.Equal(StreamSendStatus.Sent, await stream.SendAllAsync($"/{number}", 0, number, length, piece)));
         Assert.Equal("200", await stream.ReadHeadAsync());
         var body = await stream.ReadBodyAsync(number, keep: false);
         await sending;

@@ -9,7 +9,8 @@ namespace Tunnel2.Multiplexing.Tests.InMemory;
 internal static class IdleStreams
 {
     private static readonly UplinkConnection _uplink = new(
-        InMemoryTransport.CreatePair(1024, PipeScheduler.Inline).Left, new UplinkSettings { Role = UplinkRole.Entry, Buffers = new BufferPool() });
+        InMemoryTransport.CreatePair(1024, PipeScheduler.Inline).Left,
+        new UplinkSettings { Role = UplinkRole.Entry, Buffers = new BufferPool() });
 
     public static TunnelStream New() => new(_uplink);
 }

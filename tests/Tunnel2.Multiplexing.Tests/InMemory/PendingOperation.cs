@@ -3,7 +3,9 @@ using System.Threading.Tasks.Sources;
 
 namespace Tunnel2.Multiplexing.Tests.InMemory;
 
-/// <summary>A send or receive that waits: reused, allocates nothing, and continues where the scheduler says, as a socket's completion does.</summary>
+/// <summary>
+/// A send or receive that waits: reused, allocates nothing, and continues where the scheduler says, as a socket's completion does.
+/// </summary>
 internal sealed class PendingOperation(PipeScheduler scheduler) : IValueTaskSource<int>, IValueTaskSource
 {
     private ManualResetValueTaskSourceCore<int> _source;

@@ -26,7 +26,8 @@ internal sealed class RawPeer
     private readonly List<byte> _buffer = [];
 
     public RawPeer(
-        TestEngine engine, UplinkRole role, PairOptions? options = null, Action<TunnelStream>? onStream = null, Action<UplinkConnection, GoAwayPhase>? onGoAway = null)
+        TestEngine engine, UplinkRole role, PairOptions? options = null, Action<TunnelStream>? onStream = null,
+        Action<UplinkConnection, GoAwayPhase>? onGoAway = null)
     {
         options ??= new PairOptions();
         (UplinkTransport, Transport) = InMemoryTransport.CreatePair(options.Capacity, engine.Scheduler);

@@ -10,7 +10,9 @@ internal sealed record ReadBody(long Length, byte[] Bytes, string? Trailers, boo
 /// <summary>Sends and receives on a stream as the forwarder and the agent do.</summary>
 internal static class StreamCalls
 {
-    public static StreamSendStatus SendRequest(this TunnelStream stream, string target, ReadOnlySpan<byte> body, bool end, out int taken, HeaderBlockFlags flags = HeaderBlockFlags.None)
+    public static StreamSendStatus SendRequest(
+        this TunnelStream stream, string target, ReadOnlySpan<byte> body, bool end, out int taken,
+        HeaderBlockFlags flags = HeaderBlockFlags.None)
     {
         var writer = new HeaderBlockWriter(stream.BeginHead(256 + target.Length, body.Length));
         writer.BeginRequest(flags, "POST", "http", "web.localhost", target);
@@ -25,7 +27,8 @@ internal static class StreamCalls
         return status;
     }
 
-    public static StreamSendStatus SendResponse(this TunnelStream stream, int code, ReadOnlySpan<byte> body, bool end, out int taken, string fieldValue = "1")
+    public static StreamSendStatus SendResponse(
+        this TunnelStream stream, int code, ReadOnlySpan<byte> body, bool end, out int taken, string fieldValue = "1")
     {
         var writer = new HeaderBlockWriter(stream.BeginHead(128 + fieldValue.Length, body.Length));
         writer.BeginResponse(HeaderBlockFlags.None, code, "OK"u8);
@@ -41,8 +44,9 @@ internal static class StreamCalls
         return stream.EndHead(writer.Complete(), default, end: true, out _);
     }
 
-    /// <summary>Sends a request or a response head and a patterned body behind it in pieces.</summary>
-    public static async Task<StreamSendStatus> SendAllAsync(this TunnelStream stream, string? target, int code, int seed, int length, int piece, bool end = true)
+    /// <summary>Sends a request or a response head and a patterned body after it in pieces.</summary>
+    public static async Task<StreamSendStatus> SendAllAsync(
+        this TunnelStream stream, string? target, int code, int seed, int length, int piece, bool end = true)
     {
         var first = Pattern.Make(seed, Math.Min(length, piece));
         var status = target is not null
@@ -56,7 +60,8 @@ internal static class StreamCalls
         return await stream.WritePatternAsync(seed, sent, length, piece, end);
     }
 
-    public static async Task<StreamSendStatus> WritePatternAsync(this TunnelStream stream, int seed, int from, int length, int piece, bool end)
+    public static async Task<StreamSendStatus> WritePatternAsync(
+        this TunnelStream stream, int seed, int from, int length, int piece, bool end)
     {
         var buffer = new byte[piece];
         var sent = from;

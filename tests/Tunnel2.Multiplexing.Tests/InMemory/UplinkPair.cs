@@ -62,7 +62,8 @@ internal sealed class UplinkPair
         options ??= new PairOptions();
         (EntryTransport, AgentTransport) = InMemoryTransport.CreatePair(options.Capacity, engine.Scheduler);
         Entry = new UplinkConnection(EntryTransport, options.Make(engine, UplinkRole.Entry, EntryBuffers));
-        Agent = new UplinkConnection(AgentTransport, options.Make(engine, UplinkRole.Agent, AgentBuffers), stream => _handlers.Enqueue(handler(stream)));
+        Agent = new UplinkConnection(
+            AgentTransport, options.Make(engine, UplinkRole.Agent, AgentBuffers), stream => _handlers.Enqueue(handler(stream)));
         if (options.RoundTrip > 0)
         {
             Entry.LearnRoundTrip(options.RoundTrip);
@@ -109,7 +110,8 @@ internal sealed class UplinkPair
     }
 
     /// <summary>Waits until no stream is open on either side.</summary>
-    public Task UntilQuietAsync() => _engine.UntilAsync(() => Entry.OpenStreams == 0 && Agent.OpenStreams == 0, "no stream is open on either side");
+    public Task UntilQuietAsync() =>
+        _engine.UntilAsync(() => Entry.OpenStreams == 0 && Agent.OpenStreams == 0, "no stream is open on either side");
 
     /// <summary>Waits until no stream is open, all credit is back, and nothing that was sent is still on its way.</summary>
     public async Task UntilSettledAsync()
@@ -117,7 +119,9 @@ internal sealed class UplinkPair
         await UntilQuietAsync();
         await _engine.UntilAsync(IsCreditWhole, "all credit is back");
         await _engine.UntilAsync(
-            () => Agent.Statistics.BytesReceived == Entry.Statistics.BytesSent && Entry.Statistics.BytesReceived == Agent.Statistics.BytesSent,
+            () =>
+                Agent.Statistics.BytesReceived == Entry.Statistics.BytesSent
+                    && Entry.Statistics.BytesReceived == Agent.Statistics.BytesSent,
             "everything that was sent has arrived");
     }
 
@@ -158,6 +162,8 @@ internal sealed class UplinkPair
     {
         var (granted, held, returnable, size) = receiver.ReceiveCredit;
         Assert.Equal(size, granted + held + returnable);
-        return held == 0 && sender.Writer.OutstandingBytes == receiver.Settings.ReceiveUplinkWindow - granted && returnable < Math.Max(1, receiver.Settings.ReceiveUplinkWindow / 4);
+        return held == 0
+            && sender.Writer.OutstandingBytes == receiver.Settings.ReceiveUplinkWindow - granted
+            && returnable < Math.Max(1, receiver.Settings.ReceiveUplinkWindow / 4);
     }
 }

@@ -48,20 +48,22 @@ public class TunnelSessionTests
     });
 
     [Fact]
-    public Task It_lives_on_while_one_uplink_does_and_ends_with_the_last_ones_reason() => TestEngine.RunAsync(EngineKind.Pool, async engine =>
-    {
-        var session = new TunnelSession();
-        var first = new RawPeer(engine, UplinkRole.Entry);
-        var second = new RawPeer(engine, UplinkRole.Entry);
-        session.TryAdd(first.Uplink);
-        session.TryAdd(second.Uplink);
-        session.Remove(first.Uplink, await first.CloseAsync());
-        Assert.False(session.Completion.IsCompleted);
-        Assert.Same(second.Uplink, Assert.Single(session.Uplinks));
-        second.Transport.Abort();
-        session.Remove(second.Uplink, await second.Run);
-        Assert.Equal(SessionEndReason.TransportFailed, (await session.Completion.WaitAsync(TimeSpan.FromSeconds(10))).Reason);
-    });
+    public Task It_lives_on_while_one_uplink_does_and_ends_with_the_last_ones_reason() => TestEngine.RunAsync(
+        EngineKind.Pool,
+        async engine =>
+        {
+            var session = new TunnelSession();
+            var first = new RawPeer(engine, UplinkRole.Entry);
+            var second = new RawPeer(engine, UplinkRole.Entry);
+            session.TryAdd(first.Uplink);
+            session.TryAdd(second.Uplink);
+            session.Remove(first.Uplink, await first.CloseAsync());
+            Assert.False(session.Completion.IsCompleted);
+            Assert.Same(second.Uplink, Assert.Single(session.Uplinks));
+            second.Transport.Abort();
+            session.Remove(second.Uplink, await second.Run);
+            Assert.Equal(SessionEndReason.TransportFailed, (await session.Completion.WaitAsync(TimeSpan.FromSeconds(10))).Reason);
+        });
 
     [Fact]
     public async Task A_session_without_uplinks_ends_at_once()
@@ -105,94 +107,102 @@ public class TunnelSessionTests
     });
 
     [Fact]
-    public Task A_full_uplink_leaves_the_stream_to_the_others_and_the_one_that_lost_it_is_left_out() => TestEngine.RunAsync(EngineKind.Pool, async engine =>
-    {
-        var session = new TunnelSession();
-        var small = new RawPeer(engine, UplinkRole.Entry, new PairOptions { MaxStreams = 1 });
-        var large = new RawPeer(engine, UplinkRole.Entry);
-        session.TryAdd(small.Uplink);
-        session.TryAdd(large.Uplink);
-        var taken = small.Uplink.TryOpenStream()!;
-        var others = Enumerable.Range(0, 3).Select(_ => session.TryOpenStream()!).ToArray();
-        Assert.All(others, other => Assert.Same(large.Uplink, other.Uplink));
-        Assert.Null(session.TryOpenStream(except: large.Uplink));
-        taken.Release();
-        var moved = session.TryOpenStream(except: large.Uplink);
-        Assert.Same(small.Uplink, moved!.Uplink);
-        moved.Release();
-        await CloseAsync(session, [small, large]);
-    });
+    public Task A_full_uplink_leaves_the_stream_to_the_others_and_the_one_that_lost_it_is_left_out() => TestEngine.RunAsync(
+        EngineKind.Pool,
+        async engine =>
+        {
+            var session = new TunnelSession();
+            var small = new RawPeer(engine, UplinkRole.Entry, new PairOptions { MaxStreams = 1 });
+            var large = new RawPeer(engine, UplinkRole.Entry);
+            session.TryAdd(small.Uplink);
+            session.TryAdd(large.Uplink);
+            var taken = small.Uplink.TryOpenStream()!;
+            var others = Enumerable.Range(0, 3).Select(_ => session.TryOpenStream()!).ToArray();
+            Assert.All(others, other => Assert.Same(large.Uplink, other.Uplink));
+            Assert.Null(session.TryOpenStream(except: large.Uplink));
+            taken.Release();
+            var moved = session.TryOpenStream(except: large.Uplink);
+            Assert.Same(small.Uplink, moved!.Uplink);
+            moved.Release();
+            await CloseAsync(session, [small, large]);
+        });
 
     [Fact]
-    public Task A_stalled_uplink_gets_no_new_streams_gives_back_those_not_sent_and_is_used_when_there_is_no_other() => TestEngine.RunAsync(EngineKind.Inline, async engine =>
-    {
-        var time = new ManualTimeProvider();
-        var session = new TunnelSession();
-        var stuck = MakePeer(engine, time);
-        session.TryAdd(stuck.Uplink);
-        stuck.Uplink.StallObserver = session.OnStalled;
-        stuck.Transport.Incoming.Stall();
-        var sent = session.TryOpenStream()!;
-        sent.SendRequest("/sent", new byte[100], end: false, out _);
-        await engine.YieldAsync(5);
-        var waiting = session.TryOpenStream()!;
-        waiting.SendRequest("/waiting");
-        await engine.YieldAsync(5);
-        time.Advance(TimeSpan.FromSeconds(1.1));
-        Assert.True(stuck.Uplink.IsStalled(time.GetTimestamp()));
-        stuck.Uplink.OnHeartbeat();
-
-        // There is no other uplink: it keeps what it has, and gets more.
-        Assert.Equal(StreamFailureKind.None, waiting.Failure.Kind);
-        var also = session.TryOpenStream()!;
-        also.SendRequest("/also");
-        Assert.Same(stuck.Uplink, also.Uplink);
-
-        var good = MakePeer(engine, time);
-        session.TryAdd(good.Uplink);
-        Enumerable.Range(0, 3).ToList().ForEach(_ => Assert.Same(good.Uplink, session.TryOpenStream()!.Uplink));
-        stuck.Uplink.OnHeartbeat();
-        foreach (var stream in new[] { waiting, also })
+    public Task A_stalled_uplink_gets_no_new_streams_gives_back_those_not_sent_and_is_used_when_there_is_no_other() => TestEngine.RunAsync(
+        EngineKind.Inline,
+        async engine =>
         {
-            Assert.Equal((StreamFailureKind.UplinkLost, SessionEndReason.WriteStalled), (stream.Failure.Kind, stream.Failure.UplinkReason));
-            Assert.True(stream.IsUntouched);
-            stream.Release();
-        }
+            var time = new ManualTimeProvider();
+            var session = new TunnelSession();
+            var stuck = MakePeer(engine, time);
+            session.TryAdd(stuck.Uplink);
+            stuck.Uplink.StallObserver = session.OnStalled;
+            stuck.Transport.Incoming.Stall();
+            var sent = session.TryOpenStream()!;
+            sent.SendRequest("/sent", new byte[100], end: false, out _);
+            await engine.YieldAsync(5);
+            var waiting = session.TryOpenStream()!;
+            waiting.SendRequest("/waiting");
+            await engine.YieldAsync(5);
+            time.Advance(TimeSpan.FromSeconds(1.1));
+            Assert.True(stuck.Uplink.IsStalled(time.GetTimestamp()));
+            stuck.Uplink.OnHeartbeat();
 
-        // What was sent may have arrived: it stays, and goes on when the path does.
-        Assert.Equal(StreamFailureKind.None, sent.Failure.Kind);
-        Assert.False(sent.IsUntouched);
-        stuck.Transport.Incoming.Resume();
-        await stuck.SyncAsync();
-        Assert.False(stuck.Uplink.IsStalled(time.GetTimestamp()));
-        Assert.Equal(1, stuck.Uplink.OpenStreams);
-        await CloseAsync(session, [stuck, good]);
-    });
+            // There is no other uplink: it keeps what it has, and gets more.
+            Assert.Equal(StreamFailureKind.None, waiting.Failure.Kind);
+            var also = session.TryOpenStream()!;
+            also.SendRequest("/also");
+            Assert.Same(stuck.Uplink, also.Uplink);
+
+            var good = MakePeer(engine, time);
+            session.TryAdd(good.Uplink);
+            Enumerable.Range(0, 3).ToList().ForEach(_ => Assert.Same(good.Uplink, session.TryOpenStream()!.Uplink));
+            stuck.Uplink.OnHeartbeat();
+            foreach (var stream in new[] { waiting, also })
+            {
+                Assert.Equal(
+                    (StreamFailureKind.UplinkLost, SessionEndReason.WriteStalled), (stream.Failure.Kind, stream.Failure.UplinkReason));
+                Assert.True(stream.IsUntouched);
+                stream.Release();
+            }
+
+            // What was sent may have arrived: it stays, and goes on when the path does.
+            Assert.Equal(StreamFailureKind.None, sent.Failure.Kind);
+            Assert.False(sent.IsUntouched);
+            stuck.Transport.Incoming.Resume();
+            await stuck.SyncAsync();
+            Assert.False(stuck.Uplink.IsStalled(time.GetTimestamp()));
+            Assert.Equal(1, stuck.Uplink.OpenStreams);
+            await CloseAsync(session, [stuck, good]);
+        });
 
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task Streams_of_a_lost_uplink_are_untouched_only_when_nothing_of_them_was_sent(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
-    {
-        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { Capacity = 64 });
-        peer.Transport.Incoming.Stall();
-        var sent = peer.Uplink.TryOpenStream()!;
-        sent.SendRequest("/sent", new byte[1000], end: true, out _);
-        await engine.UntilAsync(() => peer.Uplink.Writer.IsSending, "the first request is being sent");
-        var queued = peer.Uplink.TryOpenStream()!;
-        queued.SendRequest("/queued");
-        var silent = peer.Uplink.TryOpenStream()!;
-        peer.Transport.Abort();
-        await peer.Run;
-        Assert.Equal([false, true, true], new[] { sent, queued, silent }.Select(static stream => stream.IsUntouched));
-        Assert.All(new[] { sent, queued, silent }, static stream => Assert.Equal(StreamFailureKind.UplinkLost, stream.Failure.Kind));
-        sent.Release();
-        queued.Release();
-        silent.Release();
-        await engine.UntilAsync(() => peer.Buffers.Outstanding == 0, "every buffer is back");
-    });
+    public Task Streams_of_a_lost_uplink_are_untouched_only_when_nothing_of_them_was_sent(EngineKind kind) => TestEngine.RunAsync(
+        kind,
+        async engine =>
+        {
+            var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { Capacity = 64 });
+            peer.Transport.Incoming.Stall();
+            var sent = peer.Uplink.TryOpenStream()!;
+            sent.SendRequest("/sent", new byte[1000], end: true, out _);
+            await engine.UntilAsync(() => peer.Uplink.Writer.IsSending, "the first request is being sent");
+            var queued = peer.Uplink.TryOpenStream()!;
+            queued.SendRequest("/queued");
+            var silent = peer.Uplink.TryOpenStream()!;
+            peer.Transport.Abort();
+            await peer.Run;
+            Assert.Equal([false, true, true], new[] { sent, queued, silent }.Select(static stream => stream.IsUntouched));
+            Assert.All(new[] { sent, queued, silent }, static stream => Assert.Equal(StreamFailureKind.UplinkLost, stream.Failure.Kind));
+            sent.Release();
+            queued.Release();
+            silent.Release();
+            await engine.UntilAsync(() => peer.Buffers.Outstanding == 0, "every buffer is back");
+        });
 
-    private static RawPeer MakePeer(TestEngine engine, TimeProvider time) => new(engine, UplinkRole.Entry, new PairOptions { Capacity = 64, Adjust = settings => settings with { TimeProvider = time } });
+    private static RawPeer MakePeer(TestEngine engine, TimeProvider time) =>
+        new(engine, UplinkRole.Entry, new PairOptions { Capacity = 64, Adjust = settings => settings with { TimeProvider = time } });
 
     private static async Task CloseAsync(TunnelSession session, RawPeer[] peers)
     {

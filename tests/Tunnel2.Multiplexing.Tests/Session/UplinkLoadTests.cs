@@ -4,7 +4,7 @@ namespace Tunnel2.Multiplexing.Tests.Session;
 
 public sealed class UplinkLoadTests
 {
-    /// <summary>From the best to the worst; each differs from the one before in a member that counts more than all behind it.</summary>
+    /// <summary>From the best to the worst; each differs from the one before in a member that counts more than all after it.</summary>
     private static readonly UplinkLoad[] _inOrder =
     [
         new(false, 0, 0, 0, 0, 0),

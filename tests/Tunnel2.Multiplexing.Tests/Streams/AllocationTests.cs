@@ -80,8 +80,8 @@ public class AllocationTests
     }
 
     /// <summary>
-    /// What each of five runs allocated, the least first. A collection may empty the array pool's caches in the middle of a run, so the worst
-    /// says little; something that grows by doubling does not show in every run, so for what must not grow the median counts.
+    /// What each of five runs allocated, the least first. A collection may empty the array pool's caches in the middle of a run, so the
+    /// worst says little; something that grows by doubling does not show in every run, so for what must not grow the median counts.
     /// </summary>
     private static long[] Measure(Action exchange, int count)
     {

@@ -30,7 +30,8 @@ public class FlowControlTests
             stream.Release();
         }, new PairOptions { StreamWindow = Window });
         var stalled = pair.Open();
-        var sending = engine.Start(async () => Assert.Equal(StreamSendStatus.Sent, await stalled.SendAllAsync("/stalled", 0, 0, 5_000_000, 50_000)));
+        var sending = engine.Start(
+            async () => Assert.Equal(StreamSendStatus.Sent, await stalled.SendAllAsync("/stalled", 0, 0, 5_000_000, 50_000)));
         await engine.UntilAsync(() => pair.Agent.ReceiveCredit.Held == Window, "the window is full");
         for (var i = 0; i < 200; i++)
         {
@@ -42,7 +43,7 @@ public class FlowControlTests
         }
 
         Assert.Equal(Window, pair.Agent.ReceiveCredit.Held);
-        // Gathered in segments of 64 KiB behind a smaller first one; beside them the head, the loops of reader and writer, and one answer.
+        // Gathered in segments of 64 KiB after a smaller first one; beside them the head, the loops of reader and writer, and one answer.
         Assert.InRange(pair.AgentBuffers.Outstanding, Window / (64 * 1024), (Window / (64 * 1024)) + 1 + 4);
         Assert.Equal(Window, pair.Entry.Writer.OutstandingBytes - pair.Agent.ReceiveCredit.Returnable);
         Assert.False(sending.IsCompleted);
@@ -60,7 +61,9 @@ public class FlowControlTests
     {
         var pair = UplinkPair.Start(engine, Exchange.EchoAsync, new PairOptions { Capacity = 10_000 });
         pair.AgentTransport.Incoming.Stall();
-        var exchanges = Enumerable.Range(0, 50).Select(i => engine.Start(() => Exchange.RunAsync(engine, pair.Open(), i, 100_000, 20_000))).ToArray();
+        var exchanges = Enumerable.Range(0, 50)
+            .Select(i => engine.Start(() => Exchange.RunAsync(engine, pair.Open(), i, 100_000, 20_000)))
+            .ToArray();
         await engine.UntilAsync(() => pair.EntryTransport.Outgoing.IsSendWaiting, "the transport is full");
         await engine.YieldAsync(2000);
         var frames = pair.Entry.Statistics.FramesSent;
@@ -84,7 +87,8 @@ public class FlowControlTests
         Assert.NotNull(stream);
         var sending = engine.Start(() => stream.SendAllAsync("/", 0, 1, 3_000_000, 30_000));
         var before = await peer.SyncAsync(42);
-        Assert.True(before.Sum(frame => frame.Payload.Length) <= 256 * 1024 + 100, "The stream's credit is all that may come before the answer.");
+        Assert.True(
+            before.Sum(frame => frame.Payload.Length) <= 256 * 1024 + 100, "The stream's credit is all that may come before the answer.");
         Assert.False(sending.IsCompleted);
         peer.Uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown));
         Assert.Equal(StreamSendStatus.UplinkLost, await sending.WaitAsync(TimeSpan.FromSeconds(10)));
@@ -138,7 +142,8 @@ public class FlowControlTests
             Assert.NotNull(stream);
             stream.SendRequest("/", "x"u8, end: false, out var taken);
             Assert.Equal(0, taken);
-            var starving = engine.Start(async () => Assert.Equal(StreamSendStatus.LocalReset, await stream.WriteAsync("x"u8.ToArray(), end: true)));
+            var starving = engine.Start(
+                async () => Assert.Equal(StreamSendStatus.LocalReset, await stream.WriteAsync("x"u8.ToArray(), end: true)));
             var id = stream.Id;
             var frame = await peer.ReadUntilAsync(FrameType.Headers);
             if (i == 0)

@@ -87,7 +87,8 @@ public class RandomOperationsTests
         var status = await sending;
         await killing;
         var failure = stream.Failure;
-        Assert.True(status != StreamSendStatus.UplinkLost && failure.Kind != StreamFailureKind.UplinkLost, $"{pair.Entry.End} {pair.Agent.End}");
+        Assert.True(
+            status != StreamSendStatus.UplinkLost && failure.Kind != StreamFailureKind.UplinkLost, $"{pair.Entry.End} {pair.Agent.End}");
         Assert.True(status != StreamSendStatus.LocalReset || failure.Kind == StreamFailureKind.LocalReset);
         Assert.True(inOrder != false || !failure.IsNone, "What does not end in order says why.");
         stream.Release();

@@ -37,10 +37,12 @@ public class ReceiveBudgetTests
         for (var i = 0; i < stalled.Length; i++)
         {
             var stream = stalled[i].Stream;
-            stalled[i].Sending = engine.Start(async () => Assert.Equal(StreamSendStatus.Sent, await stream.SendAllAsync("/stalled", 0, 0, 1_000_000, 50_000)));
+            stalled[i].Sending = engine.Start(
+                async () => Assert.Equal(StreamSendStatus.Sent, await stream.SendAllAsync("/stalled", 0, 0, 1_000_000, 50_000)));
         }
 
-        await engine.UntilAsync(() => pair.Agent.ReceiveCredit.Held == 50 * Window, "each holds its whole window, three times the uplink's in all");
+        await engine.UntilAsync(
+            () => pair.Agent.ReceiveCredit.Held == 50 * Window, "each holds its whole window, three times the uplink's in all");
         for (var i = 0; i < 100; i++)
         {
             var stream = pair.Open();
@@ -66,129 +68,134 @@ public class ReceiveBudgetTests
     [InlineData(EngineKind.Pool, 1_000_000)]
     [InlineData(EngineKind.Inline, 200_000)]
     [InlineData(EngineKind.Pool, 200_000)]
-    public Task Responses_that_nobody_reads_are_cut_when_memory_is_short_over_or_not(EngineKind kind, int length) => TestEngine.RunAsync(kind, async engine =>
-    {
-        var time = new ManualTimeProvider();
-        var pair = UplinkPair.Start(engine, async stream =>
+    public Task Responses_that_nobody_reads_are_cut_when_memory_is_short_over_or_not(EngineKind kind, int length) => TestEngine.RunAsync(
+        kind,
+        async engine =>
         {
-            var target = await stream.ReadHeadAsync();
-            await stream.ReadBodyAsync();
-            await stream.SendAllAsync(null, 200, 0, target == "/stalled" ? length : 5, 50_000);
-            stream.Release();
-        }, Options(time, 8 * Window));
-        var budget = pair.Entry.Settings.ReceiveBudget;
-        var told = new System.Collections.Concurrent.ConcurrentBag<TunnelStream>();
-        var cuts = new System.Collections.Concurrent.ConcurrentBag<(long At, int Count)>();
-        budget.StreamsCut += count => cuts.Add((time.GetTimestamp(), count));
-        var stalled = Enumerable.Range(0, 40).Select(_ => pair.Open()).ToArray();
-        foreach (var stream in stalled)
-        {
-            stream.NotifyReset((state, _) => told.Add((TunnelStream)state!), stream);
-            stream.SendRequest("/stalled");
-        }
+            var time = new ManualTimeProvider();
+            var pair = UplinkPair.Start(engine, async stream =>
+            {
+                var target = await stream.ReadHeadAsync();
+                await stream.ReadBodyAsync();
+                await stream.SendAllAsync(null, 200, 0, target == "/stalled" ? length : 5, 50_000);
+                stream.Release();
+            }, Options(time, 8 * Window));
+            var budget = pair.Entry.Settings.ReceiveBudget;
+            var told = new System.Collections.Concurrent.ConcurrentBag<TunnelStream>();
+            var cuts = new System.Collections.Concurrent.ConcurrentBag<(long At, int Count)>();
+            budget.StreamsCut += count => cuts.Add((time.GetTimestamp(), count));
+            var stalled = Enumerable.Range(0, 40).Select(_ => pair.Open()).ToArray();
+            foreach (var stream in stalled)
+            {
+                stream.NotifyReset((state, _) => told.Add((TunnelStream)state!), stream);
+                stream.SendRequest("/stalled");
+            }
 
-        await engine.UntilAsync(() => budget.Held > budget.Limit, "more is held than may be");
-        await engine.UntilAsync(
-            () =>
-            {
-                time.Advance(TimeSpan.FromMilliseconds(100));
-                return budget.Held <= budget.Limit && pair.Entry.ReceiveCredit.Granted > UplinkWindow / 4;
-            },
-            "enough were cut");
-        Assert.InRange(told.Count, 1, 40);
-        Assert.Equal(told.Count, budget.CutStreams);
-        Assert.All(told, static stream => Assert.Equal(StreamResetDetail.Stalled, stream.Failure.Detail));
-        await engine.UntilAsync(
-            () =>
-            {
-                time.Advance(TimeSpan.FromMilliseconds(100));
-                return cuts.Sum(static cut => cut.Count) == budget.CutStreams;
-            },
-            "all that were cut are told of");
-        var times = cuts.Select(static cut => cut.At).Order().ToArray();
-        Assert.All(times.Zip(times.Skip(1)), pair => Assert.True(time.GetElapsedTime(pair.First, pair.Second) >= TimeSpan.FromSeconds(1)));
-        for (var i = 0; i < 50; i++)
-        {
-            var stream = pair.Open();
-            stream.SendRequest("/quick");
-            var answer = engine.Start(async () =>
-            {
-                Assert.Equal("200", await stream.ReadHeadAsync());
-                Assert.Equal(5, (await stream.ReadBodyAsync()).Length);
-            });
+            await engine.UntilAsync(() => budget.Held > budget.Limit, "more is held than may be");
             await engine.UntilAsync(
                 () =>
                 {
                     time.Advance(TimeSpan.FromMilliseconds(100));
-                    return answer.IsCompleted;
+                    return budget.Held <= budget.Limit && pair.Entry.ReceiveCredit.Granted > UplinkWindow / 4;
                 },
-                "the others go on");
-            await answer;
-            stream.Release();
-        }
+                "enough were cut");
+            Assert.InRange(told.Count, 1, 40);
+            Assert.Equal(told.Count, budget.CutStreams);
+            Assert.All(told, static stream => Assert.Equal(StreamResetDetail.Stalled, stream.Failure.Detail));
+            await engine.UntilAsync(
+                () =>
+                {
+                    time.Advance(TimeSpan.FromMilliseconds(100));
+                    return cuts.Sum(static cut => cut.Count) == budget.CutStreams;
+                },
+                "all that were cut are told of");
+            var times = cuts.Select(static cut => cut.At).Order().ToArray();
+            Assert.All(
+                times.Zip(times.Skip(1)), pair => Assert.True(time.GetElapsedTime(pair.First, pair.Second) >= TimeSpan.FromSeconds(1)));
+            for (var i = 0; i < 50; i++)
+            {
+                var stream = pair.Open();
+                stream.SendRequest("/quick");
+                var answer = engine.Start(async () =>
+                {
+                    Assert.Equal("200", await stream.ReadHeadAsync());
+                    Assert.Equal(5, (await stream.ReadBodyAsync()).Length);
+                });
+                await engine.UntilAsync(
+                    () =>
+                    {
+                        time.Advance(TimeSpan.FromMilliseconds(100));
+                        return answer.IsCompleted;
+                    },
+                    "the others go on");
+                await answer;
+                stream.Release();
+            }
 
-        foreach (var stream in stalled)
-        {
-            stream.Release();
-        }
+            foreach (var stream in stalled)
+            {
+                stream.Release();
+            }
 
-        await pair.FinishAsync();
-        time.Advance(TimeSpan.FromSeconds(1));
-        Assert.Equal(0, budget.Held);
-        Assert.Equal(int.MaxValue, budget.StreamShare);
-    });
+            await pair.FinishAsync();
+            time.Advance(TimeSpan.FromSeconds(1));
+            Assert.Equal(0, budget.Held);
+            Assert.Equal(int.MaxValue, budget.StreamShare);
+        });
 
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task Whoever_throws_when_streams_are_cut_keeps_no_other_from_being_cut(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
-    {
-        var time = new ManualTimeProvider();
-        var faults = new ContainedFaults(time);
-        var pair = UplinkPair.Start(engine, async stream =>
+    public Task Whoever_throws_when_streams_are_cut_keeps_no_other_from_being_cut(EngineKind kind) => TestEngine.RunAsync(
+        kind,
+        async engine =>
         {
-            await stream.ReadHeadAsync();
-            await stream.ReadBodyAsync();
-            await stream.SendAllAsync(null, 200, 0, 1_000_000, 50_000);
-            stream.Release();
-        }, Options(time, 8 * Window, faults));
-        var budget = pair.Entry.Settings.ReceiveBudget;
-        var (told, sums) = (0, 0);
-        budget.StreamsCut += count =>
-        {
-            Interlocked.Add(ref sums, count);
-            throw new InvalidTimeZoneException();
-        };
-        var stalled = Enumerable.Range(0, 40).Select(_ => pair.Open()).ToArray();
-        foreach (var stream in stalled)
-        {
-            stream.NotifyReset(
-                (_, _) =>
-                {
-                    Interlocked.Increment(ref told);
-                    throw new InvalidTimeZoneException();
-                },
-                null);
-            stream.SendRequest("/stalled");
-        }
-
-        await engine.UntilAsync(() => budget.Held > budget.Limit, "more is held than may be");
-        await engine.UntilAsync(
-            () =>
+            var time = new ManualTimeProvider();
+            var faults = new ContainedFaults(time);
+            var pair = UplinkPair.Start(engine, async stream =>
             {
-                time.Advance(TimeSpan.FromMilliseconds(100));
-                return told >= 8 && budget.Held <= budget.Limit && Volatile.Read(ref sums) == budget.CutStreams;
-            },
-            "enough were cut, and all were told of");
-        Assert.Equal(told, budget.CutStreams);
-        Assert.True(faults.Count > told, $"{faults.Count} faults, {told} were told");
-        foreach (var stream in stalled)
-        {
-            stream.Release();
-        }
+                await stream.ReadHeadAsync();
+                await stream.ReadBodyAsync();
+                await stream.SendAllAsync(null, 200, 0, 1_000_000, 50_000);
+                stream.Release();
+            }, Options(time, 8 * Window, faults));
+            var budget = pair.Entry.Settings.ReceiveBudget;
+            var (told, sums) = (0, 0);
+            budget.StreamsCut += count =>
+            {
+                Interlocked.Add(ref sums, count);
+                throw new InvalidTimeZoneException();
+            };
+            var stalled = Enumerable.Range(0, 40).Select(_ => pair.Open()).ToArray();
+            foreach (var stream in stalled)
+            {
+                stream.NotifyReset(
+                    (_, _) =>
+                    {
+                        Interlocked.Increment(ref told);
+                        throw new InvalidTimeZoneException();
+                    },
+                    null);
+                stream.SendRequest("/stalled");
+            }
 
-        await pair.FinishAsync();
-    });
+            await engine.UntilAsync(() => budget.Held > budget.Limit, "more is held than may be");
+            await engine.UntilAsync(
+                () =>
+                {
+                    time.Advance(TimeSpan.FromMilliseconds(100));
+                    return told >= 8 && budget.Held <= budget.Limit && Volatile.Read(ref sums) == budget.CutStreams;
+                },
+                "enough were cut, and all were told of");
+            Assert.Equal(told, budget.CutStreams);
+            Assert.True(faults.Count > told, $"{faults.Count} faults, {told} were told");
+            foreach (var stream in stalled)
+            {
+                stream.Release();
+            }
+
+            await pair.FinishAsync();
+        });
 
     [Theory]
     [InlineData(EngineKind.Inline)]

@@ -109,22 +109,24 @@ public class WindowGrowthTests
     });
 
     [Fact]
-    public Task The_path_is_measured_from_the_start_four_times_in_a_row_before_a_window_grows() => TestEngine.RunAsync(EngineKind.Inline, async engine =>
-    {
-        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { MaxStreamWindow = Limit });
-        var time = (ManualTimeProvider)peer.Uplink.Settings.TimeProvider;
-        for (var i = 4; i > 0; i--)
+    public Task The_path_is_measured_from_the_start_four_times_in_a_row_before_a_window_grows() => TestEngine.RunAsync(
+        EngineKind.Inline,
+        async engine =>
         {
-            var ping = await peer.ReadUntilAsync(FrameType.Ping);
-            Assert.Equal(TimeSpan.Zero, peer.Uplink.RoundTrip.Path);
-            time.Advance(TimeSpan.FromMilliseconds(10 * i));
-            await peer.SendAsync(Frame.Ping(ControlFrames.ReadPing(ping.Payload), ack: true));
-        }
+            var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { MaxStreamWindow = Limit });
+            var time = (ManualTimeProvider)peer.Uplink.Settings.TimeProvider;
+            for (var i = 4; i > 0; i--)
+            {
+                var ping = await peer.ReadUntilAsync(FrameType.Ping);
+                Assert.Equal(TimeSpan.Zero, peer.Uplink.RoundTrip.Path);
+                time.Advance(TimeSpan.FromMilliseconds(10 * i));
+                await peer.SendAsync(Frame.Ping(ControlFrames.ReadPing(ping.Payload), ack: true));
+            }
 
-        Assert.Empty(await peer.SyncAsync());
-        Assert.Equal(TimeSpan.FromMilliseconds(10), peer.Uplink.RoundTrip.Path);
-        await peer.CloseAsync();
-    });
+            Assert.Empty(await peer.SyncAsync());
+            Assert.Equal(TimeSpan.FromMilliseconds(10), peer.Uplink.RoundTrip.Path);
+            await peer.CloseAsync();
+        });
 
     [Fact]
     public Task Nobody_asks_for_the_path_where_windows_stay_as_they_are() => TestEngine.RunAsync(EngineKind.Inline, async engine =>
@@ -137,7 +139,8 @@ public class WindowGrowthTests
     [Fact]
     public Task Windows_of_one_uplink_grow_by_half_of_its_credit_in_all() => TestEngine.RunAsync(EngineKind.Inline, async engine =>
     {
-        var pair = UplinkPair.Start(engine, Exchange.EchoAsync, new PairOptions { MaxStreamWindow = Limit, RoundTrip = 50, UplinkWindow = 4 * Start });
+        var pair = UplinkPair.Start(
+            engine, Exchange.EchoAsync, new PairOptions { MaxStreamWindow = Limit, RoundTrip = 50, UplinkWindow = 4 * Start });
         await Task.WhenAll(Enumerable.Range(0, 10).Select(i => engine.Start(async () =>
         {
             await Exchange.RunAsync(engine, pair.Open(), i, 2_000_000, 100_000);

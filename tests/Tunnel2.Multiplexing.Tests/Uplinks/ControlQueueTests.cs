@@ -77,7 +77,13 @@ public sealed class ControlQueueTests
     [Fact]
     public void A_notice_is_taken_back_by_handing_over_and_said_again()
     {
-        foreach (var reason in new[] { SessionEndReason.Shutdown, SessionEndReason.HandOver, SessionEndReason.Shutdown, SessionEndReason.HandOver })
+        foreach (var reason in new[]
+        {
+            SessionEndReason.Shutdown,
+            SessionEndReason.HandOver,
+            SessionEndReason.Shutdown,
+            SessionEndReason.HandOver,
+        })
         {
             _queue.AddGoAway(GoAwayPhase.Notice, reason, "");
             Assert.Equal([$"GoAway Notice {reason} "], Take());

@@ -38,42 +38,47 @@ public class HostileFloodTests
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task Streams_opened_and_reset_in_a_flood_cost_one_slot_and_no_memory(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
-    {
-        var peer = new RawPeer(engine, UplinkRole.Agent, new PairOptions { MaxStreams = 4 }, static stream => _ = DrainAsync(stream));
-        for (ushort generation = 1; generation <= 1000; generation++)
+    public Task Streams_opened_and_reset_in_a_flood_cost_one_slot_and_no_memory(EngineKind kind) => TestEngine.RunAsync(
+        kind,
+        async engine =>
         {
-            var id = new StreamId(0, generation);
-            await peer.SendAsync(Frame.Request(id, "body"u8, end: false), Frame.Rst(id));
-            Assert.Equal(id, (await peer.ReadUntilAsync(FrameType.Rst)).Header.Stream);
-        }
+            var peer = new RawPeer(engine, UplinkRole.Agent, new PairOptions { MaxStreams = 4 }, static stream => _ = DrainAsync(stream));
+            for (ushort generation = 1; generation <= 1000; generation++)
+            {
+                var id = new StreamId(0, generation);
+                await peer.SendAsync(Frame.Request(id, "body"u8, end: false), Frame.Rst(id));
+                Assert.Equal(id, (await peer.ReadUntilAsync(FrameType.Rst)).Header.Stream);
+            }
 
-        Assert.Null(peer.Uplink.End);
-        await engine.UntilAsync(() => peer.Uplink.OpenStreams == 0, "no stream is open");
-        Assert.InRange(peer.Buffers.Outstanding, 0, 4);
-        await engine.UntilAsync(() => peer.Uplink.ReceiveCredit.Held == 0, "no credit is held");
-        await peer.CloseAsync();
-    });
+            Assert.Null(peer.Uplink.End);
+            await engine.UntilAsync(() => peer.Uplink.OpenStreams == 0, "no stream is open");
+            Assert.InRange(peer.Buffers.Outstanding, 0, 4);
+            await engine.UntilAsync(() => peer.Uplink.ReceiveCredit.Held == 0, "no credit is held");
+            await peer.CloseAsync();
+        });
 
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task Whoever_resets_in_a_flood_and_reads_no_answers_is_stopped_by_the_slots(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
-    {
-        var peer = new RawPeer(engine, UplinkRole.Agent, new PairOptions { MaxStreams = 4, Capacity = 64 }, static stream => _ = DrainAsync(stream));
-        peer.Transport.Incoming.Stall();
-        for (var round = 0; peer.Uplink.End is null; round++)
+    public Task Whoever_resets_in_a_flood_and_reads_no_answers_is_stopped_by_the_slots(EngineKind kind) => TestEngine.RunAsync(
+        kind,
+        async engine =>
         {
-            Assert.True(round < 400, "A flood of resets must end.");
-            var id = new StreamId(round % 4, (ushort)(1 + (round / 4)));
-            await peer.SendAsync(Frame.Request(id, end: false), Frame.Rst(id));
-            await engine.YieldAsync(3);
-        }
+            var peer = new RawPeer(
+                engine, UplinkRole.Agent, new PairOptions { MaxStreams = 4, Capacity = 64 }, static stream => _ = DrainAsync(stream));
+            peer.Transport.Incoming.Stall();
+            for (var round = 0; peer.Uplink.End is null; round++)
+            {
+                Assert.True(round < 400, "A flood of resets must end.");
+                var id = new StreamId(round % 4, (ushort)(1 + (round / 4)));
+                await peer.SendAsync(Frame.Request(id, end: false), Frame.Rst(id));
+                await engine.YieldAsync(3);
+            }
 
-        Assert.Equal(ProtocolError.StreamNotAllowed, peer.Uplink.End.Error);
-        peer.Transport.Incoming.Resume();
-        await peer.CloseAsync();
-    });
+            Assert.Equal(ProtocolError.StreamNotAllowed, peer.Uplink.End.Error);
+            peer.Transport.Incoming.Resume();
+            await peer.CloseAsync();
+        });
 
     [Theory]
     [InlineData(EngineKind.Inline)]
@@ -109,39 +114,41 @@ public class HostileFloodTests
     [InlineData("ping answer")]
     [InlineData("unknown")]
     [InlineData("rst of a stream that is over")]
-    public Task Frames_that_carry_nothing_end_the_session_when_they_do_not_end(string kind) => TestEngine.RunAsync(EngineKind.Inline, async engine =>
-    {
-        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { Capacity = 64 * 1024 });
-        var over = Ask(peer);
-        await peer.SendAsync(Frame.Response(over.Id, 204));
-        Assert.Equal("204", await over.ReadHeadAsync());
-        await over.ReadBodyAsync();
-        var overId = over.Id;
-        over.Release();
-        var open = Ask(peer);
-        await peer.SendAsync(Frame.Response(open.Id, 200, end: false));
-        var frame = kind switch
+    public Task Frames_that_carry_nothing_end_the_session_when_they_do_not_end(string kind) => TestEngine.RunAsync(
+        EngineKind.Inline,
+        async engine =>
         {
-            "data" => Frame.Data(open.Id, []),
-            "data of a stream that is over" => Frame.Data(overId, []),
-            "window" => Frame.Window(open.Id, 1),
-            "window of a stream that is over" => Frame.Window(overId, 100_000),
-            "ping answer" => Frame.Ping(1, ack: true),
-            "rst of a stream that is over" => Frame.Rst(overId),
-            _ => Frame.Make((FrameType)31, FrameFlags.None, StreamId.Uplink, "abc"u8),
-        };
-        var flood = Frame.Join([.. Enumerable.Repeat(frame, 100)]);
-        for (var i = 0; i < EmptyFrameBudget.Burst / 100; i++)
-        {
-            await peer.SendAsync(flood);
-        }
+            var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { Capacity = 64 * 1024 });
+            var over = Ask(peer);
+            await peer.SendAsync(Frame.Response(over.Id, 204));
+            Assert.Equal("204", await over.ReadHeadAsync());
+            await over.ReadBodyAsync();
+            var overId = over.Id;
+            over.Release();
+            var open = Ask(peer);
+            await peer.SendAsync(Frame.Response(open.Id, 200, end: false));
+            var frame = kind switch
+            {
+                "data" => Frame.Data(open.Id, []),
+                "data of a stream that is over" => Frame.Data(overId, []),
+                "window" => Frame.Window(open.Id, 1),
+                "window of a stream that is over" => Frame.Window(overId, 100_000),
+                "ping answer" => Frame.Ping(1, ack: true),
+                "rst of a stream that is over" => Frame.Rst(overId),
+                _ => Frame.Make((FrameType)31, FrameFlags.None, StreamId.Uplink, "abc"u8),
+            };
+            var flood = Frame.Join([.. Enumerable.Repeat(frame, 100)]);
+            for (var i = 0; i < EmptyFrameBudget.Burst / 100; i++)
+            {
+                await peer.SendAsync(flood);
+            }
 
-        Assert.Null(peer.Uplink.End);
-        await peer.SendAsync(frame);
-        await ExpectEndAsync(peer, ProtocolError.EmptyFrameFlood);
-        open.Release();
-        await peer.CloseAsync();
-    });
+            Assert.Null(peer.Uplink.End);
+            await peer.SendAsync(frame);
+            await ExpectEndAsync(peer, ProtocolError.EmptyFrameFlood);
+            open.Release();
+            await peer.CloseAsync();
+        });
 
     [Fact]
     public void Time_gives_empty_frames_back()

@@ -82,72 +82,77 @@ public class HostilePeerTests
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task A_window_sent_one_byte_at_a_time_costs_no_more_memory_than_one_sent_whole(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
-    {
-        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { StreamWindow = 65_536 });
-        var stream = Ask(peer);
-        await peer.SendAsync(Frame.Response(_first, 200, end: false));
-        for (var i = 0; i < 65_536; i += 512)
+    public Task A_window_sent_one_byte_at_a_time_costs_no_more_memory_than_one_sent_whole(EngineKind kind) => TestEngine.RunAsync(
+        kind,
+        async engine =>
         {
-            await peer.SendAsync([.. Enumerable.Repeat(Frame.Data(_first, "x"u8), 512)]);
-        }
+            var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { StreamWindow = 65_536 });
+            var stream = Ask(peer);
+            await peer.SendAsync(Frame.Response(_first, 200, end: false));
+            for (var i = 0; i < 65_536; i += 512)
+            {
+                await peer.SendAsync([.. Enumerable.Repeat(Frame.Data(_first, "x"u8), 512)]);
+            }
 
-        await peer.SyncAsync();
-        Assert.InRange(peer.Buffers.Outstanding, 1, 12);
-        await peer.SendAsync(Frame.Data(_first, "x"u8));
-        await ExpectEndAsync(peer, ProtocolError.StreamCreditOverrun);
-        stream.Release();
-        await peer.CloseAsync();
-    });
+            await peer.SyncAsync();
+            Assert.InRange(peer.Buffers.Outstanding, 1, 12);
+            await peer.SendAsync(Frame.Data(_first, "x"u8));
+            await ExpectEndAsync(peer, ProtocolError.StreamCreditOverrun);
+            stream.Release();
+            await peer.CloseAsync();
+        });
 
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task Frames_of_earlier_generations_are_dropped_and_their_credit_returns(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
-    {
-        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { UplinkWindow = 65_536, StreamWindow = 65_536, MaxStreams = 1 });
-        var first = Ask(peer);
-        await peer.ReadUntilAsync(FrameType.Headers);
-        await peer.SendAsync(Frame.Response(_first, 204));
-        Assert.Equal("204", await first.ReadHeadAsync());
-        await first.ReadBodyAsync();
-        first.Release();
-        var second = Ask(peer);
-        Assert.Equal(new StreamId(0, 2), second.Id);
-        var dropped = 0;
-        var returned = 0;
-        for (var i = 0; i <= 40; i++)
+    public Task Frames_of_earlier_generations_are_dropped_and_their_credit_returns(EngineKind kind) => TestEngine.RunAsync(
+        kind,
+        async engine =>
         {
-            if (i < 40)
+            var peer = new RawPeer(
+                engine, UplinkRole.Entry, new PairOptions { UplinkWindow = 65_536, StreamWindow = 65_536, MaxStreams = 1 });
+            var first = Ask(peer);
+            await peer.ReadUntilAsync(FrameType.Headers);
+            await peer.SendAsync(Frame.Response(_first, 204));
+            Assert.Equal("204", await first.ReadHeadAsync());
+            await first.ReadBodyAsync();
+            first.Release();
+            var second = Ask(peer);
+            Assert.Equal(new StreamId(0, 2), second.Id);
+            var dropped = 0;
+            var returned = 0;
+            for (var i = 0; i <= 40; i++)
             {
-                await peer.SendAsync(
-                    Frame.Data(_first, new byte[10_000]),
-                    Frame.Response(_first, 200, new byte[1000]),
-                    Frame.Window(_first, 1),
-                    Frame.Rst(_first),
-                    Frame.Data(_first, [], end: true));
-                dropped += 11_000;
-            }
-
-            foreach (var frame in await peer.SyncAsync())
-            {
-                if (frame.Header.Type == FrameType.Window)
+                if (i < 40)
                 {
-                    Assert.True(frame.Header.Stream.IsUplink);
-                    returned += System.Buffers.Binary.BinaryPrimitives.ReadInt32BigEndian(frame.Payload);
+                    await peer.SendAsync(
+                        Frame.Data(_first, new byte[10_000]),
+                        Frame.Response(_first, 200, new byte[1000]),
+                        Frame.Window(_first, 1),
+                        Frame.Rst(_first),
+                        Frame.Data(_first, [], end: true));
+                    dropped += 11_000;
+                }
+
+                foreach (var frame in await peer.SyncAsync())
+                {
+                    if (frame.Header.Type == FrameType.Window)
+                    {
+                        Assert.True(frame.Header.Stream.IsUplink);
+                        returned += System.Buffers.Binary.BinaryPrimitives.ReadInt32BigEndian(frame.Payload);
+                    }
                 }
             }
-        }
 
-        var credit = peer.Uplink.ReceiveCredit;
-        Assert.Equal(0, credit.Held);
-        Assert.Equal(dropped, returned + credit.Returnable);
-        await peer.SendAsync(Frame.Response(second.Id, 200, "fine"u8));
-        Assert.Equal("200", await second.ReadHeadAsync());
-        Assert.Equal(4, (await second.ReadBodyAsync()).Length);
-        second.Release();
-        await peer.CloseAsync();
-    });
+            var credit = peer.Uplink.ReceiveCredit;
+            Assert.Equal(0, credit.Held);
+            Assert.Equal(dropped, returned + credit.Returnable);
+            await peer.SendAsync(Frame.Response(second.Id, 200, "fine"u8));
+            Assert.Equal("200", await second.ReadHeadAsync());
+            Assert.Equal(4, (await second.ReadBodyAsync()).Length);
+            second.Release();
+            await peer.CloseAsync();
+        });
 
     [Theory]
     [InlineData(EngineKind.Inline)]
@@ -206,14 +211,22 @@ public class HostilePeerTests
         for (var seed = 0; seed < 300; seed++)
         {
             var random = new Random(seed);
-            var peer = new RawPeer(engine, seed % 2 == 0 ? UplinkRole.Agent : UplinkRole.Entry, new PairOptions { MaxStreams = 16 }, stream => stream.Release());
+            var peer = new RawPeer(
+                engine,
+                seed % 2 == 0 ? UplinkRole.Agent : UplinkRole.Entry,
+                new PairOptions { MaxStreams = 16 },
+                stream => stream.Release());
             peer.UplinkTransport.Incoming.Tear(random);
             var garbage = new byte[random.Next(1, 3000)];
             random.NextBytes(garbage);
             for (var i = 0; i + 8 < garbage.Length && seed % 3 == 0; i += random.Next(8, 60))
             {
                 // Often enough a header that is nearly right.
-                new FrameHeader(random.Next(30), (FrameType)random.Next(1, 12), (FrameFlags)(random.Next(8) * 0x20), new StreamId(random.Next(4), (ushort)random.Next(4)))
+                new FrameHeader(
+                    random.Next(30),
+                    (FrameType)random.Next(1, 12),
+                    (FrameFlags)(random.Next(8) * 0x20),
+                    new StreamId(random.Next(4), (ushort)random.Next(4)))
                     .Write(garbage.AsSpan(i));
             }
 

@@ -49,7 +49,7 @@ public sealed class ReadyStreamChannelTests
         Assert.True(await wait);
         Assert.Null(Read());
 
-        // The second came while nobody waited: the next wait is over at once, and the one behind it is not.
+        // The second came while nobody waited: the next wait is over at once, and the one after it is not.
         wait = _channel.Reader.WaitToReadAsync().AsTask();
         Assert.True(wait.IsCompleted);
         Assert.True(await wait);

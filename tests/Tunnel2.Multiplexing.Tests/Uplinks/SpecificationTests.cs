@@ -13,7 +13,8 @@ public class SpecificationTests
 {
     public static TheoryData<string> Malformed =>
     [
-        .. ProtocolDocument.Examples.Where(example => example.Kind == "malformed" && example.Find("phase") != "handshake").Select(example => example.Name),
+        .. ProtocolDocument.Examples.Where(
+            example => example.Kind == "malformed" && example.Find("phase") != "handshake").Select(example => example.Name),
     ];
 
     [Theory]
@@ -32,7 +33,10 @@ public class SpecificationTests
 
     private static async Task RefuseAsync(TestEngine engine, Example example, int seed)
     {
-        var limits = (example.Find("limits") ?? "4 65536 131072").Split(' ').Select(x => int.Parse(x, CultureInfo.InvariantCulture)).ToArray();
+        var limits = (example.Find("limits") ?? "4 65536 131072")
+            .Split(' ')
+            .Select(x => int.Parse(x, CultureInfo.InvariantCulture))
+            .ToArray();
         var options = new PairOptions { MaxStreams = limits[0], StreamWindow = limits[1], UplinkWindow = limits[2] };
         var streams = new List<TunnelStream>();
         var isEntry = example["receiver"] == "entry";

@@ -17,7 +17,8 @@ public class TransportFailureTests
     [InlineData(EngineKind.Pool, true, false)]
     [InlineData(EngineKind.Pool, false, true)]
     [InlineData(EngineKind.Pool, false, false)]
-    public async Task Whichever_send_or_receive_fails_everybody_is_told_and_every_buffer_comes_back(EngineKind kind, bool atEntry, bool atSend)
+    public async Task Whichever_send_or_receive_fails_everybody_is_told_and_every_buffer_comes_back(
+        EngineKind kind, bool atEntry, bool atSend)
     {
         for (var k = 1; k <= 50; k++)
         {
@@ -65,7 +66,8 @@ public class TransportFailureTests
             }
             else
             {
-                Assert.Equal(new StreamFailure(StreamFailureKind.UplinkLost, UplinkReason: SessionEndReason.TransportFailed), stream.Failure);
+                Assert.Equal(
+                    new StreamFailure(StreamFailureKind.UplinkLost, UplinkReason: SessionEndReason.TransportFailed), stream.Failure);
                 Assert.Equal(StreamSendStatus.UplinkLost, await stream.WriteAsync(new byte[10], end: true));
                 Assert.Equal(StreamSendStatus.UplinkLost, stream.SendTrailers("late"));
                 Assert.True(await stream.WaitToReadAsync());

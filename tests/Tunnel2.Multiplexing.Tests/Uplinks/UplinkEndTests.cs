@@ -94,71 +94,75 @@ public class UplinkEndTests
     [InlineData(EngineKind.Pool, true)]
     [InlineData(EngineKind.Inline, false)]
     [InlineData(EngineKind.Pool, false)]
-    public Task A_draining_uplink_ends_behind_its_last_stream_and_not_before(EngineKind kind, bool peerDrains) => TestEngine.RunAsync(kind, async engine =>
-    {
-        var peer = new RawPeer(engine, UplinkRole.Entry);
-        var first = peer.Uplink.TryOpenStream()!;
-        var second = peer.Uplink.TryOpenStream()!;
-        first.SendRequest("/1");
-        second.SendRequest("/2");
-        if (peerDrains)
+    public Task A_draining_uplink_ends_behind_its_last_stream_and_not_before(EngineKind kind, bool peerDrains) => TestEngine.RunAsync(
+        kind,
+        async engine =>
         {
-            await peer.SendAsync(Frame.GoAway(GoAwayPhase.Notice, SessionEndReason.Shutdown));
-        }
-        else
-        {
-            peer.Uplink.Drain(SessionEndReason.Shutdown, "");
-        }
+            var peer = new RawPeer(engine, UplinkRole.Entry);
+            var first = peer.Uplink.TryOpenStream()!;
+            var second = peer.Uplink.TryOpenStream()!;
+            first.SendRequest("/1");
+            second.SendRequest("/2");
+            if (peerDrains)
+            {
+                await peer.SendAsync(Frame.GoAway(GoAwayPhase.Notice, SessionEndReason.Shutdown));
+            }
+            else
+            {
+                peer.Uplink.Drain(SessionEndReason.Shutdown, "");
+            }
 
-        await peer.SyncAsync();
-        Assert.Null(peer.Uplink.TryOpenStream());
-        foreach (var stream in new[] { first, second })
-        {
-            Assert.Null(peer.Uplink.End);
-            await peer.SendAsync(Frame.Response(stream.Id, 200, "served"u8));
-            Assert.Equal("200", await stream.ReadHeadAsync());
-            Assert.Equal(6, (await stream.ReadBodyAsync()).Length);
-            stream.Release();
-        }
+            await peer.SyncAsync();
+            Assert.Null(peer.Uplink.TryOpenStream());
+            foreach (var stream in new[] { first, second })
+            {
+                Assert.Null(peer.Uplink.End);
+                await peer.SendAsync(Frame.Response(stream.Id, 200, "served"u8));
+                Assert.Equal("200", await stream.ReadHeadAsync());
+                Assert.Equal(6, (await stream.ReadBodyAsync()).Length);
+                stream.Release();
+            }
 
-        await AssertEndsByItselfAsync(peer);
-    });
+            await AssertEndsByItselfAsync(peer);
+        });
 
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task An_agent_that_hands_over_takes_streams_also_when_it_takes_back_its_notice(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
-    {
-        var peer = new RawPeer(engine, UplinkRole.Entry);
-        var first = peer.Uplink.TryOpenStream()!;
-        first.SendRequest("/1");
-        await peer.SendAsync(Frame.GoAway(GoAwayPhase.Notice, SessionEndReason.HandOver));
-        await peer.SyncAsync();
-        var second = peer.Uplink.TryOpenStream()!;
-        second.SendRequest("/2");
-        await peer.SendAsync(Frame.GoAway(GoAwayPhase.Notice, SessionEndReason.Shutdown));
-        await peer.SyncAsync();
-        Assert.Null(peer.Uplink.TryOpenStream());
-        await peer.SendAsync(Frame.GoAway(GoAwayPhase.Notice, SessionEndReason.HandOver));
-        await peer.SyncAsync();
-        foreach (var stream in new[] { first, second })
+    public Task An_agent_that_hands_over_takes_streams_also_when_it_takes_back_its_notice(EngineKind kind) => TestEngine.RunAsync(
+        kind,
+        async engine =>
         {
-            await peer.SendAsync(Frame.Response(stream.Id, 200, "served"u8));
-            Assert.Equal("200", await stream.ReadHeadAsync());
-            Assert.Equal(6, (await stream.ReadBodyAsync()).Length);
-            stream.Release();
-        }
+            var peer = new RawPeer(engine, UplinkRole.Entry);
+            var first = peer.Uplink.TryOpenStream()!;
+            first.SendRequest("/1");
+            await peer.SendAsync(Frame.GoAway(GoAwayPhase.Notice, SessionEndReason.HandOver));
+            await peer.SyncAsync();
+            var second = peer.Uplink.TryOpenStream()!;
+            second.SendRequest("/2");
+            await peer.SendAsync(Frame.GoAway(GoAwayPhase.Notice, SessionEndReason.Shutdown));
+            await peer.SyncAsync();
+            Assert.Null(peer.Uplink.TryOpenStream());
+            await peer.SendAsync(Frame.GoAway(GoAwayPhase.Notice, SessionEndReason.HandOver));
+            await peer.SyncAsync();
+            foreach (var stream in new[] { first, second })
+            {
+                await peer.SendAsync(Frame.Response(stream.Id, 200, "served"u8));
+                Assert.Equal("200", await stream.ReadHeadAsync());
+                Assert.Equal(6, (await stream.ReadBodyAsync()).Length);
+                stream.Release();
+            }
 
-        // Nothing is open, and yet it goes on: only the notice ends it.
-        var third = peer.Uplink.TryOpenStream()!;
-        third.SendRequest("/3");
-        await peer.SendAsync(Frame.GoAway(GoAwayPhase.Notice, SessionEndReason.Shutdown));
-        await peer.SyncAsync();
-        await peer.SendAsync(Frame.Response(third.Id, 200, "served"u8));
-        Assert.Equal("200", await third.ReadHeadAsync());
-        third.Release();
-        await AssertEndsByItselfAsync(peer);
-    });
+            // Nothing is open, and yet it goes on: only the notice ends it.
+            var third = peer.Uplink.TryOpenStream()!;
+            third.SendRequest("/3");
+            await peer.SendAsync(Frame.GoAway(GoAwayPhase.Notice, SessionEndReason.Shutdown));
+            await peer.SyncAsync();
+            await peer.SendAsync(Frame.Response(third.Id, 200, "served"u8));
+            Assert.Equal("200", await third.ReadHeadAsync());
+            third.Release();
+            await AssertEndsByItselfAsync(peer);
+        });
 
     [Fact]
     public Task A_draining_uplink_without_a_stream_ends_at_once() => TestEngine.RunAsync(EngineKind.Pool, async engine =>
@@ -187,7 +191,8 @@ public class UplinkEndTests
         var refused = pair.Open();
         refused.SendRequest("/", "new"u8);
         Assert.Equal("PeerReset", await refused.ReadHeadAsync());
-        Assert.Equal(new StreamFailure(StreamFailureKind.PeerReset, StreamResetReason.Refused, StreamResetDetail.GoingAway), refused.Failure);
+        Assert.Equal(
+            new StreamFailure(StreamFailureKind.PeerReset, StreamResetReason.Refused, StreamResetDetail.GoingAway), refused.Failure);
         refused.Release();
         proceed.SetResult();
         Assert.Equal("200", await old.ReadHeadAsync());

@@ -14,59 +14,64 @@ public class UplinkWriterTests
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task Sixty_four_producers_at_once_tear_lose_double_and_misorder_no_frame(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
-    {
-        const int Producers = 64;
-        var seed = Random.Shared.Next();
-        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { StreamWindow = 1 << 24, UplinkWindow = 1 << 30, Capacity = 50_000 });
-        var lengths = new int[Producers];
-        var producers = Enumerable.Range(0, Producers).Select(i => engine.Start(async () =>
+    public Task Sixty_four_producers_at_once_tear_lose_double_and_misorder_no_frame(EngineKind kind) => TestEngine.RunAsync(
+        kind,
+        async engine =>
         {
-            var random = new Random(seed + i);
-            var stream = peer.Uplink.TryOpenStream();
-            Assert.NotNull(stream);
-            lengths[stream.Id.Slot] = random.Next(1, 200_000);
-            Assert.Equal(StreamSendStatus.Sent, stream.SendRequest("/", default, end: false, out _));
-            var buffer = new byte[40_000];
-            for (var sent = 0; sent < lengths[stream.Id.Slot];)
+            const int Producers = 64;
+            var seed = Random.Shared.Next();
+            var peer = new RawPeer(
+                engine, UplinkRole.Entry, new PairOptions { StreamWindow = 1 << 24, UplinkWindow = 1 << 30, Capacity = 50_000 });
+            var lengths = new int[Producers];
+            var producers = Enumerable.Range(0, Producers).Select(i => engine.Start(async () =>
             {
-                var count = Math.Min(random.Next(4) == 0 ? random.Next(1, 40_000) : random.Next(1, 300), lengths[stream.Id.Slot] - sent);
-                Pattern.Fill(buffer.AsSpan(0, count), stream.Id.Slot, sent);
-                sent += count;
-                Assert.Equal(StreamSendStatus.Sent, await stream.WriteAsync(buffer.AsMemory(0, count), end: sent == lengths[stream.Id.Slot]));
-                Array.Clear(buffer);
+                var random = new Random(seed + i);
+                var stream = peer.Uplink.TryOpenStream();
+                Assert.NotNull(stream);
+                lengths[stream.Id.Slot] = random.Next(1, 200_000);
+                Assert.Equal(StreamSendStatus.Sent, stream.SendRequest("/", default, end: false, out _));
+                var buffer = new byte[40_000];
+                for (var sent = 0; sent < lengths[stream.Id.Slot];)
+                {
+                    var count = Math.Min(
+                        random.Next(4) == 0 ? random.Next(1, 40_000) : random.Next(1, 300), lengths[stream.Id.Slot] - sent);
+                    Pattern.Fill(buffer.AsSpan(0, count), stream.Id.Slot, sent);
+                    sent += count;
+                    Assert.Equal(
+                        StreamSendStatus.Sent, await stream.WriteAsync(buffer.AsMemory(0, count), end: sent == lengths[stream.Id.Slot]));
+                    Array.Clear(buffer);
+                }
+
+                stream.Release();
+            })).ToArray();
+            var received = new int[Producers];
+            var ended = 0;
+            while (ended < Producers)
+            {
+                var frame = await peer.ReadAsync();
+                Assert.NotNull(frame);
+                var slot = frame.Header.Stream.Slot;
+                if (frame.Header.Type == FrameType.Headers)
+                {
+                    Assert.Equal(0, received[slot]);
+                    continue;
+                }
+
+                if (frame.Header.Type == FrameType.Rst)
+                {
+                    continue;
+                }
+
+                Assert.True(frame.Header.Type == FrameType.Data, $"Seed {seed}");
+                Pattern.Check(frame.Payload, slot, received[slot]);
+                received[slot] += frame.Payload.Length;
+                ended += frame.Header.EndsDirection ? 1 : 0;
+                Assert.True(!frame.Header.EndsDirection || received[slot] == lengths[slot], $"Seed {seed}");
             }
 
-            stream.Release();
-        })).ToArray();
-        var received = new int[Producers];
-        var ended = 0;
-        while (ended < Producers)
-        {
-            var frame = await peer.ReadAsync();
-            Assert.NotNull(frame);
-            var slot = frame.Header.Stream.Slot;
-            if (frame.Header.Type == FrameType.Headers)
-            {
-                Assert.Equal(0, received[slot]);
-                continue;
-            }
-
-            if (frame.Header.Type == FrameType.Rst)
-            {
-                continue;
-            }
-
-            Assert.True(frame.Header.Type == FrameType.Data, $"Seed {seed}");
-            Pattern.Check(frame.Payload, slot, received[slot]);
-            received[slot] += frame.Payload.Length;
-            ended += frame.Header.EndsDirection ? 1 : 0;
-            Assert.True(!frame.Header.EndsDirection || received[slot] == lengths[slot], $"Seed {seed}");
-        }
-
-        await Task.WhenAll(producers);
-        await peer.CloseAsync();
-    });
+            await Task.WhenAll(producers);
+            await peer.CloseAsync();
+        });
 
     [Theory]
     [InlineData(EngineKind.Inline)]
@@ -132,94 +137,102 @@ public class UplinkWriterTests
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task Short_streams_beside_an_endless_one_finish_within_a_bounded_number_of_frames(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
-    {
-        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { StreamWindow = 1 << 30, UplinkWindow = 1 << 30, Capacity = 64 * 1024 });
-        var endless = peer.Uplink.TryOpenStream();
-        Assert.NotNull(endless);
-        var bulk = engine.Start(async () =>
+    public Task Short_streams_beside_an_endless_one_finish_within_a_bounded_number_of_frames(EngineKind kind) => TestEngine.RunAsync(
+        kind,
+        async engine =>
         {
-            endless.SendRequest("/", default, end: false, out _);
-            var chunk = new byte[256 * 1024];
-            while (await endless.WriteAsync(chunk, end: false) == StreamSendStatus.Sent)
+            var peer = new RawPeer(
+                engine, UplinkRole.Entry, new PairOptions { StreamWindow = 1 << 30, UplinkWindow = 1 << 30, Capacity = 64 * 1024 });
+            var endless = peer.Uplink.TryOpenStream();
+            Assert.NotNull(endless);
+            var bulk = engine.Start(async () =>
             {
-                // Until the uplink ends.
+                endless.SendRequest("/", default, end: false, out _);
+                var chunk = new byte[256 * 1024];
+                while (await endless.WriteAsync(chunk, end: false) == StreamSendStatus.Sent)
+                {
+                    // Until the uplink ends.
+                }
+            });
+            while (peer.Transport.Incoming.Received < 4_000_000)
+            {
+                Assert.NotNull(await peer.ReadAsync());
             }
+
+            var asked = 0;
+            var shorts = Enumerable.Range(0, 100).Select(i => engine.Start(async () =>
+            {
+                var stream = peer.Uplink.TryOpenStream();
+                Assert.NotNull(stream);
+                stream.SendRequest("/", new byte[1000]);
+                Interlocked.Increment(ref asked);
+                await stream.WaitToReadAsync();
+                stream.Release();
+            })).ToArray();
+            await engine.UntilAsync(() => Volatile.Read(ref asked) == 100, "the short requests wait for their turn");
+            var (young, old) = (0, 0);
+            while (young < 100)
+            {
+                var frame = await peer.ReadAsync();
+                Assert.NotNull(frame);
+                young += frame.Header.Type == FrameType.Headers ? 1 : 0;
+                old += frame.Header.Type == FrameType.Data ? 1 : 0;
+            }
+
+            // What was in the batch and the connection already, and one old frame for three young ones.
+            const int UnderWay = ((2 * UplinkWriter.BatchSize) + (64 * 1024)) / ProtocolLimits.MaxDataLength;
+            Assert.InRange(old, 0, UnderWay + (100 / 3) + 1);
+            peer.Uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown));
+            await bulk;
+            await Task.WhenAll(shorts);
+            endless.Release();
+            await peer.CloseAsync();
         });
-        while (peer.Transport.Incoming.Received < 4_000_000)
-        {
-            Assert.NotNull(await peer.ReadAsync());
-        }
-
-        var asked = 0;
-        var shorts = Enumerable.Range(0, 100).Select(i => engine.Start(async () =>
-        {
-            var stream = peer.Uplink.TryOpenStream();
-            Assert.NotNull(stream);
-            stream.SendRequest("/", new byte[1000]);
-            Interlocked.Increment(ref asked);
-            await stream.WaitToReadAsync();
-            stream.Release();
-        })).ToArray();
-        await engine.UntilAsync(() => Volatile.Read(ref asked) == 100, "the short requests wait for their turn");
-        var (young, old) = (0, 0);
-        while (young < 100)
-        {
-            var frame = await peer.ReadAsync();
-            Assert.NotNull(frame);
-            young += frame.Header.Type == FrameType.Headers ? 1 : 0;
-            old += frame.Header.Type == FrameType.Data ? 1 : 0;
-        }
-
-        // What was in the batch and the connection already, and one old frame for three young ones.
-        const int UnderWay = ((2 * UplinkWriter.BatchSize) + (64 * 1024)) / ProtocolLimits.MaxDataLength;
-        Assert.InRange(old, 0, UnderWay + (100 / 3) + 1);
-        peer.Uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown));
-        await bulk;
-        await Task.WhenAll(shorts);
-        endless.Release();
-        await peer.CloseAsync();
-    });
 
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task An_old_stream_keeps_a_quarter_of_the_turns_whatever_the_young_ones_send(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
-    {
-        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { StreamWindow = 1 << 30, UplinkWindow = 1 << 30, Capacity = 32 * 1024, MaxStreams = 60_000 });
-        peer.Transport.Incoming.Stall();
-        var old = peer.Uplink.TryOpenStream();
-        Assert.NotNull(old);
-        old.SendRequest("/", default, end: false, out _);
-        var writing = engine.Start(async () => await old.WriteAsync(new byte[8_000_000], end: true));
-        await engine.UntilAsync(() => peer.UplinkTransport.Outgoing.IsSendWaiting, "the transport is full");
-        var young = new List<TunnelStream>();
-        for (var i = 0; i < 1000; i++)
+    public Task An_old_stream_keeps_a_quarter_of_the_turns_whatever_the_young_ones_send(EngineKind kind) => TestEngine.RunAsync(
+        kind,
+        async engine =>
         {
-            var stream = peer.Uplink.TryOpenStream();
-            Assert.NotNull(stream);
-            stream.SendRequest("/", new byte[50]);
-            young.Add(stream);
-        }
+            var peer = new RawPeer(
+                engine,
+                UplinkRole.Entry,
+                new PairOptions { StreamWindow = 1 << 30, UplinkWindow = 1 << 30, Capacity = 32 * 1024, MaxStreams = 60_000 });
+            peer.Transport.Incoming.Stall();
+            var old = peer.Uplink.TryOpenStream();
+            Assert.NotNull(old);
+            old.SendRequest("/", default, end: false, out _);
+            var writing = engine.Start(async () => await old.WriteAsync(new byte[8_000_000], end: true));
+            await engine.UntilAsync(() => peer.UplinkTransport.Outgoing.IsSendWaiting, "the transport is full");
+            var young = new List<TunnelStream>();
+            for (var i = 0; i < 1000; i++)
+            {
+                var stream = peer.Uplink.TryOpenStream();
+                Assert.NotNull(stream);
+                stream.SendRequest("/", new byte[50]);
+                young.Add(stream);
+            }
 
-        peer.Transport.Incoming.Resume();
-        var order = new List<bool>();
-        for (var heads = 0; heads < 1001;)
-        {
-            var frame = await peer.ReadAsync();
-            Assert.NotNull(frame);
-            heads += frame.Header.Type == FrameType.Headers ? 1 : 0;
-            order.Add(frame.Header.Type == FrameType.Data);
-        }
+            peer.Transport.Incoming.Resume();
+            var order = new List<bool>();
+            for (var heads = 0; heads < 1001;)
+            {
+                var frame = await peer.ReadAsync();
+                Assert.NotNull(frame);
+                heads += frame.Header.Type == FrameType.Headers ? 1 : 0;
+                order.Add(frame.Header.Type == FrameType.Data);
+            }
 
-        var contested = order.SkipWhile(isOld => isOld).Skip(100).SkipLast(100).ToList();
-        Assert.InRange(contested.Count(isOld => isOld), contested.Count / 4 * 9 / 10, contested.Count / 2);
-        peer.Uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown));
-        await writing;
-        young.ForEach(stream => stream.Release());
-        old.Release();
-        await peer.CloseAsync();
-    });
+            var contested = order.SkipWhile(isOld => isOld).Skip(100).SkipLast(100).ToList();
+            Assert.InRange(contested.Count(isOld => isOld), contested.Count / 4 * 9 / 10, contested.Count / 2);
+            peer.Uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown));
+            await writing;
+            young.ForEach(stream => stream.Release());
+            old.Release();
+            await peer.CloseAsync();
+        });
 
     [Theory]
     [InlineData(EngineKind.Inline)]
@@ -251,34 +264,36 @@ public class UplinkWriterTests
     });
 
     [Fact]
-    public Task A_small_frame_of_an_idle_uplink_is_on_the_wire_when_the_call_returns() => TestEngine.RunAsync(EngineKind.Inline, async engine =>
-    {
-        var peer = new RawPeer(engine, UplinkRole.Entry);
-        var sends = 0;
-        peer.UplinkTransport.OnSend = _ => sends++;
-        var first = peer.Uplink.TryOpenStream();
-        first!.SendRequest("/", "a"u8);
-        Assert.Equal(1, sends);
-        var second = peer.Uplink.TryOpenStream();
-        second!.SendRequest("/", "b"u8);
-        Assert.Equal(2, sends);
-
-        // With more streams than are quiet the loop waits for its turn, so that the others of this round can join.
-        var third = peer.Uplink.TryOpenStream();
-        var fourth = peer.Uplink.TryOpenStream();
-        third!.SendRequest("/", "c"u8);
-        fourth!.SendRequest("/", "d"u8);
-        Assert.Equal(2, sends);
-        await engine.YieldAsync();
-        Assert.Equal(3, sends);
-        Assert.Equal(4, peer.Uplink.Statistics.FramesSent);
-        foreach (var stream in new[] { first, second, third, fourth })
+    public Task A_small_frame_of_an_idle_uplink_is_on_the_wire_when_the_call_returns() => TestEngine.RunAsync(
+        EngineKind.Inline,
+        async engine =>
         {
-            stream!.Release();
-        }
+            var peer = new RawPeer(engine, UplinkRole.Entry);
+            var sends = 0;
+            peer.UplinkTransport.OnSend = _ => sends++;
+            var first = peer.Uplink.TryOpenStream();
+            first!.SendRequest("/", "a"u8);
+            Assert.Equal(1, sends);
+            var second = peer.Uplink.TryOpenStream();
+            second!.SendRequest("/", "b"u8);
+            Assert.Equal(2, sends);
 
-        await peer.CloseAsync();
-    });
+            // With more streams than are quiet the loop waits for its turn, so that the others of this round can join.
+            var third = peer.Uplink.TryOpenStream();
+            var fourth = peer.Uplink.TryOpenStream();
+            third!.SendRequest("/", "c"u8);
+            fourth!.SendRequest("/", "d"u8);
+            Assert.Equal(2, sends);
+            await engine.YieldAsync();
+            Assert.Equal(3, sends);
+            Assert.Equal(4, peer.Uplink.Statistics.FramesSent);
+            foreach (var stream in new[] { first, second, third, fourth })
+            {
+                stream!.Release();
+            }
+
+            await peer.CloseAsync();
+        });
 
     [Theory]
     [InlineData(EngineKind.Inline)]
@@ -286,14 +301,17 @@ public class UplinkWriterTests
     public Task An_idle_uplink_holds_no_buffer(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
     {
         var time = new ManualTimeProvider();
-        var pair = UplinkPair.Start(engine, Exchange.EchoAsync, new PairOptions { Adjust = settings => settings with { TimeProvider = time } });
+        var pair = UplinkPair.Start(
+            engine, Exchange.EchoAsync, new PairOptions { Adjust = settings => settings with { TimeProvider = time } });
         await engine.UntilAsync(() => pair.EntryTransport.Receives == 1 && pair.AgentTransport.Receives == 1, "both readers wait");
         Assert.Equal(0, pair.EntryBuffers.Outstanding + pair.AgentBuffers.Outstanding);
-        await Task.WhenAll(Enumerable.Range(0, 20).Select(i => engine.Start(() => Exchange.RunAsync(engine, pair.Open(), i, 200_000, 30_000))));
+        await Task.WhenAll(
+            Enumerable.Range(0, 20).Select(i => engine.Start(() => Exchange.RunAsync(engine, pair.Open(), i, 200_000, 30_000))));
 
-        // Credit that comes behind the last answer is no silence: it must not be read after the clock was moved.
+        // Credit that comes after the last answer is no silence: it must not be read after the clock was moved.
         await pair.UntilSettledAsync();
-        await engine.UntilAsync(() => pair.EntryBuffers.Outstanding == 1 && pair.AgentBuffers.Outstanding == 1, "only the readers' buffers are out");
+        await engine.UntilAsync(
+            () => pair.EntryBuffers.Outstanding == 1 && pair.AgentBuffers.Outstanding == 1, "only the readers' buffers are out");
 
         // What comes after a silence ends a wait that had a buffer; the next wait has none.
         time.Advance(TimeSpan.FromSeconds(6));
@@ -308,7 +326,8 @@ public class UplinkWriterTests
     [InlineData(EngineKind.Pool)]
     public Task Bulk_streams_take_turns_frame_by_frame(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
     {
-        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { StreamWindow = 1 << 30, UplinkWindow = 1 << 30, Capacity = 32 * 1024 });
+        var peer = new RawPeer(
+            engine, UplinkRole.Entry, new PairOptions { StreamWindow = 1 << 30, UplinkWindow = 1 << 30, Capacity = 32 * 1024 });
         peer.Transport.Incoming.Stall();
         var streams = Enumerable.Range(0, 3).Select(_ => peer.Uplink.TryOpenStream()!).ToArray();
         Array.ForEach(streams, stream => stream.SendRequest("/", default, end: false, out _));
@@ -329,7 +348,7 @@ public class UplinkWriterTests
             order.Add(frame.Header.Stream.Slot);
         }
 
-        // What the first had sent before the others came is behind it; all three are old by then, and no one goes twice in a row.
+        // What the first had sent before the others came is after it; all three are old by then, and no one goes twice in a row.
         Assert.All(order.Skip(100).Chunk(3).SkipLast(1), turn => Assert.Equal(3, turn.Distinct().Count()));
         peer.Uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown));
         await Task.WhenAll(writing);
@@ -342,7 +361,8 @@ public class UplinkWriterTests
     [InlineData(EngineKind.Pool)]
     public Task Control_frames_go_before_every_frame_that_waits_for_its_turn(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
     {
-        var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { StreamWindow = 1 << 30, UplinkWindow = 1 << 30, Capacity = 32 * 1024 });
+        var peer = new RawPeer(
+            engine, UplinkRole.Entry, new PairOptions { StreamWindow = 1 << 30, UplinkWindow = 1 << 30, Capacity = 32 * 1024 });
         peer.Transport.Incoming.Stall();
         var stream = peer.Uplink.TryOpenStream()!;
         stream.SendRequest("/", default, end: false, out _);

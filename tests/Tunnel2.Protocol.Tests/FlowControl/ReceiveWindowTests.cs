@@ -16,7 +16,8 @@ public sealed class ReceiveWindowTests
     [Fact]
     public void Granted_held_and_returnable_bytes_always_sum_up_to_the_size() => Property.Holds(
         from size in Gen.Choose(ProtocolLimits.MinWindow, 1 << 20)
-        from operations in Gen.Elements(Operation.Receive, Operation.Receive, Operation.Consume, Operation.Consume, Operation.TakeReturnable, Operation.Grow)
+        from operations in Gen.Elements(
+            Operation.Receive, Operation.Receive, Operation.Consume, Operation.Consume, Operation.TakeReturnable, Operation.Grow)
             .SelectMany(operation => Gen.Choose(0, 40_000).Select(count => (operation, count))).ArrayOf(200)
         select (size, operations),
         sample =>

@@ -20,7 +20,8 @@ public sealed class ControlFramesTests
         sample =>
         {
             var (reason, detail) = ((StreamResetReason)(sample.value >> 16), (StreamResetDetail)(ushort)sample.value);
-            var payload = Written(ControlFrames.RstSize, FrameType.Rst, sample.stream, span => ControlFrames.WriteRst(span, sample.stream, reason, detail));
+            var payload = Written(
+                ControlFrames.RstSize, FrameType.Rst, sample.stream, span => ControlFrames.WriteRst(span, sample.stream, reason, detail));
             Assert.Equal(reason, ControlFrames.ReadRst(payload, out var readDetail));
             Assert.Equal(detail, readDetail);
         });
@@ -31,7 +32,10 @@ public sealed class ControlFramesTests
         sample =>
         {
             var payload = Written(
-                ControlFrames.WindowSize, FrameType.Window, sample.stream, span => ControlFrames.WriteWindow(span, sample.stream, sample.increment));
+                ControlFrames.WindowSize,
+                FrameType.Window,
+                sample.stream,
+                span => ControlFrames.WriteWindow(span, sample.stream, sample.increment));
             Assert.Equal(ProtocolError.None, ControlFrames.TryReadWindow(payload, out var read));
             Assert.Equal(sample.increment, read);
         });
@@ -50,7 +54,8 @@ public sealed class ControlFramesTests
     [InlineData(true, FrameFlags.Ack)]
     public void Any_ping_survives_a_round_trip(bool ack, FrameFlags flags) => Property.Holds(Property.UInt64, opaque =>
     {
-        var payload = Written(ControlFrames.PingSize, FrameType.Ping, StreamId.Uplink, span => ControlFrames.WritePing(span, opaque, ack), flags);
+        var payload = Written(
+            ControlFrames.PingSize, FrameType.Ping, StreamId.Uplink, span => ControlFrames.WritePing(span, opaque, ack), flags);
         Assert.Equal(opaque, ControlFrames.ReadPing(payload));
     });
 

@@ -32,7 +32,9 @@ public sealed class HandshakeMessageTests
     [InlineData(64, 0)]
     public void An_owner_key_of_another_length_counts_as_none(int sent, int read)
     {
-        Assert.Equal(ProtocolError.None, HelloMessage.TryRead(Payload((Hello() with { OwnerKey = new byte[sent] }).ToFrame(), FrameType.Hello), out var message));
+        Assert.Equal(
+            ProtocolError.None,
+            HelloMessage.TryRead(Payload((Hello() with { OwnerKey = new byte[sent] }).ToFrame(), FrameType.Hello), out var message));
         Assert.Equal(read, message!.OwnerKey.Length);
     }
 
@@ -43,7 +45,8 @@ public sealed class HandshakeMessageTests
         AssertBytes(message.SessionId, read!.SessionId);
         AssertBytes(message.JoinSecret, read.JoinSecret);
         Assert.Equal(message.PublicUrls, read.PublicUrls);
-        Assert.Equal(message, read with { SessionId = message.SessionId, JoinSecret = message.JoinSecret, PublicUrls = message.PublicUrls });
+        Assert.Equal(
+            message, read with { SessionId = message.SessionId, JoinSecret = message.JoinSecret, PublicUrls = message.PublicUrls });
     });
 
     [Fact]
@@ -213,15 +216,19 @@ public sealed class HandshakeMessageTests
 
     private static HelloMessage Hello() => new() { AgentName = "tunnel2", AgentVersion = "0", InstanceKey = new byte[16] };
 
-    private static WelcomeMessage Welcome() => new() { SessionId = new byte[16], JoinSecret = new byte[32], Name = "web", PublicUrls = ["http://web.localhost"] };
+    private static WelcomeMessage Welcome() =>
+        new() { SessionId = new byte[16], JoinSecret = new byte[32], Name = "web", PublicUrls = ["http://web.localhost"] };
 
     private static void AssertHello(bool accepted, HelloMessage message) => Assert.Equal(
-        accepted ? ProtocolError.None : ProtocolError.MalformedHandshake, HelloMessage.TryRead(Payload(message.ToFrame(), FrameType.Hello), out _));
+        accepted ? ProtocolError.None : ProtocolError.MalformedHandshake,
+        HelloMessage.TryRead(Payload(message.ToFrame(), FrameType.Hello), out _));
 
     private static void AssertWelcome(bool accepted, WelcomeMessage message) => Assert.Equal(
-        accepted ? ProtocolError.None : ProtocolError.MalformedHandshake, WelcomeMessage.TryRead(Payload(message.ToFrame(), FrameType.Welcome), out _));
+        accepted ? ProtocolError.None : ProtocolError.MalformedHandshake,
+        WelcomeMessage.TryRead(Payload(message.ToFrame(), FrameType.Welcome), out _));
 
-    private static void AssertBytes(ReadOnlyMemory<byte> expected, ReadOnlyMemory<byte> actual) => Assert.Equal(expected.ToArray(), actual.ToArray());
+    private static void AssertBytes(ReadOnlyMemory<byte> expected, ReadOnlyMemory<byte> actual) =>
+        Assert.Equal(expected.ToArray(), actual.ToArray());
 
     private static byte[] Payload(byte[] frame, FrameType type)
     {

@@ -31,7 +31,13 @@ public sealed class SecretsTests
     [Fact]
     public void Refusals_to_encode_do_not_quote_what_they_refuse()
     {
-        var hello = new HelloMessage { AgentName = "a", AgentVersion = "1", InstanceKey = _secret, Proof = Enumerable.Repeat(_secret, 200).SelectMany(x => x).ToArray() };
+        var hello = new HelloMessage
+        {
+            AgentName = "a",
+            AgentVersion = "1",
+            InstanceKey = _secret,
+            Proof = Enumerable.Repeat(_secret, 200).SelectMany(x => x).ToArray(),
+        };
         AssertKeepsSecret(Assert.Throws<ArgumentException>(hello.ToFrame).ToString());
     }
 

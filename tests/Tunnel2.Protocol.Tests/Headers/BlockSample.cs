@@ -9,7 +9,10 @@ internal sealed record BlockSample(
     HeaderBlockKind Kind, HeaderBlockFlags Flags, byte[] Method, byte[] Scheme, byte[] Authority, byte[] Target, int Status, byte[] Reason,
     (byte[] Name, byte[] Value)[] Fields)
 {
-    private static readonly byte[][] _names = [.. new[] { "Set-Cookie", "set-cookie", "X", "", "Host" }.Select(System.Text.Encoding.ASCII.GetBytes)];
+    private static readonly byte[][] _names =
+    [
+        .. new[] { "Set-Cookie", "set-cookie", "X", "", "Host" }.Select(System.Text.Encoding.ASCII.GetBytes),
+    ];
 
     public static Gen<BlockSample> Any { get; } =
         from kind in Gen.Elements(HeaderBlockKind.Request, HeaderBlockKind.Response, HeaderBlockKind.Trailers)

@@ -110,7 +110,8 @@ public sealed class HeaderBlockTests
         {
             var length = (payload[0] << 16) | (payload[1] << 8) | payload[2];
             var fits = length <= payload.Length - 3;
-            Assert.Equal(fits ? ProtocolError.None : ProtocolError.HeaderBlockTooLong, HeaderBlock.TrySplit(payload, out var block, out var body));
+            Assert.Equal(
+                fits ? ProtocolError.None : ProtocolError.HeaderBlockTooLong, HeaderBlock.TrySplit(payload, out var block, out var body));
             Assert.Equal(fits ? payload[3..(3 + length)] : [], block.ToArray());
             Assert.Equal(fits ? payload[(3 + length)..] : [], body.ToArray());
         });
@@ -159,7 +160,8 @@ public sealed class HeaderBlockTests
     private static void AssertInside(byte[] source, ReadOnlySpan<byte> view) =>
         Assert.True(view.IsEmpty || source.AsSpan().Overlaps(view), "A view lies outside of the block.");
 
-    private static byte[] Trailers(int count) => [3, 0, (byte)(count >> 8), (byte)count, .. Enumerable.Repeat(new byte[] { 0, 1, (byte)'n', 0, 0 }, count).SelectMany(x => x)];
+    private static byte[] Trailers(int count) =>
+        [3, 0, (byte)(count >> 8), (byte)count, .. Enumerable.Repeat(new byte[] { 0, 1, (byte)'n', 0, 0 }, count).SelectMany(x => x)];
 
     /// <summary>A trailers block of exactly that many bytes, in two fields.</summary>
     private static byte[] BlockOf(int length)

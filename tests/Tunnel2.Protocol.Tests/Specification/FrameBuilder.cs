@@ -37,7 +37,8 @@ internal static class FrameBuilder
                 return Welcome(example).ToFrame();
             case "REJECT":
                 return new RejectMessage(
-                    Enum.Parse<RejectCode>(example["code"]), TimeSpan.FromMilliseconds(example.Number("retry-after-ms")), example["text"]).ToFrame();
+                    Enum.Parse<RejectCode>(example["code"]), TimeSpan.FromMilliseconds(example.Number("retry-after-ms")),
+                    example["text"]).ToFrame();
             case "JOIN":
                 return JoinMessage.Create(
                     Convert.FromHexString(example["session-id"]), Convert.FromHexString(example["proven-by"]),
@@ -71,7 +72,8 @@ internal static class FrameBuilder
         {
             case "Request":
                 writer.BeginRequest(
-                    flags, Unescape(example["method"]), Unescape(example["scheme"]), Unescape(example["authority"]), Unescape(example["target"]));
+                    flags, Unescape(example["method"]), Unescape(example["scheme"]), Unescape(example["authority"]),
+                    Unescape(example["target"]));
                 break;
             case "Response":
                 writer.BeginResponse(flags, example.Number("status"), Unescape(example["reason-phrase"]));

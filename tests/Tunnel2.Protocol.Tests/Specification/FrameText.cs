@@ -65,7 +65,9 @@ internal static class FrameText
         var text = new StringBuilder();
         foreach (var value in bytes)
         {
-            _ = value is >= 0x20 and < 0x7F and not (byte)'\\' ? text.Append((char)value) : text.Append(CultureInfo.InvariantCulture, $"\\x{value:x2}");
+            _ = value is >= 0x20 and < 0x7F and not (byte)'\\'
+                ? text.Append((char)value)
+                : text.Append(CultureInfo.InvariantCulture, $"\\x{value:x2}");
         }
 
         return text.ToString();

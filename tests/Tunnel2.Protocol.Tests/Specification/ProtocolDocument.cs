@@ -9,7 +9,8 @@ internal static class ProtocolDocument
 
     public static Example Get(string kind, string name) => Examples.Single(example => example.Kind == kind && example.Name == name);
 
-    public static TheoryData<string> Names(string kind) => [.. Examples.Where(example => example.Kind == kind).Select(example => example.Name)];
+    public static TheoryData<string> Names(string kind) =>
+        [.. Examples.Where(example => example.Kind == kind).Select(example => example.Name)];
 
     private static string FindFile()
     {

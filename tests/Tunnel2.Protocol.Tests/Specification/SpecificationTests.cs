@@ -44,7 +44,10 @@ public sealed class SpecificationTests
     public void Malformed_bytes_get_the_error_of_the_specification(string name)
     {
         var example = ProtocolDocument.Get("malformed", name);
-        var limits = (example.Find("limits") ?? "4 65536 131072").Split(' ').Select(x => int.Parse(x, CultureInfo.InvariantCulture)).ToArray();
+        var limits = (example.Find("limits") ?? "4 65536 131072")
+            .Split(' ')
+            .Select(x => int.Parse(x, CultureInfo.InvariantCulture))
+            .ToArray();
         var model = new UplinkModel(example["receiver"] == "entry", limits[0], limits[1], limits[2])
         {
             IsInHandshake = example.Find("phase") == "handshake",
@@ -97,8 +100,11 @@ public sealed class SpecificationTests
     {
         var golden = ProtocolDocument.Examples.Where(example => example.Kind == "golden").ToList();
         var types = Enum.GetValues<FrameType>().Where(type => type != FrameType.None).Select(type => type.ToString().ToUpperInvariant());
-        Assert.Equal(types.Append("unknown").Order(StringComparer.Ordinal), golden.Select(x => x["type"]).Distinct().Order(StringComparer.Ordinal));
-        Assert.Equal(["Request", "Response", "Trailers"], golden.Select(x => x.Find("block")).OfType<string>().Distinct().Order(StringComparer.Ordinal));
+        Assert.Equal(
+            types.Append("unknown").Order(StringComparer.Ordinal), golden.Select(x => x["type"]).Distinct().Order(StringComparer.Ordinal));
+        Assert.Equal(
+            ["Request", "Response", "Trailers"],
+            golden.Select(x => x.Find("block")).OfType<string>().Distinct().Order(StringComparer.Ordinal));
     }
 
     [Fact]
@@ -107,7 +113,8 @@ public sealed class SpecificationTests
         var covered = ProtocolDocument.Examples.Where(example => example.Kind == "malformed").Select(example => example["error"]);
 
         // A flood is too long for an example: HostileFloodTests sends it.
-        var all = Enum.GetNames<ProtocolError>().Where(name => name is not (nameof(ProtocolError.None) or nameof(ProtocolError.EmptyFrameFlood)));
+        var all = Enum.GetNames<ProtocolError>().Where(
+            name => name is not (nameof(ProtocolError.None) or nameof(ProtocolError.EmptyFrameFlood)));
         Assert.Empty(all.Except(covered));
     }
 

@@ -17,7 +17,9 @@ public sealed class AccessLogFormatterTests
         var line = Format(new TextAccessLogFormatter(), Sample("/a/b"));
 
         Assert.Equal(
-            "2026-11-21T14:00:00.250Z web 203.0.113.9 198.51.100.1,%2010.0.0.1 GET /a/b 200 completed - 12.500 3.000 10 2048 00c0ffee/1/65537 0HN:00000001\n", line);
+            "2026-11-21T14:00:00.250Z web 203.0.113.9 198.51.100.1,%2010.0.0.1 GET /a/b 200 completed - 12.500 3.000 10 2048 "
+                + "00c0ffee/1/65537 0HN:00000001\n",
+            line);
     }
 
     [Fact]
@@ -36,7 +38,8 @@ public sealed class AccessLogFormatterTests
 
         var columns = Format(new TextAccessLogFormatter(), record).TrimEnd('\n').Split(' ');
 
-        Assert.Equal(["web", "-", "-", "GET", "/", "404", "error", "unknown-name", "12.500", "-", "10", "2048", "-", "0HN:00000001"], columns[1..]);
+        Assert.Equal(
+            ["web", "-", "-", "GET", "/", "404", "error", "unknown-name", "12.500", "-", "10", "2048", "-", "0HN:00000001"], columns[1..]);
     }
 
     [Fact]

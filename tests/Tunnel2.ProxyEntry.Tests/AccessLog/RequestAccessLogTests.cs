@@ -108,7 +108,10 @@ public sealed class RequestAccessLogTests : IDisposable
             End(log);
             var lost = i;
             await WaitSignal.UntilAsync(
-                () => Samples.TryGetValue("tunnel2_entry_access_log_dropped_total{error_type=unwritable}", out var value) && (int)value == lost, "the line is lost");
+                () =>
+                    Samples.TryGetValue("tunnel2_entry_access_log_dropped_total{error_type=unwritable}", out var value)
+                        && (int)value == lost,
+                "the line is lost");
         }
 
         Assert.Equal(1, _sink.Calls.Value);
@@ -180,7 +183,8 @@ public sealed class RequestAccessLogTests : IDisposable
 
     private Dictionary<string, double> Samples => PrometheusParser.Parse(_collector.Collect()).Samples;
 
-    private RequestAccessLog Create(AccessLogSettings settings, int capacity = 16) => new(settings, _ => _sink, capacity, _metrics, _time, _logger);
+    private RequestAccessLog Create(AccessLogSettings settings, int capacity = 16) =>
+        new(settings, _ => _sink, capacity, _metrics, _time, _logger);
 
     private void End(RequestAccessLog log) => log.OnEnded(_exchange, _request, RequestOutcome.Completed);
 
@@ -195,7 +199,8 @@ public sealed class RequestAccessLogTests : IDisposable
 
         public bool IsEnabled(LogLevel logLevel) => true;
 
-        public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
+        public void Log<TState>(
+            LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
         {
             if (logLevel == LogLevel.Warning)
             {

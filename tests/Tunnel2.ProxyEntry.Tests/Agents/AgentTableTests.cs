@@ -45,9 +45,14 @@ public sealed class AgentTableTests
     [InlineData("*,web", "*,web", "web", true, true)]
     [InlineData("", "*", "web", true, true)]
     [InlineData("", "w*", "web", false, true)]
-    public void Of_two_the_one_that_lists_a_name_more_specifically_may_claim_it(string first, string second, string name, bool firstMay, bool secondMay)
+    public void Of_two_the_one_that_lists_a_name_more_specifically_may_claim_it(
+        string first, string second, string name, bool firstMay, bool secondMay)
     {
-        string[] settings = ["Agents:a:TokenHash=" + SettingsFixture.HashSetting("a"), "Agents:b:TokenHash=" + SettingsFixture.HashSetting("b"), "Agents:b:Names=" + second];
+        string[] settings =
+        [
+            "Agents:a:TokenHash=" + SettingsFixture.HashSetting("a"), "Agents:b:TokenHash=" + SettingsFixture.HashSetting("b"),
+            "Agents:b:Names=" + second,
+        ];
         var table = SettingsFixture.LoadValid(first.Length == 0 ? settings : [.. settings, "Agents:a:Names=" + first]).Agents;
 
         Assert.Equal((firstMay, secondMay), (table.MayClaim(table.Find("a"), name), table.MayClaim(table.Find("b"), name)));

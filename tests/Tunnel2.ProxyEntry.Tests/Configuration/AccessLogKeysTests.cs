@@ -43,7 +43,9 @@ public sealed class AccessLogKeysTests
     [InlineData("AccessLog:Pth=/tmp/a", "did you mean Tunnel2:AccessLog:Path?")]
     public void A_mistake_is_told_with_its_key(string setting, string part)
     {
-        string[] settings = setting.StartsWith("AccessLog:Mode=", StringComparison.Ordinal) ? [setting] : ["AccessLog:Mode=sampled", setting];
+        string[] settings = setting.StartsWith("AccessLog:Mode=", StringComparison.Ordinal)
+            ? [setting]
+            : ["AccessLog:Mode=sampled", setting];
         var error = Assert.Single(SettingsFixture.Load(settings).Errors);
 
         Assert.Equal("Tunnel2:" + setting.Split('=')[0], error.Key);

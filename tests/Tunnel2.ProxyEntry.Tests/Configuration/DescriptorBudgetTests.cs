@@ -39,7 +39,8 @@ public sealed class DescriptorBudgetTests
     public void What_is_set_holds_where_it_fits_and_the_rest_is_divided()
     {
         var settings = SettingsFixture.LoadValid(
-            "Limits:Connections=300", "Limits:ConnectionsPerAddress=7", "Uplink:Connections=50", "Uplink:Handshakes=20", "Admin:Connections=9", "Hub:MaxConnections=11");
+            "Limits:Connections=300", "Limits:ConnectionsPerAddress=7", "Uplink:Connections=50", "Uplink:Handshakes=20",
+            "Admin:Connections=9", "Hub:MaxConnections=11");
         var budget = DescriptorBudget.Divide(1024, Open, settings)!;
         Assert.Equal(
             (300, 7, 50, 20, 9, 11),
@@ -84,6 +85,7 @@ public sealed class DescriptorBudgetTests
     {
         var sum = budget.Visitors + budget.Uplinks + budget.Handshakes + budget.Admin + budget.Subscribers;
         Assert.InRange(sum, 1, budget.Limit - Open - DescriptorBudget.Reserve(budget.Limit, settings));
-        Assert.All([budget.Visitors, budget.Uplinks, budget.Handshakes, budget.Admin, budget.Subscribers], static share => Assert.True(share > 0));
+        Assert.All(
+            [budget.Visitors, budget.Uplinks, budget.Handshakes, budget.Admin, budget.Subscribers], static share => Assert.True(share > 0));
     }
 }

@@ -37,7 +37,8 @@ public sealed class SafeDefaultsTests : IDisposable
 
     [Fact]
     public void A_given_certificate_means_tls_everywhere() => Assert.Equal(
-        UplinkSecurity.Certificate, SettingsFixture.LoadValid("Uplink:Certificate=" + WriteCertificate("uplink.pem"), "Uplink:AllowPlaintext=true").UplinkSecurity);
+        UplinkSecurity.Certificate,
+        SettingsFixture.LoadValid("Uplink:Certificate=" + WriteCertificate("uplink.pem"), "Uplink:AllowPlaintext=true").UplinkSecurity);
 
     [Theory]
     [InlineData("Public:Certificate=self-made")]

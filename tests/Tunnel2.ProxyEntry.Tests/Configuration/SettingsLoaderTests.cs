@@ -29,7 +29,9 @@ public sealed class SettingsLoaderTests
         Assert.Equal(TimeSpan.FromSeconds(10), settings.BackendConnectTimeout);
         Assert.Equal(Timeout.InfiniteTimeSpan, settings.BackendHeadersTimeout);
         Assert.Equal(TimeSpan.FromMinutes(5), settings.BodyIdleTimeout);
-        Assert.Equal((TimeSpan.FromSeconds(5), TimeSpan.Zero, TimeSpan.FromSeconds(30)), (settings.ParkTimeout, settings.DrainDelay, settings.DrainTimeout));
+        Assert.Equal(
+            (TimeSpan.FromSeconds(5), TimeSpan.Zero, TimeSpan.FromSeconds(30)),
+            (settings.ParkTimeout, settings.DrainDelay, settings.DrainTimeout));
         Assert.Equal((1_000, 5_000, 128L * 1024 * 1024), (settings.ParkedPerName, settings.ParkedTotal, settings.ParkedBytes));
     }
 
@@ -77,7 +79,9 @@ public sealed class SettingsLoaderTests
         Assert.Equal(TimeSpan.FromMilliseconds(500), settings.BackendConnectTimeout);
         Assert.Equal(TimeSpan.FromSeconds(90), settings.BackendHeadersTimeout);
         Assert.Equal(Timeout.InfiniteTimeSpan, settings.BodyIdleTimeout);
-        Assert.Equal((TimeSpan.FromSeconds(7), TimeSpan.FromSeconds(8), TimeSpan.FromSeconds(90)), (settings.ParkTimeout, settings.DrainDelay, settings.DrainTimeout));
+        Assert.Equal(
+            (TimeSpan.FromSeconds(7), TimeSpan.FromSeconds(8), TimeSpan.FromSeconds(90)),
+            (settings.ParkTimeout, settings.DrainDelay, settings.DrainTimeout));
         Assert.Equal((1, 2, 3L * 1024 * 1024), (settings.ParkedPerName, settings.ParkedTotal, settings.ParkedBytes));
     }
 
@@ -213,8 +217,11 @@ public sealed class SettingsLoaderTests
     public void More_loops_than_there_are_files_for_are_a_mistake_among_the_others(int files, string loops)
     {
         var errors = SettingsFixture.LoadWithFiles(files, loops, "Domain=a..b", "Frobnicate=1").Errors;
-        Assert.Equal(["Tunnel2:Domain", "Tunnel2:Frobnicate", "Tunnel2:Loops"], errors.Select(static error => error.Key).Order(StringComparer.Ordinal));
-        Assert.Contains($"only {files} open", errors.Single(static error => error.Key == "Tunnel2:Loops").ToString(), StringComparison.Ordinal);
+        Assert.Equal(
+            ["Tunnel2:Domain", "Tunnel2:Frobnicate", "Tunnel2:Loops"],
+            errors.Select(static error => error.Key).Order(StringComparer.Ordinal));
+        Assert.Contains(
+            $"only {files} open", errors.Single(static error => error.Key == "Tunnel2:Loops").ToString(), StringComparison.Ordinal);
     }
 
     [Theory]
@@ -251,7 +258,8 @@ public sealed class SettingsLoaderTests
         const string Json = """
             {"Tunnel2":{"Domain":null,"TrustedProxies":["::1","10.0.0.0/8"],"Agents":{"ci":{"TokenHash":"HASH","Names":["web"]}}}}
             """;
-        using var stream = new MemoryStream(Encoding.UTF8.GetBytes(Json.Replace("HASH", SettingsFixture.HashSetting("t"), StringComparison.Ordinal)));
+        using var stream = new MemoryStream(
+            Encoding.UTF8.GetBytes(Json.Replace("HASH", SettingsFixture.HashSetting("t"), StringComparison.Ordinal)));
 
         var (settings, errors) = SettingsLoader.Load(new ConfigurationBuilder().AddJsonStream(stream).Build());
 

@@ -17,7 +17,9 @@ public sealed class TelemetryKeysTests
             MaxTracesPerSecond = 20,
             ServerTiming = ServerTimingMode.OnRequest,
         },
-        SettingsFixture.LoadValid("Otlp:Endpoint=https://collector:4318/x", "Otlp:Interval=1m", "Tracing:SampleRatio=0.25", "Tracing:MaxPerSecond=20", "ServerTiming=on-request").Telemetry);
+        SettingsFixture.LoadValid(
+            "Otlp:Endpoint=https://collector:4318/x", "Otlp:Interval=1m", "Tracing:SampleRatio=0.25", "Tracing:MaxPerSecond=20",
+            "ServerTiming=on-request").Telemetry);
 
     [Theory]
     [InlineData(0)]

@@ -10,7 +10,9 @@ public sealed class TierSettingsTests
     [InlineData("team", 50, 50)]
     [InlineData("bursty", 5, 200)]
     public void A_tier_has_its_rate_and_a_burst_of_one_second_unless_told(string tier, int rate, int burst) =>
-        Assert.Equal(new RateTier(tier, rate, burst), Load(tier, "Tiers:team:RequestsPerSecond=50", "Tiers:bursty:RequestsPerSecond=5", "Tiers:bursty:Burst=200"));
+        Assert.Equal(
+            new RateTier(tier, rate, burst),
+            Load(tier, "Tiers:team:RequestsPerSecond=50", "Tiers:bursty:RequestsPerSecond=5", "Tiers:bursty:Burst=200"));
 
     [Fact]
     public void Unlimited_tiers_and_changes_of_those_built_in_are_settings_like_any()
@@ -36,7 +38,8 @@ public sealed class TierSettingsTests
     [Fact]
     public void A_tier_that_is_not_there_is_a_mistake_that_says_which_there_are()
     {
-        var error = Assert.Single(SettingsFixture.Load("Agents:a:TokenHash=" + SettingsFixture.HashSetting("t"), "Agents:a:Tier=fre").Errors);
+        var error = Assert.Single(
+            SettingsFixture.Load("Agents:a:TokenHash=" + SettingsFixture.HashSetting("t"), "Agents:a:Tier=fre").Errors);
         Assert.Equal("Tunnel2:Agents:a:Tier", error.Key);
         Assert.Contains("enterprise, free, pro", error.Message, StringComparison.Ordinal);
     }

@@ -65,7 +65,8 @@ public sealed class EpollConnectionContextTests : IDisposable
         var accepted = await listener.AcceptAsync();
         var limit = new ConnectionLimit("visitors", 10, 10);
         Assert.True(limit.TryEnter(IPAddress.Loopback, out var place));
-        var connection = new EpollConnectionContext(_loop, DescriptorOf.Take(accepted), (IPEndPoint)listener.LocalEndPoint!, null, MemoryPool<byte>.Shared, limit, place);
+        var connection = new EpollConnectionContext(
+            _loop, DescriptorOf.Take(accepted), (IPEndPoint)listener.LocalEndPoint!, null, MemoryPool<byte>.Shared, limit, place);
         Assert.Equal(0, connection.Register());
         return (connection, visitor);
     }

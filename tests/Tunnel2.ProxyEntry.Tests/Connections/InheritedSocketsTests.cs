@@ -128,7 +128,7 @@ public sealed class InheritedSocketsTests
         return descriptor;
     }
 
-    /// <summary>Descriptors of sockets one behind the other, as a process finds them that they are handed to.</summary>
+    /// <summary>Descriptors of sockets one after the other, as a process finds them that they are handed to.</summary>
     private static (int First, int Count) Descriptors(params Func<Socket>[] makers)
     {
         var first = Interlocked.Add(ref _next, 16);

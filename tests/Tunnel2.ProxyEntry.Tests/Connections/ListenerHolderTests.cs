@@ -44,7 +44,8 @@ public sealed class ListenerHolderTests : IDisposable
         Assert.Equal(SocketPath, inherited.Holders);
         Assert.Equal(
             server.Listeners.Select(static listener => listener.EndPoint.ToString()),
-            new[] { "Public:HttpListen", "Public:HttpsListen", "Uplink:Listen", "Admin:Listen" }.Select(key => inherited.Settings.Single(pair => pair.Key == $"Tunnel2:{key}").Value));
+            new[] { "Public:HttpListen", "Public:HttpsListen", "Uplink:Listen", "Admin:Listen" }.Select(
+                key => inherited.Settings.Single(pair => pair.Key == $"Tunnel2:{key}").Value));
         Assert.Empty(_waits);
         Assert.False(holder.Ended.IsCompleted);
 
@@ -57,9 +58,13 @@ public sealed class ListenerHolderTests : IDisposable
     public async Task A_start_waits_for_a_holder_that_is_not_there_yet()
     {
         var waiting = new TaskCompletionSource<string>(TaskCreationOptions.RunContinuationsAsynchronously);
-        var connecting = ListenerHolder.ConnectAsync(SocketPath, TimeSpan.FromSeconds(30), TimeProvider.System, line => waiting.TrySetResult(line));
+        var connecting = ListenerHolder.ConnectAsync(
+            SocketPath, TimeSpan.FromSeconds(30), TimeProvider.System, line => waiting.TrySetResult(line));
 
-        Assert.Contains($"no listening sockets at {SocketPath} yet: there is nothing; waiting up to 30 s", await waiting.Task, StringComparison.Ordinal);
+        Assert.Contains(
+            $"no listening sockets at {SocketPath} yet: there is nothing; waiting up to 30 s",
+            await waiting.Task,
+            StringComparison.Ordinal);
         var door = Listen();
         using var peer = await door.AcceptAsync();
         using var listener = Listener();
@@ -74,7 +79,9 @@ public sealed class ListenerHolderTests : IDisposable
     {
         var failure = await Assert.ThrowsAsync<ListenersUnavailableException>(() => ConnectAsync(_short));
 
-        Assert.Equal($"no listening sockets from {SocketPath} (Tunnel2:ListenersFrom): within 0 s: there is nothing. Does tunnel2-ports run?", failure.Message);
+        Assert.Equal(
+            $"no listening sockets from {SocketPath} (Tunnel2:ListenersFrom): within 0 s: there is nothing. Does tunnel2-ports run?",
+            failure.Message);
         Assert.Single(_waits);
     }
 
@@ -135,7 +142,8 @@ public sealed class ListenerHolderTests : IDisposable
     [InlineData("tunnel2-ports/1 public uplink", 2, "the answer \"tunnel2-ports/1 public uplink\" came with 2 sockets")]
     [InlineData("tunnel2-ports/1 a b c d e f g h\n", 8, "came with more than 5 sockets")]
     [InlineData("tunnel2-ports/2 public\n", 1, "the answer was \"tunnel2-ports/2 public\"")]
-    [InlineData("refused: its sockets are for processes of user 7\n", 0, "the answer was \"refused: its sockets are for processes of user 7\"")]
+    [InlineData(
+        "refused: its sockets are for processes of user 7\n", 0, "the answer was \"refused: its sockets are for processes of user 7\"")]
     [InlineData("SSH-2.0-\u0001\u001b[31m\r\n", 0, "the answer was \"SSH-2.0-")]
     [InlineData("\n", 1, "the answer was \"\"")]
     public async Task An_answer_that_is_none_is_told_at_once_and_its_sockets_are_closed(string words, int sockets, string expected)
@@ -172,7 +180,10 @@ public sealed class ListenerHolderTests : IDisposable
         using var unix = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
         var connecting = ConnectAsync();
         using var peer = await door.AcceptAsync();
-        Libc.TrySend(peer, "tunnel2-ports/1 public public web admin uplink\n"u8, [.. new[] { listener, other, other, deaf, unix }.Select(static socket => (int)socket.Handle)]);
+        Libc.TrySend(
+            peer,
+            "tunnel2-ports/1 public public web admin uplink\n"u8,
+            [.. new[] { listener, other, other, deaf, unix }.Select(static socket => (int)socket.Handle)]);
         using var holder = await connecting;
         using var inherited = InheritedSockets.None();
 
@@ -183,7 +194,8 @@ public sealed class ListenerHolderTests : IDisposable
         Assert.Collection(
             _errors,
             static error => Assert.EndsWith("(\"public\"): there is another of this name.", error.Message, StringComparison.Ordinal),
-            static error => Assert.EndsWith("(\"web\"): a socket is called public, https, uplink or admin.", error.Message, StringComparison.Ordinal),
+            static error =>
+                Assert.EndsWith("(\"web\"): a socket is called public, https, uplink or admin.", error.Message, StringComparison.Ordinal),
             static error => Assert.EndsWith("(\"admin\"): is not a TCP socket that listens.", error.Message, StringComparison.Ordinal),
             static error => Assert.EndsWith("(\"uplink\"): is not a TCP socket that listens.", error.Message, StringComparison.Ordinal));
     }

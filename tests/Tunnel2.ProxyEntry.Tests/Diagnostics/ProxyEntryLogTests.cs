@@ -24,7 +24,8 @@ public sealed class ProxyEntryLogTests
 
     private static int[] GetEvents(Type type) =>
     [
-        .. type.GetMethods(BindingFlags.Static | BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.DeclaredOnly)
+        .. type.GetMethods(
+            BindingFlags.Static | BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.DeclaredOnly)
             .Select(method => method.GetCustomAttribute<LoggerMessageAttribute>())
             .OfType<LoggerMessageAttribute>()
             .Select(attribute => attribute.EventId),

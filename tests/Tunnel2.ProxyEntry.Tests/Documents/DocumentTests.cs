@@ -12,7 +12,9 @@ public sealed partial class DocumentTests
     public void Every_setting_has_a_row_and_every_row_a_setting()
     {
         var known = SettingKeys.Values.Select(static key => key.Path)
-            .Concat(SettingKeys.AgentKeys.Where(static key => key != SettingKeys.AgentNames).Select(static key => $"{SettingKeys.Agents}:<id>:{key}"))
+            .Concat(
+                SettingKeys.AgentKeys.Where(static key => key != SettingKeys.AgentNames).Select(
+                    static key => $"{SettingKeys.Agents}:<id>:{key}"))
             .Append($"{SettingKeys.Agents}:<id>:{SettingKeys.AgentNames}:0")
             .Concat(SettingKeys.TierKeys.Select(static key => $"{SettingKeys.Tiers}:<name>:{key}"))
             .Append($"{SettingKeys.TrustedProxies}:0")
@@ -24,14 +26,19 @@ public sealed partial class DocumentTests
     public void Every_error_stands_under_its_status_and_every_row_names_errors()
     {
         var known = ProxyErrorCatalog.All.Select(static error => $"{error.Status} {error.Code}").Order();
-        var rows = File.ReadLines(PathOf("docs/errors.md")).Where(static line => line.StartsWith("| ", StringComparison.Ordinal) && char.IsAsciiDigit(line[2]));
-        var told = rows.SelectMany(static line => Quoted().Matches(line.Split('|')[2]).Where(static match => match.Groups[1].Value != "Retry-After")
+        var rows = File.ReadLines(PathOf("docs/errors.md")).Where(
+            static line => line.StartsWith("| ", StringComparison.Ordinal) && char.IsAsciiDigit(line[2]));
+        var told = rows.SelectMany(static line => Quoted()
+            .Matches(line.Split('|')[2])
+            .Where(static match => match.Groups[1].Value != "Retry-After")
             .Select(match => $"{line.Split('|')[1].Trim()} {match.Groups[1].Value}")).Order();
         Assert.Equal(known, told);
     }
 
     private static IEnumerable<string> RowsOf(string document) =>
-        File.ReadLines(PathOf(document)).Where(static line => line.StartsWith("| `", StringComparison.Ordinal)).Select(static line => line.Split('|')[1]);
+        File.ReadLines(PathOf(document))
+            .Where(static line => line.StartsWith("| `", StringComparison.Ordinal))
+            .Select(static line => line.Split('|')[1]);
 
     /// <summary><c>`A:B`, `:C`</c> are A:B and A:C.</summary>
     private static IEnumerable<string> ExpandNames(string cell)

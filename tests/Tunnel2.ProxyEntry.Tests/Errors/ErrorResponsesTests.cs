@@ -81,7 +81,8 @@ public sealed class ErrorResponsesTests
             Assert.Equal(info.Status, response.Status);
             Assert.Contains(response.Headers, header => header is { Key: "Tunnel2-Error" } && header.Value == info.Code);
             Assert.All(response.Headers, header => Assert.DoesNotMatch("[^ -~]", header.Value));
-            Assert.Same(response, ErrorResponses.Get(error, response == html ? ErrorBodyFormat.Html : ErrorBodyFormat.ProblemJson, default));
+            Assert.Same(
+                response, ErrorResponses.Get(error, response == html ? ErrorBodyFormat.Html : ErrorBodyFormat.ProblemJson, default));
         }
     }
 

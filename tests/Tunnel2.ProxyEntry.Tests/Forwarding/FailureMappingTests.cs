@@ -9,7 +9,8 @@ public sealed class FailureMappingTests
 {
     [Fact]
     public void A_lost_uplink_is_that_whatever_else_was_said() =>
-        Assert.Equal(ProxyError.UplinkLost, new StreamFailure(StreamFailureKind.UplinkLost, StreamResetReason.BackendTimeout).ToProxyError());
+        Assert.Equal(
+            ProxyError.UplinkLost, new StreamFailure(StreamFailureKind.UplinkLost, StreamResetReason.BackendTimeout).ToProxyError());
 
     [Theory]
     [InlineData(StreamResetReason.VisitorProtocol, nameof(ProxyError.BadRequest))]
@@ -29,14 +30,17 @@ public sealed class FailureMappingTests
                 Assert.NotEqual(ProxyError.Internal, error);
                 var info = ProxyErrorCatalog.Get(error);
                 Assert.Equal(reason == StreamResetReason.VisitorProtocol, info.IsVisitorsFault);
-                if ((reason, detail) is (StreamResetReason.BackendConnect, StreamResetDetail.TooManyConnections or StreamResetDetail.NoDescriptors))
+                if (reason == StreamResetReason.BackendConnect
+                    && detail is StreamResetDetail.TooManyConnections or StreamResetDetail.NoDescriptors)
                 {
                     // It was the agent that could not try.
                     Assert.Equal(ProxyErrorLeg.Uplink, info.Leg);
                     continue;
                 }
 
-                Assert.Equal(reason is StreamResetReason.BackendConnect or StreamResetReason.BackendProtocol or StreamResetReason.BackendTimeout, info.Leg == ProxyErrorLeg.Backend);
+                Assert.Equal(
+                    reason is StreamResetReason.BackendConnect or StreamResetReason.BackendProtocol or StreamResetReason.BackendTimeout,
+                    info.Leg == ProxyErrorLeg.Backend);
             }
         }
     }

@@ -39,7 +39,8 @@ public sealed class CertificateCommandTests : IDisposable
         var path = Path.Combine(_folder, "public.pem");
         Assert.Equal(0, Run("certificate", "create", "--host", "*.example.test", "--host", "example.test,::1", "--out", path));
         Assert.Equal("", _error.ToString());
-        using var certificate = SettingsFixture.LoadValid("Public:Certificate=" + path, "Public:HttpsListen=127.0.0.1:0").HttpsCertificate!.Load([]);
+        using var certificate = SettingsFixture.LoadValid(
+            "Public:Certificate=" + path, "Public:HttpsListen=127.0.0.1:0").HttpsCertificate!.Load([]);
         Assert.True(certificate.MatchesHostname("web.example.test"));
         Assert.True(certificate.MatchesHostname("example.test"));
         Assert.True(certificate.MatchesHostname("::1"));

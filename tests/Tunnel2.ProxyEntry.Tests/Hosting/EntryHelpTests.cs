@@ -37,7 +37,8 @@ public sealed class EntryHelpTests
     [InlineData("help nonsense")]
     [InlineData("help token create")]
     [InlineData("nonsense")]
-    public void Who_does_not_ask_gets_none(string line) => Assert.Null(EntryHelp.Asked(line.Split(' ', StringSplitOptions.RemoveEmptyEntries)));
+    public void Who_does_not_ask_gets_none(string line) =>
+        Assert.Null(EntryHelp.Asked(line.Split(' ', StringSplitOptions.RemoveEmptyEntries)));
 
     [Fact]
     public void The_version_is_a_number() => Assert.Matches("^tunnel2-entry [0-9]+\\.[0-9]+\\.[0-9]+", EntryHelp.Version);
@@ -45,9 +46,13 @@ public sealed class EntryHelpTests
     [Fact]
     public void The_usage_has_every_command_and_the_help_names_settings_that_there_are()
     {
-        Assert.All(["token create", "certificate create", "health", "help"], static command => Assert.Contains($"tunnel2-entry {command}", EntryHelp.Usage, StringComparison.Ordinal));
+        Assert.All(
+            ["token create", "certificate create", "health", "help"],
+            static command => Assert.Contains($"tunnel2-entry {command}", EntryHelp.Usage, StringComparison.Ordinal));
 
-        var settings = EntryHelp.Asked(["help"])!.Split('\n').Where(static line => line.StartsWith("  ", StringComparison.Ordinal) && (line.Contains(':') || line.Contains("Domain"))).Select(static line => line.Trim().Split(' ')[0]);
+        var settings = EntryHelp.Asked(["help"])!.Split('\n')
+            .Where(static line => line.StartsWith("  ", StringComparison.Ordinal) && (line.Contains(':') || line.Contains("Domain")))
+            .Select(static line => line.Trim().Split(' ')[0]);
         Assert.All(
             settings.Where(static word => word.Contains("Listen", StringComparison.Ordinal) || word == "Domain"),
             static word => Assert.Contains(SettingKeys.Values, key => key.Path == word));

@@ -20,7 +20,8 @@ public sealed class HealthCommandTests : IDisposable
     [InlineData("302 Found", 1)]
     public async Task The_answer_decides_the_exit_code(string status, int exitCode)
     {
-        await using var server = RawTcpServer.StartAnswering($"HTTP/1.1 {status}\r\nLocation: /elsewhere\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        await using var server = RawTcpServer.StartAnswering(
+            $"HTTP/1.1 {status}\r\nLocation: /elsewhere\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
 
         Assert.Equal(exitCode, await HealthCommand.RunAsync(["health", $"http://127.0.0.1:{server.Port}/health/ready"], _output, _error));
         Assert.Contains(status[..3], _output.ToString());

@@ -11,7 +11,10 @@ public sealed class TokenCommandTests
         using var output = new StringWriter { NewLine = "\n" };
         Assert.Equal(0, TokenCommand.Run(["token", "create", "--name", "web", "--tier", "pro"], output, TextWriter.Null));
         const string Begin = "  Tunnel2__";
-        var settings = output.ToString().Split('\n').Where(static line => line.StartsWith(Begin, StringComparison.Ordinal)).Select(static line => line[Begin.Length..].Replace("__", ":", StringComparison.Ordinal));
+        var settings = output.ToString()
+            .Split('\n')
+            .Where(static line => line.StartsWith(Begin, StringComparison.Ordinal))
+            .Select(static line => line[Begin.Length..].Replace("__", ":", StringComparison.Ordinal));
         Assert.Equal(1, SettingsFixture.LoadValid([.. settings]).Agents.Count);
     }
 

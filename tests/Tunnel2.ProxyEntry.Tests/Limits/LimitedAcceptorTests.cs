@@ -54,7 +54,8 @@ public sealed class LimitedAcceptorTests : IDisposable
     {
         var time = new ManualTimeProvider();
         var attempts = 0;
-        var acceptor = new LimitedAcceptor(_listener, new ConnectionLimit("visitors", 3, 3), _failures.Add, time, stopping => ++attempts switch
+        var acceptor = new LimitedAcceptor(
+            _listener, new ConnectionLimit("visitors", 3, 3), _failures.Add, time, stopping => ++attempts switch
         {
             1 or 2 => throw new SocketException((int)SocketError.TooManyOpenSockets),
             3 => throw new SocketException((int)SocketError.ConnectionAborted),

@@ -22,10 +22,11 @@ public sealed class LiveFeedTests : IDisposable
         using var ring = SharedEventRing.Create(Path.Combine(_directory, "ring"), new EventRingOptions { Capacity = 1024 });
         using var hub = new Hub(new HubLimits(), _meter, TimeProvider.System);
         var sessions = new FailingDirectory(failures: 2);
-        using var feed = new LiveFeed(ring, hub, new RequestPublisher(ring, TimeProvider.System), sessions, TimeProvider.System, faults, NullLogger.Instance);
+        using var feed = new LiveFeed(
+            ring, hub, new RequestPublisher(ring, TimeProvider.System), sessions, TimeProvider.System, faults, NullLogger.Instance);
         feed.Start();
 
-        // A second goes by behind each fault, by design.
+        // A second goes by after each fault, by design.
         await sessions.Looks.WaitForAsync(3);
         Assert.Equal(2, faults.Count);
         var channel = hub.GetChannel("session.web.status");
@@ -65,13 +66,17 @@ public sealed class LiveFeedTests : IDisposable
 
         public IReadOnlyList<EntrySession> Snapshot() => Looks.Increment() > failures ? [_session] : throw new InvalidTimeZoneException();
 
-        public ValueTask<RegistrationResult> RegisterAsync(EntrySession session, CancellationToken cancellationToken) => throw new NotSupportedException();
+        public ValueTask<RegistrationResult> RegisterAsync(EntrySession session, CancellationToken cancellationToken) =>
+            throw new NotSupportedException();
 
-        public ValueTask MarkHandingOverAsync(string name, long epoch, CancellationToken cancellationToken) => throw new NotSupportedException();
+        public ValueTask MarkHandingOverAsync(string name, long epoch, CancellationToken cancellationToken) =>
+            throw new NotSupportedException();
 
-        public ValueTask MarkLeavingAsync(string name, long epoch, CancellationToken cancellationToken) => throw new NotSupportedException();
+        public ValueTask MarkLeavingAsync(string name, long epoch, CancellationToken cancellationToken) =>
+            throw new NotSupportedException();
 
-        public ValueTask UnregisterAsync(string name, long epoch, bool isKept, CancellationToken cancellationToken) => throw new NotSupportedException();
+        public ValueTask UnregisterAsync(string name, long epoch, bool isKept, CancellationToken cancellationToken) =>
+            throw new NotSupportedException();
 
         public NameState Find(ReadOnlySpan<char> name, out EntrySession? session) => throw new NotSupportedException();
 

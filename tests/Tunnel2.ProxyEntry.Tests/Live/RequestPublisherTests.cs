@@ -17,10 +17,14 @@ public sealed class RequestPublisherTests : IDisposable
     /// <summary>The limit for everything that a request does for the live plane, its clock readings included.</summary>
     private const double MostNanoseconds = 200;
 
-    /// <summary>The same on a machine that is slower as a whole: as many readings of its clock. Where one takes 22 ns, nine are 198 ns.</summary>
+    /// <summary>
+    /// The same on a machine that is slower as a whole: as many readings of its clock. Where one takes 22 ns, nine are 198 ns.
+    /// </summary>
     private const double MostClockReadings = 9;
 
-    /// <summary>So many rounds in a row without an allocation: the compiler's intermediate versions of what the runtime brings may allocate.</summary>
+    /// <summary>
+    /// So many rounds in a row without an allocation: the compiler's intermediate versions of what the runtime brings may allocate.
+    /// </summary>
     private const int CleanRounds = 100;
 
     private const int Batch = 500;
@@ -28,14 +32,17 @@ public sealed class RequestPublisherTests : IDisposable
     /// <summary>For the compiler, whose own thread a busy machine holds up; used up only by what is too slow.</summary>
     private static readonly TimeSpan _patience = TimeSpan.FromSeconds(60);
 
-    /// <summary>What the last tier of the compiler needs at the most on an idle machine: what is printed is what a long-lived process pays.</summary>
+    /// <summary>
+    /// What the last tier of the compiler needs at the most on an idle machine: what is printed is what a long-lived process pays.
+    /// </summary>
     private static readonly TimeSpan _settling = TimeSpan.FromSeconds(2);
 
     private readonly string _directory = Directory.CreateTempSubdirectory("tunnel2-publisher-").FullName;
 
     public void Dispose() => Directory.Delete(_directory, recursive: true);
 
-    private SharedEventRing CreateRing() => SharedEventRing.Create(Path.Combine(_directory, "ring"), new EventRingOptions { Capacity = 65_536 });
+    private SharedEventRing CreateRing() =>
+        SharedEventRing.Create(Path.Combine(_directory, "ring"), new EventRingOptions { Capacity = 65_536 });
 
     private static void PublishBatch(RequestPublisher publisher, SampleExchange exchange, ForwardedRequest request)
     {
@@ -99,7 +106,9 @@ public sealed class RequestPublisherTests : IDisposable
 
         double Limit() => Math.Max(MostNanoseconds, MostClockReadings * clock);
 
-        bool IsEnough(TimeSpan time) => time > _patience || (time > _settling && clean >= CleanRounds && (best <= MostNanoseconds || (time > _patience / 6 && best <= Limit())));
+        bool IsEnough(TimeSpan time) =>
+            time > _patience
+                || (time > _settling && clean >= CleanRounds && (best <= MostNanoseconds || (time > _patience / 6 && best <= Limit())));
     }
 
     [Fact]
@@ -113,7 +122,8 @@ public sealed class RequestPublisherTests : IDisposable
     [Theory]
     [InlineData(false, "/path")]
     [InlineData(true, "/path?token=secret")]
-    public void An_upgraded_connection_is_told_in_parts_that_add_up_without_its_query_unless_that_is_asked_for(bool includesQuery, string target)
+    public void An_upgraded_connection_is_told_in_parts_that_add_up_without_its_query_unless_that_is_asked_for(
+        bool includesQuery, string target)
     {
         using var ring = CreateRing();
         var time = new TestUtilities.ManualTimeProvider();
@@ -160,7 +170,9 @@ public sealed class RequestPublisherTests : IDisposable
         var buffer = new byte[ring.MaxPayload];
         Assert.Equal(RingReadStatus.Record, reader.TryRead(buffer, out var entry, out _));
         Assert.Equal(RecordDecodeStatus.Ok, RequestRecordCodec.Decode(buffer.AsSpan(0, entry.Length), out var record));
-        Assert.Equal((502, RequestErrorCodes.VisitorLeft, 250_000u, 7ul, 9ul), (record.Status, record.ErrorCode, record.TotalMicroseconds, record.BytesIn, record.BytesOut));
+        Assert.Equal(
+            (502, RequestErrorCodes.VisitorLeft, 250_000u, 7ul, 9ul),
+            (record.Status, record.ErrorCode, record.TotalMicroseconds, record.BytesIn, record.BytesOut));
         Assert.Equal("/path"u8, record.Target);
     }
 }

@@ -26,7 +26,8 @@ public sealed class NameResolverTests
         var resolver = Create(SettingsFixture.LoadValid("TestMode=true"));
         foreach (var (host, target, rest) in new[]
         {
-            ("web.localhost", "/session/web/a", "/session/web/a"), ("WEB-E1.LOCALHOST:1", "/a", "/a"), ("127.0.0.1", "/session/web/a?b", "/a?b"), ("", "/session/web", "/"),
+            ("web.localhost", "/session/web/a", "/session/web/a"), ("WEB-E1.LOCALHOST:1", "/a", "/a"),
+            ("127.0.0.1", "/session/web/a?b", "/a?b"), ("", "/session/web", "/"),
         })
         {
             Assert.Null(resolver.Resolve(new RequestAddress(host, target), out var path, out var found));
@@ -53,7 +54,8 @@ public sealed class NameResolverTests
     [Fact]
     public void A_configured_name_is_known_for_ever()
     {
-        var resolver = Create(SettingsFixture.LoadValid("Agents:a:TokenHash=" + SettingsFixture.HashSetting("x"), "Agents:a:Names=shop,blog-*"));
+        var resolver = Create(
+            SettingsFixture.LoadValid("Agents:a:TokenHash=" + SettingsFixture.HashSetting("x"), "Agents:a:Names=shop,blog-*"));
         _time.Advance(TimeSpan.FromDays(100));
         Assert.Equal(ProxyError.AgentOffline, Resolve(resolver, "shop.localhost"));
         Assert.Equal(ProxyError.UnknownName, Resolve(resolver, "blog-1.localhost"));

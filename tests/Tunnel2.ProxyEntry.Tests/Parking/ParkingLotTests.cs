@@ -18,7 +18,12 @@ public sealed class ParkingLotTests
     public async Task Whoever_waits_goes_on_when_the_name_is_registered_and_no_other()
     {
         using var lot = Create();
-        var waits = new[] { Enter(lot, "web"), Enter(lot, "web"), Enter(lot, "api") }.Select(static place => place.WaitAsync(default).AsTask()).ToList();
+        var waits = new[]
+        {
+            Enter(lot, "web"),
+            Enter(lot, "web"),
+            Enter(lot, "api"),
+        }.Select(static place => place.WaitAsync(default).AsTask()).ToList();
 
         lot.Release("web", _anybody);
 
@@ -172,9 +177,12 @@ public sealed class ParkingLotTests
             {
                 case < 3:
                     var bytes = random.Next(400_000);
-                    // In the middle of a second: time goes by in whole ones, so that no look falls so close to a deadline that it could go either way.
+                    // In the middle of a second: time goes by in whole ones, so that no look falls so close to a deadline that it could go
+                    // either way.
                     var deadline = _time.GetTimestamp() + (random.Next(3) * Second) + (Second / 2);
-                    var expected = waiting.Count < 9 && waiting.Count(w => w.Name == name) < 4 && waiting.Sum(static w => w.Bytes) + bytes <= 1024 * 1024;
+                    var expected = waiting.Count < 9
+                        && waiting.Count(w => w.Name == name) < 4
+                        && waiting.Sum(static w => w.Bytes) + bytes <= 1024 * 1024;
                     var place = lot.TryEnter(name, null, deadline, bytes);
                     Assert.Equal(expected, place is not null);
                     if (place is not null)

@@ -68,7 +68,9 @@ public sealed class ParkingPolicyTests
     private void AssertWaits(ParkingPolicy policy, int secondsLater, int? expected)
     {
         _time.Advance(TimeSpan.FromSeconds(secondsLater));
-        int? waits = policy.TryGetDeadline("web", out var deadline, out _) ? (int)TimeSpan.FromTicks(deadline - _time.GetTimestamp()).TotalSeconds : null;
+        int? waits = policy.TryGetDeadline("web", out var deadline, out _)
+            ? (int)TimeSpan.FromTicks(deadline - _time.GetTimestamp()).TotalSeconds
+            : null;
         Assert.Equal(expected, waits);
     }
 }

@@ -71,7 +71,8 @@ public sealed class SessionRateLimitTests
         limit.TryTake();
         var extras = new ExchangeExtras();
         RateLimitFields.Describe(limit, extras);
-        Assert.Equal("RateLimit-Policy: \"tunnel\";q=7;w=4\r\nRateLimit: \"tunnel\";r=6;t=1\r\n", Encoding.ASCII.GetString(extras.ResponseLines));
+        Assert.Equal(
+            "RateLimit-Policy: \"tunnel\";q=7;w=4\r\nRateLimit: \"tunnel\";r=6;t=1\r\n", Encoding.ASCII.GetString(extras.ResponseLines));
     }
 
     [Fact]

@@ -30,7 +30,15 @@ public sealed class ForwardedRequestTests
     [Fact]
     public void The_next_request_knows_nothing_of_the_one_before()
     {
-        var request = new ForwardedRequest { Phase = ForwardPhase.Body, BytesReceived = 1, BytesSent = 2, ResponseLeft = 3, Status = 200, Continue = new ContinueTurn() };
+        var request = new ForwardedRequest
+        {
+            Phase = ForwardPhase.Body,
+            BytesReceived = 1,
+            BytesSent = 2,
+            ResponseLeft = 3,
+            Status = 200,
+            Continue = new ContinueTurn(),
+        };
         request.Begin(TimeProvider.System);
         Assert.Equal(
             (ForwardPhase.Idle, 0L, 0L, ResponseFacts.NoLength, 0, null),

@@ -107,7 +107,8 @@ public sealed class HostAddressParserTests
             var host = text.ToString();
             var (outcome, name) = Parse(host);
             Assert.True(
-                (outcome == HostAddressOutcome.Name) == (name.Length > 0) && (name.Length == 0 || PublicName.Check(name, "e1") == PublicNameProblem.None),
+                (outcome == HostAddressOutcome.Name) == (name.Length > 0)
+                    && (name.Length == 0 || PublicName.Check(name, "e1") == PublicNameProblem.None),
                 $"seed {seed}, host {host}");
         }
     }

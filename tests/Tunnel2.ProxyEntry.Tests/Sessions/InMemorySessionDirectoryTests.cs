@@ -71,7 +71,8 @@ public sealed class InMemorySessionDirectoryTests
 
         // The successor does not supersede it: it finishes what it has, and its end touches nobody.
         var successor = Sample.Session("web", "b");
-        Assert.Equal((RegistrationStatus.NameTaken, _kept), ((await RegisterAsync(successor)).Status, (await RegisterAsync(successor)).FreeIn));
+        Assert.Equal(
+            (RegistrationStatus.NameTaken, _kept), ((await RegisterAsync(successor)).Status, (await RegisterAsync(successor)).FreeIn));
         _time.Advance(_kept);
         var second = await RegisterAsync(successor);
         Assert.Equal((RegistrationStatus.Registered, null), (second.Status, second.Superseded));
@@ -165,7 +166,9 @@ public sealed class InMemorySessionDirectoryTests
 
         _time.Advance(TimeSpan.FromSeconds(20));
         await _directory.UnregisterAsync("web", registration.Epoch, true, CancellationToken.None);
-        var expected = saysGoodbye ? new NameAbsence(AbsenceKind.SaidGoodbye, goodbye, AgentIdentity.OfToken("a")) : new NameAbsence(AbsenceKind.Lost, _time.GetTimestamp(), AgentIdentity.OfToken("a"));
+        var expected = saysGoodbye
+            ? new NameAbsence(AbsenceKind.SaidGoodbye, goodbye, AgentIdentity.OfToken("a"))
+            : new NameAbsence(AbsenceKind.Lost, _time.GetTimestamp(), AgentIdentity.OfToken("a"));
         _time.Advance(TimeSpan.FromSeconds(3));
         Assert.Equal(expected, _directory.GetAbsence("web"));
         Assert.Equal(default, _directory.GetAbsence("api"));
@@ -249,5 +252,6 @@ public sealed class InMemorySessionDirectoryTests
         Assert.NotEqual(AgentIdentity.OfToken("a"), AgentIdentity.OfToken("b"));
     }
 
-    private Task<RegistrationResult> RegisterAsync(EntrySession session) => _directory.RegisterAsync(session, CancellationToken.None).AsTask();
+    private Task<RegistrationResult> RegisterAsync(EntrySession session) =>
+        _directory.RegisterAsync(session, CancellationToken.None).AsTask();
 }

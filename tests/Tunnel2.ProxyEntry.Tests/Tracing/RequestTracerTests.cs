@@ -52,7 +52,8 @@ public sealed class RequestTracerTests : IDisposable
         var facts = new ResponseFacts(ResponseFacts.NoLength, AgentTiming.Parse("250,1750"u8));
         tracer.OnAnswered(exchange, request, facts, time.GetTimestamp());
         Assert.Equal(
-            "Server-Timing: edge;dur=3.000, tunnel;dur=3.000, agent;dur=0.250, backend;dur=1.750\r\n", Encoding.ASCII.GetString(exchange.Extras!.ResponseLines));
+            "Server-Timing: edge;dur=3.000, tunnel;dur=3.000, agent;dur=0.250, backend;dur=1.750\r\n",
+            Encoding.ASCII.GetString(exchange.Extras!.ResponseLines));
     }
 
     [Theory]
@@ -68,7 +69,9 @@ public sealed class RequestTracerTests : IDisposable
     public async Task What_is_not_drawn_takes_nothing_from_the_others()
     {
         using var collector = new PrometheusCollector(_factory, TimeProvider.System);
-        var settings = SettingsFixture.LoadValid("Otlp:Endpoint=http://127.0.0.1:9", "Otlp:Interval=1h", "Tracing:SampleRatio=0.000001", "Tracing:MaxPerSecond=1", "TrustedProxies=203.0.113.9");
+        var settings = SettingsFixture.LoadValid(
+            "Otlp:Endpoint=http://127.0.0.1:9", "Otlp:Interval=1h", "Tracing:SampleRatio=0.000001", "Tracing:MaxPerSecond=1",
+            "TrustedProxies=203.0.113.9");
         var time = new TestUtilities.ManualTimeProvider();
         using var tracer = new RequestTracer(settings, _metrics, time);
         await using var export = OtlpExport.Start(settings, _metrics);
@@ -83,7 +86,8 @@ public sealed class RequestTracerTests : IDisposable
     public async Task Beyond_the_most_of_a_second_a_request_is_left_alone_and_counted(string setting)
     {
         using var collector = new PrometheusCollector(_factory, TimeProvider.System);
-        var settings = SettingsFixture.LoadValid("Otlp:Endpoint=http://127.0.0.1:9", "Otlp:Interval=1h", "Tracing:SampleRatio=1", "Tracing:MaxPerSecond=2", setting);
+        var settings = SettingsFixture.LoadValid(
+            "Otlp:Endpoint=http://127.0.0.1:9", "Otlp:Interval=1h", "Tracing:SampleRatio=1", "Tracing:MaxPerSecond=2", setting);
         var time = new TestUtilities.ManualTimeProvider();
         using var tracer = new RequestTracer(settings, _metrics, time);
         await using var export = OtlpExport.Start(settings, _metrics);
@@ -96,7 +100,9 @@ public sealed class RequestTracerTests : IDisposable
     [Fact]
     public async Task A_visitor_is_told_all_the_same_when_no_more_are_traced()
     {
-        var settings = SettingsFixture.LoadValid("Otlp:Endpoint=http://127.0.0.1:9", "Otlp:Interval=1h", "Tracing:SampleRatio=1", "Tracing:MaxPerSecond=1", "ServerTiming=always");
+        var settings = SettingsFixture.LoadValid(
+            "Otlp:Endpoint=http://127.0.0.1:9", "Otlp:Interval=1h", "Tracing:SampleRatio=1", "Tracing:MaxPerSecond=1",
+            "ServerTiming=always");
         var time = new TestUtilities.ManualTimeProvider();
         using var tracer = new RequestTracer(settings, _metrics, time);
         await using var export = OtlpExport.Start(settings, _metrics);
@@ -117,20 +123,28 @@ public sealed class RequestTracerTests : IDisposable
         using var silent = new TcpListener(IPAddress.Loopback, 0);
         silent.Start();
         using var collector = new PrometheusCollector(_factory, TimeProvider.System);
-        var settings = SettingsFixture.LoadValid($"Otlp:Endpoint=http://{silent.LocalEndpoint}", "Otlp:Interval=1h", "Tracing:SampleRatio=1", "Tracing:MaxPerSecond=1000000");
+        var settings = SettingsFixture.LoadValid(
+            $"Otlp:Endpoint=http://{silent.LocalEndpoint}", "Otlp:Interval=1h", "Tracing:SampleRatio=1", "Tracing:MaxPerSecond=1000000");
         using var tracer = new RequestTracer(settings, _metrics, TimeProvider.System);
         await using var export = OtlpExport.Start(settings, _metrics);
-        var (exchange, request, session) = (new SampleExchange { Field = ("traceparent", Wanted) }, new ForwardedRequest(), Sample.Session("web"));
+        var (exchange, request, session) = (
+            new SampleExchange { Field = ("traceparent", Wanted) }, new ForwardedRequest(), Sample.Session("web"));
         for (var i = 0; i < Requests; i++)
         {
             Trace(tracer, exchange, request, session);
         }
 
         // Two spans each. On a slow machine the collector may have been given up once or twice by then, with 512 spans each time.
-        Assert.InRange(PrometheusParser.Parse(collector.Collect()).Samples["tunnel2_entry_otlp_spans_dropped_total"], (2 * Requests) - Room - 1024, (2 * Requests) - Room);
+        Assert.InRange(
+            PrometheusParser.Parse(collector.Collect()).Samples["tunnel2_entry_otlp_spans_dropped_total"],
+            (2 * Requests) - Room - 1024,
+            (2 * Requests) - Room);
     }
 
-    /// <summary>docs/performance.md has the times. Those allowed here tell a mistake from a machine with ten times as much to do as it has processors.</summary>
+    /// <summary>
+    /// docs/measurements/2026-11-22.md has the times. Those allowed here tell a mistake from a machine with ten times as much to do as it
+    /// has processors.
+    /// </summary>
     [Theory]
     [InlineData("off", 0.000001, 2_000, 8)]
     [InlineData("always", 0, 2_000, 8)]
@@ -139,10 +153,15 @@ public sealed class RequestTracerTests : IDisposable
     public async Task Measuring_a_request_stays_within_its_budget(string serverTiming, double ratio, int nanoseconds, int bytes)
     {
         var settings = SettingsFixture.LoadValid(
-            "Otlp:Endpoint=http://127.0.0.1:9", "Otlp:Interval=1h", "Tracing:MaxPerSecond=1000000", "ServerTiming=" + serverTiming, "Tracing:SampleRatio=" + ratio.ToString("0.######", CultureInfo.InvariantCulture));
+            "Otlp:Endpoint=http://127.0.0.1:9",
+            "Otlp:Interval=1h",
+            "Tracing:MaxPerSecond=1000000",
+            "ServerTiming=" + serverTiming,
+            "Tracing:SampleRatio=" + ratio.ToString("0.######", CultureInfo.InvariantCulture));
         using var tracer = new RequestTracer(settings, _metrics, TimeProvider.System);
         await using var export = OtlpExport.Start(settings, _metrics);
-        var (exchange, request, session) = (new SampleExchange { Field = ("traceparent", Wanted) }, new ForwardedRequest(), Sample.Session("web"));
+        var (exchange, request, session) = (
+            new SampleExchange { Field = ("traceparent", Wanted) }, new ForwardedRequest(), Sample.Session("web"));
         Activity? left = null;
         var cost = ThreadCost.Measure(
             () =>
@@ -153,7 +172,8 @@ public sealed class RequestTracerTests : IDisposable
             new ThreadCost(nanoseconds, bytes));
 
         Assert.Null(left);
-        TestContext.Current.TestOutputHelper?.WriteLine($"Server-Timing {serverTiming}, ratio {ratio}: {cost.Nanoseconds:0} ns and {cost.Bytes} bytes a request");
+        TestContext.Current.TestOutputHelper?.WriteLine(
+            $"Server-Timing {serverTiming}, ratio {ratio}: {cost.Nanoseconds:0} ns and {cost.Bytes} bytes a request");
         Assert.InRange(cost.Nanoseconds, 1, nanoseconds);
         Assert.InRange(cost.Bytes, 0, bytes);
     }
@@ -167,7 +187,8 @@ public sealed class RequestTracerTests : IDisposable
         return request.NoteOf<RequestTimeline>()?.Edge is not null;
     }
 
-    private static void Trace(RequestTracer tracer, SampleExchange exchange, ForwardedRequest request, ProxyEntry.Sessions.EntrySession session)
+    private static void Trace(
+        RequestTracer tracer, SampleExchange exchange, ForwardedRequest request, ProxyEntry.Sessions.EntrySession session)
     {
         request.Begin(TimeProvider.System);
         exchange.Extras = null;

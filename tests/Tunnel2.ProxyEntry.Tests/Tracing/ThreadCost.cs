@@ -17,8 +17,8 @@ internal readonly record struct ThreadCost(double Nanoseconds, long Bytes)
     private const int Patience = 30;
 
     /// <summary>
-    /// Measures code that has settled, on a thread as those that serve requests: nothing of the test flows along with it. Takes three seconds of a
-    /// processor; what costs more than <paramref name="limit"/> may not have settled yet and has thirty more.
+    /// Measures code that has settled, on a thread as those that serve requests: nothing of the test flows along with it. Takes three
+    /// seconds of a processor; what costs more than <paramref name="limit"/> may not have settled yet and has thirty more.
     /// </summary>
     /// <returns>The first second's cost within the limit, or the last one's.</returns>
     public static ThreadCost Measure(Action action, ThreadCost limit)
@@ -71,7 +71,9 @@ internal readonly record struct ThreadCost(double Nanoseconds, long Bytes)
             return (long)Stopwatch.GetElapsedTime(0).TotalNanoseconds;
         }
 
-        return clock_gettime(ThreadProcessorTime, out var time) == 0 ? (time.Seconds * 1_000_000_000) + time.Nanoseconds : throw new InvalidOperationException("There is no such clock.");
+        return clock_gettime(ThreadProcessorTime, out var time) == 0
+            ? (time.Seconds * 1_000_000_000) + time.Nanoseconds
+            : throw new InvalidOperationException("There is no such clock.");
     }
 
     [DllImport("libc")]

@@ -63,7 +63,9 @@ public sealed class AgentAdmissionTests
     [InlineData(0, 0)]
     [InlineData(2, 1)]
     public void Versions_that_do_not_meet_are_refused_before_anything_else(byte lowest, byte highest) =>
-        Assert.Equal(RejectCode.VersionNotSupported, _closed.Admit(Hello("?") with { LowestVersion = lowest, HighestVersion = highest }).Reject?.Code);
+        Assert.Equal(
+            RejectCode.VersionNotSupported,
+            _closed.Admit(Hello("?") with { LowestVersion = lowest, HighestVersion = highest }).Reject?.Code);
 
     [Fact]
     public void A_name_is_given_in_lower_case_and_made_up_where_none_is_wanted()

@@ -3,7 +3,7 @@ using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Tests.WebSockets;
 
-/// <summary>A visitor behind a 101 that takes everything and says nothing.</summary>
+/// <summary>A visitor after a 101 that takes everything and says nothing.</summary>
 internal sealed class RecordingVisitor : UpgradedConnection
 {
     private readonly List<byte> _received = [];

@@ -76,7 +76,13 @@ public sealed class WebSocketFrameTrackerTests
 
     private static byte[] Frame(SeededRandom random, int opcode)
     {
-        var length = random.Next(4) switch { 0 => 0, 1 => random.Next(126), 2 => random.Next(126, 65_536), _ => random.Next(65_536, 70_000) };
+        var length = random.Next(4) switch
+        {
+            0 => 0,
+            1 => random.Next(126),
+            2 => random.Next(126, 65_536),
+            _ => random.Next(65_536, 70_000),
+        };
         var isMasked = random.Next(4) == 0;
         var mask = (byte)(isMasked ? 0x80 : 0);
         var head = new byte[10];

@@ -37,7 +37,8 @@ public sealed class WebSocketHandshakeTests
         Assert.False(IsAccepted(("Upgrade", "raw"), ("Sec-WebSocket-Accept", Accept)));
         Assert.False(IsAccepted(("Upgrade", "websocket"), ("Sec-WebSocket-Accept", "")));
         Assert.False(IsAccepted(("Upgrade", "websocket"), ("Sec-WebSocket-Accept", Accept + "=")));
-        Assert.False(IsAccepted(("Upgrade", "websocket"), ("Sec-WebSocket-Accept", WebSocketHandshake.Accept(WebSocketHandshake.CreateKey()))));
+        Assert.False(
+            IsAccepted(("Upgrade", "websocket"), ("Sec-WebSocket-Accept", WebSocketHandshake.Accept(WebSocketHandshake.CreateKey()))));
         Assert.False(IsAccepted(("Upgrade", "websocket"), ("Sec-WebSocket-Accept", Accept), ("Sec-WebSocket-Accept", Accept)));
         Assert.False(IsAccepted(("Upgrade", "websocket"), ("Sec-WebSocket-Accept", "x"), ("Sec-WebSocket-Accept", Accept)));
     }

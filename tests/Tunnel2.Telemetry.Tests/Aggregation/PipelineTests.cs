@@ -89,7 +89,10 @@ public sealed class PipelineTests
     public void A_split_that_fails_is_reported_after_all_have_been_joined(int failing)
     {
         SumState[] states = [new SumState(failing == 0 ? 1 : 10), new SumState(failing == 1 ? 1 : 10)];
-        IRecordSource<SumRecord>[] sources = [new MemorySource<SumRecord>(Records(1000, 10), 10), new MemorySource<SumRecord>(Records(1000, 10), 10)];
+        IRecordSource<SumRecord>[] sources =
+        [
+            new MemorySource<SumRecord>(Records(1000, 10), 10), new MemorySource<SumRecord>(Records(1000, 10), 10),
+        ];
         Assert.Throws<AggregateException>(() => SumPipeline.RunSplit(sources, states));
         Assert.Equal(Oracle(Records(1000, 10), 10), states[1 - failing].Sums.ToArray());
     }

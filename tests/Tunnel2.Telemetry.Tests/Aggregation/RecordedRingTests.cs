@@ -94,7 +94,9 @@ public sealed class RecordedRingTests
         using var f = new RingFixture(new EventRingOptions { Capacity = 1024 });
         using var stop = new CancellationTokenSource();
         EventRingProducer producer = f.Ring.CreateProducer();
-        var source = new RingRequestSource(f.Ring, f.Ring.CreateReader(RingFixture.Oldest), new RequestIntake(new WatermarkFilter()), 100, long.MaxValue, stop: stop.Token);
+        var source = new RingRequestSource(
+            f.Ring, f.Ring.CreateReader(RingFixture.Oldest), new RequestIntake(new WatermarkFilter()), 100, long.MaxValue,
+            stop: stop.Token);
         var merger = new WindowMerger();
         Task<PipelineReport> running = Task.Run(() => WindowPipeline.RunFused(source, new WindowedState(merger)));
         for (int i = 0; i < 500; i++)
@@ -102,7 +104,9 @@ public sealed class RecordedRingTests
             Record(producer, new RequestSample(1_767_225_600_000_000 + (i * 10_000), i % 3, 5, 0, 0, 0));
         }
 
-        Assert.True(await Task.Run(() => SpinWait.SpinUntil(() => source.Intake.Sessions.Count == 3 && source.Watermark > 1_767_225_602_900_000, 20_000)));
+        Assert.True(
+            await Task.Run(
+                () => SpinWait.SpinUntil(() => source.Intake.Sessions.Count == 3 && source.Watermark > 1_767_225_602_900_000, 20_000)));
         await stop.CancelAsync();
         PipelineReport report = await running.WaitAsync(TimeSpan.FromSeconds(20));
         Assert.InRange(report.Records, 490, 500);

@@ -128,7 +128,11 @@ public sealed class WindowTests
         WindowMerger[] mergers = [new(), new()];
         WindowedState[] states = [.. mergers.Select(m => new WindowedState(m))];
         WindowPipeline.RunSplit(
-            [new SampleSource(samples[..9_999], new WatermarkFilter(), 500), new SampleSource(samples[9_999..], new WatermarkFilter(), 500)], states);
+            [
+                new SampleSource(samples[..9_999], new WatermarkFilter(), 500),
+                new SampleSource(samples[9_999..], new WatermarkFilter(), 500),
+            ],
+            states);
         mergers[0].Absorb(mergers[1], k => k);
         Assert.Equal(expected, mergers[0].Results());
     }

@@ -70,7 +70,8 @@ public sealed class LiveDocumentTests
         Check("heartbeat", frame.AsSpan(0, RelayFrame.WriteNumbers(frame, RelayFrameKind.Heartbeat, 23, 0)));
         foreach ((string block, RelayFrameKind kind) in new[]
         {
-            ("welcome", RelayFrameKind.Welcome), ("records", RelayFrameKind.Records), ("gap", RelayFrameKind.Gap), ("slow", RelayFrameKind.SlowWarning), ("heartbeat", RelayFrameKind.Heartbeat),
+            ("welcome", RelayFrameKind.Welcome), ("records", RelayFrameKind.Records), ("gap", RelayFrameKind.Gap),
+            ("slow", RelayFrameKind.SlowWarning), ("heartbeat", RelayFrameKind.Heartbeat),
         })
         {
             Assert.Equal(Documented(block).Length, RelayFrame.TryRead(Documented(block), out RelayFrameKind read, out _));
@@ -103,7 +104,11 @@ public sealed class LiveDocumentTests
         string text = File.ReadAllText(Path.Combine(RepositoryFolder.Path, "docs", "live.md"));
         Match match = Block(block).Match(text);
         Assert.True(match.Success, $"docs/live.md has no block of bytes named {block}.");
-        return [.. match.Groups[1].Value.Split([' ', '\n'], StringSplitOptions.RemoveEmptyEntries).Select(b => byte.Parse(b, NumberStyles.HexNumber, CultureInfo.InvariantCulture))];
+        return
+        [
+            .. match.Groups[1].Value.Split([' ', '\n'], StringSplitOptions.RemoveEmptyEntries).Select(
+                b => byte.Parse(b, NumberStyles.HexNumber, CultureInfo.InvariantCulture)),
+        ];
     }
 
     private static Regex Block(string name) => new($"```hex {name}\n(.*?)```", RegexOptions.Singleline);

@@ -36,7 +36,8 @@ public sealed class RingFileTests
         Assert.True(IsMapped(f.Copy));
     }
 
-    private static bool IsMapped(string path) => File.ReadLines("/proc/self/maps").Any(line => line.Contains(path, StringComparison.Ordinal));
+    private static bool IsMapped(string path) =>
+        File.ReadLines("/proc/self/maps").Any(line => line.Contains(path, StringComparison.Ordinal));
 
     [Fact]
     public async Task A_ring_that_nobody_uses_any_more_is_unmapped()

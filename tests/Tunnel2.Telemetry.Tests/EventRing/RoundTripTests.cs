@@ -69,7 +69,10 @@ public sealed class RoundTripTests
         for (int round = 0; round < 50; round++)
         {
             Task<bool> waiting = Task.Factory.StartNew(
-                () => reader.Wait(TimeSpan.FromSeconds(30)), CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default);
+                () => reader.Wait(TimeSpan.FromSeconds(30)),
+                CancellationToken.None,
+                TaskCreationOptions.LongRunning,
+                TaskScheduler.Default);
             if (round % 2 == 0)
             {
                 SpinWait.SpinUntil(() => Volatile.Read(ref f.Ring.WaitFlag) != 0, TimeSpan.FromSeconds(10));

@@ -77,8 +77,8 @@ public sealed class MessageStoreConcurrencyTests
     [MemberData(nameof(Strategies))]
     public void Whoever_reads_a_snapshot_after_another_threads_store_has_returned_finds_it(string strategy)
     {
-        // The store-buffer litmus test: a writer stores and then looks whether the reader has begun; the reader says that it begins and then
-        // reads. When the writer looked in vain its store came first, and a snapshot kept from before it would be stale.
+        // The store-buffer litmus test: a writer stores and then looks whether the reader has begun; the reader says that it begins and
+        // then reads. When the writer looked in vain its store came first, and a snapshot kept from before it would be stale.
         const int Rounds = 30_000;
         IMessageStore<int> store = MessageStoreStrategies.Create<int>(strategy);
         store.Set("key", 0);
@@ -111,7 +111,8 @@ public sealed class MessageStoreConcurrencyTests
 
         for (int round = 1; round <= Rounds; round++)
         {
-            Assert.True(!storedFirst[round] || found[round] >= round, $"Round {round} was stored, and a later snapshot had {found[round]}.");
+            Assert.True(
+                !storedFirst[round] || found[round] >= round, $"Round {round} was stored, and a later snapshot had {found[round]}.");
         }
 
         static void Meet(ref int mine, ref int theirs, int round)

@@ -23,7 +23,10 @@ public sealed class StripedMessageStoreJoinTests
         Assert.Empty(store.Join(whole));
         int published = 0;
 
-        List<Task<List<Subscription>>> subscribers = [.. Enumerable.Range(0, Subscribers).Select(i => Start(() => Follow(new Random(seed + i))))];
+        List<Task<List<Subscription>>> subscribers =
+        [
+            .. Enumerable.Range(0, Subscribers).Select(i => Start(() => Follow(new Random(seed + i)))),
+        ];
         Task[] publishers = [.. Enumerable.Range(0, Publishers).Select(i => Start(() => Publish(i)))];
         await Task.WhenAll([.. publishers, .. subscribers]);
 
@@ -55,7 +58,8 @@ public sealed class StripedMessageStoreJoinTests
             return true;
         }
 
-        // A subscriber comes and goes all the time, and the last time it stays: hundreds of joins, each at another moment of the others' work.
+        // A subscriber comes and goes all the time, and the last time it stays: hundreds of joins, each at another moment of the others'
+        // work.
         List<Subscription> Follow(Random random)
         {
             const int Total = Publishers * MessagesPerPublisher;

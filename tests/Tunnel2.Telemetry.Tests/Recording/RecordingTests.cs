@@ -90,7 +90,14 @@ public sealed class RecordingTests
     public void Aggregation_over_a_recording_counts_requests_and_what_was_missed()
     {
         byte[] payload = new byte[240];
-        var record = new RequestRecord { SessionName = "web"u8, Target = "/"u8, StartedUnixMicroseconds = 1_795_274_448_000_000, TotalMicroseconds = 1000, BytesOut = 7 };
+        var record = new RequestRecord
+        {
+            SessionName = "web"u8,
+            Target = "/"u8,
+            StartedUnixMicroseconds = 1_795_274_448_000_000,
+            TotalMicroseconds = 1000,
+            BytesOut = 7,
+        };
         int length = RequestRecordCodec.Encode(payload, record);
         byte[] file = Record(writer =>
         {

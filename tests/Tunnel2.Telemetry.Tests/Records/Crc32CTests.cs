@@ -58,7 +58,8 @@ public sealed class Crc32CTests
         Assert.Equal(~expected, Crc32C.Compute(data));
         foreach (int cut in new[] { 0, 1, 7, length / 2, length - 3072, length - 1 })
         {
-            Assert.Equal(expected, Crc32C.Append(Crc32C.Append(Crc32C.Seed, data.AsSpan(0, Math.Max(0, cut))), data.AsSpan(Math.Max(0, cut))));
+            Assert.Equal(
+                expected, Crc32C.Append(Crc32C.Append(Crc32C.Seed, data.AsSpan(0, Math.Max(0, cut))), data.AsSpan(Math.Max(0, cut))));
         }
     }
 }

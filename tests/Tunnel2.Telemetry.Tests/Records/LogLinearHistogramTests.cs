@@ -56,6 +56,7 @@ public sealed class LogLinearHistogramTests
         }
 
         one.Merge(other);
-        Assert.Equal((all.Count, all.Max, all.Quantile(0.5), all.Quantile(0.99)), (one.Count, one.Max, one.Quantile(0.5), one.Quantile(0.99)));
+        Assert.Equal(
+            (all.Count, all.Max, all.Quantile(0.5), all.Quantile(0.99)), (one.Count, one.Max, one.Quantile(0.5), one.Quantile(0.99)));
     }
 }

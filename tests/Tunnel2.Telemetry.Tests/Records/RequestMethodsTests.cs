@@ -22,5 +22,6 @@ public sealed class RequestMethodsTests
     [InlineData("GETS")]
     [InlineData("BREW")]
     [InlineData("OPTIONSX")]
-    public void Any_other_name_has_none(string name) => Assert.Equal(RequestMethod.Other, RequestMethods.Parse(Encoding.ASCII.GetBytes(name)));
+    public void Any_other_name_has_none(string name) =>
+        Assert.Equal(RequestMethod.Other, RequestMethods.Parse(Encoding.ASCII.GetBytes(name)));
 }

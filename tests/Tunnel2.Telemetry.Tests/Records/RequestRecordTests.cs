@@ -49,10 +49,14 @@ public sealed class RequestRecordTests
         Assert.Equal("web-1", Encoding.ASCII.GetString(got.SessionName));
         Assert.Equal("/a?b=1", Encoding.ASCII.GetString(got.Target));
         Assert.Equal(
-            (sent.StartedUnixMicroseconds, sent.QueueMicroseconds, sent.FirstByteMicroseconds, sent.BodyMicroseconds, sent.TotalMicroseconds),
+            (
+                sent.StartedUnixMicroseconds, sent.QueueMicroseconds, sent.FirstByteMicroseconds, sent.BodyMicroseconds,
+                sent.TotalMicroseconds),
             (got.StartedUnixMicroseconds, got.QueueMicroseconds, got.FirstByteMicroseconds, got.BodyMicroseconds, got.TotalMicroseconds));
         Assert.Equal(
-            (sent.BytesIn, sent.BytesOut, sent.SessionId, sent.StreamId, sent.UplinkId, sent.Status, sent.ErrorCode, sent.Method, sent.Flags),
+            (
+                sent.BytesIn, sent.BytesOut, sent.SessionId, sent.StreamId, sent.UplinkId, sent.Status, sent.ErrorCode, sent.Method,
+                sent.Flags),
             (got.BytesIn, got.BytesOut, got.SessionId, got.StreamId, got.UplinkId, got.Status, got.ErrorCode, got.Method, got.Flags));
     }
 

@@ -42,7 +42,8 @@ internal sealed class RelayFixture : IAsyncDisposable
     {
         var meter = new Meter(RelayMetrics.MeterName);
         _meters.Add(meter);
-        Server = new EventRelayServer(Ring, (options ?? new RelayServerOptions()) with { Listen = new IPEndPoint(IPAddress.Loopback, Port) }, meter);
+        Server = new EventRelayServer(
+            Ring, (options ?? new RelayServerOptions()) with { Listen = new IPEndPoint(IPAddress.Loopback, Port) }, meter);
         Port = Server.LocalEndPoint.Port;
         return Server;
     }

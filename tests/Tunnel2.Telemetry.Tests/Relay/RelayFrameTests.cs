@@ -11,7 +11,8 @@ public sealed class RelayFrameTests
         byte[] frame = new byte[64];
         int length = RelayFrame.WriteHello(frame, 0x0807060504030201, 42);
         Assert.Equal(
-            "18000000" + "01000000" + Convert.ToHexString(frame, 8, 4) + "54324552" + "0100" + "0000" + "0102030405060708" + "2A00000000000000",
+            "18000000"
+                + "01000000" + Convert.ToHexString(frame, 8, 4) + "54324552" + "0100" + "0000" + "0102030405060708" + "2A00000000000000",
             Convert.ToHexString(frame, 0, length));
     }
 
@@ -50,7 +51,8 @@ public sealed class RelayFrameTests
     public void The_delay_doubles_to_its_limit_with_jitter_in_the_upper_half()
     {
         var options = new RelayClientOptions { Server = new System.Net.IPEndPoint(0, 0) };
-        Assert.Equal([100, 200, 400, 800, 1600, 3200, 5000, 5000], Enumerable.Range(0, 8).Select(i => (int)options.Delay(i, 1).TotalMilliseconds));
+        Assert.Equal(
+            [100, 200, 400, 800, 1600, 3200, 5000, 5000], Enumerable.Range(0, 8).Select(i => (int)options.Delay(i, 1).TotalMilliseconds));
         Assert.Equal(50, options.Delay(0, 0).TotalMilliseconds);
         Assert.Equal(2500, options.Delay(1000, 0).TotalMilliseconds);
     }

@@ -99,8 +99,13 @@ public sealed class RelayTests
         var faults = new AsyncCounter("faults");
 
         // Nothing is sent unasked: whom the pump has passed over would have to wait longer than the test.
-        EventRelayServer server = f.Start(new RelayServerOptions { HeartbeatAfter = TimeSpan.FromMinutes(10), OnFault = _ => faults.Increment() });
-        CheckingSink[] sinks = [.. Enumerable.Range(0, 4).Select(_ => f.Follow(FromOldest, static options => options with { SilenceLimit = TimeSpan.FromMinutes(10) }))];
+        EventRelayServer server = f.Start(
+            new RelayServerOptions { HeartbeatAfter = TimeSpan.FromMinutes(10), OnFault = _ => faults.Increment() });
+        CheckingSink[] sinks =
+        [
+            .. Enumerable.Range(0, 4).Select(
+                _ => f.Follow(FromOldest, static options => options with { SilenceLimit = TimeSpan.FromMinutes(10) })),
+        ];
         for (int i = 1; i <= 3; i++)
         {
             // From the second on it is the pump itself that sends.
@@ -355,7 +360,8 @@ public sealed class RelayTests
         using var silent = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
         silent.Bind(new System.Net.IPEndPoint(System.Net.IPAddress.Loopback, 0));
         silent.Listen();
-        CheckingSink lonely = f.Follow(FromOldest, o => o with { Server = silent.LocalEndPoint!, SilenceLimit = TimeSpan.FromMilliseconds(50) });
+        CheckingSink lonely = f.Follow(
+            FromOldest, o => o with { Server = silent.LocalEndPoint!, SilenceLimit = TimeSpan.FromMilliseconds(50) });
         Assert.True(await Task.Run(() => SpinWait.SpinUntil(() => !lonely.Ends.IsEmpty, RelayFixture.Limit)));
         Assert.Contains(RelayClientEnd.Silent, lonely.Ends);
         f.Publish(0, 1);

@@ -35,7 +35,8 @@ public sealed class HubTests : IDisposable
         return (client, pair);
     }
 
-    private static ReadOnlyMemory<byte> Number(long n) => Encoding.ASCII.GetBytes(n.ToString(System.Globalization.CultureInfo.InvariantCulture));
+    private static ReadOnlyMemory<byte> Number(long n) =>
+        Encoding.ASCII.GetBytes(n.ToString(System.Globalization.CultureInfo.InvariantCulture));
 
     [Fact]
     public async Task What_throws_on_the_senders_thread_ends_neither_it_nor_the_others()
@@ -132,7 +133,9 @@ public sealed class HubTests : IDisposable
         await hub.SubscribeAsync(client, "a.*", () => { });
         Assert.Equal(1, hub.Publish(channel, "k", Number(1)));
         Assert.Equal(1, hub.Publish(channel, "k", Number(2)));
-        Assert.Equal(["snapshot", "snapshot", "message", "message"], Enumerable.Range(0, 4).Select(_ => pair.ReadText()!.Value.GetProperty("type").GetString()));
+        Assert.Equal(
+            ["snapshot", "snapshot", "message", "message"],
+            Enumerable.Range(0, 4).Select(_ => pair.ReadText()!.Value.GetProperty("type").GetString()));
     }
 
     [Fact]

@@ -1,6 +1,8 @@
 namespace Tunnel2.Telemetry.Tests.SubscriptionHub;
 
-/// <summary>The oracle: a list of subscriptions that is searched from end to end, and a matcher that follows the definition word by word.</summary>
+/// <summary>
+/// The oracle: a list of subscriptions that is searched from end to end, and a matcher that follows the definition word by word.
+/// </summary>
 internal sealed class NaiveIndex
 {
     private readonly List<(TestSubscriber Subscriber, string Name)> _subscriptions = [];

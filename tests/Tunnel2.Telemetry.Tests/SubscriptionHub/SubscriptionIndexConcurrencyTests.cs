@@ -19,7 +19,8 @@ public sealed class SubscriptionIndexConcurrencyTests
         bool patterns = strategy == "slots";
         ISubscriptionIndex index = SubscriptionIndexStrategies.Create(strategy);
 
-        // Numbers tell what to expect: below Stable, on channel number % 3 from the beginning to the end; the others may be anywhere but there.
+        // Numbers tell what to expect: below Stable, on channel number % 3 from the beginning to the end; the others may be anywhere but
+        // there.
         TestSubscriber[] stable = [.. Enumerable.Range(0, Stable).Select(i => new TestSubscriber(i))];
         int running = Churners;
         using var ready = new Barrier(Churners + 2);
@@ -41,7 +42,8 @@ public sealed class SubscriptionIndexConcurrencyTests
         foreach (string channel in _channels)
         {
             IEnumerable<int> expected = stable.Where(subscriber => ChannelOf(subscriber) == channel)
-                .Concat(churners.SelectMany(churner => churner.GetAwaiter().GetResult()).Where(subscriber => ChannelOf(subscriber) == channel))
+                .Concat(
+                    churners.SelectMany(churner => churner.GetAwaiter().GetResult()).Where(subscriber => ChannelOf(subscriber) == channel))
                 .Select(subscriber => subscriber.Number).Order();
             Assert.Equal(expected, IndexModel.Find(index, channel, new SubscriberMatches()));
         }
@@ -74,7 +76,8 @@ public sealed class SubscriptionIndexConcurrencyTests
                     }
                 }
 
-                Assert.True(stable.Count(subscriber => ChannelOf(subscriber) == channel) == found, $"{found} stable in {channel}, seed {seed}");
+                Assert.True(
+                    stable.Count(subscriber => ChannelOf(subscriber) == channel) == found, $"{found} stable in {channel}, seed {seed}");
             }
 
             return true;

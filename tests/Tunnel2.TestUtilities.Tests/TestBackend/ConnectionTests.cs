@@ -130,7 +130,8 @@ public sealed class ConnectionTests(BackendFixture backend) : IClassFixture<Back
     {
         var program = Path.ChangeExtension(typeof(TestBackendServer).Assembly.Location, ".dll");
         await using var process = ProcessRunner.Start("dotnet", ["exec", program, "--listen", "127.0.0.1:0", "--engine", "event-loop"]);
-        var line = await process.WaitForLineAsync(line => line.StartsWith("Listening on ", StringComparison.Ordinal), TimeSpan.FromSeconds(30));
+        var line = await process.WaitForLineAsync(
+            line => line.StartsWith("Listening on ", StringComparison.Ordinal), TimeSpan.FromSeconds(30));
         var root = new Uri(line["Listening on ".Length..]);
         Assert.Equal(1000, (await backend.Http.GetByteArrayAsync(new Uri(root, "bytes/1000"))).Length);
         process.Terminate();

@@ -11,7 +11,8 @@ public sealed class HeadTests(BackendFixture backend) : IClassFixture<BackendFix
         await using var client = await RawHttpClient.ConnectAsync(backend.Plain.EndPoint);
         for (var i = 0; i < 3; i++)
         {
-            await client.WriteInPiecesAsync($"GET /headers?i={i} HTTP/1.1\r\nx-B: 1\r\nHOST: h\r\nX-a: caf\u00e9\r\nx-B:  2 \r\nAccept: */*\r\n\r\n", 20);
+            await client.WriteInPiecesAsync(
+                $"GET /headers?i={i} HTTP/1.1\r\nx-B: 1\r\nHOST: h\r\nX-a: caf\u00e9\r\nx-B:  2 \r\nAccept: */*\r\n\r\n", 20);
             var head = await client.ReadHeadAsync();
             Assert.Equal("wire", head["X-Fields-From"]);
             var fields = JsonSerializer.Deserialize<string[][]>((await client.ReadBodyAsync(head)).Bytes)!;
@@ -87,7 +88,9 @@ public sealed class HeadTests(BackendFixture backend) : IClassFixture<BackendFix
     public async Task The_root_says_who_answers_and_an_unknown_path_is_not_found()
     {
         Assert.StartsWith(
-            $"tunnel2-testbackend on {backend.Plain.EndPoint}, HTTP/1.1", await backend.Http.GetStringAsync(backend.PlainUri("")), StringComparison.Ordinal);
+            $"tunnel2-testbackend on {backend.Plain.EndPoint}, HTTP/1.1",
+            await backend.Http.GetStringAsync(backend.PlainUri("")),
+            StringComparison.Ordinal);
         foreach (var path in new[] { "nothing", "bytes/", "bytes/-1", "bytes/x", "status/99", "upgrade/other", "stream/1/2" })
         {
             using var response = await backend.Http.GetAsync(backend.PlainUri(path));

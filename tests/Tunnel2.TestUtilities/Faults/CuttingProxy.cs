@@ -76,7 +76,8 @@ public sealed class CuttingProxy : IAsyncDisposable
     public static CuttingProxy Start(IPEndPoint target, Action<ProxiedConnection>? onAccepted = null) => new(target, onAccepted);
 
     /// <summary>Waits for the connection with this number (from 1).</summary>
-    /// <exception cref="TimeoutException">It was not accepted within <paramref name="timeout"/> (default: <see cref="AsyncCounter.DefaultTimeout"/>).</exception>
+    /// <exception cref="TimeoutException">It was not accepted within <paramref name="timeout"/> (default:
+    /// <see cref="AsyncCounter.DefaultTimeout"/>).</exception>
     public async Task<ProxiedConnection> WaitForConnectionAsync(int number = 1, TimeSpan? timeout = null)
     {
         await ConnectionsAccepted.WaitForAsync(number, timeout).ConfigureAwait(false);

@@ -4,7 +4,8 @@ using System.Net.Sockets;
 namespace Tunnel2.TestUtilities;
 
 /// <summary>One connection through a <see cref="CuttingProxy"/>. Thread-safe.</summary>
-[SuppressMessage("Design", "CA1001", Justification = "The token source has neither timer nor wait handle, and Cut may be called at any time.")]
+[SuppressMessage(
+    "Design", "CA1001", Justification = "The token source has neither timer nor wait handle, and Cut may be called at any time.")]
 public sealed class ProxiedConnection
 {
     private readonly Socket _client;
@@ -71,7 +72,9 @@ public sealed class ProxiedConnection
         }
     }
 
-    /// <summary>Cuts it as soon as exactly <paramref name="bytes"/> bytes in all have been passed on in <paramref name="direction"/>.</summary>
+    /// <summary>
+    /// Cuts it as soon as exactly <paramref name="bytes"/> bytes in all have been passed on in <paramref name="direction"/>.
+    /// </summary>
     public void CutAfter(RelayDirection direction, long bytes, CutMode mode)
     {
         foreach (var pump in new[] { (RelayDirection.ToTarget, _toTarget), (RelayDirection.ToClient, _toClient) })

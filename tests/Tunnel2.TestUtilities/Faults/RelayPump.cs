@@ -19,7 +19,9 @@ internal sealed class RelayPump
     /// <summary>A limited link sends in pieces of this share of a second, so that its flow is smooth.</summary>
     private const int PiecesPerSecond = 100;
 
-    /// <summary>Timers are late by a millisecond or more; a link that is busy makes up for so much, or it would be slower than it says.</summary>
+    /// <summary>
+    /// Timers are late by a millisecond or more; a link that is busy makes up for so much, or it would be slower than it says.
+    /// </summary>
     private const double LagSeconds = 0.05;
 
     private readonly Socket _from;
@@ -62,8 +64,8 @@ internal sealed class RelayPump
     public void Discard() => _isDiscarding = true;
 
     /// <summary>
-    /// Runs until the end of the stream has been passed on; throws what a socket threw. A receiving socket's failure is thrown after what it
-    /// had brought before was sent.
+    /// Runs until the end of the stream has been passed on; throws what a socket threw. A receiving socket's failure is thrown after what
+    /// it had brought before was sent.
     /// </summary>
     public async Task RunAsync(CancellationToken cancellationToken)
     {

@@ -54,7 +54,9 @@ internal sealed class BoundedByteQueue
         while (true);
     }
 
-    /// <summary>Reads what is there, at least one byte; 0 at the end. An empty destination waits for data or the end and takes nothing.</summary>
+    /// <summary>
+    /// Reads what is there, at least one byte; 0 at the end. An empty destination waits for data or the end and takes nothing.
+    /// </summary>
     public async ValueTask<int> ReadAsync(Memory<byte> destination, CancellationToken cancellationToken)
     {
         while (true)

@@ -31,7 +31,9 @@ static class PatternBytes
     /// <summary>The byte at <paramref name="position"/> (≥ 0).</summary>
     public static byte At(long position) => _table[(int)(position % Period)];
 
-    /// <summary>The bytes from <paramref name="position"/> on, at most <paramref name="maxLength"/> and at most <see cref="Period"/>, uncopied.</summary>
+    /// <summary>
+    /// The bytes from <paramref name="position"/> on, at most <paramref name="maxLength"/> and at most <see cref="Period"/>, uncopied.
+    /// </summary>
     public static ReadOnlyMemory<byte> Window(long position, long maxLength) =>
         _table.AsMemory((int)(position % Period), (int)Math.Min(maxLength, Period));
 

@@ -75,7 +75,8 @@ public sealed class ProcessRunner : IAsyncDisposable
     }
 
     /// <summary>Waits for a line of either output, past ones included, and returns it.</summary>
-    /// <exception cref="TimeoutException">None came within <paramref name="timeout"/> (default: <see cref="AsyncCounter.DefaultTimeout"/>); the message has the last lines.</exception>
+    /// <exception cref="TimeoutException">None came within <paramref name="timeout"/> (default: <see cref="AsyncCounter.DefaultTimeout"/>);
+    /// the message has the last lines.</exception>
     /// <exception cref="InvalidOperationException">The process ended without such a line.</exception>
     public async Task<string> WaitForLineAsync(
         Func<string, bool> predicate, TimeSpan? timeout = null, CancellationToken cancellationToken = default)
@@ -113,7 +114,8 @@ public sealed class ProcessRunner : IAsyncDisposable
     }
 
     /// <summary>Waits for its end and returns the exit code (128 + number after a signal).</summary>
-    /// <exception cref="TimeoutException">It goes on longer than <paramref name="timeout"/> (default: <see cref="AsyncCounter.DefaultTimeout"/>).</exception>
+    /// <exception cref="TimeoutException">It goes on longer than <paramref name="timeout"/> (default:
+    /// <see cref="AsyncCounter.DefaultTimeout"/>).</exception>
     public async Task<int> WaitForExitAsync(TimeSpan? timeout = null, CancellationToken cancellationToken = default)
     {
         using var limit = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);

@@ -26,7 +26,7 @@ public sealed class RefusedPort : IDisposable
     public int Port => EndPoint.Port;
 
     /// <summary>From now on somebody listens there.</summary>
-    /// <returns>The listening socket, which this object goes on owning.</returns>
+    /// <returns>The listening socket, which this object continues owning.</returns>
     public Socket Listen()
     {
         _socket.Listen();

@@ -19,7 +19,8 @@ public sealed class RawBodyReader
         _connection = connection;
         var isResponse = head.StartLine.StartsWith("HTTP/", StringComparison.Ordinal);
         var hasNoBody = isResponse && (requestMethod == "HEAD" || head.StatusCode is (>= 100 and < 200) or 204 or 304);
-        _isChunked = !hasNoBody && head.All("Transfer-Encoding").Any(value => value.Contains("chunked", StringComparison.OrdinalIgnoreCase));
+        _isChunked = !hasNoBody
+            && head.All("Transfer-Encoding").Any(value => value.Contains("chunked", StringComparison.OrdinalIgnoreCase));
         _left = hasNoBody ? 0
             : _isChunked ? 0
             : head["Content-Length"] is { } length ? long.Parse(length, NumberStyles.None, CultureInfo.InvariantCulture)

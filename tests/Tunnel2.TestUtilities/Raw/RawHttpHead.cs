@@ -20,7 +20,9 @@ public sealed class RawHttpHead
     /// <summary>The first line.</summary>
     public string StartLine { get; }
 
-    /// <summary>Names as they were spelled and values without surrounding white space, in order; a line without a colon has no value.</summary>
+    /// <summary>
+    /// Names as they were spelled and values without surrounding white space, in order; a line without a colon has no value.
+    /// </summary>
     public IReadOnlyList<KeyValuePair<string, string>> Fields { get; }
 
     /// <summary>The status of a response.</summary>

@@ -43,7 +43,9 @@ public sealed class RawTcpServer : IAsyncDisposable
     /// <param name="onConnection">What to do with a connection; several run at the same time.</param>
     public static RawTcpServer Start(Func<RawConnection, Task> onConnection) => new(onConnection);
 
-    /// <summary>Starts one that reads a request's head on each connection, answers with <paramref name="response"/> (Latin-1) and closes.</summary>
+    /// <summary>
+    /// Starts one that reads a request's head on each connection, answers with <paramref name="response"/> (Latin-1) and closes.
+    /// </summary>
     public static RawTcpServer StartAnswering(string response) => Start(async connection =>
     {
         await connection.ReadHeadAsync().ConfigureAwait(false);

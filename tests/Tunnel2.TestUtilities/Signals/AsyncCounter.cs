@@ -16,8 +16,8 @@ public
 sealed class AsyncCounter
 {
     /// <summary>
-    /// How long a wait lasts when no other limit is given: longer than a busy machine holds anything up, since what is waited for either happens or
-    /// never does. A test that means a time measures it.
+    /// How long a wait lasts when no other limit is given: longer than a busy machine holds anything up, since what is waited for either
+    /// happens or never does. A test that means a time measures it.
     /// </summary>
     public static readonly TimeSpan DefaultTimeout = TimeSpan.FromSeconds(30);
 

@@ -50,7 +50,8 @@ public sealed class WaitSignal
     }
 
     /// <summary>Waits until the signal is set.</summary>
-    /// <exception cref="TimeoutException">It was not within <paramref name="timeout"/> (default: <see cref="AsyncCounter.DefaultTimeout"/>).</exception>
+    /// <exception cref="TimeoutException">It was not within <paramref name="timeout"/> (default:
+    /// <see cref="AsyncCounter.DefaultTimeout"/>).</exception>
     public async Task WaitAsync(TimeSpan? timeout = null, CancellationToken cancellationToken = default)
     {
         var limit = timeout ?? AsyncCounter.DefaultTimeout;

@@ -1,6 +1,8 @@
 namespace Tunnel2.TestUtilities;
 
-/// <summary>A clock whose timestamps can be made to throw: a fault in the middle of whatever a timer does. Its timers are those of another clock.</summary>
+/// <summary>
+/// A clock whose timestamps can be made to throw: a fault in the middle of whatever a timer does. Its timers are those of another clock.
+/// </summary>
 /// <param name="inner">The other clock.</param>
 public sealed class FailingTimeProvider(TimeProvider inner) : TimeProvider
 {
@@ -31,5 +33,6 @@ public sealed class FailingTimeProvider(TimeProvider inner) : TimeProvider
         return inner.GetTimestamp();
     }
 
-    public override ITimer CreateTimer(TimerCallback callback, object? state, TimeSpan dueTime, TimeSpan period) => inner.CreateTimer(callback, state, dueTime, period);
+    public override ITimer CreateTimer(TimerCallback callback, object? state, TimeSpan dueTime, TimeSpan period) =>
+        inner.CreateTimer(callback, state, dueTime, period);
 }

@@ -3,8 +3,8 @@ using System.Diagnostics;
 namespace Tunnel2.TestUtilities;
 
 /// <summary>
-/// How late timers of this process are while something is measured: what a busy machine adds to every time that ends with a timer, and no fault of
-/// what is measured. Thread-safe.
+/// How late timers of this process are while something is measured: what a busy machine adds to every time that ends with a timer, and no
+/// fault of what is measured. Thread-safe.
 /// </summary>
 public sealed class TimerLateness : IAsyncDisposable
 {

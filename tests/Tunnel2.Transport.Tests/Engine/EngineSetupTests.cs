@@ -33,7 +33,8 @@ public class EngineSetupTests
     [InlineData("pipelines")]
     [InlineData("0")]
     [InlineData(" auto")]
-    public void Other_names_are_refused(string text) => Assert.Equal("is not an engine; use auto, epoll or portable", EngineSetup.FindMistake(text, out _));
+    public void Other_names_are_refused(string text) =>
+        Assert.Equal("is not an engine; use auto, epoll or portable", EngineSetup.FindMistake(text, out _));
 
     [Fact]
     public void The_earlier_name_of_epoll_is_refused_and_says_so() =>
@@ -45,7 +46,9 @@ public class EngineSetupTests
     [InlineData(EngineMode.Epoll, true, false)]
     [InlineData(EngineMode.Epoll, false, true)]
     public void Only_epoll_may_be_missing(EngineMode mode, bool hasEpoll, bool isMissing) =>
-        Assert.Equal(isMissing ? "cannot be had here, it needs Linux on x64 or arm64; use auto or portable" : null, EngineSetup.FindObstacle(mode, hasEpoll));
+        Assert.Equal(
+            isMissing ? "cannot be had here, it needs Linux on x64 or arm64; use auto or portable" : null,
+            EngineSetup.FindObstacle(mode, hasEpoll));
 
     [Theory]
     [InlineData(EngineMode.Epoll, true)]

@@ -22,13 +22,18 @@ public class EngineVariablesTests
 
     [Fact]
     public void All_mistakes_are_told_at_once() => Assert.Equal(
-        ["TUNNEL2_ENGINE: is not an engine any more; epoll is its name now", "TUNNEL2_TRANSPORT: is not a variable any more; use TUNNEL2_ENGINE (auto, epoll or portable)"],
+        [
+            "TUNNEL2_ENGINE: is not an engine any more; epoll is its name now",
+            "TUNNEL2_TRANSPORT: is not a variable any more; use TUNNEL2_ENGINE (auto, epoll or portable)",
+        ],
         Find("event-loop", "epoll"));
 
     [Fact]
     public void Epoll_where_it_cannot_be_had_is_a_mistake_and_auto_is_none()
     {
-        Assert.Equal(["TUNNEL2_ENGINE: epoll cannot be had here, it needs Linux on x64 or arm64; use auto or portable"], Find("epoll", null, hasEpoll: false));
+        Assert.Equal(
+            ["TUNNEL2_ENGINE: epoll cannot be had here, it needs Linux on x64 or arm64; use auto or portable"],
+            Find("epoll", null, hasEpoll: false));
         Assert.Empty(Find("auto", null, hasEpoll: false));
     }
 
@@ -39,7 +44,8 @@ public class EngineVariablesTests
         Assert.Equal(["TUNNEL2_ENGINE: is not an engine; use auto, epoll or portable"], Find("pipelines", null));
     }
 
-    private static IEnumerable<string> Find(string? engine, string? transport, bool hasEpoll = true, string? builtIn = null) => EngineVariables.FindMistakes(
+    private static IEnumerable<string> Find(
+        string? engine, string? transport, bool hasEpoll = true, string? builtIn = null) => EngineVariables.FindMistakes(
         name => name switch
         {
             "TUNNEL2_ENGINE" => engine,

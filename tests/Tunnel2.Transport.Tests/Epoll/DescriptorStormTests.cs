@@ -83,7 +83,8 @@ public sealed class DescriptorStormTests
         public int Exchanges => _exchanges;
 
         public override string ToString() =>
-            $"{_accepted} connections, {_moves} moves, {_exchanges} exchanges, {_resets} resets, {_churned} descriptors of others; {string.Join("; ", _wrong.Take(5))}";
+            $"{_accepted} connections, {_moves} moves, {_exchanges} exchanges, {_resets} resets, {_churned} descriptors of others; "
+                + $"{string.Join("; ", _wrong.Take(5))}";
 
         public async Task RunAsync(TimeSpan length)
         {
@@ -93,12 +94,15 @@ public sealed class DescriptorStormTests
             over.Token.Register(() => _isOver = true);
             var threads = new[] { new Thread(ChurnEvents), new Thread(ChurnSockets), new Thread(() => MoveOthers(new Random(seed))) };
             Array.ForEach(threads, static thread => thread.Start());
-            var visits = Task.WhenAll(Enumerable.Range(0, Visitors).Select(visitor => Task.Run(() => VisitAsync(endPoint, new Random(seed + visitor)))));
+            var visits = Task.WhenAll(
+                Enumerable.Range(0, Visitors).Select(visitor => Task.Run(() => VisitAsync(endPoint, new Random(seed + visitor)))));
             await visits.WaitAsync(_limit).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
             Assert.True(visits.IsCompletedSuccessfully, $"{visits.Exception}; {this}");
             Array.ForEach(threads, static thread => Assert.True(thread.Join(_limit)));
             await Task.WhenAll(listeners.Select(static listener => listener.StopAsync())).WaitAsync(_limit);
-            Assert.True(SpinWait.SpinUntil(() => _open.IsEmpty && _buffers.Outstanding == 0, _limit), $"{_open.Count} connections, {_buffers.Outstanding} buffers are left; {this}");
+            Assert.True(
+                SpinWait.SpinUntil(() => _open.IsEmpty && _buffers.Outstanding == 0, _limit),
+                $"{_open.Count} connections, {_buffers.Outstanding} buffers are left; {this}");
             Assert.True(_wrong.IsEmpty, ToString());
             Assert.Equal(_accepted, _closed);
             Assert.All(_loops, static loop => Assert.Equal(0, loop.HandleCount));
@@ -320,7 +324,8 @@ public sealed class DescriptorStormTests
             }
         }
 
-        private sealed class ServedPipe(Storm storm, EpollLoop loop, int descriptor, BufferPool buffers) : SocketDuplexPipe(loop, descriptor, buffers)
+        private sealed class ServedPipe(Storm storm, EpollLoop loop, int descriptor, BufferPool buffers)
+            : SocketDuplexPipe(loop, descriptor, buffers)
         {
             private int _closings;
 

@@ -134,7 +134,8 @@ public sealed class EpollChannelTests : IDisposable
     public async Task A_connect_that_is_refused_says_so()
     {
         using var unused = LoopbackPair.Bind();
-        var (channel, error) = await EpollConnector.ConnectAsync(_loop, (IPEndPoint)unused.LocalEndPoint!, TestContext.Current.CancellationToken);
+        var (channel, error) = await EpollConnector.ConnectAsync(
+            _loop, (IPEndPoint)unused.LocalEndPoint!, TestContext.Current.CancellationToken);
         Assert.Null(channel);
         Assert.Equal(SocketError.ConnectionRefused, error);
         Assert.Equal(0, _loop.HandleCount);
@@ -165,7 +166,8 @@ public sealed class EpollChannelTests : IDisposable
 
         Assert.True(canceled > 0);
         Assert.Equal(0, _loop.HandleCount);
-        await Assert.ThrowsAnyAsync<OperationCanceledException>(async () => await EpollConnector.ConnectAsync(_loop, endPoint, giveUp.Token));
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(
+            async () => await EpollConnector.ConnectAsync(_loop, endPoint, giveUp.Token));
     }
 
     [Fact]
@@ -381,7 +383,8 @@ public sealed class EpollChannelTests : IDisposable
     {
         using var listener = LoopbackPair.Bind();
         listener.Listen(1);
-        var (channel, error) = await EpollConnector.ConnectAsync(_loop, (IPEndPoint)listener.LocalEndPoint!, TestContext.Current.CancellationToken);
+        var (channel, error) = await EpollConnector.ConnectAsync(
+            _loop, (IPEndPoint)listener.LocalEndPoint!, TestContext.Current.CancellationToken);
         Assert.Equal(SocketError.Success, error);
         return (channel!, await listener.AcceptAsync());
     }

@@ -38,7 +38,9 @@ public sealed class EpollListenerTests
         Assert.InRange(loop.Statistics.Events - events, 0, Wakes);
         Assert.Equal(1, accepted);
         Assert.Equal(0, loop.HandleCount);
-        using var taken = await holder.AcceptAsync(TestContext.Current.CancellationToken).AsTask().WaitAsync(_limit, TestContext.Current.CancellationToken);
+        using var taken = await holder.AcceptAsync(TestContext.Current.CancellationToken)
+            .AsTask()
+            .WaitAsync(_limit, TestContext.Current.CancellationToken);
         Assert.Equal(second.LocalEndPoint, taken.RemoteEndPoint);
     }
 
@@ -79,9 +81,15 @@ public sealed class EpollListenerTests
         successor.Bind(first.EndPoint);
         successor.Listen(10);
         await connected.WaitAsync(_limit, TestContext.Current.CancellationToken);
-        using var accepted = await successor.AcceptAsync(TestContext.Current.CancellationToken).AsTask().WaitAsync(_limit, TestContext.Current.CancellationToken);
+        using var accepted = await successor.AcceptAsync(TestContext.Current.CancellationToken)
+            .AsTask()
+            .WaitAsync(_limit, TestContext.Current.CancellationToken);
         await accepted.SendAsync(new byte[1]);
-        Assert.Equal(1, await visitor.ReceiveAsync(new byte[10], TestContext.Current.CancellationToken).AsTask().WaitAsync(_limit, TestContext.Current.CancellationToken));
+        Assert.Equal(
+            1,
+            await visitor.ReceiveAsync(new byte[10], TestContext.Current.CancellationToken)
+                .AsTask()
+                .WaitAsync(_limit, TestContext.Current.CancellationToken));
     }
 
     [Fact]
@@ -126,7 +134,8 @@ public sealed class EpollListenerTests
         await gate.Asked.Task.WaitAsync(_limit, TestContext.Current.CancellationToken);
         gate.Open();
         Assert.Equal(0, await waiting.ReceiveAsync(new byte[1]).WaitAsync(_limit, TestContext.Current.CancellationToken));
-        await Task.WhenAll(listeners.Select(static listener => listener.StopAsync())).WaitAsync(_limit, TestContext.Current.CancellationToken);
+        await Task.WhenAll(
+            listeners.Select(static listener => listener.StopAsync())).WaitAsync(_limit, TestContext.Current.CancellationToken);
         Assert.Equal(41, accepted.Count);
         Assert.Equal((0, 0), (first.HandleCount, second.HandleCount));
         using var late = new Socket(SocketType.Stream, ProtocolType.Tcp);

@@ -55,7 +55,7 @@ public sealed class EpollLoopTests : IDisposable
     [Fact]
     public async Task Posts_that_race_with_the_loops_falling_asleep_are_never_lost()
     {
-        // One after the other, each behind the end of the one before: the loop falls asleep between them, or is about to.
+        // One after the other, each after the end of the one before: the loop falls asleep between them, or is about to.
         for (var i = 0; i < 20_000; i++)
         {
             var ran = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);

@@ -127,7 +127,9 @@ public sealed class LostLoopTests
         engine.Loops[2].GiveUp();
         Assert.All(Enumerable.Range(0, 10), _ => Assert.Same(engine.Loops[0], engine.NextLoop()));
         engine.Loops[2].TakeBack();
-        Assert.Equal([engine.Loops[0], engine.Loops[2]], Enumerable.Range(0, 10).Select(_ => engine.NextLoop()).Distinct().OrderBy(static loop => loop.Number));
+        Assert.Equal(
+            [engine.Loops[0], engine.Loops[2]],
+            Enumerable.Range(0, 10).Select(_ => engine.NextLoop()).Distinct().OrderBy(static loop => loop.Number));
 
         // None is left: somebody has to be given, and it is not the caller who has to know.
         engine.Loops[0].GiveUp();

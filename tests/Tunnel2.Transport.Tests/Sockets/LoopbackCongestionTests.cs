@@ -60,7 +60,8 @@ public sealed class LoopbackCongestionTests
         bound.Bind(new IPEndPoint(IPAddress.Parse(address), 0));
         var accepted = new TaskCompletionSource<int>(TaskCreationOptions.RunContinuationsAsynchronously);
         using var listener = OneLoopListener.Start(loop, bound, 8, (descriptor, _) => accepted.SetResult(descriptor));
-        var (channel, error) = await EpollConnector.ConnectAsync(loop, new IPEndPoint(IPAddress.Loopback, listener.EndPoint.Port), CancellationToken.None);
+        var (channel, error) = await EpollConnector.ConnectAsync(
+            loop, new IPEndPoint(IPAddress.Loopback, listener.EndPoint.Port), CancellationToken.None);
         Assert.Equal(SocketError.Success, error);
         using var other = new Socket(new SafeSocketHandle(await accepted.Task.WaitAsync(_limit), ownsHandle: true));
         Assert.Equal(Wanted, AlgorithmOf(other));

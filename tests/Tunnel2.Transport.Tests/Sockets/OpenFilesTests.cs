@@ -5,7 +5,10 @@ namespace Tunnel2.Transport.Tests.Sockets;
 public sealed class OpenFilesTests
 {
     [Theory]
-    [InlineData("Limit                     Soft Limit           Hard Limit           Units     \nMax open files            20000                20000                files     \n", 20_000)]
+    [InlineData(
+        "Limit                     Soft Limit           Hard Limit           Units     \n"
+            + "Max open files            20000                20000                files     \n",
+        20_000)]
     [InlineData("Max open files            unlimited            unlimited            files     \n", int.MaxValue)]
     [InlineData("Max cpu time              unlimited            unlimited            seconds   \n", int.MaxValue)]
     [InlineData(null, int.MaxValue)]

@@ -115,10 +115,11 @@ public abstract class TcpUplinkTransportContract : UplinkTransportContract, IDis
         for (var i = 0; i < 20; i++)
         {
             var (left, right) = await ConnectSocketsAsync();
-            var uplink = new UplinkConnection(Engine.CreateUplinkTransport(left), new UplinkSettings { Role = UplinkRole.Entry, MaxReceiveStreamWindow = 0 });
+            var uplink = new UplinkConnection(
+                Engine.CreateUplinkTransport(left), new UplinkSettings { Role = UplinkRole.Entry, MaxReceiveStreamWindow = 0 });
             var run = uplink.RunAsync();
 
-            // A frame that breaks the protocol, and a megabyte behind it that nobody will ever parse.
+            // A frame that breaks the protocol, and a megabyte after it that nobody will ever parse.
             var bytes = new byte[1_000_000];
             new FrameHeader(0, FrameType.Data, FrameFlags.None, new StreamId(9, 9)).Write(bytes);
             await right.SendAsync(bytes);

@@ -35,7 +35,8 @@ public sealed class UnsentBytesTests
         using var listener = NewPeer();
         listener.Bind(new IPEndPoint(IPAddress.Loopback, 0));
         listener.Listen(1);
-        var (channel, error) = await EpollConnector.ConnectAsync(loop, (IPEndPoint)listener.LocalEndPoint!, TestContext.Current.CancellationToken);
+        var (channel, error) = await EpollConnector.ConnectAsync(
+            loop, (IPEndPoint)listener.LocalEndPoint!, TestContext.Current.CancellationToken);
         Assert.Equal(SocketError.Success, error);
         using var peer = await listener.AcceptAsync(TestContext.Current.CancellationToken);
 

@@ -20,7 +20,11 @@ public abstract class UplinkTransportContract
     {
         const int Length = 20_000_000;
         var (left, right) = await ConnectAsync();
-        await Task.WhenAll(SendAsync(left, 1, Length), SendAsync(right, 2, Length), ReceiveAsync(left, 2, Length), ReceiveAsync(right, 1, Length)).WaitAsync(Limit);
+        await Task.WhenAll(
+            SendAsync(left, 1, Length),
+            SendAsync(right, 2, Length),
+            ReceiveAsync(left, 2, Length),
+            ReceiveAsync(right, 1, Length)).WaitAsync(Limit);
         await left.DisposeAsync();
         await right.DisposeAsync();
     }
@@ -86,7 +90,10 @@ public abstract class UplinkTransportContract
     {
         var buffers = new BufferPool();
         var entry = new UplinkConnection(left, engine.Apply(new UplinkSettings { Role = UplinkRole.Entry, Buffers = buffers }));
-        var agent = new UplinkConnection(right, engine.Apply(new UplinkSettings { Role = UplinkRole.Agent, Buffers = buffers }), stream => _ = Task.Run(() => EchoAsync(stream)));
+        var agent = new UplinkConnection(
+            right,
+            engine.Apply(new UplinkSettings { Role = UplinkRole.Agent, Buffers = buffers }),
+            stream => _ = Task.Run(() => EchoAsync(stream)));
         var runs = Task.WhenAll(entry.RunAsync(), agent.RunAsync());
         await Task.WhenAll(Enumerable.Range(0, 30).Select(i => Task.Run(() => CallAsync(entry, i)))).WaitAsync(Limit);
         entry.TryEnd(new UplinkEnd(SessionEndReason.Shutdown));

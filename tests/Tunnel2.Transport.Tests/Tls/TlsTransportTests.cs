@@ -24,7 +24,11 @@ public sealed class TlsTransportTests : UplinkTransportContract
     {
         var (left, right) = await ConnectAsync();
         var length = Math.Max(20 * batch, 3000) / batch * batch;
-        await Task.WhenAll(SendAsync(left, batch, length), SendAsync(right, batch, length), ReceiveAsync(left, length), ReceiveAsync(right, length)).WaitAsync(Limit);
+        await Task.WhenAll(
+            SendAsync(left, batch, length),
+            SendAsync(right, batch, length),
+            ReceiveAsync(left, length),
+            ReceiveAsync(right, length)).WaitAsync(Limit);
         await left.DisposeAsync();
         await right.DisposeAsync();
     }
@@ -61,12 +65,14 @@ public sealed class TlsTransportTests : UplinkTransportContract
         var (left, right) = await ConnectSocketsAsync();
         await using var leaving = new SocketTransport(left);
         right.Dispose();
-        var closed = await TlsHandshake.AcceptAsync(leaving, ServerOptions(), Limit, TimeProvider.System, CancellationToken.None).WaitAsync(Limit);
+        var closed = await TlsHandshake.AcceptAsync(
+            leaving, ServerOptions(), Limit, TimeProvider.System, CancellationToken.None).WaitAsync(Limit);
         Assert.Equal(TlsHandshakeStatus.Closed, closed.Status);
 
         (left, right) = await ConnectSocketsAsync();
         await using var waiting = new SocketTransport(left);
-        var slow = await TlsHandshake.AcceptAsync(waiting, ServerOptions(), TimeSpan.FromMilliseconds(50), TimeProvider.System, CancellationToken.None).WaitAsync(Limit);
+        var slow = await TlsHandshake.AcceptAsync(
+            waiting, ServerOptions(), TimeSpan.FromMilliseconds(50), TimeProvider.System, CancellationToken.None).WaitAsync(Limit);
         Assert.Equal(TlsHandshakeStatus.TimedOut, slow.Status);
         right.Dispose();
     }
@@ -104,7 +110,8 @@ public sealed class TlsTransportTests : UplinkTransportContract
         }
     }
 
-    internal override Task<(IUplinkTransport Left, IUplinkTransport Right)> ConnectAsync() => ConnectAsync(static socket => new SocketTransport(socket));
+    internal override Task<(IUplinkTransport Left, IUplinkTransport Right)> ConnectAsync() =>
+        ConnectAsync(static socket => new SocketTransport(socket));
 
     private static async Task<(IUplinkTransport Left, IUplinkTransport Right)> ConnectAsync(Func<Socket, IUplinkTransport> adopt)
     {
@@ -112,7 +119,8 @@ public sealed class TlsTransportTests : UplinkTransportContract
         var client = new SslClientAuthenticationOptions
         {
             TargetHost = "test",
-            RemoteCertificateValidationCallback = (_, certificate, _, _) => certificate?.GetCertHashString() == _certificate.GetCertHashString(),
+            RemoteCertificateValidationCallback = (_, certificate, _, _) =>
+                certificate?.GetCertHashString() == _certificate.GetCertHashString(),
         };
         var accepting = TlsHandshake.AcceptAsync(adopt(left), ServerOptions(), Limit, TimeProvider.System, CancellationToken.None);
         var connecting = TlsHandshake.ConnectAsync(adopt(right), client, Limit, TimeProvider.System, CancellationToken.None);
@@ -122,5 +130,6 @@ public sealed class TlsTransportTests : UplinkTransportContract
         return (results[0].Transport!, results[1].Transport!);
     }
 
-    private static SslServerAuthenticationOptions ServerOptions() => new() { ServerCertificateContext = SslStreamCertificateContext.Create(_certificate, null, offline: true) };
+    private static SslServerAuthenticationOptions ServerOptions() =>
+        new() { ServerCertificateContext = SslStreamCertificateContext.Create(_certificate, null, offline: true) };
 }

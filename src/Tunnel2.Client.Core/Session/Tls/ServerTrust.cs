@@ -78,7 +78,8 @@ internal sealed class ServerTrust
         // The dates first: everything else may be right, and a wrong clock is the commonest cause.
         if (_now < certificate.NotBefore.ToUniversalTime())
         {
-            return $"the server's certificate is not valid before {Show(certificate.NotBefore)}; this machine's clock says {Show(_now)}: is it right?";
+            return $"the server's certificate is not valid before {Show(certificate.NotBefore)}; this machine's clock says {Show(_now)}: "
+                + $"is it right?";
         }
 
         if (_now > certificate.NotAfter.ToUniversalTime())
@@ -90,7 +91,8 @@ internal sealed class ServerTrust
         {
             var status = chain?.ChainStatus.FirstOrDefault().Status ?? X509ChainStatusFlags.UntrustedRoot;
             return status is X509ChainStatusFlags.UntrustedRoot or X509ChainStatusFlags.PartialChain or X509ChainStatusFlags.NoError
-                ? $"the server's certificate is not issued by an authority that is trusted here; if ProxyEntry printed this fingerprint at its start, trust it by "
+                ? $"the server's certificate is not issued by an authority that is trusted here; if ProxyEntry printed this "
+                    + $"fingerprint at its start, trust it by "
                     + $"--server-fingerprint {CertificateFingerprint.Of(certificate)}, or give the authority by --server-ca"
                 : $"the server's certificate is not accepted: {status}";
         }

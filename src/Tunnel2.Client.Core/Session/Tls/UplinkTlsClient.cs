@@ -36,7 +36,8 @@ internal sealed class UplinkTlsClient
             authorities = TlsFiles.LoadAuthorities(_options);
             own = TlsFiles.LoadClientCertificate(_options);
         }
-        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException)
+        catch (Exception exception)
+            when (exception is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException)
         {
             return (null, Fail($"a file of --server-ca, --client-cert or --client-key cannot be used: {exception.Message}"));
         }
@@ -50,20 +51,24 @@ internal sealed class UplinkTlsClient
             CertificateChainPolicy = trust.CreateChainPolicy(),
             RemoteCertificateValidationCallback = (_, certificate, chain, errors) => trust.Judge(certificate, chain, errors),
         };
-        var result = await TlsHandshake.ConnectAsync(transport, options, ProtocolLimits.HandshakeTimeout, _timeProvider, stop).ConfigureAwait(false);
+        var result = await TlsHandshake.ConnectAsync(
+            transport, options, ProtocolLimits.HandshakeTimeout, _timeProvider, stop).ConfigureAwait(false);
         return (result.Transport, result.Status == TlsHandshakeStatus.Done ? null : Describe(result, trust));
     }
 
     private ConnectFailure Describe(TlsHandshakeResult result, ServerTrust trust) => result.Status switch
     {
         TlsHandshakeStatus.NotTls when IsReject(result.FirstBytes.Span) =>
-            Fail($"the server speaks plaintext at this port; give it Tunnel2:Uplink:Certificate, or connect without TLS by --server tcp://{_server} where the network is safe"),
+            Fail(
+                $"the server speaks plaintext at this port; give it Tunnel2:Uplink:Certificate, or connect without TLS by --server "
+                    + $"tcp://{_server} where the network is safe"),
         TlsHandshakeStatus.NotTls => Fail("what answers at this port does not speak TLS; is it the uplink port of tunnel2-entry?"),
         TlsHandshakeStatus.OtherProtocol => ConnectFailure.Create(_server, ConnectFailureReason.NotTunnel2),
         TlsHandshakeStatus.TimedOut => ConnectFailure.Create(_server, ConnectFailureReason.TimedOut),
         _ when trust.Problem is { } problem => Fail(problem),
         TlsHandshakeStatus.Closed => ConnectFailure.Create(_server, ConnectFailureReason.ClosedEarly),
-        _ when result.Detail.Contains("application protocol", StringComparison.OrdinalIgnoreCase) => ConnectFailure.Create(_server, ConnectFailureReason.NotTunnel2),
+        _ when result.Detail.Contains("application protocol", StringComparison.OrdinalIgnoreCase) =>
+            ConnectFailure.Create(_server, ConnectFailureReason.NotTunnel2),
         _ => Fail(result.Detail),
     };
 

@@ -139,7 +139,7 @@ internal sealed partial class Http1Exchange
             return;
         }
 
-        // A section that cannot be written is left out: the body stays whole.
+        // A section that is too large is left out: the body stays whole.
         TakeHead();
         for (var size = HeadGuess; size <= MaxHead; size *= 8)
         {
@@ -147,7 +147,7 @@ internal sealed partial class Http1Exchange
             writer.WriteCheckedLines(ChunkedEncoder.LastChunkBeforeTrailers);
             foreach (var field in trailers.Fields)
             {
-                if (FieldRules.OfTrailer(KnownFields.Classify(field.Name), field.Name) == FieldRule.Pass)
+                if (FieldRules.PassesInTrailers(field.Name, field.Value))
                 {
                     writer.WriteField(field.Name, field.Value);
                 }

@@ -42,34 +42,25 @@ internal readonly ref struct ResponseHead(ResponseFraming framing, ReadOnlySpan<
     {
         var writer = new HeadWriter(destination);
         writer.WriteStatusLine(block.Status, FieldSyntax.IsFieldValue(block.ReasonPhrase) ? block.ReasonPhrase : ReasonPhrases.Of(block.Status));
-        var isInterim = block.Status < 200;
-        var hasDate = isInterim;
+        var switches = _framing == ResponseFraming.Raw;
+        var hasDate = block.Status < StatusCodes.Status200OK;
+        var hasLength = false;
         foreach (var field in block.Fields)
         {
             var known = KnownFields.Classify(field.Name);
-            switch (known)
+            if (!FieldRules.PassesInResponse(known, block.Status, switches) || (known == KnownField.ContentLength && hasLength))
             {
-                case KnownField.Upgrade when _framing == ResponseFraming.Raw:
-                    break;
-                case KnownField.ContentLength when isInterim || block.Status == StatusCodes.Status204NoContent:
-                    continue;
-                case KnownField.Date:
-                    hasDate = true;
-                    break;
-                case KnownField.Trailer:
-                    break;
-                case var other when FieldRules.OfResponse(other) != FieldRule.Pass:
-                    continue;
-                default:
-                    break;
+                continue;
             }
 
+            hasDate |= known == KnownField.Date;
+            hasLength |= known == KnownField.ContentLength;
             writer.WriteField(field.Name, field.Value);
         }
 
         if (!hasDate)
         {
-            // RFC 9110 section 6.6.1: whoever passes a response on that lacks it may say when it came.
+            // RFC 9110 section 6.6.1: a proxy may say when a response came that does not say it.
             writer.WriteField("Date"u8, _date);
         }
 

@@ -65,7 +65,7 @@ internal sealed class ExtendedConnect
         : head.Status is < StatusCodes.Status200OK or >= StatusCodes.Status300MultipleChoices;
 
     /// <summary>Whether a field of the backend's answer is for us and not for the visitor.</summary>
-    public static bool EndsHere(KnownField known) => known is KnownField.Upgrade or KnownField.SecWebSocketAccept;
+    public static bool EndsHere(KnownField known) => known == KnownField.SecWebSocketAccept;
 
     /// <summary>The status that the visitor gets for one of the backend.</summary>
     public static int VisitorStatus(int status) => status == StatusCodes.Status101SwitchingProtocols ? StatusCodes.Status200OK : status;

@@ -30,7 +30,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     private readonly DefaultHttpContext _http;
     private readonly ProxyEntrySettings _settings;
     private readonly VisitorHeaders _headers = new();
-    private VisitorAddress? _address;
+    private ForwardingFields? _forwarding;
     private ILoopFeature? _loop;
     private ExtendedConnect? _connect;
     private string _target = "";
@@ -64,13 +64,13 @@ internal sealed class HttpContextExchange : VisitorExchange
     public override PipeScheduler? Home => _loop?.Loop;
 
     /// <inheritdoc/>
-    public override IPAddress? RemoteAddress => _address?.Address;
+    public override IPAddress? RemoteAddress => _forwarding?.Address;
 
     /// <inheritdoc/>
     public override bool HasBody => _hasBody;
 
     /// <inheritdoc/>
-    public override bool ExpectsContinue => _http.Request.Headers.Expect.Count > 0;
+    public override bool ExpectsContinue => _hasBody && _headers.ExpectsContinue;
 
     /// <inheritdoc/>
     public override bool IsUpgrade => _connect is not null;
@@ -129,7 +129,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     public override int CopyForwardedFor(Span<byte> destination)
     {
         var written = 0;
-        if (!_settings.TrustedProxies.IsEmpty && _settings.TrustedProxies.Contains(_address!.Address))
+        if (_forwarding!.IsTrusted)
         {
             foreach (var value in _http.Request.Headers["X-Forwarded-For"])
             {
@@ -153,16 +153,16 @@ internal sealed class HttpContextExchange : VisitorExchange
         _requests++;
         var features = _http.Features;
         var request = features.GetRequiredFeature<IHttpRequestFeature>();
-        _address ??= new VisitorAddress(_http.Connection.RemoteIpAddress);
+        _forwarding ??= new ForwardingFields(
+            _http.Connection.RemoteIpAddress, _http.Connection.LocalPort, request.Scheme == Uri.UriSchemeHttps, _settings.TrustedProxies);
         _loop ??= features.Get<ILoopFeature>();
-        var isHttp2 = HttpProtocol.IsHttp2(request.Protocol);
         _fault = null;
         _isAborted = false;
         _connect = HttpMethods.IsConnect(request.Method) ? ExtendedConnect.TryTake(features, request.Headers) : null;
         _authority = request.Headers.Host.ToString();
         _target = ReadTarget(request.RawTarget);
         _hasBody = _connect is null && features.Get<IHttpRequestBodyDetectionFeature>() is { CanHaveBody: true };
-        var broken = _headers.Read(request.Headers, request.Method, request.RawTarget, _settings, isHttp2);
+        var broken = _headers.Read(request.Headers, request.Method, request.RawTarget, _settings);
         if (broken is not null)
         {
             _fault = broken;
@@ -171,7 +171,7 @@ internal sealed class HttpContextExchange : VisitorExchange
                 LetGo(request.Headers);
             }
         }
-        else if (isHttp2 && !FieldText.IsHost(_authority))
+        else if (!FieldText.IsHost(_authority))
         {
             _fault = ProxyError.InvalidHost;
         }
@@ -180,6 +180,11 @@ internal sealed class HttpContextExchange : VisitorExchange
             // A WebSocket is the one thing that CONNECT may ask for. It has no content (RFC 9110 section 9.3.6): to the backend a length would
             // announce a body that is none.
             _fault = _connect is null ? ProxyError.MethodNotSupported : request.Headers.ContentLength is null ? _fault : ProxyError.BadRequest;
+        }
+        else if (_hasBody && HttpMethods.IsTrace(request.Method) && request.Headers.ContentLength != 0)
+        {
+            // RFC 9110 section 9.3.8, as the parser of HTTP/1.1 has it.
+            _fault = ProxyError.BadRequest;
         }
     }
 
@@ -192,19 +197,17 @@ internal sealed class HttpContextExchange : VisitorExchange
     /// <inheritdoc/>
     public override void WriteRequestBlock(ref HeaderBlockWriter writer)
     {
-        var headers = _http.Request.Headers;
-        var isTrusted = !_settings.TrustedProxies.IsEmpty && _settings.TrustedProxies.Contains(_address!.Address);
-        var scheme = _http.Request.Scheme;
         var method = _connect is null ? _http.Request.Method : ExtendedConnect.BackendMethod;
-        writer.BeginRequest(IsUpgrade ? HeaderBlockFlags.Upgrade : HeaderBlockFlags.None, method, scheme, _authority, _forwardedTarget);
-        _headers.Write(ref writer, isTrusted, Extras);
+        var flags = IsUpgrade ? HeaderBlockFlags.Upgrade : HeaderBlockFlags.None;
+        writer.BeginRequest(flags, method, _http.Request.Scheme, _authority, _forwardedTarget);
+        _headers.Write(ref writer, _forwarding!, Extras);
         _connect?.WriteRequestFields(ref writer);
         Extras?.WriteRequestFields(ref writer);
-        ForwardingFields.Write(ref writer, headers, _address!, _authority, scheme, _http.Connection.LocalPort, isTrusted);
+        _forwarding!.Write(ref writer, _authority);
     }
 
     /// <inheritdoc/>
-    public override bool TryWriteRequestTrailers(ref HeaderBlockWriter writer) => _headers.TryWriteTrailers(ref writer, Trailers);
+    public override bool TryWriteRequestTrailers(ref HeaderBlockWriter writer) => VisitorHeaders.TryWriteTrailers(ref writer, Trailers);
 
     /// <summary>HttpContext has no way to send a 103; a 100 goes out by itself when the body is read.</summary>
     public override bool WriteInterim(scoped in HeaderBlock head) => false;
@@ -215,7 +218,6 @@ internal sealed class HttpContextExchange : VisitorExchange
         var response = _http.Response;
         var cache = HeaderStringCache.Shared;
         var headers = response.Headers;
-        var bodyless = head.Status is StatusCodes.Status204NoContent || (head.Status < 200);
         if (_connect is not null && !_connect.CanAnswer(head))
         {
             return false;
@@ -230,18 +232,11 @@ internal sealed class HttpContextExchange : VisitorExchange
             }
 
             var known = KnownFields.Classify(field.Name);
-            switch (known)
+            if (!FieldRules.PassesInResponse(known, head.Status, switches: false)
+                || (known == KnownField.ContentLength && headers.ContentLength is not null)
+                || (_connect is not null && ExtendedConnect.EndsHere(known)))
             {
-                case var ours when _connect is not null && ExtendedConnect.EndsHere(ours):
-                    continue;
-                case KnownField.Trailer:
-                    break;
-                case KnownField.ContentLength when bodyless:
-                    continue;
-                case var other when FieldRules.OfResponse(other) != FieldRule.Pass:
-                    continue;
-                default:
-                    break;
+                continue;
             }
 
             // Append would drop an empty value.
@@ -273,9 +268,7 @@ internal sealed class HttpContextExchange : VisitorExchange
 
         foreach (var field in trailers.Fields)
         {
-            if (FieldSyntax.IsToken(field.Name)
-                && FieldSyntax.IsFieldValue(field.Value)
-                && FieldRules.OfTrailer(KnownFields.Classify(field.Name), field.Name) == FieldRule.Pass)
+            if (FieldRules.PassesInTrailers(field.Name, field.Value))
             {
                 _http.Response.AppendTrailer(HeaderStringCache.Shared.Get(field.Name), HeaderStringCache.Shared.Get(field.Value.Trim(" \t"u8)));
             }

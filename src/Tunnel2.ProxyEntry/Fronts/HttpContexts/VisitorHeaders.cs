@@ -9,8 +9,9 @@ using Tunnel2.ProxyEntry.Requests;
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 
 /// <summary>
-/// A visitor's fields as HttpContext gives them: looked at once, held to the rules and limits of the front for HTTP/1.1, and written into the
-/// request block. Kestrel's own limits lie above ours, so that the visitor gets our answer. Used by one request at a time and again by the next.
+/// The fields of a request of HTTP/2 as HttpContext gives them: looked at once, held to the limits of the front for HTTP/1.1, and written into
+/// the request block by the rules of <see cref="FieldTable"/>. Kestrel's own limits are above ours, so that the visitor gets our answer. Used
+/// by one request at a time and again by the next.
 /// </summary>
 internal sealed class VisitorHeaders
 {
@@ -30,16 +31,17 @@ internal sealed class VisitorHeaders
 
     private Header[] _headers = new Header[UsualFields];
     private int _count;
-    private HashSet<string>? _listed;
+
+    /// <summary>Whether the visitor waits for <c>100 Continue</c> before it sends a body.</summary>
+    public bool ExpectsContinue { get; private set; }
 
     /// <summary>Takes up the fields of a request.</summary>
     /// <param name="headers">The fields.</param>
     /// <param name="method">The request's method.</param>
     /// <param name="target">The request's target.</param>
     /// <param name="settings">The limits.</param>
-    /// <param name="isHttp2">Whether the rules of HTTP/2 hold.</param>
     /// <returns>What is wrong with the request, or null.</returns>
-    public ProxyError? Read(IHeaderDictionary headers, string method, string target, ProxyEntrySettings settings, bool isHttp2)
+    public ProxyError? Read(IHeaderDictionary headers, string method, string target, ProxyEntrySettings settings)
     {
         Forget();
 
@@ -60,12 +62,14 @@ internal sealed class VisitorHeaders
 
             fields += values.Count;
             var known = Classify(name);
-            var isValid = FieldText.IsToken(name) && FieldRules.OfRequest(known) != FieldRule.Refuse && !(isHttp2 && IsOfConnection(known));
+            var rule = FieldRules.OfHttp2Request(known);
+            var isValid = FieldText.IsToken(name) && rule != FieldRule.Refuse;
             foreach (var value in values)
             {
                 var text = value ?? "";
                 size += name.Length + text.Length + LineOverhead;
-                isValid &= FieldText.IsValue(text) && !(isHttp2 && FieldText.IsPadded(text));
+                isValid &= IsValue(text) && (rule != FieldRule.Trailers || IsTrailers(text));
+                ExpectsContinue |= known == KnownField.Expect && text.Equals("100-continue", StringComparison.OrdinalIgnoreCase);
             }
 
             if (!isValid)
@@ -73,41 +77,41 @@ internal sealed class VisitorHeaders
                 fault ??= ProxyError.BadRequest;
             }
 
-            Add(name, values, known);
+            Add(new Header(name, values, known));
         }
 
         return size > settings.MaxRequestHeadBytes || fields > settings.MaxRequestFields ? ProxyError.RequestHeadTooLarge : fault;
     }
 
-    /// <summary>Writes all fields that go on: without what is hop-by-hop, and without what is said about forwarding.</summary>
-    /// <param name="writer">Where to.</param>
-    /// <param name="isTrusted">Whether the peer's forwarding fields are believed, and so kept.</param>
+    /// <summary>Writes all fields that pass, and keeps what a trusted proxy says about who forwarded what.</summary>
+    /// <param name="writer">Where to; the block has been begun.</param>
+    /// <param name="forwarding">What is written after them.</param>
     /// <param name="extras">What ProxyEntry adds, or null.</param>
-    public void Write(ref HeaderBlockWriter writer, bool isTrusted, ExchangeExtras? extras)
+    public void Write(ref HeaderBlockWriter writer, ForwardingFields forwarding, ExchangeExtras? extras)
     {
+        forwarding.Begin();
         foreach (ref readonly var header in _headers.AsSpan(0, _count))
         {
-            switch (header.Known)
+            switch (FieldRules.OfHttp2Request(header.Known))
             {
-                case KnownField.Te:
-                    if (WantsTrailers(header.Values))
+                // HTTP/2 has no Connection that could list a field.
+                case FieldRule.Pass:
+                case FieldRule.Keep:
+                case FieldRule.TrustedForwarding when forwarding.IsTrusted:
+                case FieldRule.Trace when extras is null || !extras.Replaces(header.Known):
+                    break;
+                case FieldRule.Forwarding:
+                    foreach (var value in header.Values)
                     {
-                        writer.AddField(header.Name, "trailers");
+                        forwarding.Keep(header.Known, value ?? "");
                     }
 
                     continue;
-                case KnownField.XRealIp or KnownField.XForwardedOther when isTrusted:
-                    break;
-                case var known when KnownFields.IsForwarding(known) || FieldRules.OfRequest(known) != FieldRule.Pass:
-                case KnownField.None or KnownField.TraceParent when extras is not null && extras.Replaces(header.Name):
+                case FieldRule.Trailers:
+                    writer.AddField(header.Name, "trailers");
                     continue;
                 default:
-                    if (_listed is not null && _listed.Contains(header.Name))
-                    {
-                        continue;
-                    }
-
-                    break;
+                    continue;
             }
 
             foreach (var value in header.Values)
@@ -117,9 +121,9 @@ internal sealed class VisitorHeaders
         }
     }
 
-    /// <summary>Writes the trailers that go on.</summary>
+    /// <summary>Writes the trailers that pass.</summary>
     /// <returns>False when one of them breaks a rule.</returns>
-    public bool TryWriteTrailers(ref HeaderBlockWriter writer, IHeaderDictionary trailers)
+    public static bool TryWriteTrailers(ref HeaderBlockWriter writer, IHeaderDictionary trailers)
     {
         Span<byte> bytes = stackalloc byte[LongestKnown];
         foreach (var (name, values) in trailers)
@@ -129,8 +133,8 @@ internal sealed class VisitorHeaders
                 return false;
             }
 
-            var known = Classify(name);
-            var rule = FieldRules.OfTrailer(known, bytes[..Encoding.Latin1.GetBytes(name.AsSpan(0, Math.Min(name.Length, LongestKnown)), bytes)]);
+            var start = Start(name, bytes);
+            var rule = FieldRules.OfHttp2Trailer(KnownFields.Classify(start), start);
             if (rule == FieldRule.Refuse)
             {
                 return false;
@@ -138,12 +142,12 @@ internal sealed class VisitorHeaders
 
             foreach (var value in values)
             {
-                if (!FieldText.IsValue(value ?? ""))
+                if (!IsValue(value ?? ""))
                 {
                     return false;
                 }
 
-                if (rule == FieldRule.Pass && _listed?.Contains(name) != true)
+                if (rule == FieldRule.Pass)
                 {
                     writer.AddField(name, value ?? "");
                 }
@@ -158,7 +162,7 @@ internal sealed class VisitorHeaders
     {
         if (_headers.Length > UsualFields)
         {
-            // An unusual request leaves nothing behind.
+            // An unusual request leaves nothing of its size.
             _headers = new Header[UsualFields];
         }
         else
@@ -167,71 +171,29 @@ internal sealed class VisitorHeaders
         }
 
         _count = 0;
-        _listed = null;
+        ExpectsContinue = false;
     }
 
-    /// <summary>RFC 9113 section 8.2.2: HTTP/2 has none of them, and whoever sends one is malformed.</summary>
-    private static bool IsOfConnection(KnownField known) =>
-        known is KnownField.Connection or KnownField.KeepAlive or KnownField.ProxyConnection or KnownField.TransferEncoding or KnownField.Upgrade;
+    /// <summary>RFC 9113 section 8.2.1: no control characters, and no white space around it.</summary>
+    private static bool IsValue(string value) => FieldText.IsValue(value) && !FieldText.IsPadded(value);
 
-    private static KnownField Classify(string name)
-    {
-        Span<byte> bytes = stackalloc byte[LongestKnown];
-        return KnownFields.Classify(bytes[..Encoding.Latin1.GetBytes(name.AsSpan(0, Math.Min(name.Length, LongestKnown)), bytes)]);
-    }
+    /// <summary>RFC 9113 section 8.2.2: TE says nothing else there.</summary>
+    private static bool IsTrailers(string te) => te.Equals("trailers", StringComparison.OrdinalIgnoreCase);
 
-    private void Add(string name, StringValues values, KnownField known)
+    private static KnownField Classify(string name) => KnownFields.Classify(Start(name, stackalloc byte[LongestKnown]));
+
+    /// <summary>As much of a name as decides which field it is.</summary>
+    private static Span<byte> Start(string name, Span<byte> bytes) =>
+        bytes[..Encoding.Latin1.GetBytes(name.AsSpan(0, Math.Min(name.Length, LongestKnown)), bytes)];
+
+    private void Add(in Header header)
     {
         if (_count == _headers.Length)
         {
             Array.Resize(ref _headers, _count * 2);
         }
 
-        _headers[_count++] = new Header(name, values, known);
-        if (known == KnownField.Connection)
-        {
-            ReadConnection(values);
-        }
-    }
-
-    /// <summary>Whether TE names trailers: of what it can say, that is the one thing that crosses the tunnel.</summary>
-    private static bool WantsTrailers(StringValues te)
-    {
-        foreach (var value in te)
-        {
-            foreach (var range in value.AsSpan().Split(','))
-            {
-                if (value.AsSpan(range).Trim(" \t").Equals("trailers", StringComparison.OrdinalIgnoreCase))
-                {
-                    return true;
-                }
-            }
-        }
-
-        return false;
-    }
-
-    /// <summary>
-    /// The names that Connection lists beyond its own words. A field that frames or routes the message stays whatever it says: whoever
-    /// lists one wants it lost.
-    /// </summary>
-    private void ReadConnection(StringValues connection)
-    {
-        if (connection.Count == 1 && connection[0] is "keep-alive" or "close" or "Upgrade" or "upgrade" or "Keep-Alive" or "Close")
-        {
-            return;
-        }
-
-        foreach (var value in connection)
-        {
-            foreach (var option in (value ?? "").Split(',', StringSplitOptions.TrimEntries | StringSplitOptions.RemoveEmptyEntries))
-            {
-                if (Classify(option) is not (KnownField.Host or KnownField.ContentLength or KnownField.Expect))
-                {
-                    (_listed ??= new HashSet<string>(StringComparer.OrdinalIgnoreCase)).Add(option);
-                }
-            }
-        }
+        _headers[_count++] = header;
     }
 
     private readonly record struct Header(string Name, StringValues Values, KnownField Known);

@@ -4,7 +4,7 @@ namespace Tunnel2.Transport.Epoll.Pipes;
 
 /// <summary>
 /// The one wait that an end of a pipe may have at a time: for bytes to read, or for a flush. A part of the end that is its value task's
-/// source, so that waiting allocates nothing. Whether there is a wait is guarded by the socket's gate; whoever ended it finishes it.
+/// source, so that waiting allocates nothing. Whether there is a wait is guarded by the socket's gate; the side that ended it finishes it.
 /// </summary>
 /// <typeparam name="TResult">What the wait gives.</typeparam>
 internal struct PipeWait<TResult>
@@ -28,7 +28,8 @@ internal struct PipeWait<TResult>
     /// <param name="owner">The end that this is a part of.</param>
     /// <param name="onCanceled">Called when the token is cancelled, with the owner; perhaps right here.</param>
     /// <param name="token">What ends the wait early.</param>
-    public ValueTask<TResult> BeginUnsynchronized(IValueTaskSource<TResult> owner, Action<object?, CancellationToken> onCanceled, CancellationToken token)
+    public ValueTask<TResult> BeginUnsynchronized(
+        IValueTaskSource<TResult> owner, Action<object?, CancellationToken> onCanceled, CancellationToken token)
     {
         IsOn = true;
         _source.Reset();
@@ -54,7 +55,9 @@ internal struct PipeWait<TResult>
         return registration;
     }
 
-    /// <summary>Ends the wait now; <see cref="FinishPending"/> follows, where the consumer belongs and never inside the call that ended it.</summary>
+    /// <summary>
+    /// Ends the wait now; <see cref="FinishPending"/> follows, where the consumer belongs and never inside the call that ended it.
+    /// </summary>
     public void EndForLaterUnsynchronized(TResult? result, Exception? error)
     {
         // Only unregistered: its callback may be what is running here, or wait for the gate and then find nothing to do.

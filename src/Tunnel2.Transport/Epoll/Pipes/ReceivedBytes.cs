@@ -5,9 +5,9 @@ using Tunnel2.Multiplexing.Buffers;
 namespace Tunnel2.Transport.Epoll.Pipes;
 
 /// <summary>
-/// What a <see cref="SocketPipeReader"/> has received and its consumer has not consumed: one array, so that a parser meets one segment. It is
-/// rented when there is something to receive and returned when everything is consumed: a silent connection holds none. Used by
-/// one thread at a time; the reader sees to that.
+/// What a <see cref="SocketPipeReader"/> has received and its consumer has not consumed: one array, so that a parser meets one segment. It
+/// is rented when there is something to receive and returned when everything is consumed: a silent connection holds none. Used by one
+/// thread at a time; the reader sees to that.
 /// </summary>
 internal sealed class ReceivedBytes(BufferPool pool) : ReadOnlySequenceSegment<byte>
 {
@@ -31,7 +31,7 @@ internal sealed class ReceivedBytes(BufferPool pool) : ReadOnlySequenceSegment<b
 
     public ReadOnlySequence<byte> Sequence => _array is null ? default : new ReadOnlySequence<byte>(this, _start, this, _end);
 
-    /// <summary>Room behind the bytes.</summary>
+    /// <summary>Room after the bytes.</summary>
     public Span<byte> GetRoom()
     {
         if (_array is null)
@@ -94,7 +94,8 @@ internal sealed class ReceivedBytes(BufferPool pool) : ReadOnlySequenceSegment<b
         var examinedIndex = IndexOf(examined, _examined);
         if (consumedIndex < _start || consumedIndex > _end || examinedIndex < consumedIndex || examinedIndex > _end)
         {
-            throw new InvalidOperationException("The reader cannot be advanced behind what was examined, or to a place that it does not hold.");
+            throw new InvalidOperationException(
+                "The reader cannot be advanced behind what was examined, or to a place that it does not hold.");
         }
 
         var count = consumedIndex - _start;
@@ -114,7 +115,9 @@ internal sealed class ReceivedBytes(BufferPool pool) : ReadOnlySequenceSegment<b
             return none;
         }
 
-        return ReferenceEquals(holder, this) ? position.GetInteger() : throw new InvalidOperationException("The position is not one of this reader's.");
+        return ReferenceEquals(holder, this)
+            ? position.GetInteger()
+            : throw new InvalidOperationException("The position is not one of this reader's.");
     }
 
     private void MakeRoom()

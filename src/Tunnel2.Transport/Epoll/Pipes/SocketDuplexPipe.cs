@@ -11,7 +11,9 @@ namespace Tunnel2.Transport.Epoll.Pipes;
 /// </summary>
 internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
 {
-    /// <summary>What of a peer that goes on sending is read and thrown away, so that closing does not take our last bytes from it.</summary>
+    /// <summary>
+    /// What of a peer that continues sending is read and thrown away, so that closing does not take our last bytes from it.
+    /// </summary>
     private const int MaxLingerBytes = 1024 * 1024;
 
     private static readonly TimeSpan _lingerLimit = TimeSpan.FromSeconds(2);
@@ -38,14 +40,14 @@ internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
     public EpollLoop Loop => _socket.Loop;
 
     /// <summary>
-    /// Whether whoever waits for this connection continues on the loop's thread. Turned off where something that takes its time stands between
-    /// (a TLS handshake): then on the pool. May change while nothing waits.
+    /// Whether those that wait for this connection continue on the loop's thread. Turned off where something that takes its time stands
+    /// between (a TLS handshake): then on the pool. May change while nothing waits.
     /// </summary>
     public bool RunsOnLoop { get; set; } = true;
 
     /// <summary>
-    /// How long a closing waits for a peer that takes nothing of what was flushed before it cuts the connection; for one that takes something
-    /// every time, twelve times as long.
+    /// How long a closing waits for a peer that takes nothing of what was flushed before it cuts the connection; for one that takes
+    /// something every time, twelve times as long.
     /// </summary>
     public TimeSpan DrainLimit { get; init; } = TimeSpan.FromSeconds(10);
 
@@ -55,7 +57,10 @@ internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
     /// <inheritdoc/>
     public PipeWriter Output => _writer;
 
-    /// <summary>Whether nothing can be sent any more because the connection failed or was aborted; an orderly end of the peer's direction is none. From any thread.</summary>
+    /// <summary>
+    /// Whether nothing can be sent any more because the connection failed or was aborted; an orderly end of the peer's direction is none.
+    /// From any thread.
+    /// </summary>
     public bool IsBroken => _socket.HasFailed || _writer.IsBroken || _reader.HasFailed;
 
     /// <summary>Bytes that the peer's system has not acknowledged; 0 once the connection is closed.</summary>
@@ -69,16 +74,21 @@ internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
     public int Register() => _socket.Register();
 
     /// <summary>
-    /// Moves to another loop, with what was received and not read yet. Only while nobody waits for it, as between a request's head and its answer. The
-    /// caller is to go on there itself.
+    /// Moves to another loop, with what was received and not read yet. Only while nobody waits for it, as between a request's head and its
+    /// answer. The caller is to go on there itself.
     /// </summary>
-    /// <returns>False where somebody waits, or it is closed: it stays, and whoever uses it from another thread is served all the same.</returns>
+    /// <returns>False where somebody waits, or it is closed: it stays, and whoever uses it from another thread is served all the
+    /// same.</returns>
     public bool TryMoveTo(EpollLoop loop)
     {
         int errno;
         lock (_socket.Gate)
         {
-            if (!RunsOnLoop || _socket.IsClosed || _lingering is not null || _reader.IsWaitingUnsynchronized || _writer.IsWaitingUnsynchronized)
+            if (!RunsOnLoop
+                || _socket.IsClosed
+                || _lingering is not null
+                || _reader.IsWaitingUnsynchronized
+                || _writer.IsWaitingUnsynchronized)
             {
                 return false;
             }
@@ -99,8 +109,8 @@ internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
     public void Abort() => Close(reset: true);
 
     /// <summary>
-    /// Ends the connection in order: what was flushed is sent, then both ends are completed and the descriptor closed. A peer that does not take
-    /// it (<see cref="DrainLimit"/>) is cut off.
+    /// Ends the connection in order: what was flushed is sent, then both ends are completed and the descriptor closed. A peer that does not
+    /// take it (<see cref="DrainLimit"/>) is cut off.
     /// </summary>
     public async ValueTask CloseAsync()
     {
@@ -138,7 +148,9 @@ internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
     /// <summary>The exception for an error of the socket, <see cref="Errno.Canceled"/> where this side closed it.</summary>
     public virtual Exception CreateFailure(int errno) => Errno.ToException(errno);
 
-    /// <summary>The producer has completed its end: the peer is told behind the last byte, unless all is closed before the round ends.</summary>
+    /// <summary>
+    /// The producer has completed its end: the peer is told after the last byte, unless all is closed before the round ends.
+    /// </summary>
     public void OnWriterCompleted(Exception? exception)
     {
         if (exception is not null)

@@ -7,10 +7,10 @@ using Tunnel2.Transport.Native;
 namespace Tunnel2.Transport.Epoll.Pipes;
 
 /// <summary>
-/// The receiving side of a connection as a <see cref="PipeReader"/>, without a pipe: a read takes from the socket what is there, and waits for
-/// readiness, not with a buffer. Behaves to its consumer as the reader of a <see cref="Pipe"/> does, but for this: bytes are received
-/// when they are read, so that the kernel's buffer is the only one that fills while nobody reads. And a consumer that has had its share of the loop's
-/// round waits for its next turn, though there is more to read: whoever sends without an end does not hold the loop.
+/// The receiving side of a connection as a <see cref="PipeReader"/>, without a pipe: a read takes from the socket what is there, and waits
+/// for readiness, not with a buffer. Behaves to its consumer as the reader of a <see cref="Pipe"/> does, but for this: bytes are received
+/// when they are read, so that the kernel's buffer is the only one that fills while nobody reads. And a consumer that has had its share of
+/// the loop's round waits for its next turn, though there is more to read: a peer that sends without an end does not hold the loop.
 /// </summary>
 internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult>
 {
@@ -92,7 +92,8 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
                 return;
             }
 
-            // What has arrived and no event has told of yet comes along: whoever cancels to end an idle connection must not miss a request.
+            // What has arrived and no event has told of yet comes along: a caller that cancels to end an idle connection must not miss a
+            // request.
             _socket.AskAgainUnsynchronized();
             ReceiveUnsynchronized();
             FinishLaterUnsynchronized(CreateResultUnsynchronized(isCanceled: true), null);
@@ -161,13 +162,15 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
     }
 
     /// <inheritdoc/>
-    protected override ValueTask<ReadResult> ReadAtLeastAsyncCore(int minimumSize, CancellationToken cancellationToken) => ReadCoreAsync(minimumSize, cancellationToken);
+    protected override ValueTask<ReadResult> ReadAtLeastAsyncCore(int minimumSize, CancellationToken cancellationToken) =>
+        ReadCoreAsync(minimumSize, cancellationToken);
 
     ReadResult IValueTaskSource<ReadResult>.GetResult(short token) => _wait.GetResult(token);
 
     ValueTaskSourceStatus IValueTaskSource<ReadResult>.GetStatus(short token) => _wait.GetStatus(token);
 
-    void IValueTaskSource<ReadResult>.OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+    void IValueTaskSource<ReadResult>.OnCompleted(
+        Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
         _wait.OnCompleted(continuation, state, token, flags);
 
     private ValueTask<ReadResult> ReadCoreAsync(int atLeast, CancellationToken cancellationToken)
@@ -203,7 +206,8 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
                 _pipe.Loop.Schedule(static self => ((SocketPipeReader)self!).OnReadable(), this);
             }
 
-            return _wait.BeginUnsynchronized(this, static (self, token) => ((SocketPipeReader)self!).OnTokenCanceled(token), cancellationToken);
+            return _wait.BeginUnsynchronized(
+                this, static (self, token) => ((SocketPipeReader)self!).OnTokenCanceled(token), cancellationToken);
         }
     }
 

@@ -6,9 +6,9 @@ using Tunnel2.Transport.Native;
 namespace Tunnel2.Transport.Epoll.Pipes;
 
 /// <summary>
-/// The sending side of a connection as a <see cref="PipeWriter"/>, without a pipe: what is written gathers in one buffer, and a flush sends it on
-/// the spot. A flush ends when the kernel has taken everything, so that a slow reader holds up its own producer and a connection never
-/// holds more than one flush.
+/// The sending side of a connection as a <see cref="PipeWriter"/>, without a pipe: what is written gathers in one buffer, and a flush sends
+/// it on the spot. A flush ends when the kernel has taken everything, so that a slow reader holds up its own producer and a connection
+/// never holds more than one flush.
 /// </summary>
 internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResult>
 {
@@ -234,7 +234,8 @@ internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResul
 
     ValueTaskSourceStatus IValueTaskSource<FlushResult>.GetStatus(short token) => _wait.GetStatus(token);
 
-    void IValueTaskSource<FlushResult>.OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+    void IValueTaskSource<FlushResult>.OnCompleted(
+        Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
         _wait.OnCompleted(continuation, state, token, flags);
 
     private ValueTask<FlushResult> FlushUnsynchronized(CancellationToken cancellationToken)

@@ -58,7 +58,12 @@ internal sealed partial class Http2Visitor : IAsyncDisposable
         if (isTls)
         {
             var tls = new SslStream(transport, leaveInnerStreamOpen: false, static (_, _, _, _) => true);
-            await tls.AuthenticateAsClientAsync(new SslClientAuthenticationOptions { TargetHost = TunnelFixture.Host, ApplicationProtocols = [SslApplicationProtocol.Http2] });
+            await tls.AuthenticateAsClientAsync(
+                new SslClientAuthenticationOptions
+                {
+                    TargetHost = TunnelFixture.Host,
+                    ApplicationProtocols = [SslApplicationProtocol.Http2],
+                });
             transport = tls;
         }
 
@@ -117,7 +122,11 @@ internal sealed partial class Http2Visitor : IAsyncDisposable
 
     /// <summary>Asks for a WebSocket on a stream of its own (RFC 8441).</summary>
     public Task<Http2VisitorStream> ConnectAsync(string path, string scheme, params (string Name, string Value)[] fields) =>
-        OpenAsync([(":method", "CONNECT"), (":protocol", "websocket"), (":scheme", scheme), (":authority", TunnelFixture.Host), (":path", path), ("sec-websocket-version", "13"), .. fields]);
+        OpenAsync(
+            [
+                (":method", "CONNECT"), (":protocol", "websocket"), (":scheme", scheme), (":authority", TunnelFixture.Host),
+                (":path", path), ("sec-websocket-version", "13"), .. fields,
+            ]);
 
     /// <summary>Sends DATA as far as there is credit, and waits for more.</summary>
     public async Task SendDataAsync(Http2VisitorStream stream, ReadOnlyMemory<byte> data, bool end)
@@ -205,7 +214,9 @@ internal sealed partial class Http2Visitor : IAsyncDisposable
         return bytes;
     }
 
-    /// <summary>Sends what a frame of the peer asks for; where it has ended the connection, what it said before is still there to be read.</summary>
+    /// <summary>
+    /// Sends what a frame of the peer asks for; where it has ended the connection, what it said before is still there to be read.
+    /// </summary>
     private async Task AnswerAsync(int type, int flags, int id, byte[] payload)
     {
         try

@@ -9,7 +9,8 @@ namespace Tunnel2.FunctionalTests.Harness.Http2;
 /// <summary>One stream of an <see cref="Http2Visitor"/>.</summary>
 internal sealed class Http2VisitorStream(Http2Visitor visitor, int id)
 {
-    private readonly TaskCompletionSource<List<(string Name, string Value)>> _head = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private readonly TaskCompletionSource<List<(string Name, string Value)>> _head = new(
+        TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly TaskCompletionSource<uint> _reset = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly Pipe _data = new(new PipeOptions(pauseWriterThreshold: 0, useSynchronizationContext: false));
 

@@ -17,23 +17,26 @@ public sealed class ClientWebSocketTests
 
     [Theory]
     [MemberData(nameof(Kinds))]
-    public Task Messages_of_any_size_come_back_and_the_close_is_answered_with_its_own_words(string kind) => RunAsync(kind, async (client, _) =>
-    {
-        foreach (var (code, reason) in new[] { (1000, ""), (1001, "going away"), (3000, "registered"), (4999, "our own: Gr\u00fc\u00dfe") })
+    public Task Messages_of_any_size_come_back_and_the_close_is_answered_with_its_own_words(string kind) => RunAsync(
+        kind,
+        async (client, _) =>
         {
-            using var socket = await client.OpenAsync("/ws-echo");
-            Assert.Equal("chat", socket.SubProtocol);
-            foreach (var length in new[] { 0, 1, 125, 126, 65_535, 65_536, 3_000_000 })
+            (int, string)[] goodbyes = [(1000, ""), (1001, "going away"), (3000, "registered"), (4999, "our own: Gr\u00fc\u00dfe")];
+            foreach (var (code, reason) in goodbyes)
             {
-                await EchoAsync(socket, length);
+                using var socket = await client.OpenAsync("/ws-echo");
+                Assert.Equal("chat", socket.SubProtocol);
+                foreach (var length in new[] { 0, 1, 125, 126, 65_535, 65_536, 3_000_000 })
+                {
+                    await EchoAsync(socket, length);
+                }
+
+                await socket.CloseAsync((WebSocketCloseStatus)code, reason, CancellationToken.None);
+                Assert.Equal(((WebSocketCloseStatus?)code, reason), (socket.CloseStatus, socket.CloseStatusDescription ?? ""));
             }
 
-            await socket.CloseAsync((WebSocketCloseStatus)code, reason, CancellationToken.None);
-            Assert.Equal(((WebSocketCloseStatus?)code, reason), (socket.CloseStatus, socket.CloseStatusDescription ?? ""));
-        }
-
-        Assert.Equal(1, client.Connections);
-    });
+            Assert.Equal(1, client.Connections);
+        });
 
     [Fact]
     public Task A_thousand_WebSockets_and_requests_beside_them_share_one_connection() => RunAsync(
@@ -55,7 +58,8 @@ public sealed class ClientWebSocketTests
                 Assert.Equal(10_000, body.Length);
                 PatternBytes.Verify(body, 0);
             });
-            await Parallel.ForAsync(0, Count, new ParallelOptions { MaxDegreeOfParallelism = 100 }, async (i, _) => await SayAsync(sockets[i], $"second {i}"));
+            await Parallel.ForAsync(
+                0, Count, new ParallelOptions { MaxDegreeOfParallelism = 100 }, async (i, _) => await SayAsync(sockets[i], $"second {i}"));
             await requests;
             await Parallel.ForAsync(0, Count, new ParallelOptions { MaxDegreeOfParallelism = 50 }, async (i, _) =>
             {
@@ -68,16 +72,19 @@ public sealed class ClientWebSocketTests
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public Task When_the_tunnel_goes_away_the_WebSocket_is_closed_with_1001(bool isAgent) => RunAsync("HTTP/2 over TLS", async (client, tunnel) =>
-    {
-        using var socket = await client.OpenAsync("/ws-echo");
-        await EchoAsync(socket, 100_000);
-        var stopping = isAgent ? tunnel.Agent.StopAsync() : tunnel.Entry.StopAsync();
-        var received = await socket.ReceiveAsync(new byte[100].AsMemory(), CancellationToken.None);
-        Assert.Equal((WebSocketMessageType.Close, WebSocketCloseStatus.EndpointUnavailable), (received.MessageType, socket.CloseStatus));
-        await socket.CloseOutputAsync(WebSocketCloseStatus.EndpointUnavailable, null, CancellationToken.None);
-        await stopping;
-    });
+    public Task When_the_tunnel_goes_away_the_WebSocket_is_closed_with_1001(bool isAgent) => RunAsync(
+        "HTTP/2 over TLS",
+        async (client, tunnel) =>
+        {
+            using var socket = await client.OpenAsync("/ws-echo");
+            await EchoAsync(socket, 100_000);
+            var stopping = isAgent ? tunnel.Agent.StopAsync() : tunnel.Entry.StopAsync();
+            var received = await socket.ReceiveAsync(new byte[100].AsMemory(), CancellationToken.None);
+            Assert.Equal(
+                (WebSocketMessageType.Close, WebSocketCloseStatus.EndpointUnavailable), (received.MessageType, socket.CloseStatus));
+            await socket.CloseOutputAsync(WebSocketCloseStatus.EndpointUnavailable, null, CancellationToken.None);
+            await stopping;
+        });
 
     [Fact]
     public Task An_upgrade_is_counted_as_one_whichever_HTTP_it_came_by() => RunAsync("HTTP/2 over TLS", async (client, tunnel) =>
@@ -89,7 +96,11 @@ public sealed class ClientWebSocketTests
         }
 
         await WaitSignal.UntilAsync(
-            () => Scrape(tunnel).Any(static line => line.Contains("outcome=\"upgraded\"", StringComparison.Ordinal) && line.Contains("status_class=\"1xx\"", StringComparison.Ordinal)),
+            () =>
+                Scrape(tunnel).Any(
+                    static line =>
+                        line.Contains("outcome=\"upgraded\"", StringComparison.Ordinal)
+                            && line.Contains("status_class=\"1xx\"", StringComparison.Ordinal)),
             "the upgrade is counted");
     });
 

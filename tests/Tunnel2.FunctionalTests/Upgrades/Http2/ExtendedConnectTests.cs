@@ -19,7 +19,8 @@ public sealed class ExtendedConnectTests
             kind,
             async connection =>
             {
-                head = await Http2Tunnel.SwitchAsync(connection, "Sec-WebSocket-Protocol: chat\r\nSec-WebSocket-Extensions: permessage-deflate\r\nX-Mine: yes\r\n");
+                head = await Http2Tunnel.SwitchAsync(
+                    connection, "Sec-WebSocket-Protocol: chat\r\nSec-WebSocket-Extensions: permessage-deflate\r\nX-Mine: yes\r\n");
                 await connection.WriteAsync("hello");
                 Assert.Equal("question"u8.ToArray(), await connection.ReadExactlyAsync(8));
                 await connection.WriteAsync("answer");
@@ -29,14 +30,19 @@ public sealed class ExtendedConnectTests
             {
                 Assert.Equal(1u, visitor.Settings[8]);
                 var stream = await visitor.ConnectAsync(
-                    "/socket?a=b&c=%20", Http2Tunnel.Scheme(kind), ("sec-websocket-protocol", "chat, talk"), ("sec-websocket-extensions", "permessage-deflate"),
-                    ("origin", "https://elsewhere.example"), ("sec-websocket-key", "bWluZSBteSBvd24ga2V5IQ=="), ("sec-websocket-accept", "x"), ("cookie", "a=1"), ("cookie", "b=2"), ("x-forwarded-for", "6.6.6.6"));
+                    "/socket?a=b&c=%20", Http2Tunnel.Scheme(kind), ("sec-websocket-protocol", "chat, talk"),
+                    ("sec-websocket-extensions", "permessage-deflate"),
+                    ("origin", "https://elsewhere.example"), ("sec-websocket-key", "bWluZSBteSBvd24ga2V5IQ=="),
+                    ("sec-websocket-accept", "x"), ("cookie", "a=1"), ("cookie", "b=2"), ("x-forwarded-for", "6.6.6.6"));
                 var (status, fields) = await stream.ReadAnswerAsync();
                 Assert.Equal(200, status);
                 Assert.Equal(["chat"], fields["sec-websocket-protocol"]);
                 Assert.Equal(["permessage-deflate"], fields["sec-websocket-extensions"]);
                 Assert.Equal(["yes"], fields["x-mine"]);
-                Assert.DoesNotContain(fields, static field => field.Key is "sec-websocket-accept" or "connection" or "upgrade" or "content-length" or "transfer-encoding");
+                Assert.DoesNotContain(
+                    fields,
+                    static field =>
+                        field.Key is "sec-websocket-accept" or "connection" or "upgrade" or "content-length" or "transfer-encoding");
                 Assert.Equal("hello"u8.ToArray(), await stream.ReadAsync(5));
                 await stream.WriteAsync("question"u8.ToArray());
                 Assert.Equal("answer"u8.ToArray(), await stream.ReadToEndAsync());
@@ -56,7 +62,10 @@ public sealed class ExtendedConnectTests
         Assert.Equal([Http2Tunnel.Scheme(kind)], head.All("X-Forwarded-Proto"));
         Assert.Equal([TunnelFixture.Host], head.All("Host"));
         Assert.Equal(["127.0.0.1"], head.All("X-Forwarded-For"));
-        Assert.DoesNotContain(head.Fields, static field => field.Key[0] == ':' || field.Key.ToUpperInvariant() is "SEC-WEBSOCKET-ACCEPT" or "CONTENT-LENGTH" or "TRANSFER-ENCODING");
+        Assert.DoesNotContain(
+            head.Fields,
+            static field =>
+                field.Key[0] == ':' || field.Key.ToUpperInvariant() is "SEC-WEBSOCKET-ACCEPT" or "CONTENT-LENGTH" or "TRANSFER-ENCODING");
     }
 
     [Fact]
@@ -94,7 +103,8 @@ public sealed class ExtendedConnectTests
     [InlineData("HTTP/1.1 302 Found\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n", 302, "")]
     [InlineData("HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket\r\nContent-Length: 0\r\n\r\n", 426, "")]
     [InlineData("HTTP/1.1 500 Oops\r\n\r\nuntil the end", 500, "until the end")]
-    public Task An_answer_that_does_not_switch_is_the_visitors_with_its_body(string answer, int status, string body) => Http2Tunnel.RunAsync(
+    public Task An_answer_that_does_not_switch_is_the_visitors_with_its_body(
+        string answer, int status, string body) => Http2Tunnel.RunAsync(
         "HTTP/2 over TLS",
         async connection =>
         {
@@ -119,10 +129,14 @@ public sealed class ExtendedConnectTests
     [Theory]
     [InlineData("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npage")]
     [InlineData("HTTP/1.1 204 No Content\r\n\r\n")]
-    [InlineData("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")]
+    [InlineData(
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+            + "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")]
     [InlineData("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")]
     [InlineData("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: raw\r\nSec-WebSocket-Accept: {accept}\r\n\r\n")]
-    [InlineData("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: {accept}\r\nSec-WebSocket-Accept: {accept}\r\n\r\n")]
+    [InlineData(
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: {accept}\r\n"
+            + "Sec-WebSocket-Accept: {accept}\r\n\r\n")]
     public Task An_answer_that_would_pass_for_an_open_WebSocket_and_is_none_is_502(string answer) => Http2Tunnel.RunAsync(
         "HTTP/2 by preface",
         async connection =>
@@ -144,15 +158,23 @@ public sealed class ExtendedConnectTests
         "HTTP/2 over TLS",
         async (visitor, _) =>
         {
-            (string, string)[] head = [(":method", "CONNECT"), (":scheme", "https"), (":authority", TunnelFixture.Host), (":path", "/ws-echo")];
+            (string, string)[] head =
+            [
+                (":method", "CONNECT"), (":scheme", "https"), (":authority", TunnelFixture.Host), (":path", "/ws-echo"),
+            ];
             foreach (var protocol in new[] { "connect-udp", "webtransport", "websocket2", "raw" })
             {
                 await AssertErrorAsync(await visitor.OpenAsync([(":protocol", protocol), .. head]), 501, "method-not-supported");
             }
 
-            await AssertErrorAsync(await visitor.OpenAsync([(":method", "CONNECT"), (":authority", TunnelFixture.Host)]), 501, "method-not-supported");
-            await AssertErrorAsync(await visitor.OpenAsync([(":protocol", "websocket"), .. head, ("content-length", "5")]), 400, "bad-request");
-            await AssertErrorAsync(await visitor.OpenAsync([(":protocol", "websocket"), head[0], head[1], (":authority", "web.elsewhere.example"), head[3]]), 404, "unknown-host");
+            await AssertErrorAsync(
+                await visitor.OpenAsync([(":method", "CONNECT"), (":authority", TunnelFixture.Host)]), 501, "method-not-supported");
+            await AssertErrorAsync(
+                await visitor.OpenAsync([(":protocol", "websocket"), .. head, ("content-length", "5")]), 400, "bad-request");
+            await AssertErrorAsync(
+                await visitor.OpenAsync([(":protocol", "websocket"), head[0], head[1], (":authority", "web.elsewhere.example"), head[3]]),
+                404,
+                "unknown-host");
 
             // Nothing of that touched the connection: the same words in order open a WebSocket, whatever the case of the protocol's name.
             var stream = await visitor.OpenAsync([(":protocol", "WebSocket"), .. head, ("sec-websocket-version", "13")]);

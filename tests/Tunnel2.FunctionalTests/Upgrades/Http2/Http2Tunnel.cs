@@ -17,7 +17,8 @@ internal static class Http2Tunnel
     public static string Scheme(string kind) => IsTls(kind) ? "https" : "http";
 
     /// <summary>Runs a test on a tunnel to a backend that does what the test says.</summary>
-    public static Task RunAsync(string kind, Func<RawConnection, Task> onConnection, Func<Http2Visitor, TunnelFixture, Task> test, params string[] settings) =>
+    public static Task RunAsync(
+        string kind, Func<RawConnection, Task> onConnection, Func<Http2Visitor, TunnelFixture, Task> test, params string[] settings) =>
         FrontVisitor.WithCertificateAsync(setup => TunnelFixture.RunAsync(
             onConnection, tunnel => VisitAsync(kind, tunnel, test), setup with { Settings = [.. setup.Settings, .. settings] }));
 
@@ -30,7 +31,9 @@ internal static class Http2Tunnel
     public static async Task<RawHttpHead> SwitchAsync(RawConnection connection, string fields = "")
     {
         var head = await connection.ReadHeadAsync();
-        await connection.WriteAsync($"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: {Accept(head)}\r\n{fields}\r\n");
+        await connection.WriteAsync(
+            $"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: {Accept(head)}\r\n"
+                + $"{fields}\r\n");
         return head;
     }
 

@@ -93,7 +93,9 @@ public sealed class SharedConnectionTests
         async (visitor, _) => await AssertOthersGoOnAsync(visitor, "HTTP/2 by preface"),
         "Limits:RequestBodyBytes=1000");
 
-    /// <summary>The paths: /stalled does what the test says behind the switch, /echo sends back until the visitor has said all, others answer.</summary>
+    /// <summary>
+    /// The paths: /stalled does what the test says behind the switch, /echo sends back until the visitor has said all, others answer.
+    /// </summary>
     private static async Task ServeAsync(RawConnection connection, Func<Task> stalled)
     {
         while (true)
@@ -123,7 +125,9 @@ public sealed class SharedConnectionTests
     }
 
     private static Task AgreeAsync(RawConnection connection, RawHttpHead head) =>
-        connection.WriteAsync($"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: {Http2Tunnel.Accept(head)}\r\n\r\n");
+        connection.WriteAsync(
+            $"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                + $"Sec-WebSocket-Accept: {Http2Tunnel.Accept(head)}\r\n\r\n");
 
     private static async Task AssertOthersGoOnAsync(Http2Visitor visitor, string kind)
     {
@@ -141,7 +145,8 @@ public sealed class SharedConnectionTests
             }
 
             var request = await visitor.OpenAsync(
-                [(":method", "GET"), (":scheme", Http2Tunnel.Scheme(kind)), (":authority", TunnelFixture.Host), (":path", "/plain")], end: true);
+                [(":method", "GET"), (":scheme", Http2Tunnel.Scheme(kind)), (":authority", TunnelFixture.Host), (":path", "/plain")],
+                end: true);
             Assert.Equal("plain", Encoding.ASCII.GetString(await request.ReadToEndAsync()));
         }
 

@@ -83,7 +83,11 @@ public sealed class StreamEndTests
             async (visitor, _) =>
             {
                 var stream = await visitor.OpenAsync(
-                    [(":method", "CONNECT"), (":protocol", "websocket"), (":scheme", "http"), (":authority", TunnelFixture.Host), (":path", "/")], end: true);
+                    [
+                        (":method", "CONNECT"), (":protocol", "websocket"), (":scheme", "http"), (":authority", TunnelFixture.Host),
+                        (":path", "/"),
+                    ],
+                    end: true);
                 Assert.Equal(200, (await stream.ReadAnswerAsync()).Status);
                 Assert.Equal("all the same"u8.ToArray(), await stream.ReadToEndAsync());
             });

@@ -27,7 +27,8 @@ public sealed class AttemptLimitTests
         // From here on the answer is the same for a wrong token, a right one and none.
         var answers = new[]
         {
-            await AskAsync(entry, "127.0.0.1", "guess"), await AskAsync(entry, "127.0.0.1", "right"), await AskAsync(entry, "127.0.0.1", null),
+            await AskAsync(entry, "127.0.0.1", "guess"), await AskAsync(entry, "127.0.0.1", "right"),
+            await AskAsync(entry, "127.0.0.1", null),
         };
         Assert.Equal(RejectCode.Overloaded, answers[0].Code);
         Assert.True(answers[0].IsRetryable);
@@ -44,7 +45,8 @@ public sealed class AttemptLimitTests
     [Fact]
     public async Task Every_refusal_of_a_proof_says_the_same()
     {
-        await using var entry = await EntryFixture.StartAsync(null, "AllowAnonymousAgents=false", "Agents:good:TokenHash=" + EntryTokens.HashSetting("right"));
+        await using var entry = await EntryFixture.StartAsync(
+            null, "AllowAnonymousAgents=false", "Agents:good:TokenHash=" + EntryTokens.HashSetting("right"));
         var rejects = new[]
         {
             await AskAsync(entry, "127.0.0.1", null), await AskAsync(entry, "127.0.0.1", ""), await AskAsync(entry, "127.0.0.1", "righ"),
@@ -74,7 +76,8 @@ public sealed class AttemptLimitTests
         await socket.ConnectAsync(entry.Uplink);
         var peer = new RawUplink(new RawConnection(socket));
         var hello = RawUplink.Hello(name);
-        await peer.SendAsync((token is null ? hello : hello with { ProofKind = TokenProofKind.Bearer, Proof = Encoding.UTF8.GetBytes(token) }).ToFrame());
+        await peer.SendAsync(
+            (token is null ? hello : hello with { ProofKind = TokenProofKind.Bearer, Proof = Encoding.UTF8.GetBytes(token) }).ToFrame());
         return peer;
     }
 }

@@ -67,7 +67,8 @@ public sealed class CertificateFileTests : IDisposable
             if (!OperatingSystem.IsWindows())
             {
                 Assert.Equal(UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute, File.GetUnixFileMode(state));
-                Assert.Equal(UnixFileMode.UserRead | UnixFileMode.UserWrite, File.GetUnixFileMode(Assert.Single(Directory.GetFiles(state))));
+                Assert.Equal(
+                    UnixFileMode.UserRead | UnixFileMode.UserWrite, File.GetUnixFileMode(Assert.Single(Directory.GetFiles(state))));
             }
         }
 
@@ -79,7 +80,10 @@ public sealed class CertificateFileTests : IDisposable
 
         // It vouches for itself too: the file is an authority for its own names.
         await using var verified = await AgentFixture.StartReadyAsync(
-            AgentFixture.Options(again.Uplink.Port, 9, "other") with { Tls = new TlsOptions { ServerCaFile = Path.Combine(state, "uplink.pem") } });
+            AgentFixture.Options(again.Uplink.Port, 9, "other") with
+            {
+                Tls = new TlsOptions { ServerCaFile = Path.Combine(state, "uplink.pem") },
+            });
     }
 
     [Fact]
@@ -98,7 +102,10 @@ public sealed class CertificateFileTests : IDisposable
     }
 
     private static AgentOptions Pinned(EntryFixture entry, string pem, string name) =>
-        AgentFixture.Options(entry.Uplink.Port, 9, name) with { Tls = new TlsOptions { ServerFingerprints = [TestAuthority.Fingerprint(pem)] } };
+        AgentFixture.Options(entry.Uplink.Port, 9, name) with
+        {
+            Tls = new TlsOptions { ServerFingerprints = [TestAuthority.Fingerprint(pem)] },
+        };
 
     /// <summary>What the entry tells people to give their agents.</summary>
     private static string Flag(EntryFixture entry)

@@ -28,7 +28,8 @@ public sealed class ServerTrustTests : IDisposable
                     var (head, body) = await visitor.ExchangeAsync($"/bytes/{length}", TunnelFixture.Host);
                     Assert.Equal((200, length), (head.StatusCode, body.Bytes.Length));
                     PatternBytes.Verify(body.Bytes, 0);
-                    await visitor.WriteAsync($"POST /sink?hash=1 HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Length: {length}\r\n\r\n");
+                    await visitor.WriteAsync(
+                        $"POST /sink?hash=1 HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Length: {length}\r\n\r\n");
                     await visitor.WriteAsync(body.Bytes);
                     var answer = await visitor.ReadHeadAsync();
                     Assert.Contains(PatternBytes.Sha256Hex(length), (await visitor.ReadBodyAsync(answer)).Text(), StringComparison.Ordinal);
@@ -58,7 +59,8 @@ public sealed class ServerTrustTests : IDisposable
     {
         await using var entry = await StartEntryAsync(_authority.Issue(Address));
         await AssertRefusedAsync(
-            Options(entry, new TlsOptions { ServerFingerprints = [TestAuthority.Fingerprint(_authority.Issue(Address))] }), "not the one given");
+            Options(entry, new TlsOptions { ServerFingerprints = [TestAuthority.Fingerprint(_authority.Issue(Address))] }),
+            "not the one given");
     }
 
     [Theory]
@@ -89,7 +91,9 @@ public sealed class ServerTrustTests : IDisposable
     {
         await using var entry = await StartEntryAsync(
             _authority.Issue(Address), "AllowAnonymousAgents=false", "Agents:a:TokenHash=" + EntryTokens.HashSetting("t"));
-        await AssertRefusedAsync(Options(entry, new TlsOptions { ServerFingerprints = ["sha256:" + new string('0', 64)] }) with { Token = "wrong" }, "not the one given");
+        await AssertRefusedAsync(
+            Options(entry, new TlsOptions { ServerFingerprints = ["sha256:" + new string('0', 64)] }) with { Token = "wrong" },
+            "not the one given");
 
         // Nothing was rejected: no HELLO has come.
         Assert.DoesNotContain(entry.Log.All, static line => line.EventId == 2002);
@@ -101,7 +105,8 @@ public sealed class ServerTrustTests : IDisposable
         _folder.Dispose();
     }
 
-    private static AgentOptions Options(EntryFixture entry, TlsOptions tls) => AgentFixture.Options(entry.Uplink.Port, 9) with { Tls = tls };
+    private static AgentOptions Options(EntryFixture entry, TlsOptions tls) =>
+        AgentFixture.Options(entry.Uplink.Port, 9) with { Tls = tls };
 
     private static async Task AssertRefusedAsync(AgentOptions options, string words)
     {

@@ -14,13 +14,17 @@ public sealed class SessionLimitTests
     public async Task A_token_with_too_many_sessions_is_told_to_come_again_and_may_when_one_ends()
     {
         await using var entry = await EntryFixture.StartAsync(
-            null, "Agents:good:TokenHash=" + EntryTokens.HashSetting("good"), "Agents:good:Sessions=2", "Agents:other:TokenHash=" + EntryTokens.HashSetting("other"));
+            null,
+            "Agents:good:TokenHash=" + EntryTokens.HashSetting("good"),
+            "Agents:good:Sessions=2",
+            "Agents:other:TokenHash=" + EntryTokens.HashSetting("other"));
         var first = await OpenAsync(entry, "good", "one");
         await using var second = await OpenAsync(entry, "good", "two");
         await using (var third = await ConnectAsync(entry, "good", "three"))
         {
             var reject = Assert.Single(await third.ReadToEndAsync()).Reject;
-            Assert.Equal((RejectCode.Overloaded, true, "The agent has 2 sessions, and may have 2."), (reject.Code, reject.IsRetryable, reject.Text));
+            Assert.Equal(
+                (RejectCode.Overloaded, true, "The agent has 2 sessions, and may have 2."), (reject.Code, reject.IsRetryable, reject.Text));
             Assert.True(reject.RetryAfter > TimeSpan.Zero);
         }
 
@@ -75,7 +79,8 @@ public sealed class SessionLimitTests
     {
         var peer = new RawUplink(await RawHttpClient.ConnectAsync(entry.Uplink));
         var hello = RawUplink.Hello(name);
-        await peer.SendAsync((token is null ? hello : hello with { ProofKind = TokenProofKind.Bearer, Proof = Encoding.UTF8.GetBytes(token) }).ToFrame());
+        await peer.SendAsync(
+            (token is null ? hello : hello with { ProofKind = TokenProofKind.Bearer, Proof = Encoding.UTF8.GetBytes(token) }).ToFrame());
         return peer;
     }
 }

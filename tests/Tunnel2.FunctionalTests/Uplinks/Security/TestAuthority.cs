@@ -21,7 +21,7 @@ internal sealed class TestAuthority : IDisposable
     /// <summary>The authority as <c>--server-ca</c> and <c>Uplink:ClientCa</c> read it.</summary>
     public string Pem => _certificate.ExportCertificatePem();
 
-    /// <summary>Issues a certificate, with its key behind it as PEM.</summary>
+    /// <summary>Issues a certificate, with its key after it as PEM.</summary>
     /// <param name="name">Common name and, where it is for a server, the name or address that it is for.</param>
     /// <param name="isServer">Whether it is for a server, or else for an agent.</param>
     /// <param name="from">Valid from, in days from now.</param>
@@ -45,7 +45,8 @@ internal sealed class TestAuthority : IDisposable
             request.CertificateExtensions.Add(names.Build());
         }
 
-        request.CertificateExtensions.Add(new X509EnhancedKeyUsageExtension([new Oid(isServer ? "1.3.6.1.5.5.7.3.1" : "1.3.6.1.5.5.7.3.2")], false));
+        request.CertificateExtensions.Add(
+            new X509EnhancedKeyUsageExtension([new Oid(isServer ? "1.3.6.1.5.5.7.3.1" : "1.3.6.1.5.5.7.3.2")], false));
         var now = DateTimeOffset.UtcNow;
         using var certificate = request.Create(_certificate, now.AddDays(from), now.AddDays(to), RandomNumberGenerator.GetBytes(8));
         return certificate.ExportCertificatePem() + "\n" + key.ExportPkcs8PrivateKeyPem() + "\n";

@@ -41,7 +41,8 @@ public sealed class TlsStrangerTests : IDisposable
     public async Task Tls_on_a_plaintext_port_is_told_by_both_sides()
     {
         await using var entry = await EntryFixture.StartAsync();
-        await using var agent = AgentFixture.Start(AgentFixture.Options(entry.Uplink.Port, 9) with { Tls = new TlsOptions(), ExitOnFailure = true });
+        await using var agent = AgentFixture.Start(
+            AgentFixture.Options(entry.Uplink.Port, 9) with { Tls = new TlsOptions(), ExitOnFailure = true });
         Assert.Equal(4, await agent.Completion.WaitAsync(_limit));
         Assert.Contains("speaks plaintext", Assert.Single(agent.Events.Ends).Message, StringComparison.Ordinal);
         await WaitSignal.UntilAsync(() => entry.Log.All.Any(static line => line.EventId == 2051), "it is logged");
@@ -98,7 +99,8 @@ public sealed class TlsStrangerTests : IDisposable
             await tls.AuthenticateAsServerAsync(certificate);
 
             // No HELLO comes: the connection ends, in order or not.
-            var error = await Record.ExceptionAsync(async () => Assert.Equal(0, await tls.ReadAsync(new byte[1]).AsTask().WaitAsync(_limit)));
+            var error = await Record.ExceptionAsync(
+                async () => Assert.Equal(0, await tls.ReadAsync(new byte[1]).AsTask().WaitAsync(_limit)));
             Assert.True(error is null or IOException, error?.ToString());
         }
     }
@@ -171,5 +173,6 @@ public sealed class TlsStrangerTests : IDisposable
         _folder.Dispose();
     }
 
-    private Task<EntryFixture> StartAsync(TimeProvider? time = null) => EntryFixture.StartAsync(time, "Uplink:Certificate=" + _folder["uplink.pem"]);
+    private Task<EntryFixture> StartAsync(TimeProvider? time = null) =>
+        EntryFixture.StartAsync(time, "Uplink:Certificate=" + _folder["uplink.pem"]);
 }

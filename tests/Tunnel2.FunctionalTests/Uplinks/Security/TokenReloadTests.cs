@@ -56,7 +56,9 @@ public sealed class TokenReloadTests : IDisposable
 
     [Theory]
     [InlineData("{ \"Tunnel2\": { \"Agents\": ", 1)]
-    [InlineData("{ \"Tunnel2\": { \"AllowAnonymousAgents\": \"perhaps\", \"Agents\": { \"web\": { \"TokenHash\": \"t1\", \"Nmes\": \"x\" } } } }", 3)]
+    [InlineData(
+        "{ \"Tunnel2\": { \"AllowAnonymousAgents\": \"perhaps\", \"Agents\": { \"web\": { \"TokenHash\": \"t1\", \"Nmes\": \"x\" } } } }",
+        3)]
     public async Task Broken_settings_change_nothing_and_every_mistake_is_logged(string text, int mistakes)
     {
         Write(("web", "t1", ""));
@@ -71,7 +73,8 @@ public sealed class TokenReloadTests : IDisposable
 
         File.Delete(_folder["appsettings.json"]);
         _time.Advance(ReloadLoop.Period);
-        await WaitSignal.UntilAsync(() => entry.Log.All.Count(static line => line.EventId == 2256) == mistakes + 1, "the missing file is logged");
+        await WaitSignal.UntilAsync(
+            () => entry.Log.All.Count(static line => line.EventId == 2256) == mistakes + 1, "the missing file is logged");
         await peer.SyncAsync();
     }
 
@@ -82,7 +85,8 @@ public sealed class TokenReloadTests : IDisposable
         var certificate = _folder["public.pem"];
         File.WriteAllText(certificate, authority.Issue("*.example.test"));
         Write(("gone", "t1", ""), ("good", "t2", ""));
-        var with = File.ReadAllText(_folder["appsettings.json"]).Replace("\"HttpListen\"", $"\"Certificate\": \"{certificate}\", \"HttpListen\"", StringComparison.Ordinal);
+        var with = File.ReadAllText(_folder["appsettings.json"]).Replace(
+            "\"HttpListen\"", $"\"Certificate\": \"{certificate}\", \"HttpListen\"", StringComparison.Ordinal);
         File.WriteAllText(_folder["appsettings.json"], with);
         await using var entry = await StartAsync();
         await using var gone = await ConnectAsync(entry, "gone", "t1");
@@ -90,7 +94,10 @@ public sealed class TokenReloadTests : IDisposable
         // The revocation comes while the certificate is being renewed: for a moment the settings name a file that is not there.
         var text = File.ReadAllText(certificate);
         File.Delete(certificate);
-        File.WriteAllText(_folder["appsettings.json"], with.Replace("\"gone\":", "\"other\":", StringComparison.Ordinal).Replace(EntryTokens.HashSetting("t1"), EntryTokens.HashSetting("t3"), StringComparison.Ordinal));
+        File.WriteAllText(
+            _folder["appsettings.json"],
+            with.Replace("\"gone\":", "\"other\":", StringComparison.Ordinal).Replace(
+                EntryTokens.HashSetting("t1"), EntryTokens.HashSetting("t3"), StringComparison.Ordinal));
         for (var look = 0; look < 3; look++)
         {
             _time.Advance(ReloadLoop.Period);
@@ -125,10 +132,13 @@ public sealed class TokenReloadTests : IDisposable
     {
         Write(("web", "t1", ""));
         await using var entry = await StartAsync();
-        File.WriteAllText(_folder["appsettings.json"], File.ReadAllText(_folder["appsettings.json"]).Replace("\"EntryId\": \"e1\"", "\"EntryId\": \"e2\"", StringComparison.Ordinal));
+        File.WriteAllText(
+            _folder["appsettings.json"],
+            File.ReadAllText(_folder["appsettings.json"]).Replace("\"EntryId\": \"e1\"", "\"EntryId\": \"e2\"", StringComparison.Ordinal));
         _time.Advance(ReloadLoop.Period);
         await WaitSignal.UntilAsync(
-            () => entry.Log.All.Any(static line => line.EventId == 2257 && line.Text.Contains("Tunnel2:EntryId", StringComparison.Ordinal)), "it is said");
+            () => entry.Log.All.Any(static line => line.EventId == 2257 && line.Text.Contains("Tunnel2:EntryId", StringComparison.Ordinal)),
+            "it is said");
     }
 
     public void Dispose() => _folder.Dispose();
@@ -155,10 +165,12 @@ public sealed class TokenReloadTests : IDisposable
 
     private void Write(params (string Id, string Token, string Names)[] agents)
     {
-        var entries = agents.Select(static agent => $"\"{agent.Id}\": {{ \"TokenHash\": \"{EntryTokens.HashSetting(agent.Token)}\", \"Names\": \"{agent.Names}\" }}");
+        var entries = agents.Select(
+            static agent =>
+                $"\"{agent.Id}\": {{ \"TokenHash\": \"{EntryTokens.HashSetting(agent.Token)}\", \"Names\": \"{agent.Names}\" }}");
         File.WriteAllText(_folder["appsettings.json"], $$"""
-            { "Tunnel2": { "AllowAnonymousAgents": false, "EntryId": "e1", "Public": { "HttpListen": "127.0.0.1:0" }, "Uplink": { "Listen": "127.0.0.1:0" },
-              "Admin": { "Listen": "127.0.0.1:0" }, "Agents": { {{string.Join(", ", entries)}} } } }
+            { "Tunnel2": { "AllowAnonymousAgents": false, "EntryId": "e1", "Public": { "HttpListen": "127.0.0.1:0" },
+              "Uplink": { "Listen": "127.0.0.1:0" }, "Admin": { "Listen": "127.0.0.1:0" }, "Agents": { {{string.Join(", ", entries)}} } } }
             """);
     }
 }

@@ -22,7 +22,8 @@ public sealed class PrometheusCollectorTests : IDisposable
         var requests = _meter.CreateCounter<long>("test.requests", "{request}", "Requests,\nby \\ outcome");
         var active = _meter.CreateUpDownCounter<int>("test.active");
         var temperature = _meter.CreateGauge<double>("test.temperature", "Cel");
-        var duration = _meter.CreateHistogram("test.duration", "s", null, null, new InstrumentAdvice<double> { HistogramBucketBoundaries = [0.1, 1] });
+        var duration = _meter.CreateHistogram(
+            "test.duration", "s", null, null, new InstrumentAdvice<double> { HistogramBucketBoundaries = [0.1, 1] });
         requests.Add(2, new KeyValuePair<string, object?>("error.type", "a\"b\\c\nd"));
         requests.Add(3);
         active.Add(5);
@@ -102,7 +103,8 @@ public sealed class PrometheusCollectorTests : IDisposable
         counter.Add(1, new KeyValuePair<string, object?>("id", "0"));
 
         var result = Collect();
-        Assert.Equal(MetricFamily.MaxTagSets, result.Samples.Keys.Count(key => key.StartsWith("test_many_total", StringComparison.Ordinal)));
+        Assert.Equal(
+            MetricFamily.MaxTagSets, result.Samples.Keys.Count(key => key.StartsWith("test_many_total", StringComparison.Ordinal)));
         Assert.Equal(2, result.Samples["test_many_total{id=0}"]);
         Assert.Equal(20, result.Samples["tunnel2_metrics_overflow_total{metric=test_many_total}"]);
     }

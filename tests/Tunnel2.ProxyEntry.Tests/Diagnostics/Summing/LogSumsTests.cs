@@ -40,7 +40,9 @@ public sealed class LogSumsTests : IDisposable
         Assert.Equal(4206, Sums.Suppressed);
 
         _time.Advance(LogSums.Window);
-        Assert.Equal("4211 lines like this one in 10 s, 5 of them shown: Request id:5 for web failed at the backend: backend-refused", _lines.Texts[^1]);
+        Assert.Equal(
+            "4211 lines like this one in 10 s, 5 of them shown: Request id:5 for web failed at the backend: backend-refused",
+            _lines.Texts[^1]);
         Assert.Equal(LogSums.ShownOfKind + 3, _lines.Texts.Count);
 
         // The next window begins anew, and one without such lines says nothing.
@@ -87,7 +89,8 @@ public sealed class LogSumsTests : IDisposable
 
         _time.Advance(TimeSpan.FromSeconds(2.5));
         _services.Dispose();
-        Assert.StartsWith("6 lines like this one in 2.5 s, 5 of them shown: Agent from 192.0.2.5:1 rejected", _lines.Texts[^1], StringComparison.Ordinal);
+        Assert.StartsWith(
+            "6 lines like this one in 2.5 s, 5 of them shown: Agent from 192.0.2.5:1 rejected", _lines.Texts[^1], StringComparison.Ordinal);
     }
 
     [Fact]
@@ -130,7 +133,8 @@ public sealed class LogSumsTests : IDisposable
 
         public bool IsEnabled(LogLevel logLevel) => true;
 
-        public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter) =>
+        public void Log<TState>(
+            LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter) =>
             Texts.Add(Fails ? throw new InvalidTimeZoneException() : formatter(state, exception));
 
         public void Dispose()

@@ -5,7 +5,9 @@ using static Tunnel2.ProxyEntry.Tests.Fronts.Http1.ScriptedForwarder;
 
 namespace Tunnel2.ProxyEntry.Tests.Fronts.Http1;
 
-/// <summary>Limits of time, on a clock that the test moves. The pipes continue inline, so that what the front does is done when a call returns.</summary>
+/// <summary>
+/// Limits of time, on a clock that the test moves. The pipes continue inline, so that what the front does is done when a call returns.
+/// </summary>
 public sealed class ConnectionLimitTests
 {
     private const string Request = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";

@@ -24,7 +24,8 @@ internal sealed class FrontFixture : IAsyncDisposable
     /// <summary>Whether ProxyEntry is stopping.</summary>
     public DrainSignal Drain { get; } = new();
 
-    public FrontFixture(Func<VisitorExchange, ForwardedRequest, ValueTask> script, PipeScheduler? scheduler = null, params string[] settings)
+    public FrontFixture(
+        Func<VisitorExchange, ForwardedRequest, ValueTask> script, PipeScheduler? scheduler = null, params string[] settings)
     {
         Forwarder = new ScriptedForwarder(script);
         var loaded = SettingsFixture.LoadValid(settings);
@@ -76,7 +77,7 @@ internal sealed class FrontFixture : IAsyncDisposable
 
     public async Task SendAsync(string text) => await Input.WriteAsync(Encoding.Latin1.GetBytes(text));
 
-    /// <summary>The visitor says no more, but goes on reading.</summary>
+    /// <summary>The visitor says no more, but continues reading.</summary>
     public void EndInput()
     {
         Input.Complete();
@@ -94,6 +95,17 @@ internal sealed class FrontFixture : IAsyncDisposable
             {
                 Assert.EndsWith(end, _received.ToString(), StringComparison.Ordinal);
             }
+        }
+
+        return Take();
+    }
+
+    /// <summary>Reads until what was received ends with a text, or there is no more.</summary>
+    public async Task<string> ReceiveUpToAsync(string end)
+    {
+        while (!_received.ToString().EndsWith(end, StringComparison.Ordinal) && await ReceiveMoreAsync())
+        {
+            // More may come.
         }
 
         return Take();

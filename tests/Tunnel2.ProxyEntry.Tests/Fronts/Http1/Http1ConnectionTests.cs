@@ -16,7 +16,8 @@ public sealed class Http1ConnectionTests
         await front.SendAsync("GET /a?b HTTP/1.1\r\nx-B: 1\r\nHost: web.localhost\r\nX-a:  2 \r\nX-B: 3\r\nX-a:\r\n\r\n");
         var answer = await front.ReceiveAsync("proto=http\n");
         Assert.EndsWith(
-            "\r\n\r\nGET http web.localhost /a?b\nx-B: 1\nHost: web.localhost\nX-a: 2\nX-B: 3\nX-a: \nX-Forwarded-For: 10.1.2.3\nX-Forwarded-Host: web.localhost\n"
+            "\r\n\r\nGET http web.localhost /a?b\nx-B: 1\nHost: web.localhost\nX-a: 2\nX-B: 3\nX-a: \nX-Forwarded-For: 10.1.2.3\n"
+                + "X-Forwarded-Host: web.localhost\n"
             + "X-Forwarded-Proto: http\nX-Forwarded-Port: 12000\nForwarded: for=10.1.2.3;host=\"web.localhost\";proto=http\n",
             answer, StringComparison.Ordinal);
     }
@@ -25,7 +26,8 @@ public sealed class Http1ConnectionTests
     [InlineData("Connection: keep-alive, X-Private\r\nX-Private: 1\r\n", "")]
     [InlineData("Connection: close, X-Private\r\nX-PRIVATE: 1\r\nX-Kept: 2\r\n", "X-Kept: 2\n")]
     [InlineData("X-Private: 1\r\nConnection: x-private\r\n", "")]
-    [InlineData("Keep-Alive: timeout=5\r\nProxy-Connection: close\r\nProxy-Authorization: Basic x\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\n", "")]
+    [InlineData(
+        "Keep-Alive: timeout=5\r\nProxy-Connection: close\r\nProxy-Authorization: Basic x\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\n", "")]
     [InlineData("TE: gzip\r\n", "")]
     [InlineData("Te: gzip, trailers;q=1\r\n", "")]
     [InlineData("Te: gzip , Trailers\r\nConnection: TE\r\n", "Te: trailers\n")]
@@ -60,7 +62,8 @@ public sealed class Http1ConnectionTests
     [InlineData(4096)]
     public async Task Pipelined_requests_are_answered_one_by_one_however_they_arrive(int piece)
     {
-        await using var front = new FrontFixture(async (exchange, _) => Answer(exchange, exchange.Target + await ReadBodyAsync(exchange) + "\n"));
+        await using var front = new FrontFixture(
+            async (exchange, _) => Answer(exchange, exchange.Target + await ReadBodyAsync(exchange) + "\n"));
         var text = string.Concat(Enumerable.Range(0, 12).Select(static i => (i % 3) switch
         {
             0 => $"GET /{i} HTTP/1.1\r\nHost: h\r\nX: {new string('x', i * 700)}\r\n\r\n",
@@ -85,7 +88,9 @@ public sealed class Http1ConnectionTests
     {
         await using var front = new FrontFixture((exchange, _) =>
         {
-            Start(exchange, 200, ("sErVer", "x"), ("A", "1"), ("B", "2"), ("A", "3"), ("Tunnel2-Error", "no"), ("Keep-Alive", "no"), ("Upgrade", "no"));
+            Start(
+                exchange, 200, ("sErVer", "x"), ("A", "1"), ("B", "2"), ("A", "3"), ("Tunnel2-Error", "no"), ("Keep-Alive", "no"),
+                ("Upgrade", "no"));
             exchange.WriteBody("hello"u8);
             exchange.WriteBody("!"u8);
             Trailers(exchange, ("X-Sum", "9"), ("Content-Length", "1"), ("Connection", "x"));
@@ -94,7 +99,8 @@ public sealed class Http1ConnectionTests
         });
         await front.SendAsync("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
         Assert.Equal(
-            $"HTTP/1.1 200 Fine\r\nsErVer: x\r\nA: 1\r\nB: 2\r\nA: 3\r\n{Date}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1\r\n!\r\n0\r\nX-Sum: 9\r\n\r\n",
+            $"HTTP/1.1 200 Fine\r\nsErVer: x\r\nA: 1\r\nB: 2\r\nA: 3\r\n{Date}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1\r\n!\r\n"
+                + $"0\r\nX-Sum: 9\r\n\r\n",
             await front.ReceiveAsync("X-Sum: 9\r\n\r\n"));
     }
 
@@ -102,7 +108,8 @@ public sealed class Http1ConnectionTests
     [InlineData("GET", "1.1", "", 200, "Content-Length: 2", "Content-Length: 2\r\n{D}\r\nok", true)]
     [InlineData("GET", "1.1", "Connection: close", 200, "Content-Length: 2", "Content-Length: 2\r\n{D}Connection: close\r\n\r\nok", false)]
     [InlineData("GET", "1.0", "", 200, "Content-Length: 2", "Content-Length: 2\r\n{D}Connection: close\r\n\r\nok", false)]
-    [InlineData("GET", "1.0", "Connection: keep-alive", 200, "Content-Length: 2", "Content-Length: 2\r\n{D}Connection: keep-alive\r\n\r\nok", true)]
+    [InlineData(
+        "GET", "1.0", "Connection: keep-alive", 200, "Content-Length: 2", "Content-Length: 2\r\n{D}Connection: keep-alive\r\n\r\nok", true)]
     [InlineData("GET", "1.0", "Connection: keep-alive", 200, "X: y", "X: y\r\n{D}Connection: close\r\n\r\nok", false)]
     [InlineData("HEAD", "1.1", "", 200, "Content-Length: 2", "Content-Length: 2\r\n{D}\r\n", true)]
     [InlineData("HEAD", "1.1", "", 200, "X: y", "X: y\r\n{D}\r\n", true)]
@@ -110,7 +117,8 @@ public sealed class Http1ConnectionTests
     [InlineData("GET", "1.1", "", 304, "Content-Length: 7", "Content-Length: 7\r\n{D}\r\n", true)]
     [InlineData("GET", "1.1", "", 205, "X: y", "X: y\r\n{D}Content-Length: 0\r\n\r\n", true)]
     [InlineData("GET", "1.1", "", 200, "Date: then", "Date: then\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", true)]
-    public async Task The_end_of_a_body_is_said_as_the_visitor_understands_it(string method, string version, string fields, int status, string field, string expected, bool keepAlive)
+    public async Task The_end_of_a_body_is_said_as_the_visitor_understands_it(
+        string method, string version, string fields, int status, string field, string expected, bool keepAlive)
     {
         await using var front = new FrontFixture((exchange, _) =>
         {
@@ -156,7 +164,8 @@ public sealed class Http1ConnectionTests
         });
         await front.SendAsync("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
         Assert.Equal(
-            string.Concat(new[] { 100, 102, 103, 199 }.Select(static status => $"HTTP/1.1 {status} Fine\r\nLink: </a>\r\n\r\n")) + $"HTTP/1.1 200 Fine\r\nContent-Length: 3\r\n{Date}\r\nend",
+            string.Concat(new[] { 100, 102, 103, 199 }.Select(static status => $"HTTP/1.1 {status} Fine\r\nLink: </a>\r\n\r\n"))
+                + $"HTTP/1.1 200 Fine\r\nContent-Length: 3\r\n{Date}\r\nend",
             await front.ReceiveAsync("end"));
     }
 
@@ -226,7 +235,8 @@ public sealed class Http1ConnectionTests
             Answer(exchange, exchange.Target + ";");
             return default;
         });
-        await front.SendAsync($"POST /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 50000\r\n\r\n{new string('x', 50_000)}GET /2 HTTP/1.1\r\nHost: h\r\n\r\n");
+        await front.SendAsync(
+            $"POST /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 50000\r\n\r\n{new string('x', 50_000)}GET /2 HTTP/1.1\r\nHost: h\r\n\r\n");
         Assert.EndsWith("/2;", await front.ReceiveAsync("/2;"), StringComparison.Ordinal);
     }
 

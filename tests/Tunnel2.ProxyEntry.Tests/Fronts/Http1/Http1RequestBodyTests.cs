@@ -25,8 +25,11 @@ public sealed class Http1RequestBodyTests
     {
         foreach (var (coded, plain, trailers) in new[]
         {
-            ("0\r\n\r\n", "", ""), ("5\r\nhello\r\n0\r\n\r\n", "hello", ""), ("5;a=\"b;\\\"c\"\r\nhello\r\n1\r\n \r\n0005\r\nworld\r\n00\r\n\r\n", "hello world", ""),
-            ("3\r\nabc\r\n0\r\nX-Sum: 1\r\nx-b:  2 \r\n\r\n", "abc", "X-Sum: 1\nx-b: 2\n"), ("0\r\nX: 1\r\nConnection: x\r\nX-Forwarded-For: y\r\n\r\n", "", "X: 1\n"),
+            ("0\r\n\r\n", "", ""),
+            ("5\r\nhello\r\n0\r\n\r\n", "hello", ""),
+            ("5;a=\"b;\\\"c\"\r\nhello\r\n1\r\n \r\n0005\r\nworld\r\n00\r\n\r\n", "hello world", ""),
+            ("3\r\nabc\r\n0\r\nX-Sum: 1\r\nx-b:  2 \r\n\r\n", "abc", "X-Sum: 1\nx-b: 2\n"),
+            ("0\r\nX: 1\r\nConnection: x\r\nX-Forwarded-For: y\r\n\r\n", "", "X: 1\n"),
         })
         {
             var pipe = Filled(coded + Next, segment);

@@ -30,7 +30,8 @@ public sealed class RecordedTargetTests : IDisposable
         var publisher = new RequestPublisher(ring, TimeProvider.System);
         var settings = new AccessLogSettings { Mode = AccessLogMode.Full, Format = AccessLogFormat.Text };
         var allocated = new List<long>();
-        using (var log = new RequestAccessLog(settings, _ => sink, 16, new ProxyEntryMetrics(factory), TimeProvider.System, NullLogger.Instance))
+        var metrics = new ProxyEntryMetrics(factory);
+        using (var log = new RequestAccessLog(settings, _ => sink, 16, metrics, TimeProvider.System, NullLogger.Instance))
         {
             await using var front = new FrontFixture((exchange, request) =>
             {

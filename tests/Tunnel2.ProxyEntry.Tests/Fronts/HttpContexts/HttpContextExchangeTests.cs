@@ -12,7 +12,11 @@ public sealed class HttpContextExchangeTests
 {
     private static readonly ProxyEntrySettings _settings = SettingsFixture.LoadValid();
 
-    public static TheoryData<Type> Endings => [typeof(IOException), typeof(ConnectionAbortedException), typeof(ConnectionResetException), typeof(InvalidOperationException), typeof(BadHttpRequestException)];
+    public static TheoryData<Type> Endings =>
+        [
+            typeof(IOException), typeof(ConnectionAbortedException), typeof(ConnectionResetException), typeof(InvalidOperationException),
+            typeof(BadHttpRequestException),
+        ];
 
     /// <summary>As Kestrel's HTTP/2 does once the connection has failed: the request that only ends must not fail by it.</summary>
     [Theory]
@@ -43,7 +47,8 @@ public sealed class HttpContextExchangeTests
         {
         }
 
-        public override ValueTask<ReadResult> ReadAsync(CancellationToken cancellationToken = default) => ValueTask.FromException<ReadResult>(ending);
+        public override ValueTask<ReadResult> ReadAsync(CancellationToken cancellationToken = default) =>
+            ValueTask.FromException<ReadResult>(ending);
 
         public override bool TryRead(out ReadResult result) => throw ending;
     }

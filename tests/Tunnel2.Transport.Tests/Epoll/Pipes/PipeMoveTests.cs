@@ -173,7 +173,8 @@ public sealed class PipeMoveTests
             Second.Dispose();
         }
 
-        private sealed class CountingPipe(Connection connection, EpollLoop loop, int descriptor, BufferPool buffers) : SocketDuplexPipe(loop, descriptor, buffers)
+        private sealed class CountingPipe(Connection connection, EpollLoop loop, int descriptor, BufferPool buffers)
+            : SocketDuplexPipe(loop, descriptor, buffers)
         {
             protected override void OnDescriptorClosed() => connection.Closed++;
         }

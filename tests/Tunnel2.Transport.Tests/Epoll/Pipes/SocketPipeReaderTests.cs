@@ -213,7 +213,8 @@ public class SocketPipeReaderTests
             var offset = consumed;
             foreach (var segment in read.Buffer)
             {
-                Assert.True(segment.Span.SequenceEqual(expected.AsSpan((int)offset, segment.Length)), $"Wrong behind {offset}, seed {seed}.");
+                Assert.True(
+                    segment.Span.SequenceEqual(expected.AsSpan((int)offset, segment.Length)), $"Wrong behind {offset}, seed {seed}.");
                 offset += segment.Length;
             }
 

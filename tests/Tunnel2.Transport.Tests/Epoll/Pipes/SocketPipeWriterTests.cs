@@ -205,7 +205,8 @@ public sealed class SocketPipeWriterTests : IAsyncLifetime
     [Fact]
     public async Task Away_from_the_loop_its_users_continue_on_the_pool()
     {
-        // Bytes that arrive before the reader has said what it wants to go on with are its own thread's to read: then the next read has its chance.
+        // Bytes that arrive before the reader has said what it wants to continue with are its own thread's to read: then the next read has
+        // its chance.
         const int Most = 50;
         var rounds = 0;
         _pipe.RunsOnLoop = false;

@@ -1,0 +1,187 @@
+using System.Buffers;
+using System.Net;
+using System.Text;
+using Tunnel2.Http1;
+using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Configuration;
+
+namespace Tunnel2.ProxyEntry.Fronts;
+
+/// <summary>
+/// Says to the backend who asked and how: <c>X-Forwarded-*</c> and <c>Forwarded</c> (RFC 7239). What the visitor wrote is overwritten,
+/// unless it is a trusted proxy: then its words are kept and its own address is added. What does not change on a connection is made once.
+/// Used by one request at a time.
+/// </summary>
+internal sealed class ForwardingFields
+{
+    /// <summary>Room for the words of a trusted proxy that is kept from request to request.</summary>
+    private const int UsualWords = 4 * 1024;
+
+    private readonly VisitorAddress _address;
+    private readonly byte[] _scheme;
+    private readonly byte[] _addressText;
+    private readonly byte[] _port;
+    private readonly ArrayBufferWriter<byte>[] _words;
+    private byte[]? _host;
+    private byte[] _forwarded = [];
+
+    /// <summary>Takes what stays the same on a connection.</summary>
+    /// <param name="remote">The peer.</param>
+    /// <param name="localPort">The port it called.</param>
+    /// <param name="isTls">Whether by TLS.</param>
+    /// <param name="trusted">The proxies that are believed.</param>
+    public ForwardingFields(IPAddress? remote, int localPort, bool isTls, TrustedProxySet trusted)
+    {
+        _address = new VisitorAddress(remote);
+        _addressText = Encoding.ASCII.GetBytes(_address.Text);
+        _scheme = isTls ? "https"u8.ToArray() : "http"u8.ToArray();
+        _port = Encoding.ASCII.GetBytes(FormattableString.Invariant($"{localPort}"));
+        IsTrusted = !trusted.IsEmpty && trusted.Contains(_address.Address);
+        _words = IsTrusted ? new ArrayBufferWriter<byte>[KnownField.XForwardedPort - KnownField.Forwarded + 1] : [];
+        ForgetWords();
+    }
+
+    /// <summary>The peer's address.</summary>
+    public IPAddress? Address => _address.Address;
+
+    /// <summary>The scheme that the peer used.</summary>
+    public ReadOnlySpan<byte> Scheme => _scheme;
+
+    /// <summary>Whether the peer is a proxy whose words are kept.</summary>
+    public bool IsTrusted { get; }
+
+    /// <summary>Begins with a request, before any <see cref="Keep(KnownField, ReadOnlySpan{byte})"/> of it.</summary>
+    public void Begin()
+    {
+        if (IsTrusted)
+        {
+            ForgetWords();
+        }
+    }
+
+    /// <summary>Keeps what a trusted proxy says, and nothing of any other peer. Values of one field become one list, without empty elements.</summary>
+    /// <param name="known">A field whose rule is <see cref="FieldRule.Forwarding"/>.</param>
+    /// <param name="value">Its value.</param>
+    public void Keep(KnownField known, ReadOnlySpan<byte> value)
+    {
+        if (IsTrusted && !value.IsEmpty)
+        {
+            BeginElement(known).Write(value);
+        }
+    }
+
+    /// <summary>The same for a value whose characters are bytes.</summary>
+    public void Keep(KnownField known, string value)
+    {
+        if (IsTrusted && value.Length > 0)
+        {
+            var words = BeginElement(known);
+            words.Advance(Encoding.Latin1.GetBytes(value, words.GetSpan(value.Length)));
+        }
+    }
+
+    /// <summary>Writes the fields.</summary>
+    /// <param name="writer">Where to.</param>
+    /// <param name="authority">The Host that the visitor asked for.</param>
+    public void Write(ref HeaderBlockWriter writer, ReadOnlySpan<byte> authority)
+    {
+        if (_host is null || !authority.SequenceEqual(_host))
+        {
+            SetHost(authority.ToArray());
+        }
+
+        Write(ref writer);
+    }
+
+    /// <summary>The same with a Host whose characters are bytes.</summary>
+    public void Write(ref HeaderBlockWriter writer, string authority)
+    {
+        if (_host is null || !Ascii.Equals(_host, authority))
+        {
+            SetHost(Encoding.Latin1.GetBytes(authority));
+        }
+
+        Write(ref writer);
+    }
+
+    private void Write(ref HeaderBlockWriter writer)
+    {
+        if (IsTrusted)
+        {
+            WriteAfterOthers(ref writer);
+            return;
+        }
+
+        writer.AddField("X-Forwarded-For"u8, _addressText);
+        writer.AddField("X-Forwarded-Host"u8, _host);
+        writer.AddField("X-Forwarded-Proto"u8, _scheme);
+        writer.AddField("X-Forwarded-Port"u8, _port);
+        writer.AddField("Forwarded"u8, _forwarded);
+    }
+
+    /// <summary>A trusted proxy's words are kept, and its own address is added.</summary>
+    private void WriteAfterOthers(ref HeaderBlockWriter writer)
+    {
+        var saidHost = Words(KnownField.XForwardedHost);
+        var saidScheme = Words(KnownField.XForwardedProto);
+        var saidPort = Words(KnownField.XForwardedPort);
+        var isSaid = saidHost.Length > 0 || saidScheme.Length > 0;
+        var host = saidHost.IsEmpty ? _host : saidHost;
+        var scheme = saidScheme.IsEmpty ? _scheme : saidScheme;
+        Keep(KnownField.XForwardedFor, _addressText);
+        var addresses = Words(KnownField.XForwardedFor);
+        writer.AddField("X-Forwarded-For"u8, addresses);
+        writer.AddField("X-Forwarded-Host"u8, host);
+        writer.AddField("X-Forwarded-Proto"u8, scheme);
+        Span<byte> digits = stackalloc byte[ProxiedVisitor.LongestPort];
+        writer.AddField("X-Forwarded-Port"u8, saidPort.Length > 0 ? saidPort : isSaid ? ProxiedVisitor.Port(host, scheme, digits) : _port);
+        if (isSaid && Words(KnownField.Forwarded).IsEmpty)
+        {
+            Keep(KnownField.Forwarded, ProxiedVisitor.Forwarded(Text(addresses), Text(host), Text(scheme)));
+        }
+        else
+        {
+            Keep(KnownField.Forwarded, _forwarded);
+        }
+
+        writer.AddField("Forwarded"u8, Words(KnownField.Forwarded));
+    }
+
+    /// <summary>An element of <c>Forwarded</c> (RFC 7239) is the same for all requests to one host.</summary>
+    private void SetHost(byte[] host)
+    {
+        _host = host;
+        _forwarded = Encoding.Latin1.GetBytes(_address.ForwardedText(Text(host), Text(_scheme)));
+    }
+
+    private ReadOnlySpan<byte> Words(KnownField known) => _words[known - KnownField.Forwarded].WrittenSpan;
+
+    private ArrayBufferWriter<byte> BeginElement(KnownField known)
+    {
+        var words = _words[known - KnownField.Forwarded];
+        if (words.WrittenCount > 0)
+        {
+            words.Write(", "u8);
+        }
+
+        return words;
+    }
+
+    private void ForgetWords()
+    {
+        foreach (ref var words in _words.AsSpan())
+        {
+            if (words is { Capacity: <= UsualWords })
+            {
+                words.ResetWrittenCount();
+            }
+            else
+            {
+                // An unusual request leaves nothing of its size.
+                words = new ArrayBufferWriter<byte>();
+            }
+        }
+    }
+
+    private static string Text(ReadOnlySpan<byte> bytes) => Encoding.Latin1.GetString(bytes);
+}
