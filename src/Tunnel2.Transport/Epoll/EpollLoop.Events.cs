@@ -1,5 +1,5 @@
 using System.Diagnostics;
-using Tunnel2.Transport.Epoll.Native;
+using Tunnel2.Transport.Native;
 
 namespace Tunnel2.Transport.Epoll;
 
