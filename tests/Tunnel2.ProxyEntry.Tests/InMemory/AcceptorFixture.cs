@@ -12,6 +12,7 @@ using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Tests.Configuration;
 using Tunnel2.ProxyEntry.Uplink;
 using Tunnel2.TestUtilities;
+using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.ProxyEntry.Tests.InMemory;
 
@@ -94,6 +95,9 @@ internal sealed class AcceptorFixture : IDisposable
     public RecordedLog<SessionUplinks> UplinksLog { get; } = new();
 
     public CancellationTokenSource Stop { get; } = new();
+
+    /// <summary>The engine without sockets.</summary>
+    public IEngine Engine => _memory;
 
     /// <summary>The session that serves the name <c>web</c>.</summary>
     public EntrySession Session
