@@ -19,7 +19,9 @@ public sealed class EntryDrainTests
     {
         fixture.Begin();
         await fixture.DoneAsync();
-        Assert.Equal(["nobody new comes in", "visitors are asked to leave", "administrators are asked to leave", "Kestrel is asked to stop"], fixture.Steps);
+        Assert.Equal(
+            ["nobody new comes in", "visitors are asked to leave", "administrators are asked to leave", "Kestrel is asked to stop"],
+            fixture.Steps);
         Assert.Equal((ReadinessPhase.Draining, true), (fixture.Readiness.Phase, fixture.Acceptor.Drain.IsDraining));
         Assert.Equal([2204, 2205], fixture.Log.Lines.Select(static line => line.Id));
         Assert.Equal("Draining: 0 sessions and 0 streams are left", fixture.Log.Lines[0].Line);

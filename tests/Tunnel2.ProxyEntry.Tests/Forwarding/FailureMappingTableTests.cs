@@ -44,7 +44,9 @@ public sealed class FailureMappingTableTests
             foreach (var detail in Enum.GetValues<StreamResetDetail>())
             {
                 var expected = _special.TryGetValue((reason, detail), out var special) ? special : _usual[reason];
-                Assert.Equal((reason, detail, expected), (reason, detail, new StreamFailure(StreamFailureKind.PeerReset, reason, detail).ToProxyError()));
+                Assert.Equal(
+                    (reason, detail, expected),
+                    (reason, detail, new StreamFailure(StreamFailureKind.PeerReset, reason, detail).ToProxyError()));
             }
         }
     }
@@ -56,5 +58,6 @@ public sealed class FailureMappingTableTests
     [Fact]
     public void A_visitor_that_takes_nothing_while_memory_is_short_is_said_so() =>
         Assert.Equal(
-            ProxyError.VisitorStalled, new StreamFailure(StreamFailureKind.LocalReset, StreamResetReason.Cancel, StreamResetDetail.Stalled).ToProxyError());
+            ProxyError.VisitorStalled,
+            new StreamFailure(StreamFailureKind.LocalReset, StreamResetReason.Cancel, StreamResetDetail.Stalled).ToProxyError());
 }

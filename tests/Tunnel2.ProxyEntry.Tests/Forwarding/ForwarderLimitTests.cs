@@ -19,7 +19,11 @@ public sealed class ForwarderLimitTests
 
     private static readonly ForwarderOptions _unlimited = new()
     {
-        Adjust = static settings => settings with { BackendHeadersTimeout = Timeout.InfiniteTimeSpan, BodyIdleTimeout = Timeout.InfiniteTimeSpan },
+        Adjust = static settings => settings with
+        {
+            BackendHeadersTimeout = Timeout.InfiniteTimeSpan,
+            BodyIdleTimeout = Timeout.InfiniteTimeSpan,
+        },
     };
 
     [Fact]
@@ -297,8 +301,8 @@ public sealed class ForwarderLimitTests
         _options);
 
     /// <summary>
-    /// A request that is exactly as old as its limit is left alone. The system's clock may go on between the two looks at it: a request that was
-    /// cut then was late, and another one is tried.
+    /// A request that is exactly as old as its limit is left alone. The system's clock may go on between the two looks at it: a request
+    /// that was cut then was late, and another one is tried.
     /// </summary>
     private static async Task<(AskedRequest Asked, AgentStream? Agent)> LastsForAsync(
         ForwarderFixture fixture, TimeSpan limit, Func<Task<(AskedRequest Asked, AgentStream? Agent)>> begin)

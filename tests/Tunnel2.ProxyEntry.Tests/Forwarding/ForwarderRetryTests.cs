@@ -24,7 +24,10 @@ public sealed class ForwarderRetryTests
             second.Answer(200, "ok");
             Assert.Equal(["head 200", "body 2", "complete"], await fixture.DoneAsync(asked));
             Assert.Equal(
-                ["began", "stream opened", "moved after PeerReset", "stream ended", "stream opened", "answered", "stream ended", "ended Completed"],
+                [
+                    "began", "stream opened", "moved after PeerReset", "stream ended", "stream opened", "answered", "stream ended",
+                    "ended Completed",
+                ],
                 fixture.Moments.Of(asked.State));
             Assert.Equal(second.Uplink, asked.State.UplinkIndex);
         },
@@ -37,7 +40,8 @@ public sealed class ForwarderRetryTests
         agent.Refuse();
         Assert.Equal(["error AgentRefused, again in 1 s"], await fixture.DoneAsync(asked));
         Assert.Equal(
-            ["began", "stream opened", "moved after PeerReset", "stream ended", "failed AgentRefused with 503", "ended Error"], fixture.Moments.Of(asked.State));
+            ["began", "stream opened", "moved after PeerReset", "stream ended", "failed AgentRefused with 503", "ended Error"],
+            fixture.Moments.Of(asked.State));
         Assert.Equal(0, fixture.Arrived);
     });
 

@@ -69,7 +69,8 @@ public sealed class ForwarderTests
         await agent.SendAsync("2", end: true);
         await fixture.DoneAsync(asked);
         var times = asked.State.Times;
-        Assert.Equal((TimeSpan.Zero, TimeSpan.FromMilliseconds(300), TimeSpan.FromMilliseconds(800)), (times.Wait, times.FirstByte, times.Total));
+        Assert.Equal(
+            (TimeSpan.Zero, TimeSpan.FromMilliseconds(300), TimeSpan.FromMilliseconds(800)), (times.Wait, times.FirstByte, times.Total));
         Assert.Equal(TimeSpan.FromMilliseconds(300), times.SinceHeadSent(times.ResponseHead));
     });
 
@@ -87,7 +88,7 @@ public sealed class ForwarderTests
     [Theory]
     [InlineData("example.org", nameof(ProxyError.UnknownHost), 404)]
     [InlineData("a b", nameof(ProxyError.InvalidHost), 400)]
-    public Task A_request_that_is_for_nobody_is_answered(string host, string error, int status) => ForwarderFixture.RunAsync(async fixture =>
+    public Task A_request_for_nobody_is_answered(string host, string error, int status) => ForwarderFixture.RunAsync(async fixture =>
     {
         var asked = fixture.Ask(new ScriptedVisitor { Host = host });
         Assert.Equal([$"error {error}"], await fixture.DoneAsync(asked));
@@ -128,7 +129,8 @@ public sealed class ForwarderTests
         var asked = fixture.Ask(new ScriptedVisitor { Fields = [("X-Long", new string('v', 66_000))] });
         Assert.Equal(["error RequestHeadTooLarge"], await fixture.DoneAsync(asked));
         Assert.Equal(
-            ["began", "stream opened", "failed RequestHeadTooLarge with 431", "stream ended", "ended Error"], fixture.Moments.Of(asked.State));
+            ["began", "stream opened", "failed RequestHeadTooLarge with 431", "stream ended", "ended Error"],
+            fixture.Moments.Of(asked.State));
         await fixture.SettleAsync();
         Assert.Equal(0, fixture.Arrived);
     });
@@ -155,7 +157,8 @@ public sealed class ForwarderTests
     {
         var asked = fixture.Ask(new ScriptedVisitor { FaultOfBlock = new InvalidTimeZoneException() });
         Assert.Equal(["error Internal"], await fixture.DoneAsync(asked));
-        Assert.Equal(["began", "stream opened", "stream ended", "failed Internal with 500", "ended Error"], fixture.Moments.Of(asked.State));
+        Assert.Equal(
+            ["began", "stream opened", "stream ended", "failed Internal with 500", "ended Error"], fixture.Moments.Of(asked.State));
         Assert.Single(fixture.Log.Of(2104));
         Assert.Equal(["Request R1 for web failed at the entry: internal-error"], fixture.Log.Of(2100));
     });
@@ -169,7 +172,8 @@ public sealed class ForwarderTests
         await agent.SendAsync("x");
         Assert.Equal(["head 200", "flush", "abort"], await fixture.DoneAsync(asked));
         Assert.Equal(
-            ["began", "stream opened", "answered", "stream ended", "failed Internal within the answer", "ended Aborted"], fixture.Moments.Of(asked.State));
+            ["began", "stream opened", "answered", "stream ended", "failed Internal within the answer", "ended Aborted"],
+            fixture.Moments.Of(asked.State));
         await agent.ReadToEndAsync();
         Assert.Equal((StreamResetReason.None, StreamResetDetail.None), await agent.ResetByAsync());
     });
@@ -177,7 +181,8 @@ public sealed class ForwarderTests
     [Fact]
     public Task A_fault_while_the_body_is_on_its_way_waits_for_its_pump() => ForwarderFixture.RunAsync(async fixture =>
     {
-        var (asked, agent) = await fixture.BeginAsync(new ScriptedVisitor { Asks = "POST", Sends = true, FaultOfHead = new InvalidTimeZoneException() });
+        var visitor = new ScriptedVisitor { Asks = "POST", Sends = true, FaultOfHead = new InvalidTimeZoneException() };
+        var (asked, agent) = await fixture.BeginAsync(visitor);
         await asked.Visitor.SendAsync("half");
         Assert.Equal("half", await agent.ReadAsync(4));
         agent.Answer();

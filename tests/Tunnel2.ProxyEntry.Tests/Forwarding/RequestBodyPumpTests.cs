@@ -242,7 +242,7 @@ public sealed class RequestBodyPumpTests
     });
 
     [Fact]
-    public Task A_visitor_that_waits_for_a_100_gets_it_after_a_second_when_the_backend_says_nothing() => ForwarderFixture.RunAsync(async fixture =>
+    public Task A_visitor_that_waits_for_a_100_gets_it_after_a_second_of_silence() => ForwarderFixture.RunAsync(async fixture =>
     {
         var (asked, agent) = await fixture.BeginAsync(Post(waits: true));
         fixture.Time.Advance(TimeSpan.FromMilliseconds(999));
@@ -298,6 +298,15 @@ public sealed class RequestBodyPumpTests
     });
 
     private static ScriptedVisitor Post(
-        int unread = 64 * 1024, bool waits = false, bool canBeAnswered = true, (string, string)[]? trailers = null, bool hasBadTrailers = false) =>
-        new(unread) { Asks = "POST", Sends = true, Waits = waits, CanBeAnswered = canBeAnswered, Trailers = trailers, HasBadTrailers = hasBadTrailers };
+        int unread = 64 * 1024, bool waits = false, bool canBeAnswered = true, (string, string)[]? trailers = null,
+        bool hasBadTrailers = false) =>
+        new(unread)
+        {
+            Asks = "POST",
+            Sends = true,
+            Waits = waits,
+            CanBeAnswered = canBeAnswered,
+            Trailers = trailers,
+            HasBadTrailers = hasBadTrailers,
+        };
 }

@@ -1,3 +1,4 @@
+using System.Globalization;
 using Tunnel2.Multiplexing.Tests.InMemory;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.ProxyEntry.Errors;
@@ -63,7 +64,7 @@ public sealed class ResponsePumpTests
     });
 
     [Fact]
-    public Task Pieces_that_come_while_the_visitor_takes_nothing_are_gathered_up_to_their_limit() => ForwarderFixture.RunAsync(async fixture =>
+    public Task Pieces_that_the_visitor_does_not_take_yet_are_gathered_up_to_their_limit() => ForwarderFixture.RunAsync(async fixture =>
     {
         var (asked, agent) = await fixture.BeginAsync();
         agent.Answer(200, end: false);
@@ -88,7 +89,8 @@ public sealed class ResponsePumpTests
         {
             // A flush comes where 64 KiB are gathered, and no later than one piece after that.
             gathered = line == "flush" || line.StartsWith("send", StringComparison.Ordinal) ? 0
-                : line.StartsWith("body", StringComparison.Ordinal) ? gathered + int.Parse(line[5..], System.Globalization.CultureInfo.InvariantCulture) : gathered;
+                : line.StartsWith("body", StringComparison.Ordinal) ? gathered + int.Parse(line[5..], CultureInfo.InvariantCulture)
+                : gathered;
             Assert.InRange(gathered, 0, 64 * 1024 + 16 * 1024);
         }
 
@@ -122,7 +124,7 @@ public sealed class ResponsePumpTests
     [InlineData("HEAD", 200, "5")]
     [InlineData("GET", 204, "")]
     [InlineData("GET", 304, "5")]
-    public Task An_answer_that_has_no_body_is_whole_with_its_head(string method, int status, string length) => ForwarderFixture.RunAsync(async fixture =>
+    public Task An_answer_without_a_body_ends_with_its_head(string method, int status, string length) => ForwarderFixture.RunAsync(async fixture =>
     {
         var (asked, agent) = await fixture.BeginAsync(new ScriptedVisitor { Asks = method });
         agent.Answer(status, fields: length.Length > 0 ? [("Content-Length", length)] : []);
@@ -134,7 +136,7 @@ public sealed class ResponsePumpTests
     [InlineData("HEAD", 200)]
     [InlineData("GET", 204)]
     [InlineData("GET", 304)]
-    public Task An_answer_that_may_have_no_body_and_has_one_is_refused(string method, int status) => ForwarderFixture.RunAsync(async fixture =>
+    public Task A_body_where_none_may_be_is_refused(string method, int status) => ForwarderFixture.RunAsync(async fixture =>
     {
         var (asked, agent) = await fixture.BeginAsync(new ScriptedVisitor { Asks = method });
         agent.Answer(status, "body");
@@ -165,7 +167,7 @@ public sealed class ResponsePumpTests
     [Theory]
     [InlineData("1", "")]
     [InlineData("6", "12345")]
-    public Task A_body_that_is_shorter_than_declared_never_looks_whole(string length, string body) => ForwarderFixture.RunAsync(async fixture =>
+    public Task A_body_shorter_than_declared_never_looks_whole(string length, string body) => ForwarderFixture.RunAsync(async fixture =>
     {
         var (asked, agent) = await fixture.BeginAsync();
         agent.Answer(200, body, fields: ("Content-Length", length));
@@ -209,7 +211,8 @@ public sealed class ResponsePumpTests
         agent.Answer(200, "12345", end: false, fields: ("Content-Length", length));
         Assert.Equal(["error BackendProtocol"], await fixture.DoneAsync(asked));
         Assert.Equal(
-            ["began", "stream opened", "answered", "failed BackendProtocol with 502", "stream ended", "ended Error"], fixture.Moments.Of(asked.State));
+            ["began", "stream opened", "answered", "failed BackendProtocol with 502", "stream ended", "ended Error"],
+            fixture.Moments.Of(asked.State));
         Assert.Equal(StreamResetReason.BackendProtocol, (await agent.ResetByAsync()).Reason);
     });
 
@@ -286,7 +289,8 @@ public sealed class ResponsePumpTests
         var (asked, agent) = await fixture.BeginAsync();
         agent.Answer(101, end: false, fields: ("Upgrade", "x"));
         Assert.Equal(["error BackendProtocol"], await fixture.DoneAsync(asked));
-        Assert.Equal(["began", "stream opened", "failed BackendProtocol with 502", "stream ended", "ended Error"], fixture.Moments.Of(asked.State));
+        Assert.Equal(
+            ["began", "stream opened", "failed BackendProtocol with 502", "stream ended", "ended Error"], fixture.Moments.Of(asked.State));
         Assert.Equal(StreamResetReason.BackendProtocol, (await agent.ResetByAsync()).Reason);
     });
 

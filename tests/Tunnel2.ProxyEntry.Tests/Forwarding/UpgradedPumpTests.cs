@@ -116,7 +116,7 @@ public sealed class UpgradedPumpTests
     });
 
     [Fact]
-    public Task A_reset_behind_the_backends_end_frees_the_one_that_waits_for_the_visitor() => ForwarderFixture.RunAsync(async fixture =>
+    public Task A_reset_behind_the_backends_end_ends_the_wait_for_the_visitor() => ForwarderFixture.RunAsync(async fixture =>
     {
         var (asked, agent, upgrade) = await BeginAsync(fixture);
         await agent.SendAsync("", end: true);
@@ -126,7 +126,7 @@ public sealed class UpgradedPumpTests
     });
 
     [Fact]
-    public Task A_lost_uplink_behind_the_backends_end_frees_the_one_that_waits_for_the_visitor() => ForwarderFixture.RunAsync(async fixture =>
+    public Task A_lost_uplink_behind_the_backends_end_ends_the_wait_for_the_visitor() => ForwarderFixture.RunAsync(async fixture =>
     {
         var (asked, agent, upgrade) = await BeginAsync(fixture);
         await agent.SendAsync("", end: true);
@@ -216,7 +216,7 @@ public sealed class UpgradedPumpTests
         new ForwarderOptions { Pair = new Multiplexing.Tests.InMemory.PairOptions { StreamWindow = 16 * 1024 } });
 
     [Fact]
-    public Task A_WebSocket_of_a_session_that_is_about_to_end_gets_its_goodbye_between_two_frames() => ForwarderFixture.RunAsync(async fixture =>
+    public Task A_WebSocket_whose_session_is_about_to_end_gets_a_goodbye_between_two_frames() => ForwarderFixture.RunAsync(async fixture =>
     {
         // Of the callbacks of a token the first is the last to run: then all others have run.
         var isSaid = false;

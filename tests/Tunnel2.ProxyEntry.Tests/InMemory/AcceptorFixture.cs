@@ -17,7 +17,8 @@ using Tunnel2.Transport.Engine;
 namespace Tunnel2.ProxyEntry.Tests.InMemory;
 
 /// <summary>
-/// The acceptor with everything below it, in memory: the test is every agent. Everything happens on the test's own thread, and time stands still.
+/// The acceptor with everything below it, in memory: the test is every agent. Everything happens on the test's own thread, and time stands
+/// still.
 /// </summary>
 internal sealed class AcceptorFixture : IDisposable
 {
@@ -110,7 +111,10 @@ internal sealed class AcceptorFixture : IDisposable
     }
 
     /// <summary>Runs a test's body, hangs up for every agent that is left, and checks that nothing is left of them.</summary>
-    public static Task RunAsync(Func<AcceptorFixture, Task> body, params string[] settings) => TestEngine.RunAsync(EngineKind.Inline, async engine =>
+    public static Task RunAsync(Func<AcceptorFixture, Task> body, params string[] settings) =>
+        TestEngine.RunAsync(EngineKind.Inline, engine => RunAsync(engine, body, settings));
+
+    private static async Task RunAsync(TestEngine engine, Func<AcceptorFixture, Task> body, string[] settings)
     {
         using var fixture = new AcceptorFixture(engine, SettingsFixture.LoadValid(settings));
         await body(fixture);
@@ -123,20 +127,22 @@ internal sealed class AcceptorFixture : IDisposable
         Assert.Equal((0, 0, 0, 0), (fixture.Heartbeat.Count, fixture.Joins.Count, fixture.Directory.Count, fixture.Quota.Connections));
         Assert.Equal((0L, 0), (fixture.Metrics["tunnel2.entry.sessions.active"], fixture.Handshakes.Limit.Count));
         Assert.Empty(fixture.Directory.Snapshot());
-    });
+    }
 
     /// <summary>What an agent says first.</summary>
-    public static HelloMessage Hello(string name = "web", string instance = "a", string token = "", string owner = "", bool joins = true) => new()
-    {
-        AgentName = "tunnel2",
-        AgentVersion = "1.2.3",
-        InstanceKey = Encoding.ASCII.GetBytes(instance.PadLeft(16, '-')),
-        WantedName = name,
-        Capabilities = joins ? HandshakeCapabilities.MultipleUplinks : HandshakeCapabilities.None,
-        ProofKind = token.Length > 0 ? TokenProofKind.Bearer : TokenProofKind.None,
-        Proof = Encoding.ASCII.GetBytes(token),
-        OwnerKey = owner.Length > 0 ? Encoding.ASCII.GetBytes(owner.PadLeft(HelloMessage.OwnerKeyLength, '-')) : default,
-    };
+    public static HelloMessage Hello(
+        string name = "web", string instance = "a", string token = "", string owner = "", bool joins = true) =>
+        new()
+        {
+            AgentName = "tunnel2",
+            AgentVersion = "1.2.3",
+            InstanceKey = Encoding.ASCII.GetBytes(instance.PadLeft(16, '-')),
+            WantedName = name,
+            Capabilities = joins ? HandshakeCapabilities.MultipleUplinks : HandshakeCapabilities.None,
+            ProofKind = token.Length > 0 ? TokenProofKind.Bearer : TokenProofKind.None,
+            Proof = Encoding.ASCII.GetBytes(token),
+            OwnerKey = owner.Length > 0 ? Encoding.ASCII.GetBytes(owner.PadLeft(HelloMessage.OwnerKeyLength, '-')) : default,
+        };
 
     public void Dispose()
     {
@@ -188,13 +194,15 @@ internal sealed class AcceptorFixture : IDisposable
     }
 
     /// <summary>An agent connects, and is not.</summary>
-    public async Task<RejectMessage> RefusedAsync(HelloMessage hello, UplinkPeer peer = default) => await (await SayAsync(hello.ToFrame(), peer)).RejectedAsync();
+    public async Task<RejectMessage> RefusedAsync(HelloMessage hello, UplinkPeer peer = default) =>
+        await (await SayAsync(hello.ToFrame(), peer)).RejectedAsync();
 
     /// <summary>A further uplink of a session.</summary>
     public async Task<DialledAgent> JoinAsync(WelcomeMessage welcome, ulong counter) => await SayAsync(Join(welcome, counter));
 
     /// <summary>What an agent says first on a further uplink.</summary>
-    public static byte[] Join(WelcomeMessage welcome, ulong counter) => JoinMessage.Create(welcome.SessionId, welcome.JoinSecret.Span, counter).ToFrame();
+    public static byte[] Join(WelcomeMessage welcome, ulong counter) =>
+        JoinMessage.Create(welcome.SessionId, welcome.JoinSecret.Span, counter).ToFrame();
 
     public Task UntilAsync(Func<bool> condition, string what) => _engine.UntilAsync(condition, what);
 

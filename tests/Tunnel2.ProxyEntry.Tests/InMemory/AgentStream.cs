@@ -81,7 +81,8 @@ internal sealed class AgentStream(TunnelStream stream, int uplink, RecordedWire 
     /// <summary>Answers: the head, and body bytes in the same frame.</summary>
     public void Answer(int status = 200, string body = "", bool end = true, params (string Name, string Value)[] fields)
     {
-        var writer = new HeaderBlockWriter(stream.BeginHead(1024 + fields.Sum(static field => field.Name.Length + field.Value.Length), body.Length));
+        var writer = new HeaderBlockWriter(stream.BeginHead(
+            1024 + fields.Sum(static field => field.Name.Length + field.Value.Length), body.Length));
         writer.BeginResponse(HeaderBlockFlags.None, status, "OK"u8);
         foreach (var (name, value) in fields)
         {
@@ -125,7 +126,8 @@ internal sealed class AgentStream(TunnelStream stream, int uplink, RecordedWire 
         if (block.Kind == HeaderBlockKind.Request)
         {
             var flags = block.Flags == HeaderBlockFlags.None ? "" : $" {block.Flags}";
-            parts.Add($"{Encoding.Latin1.GetString(block.Method)} {Encoding.Latin1.GetString(block.Authority)}{Encoding.Latin1.GetString(block.Target)}{flags}");
+            var address = Encoding.Latin1.GetString(block.Authority) + Encoding.Latin1.GetString(block.Target);
+            parts.Add($"{Encoding.Latin1.GetString(block.Method)} {address}{flags}");
         }
 
         foreach (var field in block.Fields)

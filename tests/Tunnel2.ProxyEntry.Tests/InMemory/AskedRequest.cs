@@ -9,8 +9,10 @@ namespace Tunnel2.ProxyEntry.Tests.InMemory;
 /// <param name="Done">Completes when the forwarder is done with it.</param>
 internal sealed record AskedRequest(ScriptedVisitor Visitor, ForwardedRequest State, Task Done)
 {
-    /// <summary>Makes a request look as if nothing had moved for so long. The clock of these limits is the system's: what is as old as a limit exactly
-    /// stays so for a millisecond at most.</summary>
+    /// <summary>
+    /// Makes a request look as if nothing had moved for so long. The clock of these limits is the system's: what is exactly as old as a
+    /// limit stays so for a millisecond at most.
+    /// </summary>
     /// <returns>The system's time that was taken for now.</returns>
     public static long StandStill(ForwardedRequest state, TimeSpan time)
     {

@@ -72,7 +72,8 @@ internal sealed class DialledAgent(TestEngine engine, InMemoryTransport own, InM
         Assert.Equal(ProtocolError.None, WelcomeMessage.TryRead(payload.Span, out var welcome));
         Welcome = welcome!;
         Uplink = new UplinkConnection(
-            own, new PairOptions().Make(engine, UplinkRole.Agent, new Multiplexing.Buffers.BufferPool()), Streams.Add, (_, phase) => _goodbyes.Add((phase, Uplink.PeerGoAwayReason)));
+            own, new PairOptions().Make(engine, UplinkRole.Agent, new Multiplexing.Buffers.BufferPool()), Streams.Add,
+            (_, phase) => _goodbyes.Add((phase, Uplink.PeerGoAwayReason)));
         Run = Uplink.RunAsync(_rest);
         return Welcome;
     }

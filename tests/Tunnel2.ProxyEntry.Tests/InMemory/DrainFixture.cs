@@ -26,16 +26,19 @@ internal sealed class DrainFixture : IDisposable, IWaitingConnections
         _server = new Server(this);
         Lot = new ParkingLot(acceptor.Settings, acceptor.Time);
         var limits = new ConnectionLimits(
-            acceptor.Settings, acceptor.Quota, this, Connections, new ConnectionMetrics(acceptor.Metrics.Factory), acceptor.Time, new RecordedLog<ConnectionLimits>());
+            acceptor.Settings, acceptor.Quota, this, Connections, new ConnectionMetrics(acceptor.Metrics.Factory), acceptor.Time,
+            new RecordedLog<ConnectionLimits>());
         var listeners = new StoppableListenerFactory(new Listeners(this), new IPEndPoint(IPAddress.Loopback, 1), Connections);
         VisitorsListener = listeners.BindAsync(new IPEndPoint(IPAddress.Loopback, 2)).AsTask().GetAwaiter().GetResult();
         _agents = new UplinkListener(
-            UplinkListener.Bind(new IPEndPoint(IPAddress.Loopback, 0)), acceptor.Acceptor, null, acceptor.Engine, limits, acceptor.Time, new RecordedLog<UplinkListener>());
+            UplinkListener.Bind(new IPEndPoint(IPAddress.Loopback, 0)), acceptor.Acceptor, null, acceptor.Engine, limits, acceptor.Time,
+            new RecordedLog<UplinkListener>());
         _agents.Start();
         Connections.Visitors.Closing.Register(() => Add("visitors are asked to leave"));
         Connections.Admin.Closing.Register(() => Add("administrators are asked to leave"));
         _drain = new EntryDrain(
-            acceptor.Settings, acceptor.Drain, Readiness, acceptor.Directory, acceptor.Heartbeat, Lot, Connections, listeners, _server, acceptor.Time, Log);
+            acceptor.Settings, acceptor.Drain, Readiness, acceptor.Directory, acceptor.Heartbeat, Lot, Connections, listeners, _server,
+            acceptor.Time, Log);
         Readiness.MarkReady();
     }
 
@@ -166,14 +169,16 @@ internal sealed class DrainFixture : IDisposable, IWaitingConnections
 
     private sealed class Listeners(DrainFixture fixture) : IConnectionListenerFactory
     {
-        public ValueTask<IConnectionListener> BindAsync(EndPoint endpoint, CancellationToken cancellationToken = default) => new(new Listener(fixture, endpoint));
+        public ValueTask<IConnectionListener> BindAsync(EndPoint endpoint, CancellationToken cancellationToken = default) =>
+            new(new Listener(fixture, endpoint));
     }
 
     private sealed class Listener(DrainFixture fixture, EndPoint endPoint) : IConnectionListener
     {
         public EndPoint EndPoint => endPoint;
 
-        public ValueTask<ConnectionContext?> AcceptAsync(CancellationToken cancellationToken = default) => throw new NotSupportedException();
+        public ValueTask<ConnectionContext?> AcceptAsync(CancellationToken cancellationToken = default) =>
+            throw new NotSupportedException();
 
         public ValueTask UnbindAsync(CancellationToken cancellationToken = default)
         {

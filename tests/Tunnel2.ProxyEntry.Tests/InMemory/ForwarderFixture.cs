@@ -33,8 +33,9 @@ internal sealed record ForwarderOptions
 }
 
 /// <summary>
-/// The forwarder with everything below it, in memory: the test is the visitor at the one end and the agent at the other. Everything happens on the
-/// test's own thread, except what waited in the parking lot, and time stands still: a test that waits for what nothing will bring fails.
+/// The forwarder with everything below it, in memory: the test is the visitor at the one end and the agent at the other. Everything happens
+/// on the test's own thread, except what waited in the parking lot, and time stands still: a test that waits for what nothing will bring
+/// fails.
 /// </summary>
 internal sealed class ForwarderFixture : IDisposable
 {
@@ -56,7 +57,8 @@ internal sealed class ForwarderFixture : IDisposable
         Directory = new InMemorySessionDirectory(Time, Settings.ParkTimeout);
         Names = new NameResolver(Settings, new AgentRegistry(Settings.Agents), Directory, Time);
         Lot = new ParkingLot(Settings, Time, Faults);
-        Opener = new PatientOpener(Names, new ParkingPolicy(Settings, Directory, Time), Lot, Directory, new ProxyEntryMetrics(Metrics.Factory));
+        Opener = new PatientOpener(
+            Names, new ParkingPolicy(Settings, Directory, Time), Lot, Directory, new ProxyEntryMetrics(Metrics.Factory));
         var observers = new RequestObservers([Moments]);
         Watchdog = new ForwardWatchdog(Settings, observers, Time, Faults);
         Forwarder = new Forwarder(Opener, new ResponsePump(observers), Watchdog, observers, Time, Log);
@@ -98,10 +100,12 @@ internal sealed class ForwarderFixture : IDisposable
     /// <summary>Streams that reached the agent and that the test has not taken.</summary>
     public int Arrived => _arrived.Count;
 
-    /// <summary>Runs a test's body, and checks that all is given back behind it and that each observer heard of each request's end once.</summary>
-    public static Task RunAsync(Func<ForwarderFixture, Task> body, ForwarderOptions? options = null) => TestEngine.RunAsync(EngineKind.Inline, async engine =>
+    /// <summary>Runs a test's body. Afterwards all must be given back, and observers must have heard of each request's end once.</summary>
+    public static Task RunAsync(Func<ForwarderFixture, Task> body, ForwarderOptions? options = null) =>
+        TestEngine.RunAsync(EngineKind.Inline, engine => RunAsync(engine, body, options ?? new ForwarderOptions()));
+
+    private static async Task RunAsync(TestEngine engine, Func<ForwarderFixture, Task> body, ForwarderOptions options)
     {
-        options ??= new ForwarderOptions();
         using var fixture = new ForwarderFixture(engine, options);
         if (options.IsOnline)
         {
@@ -110,7 +114,7 @@ internal sealed class ForwarderFixture : IDisposable
 
         await body(fixture);
         await fixture.EndAsync();
-    });
+    }
 
     public void Dispose()
     {
@@ -222,7 +226,8 @@ internal sealed class ForwarderFixture : IDisposable
     public void LoseUplink(int number = 0) => Pairs[number].AgentTransport.Abort();
 
     /// <summary>Waits until the forwarder has let go of a request's stream, and the agent has nothing to wait for.</summary>
-    public Task UntilQuietAsync() => UntilAsync(() => Pairs.All(static pair => pair.Entry.End is not null || pair.Entry.OpenStreams == 0), "ProxyEntry has no stream open");
+    public Task UntilQuietAsync() => UntilAsync(
+        () => Pairs.All(static pair => pair.Entry.End is not null || pair.Entry.OpenStreams == 0), "ProxyEntry has no stream open");
 
     private async Task EndAsync()
     {

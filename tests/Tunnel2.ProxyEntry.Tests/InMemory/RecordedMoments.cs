@@ -27,9 +27,11 @@ internal sealed class RecordedMoments : RequestObserver
 
     public override void OnStreamOpened(VisitorExchange exchange, ForwardedRequest request) => Add(request, "stream opened");
 
-    public override void OnAnswered(VisitorExchange exchange, ForwardedRequest request, in ResponseFacts facts, long at) => Add(request, "answered");
+    public override void OnAnswered(VisitorExchange exchange, ForwardedRequest request, in ResponseFacts facts, long at) =>
+        Add(request, "answered");
 
-    public override void OnMoved(VisitorExchange exchange, ForwardedRequest request, in StreamFailure failure) => Add(request, $"moved after {failure.Kind}");
+    public override void OnMoved(VisitorExchange exchange, ForwardedRequest request, in StreamFailure failure) =>
+        Add(request, $"moved after {failure.Kind}");
 
     public override void OnStreamEnded(VisitorExchange exchange, ForwardedRequest request) => Add(request, "stream ended");
 
@@ -38,7 +40,8 @@ internal sealed class RecordedMoments : RequestObserver
 
     public override void OnLasts(ForwardedRequest request) => Add(request, "lasts");
 
-    public override void OnEnded(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome) => Add(request, $"ended {outcome}");
+    public override void OnEnded(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome) =>
+        Add(request, $"ended {outcome}");
 
     private void Add(ForwardedRequest request, string moment)
     {

@@ -10,7 +10,8 @@ internal sealed class ScriptedUpgrade : UpgradedConnection
     private readonly Lock _gate = new();
     private readonly List<byte> _sent = [];
     private readonly Pipe _pipe = new(new PipeOptions(
-        readerScheduler: PipeScheduler.Inline, writerScheduler: PipeScheduler.Inline, pauseWriterThreshold: 0, useSynchronizationContext: false));
+        readerScheduler: PipeScheduler.Inline, writerScheduler: PipeScheduler.Inline, pauseWriterThreshold: 0,
+        useSynchronizationContext: false));
 
     public ScriptedUpgrade() => Reader = new InterruptedReader(_pipe.Reader);
 

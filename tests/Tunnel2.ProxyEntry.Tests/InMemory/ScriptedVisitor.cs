@@ -10,8 +10,8 @@ using Tunnel2.ProxyEntry.Routing;
 namespace Tunnel2.ProxyEntry.Tests.InMemory;
 
 /// <summary>
-/// A visitor in memory: it asks what the test wants, takes its answer or not, and leaves when the test says so. Everything that the forwarder
-/// does to it is a line of <see cref="Log"/>.
+/// A visitor in memory: it asks what the test wants, takes its answer or not, and leaves when the test says so. Everything that the
+/// forwarder does to it is a line of <see cref="Log"/>.
 /// </summary>
 [SuppressMessage("Design", "CA1001", Justification = "Its source of cancellation has no timer and no wait handle.")]
 internal sealed class ScriptedVisitor : VisitorExchange
@@ -33,7 +33,8 @@ internal sealed class ScriptedVisitor : VisitorExchange
     public ScriptedVisitor(int unread = 64 * 1024)
     {
         _pipe = new Pipe(new PipeOptions(
-            readerScheduler: PipeScheduler.Inline, writerScheduler: PipeScheduler.Inline, pauseWriterThreshold: unread, resumeWriterThreshold: unread / 2, useSynchronizationContext: false));
+            readerScheduler: PipeScheduler.Inline, writerScheduler: PipeScheduler.Inline, pauseWriterThreshold: unread,
+            resumeWriterThreshold: unread / 2, useSynchronizationContext: false));
         _reader = new RequestBodyReader(_pipe.Reader);
     }
 

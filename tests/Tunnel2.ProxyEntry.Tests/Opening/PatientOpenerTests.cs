@@ -14,7 +14,11 @@ namespace Tunnel2.ProxyEntry.Tests.Opening;
 public sealed class PatientOpenerTests
 {
     private static readonly TimeSpan _park = TimeSpan.FromSeconds(5);
-    private static readonly ForwarderOptions _away = new() { IsOnline = false, Adjust = static settings => settings with { ParkTimeout = _park } };
+    private static readonly ForwarderOptions _away = new()
+    {
+        IsOnline = false,
+        Adjust = static settings => settings with { ParkTimeout = _park },
+    };
 
     [Fact]
     public Task A_session_that_is_there_gives_a_stream_at_once() => ForwarderFixture.RunAsync(fixture =>
@@ -96,7 +100,8 @@ public sealed class PatientOpenerTests
             Assert.Equal(new OpenResult(ProxyError.RateLimit, fixture.Session, null), opened);
             Assert.False(request.IsCounted);
             Assert.Equal(
-                "RateLimit-Policy: \"tunnel\";q=1;w=1\r\nRateLimit: \"tunnel\";r=0;t=1\r\n", System.Text.Encoding.ASCII.GetString(visitor.Extras!.ResponseLines));
+                "RateLimit-Policy: \"tunnel\";q=1;w=1\r\nRateLimit: \"tunnel\";r=0;t=1\r\n",
+                System.Text.Encoding.ASCII.GetString(visitor.Extras!.ResponseLines));
             Assert.Equal(1, fixture.Metrics["tunnel2.entry.rate_limited:small"]);
             Assert.Equal(0, fixture.Pairs[0].Entry.Streams.Opened);
         },
@@ -134,7 +139,7 @@ public sealed class PatientOpenerTests
     [InlineData("web.localhost", "web")]
     [InlineData("WEB-e1.localhost:1", "web")]
     [InlineData("example.org", "example.org")]
-    public Task A_request_without_a_session_is_known_by_its_name_or_its_host(string host, string name) => ForwarderFixture.RunAsync(fixture =>
+    public Task A_request_without_a_session_has_its_name_or_its_host(string host, string name) => ForwarderFixture.RunAsync(fixture =>
     {
         Assert.Equal(name, fixture.Opener.NameOf(new ScriptedVisitor { Host = host }));
         return Task.CompletedTask;
@@ -249,7 +254,7 @@ public sealed class PatientOpenerTests
             first.Visitor.Leave();
             await fixture.DoneAsync(first);
         },
-        _away with { Adjust = settings => settings with { ParkTimeout = _park, ParkedPerName = perName, ParkedTotal = total, ParkedBytes = bytes } });
+        _away with { Adjust = settings => settings with { ParkedPerName = perName, ParkedTotal = total, ParkedBytes = bytes } });
 
     [Fact]
     public Task An_agent_that_came_between_the_look_and_the_wait_is_found() => ForwarderFixture.RunAsync(
@@ -313,7 +318,8 @@ public sealed class PatientOpenerTests
 
             // Without uplinks: it has a registration and takes no stream.
             await fixture.ConnectAsync(uplinks: 0);
-            await fixture.UntilAsync(() => fixture.Metrics["tunnel2.entry.parked:returned"] == 1 && fixture.Lot.Count == 1, "it waits again");
+            await fixture.UntilAsync(
+                () => fixture.Metrics["tunnel2.entry.parked:returned"] == 1 && fixture.Lot.Count == 1, "it waits again");
             fixture.Time.Advance(TimeSpan.FromSeconds(1.9));
             await fixture.SettleAsync();
             Assert.False(asked.Done.IsCompleted);

@@ -88,7 +88,9 @@ public sealed class SessionUplinksTests
         await agent.DoneAsync();
         Assert.Equal(SessionEndReason.TransportFailed, (await session!.Tunnel.Completion).Reason);
         Assert.Equal((0, 0, 0, 0), (fixture.Directory.Count, fixture.Joins.Count, fixture.Heartbeat.Count, fixture.Quota.Connections));
-        Assert.Equal((0L, 1L), (fixture.Metrics["tunnel2.entry.sessions.active"], fixture.Metrics["tunnel2.entry.session.duration:TransportFailed"]));
+        Assert.Equal(
+            (0L, 1L),
+            (fixture.Metrics["tunnel2.entry.sessions.active"], fixture.Metrics["tunnel2.entry.session.duration:TransportFailed"]));
         Assert.Contains(fixture.Log.Of(2005), static line => line.EndsWith("The send was made to fail.", StringComparison.Ordinal));
     });
 
@@ -105,7 +107,8 @@ public sealed class SessionUplinksTests
     [Fact]
     public Task Bytes_that_came_right_behind_the_HELLO_are_the_uplinks_first() => AcceptorFixture.RunAsync(async fixture =>
     {
-        var agent = await fixture.SayAsync(Frame.Join(AcceptorFixture.Hello().ToFrame(), Frame.GoAway(GoAwayPhase.Notice, SessionEndReason.HandOver)));
+        var agent = await fixture.SayAsync(Frame.Join(
+            AcceptorFixture.Hello().ToFrame(), Frame.GoAway(GoAwayPhase.Notice, SessionEndReason.HandOver)));
         await agent.WelcomedAsync();
         await fixture.UntilAsync(() => fixture.Session.IsLeaving, "the hand-over is known");
     });

@@ -24,20 +24,22 @@ public sealed class UplinkAcceptorTests
     public Task An_agent_is_welcomed_and_its_name_leads_to_it() => AcceptorFixture.RunAsync(
         async fixture =>
         {
-            var agent = await fixture.ConnectAsync(AcceptorFixture.Hello() with { StreamWindow = 100_000, UplinkWindow = 200_000, MaxStreams = 7 });
+            var hello = AcceptorFixture.Hello() with { StreamWindow = 100_000, UplinkWindow = 200_000, MaxStreams = 7 };
+            var agent = await fixture.ConnectAsync(hello);
             var session = fixture.Session;
             var welcome = agent.Welcome;
             Assert.Equal(("web", (ulong)session.Epoch, TunnelSession.MaxUplinks), (welcome.Name, welcome.Epoch, welcome.MaxUplinks));
             Assert.Equal(HandshakeCapabilities.MultipleUplinks, welcome.Capabilities);
             Assert.Equal(["http://web.localhost:8080"], welcome.PublicUrls);
             Assert.Equal(TimeSpan.FromSeconds(7), welcome.BackendConnectTimeout);
-            Assert.True(session.SessionId.Span.SequenceEqual(welcome.SessionId.Span) && session.JoinSecret.Span.SequenceEqual(welcome.JoinSecret.Span));
+            Assert.True(session.SessionId.Span.SequenceEqual(welcome.SessionId.Span));
+            Assert.True(session.JoinSecret.Span.SequenceEqual(welcome.JoinSecret.Span));
             Assert.True(welcome.JoinSecret.Span.ContainsAnyExcept((byte)0));
             var settings = session.UplinkSettings;
             Assert.Equal((100_000, 200_000, 7), (settings.SendStreamWindow, settings.SendUplinkWindow, settings.MaxStreams));
             Assert.Equal(("1.2.3", null, null), (session.AgentVersion, session.Grant, session.Holder));
-            Assert.Equal((1, 1, 1, 1L), (fixture.Heartbeat.Count, fixture.Joins.Count, fixture.Quota.Connections, fixture.Metrics["tunnel2.entry.sessions.active"]));
-            Assert.Equal(0, fixture.Handshakes.Limit.Count);
+            Assert.Equal((1, 1, 1), (fixture.Heartbeat.Count, fixture.Joins.Count, fixture.Quota.Connections));
+            Assert.Equal((1L, 0), (fixture.Metrics["tunnel2.entry.sessions.active"], fixture.Handshakes.Limit.Count));
             Assert.Contains("http://web.localhost:8080 is public", Assert.Single(fixture.UplinksLog.Of(2000)), StringComparison.Ordinal);
         },
         "Public:HttpListen=127.0.0.1:8080",
@@ -80,7 +82,9 @@ public sealed class UplinkAcceptorTests
         {
             await fixture.ConnectAsync(AcceptorFixture.Hello(token: "secret", owner: "key"));
             var session = fixture.Session;
-            Assert.Equal((AgentIdentity.OfToken("shop"), AgentIdentity.OfToken("shop"), "shop"), (session.Identity, session.Owner, session.Grant!.AgentId));
+            Assert.Equal(
+                (AgentIdentity.OfToken("shop"), AgentIdentity.OfToken("shop"), "shop"),
+                (session.Identity, session.Owner, session.Grant!.AgentId));
             Assert.Equal("agent shop", session.Holder);
         },
         _shop);
@@ -113,7 +117,9 @@ public sealed class UplinkAcceptorTests
         {
             var reject = await fixture.RefusedAsync(AcceptorFixture.Hello(token: "wrong"));
             Assert.Equal(RejectCode.Unauthorized, reject.Code);
-            Assert.Equal((0, 0, 1L), (fixture.Directory.Count, fixture.Quota.Connections, fixture.Metrics["tunnel2.entry.sessions.rejected:Unauthorized"]));
+            Assert.Equal(
+                (0, 0, 1L),
+                (fixture.Directory.Count, fixture.Quota.Connections, fixture.Metrics["tunnel2.entry.sessions.rejected:Unauthorized"]));
             Assert.Single(fixture.RejectionLog.Of(2002));
         },
         _shop);
