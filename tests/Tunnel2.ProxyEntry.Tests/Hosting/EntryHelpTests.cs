@@ -50,6 +50,6 @@ public sealed class EntryHelpTests
         var settings = EntryHelp.Asked(["help"])!.Split('\n').Where(static line => line.StartsWith("  ", StringComparison.Ordinal) && (line.Contains(':') || line.Contains("Domain"))).Select(static line => line.Trim().Split(' ')[0]);
         Assert.All(
             settings.Where(static word => word.Contains("Listen", StringComparison.Ordinal) || word == "Domain"),
-            static word => Assert.Contains(SettingKeys.Values, key => key.Path == word));
+            static word => Assert.Contains(SettingsLoader.Entries, entry => entry.Path == word));
     }
 }
