@@ -1,3 +1,5 @@
+using Tunnel2.Client.Core.Configuration;
+
 namespace Tunnel2.Client.TunnelFiles;
 
 /// <summary>A value and where it stands.</summary>
@@ -21,11 +23,12 @@ internal sealed class TunnelFileSection
     /// <summary>Where it begins, from 1.</summary>
     public int Line { get; }
 
-    public Dictionary<TunnelFileKey, TunnelFileValue> Values { get; } = [];
+    public Dictionary<AgentSetting, TunnelFileValue> Values { get; } = [];
 }
 
 /// <summary>A file of tunnels as it was written, before the values are judged.</summary>
 /// <param name="Top">What holds for all tunnels.</param>
 /// <param name="Tunnels">The tunnels, in their order.</param>
 /// <param name="Mistakes">All that is wrong with the form, in the order of lines.</param>
-internal sealed record TunnelFile(TunnelFileSection Top, IReadOnlyList<TunnelFileSection> Tunnels, IReadOnlyList<TunnelFileMistake> Mistakes);
+internal sealed record TunnelFile(
+    TunnelFileSection Top, IReadOnlyList<TunnelFileSection> Tunnels, IReadOnlyList<TunnelFileMistake> Mistakes);

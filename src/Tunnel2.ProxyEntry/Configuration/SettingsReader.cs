@@ -112,8 +112,8 @@ internal sealed class SettingsReader
         Value<string?>(path, null, allowed, words, SettingValues.ParseText, inWords);
 
     /// <summary>A text that no message shows; null where there is none.</summary>
-    public string? Secret(string path, string words, string? inWords = null) =>
-        Value<string?>(path, null, "text; secret", words, SettingValues.ParseText, inWords, isSecret: true);
+    public string? Secret(string path, string words) =>
+        Value<string?>(path, null, "text; secret", words, SettingValues.ParseText, isSecret: true);
 
     /// <summary>True or false.</summary>
     public bool Switch(string path, bool standard, string words) =>
