@@ -20,8 +20,8 @@ internal sealed class AgentOptionsInput
     /// <summary>Whether one of the older form's flags was given: <c>tunnel2 --dev-session-id GUID --backend-port P …</c>.</summary>
     public bool IsOlderForm => AgentSettingTable.All.Any(setting => setting.IsOlderForm && this[setting.Flag] is not null);
 
-    /// <summary>Adds a value, unless there is one already: whoever asks first wins.</summary>
-    /// <param name="flag">The flag that it stands for.</param>
+    /// <summary>Adds a value, unless there is one already: the first one wins.</summary>
+    /// <param name="flag">The flag of the setting.</param>
     /// <param name="text">The value; null: nothing is added.</param>
     /// <param name="origin">What a mistake calls it, such as <c>TUNNEL2_NAME</c> or <c>tunnels.yml:7: name</c>; null: the flag.</param>
     public AgentOptionsInput Give(string flag, string? text, string? origin = null) =>

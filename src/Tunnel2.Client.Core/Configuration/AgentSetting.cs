@@ -33,7 +33,7 @@ internal delegate string? AgentSettingReader(string text, ref AgentOptions optio
 
 /// <summary>One setting of the agent. Its flag, its key in a file and its environment variable have one name.</summary>
 /// <param name="Flag">Such as <c>--uplinks</c>.</param>
-/// <param name="Value">What stands for the value in a help text; empty: it is a switch.</param>
+/// <param name="Value">What help writes for the value; empty: it is a switch.</param>
 /// <param name="Default">As help and README say it; empty: none.</param>
 /// <param name="Words">What it does, for help and README.</param>
 /// <param name="Places">Where it can be given.</param>

@@ -6,12 +6,12 @@ using YamlDotNet.RepresentationModel;
 namespace Tunnel2.Client.TunnelFiles;
 
 /// <summary>
-/// Reads the form of a file of tunnels: its keys and where they stand. Continues after a mistake, so that it reports all of them at once.
+/// Reads the form of a file of tunnels: its keys and their places. Continues after a mistake, so that it reports all of them at once.
 /// Walks the document's nodes instead of binding them to a class: nodes know their lines, and need no reflection.
 /// </summary>
 internal sealed class TunnelFileReader
 {
-    /// <summary>The key that the tunnels stand under.</summary>
+    /// <summary>The key of the list of tunnels.</summary>
     private const string TunnelsKey = "tunnels";
 
     private readonly TunnelFileSection _top = new(1);

@@ -103,7 +103,7 @@ internal sealed partial class ProxyEntrySettings
         {
             read.Report(
                 SettingKeys.RelayListen,
-                $"{relay} can be reached from other machines, and the relay shows every request to whoever connects. "
+                $"{relay} can be reached from other machines, and the relay shows every request to everyone who connects. "
                 + "Set Tunnel2:Relay:AllowRemote=true if the network is private.");
         }
     }

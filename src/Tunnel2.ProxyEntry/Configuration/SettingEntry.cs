@@ -5,7 +5,7 @@ namespace Tunnel2.ProxyEntry.Configuration;
 /// <param name="Default">Markdown.</param>
 /// <param name="Allowed">The values that it may have, with their unit. Markdown.</param>
 /// <param name="Words">What the setting does. Markdown.</param>
-/// <param name="IsList">Whether its keys go on with numbers: <c>TrustedProxies:0</c>.</param>
+/// <param name="IsList">Whether its keys end with numbers: <c>TrustedProxies:0</c>.</param>
 /// <param name="MayChange">Whether a change in a settings file takes effect while the server runs.</param>
 internal sealed record SettingEntry(string Path, string Default, string Allowed, string Words, bool IsList, bool MayChange)
 {

@@ -1,8 +1,8 @@
 namespace Tunnel2.ProxyEntry.Configuration;
 
 /// <summary>
-/// Turns configuration into <see cref="ProxyEntrySettings"/> and reports every mistake at once, so that whoever sets up a server
-/// corrects them in one go.
+/// Turns configuration into <see cref="ProxyEntrySettings"/> and reports every mistake at once, so that an operator corrects them in one
+/// go.
 /// </summary>
 internal static class SettingsLoader
 {
