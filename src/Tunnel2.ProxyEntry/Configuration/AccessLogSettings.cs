@@ -30,16 +30,16 @@ internal sealed class AccessLogSettings(SettingsReader read)
     private const string StandardOutput = "stdout";
     private const long LeastFileBytes = 4096;
 
-    public AccessLogMode Mode { get; } = read.Word(
-        "AccessLog:Mode", "off",
+    public AccessLogMode Mode { get; } = (AccessLogMode)read.Word(
+        "AccessLog:Mode", "off", "a mode",
         "which requests get a line. `full`: every request; `sampled`: a share of them, and every request that the tunnel itself failed",
-        ("off", AccessLogMode.Off), ("sampled", AccessLogMode.Sampled), ("full", AccessLogMode.Full));
+        "off", "sampled", "full");
 
     private readonly double _sampleRate = read.Share(
         "AccessLog:SampleRate", 0.01, mayBeZero: false, "with `sampled`: the share of requests that get a line");
 
-    public AccessLogFormat Format { get; } = read.Word(
-        "AccessLog:Format", "json", "the form of a line", ("json", AccessLogFormat.Json), ("text", AccessLogFormat.Text));
+    public AccessLogFormat Format { get; } = (AccessLogFormat)read.Word(
+        "AccessLog:Format", "json", "a format", "the form of a line", "json", "text");
 
     private readonly string _path = read.Value<string>(
         PathKey, StandardOutput, "a file, stdout", "where the lines go; the folder of the file must exist", SettingValues.ParseText!);

@@ -14,6 +14,8 @@ internal sealed class AgentEntry(SettingsReader read)
 
     private const int MaxCertificateNameLength = 64; // the upper bound of a common name, RFC 5280 appendix A
 
+    public string Id { get; } = read.Name;
+
     public TokenHash? TokenHash { get; } = read.Value<TokenHash?>(
         TokenHashKey, null, "`sha256:` and 64 hexadecimal digits",
         "the token's SHA-256; `tunnel2-entry token create --name web` makes a token and prints both", ParseTokenHash, isSecret: true);

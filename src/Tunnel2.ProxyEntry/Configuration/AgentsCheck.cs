@@ -8,11 +8,12 @@ internal sealed class AgentsCheck(SettingsReader read, TierTable tiers)
     private readonly Dictionary<string, string> _owners = new(StringComparer.OrdinalIgnoreCase);
 
     /// <summary>Makes the agents; they mean nothing when mistakes were reported.</summary>
-    public List<AgentSettings> Make(IReadOnlyList<(string Name, AgentEntry Entry)> entries)
+    public List<AgentSettings> Make(IReadOnlyList<AgentEntry> entries)
     {
         var agents = new List<AgentSettings>();
-        foreach (var (id, entry) in entries)
+        foreach (var entry in entries)
         {
+            var id = entry.Id;
             var path = $"{SettingKeys.Agents}:{id}";
             if (id.Length is 0 or > 64 || !id.All(static c => char.IsAsciiLetterOrDigit(c) || c is '.' or '_' or '-'))
             {

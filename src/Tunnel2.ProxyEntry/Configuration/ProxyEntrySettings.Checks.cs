@@ -134,7 +134,7 @@ internal sealed partial class ProxyEntrySettings
     {
         if (UplinkClientCa is not { } path)
         {
-            if (_agents.Any(static agent => agent.Entry.CertificateName is not null))
+            if (_agents.Any(static agent => agent.CertificateName is not null))
             {
                 read.Report(SettingKeys.UplinkClientCa, "is missing, but an agent has a CertificateName: somebody must have issued it.");
             }

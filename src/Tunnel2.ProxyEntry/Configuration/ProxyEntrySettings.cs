@@ -72,11 +72,9 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
         "sessions at once of each agent, and of all agents without a token at one address off loopback (IPv6: /64). Above it the answer "
         + "is: come again later");
 
-    private readonly IReadOnlyList<(string Name, AgentEntry Entry)> _agents =
-        read.Named(SettingKeys.Agents, "<id>", static one => new AgentEntry(one));
+    private readonly IReadOnlyList<AgentEntry> _agents = read.Named(SettingKeys.Agents, "<id>", static one => new AgentEntry(one));
 
-    private readonly IReadOnlyList<(string Name, TierEntry Entry)> _tiers =
-        read.Named(SettingKeys.Tiers, "<name>", static one => new TierEntry(one));
+    private readonly IReadOnlyList<TierEntry> _tiers = read.Named(SettingKeys.Tiers, "<name>", static one => new TierEntry(one));
 
     public IPEndPoint AdminListen { get; } = read.Listen(
         SettingKeys.AdminListen, "127.0.0.1:12002",
@@ -228,10 +226,9 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
         inWords: "`$STATE_DIRECTORY`, `/var/lib/tunnel2` (root), `$XDG_STATE_HOME/tunnel2`, `~/.local/state/tunnel2`")
         ?? Configuration.StateFolder.Default();
 
-    public LogLevel LogLevel { get; } = read.Word(
-        "LogLevel", "information", "the lowest level that the log writes to standard output; see [log events](log-events.md)",
-        ("trace", LogLevel.Trace), ("debug", LogLevel.Debug), ("information", LogLevel.Information), ("warning", LogLevel.Warning),
-        ("error", LogLevel.Error), ("critical", LogLevel.Critical), ("none", LogLevel.None));
+    public LogLevel LogLevel { get; } = (LogLevel)read.Word(
+        "LogLevel", "information", "a level", "the lowest level that the log writes to standard output; see [log events](log-events.md)",
+        "trace", "debug", "information", "warning", "error", "critical", "none");
 
     /// <summary>A short text for logs.</summary>
     public override string ToString() =>

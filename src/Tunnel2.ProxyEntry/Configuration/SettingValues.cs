@@ -31,7 +31,9 @@ internal static class SettingValues
 
     /// <summary>A whole number of a range.</summary>
     public static string? ParseNumber(string text, int least, int most, out int value) =>
-        int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out value) ? Range(value, least, most) : "is not a whole number.";
+        int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out value)
+            ? Range(value, least, most)
+            : "is not a whole number.";
 
     /// <summary>A whole number of a range, or a word, which is null.</summary>
     public static string? ParseNumberOr(string text, string word, long least, long most, out long? value)
@@ -237,5 +239,7 @@ internal static class SettingValues
     }
 
     private static string? Range(long value, long least, long most, string otherwise = "") =>
-        value >= least && value <= most ? null : string.Create(CultureInfo.InvariantCulture, $"is not between {least} and {most}{otherwise}.");
+        value >= least && value <= most
+            ? null
+            : string.Create(CultureInfo.InvariantCulture, $"is not between {least} and {most}{otherwise}.");
 }

@@ -34,8 +34,10 @@ internal sealed class SettingsReader
         Files = files;
     }
 
-    private SettingsReader(SettingsReader parent, IConfigurationSection section, string path, string pattern, List<SettingsError> errors)
+    private SettingsReader(
+        SettingsReader parent, string name, IConfigurationSection section, string path, string pattern, List<SettingsError> errors)
     {
+        Name = name;
         _section = section;
         _path = path;
         _pattern = pattern;
@@ -43,6 +45,9 @@ internal sealed class SettingsReader
         _entries = parent._entries;
         Errors = errors;
     }
+
+    /// <summary>The name that the operator chose, where settings are read that are there once for each name.</summary>
+    public string Name { get; } = "";
 
     /// <summary>Files that the process may have open; null: not known.</summary>
     public int? Files { get; }
@@ -81,18 +86,8 @@ internal sealed class SettingsReader
         bool isSecret = false,
         bool refusesEmpty = false)
     {
-        Describe(path, inWords ?? (standard is null ? None : $"`{standard}`"), allowed, words, isList: false);
-        var text = _section[path];
-        if (string.IsNullOrWhiteSpace(text))
+        if (Find(path, inWords ?? (standard is null ? None : $"`{standard}`"), allowed, words, isSecret, refusesEmpty) is { } text)
         {
-            if (refusesEmpty && text is not null)
-            {
-                Report(path, "is empty; give it a value or remove it.");
-            }
-        }
-        else
-        {
-            text = isSecret ? text : text.Trim();
             if (parse(text, out var value) is not { } mistake)
             {
                 return value;
@@ -119,17 +114,14 @@ internal sealed class SettingsReader
     public bool Switch(string path, bool standard, string words) =>
         Value<bool>(path, standard ? "true" : "false", "true, false", words, SettingValues.ParseSwitch);
 
-    /// <summary>One of several words.</summary>
-    public T Word<T>(string path, string standard, string words, params (string Word, T Value)[] choices)
-    {
-        var names = Array.ConvertAll(choices, static choice => choice.Word);
-        return Value(path, standard, string.Join(", ", names), words, (string text, out T value) =>
+    /// <summary>One of several words; the noun is what a mistake says that the value is not.</summary>
+    /// <returns>Its place among the words.</returns>
+    public int Word(string path, string standard, string noun, string words, params string[] choices) =>
+        Value(path, standard, string.Join(", ", choices), words, (string text, out int value) =>
         {
-            var index = Array.FindIndex(names, name => name.Equals(text, StringComparison.OrdinalIgnoreCase));
-            value = index < 0 ? default! : choices[index].Value;
-            return index < 0 ? $"is not known here; use {string.Join(", ", names[..^1])} or {names[^1]}." : null;
+            value = Array.FindIndex(choices, choice => choice.Equals(text, StringComparison.OrdinalIgnoreCase));
+            return value < 0 ? $"is not {noun}; use {string.Join(", ", choices[..^1])} or {choices[^1]}." : null;
         });
-    }
 
     /// <summary>A whole number.</summary>
     public int Number(string path, int standard, int least, int most, string words) =>
@@ -212,15 +204,20 @@ internal sealed class SettingsReader
     /// <param name="group">The first part of the key.</param>
     /// <param name="placeholder">What the document writes for the name.</param>
     /// <param name="readOne">Reads the settings of a name.</param>
-    public IReadOnlyList<(string Name, T Settings)> Named<T>(string group, string placeholder, Func<SettingsReader, T> readOne)
+    public IReadOnlyList<T> Named<T>(string group, string placeholder, Func<SettingsReader, T> readOne)
     {
         _placeholders[group] = placeholder;
         var pattern = $"{group}:{placeholder}:";
 
         // Where no name is given, nothing else would say which keys there are.
-        readOne(new SettingsReader(this, _section.GetSection(pattern), "", pattern, []));
-        return [.. _section.GetSection(group).GetChildren().Select(one =>
-            (one.Key, readOne(new SettingsReader(this, one, $"{group}:{one.Key}:", pattern, Errors))))];
+        readOne(new SettingsReader(this, placeholder, _section.GetSection(pattern), pattern, pattern, []));
+        var all = new List<T>();
+        foreach (var one in _section.GetSection(group).GetChildren())
+        {
+            all.Add(readOne(new SettingsReader(this, one.Key, one, $"{group}:{one.Key}:", pattern, Errors)));
+        }
+
+        return all;
     }
 
     /// <summary>Adds a mistake for each key that nobody has read, with the key that was probably meant. Called after all others.</summary>
@@ -296,6 +293,24 @@ internal sealed class SettingsReader
         Report(path, suggestion is null
             ? $"unknown setting {FullKey(path)}."
             : $"unknown setting {FullKey(path)}, did you mean {FullKey(parent + suggestion)}?");
+    }
+
+    /// <summary>The text of a setting, without spaces around it unless it is secret; null: there is none.</summary>
+    private string? Find(string path, string standard, string allowed, string words, bool isSecret, bool refusesEmpty)
+    {
+        Describe(path, standard, allowed, words, isList: false);
+        var text = _section[path];
+        if (!string.IsNullOrWhiteSpace(text))
+        {
+            return isSecret ? text : text.Trim();
+        }
+
+        if (refusesEmpty && text is not null)
+        {
+            Report(path, "is empty; give it a value or remove it.");
+        }
+
+        return null;
     }
 
     private void Describe(string path, string standard, string allowed, string words, bool isList) =>

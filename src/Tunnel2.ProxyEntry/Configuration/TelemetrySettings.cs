@@ -20,10 +20,10 @@ internal sealed class TelemetrySettings(SettingsReader read)
         "Tracing:MaxPerSecond", 1000, 1, 1_000_000,
         "how many requests a second are traced in the long run, by any rule; after a pause as many again at once. The others are counted");
 
-    public ServerTimingMode ServerTiming { get; } = read.Word(
-        "ServerTiming", "off", "which responses report where their time went, as `Server-Timing`; `on-request`: those to requests with "
-        + "the field `Tunnel2-Timing`",
-        ("off", ServerTimingMode.Off), ("on-request", ServerTimingMode.OnRequest), ("always", ServerTimingMode.Always));
+    public ServerTimingMode ServerTiming { get; } = (ServerTimingMode)read.Word(
+        "ServerTiming", "off", "a mode",
+        "which responses report where their time went, as `Server-Timing`; `on-request`: those to requests with the field `Tunnel2-Timing`",
+        "off", "on-request", "always");
 
     /// <summary>Reports settings that mean nothing together.</summary>
     public void Check(SettingsReader read)

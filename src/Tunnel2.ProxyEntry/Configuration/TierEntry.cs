@@ -11,6 +11,8 @@ internal sealed class TierEntry(SettingsReader read)
     private const int MaxNameLength = 32;
     private const int Most = 1_000_000;
 
+    private readonly string _name = read.Name;
+
     private readonly long? _rate = read.NumberOr(
         Rate, Unlimited, 1, Most,
         "requests a second that each session of the tier may get; above it 429. A tier needs it. `free` (10), `pro` (100) and `enterprise` "
@@ -21,11 +23,12 @@ internal sealed class TierEntry(SettingsReader read)
         BurstKey, 1, Most, "requests that may come at one instant after a pause", "one second's worth");
 
     /// <summary>Makes the table of all tiers.</summary>
-    public static TierTable Check(SettingsReader read, IReadOnlyList<(string Name, TierEntry Entry)> entries)
+    public static TierTable Check(SettingsReader read, IReadOnlyList<TierEntry> entries)
     {
         var tiers = new Dictionary<string, RateTier?>(StringComparer.OrdinalIgnoreCase);
-        foreach (var (name, entry) in entries)
+        foreach (var entry in entries)
         {
+            var name = entry._name;
             var path = $"{SettingKeys.Tiers}:{name}";
             if (!IsName(name))
             {

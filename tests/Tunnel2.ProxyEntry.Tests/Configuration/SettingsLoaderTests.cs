@@ -188,7 +188,7 @@ public sealed class SettingsLoaderTests
     [InlineData("Timeouts:Park=2m", "\"2m\" is not between 10ms and 1m (or off).")]
     [InlineData("Timeouts:Drain=off", "\"off\" is not possible here: there is always a limit.")]
     [InlineData("Ring:Slots=100", "\"100\" is not a power of two from 64 to 16777216.")]
-    [InlineData("LogLevel=2", "\"2\" is not known here; use trace, debug, information, warning, error, critical or none.")]
+    [InlineData("LogLevel=2", "\"2\" is not a level; use trace, debug, information, warning, error, critical or none.")]
     public void A_value_that_cannot_be_is_shown_with_what_could_be(string setting, string message) =>
         Assert.Equal(message, Assert.Single(SettingsFixture.Load(setting).Errors).Message);
 
