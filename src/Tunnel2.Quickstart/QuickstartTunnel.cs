@@ -101,11 +101,10 @@ internal sealed class QuickstartTunnel : IAsyncDisposable
 
     private static async Task<ProxyEntryHost> StartEntryAsync(IEngine engine, Func<int, int> choosePort)
     {
-        var options = new ProxyEntryOptions();
-        options.Public.HttpListen = Loopback(choosePort(DefaultPort.Public));
-        options.Uplink.Listen = Loopback(choosePort(DefaultPort.Uplink));
-        options.Admin.Listen = Loopback(choosePort(DefaultPort.Admin));
-        var (settings, errors) = SettingsLoader.Load(options);
+        var (settings, errors) = SettingsLoader.Load(
+            new(SettingKeys.HttpListen, Loopback(choosePort(DefaultPort.Public))),
+            new(SettingKeys.UplinkListen, Loopback(choosePort(DefaultPort.Uplink))),
+            new(SettingKeys.AdminListen, Loopback(choosePort(DefaultPort.Admin))));
         if (settings is null)
         {
             throw new InvalidOperationException(SettingsErrorFormatter.Format(errors));

@@ -6,7 +6,7 @@ namespace Tunnel2.Client.Core.Configuration;
 
 /// <summary>
 /// Everything an agent is told when it starts. Immutable and safe to share between threads. Made by
-/// <see cref="AgentOptionsParser.Parse(AgentOptionsInput)"/>, or directly by a program that runs an agent inside itself.
+/// the program <c>tunnel2</c> from what its user gave, or directly by a program that runs an agent inside itself.
 /// </summary>
 public sealed record AgentOptions
 {
@@ -50,8 +50,8 @@ public sealed record AgentOptions
     public ConnectionLimit BackendConnections { get; init; }
 
     /// <summary>
-    /// MiB that the process may hold of bodies that services have not taken, 16–65,536; null: a quarter of its memory, 16 to 256. The
-    /// first agent of a process decides for all.
+    /// MiB that the process may hold of bodies that services have not taken, 16–65,536; null: a quarter of its memory, 16 to 256. The first
+    /// agent of a process decides for all.
     /// </summary>
     public int? BufferMegabytes { get; init; }
 

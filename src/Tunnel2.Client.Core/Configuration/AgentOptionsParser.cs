@@ -1,113 +1,69 @@
-using System.Globalization;
-using Tunnel2.Multiplexing.Streams;
-using Tunnel2.Protocol;
-using Tunnel2.Transport.Engine;
-
 namespace Tunnel2.Client.Core.Configuration;
 
 /// <summary>
-/// Turns flags into <see cref="AgentOptions"/>. Judges every flag before it answers, so that a user mends all mistakes at once.
+/// Turns what was given into <see cref="AgentOptions"/>. Judges every setting before it answers, so that a user mends all mistakes at once.
 /// </summary>
-public static class AgentOptionsParser
+internal static class AgentOptionsParser
 {
     private const string UpstreamArgument = "<upstream>";
     private const int MaxTokenLength = 1024;
-    private const int LeastBufferMegabytes = (int)(ReceiveBudget.SmallestLimit / (1024 * 1024));
-    private const int MostBufferMegabytes = 65_536;
 
-    /// <summary>Judges <paramref name="input"/> and makes options of it.</summary>
-    /// <exception cref="ArgumentNullException"><paramref name="input"/> is null. Mistakes of the user are values, never
-    /// exceptions.</exception>
+    /// <summary>Judges <paramref name="input"/> and makes options of it. Mistakes of the user are values, never exceptions.</summary>
     public static AgentOptionsParseResult Parse(AgentOptionsInput input)
     {
-        ArgumentNullException.ThrowIfNull(input);
         var mistakes = new List<OptionMistake>();
-        BackendTarget? upstream = input.OlderForm is { } older
-            ? ParseOlderUpstream(input, older, mistakes)
-            : ParseUpstream(input, mistakes);
+        BackendTarget? upstream = input.IsOlderForm ? ParseOlderUpstream(input, mistakes) : ParseUpstream(input, mistakes);
         ServerEndpoint server = ParseServer(input, mistakes, out bool? wantsTls);
-        TlsOptions? tls = TlsOptionsParser.Parse(input.Tls, server, wantsTls, mistakes);
-        string? name = ParseName(input, mistakes);
-        string? token = ParseToken(input, mistakes);
-        UplinkPolicy uplinks = UplinkPolicy.Auto;
-        if (input.Uplinks is { } uplinksText)
-        {
-            Note("--uplinks", UplinkPolicy.TryParse(uplinksText, out uplinks), mistakes);
-        }
-
-        int streams = ParseStreams(input, mistakes);
-        ConnectionLimit connections = ConnectionLimit.Auto;
-        if (input.BackendConnections is { } connectionsText)
-        {
-            Note("--backend-connections", ConnectionLimit.TryParse(connectionsText, out connections), mistakes);
-        }
-
-        int? buffers = ParseNumberOrAuto("--buffer-megabytes", input.BufferMegabytes, LeastBufferMegabytes, MostBufferMegabytes, mistakes);
-        int? loops = ParseNumberOrAuto("--loops", input.Loops, 1, EpollEngine.MaxLoops, mistakes);
-        HostHeaderPolicy hostHeader = HostHeaderPolicy.Keep;
-        if (input.HostHeader is { } hostHeaderText)
-        {
-            Note("--host-header", HostHeaderPolicy.TryParse(hostHeaderText, out hostHeader), mistakes);
-        }
-
-        if (mistakes.Count > 0 || upstream is null)
-        {
-            return new AgentOptionsParseResult(null, [.. mistakes.Select(mistake => WithOrigin(mistake, input.Origins))]);
-        }
-
         var options = new AgentOptions
         {
-            AllowPlaintextToken = input.EnvironmentAllowPlaintext is "1" or "true",
-            Tls = tls,
-            Upstream = upstream,
+            Upstream = upstream ?? new BackendTarget(false, "127.0.0.1", 1),
             Server = server,
-            Name = name ?? AgentName.CreateRandom(),
-            Token = token,
-            Uplinks = uplinks,
-            MaxStreams = streams,
-            BackendConnections = connections,
-            BufferMegabytes = buffers,
-            Loops = loops,
-            HostHeader = hostHeader,
+            Tls = TlsOptionsParser.Parse(input, server, wantsTls, mistakes),
+            Name = ParseName(input, mistakes) ?? AgentName.CreateRandom(),
+            Token = ParseToken(input, mistakes),
             WatchesBackend = true,
-            ExitOnFailure = input.ExitOnFailure,
-            Verbose = input.Verbose,
-            Json = input.Json,
         };
-        return new AgentOptionsParseResult(options, mistakes);
-    }
+        foreach (AgentSetting setting in AgentSettingTable.All)
+        {
+            if (setting.Read is { } read && input[setting.Flag] is { } text)
+            {
+                Note(setting.Flag, read(text, ref options), mistakes);
+            }
+        }
 
-    private static OptionMistake WithOrigin(OptionMistake mistake, IReadOnlyDictionary<string, string> origins) =>
-        origins.TryGetValue(mistake.Flag, out string? origin) ? mistake with { Flag = origin } : mistake;
+        return mistakes.Count == 0 && upstream is not null
+            ? new AgentOptionsParseResult(options, [])
+            : new AgentOptionsParseResult(null, [.. mistakes.Select(mistake => mistake with { Flag = input.OriginOf(mistake.Flag) })]);
+    }
 
     private static BackendTarget? ParseUpstream(AgentOptionsInput input, List<OptionMistake> mistakes)
     {
-        if (string.IsNullOrEmpty(input.Upstream))
+        if (string.IsNullOrEmpty(input[UpstreamArgument]))
         {
             Note(UpstreamArgument, "say what to forward: a port, host:port or URL, as in 'tunnel2 http 3000'", mistakes);
             return null;
         }
 
-        Note(UpstreamArgument, BackendTarget.TryParse(input.Upstream, out BackendTarget? target), mistakes);
+        Note(UpstreamArgument, BackendTarget.TryParse(input[UpstreamArgument]!, out BackendTarget? target), mistakes);
         return target;
     }
 
-    private static BackendTarget? ParseOlderUpstream(AgentOptionsInput input, OlderFormInput older, List<OptionMistake> mistakes)
+    private static BackendTarget? ParseOlderUpstream(AgentOptionsInput input, List<OptionMistake> mistakes)
     {
-        if (input.Upstream is not null)
+        if (input[UpstreamArgument] is not null)
         {
             Note(UpstreamArgument, "cannot go with the older form (--dev-session-id …)", mistakes);
         }
 
-        string host = older.BackendHost ?? "127.0.0.1";
+        string host = input["--backend-host"] ?? "127.0.0.1";
         bool hostIsGood = NoteHost("--backend-host", host, mistakes);
-        if (older.BackendPort is null)
+        if (input["--backend-port"] is not { } portText)
         {
             Note("--backend-port", "is missing; the older form needs it", mistakes);
             return null;
         }
 
-        return ParsePort("--backend-port", older.BackendPort, mistakes) is { } port && hostIsGood
+        return ParsePort("--backend-port", portText, mistakes) is { } port && hostIsGood
             ? new BackendTarget(false, WithoutBrackets(host), port)
             : null;
     }
@@ -116,27 +72,22 @@ public static class AgentOptionsParser
     {
         wantsTls = null;
         ServerEndpoint server = ServerEndpoint.Default;
-        bool isOlder = input.OlderForm is { TunnelHost: not null } or { TunnelPort: not null };
-        if (input.Server is { } flag)
+        if (input["--server"] is { } text)
         {
-            server = ParseServerText("--server", TlsOptionsParser.TakeScheme(flag, out wantsTls), mistakes);
-            if (isOlder)
+            server = ParseServerText("--server", TlsOptionsParser.TakeScheme(text, out wantsTls), mistakes);
+            if ((input["--tunnel-host"] ?? input["--tunnel-port"]) is not null && input.OriginOf("--server") == "--server")
             {
                 Note("--server", "cannot go with --tunnel-host or --tunnel-port", mistakes);
             }
         }
-        else if (!string.IsNullOrEmpty(input.EnvironmentServer) && input.OlderForm?.TunnelHost is null)
-        {
-            server = ParseServerText("TUNNEL2_SERVER", TlsOptionsParser.TakeScheme(input.EnvironmentServer, out wantsTls), mistakes);
-        }
 
-        if (input.OlderForm?.TunnelHost is { } tunnelHost)
+        if (input["--tunnel-host"] is { } tunnelHost)
         {
             string host = TlsOptionsParser.TakeScheme(tunnelHost, out wantsTls);
             server = NoteHost("--tunnel-host", host, mistakes) ? server with { Host = WithoutBrackets(host) } : server;
         }
 
-        return input.OlderForm?.TunnelPort is { } port && ParsePort("--tunnel-port", port, mistakes) is { } number
+        return input["--tunnel-port"] is { } port && ParsePort("--tunnel-port", port, mistakes) is { } number
             ? server with { Port = number }
             : server;
     }
@@ -145,11 +96,8 @@ public static class AgentOptionsParser
     {
         if (text.Contains("://", StringComparison.Ordinal))
         {
-            Note(
-                flag,
-                $"'{text[..(text.IndexOf("://", StringComparison.Ordinal) + 3)]}' does not belong here; give host:port, with tls:// or "
-                    + $"tcp:// in front if it must be",
-                mistakes);
+            string scheme = text[..(text.IndexOf("://", StringComparison.Ordinal) + 3)];
+            Note(flag, $"'{scheme}' does not belong here; give host:port, with tls:// or tcp:// in front if it must be", mistakes);
             return ServerEndpoint.Default;
         }
 
@@ -167,12 +115,12 @@ public static class AgentOptionsParser
     {
         string? name = null;
         string? givenBy = null;
-        if (input.Name is { } nameText)
+        if (input["--name"] is { } nameText)
         {
             Note(givenBy = "--name", AgentName.TryParse(nameText, out name), mistakes);
         }
 
-        if (input.PublicUrl is { } url)
+        if (input["--url"] is { } url)
         {
             Note("--url", AgentName.TryParseUrl(url, out string fromUrl), mistakes);
             if (givenBy is not null && name != fromUrl)
@@ -184,20 +132,20 @@ public static class AgentOptionsParser
             givenBy = "--url";
         }
 
-        if (input.OlderForm is { } older)
+        if (input.IsOlderForm)
         {
             if (givenBy is not null)
             {
                 Note(givenBy, "cannot go with --dev-session-id, which is the name", mistakes);
             }
 
-            if (older.SessionId is null)
+            if (input["--dev-session-id"] is not { } text)
             {
                 Note("--dev-session-id", "is missing; the older form needs it", mistakes);
             }
-            else if (!Guid.TryParse(older.SessionId, out Guid id))
+            else if (!Guid.TryParse(text, out Guid id))
             {
-                Note("--dev-session-id", $"'{older.SessionId}' is not a GUID", mistakes);
+                Note("--dev-session-id", $"'{text}' is not a GUID", mistakes);
             }
             else
             {
@@ -208,48 +156,12 @@ public static class AgentOptionsParser
         return name;
     }
 
-    private static int ParseStreams(AgentOptionsInput input, List<OptionMistake> mistakes)
-    {
-        if (input.Streams is not { } text)
-        {
-            return ProtocolLimits.MaxSlots;
-        }
-
-        bool isGood = int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out int streams)
-            && streams is >= 1 and <= ProtocolLimits.MaxSlots;
-        Note("--streams", isGood ? null : $"'{text}' is not a number from 1 to {ProtocolLimits.MaxSlots}", mistakes);
-        return isGood ? streams : ProtocolLimits.MaxSlots;
-    }
-
-    private static int? ParseNumberOrAuto(string flag, string? text, int least, int most, List<OptionMistake> mistakes)
-    {
-        if (text is null || text.Equals("auto", StringComparison.OrdinalIgnoreCase))
-        {
-            return null;
-        }
-
-        bool isGood = int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out int number)
-            && number >= least
-            && number <= most;
-        Note(flag, isGood ? null : $"'{text}' is not auto or a number from {least} to {most}", mistakes);
-        return isGood ? number : null;
-    }
-
     private static string? ParseToken(AgentOptionsInput input, List<OptionMistake> mistakes)
     {
-        string flag = input.Token is null ? "TUNNEL2_TOKEN" : "--token";
-        string? token = input.Token ?? (input.EnvironmentToken is { Length: > 0 } fromEnvironment ? fromEnvironment : null);
-        if (token is null)
-        {
-            return null;
-        }
-
         // Says what is wrong without showing any of it.
-        if (token.Length is 0 or > MaxTokenLength || !token.All(static c => c is > ' ' and < '\x7f'))
-        {
-            Note(flag, $"is not a token: 1 to {MaxTokenLength} printable ASCII characters without spaces", mistakes);
-        }
-
+        string? token = input["--token"];
+        bool isGood = token is null || (token.Length is > 0 and <= MaxTokenLength && token.All(static c => c is > ' ' and < '\x7f'));
+        Note("--token", isGood ? null : $"is not a token: 1 to {MaxTokenLength} printable ASCII characters without spaces", mistakes);
         return token;
     }
 

@@ -33,23 +33,4 @@ public readonly record struct ConnectionLimit
 
     /// <inheritdoc/>
     public override string ToString() => IsAuto ? "auto" : Count.ToString(CultureInfo.InvariantCulture);
-
-    /// <summary>Reads <c>auto</c> (any case) or a number from 1 to 1,000,000.</summary>
-    /// <returns>Null and a <paramref name="limit"/>, or what is wrong.</returns>
-    internal static string? TryParse(string text, out ConnectionLimit limit)
-    {
-        limit = Auto;
-        if (text.Equals("auto", StringComparison.OrdinalIgnoreCase))
-        {
-            return null;
-        }
-
-        if (int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out int count) && count is >= 1 and <= MaxCount)
-        {
-            limit = Fixed(count);
-            return null;
-        }
-
-        return $"'{text}' is not auto or a number from 1 to {MaxCount}";
-    }
 }

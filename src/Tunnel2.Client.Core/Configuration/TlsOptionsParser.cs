@@ -34,32 +34,32 @@ internal static class TlsOptionsParser
         return text;
     }
 
-    /// <summary>Judges the flags.</summary>
-    /// <param name="input">The flags; null: none.</param>
+    /// <summary>Judges the settings.</summary>
+    /// <param name="input">What was given.</param>
     /// <param name="server">Where the agent connects to.</param>
     /// <param name="wantsTls">What the server's scheme asks for.</param>
     /// <param name="mistakes">Receives what is wrong.</param>
     /// <returns>Null for plaintext.</returns>
-    public static TlsOptions? Parse(TlsOptionsInput? input, ServerEndpoint server, bool? wantsTls, List<OptionMistake> mistakes)
+    public static TlsOptions? Parse(AgentOptionsInput input, ServerEndpoint server, bool? wantsTls, List<OptionMistake> mistakes)
     {
-        var given = input is { IsAnyGiven: true } ? input : null;
-        if (wantsTls == false && given is not null)
+        var isAnyGiven = (input[FingerprintFlag] ?? input[CaFlag] ?? input[CertificateFlag] ?? input[KeyFlag]) is not null;
+        if (wantsTls == false && isAnyGiven)
         {
             mistakes.Add(new OptionMistake("--server", "tcp:// is plaintext and cannot go with flags about TLS; write tls://"));
             return null;
         }
 
-        if (given is null)
+        if (!isAnyGiven)
         {
             return wantsTls ?? !IsThisMachine(server.Host) ? new TlsOptions() : null;
         }
 
         var options = new TlsOptions
         {
-            ServerFingerprints = ParseFingerprints(Filled(FingerprintFlag, given.ServerFingerprint, mistakes), mistakes),
-            ServerCaFile = Filled(CaFlag, given.ServerCa, mistakes),
-            ClientCertificateFile = Filled(CertificateFlag, given.ClientCertificate, mistakes),
-            ClientKeyFile = Filled(KeyFlag, given.ClientKey, mistakes),
+            ServerFingerprints = ParseFingerprints(Filled(FingerprintFlag, input, mistakes), mistakes),
+            ServerCaFile = Filled(CaFlag, input, mistakes),
+            ClientCertificateFile = Filled(CertificateFlag, input, mistakes),
+            ClientKeyFile = Filled(KeyFlag, input, mistakes),
         };
         CheckFiles(options, mistakes);
         return options;
@@ -82,9 +82,8 @@ internal static class TlsOptionsParser
             }
             else
             {
-                mistakes.Add(
-                    new OptionMistake(
-                        FingerprintFlag, $"'{part}' is not sha256: and 64 hexadecimal digits, as ProxyEntry prints it at its start"));
+                mistakes.Add(new OptionMistake(
+                    FingerprintFlag, $"'{part}' is not sha256: and 64 hexadecimal digits, as ProxyEntry prints it at its start"));
             }
         }
 
@@ -128,8 +127,9 @@ internal static class TlsOptionsParser
     }
 
     /// <summary>An empty value, such as that of a script's variable that is not set, must not trust anybody else than was meant.</summary>
-    private static string? Filled(string flag, string? text, List<OptionMistake> mistakes)
+    private static string? Filled(string flag, AgentOptionsInput input, List<OptionMistake> mistakes)
     {
+        string? text = input[flag];
         if (!string.IsNullOrWhiteSpace(text))
         {
             return text;

@@ -13,34 +13,16 @@ namespace Tunnel2.Client.CommandLine;
 /// </summary>
 internal sealed class AgentCommandLine
 {
+    private const string Config = "--config";
     private const string DefaultFile = "tunnels.yml";
 
     private readonly Option<bool> _help = Switch("--help", "-h", "-?");
     private readonly Option<bool> _version = Switch("--version", "-v");
-    private readonly Option<string?> _server = Value("--server");
-    private readonly Option<string?> _name = Value("--name", "--subdomain");
-    private readonly Option<string?> _publicUrl = Value("--url");
-    private readonly Option<string?> _token = Value("--token", "--authtoken");
-    private readonly Option<string?> _serverFingerprint = Value("--server-fingerprint");
-    private readonly Option<string?> _serverCa = Value("--server-ca");
-    private readonly Option<string?> _clientCertificate = Value("--client-cert");
-    private readonly Option<string?> _clientKey = Value("--client-key");
-    private readonly Option<string?> _uplinks = Value("--uplinks");
-    private readonly Option<string?> _streams = Value("--streams");
-    private readonly Option<string?> _backendConnections = Value("--backend-connections");
-    private readonly Option<string?> _bufferMegabytes = Value("--buffer-megabytes");
-    private readonly Option<string?> _loops = Value("--loops");
-    private readonly Option<string?> _hostHeader = Value("--host-header");
-    private readonly Option<bool> _exitOnFailure = Switch("--exit-on-failure");
-    private readonly Option<bool> _verbose = Switch("--verbose");
-    private readonly Option<bool> _json = Switch("--json");
-    private readonly Option<string?> _config = Value("--config");
-
-    private readonly Option<string?> _sessionId = Value("--dev-session-id");
-    private readonly Option<string?> _backendHost = Value("--backend-host");
-    private readonly Option<string?> _backendPort = Value("--backend-port");
-    private readonly Option<string?> _tunnelHost = Value("--tunnel-host");
-    private readonly Option<string?> _tunnelPort = Value("--tunnel-port");
+    private readonly (AgentSetting Setting, Option Option)[] _settings =
+    [
+        .. AgentSettingTable.All.Where(static setting => setting.IsAt(AgentSettingPlaces.Flag)).Select(static setting =>
+            (setting, setting.IsSwitch ? (Option)Switch(setting.Flag, setting.Aliases) : Value(setting.Flag, setting.Aliases))),
+    ];
 
     private readonly Argument<string?> _upstream = new("upstream") { Arity = ArgumentArity.ZeroOrOne };
     private readonly Command _http = new("http");
@@ -75,13 +57,7 @@ internal sealed class AgentCommandLine
     }
 
     /// <summary>Every option, for the test that the help text names them all.</summary>
-    internal IEnumerable<Option> AllOptions =>
-    [
-        _help, _version, _server, _name, _publicUrl, _token, _serverFingerprint, _serverCa, _clientCertificate, _clientKey, _uplinks,
-        _streams, _backendConnections, _bufferMegabytes, _loops, _hostHeader, _exitOnFailure, _verbose, _json, _config, .. OlderFormOptions,
-    ];
-
-    private IEnumerable<Option<string?>> OlderFormOptions => [_sessionId, _backendHost, _backendPort, _tunnelHost, _tunnelPort];
+    internal IEnumerable<Option> AllOptions => [_help, _version, .. _settings.Select(static pair => pair.Option)];
 
     /// <summary>Judges a command line.</summary>
     /// <param name="args">The words after the program's name.</param>
@@ -107,24 +83,23 @@ internal sealed class AgentCommandLine
             return Mistaken(mistakes);
         }
 
-        AgentOptionsInput input = ReadInput(parsed, environment);
+        AgentOptionsInput input = ReadInput(parsed);
         if (parsed.CommandResult.Command == _start)
         {
-            return ParseFile(parsed, input, environment, readFile ?? File.ReadAllText);
+            return ParseFile(input, environment, readFile ?? File.ReadAllText);
         }
 
-        EnvironmentScope scope = input.OlderForm is null ? EnvironmentScope.OneTunnel : EnvironmentScope.OlderForm;
-        input = EnvironmentFallback.Apply(input, environment, scope, out IReadOnlyList<string> wrong);
+        input = EnvironmentFallback.Apply(input, environment, isOneTunnel: !input.IsOlderForm);
         AgentOptionsParseResult result = AgentOptionsParser.Parse(input);
-        return result.Options is null || wrong.Count > 0
-            ? Mistaken(result.Mistakes.Select(static mistake => mistake.ToString()).Concat(wrong))
+        return result.Options is null
+            ? Mistaken(result.Mistakes.Select(static mistake => mistake.ToString()))
             : new CommandLineResult { Request = CommandLineRequest.Run, Tunnels = [result.Options] };
     }
 
-    private CommandLineResult ParseFile(
-        ParseResult parsed, AgentOptionsInput flags, Func<string, string?> environment, Func<string, string> readFile)
+    private static CommandLineResult ParseFile(
+        AgentOptionsInput flags, Func<string, string?> environment, Func<string, string> readFile)
     {
-        string path = parsed.GetValue(_config) ?? (environment("TUNNEL2_CONFIG") is { Length: > 0 } set ? set : DefaultFile);
+        string path = EnvironmentFallback.Apply(flags, environment, isOneTunnel: false)[Config] ?? DefaultFile;
         string text;
         try
         {
@@ -147,7 +122,7 @@ internal sealed class AgentCommandLine
         var mistakes = new List<string>();
         bool isHttp = parsed.CommandResult.Command == _http;
         bool isStart = parsed.CommandResult.Command == _start;
-        bool isOlderForm = OlderFormOptions.Any(option => IsGiven(parsed, option));
+        string? olderFlag = _settings.FirstOrDefault(pair => pair.Setting.IsOlderForm && IsGiven(parsed, pair.Option)).Setting?.Flag;
         foreach (Option option in AllOptions)
         {
             if (parsed.GetResult(option) is not { Implicit: false } result)
@@ -165,30 +140,30 @@ internal sealed class AgentCommandLine
             }
         }
 
-        if ((isHttp || isStart) && isOlderForm)
+        if ((isHttp || isStart) && olderFlag is not null)
         {
-            string olderFlag = OlderFormOptions.First(option => IsGiven(parsed, option)).Name;
             mistakes.Add($"{olderFlag}: belongs to the older form and cannot go with '{parsed.CommandResult.Command.Name}'");
         }
 
-        if (!isStart && IsGiven(parsed, _config))
+        string[] given = [.. _settings.Where(pair => IsGiven(parsed, pair.Option)).Select(static pair => pair.Setting.Flag)];
+        if (!isStart && given.Contains(Config))
         {
             mistakes.Add("--config: belongs to 'start', as in 'tunnel2 start --config tunnels.yml'");
         }
 
-        foreach (Option<string?> option in new[] { _name, _publicUrl }.Where(option => isStart && IsGiven(parsed, option)))
+        foreach (string flag in given.Where(flag => isStart && flag is ("--name" or "--url")))
         {
-            mistakes.Add($"{option.Name}: cannot go with 'start'; each tunnel has its name in the file");
+            mistakes.Add($"{flag}: cannot go with 'start'; each tunnel has its name in the file");
         }
 
         // A value after a misspelt flag is an unknown word too, and may be a token: only the flag itself is named.
         string[] unknown = [.. parsed.UnmatchedTokens];
         string[] unknownFlags = [.. unknown.Where(static word => word.StartsWith('-')).Select(static word => word.Split('=', ':')[0])];
-        mistakes.AddRange(unknownFlags.Select(
-            flag => NearestWord.Find(flag, AllOptions.SelectMany(static option => option.Aliases.Append(option.Name))) is { } near
-            && flag.StartsWith("--", StringComparison.Ordinal)
-            ? $"{flag}: unknown flag, did you mean {near}?"
-            : $"{flag}: unknown flag"));
+        string[] known = [.. AllOptions.SelectMany(static option => option.Aliases.Append(option.Name))];
+        mistakes.AddRange(unknownFlags.Select(flag =>
+            flag.StartsWith("--", StringComparison.Ordinal) && NearestWord.Find(flag, known) is { } near
+                ? $"{flag}: unknown flag, did you mean {near}?"
+                : $"{flag}: unknown flag"));
         if (unknownFlags.Length == 0 && unknown.Length > 0)
         {
             mistakes.Add(isHttp
@@ -196,11 +171,11 @@ internal sealed class AgentCommandLine
                 : isStart ? "'start' takes its tunnels from the file of --config"
                 : Array.IndexOf(HelpText.Commands, unknown[0]) >= 0
                     ? $"'{unknown[0]}' has to be the first word"
-                    : $"'{unknown[0]}' is not a command; the commands are {string.Join(", ", HelpText.Commands)}, as in 'tunnel2 http "
-                        + $"3000'");
+                    : $"'{unknown[0]}' is not a command; the commands are {string.Join(", ", HelpText.Commands)}, "
+                        + "as in 'tunnel2 http 3000'");
         }
 
-        if (mistakes.Count == 0 && !isHttp && !isStart && !isOlderForm)
+        if (mistakes.Count == 0 && !isHttp && !isStart && olderFlag is null)
         {
             mistakes.Add("say what to forward, as in 'tunnel2 http 3000'");
         }
@@ -214,37 +189,17 @@ internal sealed class AgentCommandLine
         return mistakes;
     }
 
-    private AgentOptionsInput ReadInput(ParseResult parsed, Func<string, string?> environment) => new()
+    private AgentOptionsInput ReadInput(ParseResult parsed)
     {
-        Upstream = parsed.CommandResult.Command == _http ? parsed.GetValue(_upstream) : null,
-        Server = parsed.GetValue(_server),
-        EnvironmentServer = environment("TUNNEL2_SERVER"),
-        Name = parsed.GetValue(_name),
-        PublicUrl = parsed.GetValue(_publicUrl),
-        Token = parsed.GetValue(_token),
-        EnvironmentToken = environment("TUNNEL2_TOKEN"),
-        EnvironmentAllowPlaintext = environment("TUNNEL2_ALLOW_PLAINTEXT"),
-        Tls = new TlsOptionsInput(
-            parsed.GetValue(_serverFingerprint), parsed.GetValue(_serverCa), parsed.GetValue(_clientCertificate),
-            parsed.GetValue(_clientKey)),
-        Uplinks = parsed.GetValue(_uplinks),
-        Streams = parsed.GetValue(_streams),
-        BackendConnections = parsed.GetValue(_backendConnections),
-        BufferMegabytes = parsed.GetValue(_bufferMegabytes),
-        Loops = parsed.GetValue(_loops),
-        HostHeader = parsed.GetValue(_hostHeader),
-        ExitOnFailure = IsGiven(parsed, _exitOnFailure),
-        Verbose = IsGiven(parsed, _verbose),
-        Json = IsGiven(parsed, _json),
-        OlderForm = OlderFormOptions.Any(option => IsGiven(parsed, option))
-            ? new OlderFormInput(
-                parsed.GetValue(_sessionId),
-                parsed.GetValue(_backendHost),
-                parsed.GetValue(_backendPort),
-                parsed.GetValue(_tunnelHost),
-                parsed.GetValue(_tunnelPort))
-            : null,
-    };
+        var input = new AgentOptionsInput().Give("<upstream>", parsed.CommandResult.Command == _http ? parsed.GetValue(_upstream) : null);
+        foreach ((AgentSetting setting, Option option) in _settings)
+        {
+            string? text = option is Option<string?> value ? parsed.GetValue(value) : "true";
+            input = IsGiven(parsed, option) ? input.Give(setting.Flag, text) : input;
+        }
+
+        return input;
+    }
 
     private static CommandLineResult Mistaken(IEnumerable<string> mistakes) => new()
     {

@@ -1,4 +1,6 @@
 using System.Reflection;
+using System.Text;
+using Tunnel2.Client.Core.Configuration;
 
 namespace Tunnel2.Client.CommandLine;
 
@@ -33,7 +35,7 @@ internal static class HelpText
     public const string TopUsage = "Usage: tunnel2 top [--host HOST[:PORT]] [--token TOKEN] [--window 1s|10s|1m] [--once]";
 
     /// <summary>The help of the program as a whole.</summary>
-    public const string Help =
+    public static string Help =>
         """
         tunnel2 gives a private HTTP service a public URL.
 
@@ -48,14 +50,14 @@ internal static class HelpText
 
         """ + Examples + Flags + Files + Variables + OlderForm + ExitCodes;
 
-    private const string HttpHelp =
+    private static string HttpHelp =>
         """
         tunnel2 http <port | host:port | url> [flags]     gives one service a public URL
 
 
         """ + Examples + Flags + Variables + ExitCodes;
 
-    private const string StartHelp =
+    private static string StartHelp =>
         """
         tunnel2 start [--config tunnels.yml] [flags]     runs the tunnels of a file; one that fails ends no other
 
@@ -66,7 +68,7 @@ internal static class HelpText
         """
 
 
-        Follows the requests of a server, one line per request that has ended: of the server of this machine and user, unless a flag says
+        Follows the requests of a server, one line per request that has ended. It is the server of this machine and user, unless a flag says
         otherwise.
 
           --host HOST[:PORT]      the server's relay instead (default port: 12003)
@@ -121,42 +123,6 @@ internal static class HelpText
 
         """;
 
-    private const string Flags =
-        """
-        Flags:
-          --server HOST[:PORT]    the server's uplink address (default: TUNNEL2_SERVER, then 127.0.0.1:12001); encrypted unless it is this
-                                  machine; tls://HOST or tcp://HOST (plaintext) decides
-          --server-fingerprint F  trust the server by its certificate's fingerprint, sha256:…, as it prints it at its start; several with
-                                  commas (default: TUNNEL2_SERVER_FINGERPRINT)
-          --server-ca FILE        trust the authorities in this PEM file instead of the system's (default: TUNNEL2_SERVER_CA)
-          --client-cert FILE      a certificate (PEM) that lets the agent in instead of a token (default: TUNNEL2_CLIENT_CERT)
-          --client-key FILE       its key, where it is not in the same file (default: TUNNEL2_CLIENT_KEY)
-          --name NAME             the public name: 1 to 50 characters of a-z, 0-9 and - (default: 10 random characters)
-          --subdomain NAME        the same as --name
-          --url URL               a public URL or host whose first part is the name, such as https://web.example.com
-          --token TOKEN           the secret that lets the agent in (default: TUNNEL2_TOKEN, which other users cannot see)
-          --authtoken TOKEN       the same as --token
-          --host-header MODE      keep: the service sees the visitor's Host (default); rewrite: its own; or a fixed value
-          --uplinks auto|N        connections to the server, 1 to 16 (default: auto)
-          --streams N             requests that a tunnel takes at once, 1 to 65536 (default: 65536); those beyond get 503
-          --backend-connections auto|N
-                                  connections to services at once, of all tunnels together; requests beyond wait their turn (default: auto,
-                                  what the limit of open files leaves)
-          --buffer-megabytes auto|N
-                                  MiB held of uploads that services do not take, 16 to 65536; beyond it those that stand still are cut
-                                  (default: auto, a quarter of the memory, 16 to 256)
-          --loops auto|N          event loops, a thread each, 1 to 32 (default: auto, one, and one more with each further connection to the
-                                  server, up to the processors)
-          --exit-on-failure       end with exit code 4 when the server cannot be reached, instead of trying again
-          --verbose               a line for every request and every attempt to connect
-          --json                  one JSON object per line instead of text
-          --config FILE           the file of 'start' (default: TUNNEL2_CONFIG, then tunnels.yml)
-          -v, --version           print the version
-          -h, -?, --help          print the help of the program or of the command
-
-
-        """;
-
     private const string Files =
         """
         A file of tunnels has the flags' names as keys, for all tunnels or for one:
@@ -171,34 +137,6 @@ internal static class HelpText
 
         """;
 
-    private const string Variables =
-        """
-        Environment variables, for what neither a flag nor the file says:
-          TUNNEL2_SERVER, TUNNEL2_TOKEN, TUNNEL2_HOST_HEADER, TUNNEL2_UPLINKS,     as the flags
-          TUNNEL2_STREAMS, TUNNEL2_BACKEND_CONNECTIONS, TUNNEL2_BUFFER_MEGABYTES,
-          TUNNEL2_LOOPS
-          TUNNEL2_NAME, TUNNEL2_UPSTREAM                                           with 'http' alone
-          TUNNEL2_EXIT_ON_FAILURE, TUNNEL2_VERBOSE, TUNNEL2_JSON                   1 or true, 0 or false
-          TUNNEL2_CONFIG                                                           the file of 'start'
-          TUNNEL2_ALLOW_PLAINTEXT   1: the token may leave this machine unencrypted
-          TUNNEL2_ENGINE            what serves connections: auto, epoll (Linux) or portable
-
-
-        """;
-
-    private const string OlderForm =
-        """
-        The older form:
-          tunnel2 --dev-session-id GUID --backend-host H --backend-port P --tunnel-host H --tunnel-port P [flags]
-          --dev-session-id GUID   becomes the name
-          --backend-host H        default 127.0.0.1
-          --backend-port P        the service's port
-          --tunnel-host H         as --server
-          --tunnel-port P         default 12001
-
-
-        """;
-
     private const string ExitCodes =
         """
         Exit codes:
@@ -209,6 +147,69 @@ internal static class HelpText
           4  the server cannot be reached, with --exit-on-failure
 
         """;
+
+    private static string Flags => "Flags:\n" + Rows(isOlderForm: false)
+        + Row("-v, --version", "print the version") + Row("-h, -?, --help", "print the help of the program or of the command") + "\n";
+
+    private static string OlderForm =>
+        """
+        The older form:
+          tunnel2 --dev-session-id GUID --backend-host H --backend-port P --tunnel-host H --tunnel-port P [flags]
+
+        """ + Rows(isOlderForm: true) + "\n";
+
+    private static string Variables => "Environment variables, for what neither a flag nor the file says:\n"
+        + Row("as the flags", Names(static setting => setting.IsAt(AgentSettingPlaces.Variable) && !setting.IsSwitch))
+        + Row("with 'http' alone", Names(static setting => setting.IsAt(AgentSettingPlaces.VariableOfOneTunnel)))
+        + Row("1 or 0", Names(static setting => setting.Variable is not null && setting.IsSwitch))
+        + string.Concat(AgentSettingTable.All.Where(static setting => setting.IsVariableAlone)
+            .Select(static setting => Row(setting.Variable!, setting.Words)))
+        + string.Concat(AgentSettingTable.OtherVariables.Select(static variable => Row(variable.Name, variable.Words))) + "\n";
+
+    private static string Names(Func<AgentSetting, bool> isMeant) =>
+        string.Join(", ", AgentSettingTable.All.Where(isMeant).Select(static setting => setting.Variable));
+
+    private static string Rows(bool isOlderForm) => string.Concat(AgentSettingTable.All
+        .Where(setting => setting.IsAt(AgentSettingPlaces.Flag) && setting.IsOlderForm == isOlderForm)
+        .Select(static setting => Row($"{setting.Flag} {setting.Value}", setting.Words + Default(setting))
+            + string.Concat(setting.Aliases.Select(alias => Row($"{alias} {setting.Value}", $"the same as {setting.Flag}")))));
+
+    private static string Default(AgentSetting setting)
+    {
+        var defaults = new[] { setting.Variable ?? "", setting.Default }.Where(static text => text.Length > 0).ToArray();
+        return setting.IsSwitch || defaults.Length == 0 ? "" : $" (default: {string.Join(", then ", defaults)})";
+    }
+
+    /// <summary>A name and, from a fixed column on, what it means, in lines of at most 140 characters.</summary>
+    private static string Row(string name, string words)
+    {
+        const int Column = 26;
+        var text = new StringBuilder("  ").Append(name.TrimEnd());
+        int length = text.Length;
+        if (length > Column - 1)
+        {
+            text.Append('\n');
+            length = 0;
+        }
+
+        text.Append(' ', Column - length);
+        length = Column;
+        foreach (string word in words.Split(' '))
+        {
+            if (length + word.Length > 140)
+            {
+                text.Length--;
+                text.Append('\n').Append(' ', Column);
+                length = Column;
+            }
+
+            text.Append(word).Append(' ');
+            length += word.Length + 1;
+        }
+
+        text.Length--;
+        return text.Append('\n').ToString();
+    }
 
     /// <summary>The help of a command; null where there is no such command.</summary>
     public static string? For(string command) => command switch

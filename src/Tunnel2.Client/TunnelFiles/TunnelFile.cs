@@ -1,3 +1,5 @@
+using Tunnel2.Client.Core.Configuration;
+
 namespace Tunnel2.Client.TunnelFiles;
 
 /// <summary>A value and where it stands.</summary>
@@ -21,7 +23,7 @@ internal sealed class TunnelFileSection
     /// <summary>Where it begins, from 1.</summary>
     public int Line { get; }
 
-    public Dictionary<TunnelFileKey, TunnelFileValue> Values { get; } = [];
+    public Dictionary<AgentSetting, TunnelFileValue> Values { get; } = [];
 }
 
 /// <summary>A file of tunnels as it was written, before the values are judged.</summary>

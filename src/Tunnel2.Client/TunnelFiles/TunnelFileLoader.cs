@@ -9,6 +9,8 @@ namespace Tunnel2.Client.TunnelFiles;
 /// </summary>
 internal static class TunnelFileLoader
 {
+    private const string Upstream = "<upstream>";
+
     /// <summary>Judges a file as a whole.</summary>
     /// <param name="path">The file, as mistakes shall call it.</param>
     /// <param name="text">What is in it.</param>
@@ -25,19 +27,18 @@ internal static class TunnelFileLoader
         foreach (TunnelFileSection tunnel in file.Tunnels)
         {
             AgentOptionsInput input = Fill(path, flags, tunnel, file.Top);
-            input = EnvironmentFallback.Apply(input, environment, EnvironmentScope.AllTunnels, out IReadOnlyList<string> wrong);
-            mistakes.AddRange(wrong.Select(static mistake => (0, mistake)));
+            input = EnvironmentFallback.Apply(input, environment, isOneTunnel: false);
 
             // The parser would say how it is done on the command line.
-            if (input.Upstream is null)
+            if (input[Upstream] is null)
             {
                 mistakes.Add((tunnel.Line, $"{path}:{tunnel.Line}: the tunnel lacks its upstream: a port, host:port or URL"));
-                input = input with { Upstream = "1" };
+                input = input.Give(Upstream, "1");
             }
 
             AgentOptionsParseResult result = AgentOptionsParser.Parse(input);
             mistakes.AddRange(result.Mistakes.Select(mistake => (LineOf(mistake, path), mistake.ToString())));
-            if (input.Name is { } name && !names.TryAdd(name, tunnel.Line))
+            if (input["--name"] is { } name && !names.TryAdd(name, tunnel.Line))
             {
                 int line = tunnel.Values.First(static pair => pair.Key.Name == "name").Value.Line;
                 mistakes.Add((line, $"{path}:{line}: name: '{name}' is the name of the tunnel of line {names[name]} already"));
@@ -58,26 +59,21 @@ internal static class TunnelFileLoader
     private static AgentOptionsInput Fill(string path, AgentOptionsInput flags, params ReadOnlySpan<TunnelFileSection> sections)
     {
         AgentOptionsInput input = flags;
-        var origins = new Dictionary<string, string>();
         foreach (TunnelFileSection section in sections)
         {
-            foreach ((TunnelFileKey key, TunnelFileValue value) in section.Values)
+            foreach ((AgentSetting setting, TunnelFileValue value) in section.Values)
             {
-                if (key.Get(input) is null)
-                {
-                    input = key.Set(input, value.Text);
-                    origins[key.Flag] = $"{path}:{value.Line}: {key.Name}";
-                }
+                input = input.Give(setting.Flag, value.Text, $"{path}:{value.Line}: {setting.Name}");
             }
         }
 
-        return input with { Origins = origins };
+        return input;
     }
 
     /// <summary>The line that a mistake begins with, to bring them into the file's order; 0 for those of elsewhere.</summary>
     private static int LineOf(OptionMistake mistake, string path) =>
         mistake.Flag.StartsWith(path + ":", StringComparison.Ordinal)
-            && int.TryParse(mistake.Flag[(path.Length + 1)..].Split(':')[0], out int line)
+        && int.TryParse(mistake.Flag[(path.Length + 1)..].Split(':')[0], out int line)
             ? line
             : 0;
 }

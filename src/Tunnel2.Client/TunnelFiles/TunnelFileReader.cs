@@ -1,3 +1,4 @@
+using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Protocol;
 using YamlDotNet.Core;
 using YamlDotNet.RepresentationModel;
@@ -5,11 +6,14 @@ using YamlDotNet.RepresentationModel;
 namespace Tunnel2.Client.TunnelFiles;
 
 /// <summary>
-/// Reads the form of a file of tunnels: its keys and where they stand. Goes on after a mistake, so that all of them are told at once. Walks
-/// the document's nodes instead of binding them to a class: nodes know their lines, and need no reflection.
+/// Reads the form of a file of tunnels: its keys and their places. Continues after a mistake, so that it reports all of them at once.
+/// Walks the document's nodes instead of binding them to a class: nodes know their lines, and need no reflection.
 /// </summary>
 internal sealed class TunnelFileReader
 {
+    /// <summary>The key of the list of tunnels.</summary>
+    private const string TunnelsKey = "tunnels";
+
     private readonly TunnelFileSection _top = new(1);
     private readonly List<TunnelFileSection> _tunnels = [];
     private readonly List<TunnelFileMistake> _mistakes = [];
@@ -45,7 +49,7 @@ internal sealed class TunnelFileReader
         {
             Report(
                 documents.Count == 0 ? Mark.Empty : documents[0].RootNode.Start,
-                $"there is no '{TunnelFileKey.Tunnels}:' with a list of tunnels below it");
+                $"there is no '{TunnelsKey}:' with a list of tunnels below it");
             return;
         }
 
@@ -57,20 +61,20 @@ internal sealed class TunnelFileReader
         bool hasTunnels = false;
         foreach ((YamlNode keyNode, YamlNode value) in root.Children)
         {
-            if (keyNode is YamlScalarNode { Value: TunnelFileKey.Tunnels })
+            if (keyNode is YamlScalarNode { Value: TunnelsKey })
             {
                 hasTunnels = true;
                 ReadTunnels(value);
             }
             else
             {
-                ReadKey(_top, TunnelFilePlace.Top, keyNode, value);
+                ReadKey(_top, AgentSettingPlaces.Top, keyNode, value);
             }
         }
 
         if (!hasTunnels)
         {
-            Report(root.Start, $"there is no '{TunnelFileKey.Tunnels}:' with a list of tunnels below it");
+            Report(root.Start, $"there is no '{TunnelsKey}:' with a list of tunnels below it");
         }
     }
 
@@ -78,7 +82,7 @@ internal sealed class TunnelFileReader
     {
         if (node is not YamlSequenceNode { Children.Count: > 0 } list)
         {
-            Report(node.Start, $"{TunnelFileKey.Tunnels}: has no list below it; write '- name: web' and, under it, 'upstream: 3000'");
+            Report(node.Start, $"{TunnelsKey}: has no list below it; write '- name: web' and, under it, 'upstream: 3000'");
             return;
         }
 
@@ -93,30 +97,30 @@ internal sealed class TunnelFileReader
             var tunnel = new TunnelFileSection((int)item.Start.Line);
             foreach ((YamlNode keyNode, YamlNode value) in mapping.Children)
             {
-                ReadKey(tunnel, TunnelFilePlace.Tunnel, keyNode, value);
+                ReadKey(tunnel, AgentSettingPlaces.Tunnel, keyNode, value);
             }
 
             _tunnels.Add(tunnel);
         }
     }
 
-    private void ReadKey(TunnelFileSection section, TunnelFilePlace place, YamlNode keyNode, YamlNode value)
+    private void ReadKey(TunnelFileSection section, AgentSettingPlaces place, YamlNode keyNode, YamlNode value)
     {
         string name = (keyNode as YamlScalarNode)?.Value ?? "";
-        TunnelFileKey? key = TunnelFileKey.All.FirstOrDefault(known => known.Name == name);
+        AgentSetting? key = AgentSettingTable.All.FirstOrDefault(known => known.Name == name
+            && known.IsAt(AgentSettingPlaces.Top | AgentSettingPlaces.Tunnel));
         if (key is null)
         {
-            string? near = NearestWord.Find(name.Replace('_', '-'), TunnelFileKey.NamesAt(place));
-            string help = near is null ? $"; these are: {string.Join(", ", TunnelFileKey.NamesAt(place))}" : $", did you mean '{near}'?";
-            Report(keyNode.Start, $"'{name}' is not a key here{help}");
+            string? near = NearestWord.Find(name.Replace('_', '-'), NamesAt(place));
+            Report(keyNode.Start, near is null
+                ? $"'{name}' is not a key here; these are: {string.Join(", ", NamesAt(place))}"
+                : $"'{name}' is not a key here, did you mean '{near}'?");
         }
-        else if ((key.Place & place) == 0)
+        else if (!key.IsAt(place))
         {
-            Report(
-                keyNode.Start,
-                place == TunnelFilePlace.Top
-                    ? $"{name}: belongs below a tunnel"
-                    : $"{name}: belongs to the top of the file, for all tunnels");
+            Report(keyNode.Start, place == AgentSettingPlaces.Top
+                ? $"{name}: belongs below a tunnel"
+                : $"{name}: belongs to the top of the file, for all tunnels");
         }
         else if (value is not YamlScalarNode scalar)
         {
@@ -126,11 +130,7 @@ internal sealed class TunnelFileReader
         {
             Report(keyNode.Start, $"{name}: lacks its value");
         }
-        else if (!key.IsSwitch)
-        {
-            section.Values[key] = new TunnelFileValue(scalar.Value, (int)keyNode.Start.Line);
-        }
-        else if (scalar.Value is "true" or "false")
+        else if (!key.IsSwitch || scalar.Value is "true" or "false")
         {
             section.Values[key] = new TunnelFileValue(scalar.Value, (int)keyNode.Start.Line);
         }
@@ -138,6 +138,12 @@ internal sealed class TunnelFileReader
         {
             Report(value.Start, $"{name}: is neither true nor false");
         }
+    }
+
+    private static IEnumerable<string> NamesAt(AgentSettingPlaces place)
+    {
+        IEnumerable<string> names = AgentSettingTable.All.Where(setting => setting.IsAt(place)).Select(static setting => setting.Name);
+        return place == AgentSettingPlaces.Top ? names.Append(TunnelsKey) : names;
     }
 
     private void Report(Mark where, string message) => _mistakes.Add(new TunnelFileMistake(Math.Max(1, (int)where.Line), message));

@@ -23,26 +23,70 @@ public enum AccessLogFormat
     Text,
 }
 
-/// <summary>The checked settings of the access log; <see cref="AccessLogOptions"/> says what each means. Immutable.</summary>
-internal sealed record AccessLogSettings
+/// <summary>The access log: one line for each finished request of a visitor. Immutable.</summary>
+internal sealed class AccessLogSettings(SettingsReader read)
 {
-    /// <summary>The path that stands for the standard output.</summary>
-    public const string StandardOutput = "stdout";
+    private const string PathKey = "AccessLog:Path";
+    private const string StandardOutput = "stdout";
+    private const long LeastFileBytes = 4096;
 
-    public static AccessLogSettings Off { get; } = new();
+    public AccessLogMode Mode { get; } = (AccessLogMode)read.Word(
+        "AccessLog:Mode", "off", "a mode",
+        "which requests get a line. `full`: every request; `sampled`: a share of them, and every request that the tunnel itself failed",
+        "off", "sampled", "full");
 
-    public AccessLogMode Mode { get; init; }
+    private readonly double _sampleRate = read.Share(
+        "AccessLog:SampleRate", 0.01, mayBeZero: false, "with `sampled`: the share of requests that get a line");
 
-    public AccessLogFormat Format { get; init; }
+    public AccessLogFormat Format { get; } = (AccessLogFormat)read.Word(
+        "AccessLog:Format", "json", "a format", "the form of a line", "json", "text");
+
+    private readonly string _path = read.Value<string>(
+        PathKey, StandardOutput, "a file, stdout", "where the lines go; the folder of the file must exist", SettingValues.ParseText!);
+
+    public long MaxFileBytes { get; } = read.Value(
+        "AccessLog:MaxFileBytes", "64MB", "4KB or more; bytes, or KB, MB, GB of 1024",
+        "a file that would get larger is renamed to `.1`, `.1` to `.2`, and so on",
+        static (string text, out long value) => SettingValues.ParseSize(text, LeastFileBytes, out value));
+
+    public int MaxFiles { get; } = read.Number("AccessLog:MaxFiles", 5, 1, 1000, "how many files are kept, the current one included");
+
+    public bool IncludesQuery { get; } = read.Switch(
+        "AccessLog:Query", false,
+        "whether the query is logged: queries carry tokens and personal data. The live view has its own `Live:Query`");
 
     /// <summary>The file's full path, or null for the standard output.</summary>
-    public string? FilePath { get; init; }
+    public string? FilePath { get; private set; }
 
-    public double SampleRate { get; init; } = 1;
+    /// <summary>The share of requests that get a line; those that the tunnel itself failed always do.</summary>
+    public double SampleRate => Mode == AccessLogMode.Full ? 1 : _sampleRate;
 
-    public long MaxFileBytes { get; init; } = long.MaxValue;
+    /// <summary>
+    /// Finds the file. That it can be written is found out when it is: a full disk must not keep a server from starting.
+    /// </summary>
+    public void Check(SettingsReader read)
+    {
+        if (Mode == AccessLogMode.Off || _path.Equals(StandardOutput, StringComparison.OrdinalIgnoreCase))
+        {
+            return;
+        }
 
-    public int MaxFiles { get; init; } = 1;
-
-    public bool IncludesQuery { get; init; }
+        var quoted = SettingsErrorFormatter.Quote(_path);
+        try
+        {
+            FilePath = Path.GetFullPath(_path);
+            if (Directory.Exists(FilePath))
+            {
+                read.Report(PathKey, $"{quoted} is a folder; give the file in it.");
+            }
+            else if (!Directory.Exists(Path.GetDirectoryName(FilePath)))
+            {
+                read.Report(PathKey, $"{quoted} is in a folder that does not exist.");
+            }
+        }
+        catch (Exception exception) when (exception is ArgumentException or PathTooLongException)
+        {
+            read.Report(PathKey, $"{quoted} is not a path.");
+        }
+    }
 }

@@ -18,7 +18,8 @@ internal static class ClientAuthorities
         {
             authorities.ImportFromPemFile(path);
         }
-        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException)
+        catch (Exception exception)
+            when (exception is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException)
         {
             problem = exception.Message.ReplaceLineEndings(" ");
             return false;

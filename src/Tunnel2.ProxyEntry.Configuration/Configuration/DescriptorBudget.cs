@@ -1,8 +1,8 @@
 namespace Tunnel2.ProxyEntry.Configuration;
 
 /// <summary>
-/// How the descriptors that the process may still open are divided among the kinds of connections, so that all of them together with a reserve
-/// stay below its limit: beyond it the runtime cannot even start a thread, and ends. Immutable.
+/// How the descriptors that the process may still open are divided among the kinds of connections, so that all of them together with a
+/// reserve stay below its limit: beyond it the runtime cannot even start a thread, and ends. Immutable.
 /// </summary>
 internal sealed record DescriptorBudget
 {
@@ -21,6 +21,9 @@ internal sealed record DescriptorBudget
 
     /// <summary>Below this share of what there is, what is not set never gets.</summary>
     private const int LeastAutoShare = 4;
+
+    /// <summary>Subscribers that there are places for where nothing is set.</summary>
+    public const int MostSubscribers = 12_000;
 
     /// <summary>Files that the process may have open.</summary>
     public required int Limit { get; init; }
@@ -49,7 +52,8 @@ internal sealed record DescriptorBudget
     /// <summary>What stays free for threads, files and whatever comes and goes.</summary>
     /// <param name="limit">Files that the process may have open.</param>
     /// <param name="settings">The settings: the relay's clients are few and stay within the reserve.</param>
-    public static int Reserve(int limit, ProxyEntrySettings settings) => Math.Clamp(limit / 32, 20, 512) + (settings.RelayListen is null ? 0 : RelayDescriptors);
+    public static int Reserve(int limit, ProxyEntrySettings settings) =>
+        Math.Clamp(limit / 32, 20, 512) + (settings.RelayListen is null ? 0 : RelayDescriptors);
 
     /// <summary>The fewest files that the process must be allowed to open.</summary>
     public static int Least(int limit, int open, ProxyEntrySettings settings) => open + Reserve(limit, settings) + LeastConnections;
@@ -74,14 +78,12 @@ internal sealed record DescriptorBudget
         var reduced = new List<string>();
         var asked = new (string Key, int? Value)[]
         {
-            (SettingKeys.AdminConnections, settings.AdminConnections),
-            (SettingKeys.UplinkHandshakes, settings.UplinkHandshakes),
             (SettingKeys.UplinkConnections, settings.UplinkConnections),
             (SettingKeys.HubMaxConnections, settings.Live ? settings.HubMaxConnections : null),
             (SettingKeys.Connections, settings.MaxConnections),
         };
         var sum = asked.Sum(static share => (long)(share.Value ?? 0));
-        var most = free - (asked.All(static share => share.Value is not null) ? 0 : free / LeastAutoShare);
+        var most = free - (free / LeastAutoShare);
         if (sum > most)
         {
             for (var i = 0; i < asked.Length; i++)
@@ -89,7 +91,7 @@ internal sealed record DescriptorBudget
                 if (asked[i].Value is { } value)
                 {
                     asked[i].Value = (int)Math.Max(1, value * (long)most / sum);
-                    reduced.Add($"{ProxyEntryOptions.SectionName}:{asked[i].Key}={value}: {asked[i].Value}");
+                    reduced.Add($"{SettingKeys.Section}:{asked[i].Key}={value}: {asked[i].Value}");
                 }
             }
 
@@ -97,11 +99,11 @@ internal sealed record DescriptorBudget
         }
 
         var rest = (int)Math.Max(5, free - sum);
-        var admin = asked[0].Value ?? Math.Clamp(rest / 8, 2, 256);
-        var handshakes = asked[1].Value ?? Math.Clamp(rest / 8, 4, 1024);
-        var uplinks = asked[2].Value ?? Math.Clamp(rest / 4, 2, 65_536);
-        var subscribers = settings.Live ? asked[3].Value ?? Math.Clamp(rest / 8, 1, HubOptions.DefaultMaxConnections) : 0;
-        var visitors = asked[4].Value ?? Math.Max(2, free - admin - handshakes - uplinks - subscribers);
+        var admin = Math.Clamp(rest / 8, 2, 256);
+        var handshakes = Math.Clamp(rest / 8, 4, 1024);
+        var uplinks = asked[0].Value ?? Math.Clamp(rest / 4, 2, 65_536);
+        var subscribers = settings.Live ? asked[1].Value ?? Math.Clamp(rest / 8, 1, MostSubscribers) : 0;
+        var visitors = asked[2].Value ?? Math.Max(2, free - admin - handshakes - uplinks - subscribers);
         return new DescriptorBudget
         {
             Limit = limit,

@@ -1,172 +1,237 @@
 using System.Net;
+using Tunnel2.Protocol;
 using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 
 /// <summary>
-/// The checked settings, in the form the running server uses. Immutable, so safe for any number of threads. Made by
-/// <see cref="SettingsLoader"/>; <see cref="ProxyEntryOptions"/> says what each setting means.
+/// The table of all settings, and their values. Each property that calls <paramref name="read"/> is one setting: its key, default, range
+/// and the words of docs/settings.md. A new setting is one more property here (or in <see cref="AccessLogSettings"/>,
+/// <see cref="TelemetrySettings"/>, <see cref="AgentEntry"/>, <see cref="TierEntry"/>) and the code that uses it. Immutable once
+/// <see cref="SettingsLoader"/> has made it, so safe for any number of threads.
 /// </summary>
-internal sealed record ProxyEntrySettings
+internal sealed partial class ProxyEntrySettings(SettingsReader read)
 {
-    /// <summary>Where plain HTTP is served, or null when it is off.</summary>
-    public required IPEndPoint? HttpListen { get; init; }
+    private const string CertificateFile = "a file, self-made";
+    private const string KeyWords = "the private key (PEM), where it is not in the certificate's file";
+    private const string PasswordWords = "the password of a PKCS#12 file or of an encrypted key. Give it by environment";
 
-    /// <summary>Where HTTPS is served, or null when it is off.</summary>
-    public required IPEndPoint? HttpsListen { get; init; }
+    public IPEndPoint? HttpListen { get; } = read.ListenOrOff(
+        SettingKeys.HttpListen, "127.0.0.1:12000", "where visitors call over HTTP/1.1");
 
-    /// <summary>The certificate for HTTPS; not null when <see cref="HttpsListen"/> is not.</summary>
-    public required CertificateSource? HttpsCertificate { get; init; }
+    public IPEndPoint? HttpsListen { get; } = read.ListenOrOff(
+        SettingKeys.HttpsListen, "off", "where visitors call over HTTPS (HTTP/1.1 and HTTP/2); needs a certificate");
 
-    /// <summary>Where agents connect.</summary>
-    public required IPEndPoint UplinkListen { get; init; }
+    private readonly string? _publicCertificate = read.Text(
+        SettingKeys.PublicCertificate, CertificateFile,
+        "the certificate for HTTPS: PEM with its chain, or PKCS#12. It has to cover `*.{Domain}`, and is read again when the file changes. "
+        + "`self-made`: for trials, see [security](security.md#https-for-trials)",
+        inWords: "that of `Uplink`");
 
-    /// <summary>Whether the uplink is encrypted, and by whose certificate.</summary>
-    public required UplinkSecurity UplinkSecurity { get; init; }
+    private readonly string? _publicKey = read.Text("Public:CertificateKey", "a file", KeyWords);
 
-    /// <summary>The certificate for TLS on the uplink; not null exactly with <see cref="UplinkSecurity.Certificate"/>.</summary>
-    public required CertificateSource? UplinkCertificate { get; init; }
+    private readonly string? _publicPassword = read.Secret("Public:CertificatePassword", PasswordWords);
+
+    public IPEndPoint UplinkListen { get; } = read.Listen(
+        SettingKeys.UplinkListen, "127.0.0.1:12001", "where agents connect. Off loopback the server needs agents' tokens");
+
+    private readonly string? _uplinkCertificate = read.Text(
+        SettingKeys.UplinkCertificate, CertificateFile,
+        "TLS for agents: PEM with its chain, or PKCS#12; read again when the file changes. `self-made`: made once, its fingerprint is "
+        + "printed; see [security](security.md)",
+        inWords: "loopback: none, elsewhere `self-made`");
+
+    private readonly string? _uplinkKey = read.Text("Uplink:CertificateKey", "a file", KeyWords);
+
+    private readonly string? _uplinkPassword = read.Secret("Uplink:CertificatePassword", PasswordWords);
 
     /// <summary>The PEM file of the authorities that issue agents' certificates, or null.</summary>
-    public required string? UplinkClientCa { get; init; }
+    public string? UplinkClientCa { get; } = read.Text(
+        SettingKeys.UplinkClientCa, "a file", "PEM file of the authorities that issue agents' certificates");
 
-    /// <summary>How many failed attempts an address may make in a minute; 0 is no limit.</summary>
-    public required int FailuresPerMinute { get; init; }
+    private readonly bool _allowPlaintext = read.Switch(
+        "Uplink:AllowPlaintext", false, "permits agents from other machines without TLS; see [security](security.md)");
 
-    /// <summary>Where what ProxyEntry makes itself is kept. It may not exist yet.</summary>
-    public required string StateFolder { get; init; }
+    private readonly bool? _allowAnonymous = read.Value<bool?>(
+        SettingKeys.AllowAnonymousAgents, null, "true, false",
+        "permits agents without a token. Off loopback, everyone who reaches the port can then publish a service under your domain",
+        ParseOptionalSwitch, inWords: "loopback: `true`, elsewhere `false`");
 
-    /// <summary>Where health, metrics, dashboard and API are served.</summary>
-    public required IPEndPoint AdminListen { get; init; }
+    /// <summary>0 is no limit.</summary>
+    public int FailuresPerMinute { get; } = read.Number(
+        "Uplink:FailuresPerMinute", 10, 0, 10_000,
+        "failed attempts of one address (IPv6: /64) in a minute; after them the address has to wait. `0` is off");
+
+    /// <summary>Connections of agents at once after their handshake; null: by the limit of open files.</summary>
+    public int? UplinkConnections { get; } = read.CountOrAuto(
+        SettingKeys.UplinkConnections, "connections of agents at once; see [how many](settings.md#how-many-connections)");
+
+    public int SessionsPerAgent { get; } = read.Number(
+        "Uplink:SessionsPerAgent", 100, 1, 1_000_000,
+        "sessions at once of each agent, and of all agents without a token at one address off loopback (IPv6: /64). Above it the answer "
+        + "is: come again later");
+
+    private readonly IReadOnlyList<AgentEntry> _agents = read.Named(SettingKeys.Agents, "<id>", static one => new AgentEntry(one));
+
+    private readonly IReadOnlyList<TierEntry> _tiers = read.Named(SettingKeys.Tiers, "<name>", static one => new TierEntry(one));
+
+    public IPEndPoint AdminListen { get; } = read.Listen(
+        SettingKeys.AdminListen, "127.0.0.1:12002",
+        "`/health/live`, `/health/ready`, `/metrics` (Prometheus text), the live view. Off loopback it needs `Admin:Token`");
 
     /// <summary>What the admin token must hash to, or null when none is asked for.</summary>
-    public required TokenHash? AdminToken { get; init; }
+    public TokenHash? AdminToken { get; } = read.Value<TokenHash?>(
+        SettingKeys.AdminToken, null, "visible ASCII; secret", "the bearer token that everything but `/health/*` asks for",
+        ParseAdminToken, isSecret: true, refusesEmpty: true);
+
+    /// <summary>The tunnel2-ports that hands over the listening sockets, before anything else is looked at.</summary>
+    public string? ListenersFrom { get; } = read.Text(
+        SettingKeys.ListenersFrom, "a Unix socket",
+        "the socket of a running `tunnel2-ports`, which holds the listening sockets over restarts (Linux); see "
+        + "[deployment](deployment.md#updates)");
 
     /// <summary>The domain in lower case, without a dot at the end.</summary>
-    public required string Domain { get; init; }
+    public string Domain { get; } = read.Value<string>(
+        "Domain", "localhost", "a DNS name", "a name is public as `{name}.{Domain}`; also as `{name}-{EntryId}.{Domain}`", ParseDomain);
 
     /// <summary>The id of this node in lower case.</summary>
-    public required string EntryId { get; init; }
+    public string EntryId { get; } = read.Value<string>(
+        "EntryId", "e1", "1 to 12 of `[a-z0-9-]`", "this node's id. Each node needs its own", ParseEntryId);
 
-    /// <summary>Whether <c>/session/{name}/rest</c> is served.</summary>
-    public required bool TestMode { get; init; }
-
-    /// <summary>What serves connections; <see cref="EngineMode.Auto"/> is not resolved yet.</summary>
-    public required EngineMode Engine { get; init; }
-
-    /// <summary>Event loops, where the engine has any.</summary>
-    public required int Loops { get; init; }
-
-    /// <summary>Whether an agent without a token is accepted.</summary>
-    public required bool AnonymousAgentsAllowed { get; init; }
-
-    /// <summary>The agents that hold a token or a certificate, as they were at the start; <see cref="AgentRegistry"/> has those of now.</summary>
-    public required AgentTable Agents { get; init; }
+    public bool TestMode { get; } = read.Switch("TestMode", false, "also serves `/session/{name}/rest`; for trials");
 
     /// <summary>Whose forwarding headers are believed.</summary>
-    public required TrustedProxySet TrustedProxies { get; init; }
+    public TrustedProxySet TrustedProxies { get; } = new(read.List<IPNetwork>(
+        "TrustedProxies", "addresses, networks (CIDR)",
+        "proxies in front of ProxyEntry whose `X-Forwarded-*` and `Forwarded` are believed", SettingValues.ParseNetwork));
 
-    /// <summary>How long an agent tries to connect to its backend.</summary>
-    public required TimeSpan BackendConnectTimeout { get; init; }
+    public TimeSpan BackendConnectTimeout { get; } = read.Duration(
+        "Timeouts:BackendConnect", "10s", "10ms", "10m", "how long the agent may take to connect to the service: then 504");
 
-    /// <summary>How long a backend may take to its response head; <see cref="Timeout.InfiniteTimeSpan"/> when off.</summary>
-    public required TimeSpan BackendHeadersTimeout { get; init; }
+    public TimeSpan BackendHeadersTimeout { get; } = read.DurationOrOff(
+        "Timeouts:BackendHeaders", "off", "10ms", "24h", "how long a service may take to its response head: then 504");
 
-    /// <summary>How long a body may stand still; <see cref="Timeout.InfiniteTimeSpan"/> when off.</summary>
-    public required TimeSpan BodyIdleTimeout { get; init; }
-
-    /// <summary>Which requests are logged, how and where.</summary>
-    public AccessLogSettings AccessLog { get; init; } = AccessLogSettings.Off;
-
-    /// <summary>OTLP, traces and <c>Server-Timing</c>.</summary>
-    public TelemetrySettings Telemetry { get; init; } = TelemetrySettings.Off;
+    public TimeSpan BodyIdleTimeout { get; } = read.DurationOrOff(
+        "Timeouts:BodyIdle", "5m", "10ms", "24h",
+        "how long a body may stand still, and how long bytes sent to a visitor may stay unacknowledged (Linux). Silent upgraded "
+        + "connections have no limit");
 
     /// <summary>How long a request waits for the agent of a known name; zero when it does not.</summary>
-    public TimeSpan ParkTimeout { get; init; } = TimeSpan.FromSeconds(5);
+    public TimeSpan ParkTimeout { get; } = OffIsZero(read.DurationOrOff(
+        "Timeouts:Park", "5s", "10ms", "1m",
+        "how long a request waits for the agent of a known name to come back: then 503; `off`: 503 at once. The name is kept for its "
+        + "owner for the same time"));
 
-    /// <summary>Requests that may wait for one name.</summary>
-    public int ParkedPerName { get; init; } = 1_000;
+    public TimeSpan RequestHeadTimeout { get; } = read.DurationOrOff(
+        "Timeouts:RequestHead", "30s", "10ms", "10m", "how long a visitor may take to send a request's head: then 408");
 
-    /// <summary>Requests that may wait in all.</summary>
-    public int ParkedTotal { get; init; } = 5_000;
+    public TimeSpan KeepAliveTimeout { get; } = read.DurationOrOff(
+        "Timeouts:KeepAlive", "130s", "10ms", "24h",
+        "how long a visitor's connection may be idle. Longer than that of a balancer in front, so that its end comes first");
 
-    /// <summary>Bytes that waiting requests may hold in all.</summary>
-    public long ParkedBytes { get; init; } = 128 * 1024 * 1024;
+    public TimeSpan HalfClosedTimeout { get; } = read.DurationOrOff(
+        "Timeouts:HalfClosed", "500ms", "10ms", "24h",
+        "after a visitor has ended its sending direction: how long nothing may be sent to it before it counts as gone");
 
-    /// <summary>How long everything goes on as before after the order to stop.</summary>
-    public TimeSpan DrainDelay { get; init; }
+    public TimeSpan DrainDelay { get; } = OffIsZero(read.DurationOrOff(
+        "Timeouts:DrainDelay", "off", "10ms", "10m",
+        "how long everything continues after SIGTERM, with `/health/ready` at 503, so that a load balancer notices"));
 
-    /// <summary>How long running exchanges may take to finish after the order to stop.</summary>
-    public TimeSpan DrainTimeout { get; init; } = TimeSpan.FromSeconds(30);
+    public TimeSpan DrainTimeout { get; } = read.Duration(
+        "Timeouts:Drain", "30s", "10ms", "24h", "how long running requests may take to finish after SIGTERM; then they are cut");
 
-    /// <summary>How long a visitor may take to send a request's head; <see cref="Timeout.InfiniteTimeSpan"/> when off.</summary>
-    public required TimeSpan RequestHeadTimeout { get; init; }
+    public int ParkedPerName { get; } = read.Number("Parking:PerName", 1_000, 0, 1_000_000, "requests that may wait for one name");
 
-    /// <summary>How long a visitor's connection may be idle; <see cref="Timeout.InfiniteTimeSpan"/> when off.</summary>
-    public required TimeSpan KeepAliveTimeout { get; init; }
+    public int ParkedTotal { get; } = read.Number("Parking:Total", 5_000, 0, 1_000_000, "requests that may wait in all");
 
-    /// <summary>How long a visitor that has ended its direction is taken to be there; <see cref="Timeout.InfiniteTimeSpan"/> when off.</summary>
-    public required TimeSpan HalfClosedTimeout { get; init; }
-
-    /// <summary>The most bytes of a request's head.</summary>
-    public required int MaxRequestHeadBytes { get; init; }
-
-    /// <summary>The most fields of a request's head.</summary>
-    public required int MaxRequestFields { get; init; }
-
-    /// <summary>The most bytes of a request's first line.</summary>
-    public required int MaxRequestLineBytes { get; init; }
+    public long ParkedBytes { get; } = 1024 * 1024L * read.Number(
+        "Parking:Megabytes", 128, 1, 65_536, "MiB that waiting requests may hold in all");
 
     /// <summary>Bytes that may be held for visitors who do not take them; null: a share of the memory.</summary>
-    public required long? BufferBytes { get; init; }
+    public long? BufferBytes { get; } = 1024 * 1024 * read.NumberOr(
+        "Limits:BufferMegabytes", "auto", 16, 65_536,
+        "MiB that may be held of bytes that agents have sent and visitors have not read. Above it, transfers that stand still are cut. "
+        + "`auto`: a quarter of the memory, 16 to 256");
+
+    public int MaxRequestHeadBytes { get; } = read.Number(
+        "Limits:RequestHeadBytes", ProtocolLimits.MaxHeaderBlockLength, 1024, ProtocolLimits.MaxHeaderBlockLength,
+        "bytes of a request's head, over HTTP/1.1 and HTTP/2 (counted as HTTP/1.1 would write it). Above it 431");
+
+    public int MaxRequestLineBytes { get; } = read.Number(
+        "Limits:RequestLineBytes", 16 * 1024, 256, ProtocolLimits.MaxHeaderBlockLength, "bytes of a request's first line. Above it 414");
 
     /// <summary>The most bytes of a request's body, or null.</summary>
-    public required long? MaxRequestBodyBytes { get; init; }
-
-    /// <summary>From which level on the program logs.</summary>
-    public required LogLevel LogLevel { get; init; }
-
-    /// <summary>Whether there is a live plane.</summary>
-    public required bool Live { get; init; }
-
-    /// <summary>Whether the live plane has the queries of targets.</summary>
-    public bool LiveQuery { get; init; }
-
-    /// <summary>The ring's file, or null for the default.</summary>
-    public required string? RingFile { get; init; }
-
-    /// <summary>Records that the ring keeps.</summary>
-    public required int RingSlots { get; init; }
-
-    /// <summary>Where the relay listens, or null for none.</summary>
-    public required IPEndPoint? RelayListen { get; init; }
+    public long? MaxRequestBodyBytes { get; } = read.NumberOr(
+        "Limits:RequestBodyBytes", "off", 0, long.MaxValue, "bytes of a request's body. Above it 413");
 
     /// <summary>Connections of visitors at once; null: what the limit of open files leaves.</summary>
-    public int? MaxConnections { get; init; }
+    public int? MaxConnections { get; } = read.CountOrAuto(
+        SettingKeys.Connections, "connections of visitors at once; see [how many](settings.md#how-many-connections)");
 
     /// <summary>Those of one address; null: half of all.</summary>
-    public int? MaxConnectionsPerAddress { get; init; }
+    public int? MaxConnectionsPerAddress { get; } = read.CountOrAuto(
+        "Limits:ConnectionsPerAddress", "connections from one address (IPv6: /64; not of `TrustedProxies`)");
 
-    /// <summary>Connections of agents at once behind their handshake; null: by the limit of open files.</summary>
-    public int? UplinkConnections { get; init; }
+    /// <summary>Which requests are logged, how and where.</summary>
+    public AccessLogSettings AccessLog { get; } = new(read);
 
-    /// <summary>Connections of agents at once before that; null: by the limit of open files.</summary>
-    public int? UplinkHandshakes { get; init; }
+    /// <summary>OTLP, traces and <c>Server-Timing</c>.</summary>
+    public TelemetrySettings Telemetry { get; } = new(read);
 
-    /// <summary>Sessions at once of each agent that has no number of its own.</summary>
-    public int SessionsPerAgent { get; init; } = 100;
+    public bool Live { get; } = read.Switch(
+        "Live", true, "whether requests are published, for `tunnel2 tap`, the relay and the live view; see [live.md](live.md)");
 
-    /// <summary>Connections of the admin listener at once; null: by the limit of open files.</summary>
-    public int? AdminConnections { get; init; }
+    public bool LiveQuery { get; } = read.Switch(
+        "Live:Query", false, "whether what is published has the queries of requests, which carry tokens and personal data");
+
+    /// <summary>The ring's file, or null for the default.</summary>
+    public string? RingFile { get; } = read.Text(
+        "Ring:File", "a file",
+        "where requests are published; for its owner only. Where another process has the file of the default: `-2`, `-3` …",
+        inWords: "`$XDG_RUNTIME_DIR/tunnel2/{EntryId}.ring`, else `/dev/shm/tunnel2-{uid}/{EntryId}.ring`");
+
+    public int RingSlots { get; } = read.Value<int>(
+        "Ring:Slots", "65536", "a power of two, 64 to 16,777,216", "records that are kept; 256 bytes each", ParseSlots);
+
+    /// <summary>Where the relay listens, or null for none.</summary>
+    public IPEndPoint? RelayListen { get; } = read.ListenOrOff(
+        SettingKeys.RelayListen, "off", "serves what is published over TCP, without tokens; `tunnel2 tap --host` expects port 12003");
+
+    private readonly bool _relayMayBeRemote = read.Switch(
+        "Relay:AllowRemote", false,
+        "permits the relay off loopback. It has no token and no TLS: everyone who reaches it sees every request");
 
     /// <summary>Subscribers that the hub takes at most; null: by the limit of open files.</summary>
-    public required int? HubMaxConnections { get; init; }
+    public int? HubMaxConnections { get; } = read.CountOrAuto(
+        SettingKeys.HubMaxConnections,
+        "subscribers of the live view at once; more get 503. `auto`: 12,000, or fewer where the "
+        + "[limit of open files](settings.md#how-many-connections) is lower");
 
-    /// <summary>New subscribers a second from one address.</summary>
-    public required int HubConnectionsPerAddress { get; init; }
+    /// <summary>What serves connections; <see cref="EngineMode.Auto"/> is not resolved yet.</summary>
+    public EngineMode Engine { get; } = read.Value<EngineMode>(
+        SettingKeys.Engine, "auto", "auto, epoll, portable",
+        "what serves connections: `epoll`, an event loop of our own (default on Linux, x64 and arm64), or `portable`, .NET's sockets and "
+        + "thread pool (default elsewhere); see [the decision](decisions/0007-own-epoll-transport.md)",
+        ParseEngine);
 
-    /// <summary>A short text for logs; a record's own would print every member.</summary>
+    private readonly int? _loops = (int?)read.NumberOr(
+        SettingKeys.Loops, "auto", 1, EpollEngine.MaxLoops,
+        "event loops, a thread each. `auto`: one for each processor that ProxyEntry may use (affinity and the limits of containers count), "
+        + "at most 32, and fewer where the limit of open files is very low. Each loop needs four open files");
+
+    /// <summary>Where what ProxyEntry makes itself is kept. It may not exist yet.</summary>
+    public string StateFolder { get; } = read.Text(
+        "StateFolder", "a folder", "where self-made certificates and authorities are kept",
+        inWords: "`$STATE_DIRECTORY`, `/var/lib/tunnel2` (root), `$XDG_STATE_HOME/tunnel2`, `~/.local/state/tunnel2`")
+        ?? Configuration.StateFolder.Default();
+
+    public LogLevel LogLevel { get; } = (LogLevel)read.Word(
+        "LogLevel", "information", "a level", "the lowest level that the log writes to standard output; see [log events](log-events.md)",
+        "trace", "debug", "information", "warning", "error", "critical", "none");
+
+    /// <summary>A short text for logs.</summary>
     public override string ToString() =>
-        $"{Domain}/{EntryId} (http {HttpListen?.ToString() ?? "off"}, https {HttpsListen?.ToString() ?? "off"}, uplink {UplinkListen}, admin {AdminListen})";
+        $"{Domain}/{EntryId} (http {HttpListen?.ToString() ?? "off"}, https {HttpsListen?.ToString() ?? "off"}, "
+        + $"uplink {UplinkListen}, admin {AdminListen})";
 }

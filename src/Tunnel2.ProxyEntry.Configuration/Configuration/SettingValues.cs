@@ -5,57 +5,117 @@ using System.Net.Sockets;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 
-/// <summary>Parsers of single values. Each refusal ends a sentence that begins with the value in quotes.</summary>
+/// <summary>
+/// Parsers of single values, without spaces around them. Each returns what is wrong, as a sentence that begins with the value, or null.
+/// </summary>
 internal static class SettingValues
 {
     private static readonly SearchValues<char> _digitsAndDot = SearchValues.Create("0123456789.");
 
+    private const string ListenForms = "such as 127.0.0.1:12000, localhost:12000, *:12000 or [::1]:12000.";
     private const string DurationForms = "use a number with a unit (500ms, 10s, 5m, 1h), hh:mm:ss, or off.";
 
-    /// <summary>true, yes, on, 1 and their opposites, in any case.</summary>
-    public static bool TryParseSwitch(string value, out bool result)
+    /// <summary>Any text.</summary>
+    public static string? ParseText(string text, out string? value)
     {
-        switch (value.Trim().ToLowerInvariant())
-        {
-            case "true" or "yes" or "on" or "1":
-                result = true;
-                return true;
-            case "false" or "no" or "off" or "0":
-                result = false;
-                return true;
-            default:
-                result = false;
-                return false;
-        }
+        value = text;
+        return null;
     }
 
-    /// <summary>Parses a duration; <c>off</c> is <see cref="Timeout.InfiniteTimeSpan"/>. A bare number is refused: its unit is a guess.</summary>
-    public static bool TryParseDuration(string value, out TimeSpan result, out string reason)
+    /// <summary>true, yes, on, 1 and their opposites, in any case.</summary>
+    public static string? ParseSwitch(string text, out bool value)
     {
-        var text = value.AsSpan().Trim();
-        reason = "";
-        if (text.Equals("off", StringComparison.OrdinalIgnoreCase))
+        value = text.ToLowerInvariant() is "true" or "yes" or "on" or "1";
+        return value || text.ToLowerInvariant() is "false" or "no" or "off" or "0" ? null : "is neither true nor false.";
+    }
+
+    /// <summary>A whole number of a range.</summary>
+    public static string? ParseNumber(string text, int least, int most, out int value) =>
+        int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out value)
+            ? Range(value, least, most)
+            : "is not a whole number.";
+
+    /// <summary>A whole number of a range, or a word, which is null.</summary>
+    public static string? ParseNumberOr(string text, string word, long least, long most, out long? value)
+    {
+        value = null;
+        if (text.Equals(word, StringComparison.OrdinalIgnoreCase))
         {
-            result = Timeout.InfiniteTimeSpan;
-            return true;
+            return null;
         }
 
-        result = default;
+        if (!long.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var number))
+        {
+            return $"is neither a whole number nor {word}.";
+        }
+
+        value = number;
+        return Range(number, least, most, $" (or {word})");
+    }
+
+    /// <summary>A part of the whole: 0 to 1.</summary>
+    public static string? ParseShare(string text, bool mayBeZero, out double value)
+    {
+        if (!double.TryParse(text, NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out value))
+        {
+            return "is not a number such as 0.01.";
+        }
+
+        return value <= 1 && (value > 0 || mayBeZero) ? null : mayBeZero ? "is not between 0 and 1." : "is not above 0 and up to 1.";
+    }
+
+    /// <summary>A number of bytes, or of KB, MB or GB, which are of 1024.</summary>
+    public static string? ParseSize(string text, long least, out long value)
+    {
+        var shift = text.Length < 2 ? 0 : text[^2..].ToUpperInvariant() switch { "KB" => 10, "MB" => 20, "GB" => 30, _ => 0 };
+        var digits = shift == 0 ? text.AsSpan() : text.AsSpan(0, text.Length - 2).TrimEnd();
+        if (!long.TryParse(digits, NumberStyles.None, CultureInfo.InvariantCulture, out value) || value > long.MaxValue >> shift)
+        {
+            return "is not a size; use a number of bytes, or one with KB, MB or GB (of 1024).";
+        }
+
+        value <<= shift;
+        return value >= least ? null : string.Create(CultureInfo.InvariantCulture, $"is less than {least} bytes.");
+    }
+
+    /// <summary>A duration of a range; <c>off</c> is <see cref="Timeout.InfiniteTimeSpan"/>.</summary>
+    public static string? ParseDuration(string text, string least, string most, bool mayBeOff, out TimeSpan value)
+    {
+        if (text.Equals("off", StringComparison.OrdinalIgnoreCase))
+        {
+            value = Timeout.InfiniteTimeSpan;
+            return mayBeOff ? null : "is not possible here: there is always a limit.";
+        }
+
+        if (ParseDuration(text, out value) is { } mistake)
+        {
+            return mistake;
+        }
+
+        _ = ParseDuration(least, out var shortest);
+        _ = ParseDuration(most, out var longest);
+        return value >= shortest && value <= longest ? null : $"is not between {least} and {most}{(mayBeOff ? " (or off)" : "")}.";
+    }
+
+    /// <summary>A duration. A bare number is refused: its unit is a guess.</summary>
+    private static string? ParseDuration(string text, out TimeSpan value)
+    {
+        value = default;
         if (text.Contains(':'))
         {
             // Without a colon TimeSpan would take "10" for ten days.
-            reason = $"is not a duration; {DurationForms}";
-            return !text.StartsWith('-') && TimeSpan.TryParse(text, CultureInfo.InvariantCulture, out result);
+            return !text.StartsWith('-') && TimeSpan.TryParse(text, CultureInfo.InvariantCulture, out value)
+                ? null
+                : $"is not a duration; {DurationForms}";
         }
 
-        var digits = text.IndexOfAnyExcept(_digitsAndDot);
+        var digits = text.AsSpan().IndexOfAnyExcept(_digitsAndDot);
         if (digits < 0)
         {
-            reason = $"has no unit; {DurationForms}";
-            return false;
+            return $"has no unit; {DurationForms}";
         }
 
-        var ticksPerUnit = text[digits..].Trim().ToString().ToLowerInvariant() switch
+        var ticksPerUnit = text[digits..].Trim().ToLowerInvariant() switch
         {
             "ms" => TimeSpan.TicksPerMillisecond,
             "s" => TimeSpan.TicksPerSecond,
@@ -64,45 +124,47 @@ internal static class SettingValues
             _ => 0,
         };
         if (ticksPerUnit == 0
-            || !double.TryParse(text[..digits], NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out var number))
+            || !double.TryParse(text.AsSpan(0, digits), NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out var number))
         {
-            reason = $"is not a duration; {DurationForms}";
-            return false;
+            return $"is not a duration; {DurationForms}";
         }
 
         var ticks = number * ticksPerUnit;
         if (ticks >= TimeSpan.MaxValue.Ticks)
         {
-            reason = "is too long.";
-            return false;
+            return "is too long.";
         }
 
-        result = TimeSpan.FromTicks((long)ticks);
-        return true;
+        value = TimeSpan.FromTicks((long)ticks);
+        return null;
+    }
+
+    /// <summary><see cref="ParseListen"/>, or <c>off</c>, which is null.</summary>
+    public static string? ParseListenOrOff(string text, out IPEndPoint? value)
+    {
+        value = null;
+        return text.Equals("off", StringComparison.OrdinalIgnoreCase) ? null : ParseListen(text, out value);
     }
 
     /// <summary>
-    /// Parses <c>host:port</c>, where the host is an IPv4 address, an IPv6 address in brackets, <c>localhost</c> (127.0.0.1) or <c>*</c>
+    /// <c>host:port</c>, where the host is an IPv4 address, an IPv6 address in brackets, <c>localhost</c> (127.0.0.1) or <c>*</c>
     /// (every address of the machine). Port 0 lets the system choose.
     /// </summary>
-    public static bool TryParseListenAddress(string value, out IPEndPoint endPoint, out string reason)
+    public static string? ParseListen(string text, out IPEndPoint value)
     {
-        endPoint = new IPEndPoint(IPAddress.None, 0);
-        reason = "is not host:port, such as 127.0.0.1:12000, localhost:12000, *:12000 or [::1]:12000.";
-        var text = value.AsSpan().Trim();
+        value = new IPEndPoint(IPAddress.None, 0);
         var colon = text.LastIndexOf(':');
         if (colon <= 0)
         {
-            return false;
+            return $"is not host:port, {ListenForms}";
         }
 
-        if (!ushort.TryParse(text[(colon + 1)..], NumberStyles.None, CultureInfo.InvariantCulture, out var port))
+        if (!ushort.TryParse(text.AsSpan(colon + 1), NumberStyles.None, CultureInfo.InvariantCulture, out var port))
         {
-            reason = "has no port between 0 and 65535 at its end.";
-            return false;
+            return "has no port between 0 and 65535 at its end.";
         }
 
-        var host = text[..colon];
+        var host = text.AsSpan(0, colon);
         IPAddress? address;
         if (host is "*")
         {
@@ -117,52 +179,47 @@ internal static class SettingValues
         {
             if (!IPAddress.TryParse(inner, out address) || address.AddressFamily != AddressFamily.InterNetworkV6)
             {
-                return false;
+                return $"is not host:port, {ListenForms}";
             }
         }
         else if (!IsDottedIPv4(host) || !IPAddress.TryParse(host, out address))
         {
-            reason = host.Contains(':')
+            return host.Contains(':')
                 ? "is not host:port; an IPv6 address stands in brackets, such as [::1]:12000."
                 : "has a host that is no IP address; use one, localhost or *.";
-            return false;
         }
 
-        endPoint = new IPEndPoint(address, port);
-        return true;
+        value = new IPEndPoint(address, port);
+        return null;
     }
 
-    /// <summary>Parses an address (as a network of one) or a network in CIDR notation.</summary>
-    public static bool TryParseNetwork(string value, out IPNetwork network, out string reason)
+    /// <summary>An address (as a network of one) or a network in CIDR notation.</summary>
+    public static string? ParseNetwork(string text, out IPNetwork value)
     {
-        network = default;
-        reason = "is neither an IP address nor a network such as 10.0.0.0/8.";
-        var text = value.AsSpan().Trim();
+        value = default;
         var slash = text.IndexOf('/');
-        if (!IPAddress.TryParse(slash < 0 ? text : text[..slash], out var address)
-            || (address.AddressFamily == AddressFamily.InterNetwork && !IsDottedIPv4(slash < 0 ? text : text[..slash])))
+        var host = slash < 0 ? text : text[..slash];
+        if (!IPAddress.TryParse(host, out var address) || (address.AddressFamily == AddressFamily.InterNetwork && !IsDottedIPv4(host)))
         {
-            return false;
+            return "is neither an IP address nor a network such as 10.0.0.0/8.";
         }
 
         var maxBits = address.AddressFamily == AddressFamily.InterNetwork ? 32 : 128;
         var bits = maxBits;
         if (slash >= 0
-            && (!int.TryParse(text[(slash + 1)..], NumberStyles.None, CultureInfo.InvariantCulture, out bits) || bits > maxBits))
+            && (!int.TryParse(text.AsSpan(slash + 1), NumberStyles.None, CultureInfo.InvariantCulture, out bits) || bits > maxBits))
         {
-            reason = string.Create(CultureInfo.InvariantCulture, $"has a prefix length that is not between 0 and {maxBits}.");
-            return false;
+            return string.Create(CultureInfo.InvariantCulture, $"has a prefix length that is not between 0 and {maxBits}.");
         }
 
         var masked = Mask(address, bits);
         if (!masked.Equals(address))
         {
-            reason = string.Create(CultureInfo.InvariantCulture, $"has bits set behind its prefix; did you mean {masked}/{bits}?");
-            return false;
+            return string.Create(CultureInfo.InvariantCulture, $"has bits set after its prefix; did you mean {masked}/{bits}?");
         }
 
-        network = new IPNetwork(address, bits);
-        return true;
+        value = new IPNetwork(address, bits);
+        return null;
     }
 
     // IPAddress also accepts "1" and "0x7f.1"; in settings these are typing mistakes.
@@ -180,4 +237,9 @@ internal static class SettingValues
 
         return new IPAddress(bytes);
     }
+
+    private static string? Range(long value, long least, long most, string otherwise = "") =>
+        value >= least && value <= most
+            ? null
+            : string.Create(CultureInfo.InvariantCulture, $"is not between {least} and {most}{otherwise}.");
 }

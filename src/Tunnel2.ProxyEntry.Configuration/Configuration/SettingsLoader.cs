@@ -1,28 +1,39 @@
 namespace Tunnel2.ProxyEntry.Configuration;
 
 /// <summary>
-/// Turns configuration into <see cref="ProxyEntrySettings"/> and reports every mistake at once, so that whoever sets up a server
-/// corrects them in one go.
+/// Turns configuration into <see cref="ProxyEntrySettings"/> and reports every mistake at once, so that an operator corrects them in one
+/// go.
 /// </summary>
 internal static class SettingsLoader
 {
+    /// <summary>What there is to set, in the order of the table.</summary>
+    public static IReadOnlyList<SettingEntry> Entries { get; } = Describe();
+
     /// <summary>Reads section <c>Tunnel2</c>. Reads certificate files to check them; changes nothing.</summary>
     /// <param name="configuration">The root configuration, not the section.</param>
     /// <param name="files">Files that the process may have open; null: what is asked for is not compared with it.</param>
     public static SettingsLoadResult Load(IConfiguration configuration, int? files = null)
     {
-        var errors = new List<SettingsError>();
-        var options = new ProxyEntryOptions();
-        new ConfigurationReader(options, errors).Read(configuration.GetSection(ProxyEntryOptions.SectionName));
-        return Build(options, errors, files);
+        var read = new SettingsReader(configuration, files);
+        var settings = new ProxyEntrySettings(read);
+        read.ReportUnknown();
+        settings.Check(read);
+        return read.Errors.Count == 0 ? new SettingsLoadResult(settings, []) : new SettingsLoadResult(null, [.. read.Errors]);
     }
 
-    /// <summary>Checks options that were filled by hand.</summary>
-    public static SettingsLoadResult Load(ProxyEntryOptions options) => Build(options, [], null);
+    /// <summary>Reads settings given as pairs of key and value, relative to the section: for programs that host ProxyEntry.</summary>
+    public static SettingsLoadResult Load(params IEnumerable<KeyValuePair<string, string?>> values) => Load(new ConfigurationBuilder()
+        .AddInMemoryCollection(values.Select(static pair => KeyValuePair.Create($"{SettingKeys.Section}:{pair.Key}", pair.Value)))
+        .Build());
 
-    private static SettingsLoadResult Build(ProxyEntryOptions options, List<SettingsError> errors, int? files)
+    /// <summary>Whether a change of a setting in a file takes effect while the server runs.</summary>
+    public static bool MayChange(string path) => Entries.Any(entry =>
+        entry.MayChange && path.StartsWith(entry.Path[..entry.Path.IndexOf('<')], StringComparison.OrdinalIgnoreCase));
+
+    private static IReadOnlyList<SettingEntry> Describe()
     {
-        var settings = new SettingsBuilder(options, errors, files).Build();
-        return errors.Count == 0 ? new SettingsLoadResult(settings, []) : new SettingsLoadResult(null, [.. errors]);
+        var read = new SettingsReader(new ConfigurationBuilder().Build());
+        _ = new ProxyEntrySettings(read);
+        return [.. read.Entries];
     }
 }

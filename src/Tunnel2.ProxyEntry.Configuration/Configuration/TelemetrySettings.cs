@@ -1,23 +1,42 @@
 namespace Tunnel2.ProxyEntry.Configuration;
 
-/// <summary>The checked settings of <see cref="TelemetryOptions"/>. Immutable.</summary>
-internal sealed record TelemetrySettings
+/// <summary>OTLP, traces and <c>Server-Timing</c>. Immutable.</summary>
+internal sealed class TelemetrySettings(SettingsReader read)
 {
-    /// <summary>Nothing is told to anybody.</summary>
-    public static TelemetrySettings Off { get; } = new();
+    private const string SampleRatioKey = "Tracing:SampleRatio";
 
-    /// <summary>The collector, or null for none.</summary>
-    public Uri? OtlpEndpoint { get; init; }
+    public Uri? OtlpEndpoint { get; } = read.Value<Uri?>(
+        "Otlp:Endpoint", null, "an http or https URL",
+        "a collector such as `http://127.0.0.1:4318`. It gets metrics, and traces if there are any, by OTLP over HTTP (protobuf) at "
+        + "`/v1/metrics` and `/v1/traces`. Without it nothing of OpenTelemetry is loaded",
+        ParseCollector, isSecret: true);
 
-    /// <summary>How often metrics are sent.</summary>
-    public TimeSpan OtlpInterval { get; init; } = TimeSpan.FromSeconds(15);
+    public TimeSpan OtlpInterval { get; } = read.Duration("Otlp:Interval", "15s", "1s", "1h", "how often metrics are sent");
 
-    /// <summary>The share of requests that are traced; 0 without a collector.</summary>
-    public double SampleRatio { get; init; }
+    public double SampleRatio { get; } = read.Share(
+        SampleRatioKey, 0, mayBeZero: true, "the share of requests that are traced; needs `Otlp:Endpoint`");
 
-    /// <summary>How many requests a second are traced in the long run.</summary>
-    public int MaxTracesPerSecond { get; init; } = 1000;
+    public int MaxTracesPerSecond { get; } = read.Number(
+        "Tracing:MaxPerSecond", 1000, 1, 1_000_000,
+        "how many requests a second are traced in the long run, by any rule; after a pause as many again at once. The others are counted");
 
-    /// <summary>Which responses carry <c>Server-Timing</c>.</summary>
-    public ServerTimingMode ServerTiming { get; init; }
+    public ServerTimingMode ServerTiming { get; } = (ServerTimingMode)read.Word(
+        "ServerTiming", "off", "a mode",
+        "which responses report where their time went, as `Server-Timing`; `on-request`: those to requests with the field `Tunnel2-Timing`",
+        "off", "on-request", "always");
+
+    /// <summary>Reports settings that mean nothing together.</summary>
+    public void Check(SettingsReader read)
+    {
+        if (SampleRatio > 0 && !read.IsGiven("Otlp:Endpoint"))
+        {
+            read.Report(SampleRatioKey, "needs Tunnel2:Otlp:Endpoint: nobody would get the traces.");
+        }
+    }
+
+    // What is wrong may be a password in it, so no message shows it.
+    private static string? ParseCollector(string text, out Uri? value) =>
+        Uri.TryCreate(text.Trim(), UriKind.Absolute, out value) && value.Scheme is "http" or "https" && value.UserInfo.Length == 0
+            ? null
+            : "is not an address such as http://127.0.0.1:4318.";
 }

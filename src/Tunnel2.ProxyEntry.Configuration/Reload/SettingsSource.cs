@@ -60,12 +60,10 @@ internal sealed class SettingsSource
         return configuration;
     }
 
-    /// <summary>The values of the section but those of agents and tiers, to tell what a reload leaves as it is.</summary>
+    /// <summary>The values of the section that a reload leaves as they are.</summary>
     public static Dictionary<string, string?> FixedValues(IConfiguration configuration) => configuration
-        .GetSection(ProxyEntryOptions.SectionName)
+        .GetSection(SettingKeys.Section)
         .AsEnumerable(makePathsRelative: true)
-        .Where(static pair => pair.Value is not null
-            && !pair.Key.StartsWith(SettingKeys.Agents + ":", StringComparison.OrdinalIgnoreCase)
-            && !pair.Key.StartsWith(SettingKeys.Tiers + ":", StringComparison.OrdinalIgnoreCase))
+        .Where(static pair => pair.Value is not null && !SettingsLoader.MayChange(pair.Key))
         .ToDictionary(StringComparer.OrdinalIgnoreCase);
 }

@@ -57,7 +57,7 @@ internal sealed class AgentsReload : WatchedReload
         {
             if (!string.Equals(now.GetValueOrDefault(key), _started.GetValueOrDefault(key), StringComparison.Ordinal))
             {
-                ProxyEntryLog.SettingNeedsRestart(_logger, $"{ProxyEntryOptions.SectionName}:{key}");
+                ProxyEntryLog.SettingNeedsRestart(_logger, $"{SettingKeys.Section}:{key}");
             }
         }
 

@@ -18,7 +18,7 @@ internal sealed class InheritedSockets : IDisposable
     private const string CountVariable = "LISTEN_FDS";
     private const string NamesVariable = "LISTEN_FDNAMES";
     private const string ProcessVariable = "LISTEN_PID";
-    private const string HolderKey = $"{ProxyEntryOptions.SectionName}:{SettingKeys.ListenersFrom}";
+    private const string HolderKey = $"{SettingKeys.Section}:{SettingKeys.ListenersFrom}";
 
     /// <summary>What a socket may be called, and the setting that it takes the place of.</summary>
     private static readonly (string Name, string Key)[] _kinds =
@@ -50,7 +50,7 @@ internal sealed class InheritedSockets : IDisposable
 
     /// <summary>The settings that say where the sockets listen, as pairs of full key and value.</summary>
     public IReadOnlyList<KeyValuePair<string, string?>> Settings =>
-        [.. _sockets.Select(static pair => new KeyValuePair<string, string?>($"{ProxyEntryOptions.SectionName}:{pair.Key}", pair.Value.LocalEndPoint!.ToString()))];
+        [.. _sockets.Select(static pair => new KeyValuePair<string, string?>($"{SettingKeys.Section}:{pair.Key}", pair.Value.LocalEndPoint!.ToString()))];
 
     /// <summary>None, for hosts that hand nothing over.</summary>
     public static InheritedSockets None() => new();

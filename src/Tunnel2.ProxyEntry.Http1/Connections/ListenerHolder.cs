@@ -187,5 +187,5 @@ internal sealed class ListenerHolder : IDisposable
     }
 
     private static ListenersUnavailableException Failed(string path, string reason, Exception? inner = null) =>
-        new($"no listening sockets from {path} ({ProxyEntryOptions.SectionName}:{SettingKeys.ListenersFrom}): {reason}", inner);
+        new($"no listening sockets from {path} ({SettingKeys.Section}:{SettingKeys.ListenersFrom}): {reason}", inner);
 }

@@ -1,4 +1,5 @@
 using Microsoft.AspNetCore.Server.Kestrel.Core;
+using Tunnel2.Protocol;
 using Tunnel2.ProxyEntry.Configuration;
 
 namespace Tunnel2.ProxyEntry.Hosting;
@@ -27,6 +28,6 @@ internal static class KestrelHeadLimits
 
         // Beyond it a stream of HTTP/2 is reset. Kestrel keeps the target several times over.
         limits.MaxRequestLineSize = head / 2;
-        limits.MaxRequestHeaderCount = settings.MaxRequestFields * Fields;
+        limits.MaxRequestHeaderCount = ProtocolLimits.MaxHeaderFields * Fields;
     }
 }

@@ -67,7 +67,7 @@ internal static class ProxyEntryCommand
         try
         {
             configuration = source.Read();
-            if (configuration[$"{ProxyEntryOptions.SectionName}:{SettingKeys.ListenersFrom}"]?.Trim() is { Length: > 0 } path)
+            if (configuration[$"{SettingKeys.Section}:{SettingKeys.ListenersFrom}"]?.Trim() is { Length: > 0 } path)
             {
                 var connecting = ListenerHolder.ConnectAsync(path, ListenerHolder.Patience, TimeProvider.System, Wait);
                 if (await Task.WhenAny(connecting, stop.Task).ConfigureAwait(false) == stop.Task)

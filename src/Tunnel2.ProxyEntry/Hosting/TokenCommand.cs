@@ -39,7 +39,7 @@ internal static class TokenCommand
 
         // The name becomes a part of setting keys, so it keeps to what every source of settings can write.
         mistake ??= name is null ? "--name is missing" : name.All(static c => char.IsAsciiLetterOrDigit(c) || c == '-') ? null : "--name may have letters, digits and '-'";
-        mistake ??= tier is null || TierSettingsBuilder.IsName(tier) ? null : "--tier may have 1 to 32 of a-z, 0-9 and '-'";
+        mistake ??= tier is null || TierEntry.IsName(tier) ? null : "--tier may have 1 to 32 of a-z, 0-9 and '-'";
         if (mistake is not null)
         {
             error.WriteLine($"tunnel2-entry: {mistake}");

@@ -18,6 +18,9 @@ internal sealed class LivePlane : IAsyncDisposable
     /// <summary>How often readers of this process look at the ring: they poll, so that a publish never wakes anybody.</summary>
     private static readonly TimeSpan _pollEvery = TimeSpan.FromMilliseconds(10);
 
+    /// <summary>Of one address, in bursts of twice as many.</summary>
+    private const int NewSubscribersPerSecond = 100;
+
     private readonly ProxyEntrySettings _settings;
     private readonly ContainedFaults _faults;
     private readonly ILogger _logger;
@@ -42,7 +45,7 @@ internal sealed class LivePlane : IAsyncDisposable
             _usage = new ContainerUsage(timeProvider);
 
             // Until it is known how many descriptors the start has left.
-            Guard = new AdmissionGuard(1, settings.HubConnectionsPerAddress, timeProvider);
+            Guard = new AdmissionGuard(1, NewSubscribersPerSecond, timeProvider);
             Hub = new Hub(new HubLimits(), meters.Create(HubMetrics.MeterName), timeProvider, ReadUsage, fault => faults.Add("hub", fault));
             _feed = new LiveFeed(_ring.Ring, Hub, Publisher, directory, timeProvider, faults, logger);
         }
@@ -98,7 +101,7 @@ internal sealed class LivePlane : IAsyncDisposable
         }
 
         Guard.MaxConnections = most;
-        var wanted = _settings.HubMaxConnections ?? HubOptions.DefaultMaxConnections;
+        var wanted = _settings.HubMaxConnections ?? DescriptorBudget.MostSubscribers;
         if (most < wanted)
         {
             LiveLog.FewerSubscribers(_logger, most, wanted, files);

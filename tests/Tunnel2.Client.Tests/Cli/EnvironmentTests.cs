@@ -1,5 +1,6 @@
 using Tunnel2.Client.CommandLine;
 using Tunnel2.Client.Core.Configuration;
+using Tunnel2.TestUtilities.Documents;
 
 namespace Tunnel2.Client.Tests.Cli;
 
@@ -74,6 +75,9 @@ public sealed class EnvironmentTests
 
     [Theory]
     [InlineData("TUNNEL2_NAME", "-", "TUNNEL2_NAME: '-' is not a name")]
+    [InlineData("TUNNEL2_SERVER", "a:b:c", "TUNNEL2_SERVER: ")]
+    [InlineData("TUNNEL2_TOKEN", "zwei wörter", "TUNNEL2_TOKEN: is not a token")]
+    [InlineData("TUNNEL2_ALLOW_PLAINTEXT", "perhaps", "TUNNEL2_ALLOW_PLAINTEXT: is neither true nor false")]
     [InlineData("TUNNEL2_UPLINKS", "99", "TUNNEL2_UPLINKS: '99' is not auto or a number")]
     [InlineData("TUNNEL2_VERBOSE", "loud", "TUNNEL2_VERBOSE: is neither true nor false")]
     [InlineData("TUNNEL2_SERVER_FINGERPRINT", "abc", "TUNNEL2_SERVER_FINGERPRINT: 'abc' is not sha256:")]
@@ -90,6 +94,8 @@ public sealed class EnvironmentTests
 
     [Theory]
     [InlineData("TUNNEL2_NAME")]
+    [InlineData("TUNNEL2_SERVER")]
+    [InlineData("TUNNEL2_TOKEN")]
     [InlineData("TUNNEL2_ENGINE")]
     [InlineData("TUNNEL2_TRANSPORT")]
     [InlineData("TUNNEL2_JSON")]
@@ -100,17 +106,46 @@ public sealed class EnvironmentTests
     public void An_empty_variable_is_none(string name) => Assert.NotNull(Parse("http 3000", (name, "")).Options);
 
     [Fact]
-    public void Help_names_every_variable()
-    {
-        string[] variables =
-        [
-            "TUNNEL2_SERVER", "TUNNEL2_TOKEN", "TUNNEL2_UPSTREAM", "TUNNEL2_NAME", "TUNNEL2_HOST_HEADER", "TUNNEL2_UPLINKS",
-            "TUNNEL2_EXIT_ON_FAILURE", "TUNNEL2_VERBOSE", "TUNNEL2_JSON", "TUNNEL2_CONFIG", "TUNNEL2_ALLOW_PLAINTEXT", "TUNNEL2_ENGINE",
-            "TUNNEL2_SERVER_FINGERPRINT", "TUNNEL2_SERVER_CA", "TUNNEL2_CLIENT_CERT", "TUNNEL2_CLIENT_KEY", "TUNNEL2_STREAMS",
-            "TUNNEL2_BACKEND_CONNECTIONS", "TUNNEL2_BUFFER_MEGABYTES", "TUNNEL2_LOOPS",
-        ];
+    public void Help_names_every_variable() => Assert.All(
+        AgentSettingTable.All.Select(static setting => setting.Variable)
+            .Concat(AgentSettingTable.OtherVariables.Select(static variable => variable.Name)),
+        static name => Assert.Contains(name ?? "", HelpText.Help, StringComparison.Ordinal));
 
-        Assert.All(variables, static name => Assert.Contains(name, HelpText.Help, StringComparison.Ordinal));
+    [Theory]
+    [InlineData("1", true)]
+    [InlineData("true", true)]
+    [InlineData("0", false)]
+    [InlineData("", false)]
+    public void A_variable_permits_a_token_without_tls(string value, bool isAllowed) =>
+        Assert.Equal(isAllowed, Parse("http 3000", ("TUNNEL2_ALLOW_PLAINTEXT", value)).Options!.AllowPlaintextToken);
+
+    [Fact]
+    public void The_older_form_s_host_goes_before_the_variable() =>
+        Assert.Equal("box:12001", Parse(OlderForm + " --tunnel-host box", ("TUNNEL2_SERVER", "elsewhere:7")).Options!.Server.ToString());
+
+    [Fact]
+    public void The_older_form_s_port_goes_with_the_variable() =>
+        Assert.Equal("elsewhere:9", Parse(OlderForm + " --tunnel-port 9", ("TUNNEL2_SERVER", "elsewhere:7")).Options!.Server.ToString());
+
+    /// <summary>TUNNEL2_ACCEPT_DOCS=1 rewrites the tables.</summary>
+    [Theory]
+    [InlineData("README.md")]
+    [InlineData("docs/client.md")]
+    public void The_documents_rows_are_those_of_the_table(string document)
+    {
+        var (actual, expected) = GeneratedRows.Make(document, static rows => rows switch
+        {
+            "flags" => AgentSettingTable.All.Where(static setting => setting.IsAt(AgentSettingPlaces.Flag) && !setting.IsOlderForm)
+                .Select(static setting => setting.ToReadmeRow()),
+            "settings" => AgentSettingTable.All.Where(static setting => !setting.IsVariableAlone && !setting.IsOlderForm)
+                .Select(static setting => setting.ToPlacesRow()),
+            _ => AgentSettingTable.All.Where(static setting => setting.IsVariableAlone)
+                .Select(static setting => (Name: setting.Variable!, setting.Words))
+                .Concat(AgentSettingTable.OtherVariables)
+                .Select(static variable => $"| `{variable.Name}` | {variable.Words} |"),
+        });
+
+        Assert.Equal(expected, actual);
     }
 
     [Fact]

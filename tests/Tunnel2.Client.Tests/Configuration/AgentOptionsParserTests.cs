@@ -4,7 +4,7 @@ namespace Tunnel2.Client.Tests.Configuration;
 
 public sealed class AgentOptionsParserTests
 {
-    private static readonly AgentOptionsInput _minimal = new() { Upstream = "3000" };
+    private static readonly AgentOptionsInput _minimal = new AgentOptionsInput().Give("<upstream>", "3000");
 
     [Fact]
     public void A_port_alone_is_enough()
@@ -29,8 +29,8 @@ public sealed class AgentOptionsParserTests
     [InlineData("my_host-2", "my_host-2", 12001)]
     public void A_server_is_a_host_with_or_without_a_port(string text, string host, int port)
     {
-        Assert.Equal(new ServerEndpoint(host, port), Accepted(_minimal with { Server = text }).Server);
-        Assert.Equal(new ServerEndpoint(host, port), Accepted(_minimal with { EnvironmentServer = text }).Server);
+        Assert.Equal(new ServerEndpoint(host, port), Accepted(_minimal.Give("--server", text)).Server);
+        Assert.Equal(new ServerEndpoint(host, port), Accepted(_minimal.Give("--server", text, "TUNNEL2_SERVER")).Server);
     }
 
     [Theory]
@@ -53,27 +53,25 @@ public sealed class AgentOptionsParserTests
     [InlineData("http://host:12001")]
     public void What_is_no_server_is_refused_by_the_flag_s_name(string text)
     {
-        Assert.Equal("--server", Assert.Single(Refused(_minimal with { Server = text })).Flag);
+        Assert.Equal("--server", Assert.Single(Refused(_minimal.Give("--server", text))).Flag);
     }
 
     [Fact]
     public void A_mistake_in_the_environment_names_the_variable()
     {
-        Assert.Equal("TUNNEL2_SERVER", Assert.Single(Refused(_minimal with { EnvironmentServer = "a:b:c" })).Flag);
-        Assert.Equal("TUNNEL2_TOKEN", Assert.Single(Refused(_minimal with { EnvironmentToken = "two words" })).Flag);
+        Assert.Equal("TUNNEL2_SERVER", Assert.Single(Refused(_minimal.Give("--server", "a:b:c", "TUNNEL2_SERVER"))).Flag);
+        Assert.Equal("TUNNEL2_TOKEN", Assert.Single(Refused(_minimal.Give("--token", "two words", "TUNNEL2_TOKEN"))).Flag);
     }
 
     [Fact]
-    public void Flags_win_over_the_environment_and_an_empty_variable_counts_as_none()
+    public void What_is_given_first_wins()
     {
-        AgentOptions flags = Accepted(_minimal with { Server = "flag", EnvironmentServer = "env", Token = "tf", EnvironmentToken = "te" });
+        AgentOptions flags = Accepted(_minimal
+            .Give("--server", "flag").Give("--server", "env", "TUNNEL2_SERVER").Give("--token", "tf").Give("--token", "te", "TUNNEL2_TOKEN"));
         Assert.Equal(("flag", "tf"), (flags.Server.Host, flags.Token));
 
-        AgentOptions environment = Accepted(_minimal with { EnvironmentServer = "env", EnvironmentToken = "te" });
+        AgentOptions environment = Accepted(_minimal.Give("--server", "env", "TUNNEL2_SERVER").Give("--token", "te", "TUNNEL2_TOKEN"));
         Assert.Equal(("env", "te"), (environment.Server.Host, environment.Token));
-
-        AgentOptions empty = Accepted(_minimal with { EnvironmentServer = "", EnvironmentToken = "" });
-        Assert.Equal(("127.0.0.1", null), (empty.Server.Host, empty.Token));
     }
 
     [Fact]
@@ -105,7 +103,7 @@ public sealed class AgentOptionsParserTests
     [InlineData("00000000-1111-2222-3333-444444444444")]
     [InlineData("abcdefghijabcdefghijabcdefghijabcdefghijabcdefghij")]
     public void A_name_has_1_to_50_letters_digits_and_hyphens(string name) =>
-        Assert.Equal(name, Accepted(_minimal with { Name = name }).Name);
+        Assert.Equal(name, Accepted(_minimal.Give("--name", name)).Name);
 
     [Theory]
     [InlineData("")]
@@ -117,11 +115,11 @@ public sealed class AgentOptionsParserTests
     [InlineData("bücher")]
     [InlineData("abcdefghijabcdefghijabcdefghijabcdefghijabcdefghijk")]
     public void What_is_no_name_is_refused(string name) =>
-        Assert.Equal("--name", Assert.Single(Refused(_minimal with { Name = name })).Flag);
+        Assert.Equal("--name", Assert.Single(Refused(_minimal.Give("--name", name))).Flag);
 
     [Fact]
     public void A_name_in_capitals_is_lowered_because_hosts_have_no_case() =>
-        Assert.Equal("web", Accepted(_minimal with { Name = "WEB" }).Name);
+        Assert.Equal("web", Accepted(_minimal.Give("--name", "WEB")).Name);
 
     [Theory]
     [InlineData("https://web.example.com")]
@@ -129,7 +127,7 @@ public sealed class AgentOptionsParserTests
     [InlineData("web.localhost:12000")]
     [InlineData("web.localhost")]
     [InlineData("web")]
-    public void A_public_url_holds_the_name(string url) => Assert.Equal("web", Accepted(_minimal with { PublicUrl = url }).Name);
+    public void A_public_url_holds_the_name(string url) => Assert.Equal("web", Accepted(_minimal.Give("--url", url)).Name);
 
     [Theory]
     [InlineData("")]
@@ -140,13 +138,13 @@ public sealed class AgentOptionsParserTests
     [InlineData("https://-a.example.com")]
     [InlineData("https://user@web.example.com")]
     public void What_is_no_public_url_is_refused(string url) =>
-        Assert.Equal("--url", Assert.Single(Refused(_minimal with { PublicUrl = url })).Flag);
+        Assert.Equal("--url", Assert.Single(Refused(_minimal.Give("--url", url))).Flag);
 
     [Fact]
     public void A_name_and_a_url_must_agree()
     {
-        Assert.Equal("web", Accepted(_minimal with { Name = "web", PublicUrl = "web.example.com" }).Name);
-        Assert.Equal("--url", Assert.Single(Refused(_minimal with { Name = "web", PublicUrl = "api.example.com" })).Flag);
+        Assert.Equal("web", Accepted(_minimal.Give("--name", "web").Give("--url", "web.example.com")).Name);
+        Assert.Equal("--url", Assert.Single(Refused(_minimal.Give("--name", "web").Give("--url", "api.example.com"))).Flag);
     }
 
     [Theory]
@@ -155,7 +153,7 @@ public sealed class AgentOptionsParserTests
     [InlineData("65536", "1000000", 65_536, 1_000_000)]
     public void Limits_of_requests_and_connections_are_read(string? streams, string? connections, int maxStreams, int count)
     {
-        var options = Accepted(_minimal with { Streams = streams, BackendConnections = connections });
+        var options = Accepted(_minimal.Give("--streams", streams).Give("--backend-connections", connections));
         Assert.Equal((maxStreams, count), (options.MaxStreams, options.BackendConnections.Count));
     }
 
@@ -165,7 +163,7 @@ public sealed class AgentOptionsParserTests
     [InlineData("1", 1)]
     [InlineData("16", 16)]
     public void Uplinks_are_auto_or_a_number(string text, int count) =>
-        Assert.Equal(count, Accepted(_minimal with { Uplinks = text }).Uplinks.Count);
+        Assert.Equal(count, Accepted(_minimal.Give("--uplinks", text)).Uplinks.Count);
 
     [Theory]
     [InlineData("")]
@@ -175,23 +173,21 @@ public sealed class AgentOptionsParserTests
     [InlineData("+1")]
     [InlineData("two")]
     public void Other_uplinks_are_refused(string text) =>
-        Assert.Equal("--uplinks", Assert.Single(Refused(_minimal with { Uplinks = text })).Flag);
+        Assert.Equal("--uplinks", Assert.Single(Refused(_minimal.Give("--uplinks", text))).Flag);
 
     [Fact]
     public void All_mistakes_are_told_at_once()
     {
-        IReadOnlyList<OptionMistake> mistakes = Refused(new AgentOptionsInput
-        {
-            Upstream = "70000",
-            Server = "a:b:c",
-            Name = "-",
-            Token = "",
-            Uplinks = "99",
-            HostHeader = "a b",
-        });
+        IReadOnlyList<OptionMistake> mistakes = Refused(new AgentOptionsInput()
+            .Give("<upstream>", "70000")
+            .Give("--server", "a:b:c")
+            .Give("--name", "-")
+            .Give("--token", "")
+            .Give("--uplinks", "99")
+            .Give("--host-header", "a b"));
 
         Assert.Equal(
-            ["<upstream>", "--server", "--name", "--token", "--uplinks", "--host-header"], mistakes.Select(static mistake => mistake.Flag));
+            ["<upstream>", "--server", "--name", "--token", "--host-header", "--uplinks"], mistakes.Select(static mistake => mistake.Flag));
         Assert.All(mistakes, static mistake => Assert.DoesNotContain('\n', mistake.Message));
     }
 
@@ -199,10 +195,10 @@ public sealed class AgentOptionsParserTests
     public void A_token_is_in_no_message_and_no_printed_options()
     {
         Assert.All(
-            Refused(_minimal with { Token = "s3cret s3cret" }),
+            Refused(_minimal.Give("--token", "s3cret s3cret")),
             static mistake => Assert.DoesNotContain("s3cret", mistake.ToString(), StringComparison.Ordinal));
 
-        AgentOptionsInput input = _minimal with { Token = "s3cret", EnvironmentToken = "s3cret" };
+        AgentOptionsInput input = _minimal.Give("--token", "s3cret").Give("--token", "s3cret", "TUNNEL2_TOKEN");
         string printed = Accepted(input).ToString();
         Assert.DoesNotContain("s3cret", input.ToString(), StringComparison.Ordinal);
         Assert.DoesNotContain("s3cret", printed, StringComparison.Ordinal);
@@ -213,11 +209,13 @@ public sealed class AgentOptionsParserTests
     [Fact]
     public void The_older_form_gives_the_same_options()
     {
-        AgentOptions options = Accepted(new AgentOptionsInput
-        {
-            OlderForm = new OlderFormInput("6F9619FF-8B86-D011-B42D-00C04FC964FF", "::1", "3000", "tunnel.example.com", "443"),
-            Token = "t",
-        });
+        AgentOptions options = Accepted(new AgentOptionsInput()
+            .Give("--dev-session-id", "6F9619FF-8B86-D011-B42D-00C04FC964FF")
+            .Give("--backend-host", "::1")
+            .Give("--backend-port", "3000")
+            .Give("--tunnel-host", "tunnel.example.com")
+            .Give("--tunnel-port", "443")
+            .Give("--token", "t"));
 
         Assert.Equal("6f9619ff-8b86-d011-b42d-00c04fc964ff", options.Name);
         Assert.Equal("http://[::1]:3000", options.Upstream.ToString());
@@ -228,8 +226,9 @@ public sealed class AgentOptionsParserTests
     [Fact]
     public void The_older_form_has_defaults_for_the_hosts_and_the_tunnel_port()
     {
-        AgentOptions options = Accepted(
-            new AgentOptionsInput { OlderForm = new OlderFormInput(Guid.NewGuid().ToString(), null, "3000", null, null) });
+        AgentOptions options = Accepted(new AgentOptionsInput()
+            .Give("--dev-session-id", Guid.NewGuid().ToString())
+            .Give("--backend-port", "3000"));
 
         Assert.Equal("http://127.0.0.1:3000", options.Upstream.ToString());
         Assert.Equal(ServerEndpoint.Default, options.Server);
@@ -238,10 +237,11 @@ public sealed class AgentOptionsParserTests
     [Fact]
     public void The_older_form_names_its_own_flags_in_mistakes()
     {
-        IReadOnlyList<OptionMistake> mistakes = Refused(new AgentOptionsInput
-        {
-            OlderForm = new OlderFormInput("not-a-guid", "a b", null, "x:y", "0"),
-        });
+        IReadOnlyList<OptionMistake> mistakes = Refused(new AgentOptionsInput()
+            .Give("--dev-session-id", "not-a-guid")
+            .Give("--backend-host", "a b")
+            .Give("--tunnel-host", "x:y")
+            .Give("--tunnel-port", "0"));
 
         Assert.Equal(
             ["--backend-host", "--backend-port", "--tunnel-host", "--tunnel-port", "--dev-session-id"],
@@ -254,13 +254,13 @@ public sealed class AgentOptionsParserTests
     [InlineData(null, null, "host", "--server")]
     public void The_older_form_does_not_mix_with_the_new_flags_of_the_same_meaning(string? name, string? url, string? server, string flag)
     {
-        IReadOnlyList<OptionMistake> mistakes = Refused(new AgentOptionsInput
-        {
-            OlderForm = new OlderFormInput(Guid.NewGuid().ToString(), null, "3000", "127.0.0.1", null),
-            Name = name,
-            PublicUrl = url,
-            Server = server,
-        });
+        IReadOnlyList<OptionMistake> mistakes = Refused(new AgentOptionsInput()
+            .Give("--dev-session-id", Guid.NewGuid().ToString())
+            .Give("--backend-port", "3000")
+            .Give("--tunnel-host", "127.0.0.1")
+            .Give("--name", name)
+            .Give("--url", url)
+            .Give("--server", server));
 
         Assert.Equal(flag, Assert.Single(mistakes).Flag);
     }

@@ -21,7 +21,7 @@ public sealed class TlsOptionsParserTests : IDisposable
     [InlineData("localhost.example", true)]
     public void Off_this_machine_there_is_tls_unless_the_address_says_otherwise(string? server, bool expected)
     {
-        foreach (var input in new[] { Input(server), Input(null) with { EnvironmentServer = server } })
+        foreach (var input in new[] { Input(server), Input(null).Give("--server", server, "TUNNEL2_SERVER") })
         {
             var options = Parse(input);
             Assert.Equal(expected, options.Tls is not null);
@@ -32,8 +32,11 @@ public sealed class TlsOptionsParserTests : IDisposable
     [Fact]
     public void The_older_form_takes_a_scheme_too()
     {
-        var older = new OlderFormInput(Guid.NewGuid().ToString(), null, "3000", "tls://localhost", "5000");
-        var options = Parse(new AgentOptionsInput { OlderForm = older });
+        var options = Parse(new AgentOptionsInput()
+            .Give("--dev-session-id", Guid.NewGuid().ToString())
+            .Give("--backend-port", "3000")
+            .Give("--tunnel-host", "tls://localhost")
+            .Give("--tunnel-port", "5000"));
         Assert.NotNull(options.Tls);
         Assert.Equal("localhost:5000", options.Server.ToString());
     }
@@ -41,7 +44,7 @@ public sealed class TlsOptionsParserTests : IDisposable
     [Fact]
     public void A_fingerprint_means_tls_even_on_this_machine()
     {
-        var options = Parse(Input(null) with { Tls = new TlsOptionsInput($"{Pin}, {new string('A', 64)}", null, null, null) });
+        var options = Parse(Input(null).Give("--server-fingerprint", $"{Pin}, {new string('A', 64)}"));
         Assert.Equal([Pin, "sha256:" + new string('a', 64)], options.Tls!.ServerFingerprints);
     }
 
@@ -49,29 +52,27 @@ public sealed class TlsOptionsParserTests : IDisposable
     public void Files_are_read_before_anything_is_connected()
     {
         var pem = Write();
-        var options = Parse(Input(null) with { Tls = new TlsOptionsInput(null, pem, pem, null) });
+        var options = Parse(Input(null).Give("--server-ca", pem).Give("--client-cert", pem));
         Assert.Equal((pem, pem, null), (options.Tls!.ServerCaFile, options.Tls.ClientCertificateFile, options.Tls.ClientKeyFile));
     }
 
     [Fact]
     public void Every_mistake_is_named()
     {
-        Assert.Equal(["--server"], Mistakes(Input("tcp://host") with { Tls = new TlsOptionsInput(Pin, null, null, null) }));
+        Assert.Equal(["--server"], Mistakes(Input("tcp://host").Give("--server-fingerprint", Pin)));
+        Assert.Equal(["--server-fingerprint", "--server-fingerprint"], Mistakes(Input(null).Give("--server-fingerprint", "abc,sha1:00")));
+        Assert.Equal(["--server-ca"], Mistakes(Input(null).Give("--server-fingerprint", Pin).Give("--server-ca", Write())));
+        Assert.Equal(["--client-key"], Mistakes(Input(null).Give("--client-key", Write())));
         Assert.Equal(
-            ["--server-fingerprint", "--server-fingerprint"],
-            Mistakes(Input(null) with { Tls = new TlsOptionsInput("abc,sha1:00", null, null, null) }));
-        Assert.Equal(["--server-ca"], Mistakes(Input(null) with { Tls = new TlsOptionsInput(Pin, Write(), null, null) }));
-        Assert.Equal(["--client-key"], Mistakes(Input(null) with { Tls = new TlsOptionsInput(null, null, null, Write()) }));
-        Assert.Equal(
-            ["--server-ca", "--client-cert"], Mistakes(Input(null) with { Tls = new TlsOptionsInput(null, "/nowhere", "/nowhere", null) }));
+            ["--server-ca", "--client-cert"], Mistakes(Input(null).Give("--server-ca", "/nowhere").Give("--client-cert", "/nowhere")));
         var empty = Path.Combine(_folder, "empty.pem");
         File.WriteAllText(empty, "");
-        Assert.Equal(["--server-ca", "--client-cert"], Mistakes(Input(null) with { Tls = new TlsOptionsInput(null, empty, empty, null) }));
+        Assert.Equal(["--server-ca", "--client-cert"], Mistakes(Input(null).Give("--server-ca", empty).Give("--client-cert", empty)));
     }
 
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
-    private static AgentOptionsInput Input(string? server) => new() { Upstream = "3000", Server = server };
+    private static AgentOptionsInput Input(string? server) => new AgentOptionsInput().Give("<upstream>", "3000").Give("--server", server);
 
     private static AgentOptions Parse(AgentOptionsInput input)
     {

@@ -6,6 +6,7 @@ using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Requests;
+using Tunnel2.ProxyEntry.Tests.Configuration;
 using Tunnel2.ProxyEntry.Tests.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Tests.Requests;
 using Tunnel2.TestUtilities;
@@ -14,7 +15,7 @@ namespace Tunnel2.ProxyEntry.Tests.AccessLog;
 
 public sealed class RequestAccessLogTests : IDisposable
 {
-    private static readonly AccessLogSettings _full = new() { Mode = AccessLogMode.Full, Format = AccessLogFormat.Text };
+    private static readonly AccessLogSettings _full = Settings("full");
 
     private readonly TestMeterFactory _factory = new();
     private readonly PrometheusCollector _collector;
@@ -43,7 +44,7 @@ public sealed class RequestAccessLogTests : IDisposable
         }
 
         Assert.Contains(" GET /path 200 completed ", _sink.Text, StringComparison.Ordinal);
-        using (var log = Create(_full with { IncludesQuery = true }))
+        using (var log = Create(Settings("full", "AccessLog:Query=true")))
         {
             End(log);
             await WaitSignal.UntilAsync(() => _sink.Lines == 2, "the line is written");
@@ -127,7 +128,7 @@ public sealed class RequestAccessLogTests : IDisposable
     [Fact]
     public void A_sampled_log_has_about_its_share_and_every_failure()
     {
-        using (var log = Create(_full with { Mode = AccessLogMode.Sampled, SampleRate = 0.1 }, capacity: 8192))
+        using (var log = Create(Settings("sampled", "AccessLog:SampleRate=0.1"), capacity: 8192))
         {
             for (var i = 0; i < 4000; i++)
             {
@@ -150,7 +151,7 @@ public sealed class RequestAccessLogTests : IDisposable
     public void A_log_that_is_off_has_no_thread_and_no_ring()
     {
         using var log = new RequestAccessLog(
-            AccessLogSettings.Off, _ => throw new InvalidOperationException("no sink is wanted"), 16, _metrics, _time, NullLogger.Instance);
+            SettingsFixture.LoadValid().AccessLog, _ => throw new InvalidOperationException("no sink is wanted"), 16, _metrics, _time, NullLogger.Instance);
 
         Assert.Equal(RequestMoments.None, log.Moments);
     }
@@ -183,8 +184,10 @@ public sealed class RequestAccessLogTests : IDisposable
 
     private Dictionary<string, double> Samples => PrometheusParser.Parse(_collector.Collect()).Samples;
 
-    private RequestAccessLog Create(AccessLogSettings settings, int capacity = 16) =>
-        new(settings, _ => _sink, capacity, _metrics, _time, _logger);
+    private static AccessLogSettings Settings(string mode, params string[] others) =>
+        SettingsFixture.LoadValid(["AccessLog:Format=text", $"AccessLog:Mode={mode}", .. others]).AccessLog;
+
+    private RequestAccessLog Create(AccessLogSettings settings, int capacity = 16) => new(settings, _ => _sink, capacity, _metrics, _time, _logger);
 
     private void End(RequestAccessLog log) => log.OnEnded(_exchange, _request, RequestOutcome.Completed);
 

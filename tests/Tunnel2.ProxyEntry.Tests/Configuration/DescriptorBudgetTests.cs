@@ -39,13 +39,21 @@ public sealed class DescriptorBudgetTests
     public void What_is_set_holds_where_it_fits_and_the_rest_is_divided()
     {
         var settings = SettingsFixture.LoadValid(
-            "Limits:Connections=300", "Limits:ConnectionsPerAddress=7", "Uplink:Connections=50", "Uplink:Handshakes=20",
-            "Admin:Connections=9", "Hub:MaxConnections=11");
+            "Limits:Connections=300", "Limits:ConnectionsPerAddress=7", "Uplink:Connections=50", "Hub:MaxConnections=11");
         var budget = DescriptorBudget.Divide(1024, Open, settings)!;
-        Assert.Equal(
-            (300, 7, 50, 20, 9, 11),
-            (budget.Visitors, budget.VisitorsPerAddress, budget.Uplinks, budget.Handshakes, budget.Admin, budget.Subscribers));
+        Assert.Equal((300, 7, 50, 11), (budget.Visitors, budget.VisitorsPerAddress, budget.Uplinks, budget.Subscribers));
         Assert.Empty(budget.Reduced);
+        AssertFits(budget, settings);
+    }
+
+    [Fact]
+    public void What_is_set_never_takes_the_places_of_handshakes_and_administration()
+    {
+        var settings = SettingsFixture.LoadValid("Limits:Connections=400", "Uplink:Connections=300", "Hub:MaxConnections=100");
+        var budget = DescriptorBudget.Divide(1024, Open, settings)!;
+        AssertFits(budget, settings);
+        Assert.Equal(3, budget.Reduced.Count);
+        Assert.True(budget is { Handshakes: > 10, Admin: > 10 });
     }
 
     [Fact]
@@ -65,9 +73,8 @@ public sealed class DescriptorBudgetTests
     [InlineData("Limits:Connections=0")]
     [InlineData("Limits:ConnectionsPerAddress=1000001")]
     [InlineData("Uplink:Connections=0")]
-    [InlineData("Uplink:Handshakes=many")]
+    [InlineData("Uplink:Connections=many")]
     [InlineData("Uplink:SessionsPerAgent=0")]
-    [InlineData("Admin:Connections=-1")]
     [InlineData("Hub:MaxConnections=0")]
     public void Impossible_numbers_are_refused(string setting) =>
         Assert.Equal("Tunnel2:" + setting.Split('=')[0], Assert.Single(SettingsFixture.Load(setting).Errors).Key);

@@ -177,11 +177,35 @@ public sealed class SettingsLoaderTests
     }
 
     [Theory]
+    [InlineData("Agents:web:TokenHash", true)]
+    [InlineData("agents:web:names:0", true)]
+    [InlineData("Tiers:gold:Burst", true)]
+    [InlineData("AllowAnonymousAgents", false)]
+    [InlineData("Domain", false)]
+    public void Agents_and_tiers_may_change_while_the_server_runs(string path, bool mayChange) =>
+        Assert.Equal(mayChange, SettingsLoader.MayChange(path));
+
+    [Theory]
+    [InlineData("Limits:BufferMegabytes=5", "\"5\" is not between 16 and 65536 (or auto).")]
+    [InlineData("Limits:BufferMegabytes=many", "\"many\" is neither a whole number nor auto.")]
+    [InlineData("Limits:RequestBodyBytes=-1", "\"-1\" is neither a whole number nor off.")]
+    [InlineData("Timeouts:Park=2m", "\"2m\" is not between 10ms and 1m (or off).")]
+    [InlineData("Timeouts:Drain=off", "\"off\" is not possible here: there is always a limit.")]
+    [InlineData("Ring:Slots=100", "\"100\" is not a power of two from 64 to 16777216.")]
+    [InlineData("LogLevel=2", "\"2\" is not a level; use trace, debug, information, warning, error, critical or none.")]
+    public void A_value_that_cannot_be_is_shown_with_what_could_be(string setting, string message) =>
+        Assert.Equal(message, Assert.Single(SettingsFixture.Load(setting).Errors).Message);
+
+    [Theory]
     [InlineData("Engine=event-loop", "\"event-loop\" is not an engine any more; epoll is its name now.")]
     [InlineData("Engine=warp", "\"warp\" is not an engine; use auto, epoll or portable.")]
     [InlineData("Transport=sockets", "is not a setting any more; use Tunnel2:Engine (auto, epoll or portable) and remove it.")]
     [InlineData("transport=", "is not a setting any more; use Tunnel2:Engine (auto, epoll or portable) and remove it.")]
     [InlineData("Http1Front=kestrel", "is not a setting any more: there is one front for HTTP/1.1, which was called own; remove it.")]
+    [InlineData("Admin:Connections=9", "is not a setting any more: the limit of open files decides; remove it.")]
+    [InlineData("Uplink:Handshakes=9", "is not a setting any more: the limit of open files decides; remove it.")]
+    [InlineData("Hub:ConnectionsPerAddress=9", "is not a setting any more: one address may open 100 subscriptions a second; remove it.")]
+    [InlineData("Limits:RequestFields=99", "is not a setting any more: it is 200, which is what an uplink carries; remove it.")]
     public void What_earlier_versions_had_is_a_mistake_that_says_what_to_do(string setting, string message) =>
         Assert.Equal(message, Assert.Single(SettingsFixture.Load(setting).Errors).Message);
 
@@ -271,12 +295,8 @@ public sealed class SettingsLoaderTests
     }
 
     [Fact]
-    public void Options_filled_by_hand_are_checked_too()
-    {
-        var options = new ProxyEntryOptions { EntryId = "" };
-
-        Assert.Equal("Tunnel2:EntryId", Assert.Single(SettingsLoader.Load(options).Errors).Key);
-    }
+    public void Settings_given_by_a_host_are_checked_too() =>
+        Assert.Equal("Tunnel2:EntryId", Assert.Single(SettingsLoader.Load(KeyValuePair.Create("EntryId", (string?)"-")).Errors).Key);
 
     [Fact]
     public void The_formatted_mistakes_have_a_line_each()

@@ -37,7 +37,7 @@ public sealed class InheritedSocketsTests
         using var inherited = Read(descriptor, ("LISTEN_FDNAMES", "public"));
 
         var (_, value) = Assert.Single(inherited.Settings);
-        Assert.True(SettingValues.TryParseListenAddress(value!, out var endPoint, out _));
+        Assert.Null(SettingValues.ParseListen(value!, out var endPoint));
         Assert.Equal(new IPEndPoint(IPAddress.IPv6Any, port), endPoint);
     }
 

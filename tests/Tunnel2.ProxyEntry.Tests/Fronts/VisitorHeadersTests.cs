@@ -2,6 +2,7 @@ using System.Net;
 using System.Text;
 using Microsoft.AspNetCore.Http;
 using Tunnel2.Http1;
+using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Configuration;
@@ -55,10 +56,9 @@ public sealed class VisitorHeadersTests
         Assert.Equal(
             ProxyError.RequestTargetTooLong, fields.Read(new HeaderDictionary(), "GET", "/" + new string('v', line + 1), _settings));
 
-        var many = Enumerable.Repeat("v", _settings.MaxRequestFields).ToArray();
+        var many = Enumerable.Repeat("v", ProtocolLimits.MaxHeaderFields).ToArray();
         Assert.Null(fields.Read(new HeaderDictionary { ["X"] = many }, "GET", "/", _settings));
-        Assert.Equal(
-            ProxyError.RequestHeadTooLarge, fields.Read(new HeaderDictionary { ["X"] = many, ["Y"] = "v" }, "GET", "/", _settings));
+        Assert.Equal(ProxyError.RequestHeadTooLarge, fields.Read(new HeaderDictionary { ["X"] = many, ["Y"] = "v" }, "GET", "/", _settings));
     }
 
     [Theory]

@@ -55,6 +55,6 @@ public sealed class EntryHelpTests
             .Select(static line => line.Trim().Split(' ')[0]);
         Assert.All(
             settings.Where(static word => word.Contains("Listen", StringComparison.Ordinal) || word == "Domain"),
-            static word => Assert.Contains(SettingKeys.Values, key => key.Path == word));
+            static word => Assert.Contains(SettingsLoader.Entries, entry => entry.Path == word));
     }
 }

@@ -25,7 +25,7 @@ public sealed class LogLevelTests
     [InlineData("2")]
     [InlineData("debug,error")]
     public void Another_word_is_a_mistake(string level) => Assert.Contains(
-        "is not a level; use debug, information",
+        "is not a level; use trace, debug, information",
         Assert.Single(SettingsFixture.Load("LogLevel=" + level).Errors).Message,
         StringComparison.Ordinal);
 

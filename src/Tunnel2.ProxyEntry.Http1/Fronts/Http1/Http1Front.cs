@@ -1,6 +1,7 @@
 using Microsoft.AspNetCore.Connections;
 using Tunnel2.Http1;
 using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Protocol;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Lifetime;
@@ -24,7 +25,7 @@ internal sealed class Http1Front : IConnectionFront
         Limits = new Http1Limits
         {
             MaxHeadBytes = settings.MaxRequestHeadBytes,
-            MaxFields = settings.MaxRequestFields,
+            MaxFields = ProtocolLimits.MaxHeaderFields,
             MaxRequestLineBytes = settings.MaxRequestLineBytes,
         };
     }

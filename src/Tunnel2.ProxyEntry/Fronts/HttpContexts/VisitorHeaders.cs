@@ -1,6 +1,7 @@
 using System.Text;
 using Microsoft.Extensions.Primitives;
 using Tunnel2.Http1;
+using Tunnel2.Protocol;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Errors;
@@ -80,7 +81,7 @@ internal sealed class VisitorHeaders
             Add(new Header(name, values, known));
         }
 
-        return size > settings.MaxRequestHeadBytes || fields > settings.MaxRequestFields ? ProxyError.RequestHeadTooLarge : fault;
+        return size > settings.MaxRequestHeadBytes || fields > ProtocolLimits.MaxHeaderFields ? ProxyError.RequestHeadTooLarge : fault;
     }
 
     /// <summary>Writes all fields that pass, and keeps what a trusted proxy says about who forwarded what.</summary>

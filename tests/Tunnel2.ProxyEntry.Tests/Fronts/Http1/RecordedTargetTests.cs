@@ -1,11 +1,11 @@
 using System.Text;
 using Microsoft.Extensions.Logging.Abstractions;
 using Tunnel2.ProxyEntry.AccessLog;
-using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Tests.AccessLog;
+using Tunnel2.ProxyEntry.Tests.Configuration;
 using Tunnel2.ProxyEntry.Tests.Diagnostics.Prometheus;
 using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Records;
@@ -28,7 +28,7 @@ public sealed class RecordedTargetTests : IDisposable
         using var factory = new TestMeterFactory();
         using var sink = new SampleSink();
         var publisher = new RequestPublisher(ring, TimeProvider.System);
-        var settings = new AccessLogSettings { Mode = AccessLogMode.Full, Format = AccessLogFormat.Text };
+        var settings = SettingsFixture.LoadValid("AccessLog:Mode=full", "AccessLog:Format=text").AccessLog;
         var allocated = new List<long>();
         var metrics = new ProxyEntryMetrics(factory);
         using (var log = new RequestAccessLog(settings, _ => sink, 16, metrics, TimeProvider.System, NullLogger.Instance))

@@ -2,10 +2,10 @@ using Tunnel2.ProxyEntry.Configuration;
 
 namespace Tunnel2.ProxyEntry.Tests.Configuration;
 
-public sealed class AccessLogKeysTests
+public sealed class AccessLogSettingsTests
 {
     [Fact]
-    public void It_is_off_unless_asked_for() => Assert.Same(AccessLogSettings.Off, SettingsFixture.LoadValid().AccessLog);
+    public void It_is_off_unless_asked_for() => Assert.Equal(AccessLogMode.Off, SettingsFixture.LoadValid().AccessLog.Mode);
 
     [Fact]
     public void All_settings_arrive()
@@ -14,19 +14,15 @@ public sealed class AccessLogKeysTests
             "AccessLog:Mode=Sampled", "AccessLog:Format=text", "AccessLog:Path=/tmp/access.log", "AccessLog:SampleRate=0.5",
             "AccessLog:MaxFileBytes=2 MB", "AccessLog:MaxFiles=3", "AccessLog:Query=true").AccessLog;
 
+        Assert.Equal((AccessLogMode.Sampled, AccessLogFormat.Text, "/tmp/access.log"), (settings.Mode, settings.Format, settings.FilePath));
         Assert.Equal(
-            new AccessLogSettings
-            {
-                Mode = AccessLogMode.Sampled,
-                Format = AccessLogFormat.Text,
-                FilePath = "/tmp/access.log",
-                SampleRate = 0.5,
-                MaxFileBytes = 2 * 1024 * 1024,
-                MaxFiles = 3,
-                IncludesQuery = true,
-            },
-            settings);
+            (0.5, 2 * 1024 * 1024, 3, true),
+            (settings.SampleRate, settings.MaxFileBytes, settings.MaxFiles, settings.IncludesQuery));
     }
+
+    [Fact]
+    public void A_full_log_has_every_request() =>
+        Assert.Equal(1, SettingsFixture.LoadValid("AccessLog:Mode=full", "AccessLog:SampleRate=0.5").AccessLog.SampleRate);
 
     [Theory]
     [InlineData("AccessLog:Mode=some", "off, sampled or full")]
