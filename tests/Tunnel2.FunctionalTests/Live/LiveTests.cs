@@ -59,7 +59,7 @@ public sealed class LiveTests
         RequestRecordCodec.Decode(buffer.AsSpan(0, entry.Length), out var record);
         Assert.Equal("-", Encoding.ASCII.GetString(record.SessionName));
         Assert.NotEqual(RequestErrorCodes.None, record.ErrorCode);
-    });
+    }, new TunnelSetup { Settings = ["Timeouts:Park=100ms"] });
 
     [Fact]
     public Task A_subscriber_gets_snapshots_and_then_every_request_and_its_statistics() => TunnelFixture.RunAsync(async (TunnelFixture tunnel) =>
