@@ -109,7 +109,10 @@ run_tests() { # name of its results, project, more arguments of its test program
     local name=$1 project=$2 log=$results/$1.log began=$SECONDS exit_code
     shift 2
     timeout --kill-after=10 "$time_limit" dotnet "tests/$project/bin/Release/net10.0/$project.dll" \
-        -noLogo -noColor -reporter quiet -trx "$results/$name.trx" "$@" >"$log" 2>&1 </dev/null
+        -noLogo -noColor -reporter quiet -trx "$results/$name.trx" "$@" >"$log" 2>&1 </dev/null &
+    # Runs in a job: who ends the job ends the tests.
+    trap "kill $!" TERM
+    wait $!
     exit_code=$?
     # A run that failed although its results do not say so: its process did not live to write them.
     if ((exit_code != 0)) && ! grep -qs '<Counters [^>]*failed="[1-9]' "$results/$name.trx"; then
@@ -161,4 +164,6 @@ queue check_format
 wait
 
 say "tests, one project alone"
-for project in "${alone[@]}"; do run_tests "$project" "$project"; done
+lanes=1
+for project in "${alone[@]}"; do queue run_tests "$project" "$project"; done
+wait
