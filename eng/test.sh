@@ -144,7 +144,7 @@ queue() {
     "$@" &
 }
 
-# Analyzers do not see ends of lines and files, nor the order of using directives.
+# Analyzers do not see the ends of lines and files.
 check_format() {
     dotnet format whitespace . --folder --verify-no-changes >"$results/format.log" 2>&1 </dev/null && return
     printf '\nFAILED: dotnet format\n%s\n' "$(<"$results/format.log")"
