@@ -2,36 +2,41 @@
 # Installs what the tests need, builds everything, checks the formatting and runs all tests.
 # The last line of its output is "N passed, N failed" (with ", N skipped" if any); the exit code is 0 only if nothing failed.
 #
-# TUNNEL2_INSTALL=0 leaves the machine as it is. Needs: the .NET SDK of global.json, bash, awk; node and npm where tests use them.
+# TUNNEL2_INSTALL=0 leaves the machine as it is; TUNNEL2_TEST_LANES=1 runs one test project at a time (default: one for each processor).
+# Needs: the .NET SDK of global.json, bash, awk; node and npm where tests use them.
 set -uo pipefail
 
 # Debian packages that tests use. Installed when missing, if we are root and there is apt-get.
 readonly packages=(chromium git)
 # Folders with a package-lock.json whose npm packages tests use.
-readonly node_folders=(tests/Tunnel2.FunctionalTests/node)
+readonly node_folders=(tests/Tunnel2.Programs.Tests/node)
 readonly results=artifacts/test-results
-readonly functional=tests/Tunnel2.FunctionalTests/Tunnel2.FunctionalTests.csproj
-# The functional tests that run on every engine (trait Engine).
+readonly functional=Tunnel2.FunctionalTests
+# Projects that run after all others, and alone: they start processes, or measure processor time and memory.
+readonly alone=(Tunnel2.Programs.Tests Tunnel2.Budgets.Tests)
+# The functional tests that run on every engine.
 readonly each_engine='Engine=each'
-# A test that makes no progress for this long ends its test host.
-readonly hang_timeout=5m
+# A test project that runs for longer than this hangs, and is ended.
+readonly time_limit=10m
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 export HOME="${HOME:-/tmp}"
 export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1
-# No build process stays behind and holds our output open.
+# No build process stays after the build: neither MSBuild's nodes nor the compiler's server, which is one of our own.
 export MSBUILDDISABLENODEREUSE=1
-
-broken_steps=0
+readonly compiler=tunnel2-test-$$
 
 say() { printf '\n== %s\n' "$*"; }
+
+# Counts a failure that no test reports.
+broken() { echo "$*" >>"$results/broken"; }
 
 # Runs a step; one that fails counts as a failed test.
 step() {
     say "$*"
     "$@" </dev/null && return
     printf 'FAILED: %s\n' "$*"
-    broken_steps=$((broken_steps + 1))
+    broken "$*"
     return 1
 }
 
@@ -63,36 +68,35 @@ install_node_packages() {
     done
 }
 
-# Adds up the result files. A file whose run ended badly without a failed test (a crashed host) counts as one failure.
+# Adds up the result files.
 count_results() {
     local files=("$results"/*.trx)
     [[ -e ${files[0]} ]] || { echo "0 0 0"; return; }
     awk '
-        function number(text, name) { return match(text, " " name "=\"[0-9]+\"") ? substr(text, RSTART + length(name) + 3, RLENGTH - length(name) - 4) + 0 : 0 }
-        function close_file() { if (bad && !bad_tests) failed++; bad = bad_tests = 0 }
-        FNR == 1 { close_file() }
-        /<ResultSummary / { bad = /outcome="(Failed|Error|Aborted|Timeout)"/ }
+        function number(name) { return match($0, " " name "=\"[0-9]+\"") ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 4) + 0 : 0 }
         /<Counters / {
-            bad_tests += number($0, "failed") + number($0, "error") + number($0, "timeout") + number($0, "aborted")
-            failed += number($0, "failed") + number($0, "error") + number($0, "timeout") + number($0, "aborted")
-            passed += number($0, "passed")
-            skipped += number($0, "total") - number($0, "executed")
+            failed += number("failed") + number("error") + number("timeout") + number("aborted")
+            passed += number("passed")
+            skipped += number("total") - number("executed")
         }
-        END { close_file(); print passed + 0, failed + 0, skipped + 0 }
+        END { print passed + 0, failed + 0, skipped + 0 }
     ' "${files[@]}"
+}
+
+stop_compiler() {
+    local process
+    for process in /proc/[0-9]*; do
+        if grep -qsa -- "-pipename:$compiler" "$process/cmdline"; then kill "${process#/proc/}" 2>/dev/null; fi
+    done
 }
 
 finish() {
     local passed failed skipped
     trap - EXIT
+    kill $(jobs -p) 2>/dev/null
+    stop_compiler
     read -r passed failed skipped <<<"$(count_results)"
-    # A test run that failed although no result file says so: its host did not live to write one.
-    if ((test_exit != 0 && failed == 0)); then
-        printf 'FAILED: dotnet test ended with %s and without a failed test.\n' "$test_exit"
-        failed=1
-    fi
-
-    failed=$((failed + broken_steps))
+    [[ -f $results/broken ]] && failed=$((failed + $(wc -l <"$results/broken")))
     printf '\n%s passed, %s failed' "$passed" "$failed"
     ((skipped > 0)) && printf ', %s skipped' "$skipped"
     printf '\n'
@@ -100,42 +104,66 @@ finish() {
     exit 1
 }
 
-test_exit=1
+# Runs the tests of a project in its own process. What it prints is shown when it has ended, so that projects side by side do not mix.
+run_tests() { # name of its results, project, more arguments of its test program
+    local name=$1 project=$2 log=$results/$1.log began=$SECONDS exit_code
+    shift 2
+    timeout --kill-after=10 "$time_limit" dotnet "tests/$project/bin/Release/net10.0/$project.dll" \
+        -noLogo -noColor -reporter quiet -trx "$results/$name.trx" "$@" >"$log" 2>&1 </dev/null &
+    # Runs in a job: who ends the job ends the tests.
+    trap "kill $!" TERM
+    wait $!
+    exit_code=$?
+    # A run that failed although its results do not say so: its process did not live to write them.
+    if ((exit_code != 0)) && ! grep -qs '<Counters [^>]*failed="[1-9]' "$results/$name.trx"; then
+        printf 'FAILED: %s ended with %s and without a failed test.\n' "$name" "$exit_code" >>"$log"
+        broken "$name"
+    fi
+    printf '\n== %s, %s s\n%s\n' "$name" "$((SECONDS - began))" "$(<"$log")"
+}
+
 trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
 rm -rf "$results"
 mkdir -p "$results"
-if [[ ${TUNNEL2_INSTALL:-1} != 0 ]]; then
-    install_packages
-    install_node_packages
-fi
+# What is installed waits for the network, and the build does not need it.
+if [[ ${TUNNEL2_INSTALL:-1} != 0 ]]; then { install_packages && install_node_packages; } >"$results/install.log" 2>&1 & fi
 
-if ! step dotnet restore Tunnel2.sln || ! step dotnet build Tunnel2.sln -c Release --no-restore; then
-    test_exit=0 # The broken step is counted; no test ran.
-    exit 1
-fi
+# The one build. It runs the analyzers, which refuse the style too; the first thing that fails ends it all.
+step dotnet build Tunnel2.sln -c Release -p:UseSharedCompilation=true -p:SharedCompilationId="$compiler" || exit 1
+stop_compiler
+wait
+[[ ! -s $results/install.log ]] || cat "$results/install.log"
 
-step dotnet format Tunnel2.sln --verify-no-changes --no-restore
-
-# Runs tests; the worst exit code of all runs counts.
-worst_exit=0
-run_tests() {
-    local exit_code
-    dotnet test "$@" -c Release --no-build --logger trx --results-directory "$results" \
-        --blame-hang --blame-hang-timeout "$hang_timeout" --blame-hang-dump-type none </dev/null
-    exit_code=$?
-    ((exit_code > worst_exit)) && worst_exit=$exit_code
+# Queues a command for the next free lane.
+lanes=${TUNNEL2_TEST_LANES:-$(nproc)}
+queue() {
+    while (($(jobs -rp | wc -l) >= lanes)); do wait -n; done
+    "$@" &
 }
 
-# One project at a time (-m:1): tests that measure time do not share the machine with others.
-say "dotnet test"
-run_tests Tunnel2.sln -m:1
+# Analyzers do not see the ends of lines and files.
+check_format() {
+    dotnet format whitespace . --folder --verify-no-changes >"$results/format.log" 2>&1 </dev/null && return
+    printf '\nFAILED: dotnet format\n%s\n' "$(<"$results/format.log")"
+    broken format
+}
 
-# Above, the functional tests ran on three event loops. Those that ask the engine the most run on one too, and on the thread pool.
-say "dotnet test on one event loop"
-TUNNEL2_TEST_LOOPS=1 run_tests "$functional" --filter "$each_engine"
-say "dotnet test on the portable engine"
-TUNNEL2_TEST_ENGINE=portable run_tests "$functional" --filter "$each_engine"
-test_exit=$worst_exit
+say "tests, $lanes projects side by side"
+# The functional tests run on three event loops; those that ask the engine the most run on one too, and on the thread pool. The longest first.
+queue run_tests "$functional" "$functional"
+TUNNEL2_TEST_LOOPS=1 queue run_tests "$functional.one-loop" "$functional" -trait "$each_engine"
+TUNNEL2_TEST_ENGINE=portable queue run_tests "$functional.portable" "$functional" -trait "$each_engine"
+for path in tests/*Tests/*.csproj; do
+    project=$(basename "$path" .csproj)
+    [[ $project == "$functional" || " ${alone[*]} " == *" $project "* ]] || queue run_tests "$project" "$project"
+done
+queue check_format
+wait
+
+say "tests, one project alone"
+lanes=1
+for project in "${alone[@]}"; do queue run_tests "$project" "$project"; done
+wait

@@ -3,7 +3,7 @@
 # each under 200 requests a second that come whatever becomes of those before them; the last one also on listening sockets that somebody
 # else holds, as systemd (deploy/systemd) and tunnel2-ports do, where nobody may be refused; then 1,000 agents that come back at once after a restart of
 # ProxyEntry. Prints what was lost, how long each restart took, and ProxyEntry's memory. The same tests run smaller with all others
-# (tests/Tunnel2.FunctionalTests/Restarts). Everything stays on loopback; takes about five minutes.
+# (tests/Tunnel2.Programs.Tests/Restarts). Everything stays on loopback; takes about five minutes.
 #
 #   load-tests/restarts/run.sh [restarts|sockets|storm|all]    default: all
 #   TUNNEL2_RESTART_ROUNDS (10), TUNNEL2_RESTART_RATE (200), TUNNEL2_STORM_AGENTS (1000): how many, how fast
@@ -25,9 +25,9 @@ export TUNNEL2_RESTART_ROUNDS="${TUNNEL2_RESTART_ROUNDS:-10}" TUNNEL2_RESTART_RA
 export TUNNEL2_STORM_AGENTS="${TUNNEL2_STORM_AGENTS:-1000}"
 filters=()
 for class in "${classes[@]}"; do
-    filters+=(-class "Tunnel2.FunctionalTests.Restarts.$class")
+    filters+=(-class "Tunnel2.Programs.Tests.Restarts.$class")
 done
 
-dotnet build -c Release -v quiet --nologo tests/Tunnel2.FunctionalTests/Tunnel2.FunctionalTests.csproj
+dotnet build -c Release -v quiet --nologo tests/Tunnel2.Programs.Tests/Tunnel2.Programs.Tests.csproj
 # The test program itself rather than dotnet test: it shows the figures as they come.
-exec dotnet tests/Tunnel2.FunctionalTests/bin/Release/net10.0/Tunnel2.FunctionalTests.dll -showLiveOutput -noColor "${filters[@]}"
+exec dotnet tests/Tunnel2.Programs.Tests/bin/Release/net10.0/Tunnel2.Programs.Tests.dll -showLiveOutput -noColor "${filters[@]}"

@@ -57,7 +57,7 @@ public sealed class AccessLogTests : IDisposable
             Assert.Null(ForwardedFor(lines[1]));
             Assert.Equal(expected, ForwardedFor(lines[2]));
         },
-        new TunnelSetup { Settings = ["AccessLog:Mode=full", $"AccessLog:Path={FilePath}", $"TrustedProxies={trusted}"] });
+        new TunnelSetup { Settings = ["AccessLog:Mode=full", $"AccessLog:Path={FilePath}", $"TrustedProxies={trusted}", "Timeouts:Park=100ms"] });
 
     [Theory]
     [InlineData("GET http://user:secret@web.localhost/ HTTP/1.1\r\nHost: web.localhost\r\n\r\n")]
@@ -119,7 +119,7 @@ public sealed class AccessLogTests : IDisposable
 
     public void Dispose() => _folder.Dispose();
 
-    private TunnelSetup Setup() => new() { Settings = ["AccessLog:Mode=full", $"AccessLog:Path={FilePath}"] };
+    private TunnelSetup Setup() => new() { Settings = ["AccessLog:Mode=full", $"AccessLog:Path={FilePath}", "Timeouts:Park=100ms"] };
 
     private static string? ForwardedFor(JsonElement line) =>
         line.TryGetProperty("forwarded_for", out var value) ? value.GetString()!.Replace("%20", " ", StringComparison.Ordinal) : null;

@@ -151,7 +151,8 @@ public sealed class HeadLimitTests
     [Fact]
     public async Task A_limit_that_is_set_lower_holds_for_http2_too()
     {
-        await using var entry = await EntryFixture.StartAsync(null, "Limits:RequestHeadBytes=4000", "Limits:RequestLineBytes=300");
+        await using var entry = await EntryFixture.StartAsync(
+            null, "Limits:RequestHeadBytes=4000", "Limits:RequestLineBytes=300", "Timeouts:Park=100ms");
         await using var visitor = await Http2Visitor.ConnectAsync(entry.Http, isTls: false);
         foreach (var (path, fields, status) in new[]
         {

@@ -212,7 +212,8 @@ public sealed class RefusalTests
     [Fact]
     public async Task A_limit_of_its_own_holds_for_each_part_of_a_head()
     {
-        await using var entry = await EntryFixture.StartAsync(null, "Limits:RequestHeadBytes=2000", "Limits:RequestLineBytes=300");
+        await using var entry = await EntryFixture.StartAsync(
+            null, "Limits:RequestHeadBytes=2000", "Limits:RequestLineBytes=300", "Timeouts:Park=100ms");
         foreach (var (request, status) in new[]
         {
             ($"GET /{new string('x', 280)} HTTP/1.1\r\n{H}\r\n", 503), ($"GET /{new string('x', 290)} HTTP/1.1\r\n{H}\r\n", 414),

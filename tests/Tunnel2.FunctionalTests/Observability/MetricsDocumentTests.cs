@@ -63,7 +63,7 @@ public sealed partial class MetricsDocumentTests
             var shown = TypeLine().Matches(text).Select(static match => match.Groups[1].Value);
             check([.. tunnel.Entry.Metrics.FamilyNames.Concat(shown).Where(IsOurs).Distinct().Order(StringComparer.Ordinal)], text);
         },
-        new TunnelSetup { Settings = ["Relay:Listen=127.0.0.1:0"] });
+        new TunnelSetup { Settings = ["Relay:Listen=127.0.0.1:0", "Timeouts:Park=100ms"] });
 
     /// <summary>Those of .NET are its own business, and those of an agent, which is in this process too, have a table of their
     /// own.</summary>

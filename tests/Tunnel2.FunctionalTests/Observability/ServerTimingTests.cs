@@ -58,7 +58,7 @@ public sealed partial class ServerTimingTests
     [Fact]
     public async Task An_error_of_the_tunnel_says_how_long_the_edge_took()
     {
-        await using var entry = await EntryFixture.StartAsync(null, "ServerTiming=always");
+        await using var entry = await EntryFixture.StartAsync(null, "ServerTiming=always", "Timeouts:Park=100ms");
         await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
         var (head, _) = await visitor.ExchangeAsync("/", "nobody.localhost");
         Assert.True(head.StatusCode >= 400);

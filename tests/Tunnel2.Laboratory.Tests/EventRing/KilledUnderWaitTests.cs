@@ -1,6 +1,6 @@
 using Tunnel2.Laboratory.EventRing;
+using Tunnel2.Programs.Tests.EventRing;
 using Tunnel2.Telemetry.EventRing;
-using Tunnel2.Telemetry.Tests.EventRing;
 
 namespace Tunnel2.Laboratory.Tests.EventRing;
 

@@ -72,25 +72,4 @@ public sealed class PathAddressParserTests
                 address.Outcome != PathAddressOutcome.Name || address.GetRest(target).StartsWith('/'), $"seed {seed}, target {target}");
         }
     }
-
-    [Fact]
-    public void Parsing_allocates_nothing()
-    {
-        var name = new char[PublicName.MaxLength];
-        Run(100);
-
-        var before = GC.GetAllocatedBytesForCurrentThread();
-        Run(1000);
-        Assert.Equal(0, GC.GetAllocatedBytesForCurrentThread() - before);
-
-        void Run(int times)
-        {
-            for (var i = 0; i < times; i++)
-            {
-                _parser.Parse("/session/web/rest?x=1", name);
-                _parser.Parse("/session/web/rest?x=1"u8, name);
-                _parser.Parse("/other", name);
-            }
-        }
-    }
 }

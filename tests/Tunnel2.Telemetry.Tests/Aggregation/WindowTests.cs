@@ -153,43 +153,10 @@ public sealed class WindowTests
         Assert.Null(a.ErrorsByCode);
     }
 
-    [Fact]
-    public void In_steady_state_neither_counting_nor_closing_windows_allocates()
-    {
-        var state = new WindowedState(new ListSink { Keep = false });
-        var batch = new RequestSample[1000];
-        long before = 0;
-        for (int second = 0; second < 300; second++)
-        {
-            if (second == 200)
-            {
-                before = GC.GetAllocatedBytesForCurrentThread();
-            }
-
-            for (int i = 0; i < batch.Length; i++)
-            {
-                batch[i] = At(second, i % 100);
-            }
-
-            state.Process(batch);
-        }
-
-        // 100,000 records, and windows of each length that were closed meanwhile.
-        Assert.Equal(0, GC.GetAllocatedBytesForCurrentThread() - before);
-    }
-
     private sealed class ListSink : IWindowSink
     {
         internal List<(int Seconds, double Start)> Windows { get; } = [];
 
-        internal bool Keep { get; init; } = true;
-
-        public void OnWindow(int key, long start, int seconds, WindowCell cell)
-        {
-            if (Keep)
-            {
-                Windows.Add((seconds, (start - T0) / 1e6));
-            }
-        }
+        public void OnWindow(int key, long start, int seconds, WindowCell cell) => Windows.Add((seconds, (start - T0) / 1e6));
     }
 }

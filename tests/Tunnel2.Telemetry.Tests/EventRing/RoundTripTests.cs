@@ -35,32 +35,6 @@ public sealed class RoundTripTests
     }
 
     [Fact]
-    public void Publishing_and_polling_allocate_nothing()
-    {
-        using var f = new RingFixture();
-        EventRingProducer producer = f.Ring.CreateProducer();
-        using EventRingReader reader = f.Ring.CreateReader(new EventRingReaderOptions());
-        byte[] payload = new byte[100];
-        var batch = new RingBatch(8, f.Ring.MaxPayload);
-        long before = 0;
-        for (int i = 0; i < 2000; i++)
-        {
-            if (i == 1000)
-            {
-                before = GC.GetAllocatedBytesForCurrentThread();
-            }
-
-            producer.TryPublish(1, payload);
-            producer.TryPublish(1, payload);
-            reader.TryRead(f.Buffer, out _, out _);
-            reader.TryReadBatch(batch, out _);
-            reader.TryRead(f.Buffer, out _, out _);
-        }
-
-        Assert.Equal(0, GC.GetAllocatedBytesForCurrentThread() - before);
-    }
-
-    [Fact]
     public async Task A_sleeping_reader_is_woken_by_the_first_commit()
     {
         using var f = new RingFixture();

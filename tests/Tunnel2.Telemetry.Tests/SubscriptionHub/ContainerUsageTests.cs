@@ -84,25 +84,6 @@ public sealed class ContainerUsageTests : IDisposable
         Assert.InRange(usage.Read().Cpu, 0, 0.01);
     }
 
-    [Fact]
-    public void A_reading_leaves_next_to_nothing_behind()
-    {
-        var usage = new ContainerUsage(TimeProvider.System);
-        for (int i = 0; i < 100; i++)
-        {
-            usage.Read();
-        }
-
-        long before = GC.GetAllocatedBytesForCurrentThread();
-        for (int i = 0; i < 100; i++)
-        {
-            usage.Read();
-        }
-
-        // Handles of the files; lines of text as strings would be 20 KB a reading.
-        Assert.InRange((GC.GetAllocatedBytesForCurrentThread() - before) / 100, 0, 2048);
-    }
-
     private void Write(string path, string text)
     {
         string full = Path.Combine(_root, path);

@@ -82,36 +82,6 @@ public sealed class SubscriptionIndexTests
         Assert.Equal(0, _index.ChannelCount);
     }
 
-    [Fact]
-    public void Lookups_allocate_nothing()
-    {
-        for (int i = 0; i < 100; i++)
-        {
-            _index.Add(new TestSubscriber(i), "session.a.stats");
-        }
-
-        _index.Add(new TestSubscriber(100), "session.*.stats");
-        _index.Add(new TestSubscriber(101), "session.>");
-        Assert.Equal(102, Walk());
-
-        long before = GC.GetAllocatedBytesForCurrentThread();
-        int found = Walk();
-        Assert.Equal(0, GC.GetAllocatedBytesForCurrentThread() - before);
-        Assert.Equal(102, found);
-
-        int Walk()
-        {
-            _index.Get("session.a.stats", _matches);
-            int count = 0;
-            foreach (Subscriber subscriber in _matches)
-            {
-                count += subscriber.IsRemoved ? 0 : 1;
-            }
-
-            return count;
-        }
-    }
-
     [Theory]
     [InlineData("")]
     [InlineData(".")]

@@ -181,30 +181,6 @@ public sealed class PrometheusCollectorTests : IDisposable
         Assert.Equal(4 * 49_995_000.0, result.Samples["test_sizes_bytes_sum"]);
     }
 
-    [Fact]
-    public void Recording_allocates_nothing_for_tag_sets_seen_before()
-    {
-        var counter = _meter.CreateCounter<long>("test.hot");
-        var histogram = _meter.CreateHistogram<double>("test.hot.duration", "s");
-        KeyValuePair<string, object?> first = new("outcome", "completed");
-        KeyValuePair<string, object?> second = new("status", "2xx");
-        Run();
-
-        var before = GC.GetAllocatedBytesForCurrentThread();
-        Run();
-        Assert.Equal(0, GC.GetAllocatedBytesForCurrentThread() - before);
-
-        void Run()
-        {
-            for (var i = 0; i < 1000; i++)
-            {
-                counter.Add(1, first, second);
-                histogram.Record(0.1, first, second);
-                counter.Add(1);
-            }
-        }
-    }
-
     public void Dispose()
     {
         _collector.Dispose();

@@ -1,0 +1,121 @@
+using System.Diagnostics;
+using Tunnel2.FunctionalTests.Processes;
+using Tunnel2.Programs.Tests.Processes;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.Programs.Tests.RealPeers;
+
+/// <summary>Processes that are killed and come back.</summary>
+[Collection(RealProcessesCollection.Name)]
+public sealed class OutageTests
+{
+    [Theory]
+    [InlineData("epoll", "/bytes/100000000000")]
+    [InlineData("portable", "/bytes/100000000000")]
+    [InlineData("epoll", "/stream/100000/1000/2")]
+    public async Task A_download_whose_agent_is_killed_ends_with_an_error_and_the_next_agent_serves_the_name(string engine, string path)
+    {
+        var starting = Stopwatch.StartNew();
+        await using var tunnel = await RealTunnel.StartWithAsync(["--Tunnel2:Timeouts:Park=100ms"], engine);
+
+        // What processes cost on this machine now: the programs as a whole started in that time.
+        var start = starting.Elapsed;
+        using var folder = new TemporaryFolder();
+        // The status comes with the head: the answer has begun by then.
+        await using var curl = ProcessRunner.Start(
+            "bash",
+            [
+                "-c",
+                "curl -sS -N -m 30 $1 | { head -c 5000 | wc -c; cat >/dev/null; }; echo curl ${PIPESTATUS[0]}",
+                "bash",
+                tunnel.Url + path,
+            ]);
+        await curl.WaitForLineAsync(static line => line.Trim() == "5000");
+
+        tunnel.Agent.Kill();
+        var clock = Stopwatch.StartNew();
+
+        var end = await curl.WaitForLineAsync(static line => line.StartsWith("curl ", StringComparison.Ordinal));
+        Assert.True(end is "curl 18" or "curl 56", $"Expected a broken transfer, got '{end}'.");
+        Assert.InRange(clock.Elapsed, TimeSpan.Zero, TimeSpan.FromSeconds(2) + start);
+
+        var offline = await Shell.CurlAsync("-i", $"{tunnel.Url}/hash/1");
+        Assert.StartsWith("HTTP/1.1 503 ", offline.Output, StringComparison.Ordinal);
+        Assert.Contains("Retry-After: ", offline.Output, StringComparison.OrdinalIgnoreCase);
+
+        clock.Restart();
+        await tunnel.StartAgentAgainAsync();
+        var again = await Shell.CurlAsync("--fail", $"{tunnel.Url}/hash/1");
+        Assert.Equal(PatternBytes.Sha256Hex(1), again.EnsureSuccess().Output);
+        Assert.InRange(clock.Elapsed, TimeSpan.Zero, TimeSpan.FromSeconds(2) + start);
+    }
+
+    [Fact]
+    public async Task An_agent_is_back_under_the_same_address_soon_after_ProxyEntry_was_killed_and_started_again()
+    {
+        await using var tunnel = await RealTunnel.StartAsync();
+        var firstLine = tunnel.Agent.Lines.Single(static line => line.StartsWith("Forwarding ", StringComparison.Ordinal));
+        tunnel.Entry.Runner.Kill();
+        await tunnel.Agent.WaitForLineAsync(static line => line.StartsWith("Disconnected ", StringComparison.Ordinal));
+        // How long ProxyEntry is away is what this test is about.
+        await Shell.RunAsync("sleep", "2");
+
+        var starting = Stopwatch.StartNew();
+        await tunnel.Entry.StartAgainAsync();
+
+        // What a process costs on this machine now.
+        var start = starting.Elapsed;
+        var clock = Stopwatch.StartNew();
+
+        // Visitors may ask meanwhile: they are told to come again.
+        var early = await Shell.CurlAsync("-o", "/dev/null", "-w", "%{http_code}", $"{tunnel.Url}/hash/1");
+        Assert.Contains(early.EnsureSuccess().Output, new[] { "200", "503" });
+        await tunnel.Entry.Runner.WaitForLineAsync(static line => line.Contains("is public", StringComparison.Ordinal));
+        var back = await Shell.CurlAsync("--fail", $"{tunnel.Url}/hash/1");
+        Assert.Equal(PatternBytes.Sha256Hex(1), back.EnsureSuccess().Output);
+        Assert.InRange(clock.Elapsed, TimeSpan.Zero, TimeSpan.FromSeconds(4) + start);
+        TestContext.Current.TestOutputHelper?.WriteLine($"back after {clock.ElapsedMilliseconds} ms");
+        var lines = tunnel.Agent.Lines.Where(static line => line.StartsWith("Forwarding ", StringComparison.Ordinal)).ToList();
+        Assert.All(lines, line => Assert.Equal(firstLine, line));
+    }
+
+    [Fact]
+    public async Task A_visitor_of_a_killed_ProxyEntry_sees_an_error_and_the_backend_is_told()
+    {
+        await using var tunnel = await RealTunnel.StartAsync("auto", "--verbose");
+        await using var curl = ProcessRunner.Start(
+            "bash",
+            [
+                "-c",
+                "curl -sS -N -m 30 $1 | { head -n 1; cat >/dev/null; }; echo curl ${PIPESTATUS[0]}",
+                "bash",
+                $"{tunnel.Url}/sse?count=0&interval=50",
+            ]);
+        await curl.WaitForLineAsync(static line => line.StartsWith("id:", StringComparison.Ordinal));
+
+        tunnel.Entry.Runner.Kill();
+
+        var end = await curl.WaitForLineAsync(static line => line.StartsWith("curl ", StringComparison.Ordinal));
+        Assert.True(end is "curl 18" or "curl 56", $"Expected a broken transfer, got '{end}'.");
+        // The exchange is over for the agent too, which lets the backend's connection go.
+        await tunnel.Agent.WaitForLineAsync(static line => line.Contains("GET /sse", StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public async Task An_agent_that_was_frozen_for_a_while_goes_on_with_the_same_download()
+    {
+        await using var tunnel = await RealTunnel.StartAsync();
+        await using var curl = ProcessRunner.Start("curl", ["-sSN", "-m", "30", $"{tunnel.Url}/sse?count=40&interval=50"]);
+        await curl.WaitForLineAsync(static line => line == "id: 3");
+        tunnel.Agent.Suspend();
+        // A visitor who comes meanwhile and gives up must not be in the way of the others afterwards.
+        var impatient = await Shell.CurlAsync("--max-time", "3", $"{tunnel.Url}/hash/1");
+        Assert.Equal(28, impatient.ExitCode);
+
+        tunnel.Agent.Resume();
+
+        Assert.Equal(0, await curl.WaitForExitAsync());
+        Assert.Equal(40, curl.Lines.Count(static line => line.StartsWith("id: ", StringComparison.Ordinal)));
+        (await Shell.CurlAsync("--fail", $"{tunnel.Url}/hash/1")).EnsureSuccess();
+    }
+}

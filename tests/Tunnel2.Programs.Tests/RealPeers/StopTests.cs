@@ -1,0 +1,123 @@
+using System.Diagnostics;
+using Tunnel2.FunctionalTests.Processes;
+using Tunnel2.Programs.Tests.Processes;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.Programs.Tests.RealPeers;
+
+/// <summary>Both programs asked to stop: requests under way are finished, and the exit code is 0.</summary>
+[Collection(RealProcessesCollection.Name)]
+public sealed class StopTests
+{
+    [Theory]
+    [InlineData(true, "epoll")]
+    [InlineData(false, "epoll")]
+    [InlineData(true, "portable")]
+    public async Task A_request_under_way_is_finished_when_the_agent_is_asked_to_stop(bool interrupt, string engine)
+    {
+        await using var tunnel = await RealTunnel.StartAsync(engine);
+        await using var curl = await StartStreamAsync(tunnel);
+
+        await StopAsync(tunnel.Agent, interrupt);
+
+        Assert.Equal(0, await tunnel.Agent.WaitForExitAsync());
+        await AssertStreamIsCompleteAsync(curl);
+        Assert.Equal("Stopped", tunnel.Agent.Lines[^1]);
+        Assert.Single(tunnel.Agent.Lines, static line => line.StartsWith("Draining", StringComparison.Ordinal));
+    }
+
+    [Theory]
+    [InlineData(true, "epoll")]
+    [InlineData(false, "epoll")]
+    [InlineData(true, "portable")]
+    public async Task A_request_under_way_is_finished_when_ProxyEntry_is_asked_to_stop(bool interrupt, string engine)
+    {
+        await using var tunnel = await RealTunnel.StartAsync(engine);
+        await using var curl = await StartStreamAsync(tunnel);
+
+        await StopAsync(tunnel.Entry.Runner, interrupt);
+
+        Assert.Equal(0, await tunnel.Entry.Runner.WaitForExitAsync());
+        await AssertStreamIsCompleteAsync(curl);
+        await tunnel.Agent.WaitForLineAsync(static line => line.Contains("going away", StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public async Task An_idle_agent_and_ProxyEntry_stop_within_a_second()
+    {
+        await using var tunnel = await RealTunnel.StartAsync();
+        await AssertStopsWithinASecondAsync(() => tunnel.Agent, tunnel.StartAgentAgainAsync);
+        await AssertStopsWithinASecondAsync(() => tunnel.Entry.Runner, tunnel.Entry.StartAgainAsync);
+    }
+
+    [Fact]
+    public async Task An_agent_that_still_tries_to_connect_stops_at_once()
+    {
+        await Promptness.AssertWithinAsync(TimeSpan.FromSeconds(1), static async _ =>
+        {
+            using var port = new RefusedPort();
+            await using var agent = BuiltPrograms.StartAgent(["http", "3000", "--server", $"127.0.0.1:{port.Port}"]);
+            await agent.WaitForLineAsync(static line => line.Contains("connection refused", StringComparison.Ordinal));
+            await Shell.InterruptAsync(agent);
+            var asked = Stopwatch.GetTimestamp();
+            Assert.Equal(0, await agent.WaitForExitAsync());
+            return asked;
+        });
+    }
+
+    [Fact]
+    public async Task A_second_signal_ends_an_agent_that_is_still_draining()
+    {
+        await using var tunnel = await RealTunnel.StartAsync();
+        await using var curl = ProcessRunner.Start("curl", ["-sSN", $"{tunnel.Url}/sse?count=0&interval=50"]);
+        await curl.WaitForLineAsync(static line => line == "id: 1");
+        tunnel.Agent.Terminate();
+        await tunnel.Agent.WaitForLineAsync(static line => line.StartsWith("Draining", StringComparison.Ordinal));
+
+        tunnel.Agent.Terminate();
+
+        // The stream has no end: only the second signal ends it before the time to finish is over.
+        Assert.Equal(143, await tunnel.Agent.WaitForExitAsync());
+        Assert.NotEqual(0, await curl.WaitForExitAsync());
+    }
+
+    private static Task AssertStopsWithinASecondAsync(Func<ProcessRunner> process, Func<Task> startAgain) =>
+        Promptness.AssertWithinAsync(TimeSpan.FromSeconds(1), async number =>
+        {
+            if (number > 0)
+            {
+                await startAgain();
+            }
+
+            process().Terminate();
+            var asked = Stopwatch.GetTimestamp();
+            Assert.Equal(0, await process().WaitForExitAsync());
+            return asked;
+        });
+
+    /// <summary>A response of 2 s of which the first events have arrived.</summary>
+    private static async Task<ProcessRunner> StartStreamAsync(RealTunnel tunnel)
+    {
+        var curl = ProcessRunner.Start("curl", ["-sSN", $"{tunnel.Url}/sse?count=21&interval=100"]);
+        await curl.WaitForLineAsync(static line => line == "id: 1");
+        return curl;
+    }
+
+    private static async Task AssertStreamIsCompleteAsync(ProcessRunner curl)
+    {
+        Assert.Equal(0, await curl.WaitForExitAsync());
+        Assert.Contains("id: 20", curl.Lines);
+    }
+
+    private static async Task StopAsync(ProcessRunner process, bool interrupt)
+    {
+        if (interrupt)
+        {
+            await Shell.InterruptAsync(process);
+        }
+        else
+        {
+            process.Terminate();
+        }
+    }
+}
