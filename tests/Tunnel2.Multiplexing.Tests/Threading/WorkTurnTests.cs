@@ -43,20 +43,24 @@ public sealed class WorkTurnTests
     }
 
     [Theory]
-    [InlineData(0, 256)]
-    [InlineData(1, 256)]
-    [InlineData(2, 128)]
-    [InlineData(4, 128)]
-    [InlineData(1000, 128)]
-    public void Who_waits_for_a_turn_shares_what_one_alone_may_move(int waiting, int kibibytes)
+    [InlineData(0, 0, 256)]
+    [InlineData(1, 3, 256)]
+    [InlineData(1, 15, 256)]
+    [InlineData(2, 0, 128)]
+    [InlineData(4, 12, 128)]
+    [InlineData(1, 31, 64)]
+    [InlineData(0, 64, 32)]
+    [InlineData(8, 120, 16)]
+    [InlineData(1000, 128, 16)]
+    public void The_more_have_something_to_do_in_a_round_the_less_each_moves(int waiting, int events, int kibibytes)
     {
         var turn = default(WorkTurn);
         var moved = 0;
-        for (; !turn.IsOverIn(1); moved += 64)
+        for (var piece = kibibytes * 1024 / 4; !turn.IsOverIn(1); moved += piece)
         {
-            turn.AddIn(1, 64 * 1024, WorkTurn.BytesPerStepBeside(waiting));
+            turn.AddIn(1, piece, WorkTurn.BytesPerStepBeside(waiting, events));
         }
 
-        Assert.InRange(moved, kibibytes / 2, kibibytes);
+        Assert.Equal(kibibytes * 1024, moved);
     }
 }

@@ -1,5 +1,5 @@
 using Tunnel2.Protocol.Errors;
-using Tunnel2.ProxyEntry.Admin;
+using Tunnel2.ProxyEntry.Lifetime;
 using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Tests.InMemory;
 

@@ -12,19 +12,9 @@ public sealed class ForwarderLimitTests
     private static readonly TimeSpan _bodyLimit = TimeSpan.FromSeconds(40);
     private static readonly TimeSpan _hair = TimeSpan.FromMilliseconds(1);
 
-    private static readonly ForwarderOptions _options = new()
-    {
-        Adjust = static settings => settings with { BackendHeadersTimeout = _headLimit, BodyIdleTimeout = _bodyLimit },
-    };
+    private static readonly ForwarderOptions _options = new() { Settings = ["Timeouts:BackendHeaders=70s", "Timeouts:BodyIdle=40s"] };
 
-    private static readonly ForwarderOptions _unlimited = new()
-    {
-        Adjust = static settings => settings with
-        {
-            BackendHeadersTimeout = Timeout.InfiniteTimeSpan,
-            BodyIdleTimeout = Timeout.InfiniteTimeSpan,
-        },
-    };
+    private static readonly ForwarderOptions _unlimited = new() { Settings = ["Timeouts:BackendHeaders=off", "Timeouts:BodyIdle=off"] };
 
     [Fact]
     public Task A_head_may_take_as_long_as_its_limit_and_no_longer() => ForwarderFixture.RunAsync(

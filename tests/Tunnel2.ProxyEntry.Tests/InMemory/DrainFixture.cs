@@ -2,9 +2,9 @@ using System.Net;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting.Server;
 using Microsoft.AspNetCore.Http.Features;
-using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Draining;
+using Tunnel2.ProxyEntry.Lifetime;
 using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Uplink;
 
@@ -31,8 +31,8 @@ internal sealed class DrainFixture : IDisposable, IWaitingConnections
         var listeners = new StoppableListenerFactory(new Listeners(this), new IPEndPoint(IPAddress.Loopback, 1), Connections);
         VisitorsListener = listeners.BindAsync(new IPEndPoint(IPAddress.Loopback, 2)).AsTask().GetAwaiter().GetResult();
         _agents = new UplinkListener(
-            UplinkListener.Bind(new IPEndPoint(IPAddress.Loopback, 0)), acceptor.Acceptor, null, acceptor.Engine, limits, acceptor.Time,
-            new RecordedLog<UplinkListener>());
+            UplinkListener.Bind(new IPEndPoint(IPAddress.Loopback, 0)), acceptor.Acceptor, null, acceptor.Engine, limits.Handshakes,
+            limits.AcceptFailed, acceptor.Time, new RecordedLog<UplinkListener>());
         _agents.Start();
         Connections.Visitors.Closing.Register(() => Add("visitors are asked to leave"));
         Connections.Admin.Closing.Register(() => Add("administrators are asked to leave"));

@@ -26,7 +26,8 @@ internal sealed record ForwarderOptions
 
     public PairOptions Pair { get; init; } = new();
 
-    public Func<ProxyEntrySettings, ProxyEntrySettings> Adjust { get; init; } = static settings => settings;
+    /// <summary>Settings, as "Key=value".</summary>
+    public string[] Settings { get; init; } = [];
 
     /// <summary>Whether what an observer throws is the test's own doing.</summary>
     public bool HasFaults { get; init; }
@@ -52,7 +53,7 @@ internal sealed class ForwarderFixture : IDisposable
 
         // A timestamp of zero means that nothing has happened.
         Time.Advance(TimeSpan.FromSeconds(1));
-        Settings = options.Adjust(SettingsFixture.LoadValid());
+        Settings = SettingsFixture.LoadValid(options.Settings);
         Faults = new ContainedFaults(Time);
         Directory = new InMemorySessionDirectory(Time, Settings.ParkTimeout);
         Names = new NameResolver(Settings, new AgentRegistry(Settings.Agents), Directory, Time);

@@ -13,11 +13,13 @@ namespace Tunnel2.ProxyEntry.Tests.Opening;
 /// <summary>The way from a name to a stream: at once, after a wait, or not at all.</summary>
 public sealed class PatientOpenerTests
 {
+    private const string Parks = "Timeouts:Park=5s";
+
     private static readonly TimeSpan _park = TimeSpan.FromSeconds(5);
     private static readonly ForwarderOptions _away = new()
     {
         IsOnline = false,
-        Adjust = static settings => settings with { ParkTimeout = _park },
+        Settings = [Parks],
     };
 
     [Fact]
@@ -42,7 +44,7 @@ public sealed class PatientOpenerTests
             opened.Stream!.Release();
             return Task.CompletedTask;
         },
-        new ForwarderOptions { Adjust = static settings => settings with { TestMode = true } });
+        new ForwarderOptions { Settings = ["TestMode=true"] });
 
     [Fact]
     public Task An_uplink_that_has_just_refused_is_left_out() => ForwarderFixture.RunAsync(
@@ -210,7 +212,7 @@ public sealed class PatientOpenerTests
             Assert.Equal(["error AgentOffline, again in 5 s"], await fixture.DoneAsync(asked));
             Assert.Equal((0L, 0L), (fixture.Metrics["tunnel2.entry.parked:timed_out"], fixture.Metrics["tunnel2.entry.parked:full"]));
         },
-        _away with { Adjust = static settings => settings with { ParkTimeout = TimeSpan.Zero } });
+        _away with { Settings = ["Timeouts:Park=off"] });
 
     [Fact]
     public Task A_visitor_that_leaves_while_it_waits_frees_its_place() => ForwarderFixture.RunAsync(
@@ -241,20 +243,20 @@ public sealed class PatientOpenerTests
         _away);
 
     [Theory]
-    [InlineData(1, 10, 100_000L)]
-    [InlineData(10, 1, 100_000L)]
-    [InlineData(10, 10, 1_999L)]
-    public Task A_request_without_a_place_is_answered_at_once(int perName, int total, long bytes) => ForwarderFixture.RunAsync(
+    [InlineData(1, 10, 2)]
+    [InlineData(10, 1, 2)]
+    [InlineData(10, 10, 1)]
+    public Task A_request_without_a_place_is_answered_at_once(int perName, int total, int megabytes) => ForwarderFixture.RunAsync(
         async fixture =>
         {
-            var first = fixture.Ask();
+            var first = fixture.Ask(new ScriptedVisitor { BytesHeld = (1024 * 1024) - 999 });
             var second = fixture.Ask();
             Assert.Equal(["error AgentOffline, again in 5 s"], await fixture.DoneAsync(second));
             Assert.Equal((1, 1L), (fixture.Lot.Count, fixture.Metrics["tunnel2.entry.parked:full"]));
             first.Visitor.Leave();
             await fixture.DoneAsync(first);
         },
-        _away with { Adjust = settings => settings with { ParkedPerName = perName, ParkedTotal = total, ParkedBytes = bytes } });
+        _away with { Settings = [Parks, $"Parking:PerName={perName}", $"Parking:Total={total}", $"Parking:Megabytes={megabytes}"] });
 
     [Fact]
     public Task An_agent_that_came_between_the_look_and_the_wait_is_found() => ForwarderFixture.RunAsync(
