@@ -43,7 +43,9 @@ internal interface IByteTransport : IAsyncDisposable
     /// </summary>
     bool IsIdleAndOpen() => false;
 
-    /// <summary>As <see cref="IsIdleAndOpen"/>, of a millisecond ago at the earliest: where somebody has looked since, this costs no system call.</summary>
+    /// <summary>
+    /// As <see cref="IsIdleAndOpen"/>, of a millisecond ago at the earliest: where somebody has looked since, this costs no system call.
+    /// </summary>
     bool WasIdleAndOpen() => IsIdleAndOpen();
 
     /// <summary>

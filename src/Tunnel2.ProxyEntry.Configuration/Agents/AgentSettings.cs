@@ -22,5 +22,8 @@ internal sealed record AgentSettings(string Id, TokenHash? TokenHash, ImmutableA
     /// <summary>Whether a certificate stands for this agent.</summary>
     public bool Accepts(AgentCertificate certificate) =>
         (CertificateFingerprint is { } pinned && pinned.Equals(certificate.Fingerprint))
-        || (CertificateName is { } name && certificate.IsIssuedByClientCa && name.Equals(certificate.Name, StringComparison.OrdinalIgnoreCase));
+        || (
+            CertificateName is { } name
+                && certificate.IsIssuedByClientCa
+                && name.Equals(certificate.Name, StringComparison.OrdinalIgnoreCase));
 }

@@ -54,10 +54,12 @@ internal sealed class AgentTable
     public AgentSettings? FindByCertificate(AgentCertificate certificate) => Array.Find(_agents, agent => agent.Accepts(certificate));
 
     /// <summary>Whether some agent may show a certificate instead of a token.</summary>
-    public bool UsesCertificates => Array.Exists(_agents, agent => agent.CertificateFingerprint is not null || agent.CertificateName is not null);
+    public bool UsesCertificates =>
+        Array.Exists(_agents, agent => agent.CertificateFingerprint is not null || agent.CertificateName is not null);
 
     /// <summary>
-    /// Whether what an agent was admitted by still holds: its agent is there, accepts the same token or certificate, and may claim the name.
+    /// Whether what an agent was admitted by still holds: its agent is there, accepts the same token or certificate, and may claim the
+    /// name.
     /// </summary>
     /// <param name="grant">What it was admitted by; null for an agent without a token.</param>
     /// <param name="name">The name it serves (lower case).</param>
@@ -77,13 +79,15 @@ internal sealed class AgentTable
     /// <summary>The limits of whoever holds a grant; null for none, as for an agent without a token.</summary>
     public RateTier? TierOf(AgentGrant? grant) => grant is null ? null : _tiers.Find(Find(grant.AgentId)?.Tier);
 
-    /// <summary>Whether a name (lower case) is written out in some agent's list: such a name is known even if its agent was never seen.</summary>
+    /// <summary>
+    /// Whether a name (lower case) is written out in some agent's list: such a name is known even if its agent was never seen.
+    /// </summary>
     public bool IsConfiguredName(ReadOnlySpan<char> name) => _literalNamesBySpan.Contains(name);
 
     /// <summary>
-    /// Whether an agent may claim a name (lower case); null stands for an agent without a token. It must be among the names that the agent lists, if
-    /// it lists any, and no other agent may list it more specifically (<see cref="NamePattern.Specificity"/>). Of two that list it as
-    /// specifically, either may claim it.
+    /// Whether an agent may claim a name (lower case); null stands for an agent without a token. It must be among the names that the agent
+    /// lists, if it lists any, and no other agent may list it more specifically (<see cref="NamePattern.Specificity"/>). Of two that list
+    /// it as specifically, either may claim it.
     /// </summary>
     public bool MayClaim(AgentSettings? agent, ReadOnlySpan<char> name)
     {

@@ -15,8 +15,8 @@ internal sealed class NamePattern
     public bool IsLiteral => !_text.Contains('*');
 
     /// <summary>
-    /// How closely it says which names it means: a name says it exactly; of two patterns the one with more characters other than <c>*</c> says more. A pattern
-    /// of nothing but <c>*</c> says nothing (0), and keeps no name from the others.
+    /// How closely it says which names it means: a name says it exactly; of two patterns the one with more characters other than <c>*</c>
+    /// says more. A pattern of nothing but <c>*</c> says nothing (0), and keeps no name from the others.
     /// </summary>
     public int Specificity => IsLiteral ? int.MaxValue : _text.Length - _text.AsSpan().Count('*');
 

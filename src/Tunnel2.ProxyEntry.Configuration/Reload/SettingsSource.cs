@@ -39,7 +39,13 @@ internal sealed class SettingsSource
 
     /// <summary>The source of a process: the program's own appsettings.json, then that of the folder it was started in.</summary>
     public static SettingsSource OfProcess(string[] args, IReadOnlyList<KeyValuePair<string, string?>>? facts = null) => new(
-        [.. new[] { Path.Combine(AppContext.BaseDirectory, "appsettings.json"), Path.Combine(Environment.CurrentDirectory, "appsettings.json") }.Distinct()],
+        [
+            .. new[]
+            {
+                Path.Combine(AppContext.BaseDirectory, "appsettings.json"),
+                Path.Combine(Environment.CurrentDirectory, "appsettings.json"),
+            }.Distinct(),
+        ],
         args,
         facts);
 

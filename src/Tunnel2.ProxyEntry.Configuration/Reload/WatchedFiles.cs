@@ -4,8 +4,8 @@ namespace Tunnel2.ProxyEntry.Reload;
 
 /// <summary>
 /// Notices that small files changed, by their content: unlike times it also tells of a renewed link, a mounted secret and a file system
-/// without notifications. A change is news until it was taken over (<see cref="Accept"/>): what could not be read or used is tried again. Not
-/// thread-safe.
+/// without notifications. A change is news until it was taken over (<see cref="Accept"/>): what could not be read or used is tried again.
+/// Not thread-safe.
 /// </summary>
 internal sealed class WatchedFiles
 {

@@ -2,8 +2,8 @@ namespace Tunnel2.ProxyEntry.Reload;
 
 /// <summary>
 /// What was read from files, and is read again when they change. A change that could not be read, understood or applied is tried again at
-/// every look, until it can be or the files are as before: a half-written file, a certificate without its key and a disk that failed for a moment
-/// must not lose a revocation. Each distinct failure is told once. For the reload loop alone.
+/// every look, until it can be or the files are as before: a half-written file, a certificate without its key and a disk that failed for a
+/// moment must not lose a revocation. Each distinct failure is told once. For the reload loop alone.
 /// </summary>
 internal abstract class WatchedReload : IReloadable
 {
@@ -52,7 +52,9 @@ internal abstract class WatchedReload : IReloadable
         }
     }
 
-    /// <summary>Reads and applies what is in the files now. Changes nothing where there is a problem; may throw instead of naming it.</summary>
+    /// <summary>
+    /// Reads and applies what is in the files now. Changes nothing where there is a problem; may throw instead of naming it.
+    /// </summary>
     protected abstract IReadOnlyList<ReloadProblem> Reload();
 
     /// <summary>Logs a problem.</summary>

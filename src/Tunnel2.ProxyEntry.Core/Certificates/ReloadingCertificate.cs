@@ -5,8 +5,9 @@ using Tunnel2.ProxyEntry.Reload;
 namespace Tunnel2.ProxyEntry.Certificates;
 
 /// <summary>
-/// A certificate, read again when its files change: that of the uplink, that for visitors, or one that serves both. New connections see the new one,
-/// running ones stay. Files that cannot be used are logged, and the certificate before stays. <see cref="Current"/> is thread-safe.
+/// A certificate, read again when its files change: that of the uplink, that for visitors, or one that serves both. New connections see the
+/// new one, running ones stay. Files that cannot be used are logged, and the certificate before stays. <see cref="Current"/> is
+/// thread-safe.
 /// </summary>
 internal sealed class ReloadingCertificate : WatchedReload
 {

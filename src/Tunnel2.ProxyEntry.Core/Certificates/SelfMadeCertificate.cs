@@ -70,7 +70,8 @@ internal static class SelfMadeCertificate
 
     /// <summary>Whether something is a name, an address, or a name below which all are meant (<c>*.example.com</c>).</summary>
     public static bool IsHost(string host) =>
-        IPAddress.TryParse(host, out _) || Uri.CheckHostName(host.StartsWith("*.", StringComparison.Ordinal) ? host[2..] : host) == UriHostNameType.Dns;
+        IPAddress.TryParse(host, out _)
+            || Uri.CheckHostName(host.StartsWith("*.", StringComparison.Ordinal) ? host[2..] : host) == UriHostNameType.Dns;
 
     /// <summary>Names and addresses as a certificate has them; what is neither is left out.</summary>
     public static X509Extension SubjectNames(IEnumerable<string> hosts)

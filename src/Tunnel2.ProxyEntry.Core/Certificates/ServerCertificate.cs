@@ -6,7 +6,9 @@ using Tunnel2.Transport.Tls;
 
 namespace Tunnel2.ProxyEntry.Certificates;
 
-/// <summary>A loaded certificate, in the form that handshakes use. Immutable; handshakes may still use it when another has taken its place.</summary>
+/// <summary>
+/// A loaded certificate, in the form that handshakes use. Immutable; handshakes may still use it when another has taken its place.
+/// </summary>
 internal sealed class ServerCertificate
 {
     private ServerCertificate(SslStreamCertificateContext context, X509Certificate2 leaf)

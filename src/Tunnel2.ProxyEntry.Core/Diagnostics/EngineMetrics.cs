@@ -14,7 +14,10 @@ internal sealed class EngineMetrics
         Loops = engine.Loops.Count;
         _tags = [new("engine", Engine)];
         factory.Create(ProxyEntryMetrics.MeterName).CreateObservableGauge(
-            "tunnel2.entry.engine.loops", () => new Measurement<int>(Loops, _tags), "{loop}", "Event loops that serve connections; 0 with the portable engine, which uses the thread pool.");
+            "tunnel2.entry.engine.loops",
+            () => new Measurement<int>(Loops, _tags),
+            "{loop}",
+            "Event loops that serve connections; 0 with the portable engine, which uses the thread pool.");
     }
 
     /// <summary>As setting <c>Engine</c> writes it.</summary>

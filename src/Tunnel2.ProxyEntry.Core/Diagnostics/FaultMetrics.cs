@@ -8,5 +8,8 @@ internal sealed class FaultMetrics
 {
     public FaultMetrics(IMeterFactory factory, ContainedFaults faults) =>
         factory.Create(ProxyEntryMetrics.MeterName).CreateObservableCounter(
-            "tunnel2.entry.faults.contained", () => faults.Count, "{fault}", "Faults of ProxyEntry's own that cost a connection, or nothing, and not the process.");
+            "tunnel2.entry.faults.contained",
+            () => faults.Count,
+            "{fault}",
+            "Faults of ProxyEntry's own that cost a connection, or nothing, and not the process.");
 }

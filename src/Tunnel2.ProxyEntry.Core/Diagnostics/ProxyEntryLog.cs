@@ -8,16 +8,23 @@ namespace Tunnel2.ProxyEntry.Diagnostics;
 /// </summary>
 internal static partial class ProxyEntryLog
 {
-    [LoggerMessage(2000, LogLevel.Information, "Agent {AgentId} connected from {RemoteEndPoint}: {PublicName} is public (session {SessionId}, agent {AgentVersion})")]
-    public static partial void AgentConnected(ILogger logger, string agentId, string remoteEndPoint, string publicName, string sessionId, string agentVersion);
+    [LoggerMessage(
+        2000, LogLevel.Information,
+        "Agent {AgentId} connected from {RemoteEndPoint}: {PublicName} is public (session {SessionId}, agent {AgentVersion})")]
+    public static partial void AgentConnected(
+        ILogger logger, string agentId, string remoteEndPoint, string publicName, string sessionId, string agentVersion);
 
-    [LoggerMessage(2001, LogLevel.Information, "Agent {AgentId} disconnected: {PublicName} is offline after {Duration} ({Reason}, session {SessionId})")]
-    public static partial void AgentDisconnected(ILogger logger, string agentId, string publicName, TimeSpan duration, string reason, string sessionId);
+    [LoggerMessage(
+        2001, LogLevel.Information,
+        "Agent {AgentId} disconnected: {PublicName} is offline after {Duration} ({Reason}, session {SessionId})")]
+    public static partial void AgentDisconnected(
+        ILogger logger, string agentId, string publicName, TimeSpan duration, string reason, string sessionId);
 
     [LoggerMessage(2002, LogLevel.Warning, "Agent from {RemoteEndPoint} rejected: {Reason} ({Detail})")]
     public static partial void AgentRejected(ILogger logger, string remoteEndPoint, string reason, string detail);
 
-    [LoggerMessage(2003, LogLevel.Information, "Session {OldSessionId} of {PublicName} superseded by session {NewSessionId} of the same agent")]
+    [LoggerMessage(
+        2003, LogLevel.Information, "Session {OldSessionId} of {PublicName} superseded by session {NewSessionId} of the same agent")]
     public static partial void SessionSuperseded(ILogger logger, string publicName, string oldSessionId, string newSessionId);
 
     [LoggerMessage(2004, LogLevel.Debug, "Uplink {UplinkIndex} of session {SessionId} joined from {RemoteEndPoint}")]
@@ -44,11 +51,14 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2051, LogLevel.Warning, "Uplink connection from {RemoteEndPoint} starts with TLS, but this port speaks plaintext")]
     public static partial void TlsOnPlaintextPort(ILogger logger, string remoteEndPoint);
 
-    [LoggerMessage(2052, LogLevel.Warning, "Session {SessionId} of {PublicName} ended: agent {AgentId} lost its token, certificate or right to the name")]
+    [LoggerMessage(
+        2052, LogLevel.Warning,
+        "Session {SessionId} of {PublicName} ended: agent {AgentId} lost its token, certificate or right to the name")]
     public static partial void SessionRevoked(ILogger logger, string agentId, string publicName, string sessionId);
 
     [LoggerMessage(2100, LogLevel.Warning, "Request {RequestId} for {PublicName} failed at the {Leg}: {ErrorCode}")]
-    public static partial void RequestFailed(ILogger logger, string requestId, string publicName, string leg, string errorCode, Exception? exception);
+    public static partial void RequestFailed(
+        ILogger logger, string requestId, string publicName, string leg, string errorCode, Exception? exception);
 
     [LoggerMessage(2101, LogLevel.Debug, "Request {RequestId} for {PublicName} refused: {ErrorCode}")]
     public static partial void RequestRefused(ILogger logger, string requestId, string publicName, string errorCode);
@@ -56,8 +66,11 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2102, LogLevel.Debug, "Visitor left request {RequestId} for {PublicName}")]
     public static partial void VisitorAborted(ILogger logger, string requestId, string publicName);
 
-    [LoggerMessage(2103, LogLevel.Warning, "Response of request {RequestId} for {PublicName} aborted at the {Leg} after {BytesSent} bytes: {ErrorCode}")]
-    public static partial void ResponseAborted(ILogger logger, string requestId, string publicName, string leg, long bytesSent, string errorCode);
+    [LoggerMessage(
+        2103, LogLevel.Warning,
+        "Response of request {RequestId} for {PublicName} aborted at the {Leg} after {BytesSent} bytes: {ErrorCode}")]
+    public static partial void ResponseAborted(
+        ILogger logger, string requestId, string publicName, string leg, long bytesSent, string errorCode);
 
     [LoggerMessage(2104, LogLevel.Error, "Request {RequestId} failed by a fault of ProxyEntry")]
     public static partial void ForwarderFault(ILogger logger, string requestId, Exception exception);
@@ -65,10 +78,15 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2110, LogLevel.Error, "Visitor's connection {ConnectionId} failed by a fault of ProxyEntry")]
     public static partial void ConnectionFault(ILogger logger, string connectionId, Exception exception);
 
-    [LoggerMessage(2115, LogLevel.Warning, "{Count} transfers that stood still were cut: {Held} of {Limit} MiB were held for visitors who take nothing (Limits:BufferMegabytes)")]
+    [LoggerMessage(
+        2115, LogLevel.Warning,
+        "{Count} transfers that stood still were cut: {Held} of {Limit} MiB were held for visitors who take nothing "
+            + "(Limits:BufferMegabytes)")]
     public static partial void StalledTransfersCut(ILogger logger, int count, long held, long limit);
 
-    [LoggerMessage(2120, LogLevel.Warning, "The access log cannot be written to {Sink}: {Reason}. Its lines are lost until it can; requests are not affected")]
+    [LoggerMessage(
+        2120, LogLevel.Warning,
+        "The access log cannot be written to {Sink}: {Reason}. Its lines are lost until it can; requests are not affected")]
     public static partial void AccessLogFailed(ILogger logger, string sink, string reason);
 
     [LoggerMessage(2121, LogLevel.Information, "The access log is written to {Sink} again; {Lines} lines were lost")]
@@ -110,10 +128,14 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2215, LogLevel.Error, "A fault of ProxyEntry was contained at: {Place} ({Count} since the last line)")]
     public static partial void FaultContained(ILogger logger, string place, long count, Exception exception);
 
-    [LoggerMessage(2216, LogLevel.Warning, "This process may have only {Limit} files open: {Visitors} connections of visitors at once ({PerAddress} of one address), {Agents} of agents. Raise the limit for more (ulimit -n, LimitNOFILE)")]
+    [LoggerMessage(
+        2216, LogLevel.Warning,
+        "This process may have only {Limit} files open: {Visitors} connections of visitors at once ({PerAddress} of one address), "
+            + "{Agents} of agents. Raise the limit for more (ulimit -n, LimitNOFILE)")]
     public static partial void FewFiles(ILogger logger, int limit, int visitors, int perAddress, int agents);
 
-    [LoggerMessage(2217, LogLevel.Warning, "Settings were reduced to fit into the {Limit} files that this process may have open: {Settings}")]
+    [LoggerMessage(
+        2217, LogLevel.Warning, "Settings were reduced to fit into the {Limit} files that this process may have open: {Settings}")]
     public static partial void LimitsReduced(ILogger logger, string settings, int limit);
 
     [LoggerMessage(2212, LogLevel.Warning, "All {Most} connections ({Kind}) are taken; who comes now waits until one ends")]
@@ -125,31 +147,40 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2214, LogLevel.Information, "{Ended} connections ({Kind}) that only waited were ended to make room")]
     public static partial void PlacesTaken(ILogger logger, string kind, int ended);
 
-    [LoggerMessage(2218, LogLevel.Error, "Event loop {Loop} hangs: no sign of life for {Seconds} s. Its {Connections} connections are reset, the other loops serve on")]
+    [LoggerMessage(
+        2218, LogLevel.Error,
+        "Event loop {Loop} hangs: no sign of life for {Seconds} s. Its {Connections} connections are reset, the other loops serve on")]
     public static partial void LoopHangs(ILogger logger, int loop, int connections, double seconds);
 
     [LoggerMessage(2219, LogLevel.Warning, "Event loop {Loop} is back and serves again")]
     public static partial void LoopIsBack(ILogger logger, int loop);
 
-    [LoggerMessage(2220, LogLevel.Error, "Event loop {Loop} has died: its connections are lost, the other loops serve on. Restart the process")]
+    [LoggerMessage(
+        2220, LogLevel.Error, "Event loop {Loop} has died: its connections are lost, the other loops serve on. Restart the process")]
     public static partial void LoopDied(ILogger logger, int loop, Exception exception);
 
-    [LoggerMessage(2221, LogLevel.Error, "The holder of the listening sockets has ended ({Holder}): this process ends too, and takes new ones when it is started again")]
+    [LoggerMessage(
+        2221, LogLevel.Error,
+        "The holder of the listening sockets has ended ({Holder}): this process ends too, and takes new ones when it is started again")]
     public static partial void HolderEnded(ILogger logger, string holder);
 
     [LoggerMessage(2250, LogLevel.Information, "Made a certificate for the uplink in {Path}")]
     public static partial void CertificateMade(ILogger logger, string path);
 
-    [LoggerMessage(2251, LogLevel.Information, "Uplink certificate {Subject} until {Until}; agents may pin it: --server-fingerprint {Fingerprint}")]
+    [LoggerMessage(
+        2251, LogLevel.Information, "Uplink certificate {Subject} until {Until}; agents may pin it: --server-fingerprint {Fingerprint}")]
     public static partial void CertificateInUse(ILogger logger, string subject, string until, string fingerprint);
 
-    [LoggerMessage(2252, LogLevel.Information, "Uplink certificate read again from {Path}: {Subject}, --server-fingerprint {Fingerprint}, until {Until}")]
+    [LoggerMessage(
+        2252, LogLevel.Information,
+        "Uplink certificate read again from {Path}: {Subject}, --server-fingerprint {Fingerprint}, until {Until}")]
     public static partial void CertificateReloaded(ILogger logger, string path, string subject, string fingerprint, string until);
 
     [LoggerMessage(2253, LogLevel.Error, "The changed certificate in {Path} cannot be used, the one before stays: {Reason}")]
     public static partial void CertificateNotReloaded(ILogger logger, string path, string reason);
 
-    [LoggerMessage(2254, LogLevel.Warning, "The certificate in {Path} is not valid now (it ends {Until}): agents that check it will refuse it")]
+    [LoggerMessage(
+        2254, LogLevel.Warning, "The certificate in {Path} is not valid now (it ends {Until}): agents that check it will refuse it")]
     public static partial void CertificateNotValidNow(ILogger logger, string path, string until);
 
     [LoggerMessage(2255, LogLevel.Information, "Settings read again: {Agents} agents may connect, {Ended} sessions were ended")]
@@ -167,7 +198,10 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2261, LogLevel.Warning, "The HTTPS certificate in {Path} is not valid now (it ends {Until}): visitors will refuse it")]
     public static partial void PublicCertificateNotValidNow(ILogger logger, string path, string until);
 
-    [LoggerMessage(2262, LogLevel.Information, "HTTPS for trials: certificates of names below {Domain} come from an authority of this server's own. To trust it: curl --cacert {Path}, or import that file in the browser as an authority")]
+    [LoggerMessage(
+        2262, LogLevel.Information,
+        "HTTPS for trials: certificates of names below {Domain} come from an authority of this server's own. To trust it: curl --cacert "
+            + "{Path}, or import that file in the browser as an authority")]
     public static partial void AuthorityInUse(ILogger logger, string domain, string path);
 
     [LoggerMessage(2290, LogLevel.Warning, "{Lines} lines like this one in {Seconds} s, {Shown} of them shown: {Line}")]

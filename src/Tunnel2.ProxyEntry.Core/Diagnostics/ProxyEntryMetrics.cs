@@ -36,19 +36,30 @@ internal sealed class ProxyEntryMetrics
     public ProxyEntryMetrics(IMeterFactory factory)
     {
         var meter = factory.Create(MeterName);
-        _rateLimited = meter.CreateCounter<long>("tunnel2.entry.rate_limited", "{request}", "Requests refused because their session had more than its tier allows.");
-        _parkedNow = meter.CreateUpDownCounter<long>("tunnel2.entry.parked.active", "{request}", "Requests that wait for an agent to come back.");
-        _parked = meter.CreateCounter<long>("tunnel2.entry.parked", "{request}", "Requests that waited for an agent to come back, or found no place to, by how it ended.");
+        _rateLimited = meter.CreateCounter<long>(
+            "tunnel2.entry.rate_limited", "{request}", "Requests refused because their session had more than its tier allows.");
+        _parkedNow = meter.CreateUpDownCounter<long>(
+            "tunnel2.entry.parked.active", "{request}", "Requests that wait for an agent to come back.");
+        _parked = meter.CreateCounter<long>(
+            "tunnel2.entry.parked", "{request}", "Requests that waited for an agent to come back, or found no place to, by how it ended.");
         meter.CreateObservableCounter(
-            "tunnel2.entry.traces.limited", () => Volatile.Read(ref _tracesLimited), "{request}", "Requests that were to be traced and were not, because as many as may be were.");
+            "tunnel2.entry.traces.limited",
+            () => Volatile.Read(ref _tracesLimited),
+            "{request}",
+            "Requests that were to be traced and were not, because as many as may be were.");
         meter.CreateObservableCounter(
-            "tunnel2.entry.otlp.spans.dropped", () => Volatile.Read(ref _spansDropped), "{span}", "Spans that were lost because the collector of OTLP takes them too slowly.");
+            "tunnel2.entry.otlp.spans.dropped",
+            () => Volatile.Read(ref _spansDropped),
+            "{span}",
+            "Spans that were lost because the collector of OTLP takes them too slowly.");
         _activeSessions = meter.CreateUpDownCounter<long>("tunnel2.entry.sessions.active", "{session}", "Agents' registrations in force.");
         _rejectedSessions = meter.CreateCounter<long>("tunnel2.entry.sessions.rejected", "{session}", "Agents turned away.");
         _sessionDuration = meter.CreateHistogram(
             "tunnel2.entry.session.duration", "s", "How long sessions lasted, by the reason of their end.", advice: _sessionBuckets);
-        _exports = meter.CreateCounter<long>("tunnel2.entry.otlp.exports", "{export}", "Batches sent to the collector of OTLP, or lost because it did not take them.");
-        _accessLogDropped = meter.CreateCounter<long>("tunnel2.entry.access_log.dropped", "{line}", "Lines of the access log that were lost, by the reason.");
+        _exports = meter.CreateCounter<long>(
+            "tunnel2.entry.otlp.exports", "{export}", "Batches sent to the collector of OTLP, or lost because it did not take them.");
+        _accessLogDropped = meter.CreateCounter<long>(
+            "tunnel2.entry.access_log.dropped", "{line}", "Lines of the access log that were lost, by the reason.");
     }
 
     /// <summary>A request waits for its agent; <see cref="ParkingEnded"/> must follow exactly once.</summary>
@@ -88,12 +99,14 @@ internal sealed class ProxyEntryMetrics
     /// <summary>Lines of the access log were lost.</summary>
     /// <param name="lines">How many.</param>
     /// <param name="reason"><c>full</c>: the writer was too slow; <c>unwritable</c>: the file or output took none.</param>
-    public void AccessLogDropped(long lines, string reason) => _accessLogDropped.Add(lines, new KeyValuePair<string, object?>("error.type", reason));
+    public void AccessLogDropped(long lines, string reason) =>
+        _accessLogDropped.Add(lines, new KeyValuePair<string, object?>("error.type", reason));
 
     /// <summary>A batch was sent to the collector, or could not be.</summary>
     /// <param name="signal"><c>metrics</c> or <c>traces</c>.</param>
     /// <param name="succeeded">Whether it took the batch.</param>
-    public void Exported(string signal, bool succeeded) => _exports.Add(1, new("signal", signal), new("outcome", succeeded ? "ok" : "failed"));
+    public void Exported(string signal, bool succeeded) =>
+        _exports.Add(1, new("signal", signal), new("outcome", succeeded ? "ok" : "failed"));
 
     /// <summary>An agent was turned away.</summary>
     /// <param name="reason">Why: one of a small fixed set, never free text.</param>

@@ -6,19 +6,31 @@ using Tunnel2.ProxyEntry.Configuration;
 namespace Tunnel2.ProxyEntry.Diagnostics;
 
 /// <summary>
-/// What ProxyEntry holds of bytes that visitors have not taken, as metrics, and a line at most once a second when transfers were cut because that
-/// was too much. Thread-safe.
+/// What ProxyEntry holds of bytes that visitors have not taken, as metrics, and a line at most once a second when transfers were cut
+/// because that was too much. Thread-safe.
 /// </summary>
 internal sealed class StalledTransfers : IDisposable
 {
-    public StalledTransfers(ProxyEntrySettings settings, IMeterFactory factory, TimeProvider timeProvider, ContainedFaults faults, ILogger<StalledTransfers> logger)
+    public StalledTransfers(
+        ProxyEntrySettings settings, IMeterFactory factory, TimeProvider timeProvider, ContainedFaults faults,
+        ILogger<StalledTransfers> logger)
     {
         Budget = new ReceiveBudget(settings.BufferBytes ?? ReceiveBudget.DefaultLimit, timeProvider, faults);
-        Budget.StreamsCut += count => ProxyEntryLog.StalledTransfersCut(logger, count, Budget.Held / (1024 * 1024), Budget.Limit / (1024 * 1024));
+        Budget.StreamsCut += count =>
+            ProxyEntryLog.StalledTransfersCut(logger, count, Budget.Held / (1024 * 1024), Budget.Limit / (1024 * 1024));
         var meter = factory.Create(ProxyEntryMetrics.MeterName);
-        meter.CreateObservableGauge("tunnel2.entry.receive.held", () => Budget.Held, "By", "Bytes from agents that visitors have not taken, in portions of 256 KiB; what each uplink holds of its first is not counted.");
-        meter.CreateObservableGauge("tunnel2.entry.receive.limit", () => Budget.Limit, "By", "What may be held before transfers that stand still are cut.");
-        meter.CreateObservableCounter("tunnel2.entry.receive.cut", () => Budget.CutStreams, "{stream}", "Transfers that were cut because they stood still and memory was short.");
+        meter.CreateObservableGauge(
+            "tunnel2.entry.receive.held",
+            () => Budget.Held,
+            "By",
+            "Bytes from agents that visitors have not taken, in portions of 256 KiB; what each uplink holds of its first is not counted.");
+        meter.CreateObservableGauge(
+            "tunnel2.entry.receive.limit", () => Budget.Limit, "By", "What may be held before transfers that stand still are cut.");
+        meter.CreateObservableCounter(
+            "tunnel2.entry.receive.cut",
+            () => Budget.CutStreams,
+            "{stream}",
+            "Transfers that were cut because they stood still and memory was short.");
     }
 
     /// <summary>The budget of all uplinks of this host.</summary>

@@ -14,10 +14,17 @@ namespace Tunnel2.ProxyEntry.Diagnostics;
 internal sealed class UplinkMetrics
 {
     private static readonly KeyValuePair<string, object?>[] _slots =
-        [.. Enumerable.Range(0, TunnelSession.MaxUplinks).Select(static slot => new KeyValuePair<string, object?>("slot", slot.ToString(CultureInfo.InvariantCulture)))];
+        [
+            .. Enumerable.Range(0, TunnelSession.MaxUplinks).Select(
+                static slot => new KeyValuePair<string, object?>("slot", slot.ToString(CultureInfo.InvariantCulture))),
+        ];
 
     private static readonly KeyValuePair<string, object?>[] _flushSizes =
-        [.. UplinkStatistics.FlushSizeBounds.Select(static bound => bound.ToString(CultureInfo.InvariantCulture)).Append("+Inf").Select(static bound => new KeyValuePair<string, object?>("size", bound))];
+        [
+            .. UplinkStatistics.FlushSizeBounds.Select(static bound => bound.ToString(CultureInfo.InvariantCulture))
+                .Append("+Inf")
+                .Select(static bound => new KeyValuePair<string, object?>("size", bound)),
+        ];
 
     private readonly Lock _gate = new();
     private readonly HashSet<UplinkConnection> _uplinks = [];
@@ -27,24 +34,75 @@ internal sealed class UplinkMetrics
     public UplinkMetrics(IMeterFactory factory)
     {
         var meter = factory.Create(ProxyEntryMetrics.MeterName);
-        meter.CreateObservableGauge("tunnel2.entry.uplinks.active", () => Observe(static totals => totals.Active), "{uplink}", "Agents' connections that stand.");
-        meter.CreateObservableGauge("tunnel2.entry.uplink.streams.active", () => Observe(static totals => totals.OpenStreams), "{stream}", "Streams open on the uplinks.");
-        meter.CreateObservableGauge("tunnel2.entry.uplink.outstanding", () => Observe(static totals => totals.Outstanding), "By", "Bytes sent to agents for which no credit came back yet.");
-        meter.CreateObservableGauge("tunnel2.entry.uplinks.stalled", () => Observe(static totals => totals.Stalled), "{uplink}", "Uplinks that get no new streams because nothing shows that bytes arrive.");
-        meter.CreateObservableGauge("tunnel2.entry.uplink.streams.waiting", () => Observe(static totals => totals.WaitingStreams), "{stream}", "Streams that have something to send and wait for their turn or for the uplink's credit.");
-        meter.CreateObservableGauge("tunnel2.entry.uplink.pending", () => Observe(static totals => totals.Pending), "By", "Bytes of the sends under way: written into batches, not yet taken by the kernel.");
-        meter.CreateObservableGauge("tunnel2.entry.uplink.window.growth", () => Observe(static totals => totals.WindowGrowth), "By", "Bytes by which the receive windows of open streams have grown.");
-        meter.CreateObservableGauge("tunnel2.entry.uplink.round_trip", ObserveRoundTrips, "s", "The last PING's round trip, over all uplinks.");
-        meter.CreateObservableCounter("tunnel2.entry.uplink.streams", () => Observe(static totals => totals.Streams), "{stream}", "Streams opened on the uplinks.");
-        meter.CreateObservableCounter("tunnel2.entry.uplink.sent", () => Observe(static totals => totals.Sent), "By", "Bytes sent to agents, frames included.");
-        meter.CreateObservableCounter("tunnel2.entry.uplink.received", () => Observe(static totals => totals.Received), "By", "Bytes received from agents, frames included.");
-        meter.CreateObservableCounter("tunnel2.entry.uplink.frames.sent", () => Observe(static totals => totals.FramesSent), "{frame}", "Frames sent to agents.");
-        meter.CreateObservableCounter("tunnel2.entry.uplink.frames.received", () => Observe(static totals => totals.FramesReceived), "{frame}", "Frames received from agents.");
-        meter.CreateObservableCounter("tunnel2.entry.uplink.receives", () => Observe(static totals => totals.Receives), "{receive}", "Receives that brought bytes.");
-        meter.CreateObservableCounter("tunnel2.entry.uplink.flushes", ObserveFlushes, "{flush}", "Sends to agents, by their size: each counts in the smallest size it fits in.");
-        meter.CreateObservableCounter("tunnel2.entry.uplink.credit_waits", () => Observe(static totals => totals.CreditWaits), "{wait}", "How often a stream had bytes to send and no credit for them.");
-        meter.CreateObservableGauge("tunnel2.entry.buffers.outstanding", static () => BufferPool.Shared.Outstanding, "{buffer}", "Buffers of the data plane that are rented and not returned.");
-        _refused = meter.CreateCounter<long>("tunnel2.entry.uplinks.refused", "{uplink}", "Further uplinks of sessions that were turned away.");
+        meter.CreateObservableGauge(
+            "tunnel2.entry.uplinks.active", () => Observe(static totals => totals.Active), "{uplink}", "Agents' connections that stand.");
+        meter.CreateObservableGauge(
+            "tunnel2.entry.uplink.streams.active",
+            () => Observe(static totals => totals.OpenStreams),
+            "{stream}",
+            "Streams open on the uplinks.");
+        meter.CreateObservableGauge(
+            "tunnel2.entry.uplink.outstanding",
+            () => Observe(static totals => totals.Outstanding),
+            "By",
+            "Bytes sent to agents for which no credit came back yet.");
+        meter.CreateObservableGauge(
+            "tunnel2.entry.uplinks.stalled",
+            () => Observe(static totals => totals.Stalled),
+            "{uplink}",
+            "Uplinks that get no new streams because nothing shows that bytes arrive.");
+        meter.CreateObservableGauge(
+            "tunnel2.entry.uplink.streams.waiting",
+            () => Observe(static totals => totals.WaitingStreams),
+            "{stream}",
+            "Streams that have something to send and wait for their turn or for the uplink's credit.");
+        meter.CreateObservableGauge(
+            "tunnel2.entry.uplink.pending",
+            () => Observe(static totals => totals.Pending),
+            "By",
+            "Bytes of the sends under way: written into batches, not yet taken by the kernel.");
+        meter.CreateObservableGauge(
+            "tunnel2.entry.uplink.window.growth",
+            () => Observe(static totals => totals.WindowGrowth),
+            "By",
+            "Bytes by which the receive windows of open streams have grown.");
+        meter.CreateObservableGauge(
+            "tunnel2.entry.uplink.round_trip", ObserveRoundTrips, "s", "The last PING's round trip, over all uplinks.");
+        meter.CreateObservableCounter(
+            "tunnel2.entry.uplink.streams", () => Observe(static totals => totals.Streams), "{stream}", "Streams opened on the uplinks.");
+        meter.CreateObservableCounter(
+            "tunnel2.entry.uplink.sent", () => Observe(static totals => totals.Sent), "By", "Bytes sent to agents, frames included.");
+        meter.CreateObservableCounter(
+            "tunnel2.entry.uplink.received",
+            () => Observe(static totals => totals.Received),
+            "By",
+            "Bytes received from agents, frames included.");
+        meter.CreateObservableCounter(
+            "tunnel2.entry.uplink.frames.sent", () => Observe(static totals => totals.FramesSent), "{frame}", "Frames sent to agents.");
+        meter.CreateObservableCounter(
+            "tunnel2.entry.uplink.frames.received",
+            () => Observe(static totals => totals.FramesReceived),
+            "{frame}",
+            "Frames received from agents.");
+        meter.CreateObservableCounter(
+            "tunnel2.entry.uplink.receives", () => Observe(static totals => totals.Receives), "{receive}", "Receives that brought bytes.");
+        meter.CreateObservableCounter(
+            "tunnel2.entry.uplink.flushes",
+            ObserveFlushes,
+            "{flush}",
+            "Sends to agents, by their size: each counts in the smallest size it fits in.");
+        meter.CreateObservableCounter(
+            "tunnel2.entry.uplink.credit_waits",
+            () => Observe(static totals => totals.CreditWaits),
+            "{wait}",
+            "How often a stream had bytes to send and no credit for them.");
+        meter.CreateObservableGauge(
+            "tunnel2.entry.buffers.outstanding",
+            static () => BufferPool.Shared.Outstanding,
+            "{buffer}",
+            "Buffers of the data plane that are rented and not returned.");
+        _refused = meter.CreateCounter<long>(
+            "tunnel2.entry.uplinks.refused", "{uplink}", "Further uplinks of sessions that were turned away.");
     }
 
     public void Add(UplinkConnection uplink)
@@ -86,7 +144,9 @@ internal sealed class UplinkMetrics
         return measurements;
     }
 
-    /// <summary>No instrument can be handed a histogram that is counted already, so each bucket is a counter: by size, all slots together.</summary>
+    /// <summary>
+    /// No instrument can be handed a histogram that is counted already, so each bucket is a counter: by size, all slots together.
+    /// </summary>
     private IEnumerable<Measurement<long>> ObserveFlushes()
     {
         var counts = new long[_flushSizes.Length];

@@ -46,8 +46,13 @@ internal static class ErrorPage
     {
         var html = new StringBuilder(4096);
         html.Append("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-        html.Append("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"robots\" content=\"noindex\">\n");
-        html.Append("<title>").Append(Escape(info.Title)).Append("</title>\n<style>\n").Append(Style).Append("\n</style>\n</head>\n<body>\n<main>\n");
+        html.Append(
+            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"robots\" content=\"noindex\">\n");
+        html.Append("<title>")
+            .Append(Escape(info.Title))
+            .Append("</title>\n<style>\n")
+            .Append(Style)
+            .Append("\n</style>\n</head>\n<body>\n<main>\n");
         html.Append(CultureInfo.InvariantCulture, $"<p class=\"status\">Error {info.Status}</p>\n");
         html.Append("<h1>").Append(Escape(info.Title)).Append("</h1>\n");
         html.Append("<p>").Append(Escape(info.Detail)).Append("</p>\n");

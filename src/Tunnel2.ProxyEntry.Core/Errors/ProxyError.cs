@@ -1,6 +1,8 @@
 namespace Tunnel2.ProxyEntry.Errors;
 
-/// <summary>Everything that ProxyEntry itself answers. <see cref="ProxyErrorCatalog"/> says how. The values are not sent anywhere.</summary>
+/// <summary>
+/// Everything that ProxyEntry itself answers. <see cref="ProxyErrorCatalog"/> says how. The values are not sent anywhere.
+/// </summary>
 internal enum ProxyError
 {
     /// <summary>The visitor's request is not HTTP, or contradicts itself.</summary>

@@ -25,44 +25,60 @@ internal static class ProxyErrorCatalog
         Visitor(ProxyError.VersionNotSupported, 505, "version-not-supported", "HTTP version not supported",
             "The request names a version of HTTP that is not served here. Use version 1.1 or 2."),
         Entry(ProxyError.UnknownHost, 404, "unknown-host", "destination_not_found", "No tunnel at this address",
-            "This server has no tunnel for the host that was asked for. Check the address; the agent prints the right one when it connects."),
+            "This server has no tunnel for the host that was asked for. Check the address; the agent prints the right one when it "
+                + "connects."),
         Entry(ProxyError.UnknownName, 404, "unknown-name", "destination_not_found", "No tunnel with this name",
             "No agent has registered this name. Check the address for a typing mistake, or start the agent under this name."),
         Uplink(ProxyError.AgentOffline, 503, "agent-offline", "destination_unavailable", "The agent is offline",
-            "This tunnel exists, but its agent is not connected right now. Try again in a moment; if it is your service, check that the agent is running.",
+            "This tunnel exists, but its agent is not connected right now. Try again in a moment; if it is your service, check that the "
+                + "agent is running.",
             retryAfter: 5),
         Uplink(ProxyError.AgentRefused, 503, "agent-refused", "destination_unavailable", "The agent takes no more requests",
             "The agent is busy or going away, and did not begin with the request. It is safe to try again.",
             retryAfter: 1),
         Uplink(ProxyError.UplinkLost, 502, "uplink-lost", "connection_terminated", "The connection to the agent broke",
-            "The agent lost its connection before the response began. The service may have done its work: think before repeating an order or a payment."),
+            "The agent lost its connection before the response began. The service may have done its work: think before repeating an "
+                + "order or a payment."),
         Uplink(ProxyError.AgentFailed, 502, "agent-failed", "proxy_internal_error", "The agent failed",
             "The agent could not forward the request because of a fault of its own. Its log says more."),
         Backend(ProxyError.BackendRefused, 502, "backend-refused", "connection_refused", "The service refused the connection",
-            "The agent is connected, but nothing accepts connections at the address it forwards to. Check that the service is running and that the port is right."),
+            "The agent is connected, but nothing accepts connections at the address it forwards to. Check that the service is running "
+                + "and that the port is right."),
         Backend(ProxyError.BackendUnreachable, 502, "backend-unreachable", "destination_ip_unroutable", "The service is unreachable",
             "The agent is connected, but has no route to the host of the service. Check the host and the network of the agent."),
         Backend(ProxyError.BackendNameNotResolved, 502, "backend-name-not-resolved", "dns_error", "The host of the service was not found",
             "The agent is connected, but the host name it forwards to does not resolve. Check the name in the settings of the agent."),
-        Backend(ProxyError.BackendConnectTimeout, 504, "backend-connect-timeout", "connection_timeout", "Connecting to the service took too long",
-            "The agent is connected, but the service did not accept a connection in time. Check that it is running and not overloaded, and that no firewall drops the connection."),
-        Uplink(ProxyError.BackendConnectionLimit, 503, "backend-connection-limit", "connection_limit_reached", "Too many connections to the service",
-            "The agent has as many connections to its services as its setting backend-connections or the open files of its process allow, and none came free in time. "
+        Backend(
+            ProxyError.BackendConnectTimeout, 504, "backend-connect-timeout", "connection_timeout",
+            "Connecting to the service took too long",
+            "The agent is connected, but the service did not accept a connection in time. Check that it is running and not overloaded, "
+                + "and that no firewall drops the connection."),
+        Uplink(
+            ProxyError.BackendConnectionLimit, 503, "backend-connection-limit", "connection_limit_reached",
+            "Too many connections to the service",
+            "The agent has as many connections to its services as its setting backend-connections or the open files of its process "
+                + "allow, and none came free in time. "
             + "The service saw nothing of the request: it is safe to try again.",
             retryAfter: 1),
         Backend(ProxyError.BackendTlsFailed, 502, "backend-tls-failed", "tls_protocol_error", "No TLS connection to the service",
-            "The agent reached the service, but the TLS handshake failed. Check whether the service speaks https on this port and whether its certificate is trusted."),
+            "The agent reached the service, but the TLS handshake failed. Check whether the service speaks https on this port and "
+                + "whether its certificate is trusted."),
         Backend(ProxyError.BackendSpeaksTls, 502, "backend-speaks-tls", "tls_protocol_error", "The service speaks TLS",
             "The agent speaks plain HTTP to the service, which wants TLS on this port. Start the agent with an https address."),
-        Backend(ProxyError.BackendSpeaksHttp2, 502, "backend-speaks-http2", "http_protocol_error", "The service speaks only version 2 of HTTP",
-            "The service answered in version 2 of HTTP, as gRPC servers do. The tunnel speaks version 1.1 to services; those that speak only version 2 are not carried yet."),
+        Backend(
+            ProxyError.BackendSpeaksHttp2, 502, "backend-speaks-http2", "http_protocol_error", "The service speaks only version 2 of HTTP",
+            "The service answered in version 2 of HTTP, as gRPC servers do. The tunnel speaks version 1.1 to services; those that speak "
+                + "only version 2 are not carried yet."),
         Backend(ProxyError.BackendNotTls, 502, "backend-not-tls", "tls_protocol_error", "The service does not speak TLS",
             "The agent was told to speak TLS to the service, which does not on this port. Start the agent with an http address."),
         Backend(ProxyError.BackendClosed, 502, "backend-closed", "connection_terminated", "The service closed the connection",
-            "The service took the request and closed the connection without an answer. Its log says why: it may have crashed, or expect something else than version 1.1 of HTTP on this port, such as TLS."),
+            "The service took the request and closed the connection without an answer. Its log says why: it may have crashed, or expect "
+                + "something else than version 1.1 of HTTP on this port, such as TLS."),
         Backend(ProxyError.BackendProtocol, 502, "backend-protocol", "http_protocol_error", "The service broke HTTP",
             "The answer of the service is not valid HTTP. Check that the port belongs to an HTTP service, and whether it expects https."),
-        Backend(ProxyError.BackendHeadTooLarge, 502, "backend-head-too-large", "http_response_header_section_size", "The response headers are too large",
+        Backend(
+            ProxyError.BackendHeadTooLarge, 502, "backend-head-too-large", "http_response_header_section_size",
+            "The response headers are too large",
             "The service answered with more headers than a tunnel carries. Look for cookies or headers that grow."),
         Backend(ProxyError.BackendTimeout, 504, "backend-timeout", "http_response_timeout", "The service took too long to answer",
             "The service took the request, but did not begin its answer within the configured limit. It may still be working on it."),
@@ -71,7 +87,8 @@ internal static class ProxyErrorCatalog
         Visitor(ProxyError.VisitorStalled, 408, "visitor-stalled", "The answer was not taken",
             "The client took nothing of the answer for too long while many others did the same, so the exchange was ended."),
         Backend(ProxyError.BackendStalled, 504, "backend-stalled", "connection_write_timeout", "The service does not take the data",
-            "The agent is connected, but the service took nothing of the body for too long while many others did the same, so the exchange was ended."),
+            "The agent is connected, but the service took nothing of the body for too long while many others did the same, so the "
+                + "exchange was ended."),
         Entry(ProxyError.StreamLimit, 503, "stream-limit", "connection_limit_reached", "Too many requests at once",
             "This tunnel has as many requests open as it may have. Try again in a moment.", retryAfter: 1),
         Entry(ProxyError.RateLimit, 429, "rate-limit", "http_request_denied", "Too many requests",

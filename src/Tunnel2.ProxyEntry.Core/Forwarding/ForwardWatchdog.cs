@@ -22,7 +22,8 @@ internal sealed class ForwardWatchdog : IDisposable
     private readonly ContainedFaults _faults;
     private readonly ITimer _timer;
 
-    public ForwardWatchdog(ProxyEntrySettings settings, RequestObservers observers, TimeProvider timeProvider, ContainedFaults? faults = null)
+    public ForwardWatchdog(
+        ProxyEntrySettings settings, RequestObservers observers, TimeProvider timeProvider, ContainedFaults? faults = null)
     {
         _faults = faults ?? new ContainedFaults(timeProvider);
         _observers = observers;
@@ -55,7 +56,9 @@ internal sealed class ForwardWatchdog : IDisposable
         }
     }
 
-    /// <summary>Waits for what only the visitor can end, and no longer than for a body that stands still: then the visitor is cut.</summary>
+    /// <summary>
+    /// Waits for what only the visitor can end, and no longer than for a body that stands still: then the visitor is cut.
+    /// </summary>
     /// <param name="exchange">The visitor's exchange.</param>
     /// <param name="request">Its state, watched already or not.</param>
     /// <param name="sending">What is waited for.</param>

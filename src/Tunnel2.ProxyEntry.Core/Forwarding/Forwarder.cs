@@ -55,8 +55,8 @@ internal sealed class Forwarder : IForwarder
     /// <inheritdoc/>
     /// <remarks>
     /// Takes the request to one stream, and to another one when nothing was done with it on the first: refused, or lost before a byte of it
-    /// was sent (docs/protocol.md section 8). The visitor does not notice. What usually waits, the answer's head, waits here: each method in
-    /// between would be another one to suspend and to resume.
+    /// was sent (docs/protocol.md section 8). The visitor does not notice. What usually waits, the answer's head, waits here: each method
+    /// in between would be another one to suspend and to resume.
     /// </remarks>
     [AsyncMethodBuilder(typeof(ReusedValueTaskMethodBuilder))]
     public async ValueTask ForwardAsync(VisitorExchange exchange, ForwardedRequest request)
@@ -100,12 +100,14 @@ internal sealed class Forwarder : IForwarder
                 Begin(exchange, request, stream, opened.Session!);
                 try
                 {
-                    using var leaving = exchange.VisitorLeft.UnsafeRegister(static state => ((ForwardedRequest)state!).CutByVisitor(), request);
+                    using var leaving = exchange.VisitorLeft.UnsafeRegister(
+                        static state => ((ForwardedRequest)state!).CutByVisitor(), request);
                     // Step 3: the head goes into the stream, without the fields that belong to one hop.
                     if (!TrySendHead(exchange, request, stream))
                     {
                         stream.Reset(StreamResetReason.Cancel);
-                        outcome = await FailAsync(exchange, request, ProxyError.RequestHeadTooLarge, opened.Session!.Name).ConfigureAwait(false);
+                        outcome = await FailAsync(
+                            exchange, request, ProxyError.RequestHeadTooLarge, opened.Session!.Name).ConfigureAwait(false);
                         break;
                     }
 
@@ -115,7 +117,8 @@ internal sealed class Forwarder : IForwarder
                         await stream.WaitToReadAsync().ConfigureAwait(false);
                     }
 
-                    outcome = await ExchangeAsync(exchange, request, stream, opened.Session!, mayTryAgain: tries < MaxTries).ConfigureAwait(false);
+                    outcome = await ExchangeAsync(
+                        exchange, request, stream, opened.Session!, mayTryAgain: tries < MaxTries).ConfigureAwait(false);
                     if (outcome is null)
                     {
                         left = stream.Uplink;
@@ -228,7 +231,12 @@ internal sealed class Forwarder : IForwarder
             await pump.ConfigureAwait(false);
         }
 
-        if (mayTryAgain && end == ResponseEnd.StreamFailed && request.Status == 0 && !request.IsBodyTaken && request.CutBy is null && stream.IsUntouched)
+        if (mayTryAgain
+            && end == ResponseEnd.StreamFailed
+            && request.Status == 0
+            && !request.IsBodyTaken
+            && request.CutBy is null
+            && stream.IsUntouched)
         {
             return null;
         }
@@ -238,8 +246,20 @@ internal sealed class Forwarder : IForwarder
             ResponseEnd.Complete => RequestOutcome.Completed,
             ResponseEnd.Upgraded => RequestOutcome.Upgraded,
             ResponseEnd.VisitorLeft => VisitorLeft(exchange, session),
-            _ when request.CutBy is null && stream.Failure is { Kind: StreamFailureKind.LocalReset, Reason: StreamResetReason.Cancel, Detail: not StreamResetDetail.Stalled } => VisitorLeft(exchange, session),
-            _ => await FailAsync(exchange, request, end == ResponseEnd.Malformed ? ProxyError.BackendProtocol : request.CutBy ?? stream.Failure.ToProxyError(), session.Name).ConfigureAwait(false),
+            _ when request.CutBy is null
+                && stream.Failure is
+                {
+                    Kind: StreamFailureKind.LocalReset,
+                    Reason: StreamResetReason.Cancel,
+                    Detail: not StreamResetDetail.Stalled,
+                } =>
+                VisitorLeft(exchange, session),
+            _ =>
+                await FailAsync(
+                    exchange,
+                    request,
+                    end == ResponseEnd.Malformed ? ProxyError.BackendProtocol : request.CutBy ?? stream.Failure.ToProxyError(),
+                    session.Name).ConfigureAwait(false),
         };
     }
 
@@ -277,7 +297,8 @@ internal sealed class Forwarder : IForwarder
         return RequestOutcome.VisitorAborted;
     }
 
-    private async ValueTask<RequestOutcome> FailAsync(VisitorExchange exchange, ForwardedRequest request, ProxyError error, string? name, bool isFault = false)
+    private async ValueTask<RequestOutcome> FailAsync(
+        VisitorExchange exchange, ForwardedRequest request, ProxyError error, string? name, bool isFault = false)
     {
         var info = ProxyErrorCatalog.Get(error);
         if (exchange.VisitorLeft.IsCancellationRequested)
@@ -302,7 +323,8 @@ internal sealed class Forwarder : IForwarder
             }
 
             // What has come is sent on first; a visitor that does not take it meets the limit of bodies.
-            await _watchdog.WaitForVisitorAsync(exchange, request, exchange.CutAsync(isShort: request.ResponseLeft > 0).AsTask()).ConfigureAwait(false);
+            await _watchdog.WaitForVisitorAsync(
+                exchange, request, exchange.CutAsync(isShort: request.ResponseLeft > 0).AsTask()).ConfigureAwait(false);
             return RequestOutcome.Aborted;
         }
 
@@ -318,7 +340,13 @@ internal sealed class Forwarder : IForwarder
         request.Status = info.Status;
         _observers.Failed(exchange, request, isAnswered: true);
         await _watchdog.WaitForVisitorAsync(
-            exchange, request, exchange.WriteErrorAsync(error, info.Status == StatusCodes.Status503ServiceUnavailable ? info.RetryAfterSeconds ?? RetryAfterSeconds : null)).ConfigureAwait(false);
+            exchange,
+            request,
+            exchange.WriteErrorAsync(
+                error,
+                info.Status == StatusCodes.Status503ServiceUnavailable
+                    ? info.RetryAfterSeconds ?? RetryAfterSeconds
+                    : null)).ConfigureAwait(false);
         return RequestOutcome.Error;
     }
 }

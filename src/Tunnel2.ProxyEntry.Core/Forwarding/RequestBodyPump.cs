@@ -9,15 +9,20 @@ using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 
-/// <summary>Moves a visitor's body into the stream. What the stream has no credit for is not read, so that the visitor is held up, not we filled.</summary>
+/// <summary>
+/// Moves a visitor's body into the stream. What the stream has no credit for is not read, so that the visitor is held up, not we filled.
+/// </summary>
 internal static class RequestBodyPump
 {
-    /// <summary>A visitor that expects a 100 gets it after this long, when the backend does not care to answer: as any client would go on.</summary>
+    /// <summary>
+    /// A visitor that expects a 100 gets it after this long, when the backend does not care to answer: as any client would go on.
+    /// </summary>
     private static readonly TimeSpan _continueAnyway = TimeSpan.FromSeconds(1);
 
     /// <summary>Runs until the body has ended, failed or is not wanted any more. Never throws.</summary>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
-    public static async ValueTask RunAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, TimeProvider timeProvider)
+    public static async ValueTask RunAsync(
+        VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, TimeProvider timeProvider)
     {
         try
         {
@@ -38,9 +43,14 @@ internal static class RequestBodyPump
         catch (Exception exception)
         {
             // The visitor left, or broke its body's framing: the backend must never take what came for the whole.
-            if (exception is BadHttpRequestException broken && exchange.CanAnswerBrokenBody && !exchange.VisitorLeft.IsCancellationRequested)
+            if (exception is BadHttpRequestException broken
+                && exchange.CanAnswerBrokenBody
+                && !exchange.VisitorLeft.IsCancellationRequested)
             {
-                request.Cut(request.Use, broken.StatusCode == StatusCodes.Status413PayloadTooLarge ? ProxyError.RequestBodyTooLarge : null, StreamResetReason.VisitorProtocol);
+                request.Cut(
+                    request.Use,
+                    broken.StatusCode == StatusCodes.Status413PayloadTooLarge ? ProxyError.RequestBodyTooLarge : null,
+                    StreamResetReason.VisitorProtocol);
                 return;
             }
 

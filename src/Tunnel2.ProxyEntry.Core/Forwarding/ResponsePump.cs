@@ -99,7 +99,9 @@ internal sealed class ResponsePump(RequestObservers observers)
                 await stream.WriteAsync(default, end: true).ConfigureAwait(false);
             }
 
-            return isLast ? await FinishAsync(exchange, request, 0).ConfigureAwait(false) : await CopyBodyAsync(exchange, request, stream).ConfigureAwait(false);
+            return isLast
+                ? await FinishAsync(exchange, request, 0).ConfigureAwait(false)
+                : await CopyBodyAsync(exchange, request, stream).ConfigureAwait(false);
         }
     }
 
@@ -200,7 +202,11 @@ internal sealed class ResponsePump(RequestObservers observers)
         exchange.CompleteResponse();
 
         // Bytes advanced into a response that has started leave only by a flush; a response that has not started leaves whole by itself.
-        return unflushed == 0 || !exchange.HasResponseStarted || await request.WaitForVisitor(exchange, exchange.FlushAsync()).ConfigureAwait(false) ? ResponseEnd.Complete : ResponseEnd.VisitorLeft;
+        return unflushed == 0
+            || !exchange.HasResponseStarted
+            || await request.WaitForVisitor(exchange, exchange.FlushAsync()).ConfigureAwait(false)
+            ? ResponseEnd.Complete
+            : ResponseEnd.VisitorLeft;
     }
 
     private HeadOutcome OnHead(VisitorExchange exchange, ForwardedRequest request, StreamItem item, out bool upgraded, ref bool isWebSocket)

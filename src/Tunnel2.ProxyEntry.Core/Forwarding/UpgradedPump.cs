@@ -19,8 +19,10 @@ internal static class UpgradedPump
     /// <param name="exchange">The visitor's exchange.</param>
     /// <param name="request">Its state.</param>
     /// <param name="stream">The tunnel's stream.</param>
-    /// <param name="isWebSocket">Whether the backend agreed on WebSocket, so that it may be ended in order when the session is about to end.</param>
-    public static async ValueTask<ResponseEnd> RunAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, bool isWebSocket)
+    /// <param name="isWebSocket">Whether the backend agreed on WebSocket, so that it may be ended in order when the session is about to
+    /// end.</param>
+    public static async ValueTask<ResponseEnd> RunAsync(
+        VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, bool isWebSocket)
     {
         request.Phase = ForwardPhase.Upgraded;
         var connection = await exchange.UpgradeAsync().ConfigureAwait(false);
@@ -33,7 +35,8 @@ internal static class UpgradedPump
 
         if (complete && await connection.EndSendAsync().ConfigureAwait(false))
         {
-            // What is left is the visitor's direction. Whoever cuts the request, or loses it, has to wake the one that waits for the visitor.
+            // What is left is the visitor's direction. Whoever cuts the request, or loses it, has to wake the one that waits for the
+            // visitor.
             request.BeginVisitorWait(exchange);
             request.Phase = ForwardPhase.Body;
             stream.NotifyReset(static (input, _) => ((PipeReader)input!).CancelPendingRead(), connection.Input);
@@ -131,7 +134,8 @@ internal static class UpgradedPump
                 {
                     case StreamItemKind.Data:
                         var mayGo = goodbye?.BeginWrite(item.Memory.Span) ?? item.Memory.Length;
-                        if (mayGo > 0 && !await request.WaitForVisitor(exchange, connection.SendAsync(item.Memory[..mayGo])).ConfigureAwait(false))
+                        if (mayGo > 0
+                            && !await request.WaitForVisitor(exchange, connection.SendAsync(item.Memory[..mayGo])).ConfigureAwait(false))
                         {
                             return false;
                         }

@@ -19,7 +19,8 @@ internal sealed class Readiness
     public bool IsReady => Phase == ReadinessPhase.Ready && Trouble is null;
 
     /// <summary>The phase or why it is so, as a short text for operators. No secrets: it is shown without a token.</summary>
-    public string Reason => Volatile.Read(ref _state) is var state && state.Phase == ReadinessPhase.Ready ? Trouble ?? state.Reason : state.Reason;
+    public string Reason =>
+        Volatile.Read(ref _state) is var state && state.Phase == ReadinessPhase.Ready ? Trouble ?? state.Reason : state.Reason;
 
     /// <summary>Something does not work for now, in words; null: it works again.</summary>
     public void SetTrouble(string? trouble) => Volatile.Write(ref _trouble, trouble);

@@ -5,8 +5,8 @@ using Tunnel2.Transport.Sockets;
 namespace Tunnel2.ProxyEntry.Limits;
 
 /// <summary>
-/// How many connections of a kind may be open. In all: whoever comes beyond waits, in the kernel, until one ends. From one address (IPv6: /64):
-/// whoever comes beyond is closed at once, so that one address never holds up the others. Thread-safe.
+/// How many connections of a kind may be open. In all: whoever comes beyond waits, in the kernel, until one ends. From one address (IPv6:
+/// /64): whoever comes beyond is closed at once, so that one address never holds up the others. Thread-safe.
 /// </summary>
 internal sealed class ConnectionLimit : IAcceptGate
 {
@@ -172,7 +172,8 @@ internal sealed class ConnectionLimit : IAcceptGate
         }
     }
 
-    private bool CountsByAddress(IPAddress? address) => address is not null && _mostPerAddress < _most && _exempt?.Contains(address) != true;
+    private bool CountsByAddress(IPAddress? address) =>
+        address is not null && _mostPerAddress < _most && _exempt?.Contains(address) != true;
 
     private Action[] TakeWaitingUnsynchronized()
     {

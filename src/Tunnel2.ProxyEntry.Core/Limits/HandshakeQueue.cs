@@ -32,7 +32,9 @@ internal sealed class HandshakeQueue(ConnectionLimit limit, TimeProvider timePro
         var slow = new List<PendingHandshake>();
         lock (_gate)
         {
-            for (var node = _pending.First; node is not null && slow.Count < most && timeProvider.GetElapsedTime(node.Value.Began) >= least; node = node.Next)
+            for (var node = _pending.First;
+                 node is not null && slow.Count < most && timeProvider.GetElapsedTime(node.Value.Began) >= least;
+                 node = node.Next)
             {
                 if (!node.Value.IsCut)
                 {

@@ -24,7 +24,8 @@ internal sealed class LimitedAcceptor
     /// <param name="timeProvider">The clock.</param>
     /// <param name="accept">How to accept; for tests.</param>
     public LimitedAcceptor(
-        Socket listener, ConnectionLimit limit, Action<SocketError> failed, TimeProvider timeProvider, Func<CancellationToken, ValueTask<Socket>>? accept = null)
+        Socket listener, ConnectionLimit limit, Action<SocketError> failed, TimeProvider timeProvider,
+        Func<CancellationToken, ValueTask<Socket>>? accept = null)
     {
         _accept = accept ?? listener.AcceptAsync;
         _listener = listener;
@@ -97,8 +98,10 @@ internal sealed class LimitedAcceptor
         socket.Dispose();
     }
 
-    private static bool IsOneConnections(SocketError error) => error is SocketError.ConnectionAborted or SocketError.ConnectionReset or SocketError.Interrupted
-        or SocketError.NetworkDown or SocketError.NetworkUnreachable or SocketError.HostDown or SocketError.HostUnreachable or SocketError.TimedOut;
+    private static bool IsOneConnections(SocketError error) =>
+        error is SocketError.ConnectionAborted or SocketError.ConnectionReset or SocketError.Interrupted
+        or SocketError.NetworkDown or SocketError.NetworkUnreachable or SocketError.HostDown
+        or SocketError.HostUnreachable or SocketError.TimedOut;
 
     private async ValueTask<bool> WaitForRoomAsync(CancellationToken stopping)
     {

@@ -76,11 +76,16 @@ internal sealed class PatientOpener
         return new OpenResult(ProxyError.AgentOffline, session, null);
     }
 
-    /// <summary>What the log calls the tunnel of a request that found no session: by its name, as everywhere; its Host where that has none. Allocates.</summary>
+    /// <summary>
+    /// What the log calls the tunnel of a request that found no session: by its name, as everywhere; its Host where that has none.
+    /// Allocates.
+    /// </summary>
     public string NameOf(VisitorExchange exchange) =>
         _names.GetName(exchange.Address) is { Length: > 0 } name ? name : exchange.Authority;
 
-    /// <summary>Goes on where <see cref="TryOpen"/> found the agent offline: waits for it, where that is worth it, and looks again.</summary>
+    /// <summary>
+    /// Goes on where <see cref="TryOpen"/> found the agent offline: waits for it, where that is worth it, and looks again.
+    /// </summary>
     public async ValueTask<OpenResult> WaitAsync(VisitorExchange exchange, ForwardedRequest request, OpenResult result)
     {
         var name = _names.GetName(exchange.Address);

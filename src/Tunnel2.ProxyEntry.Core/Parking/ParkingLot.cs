@@ -32,7 +32,8 @@ internal sealed class ParkingLot : IDisposable
         _maxPerName = settings.ParkedPerName;
         _maxTotal = settings.ParkedTotal;
         _maxBytes = settings.ParkedBytes;
-        _timer = timeProvider.CreateTimer(static self => ((ParkingLot)self!).OnTimer(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
+        _timer = timeProvider.CreateTimer(
+            static self => ((ParkingLot)self!).OnTimer(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
     }
 
     /// <summary>Requests that wait now.</summary>
@@ -101,8 +102,8 @@ internal sealed class ParkingLot : IDisposable
     }
 
     /// <summary>
-    /// A name was registered: all that wait for it go on, in the order in which they came. Those that wait for somebody else's session go on
-    /// waiting: what a visitor sent to one service, cookies and all, is not for another.
+    /// A name was registered: all that wait for it go on, in the order in which they came. Those that wait for somebody else's session go
+    /// on waiting: what a visitor sent to one service, cookies and all, is not for another.
     /// </summary>
     public void Release(string name, AgentIdentity owner)
     {

@@ -10,10 +10,15 @@ namespace Tunnel2.ProxyEntry.RateLimits;
 /// <summary>
 /// The token bucket of one session. It has no timer: whoever takes a token first puts in what the time that passed has earned. Thread-safe.
 /// </summary>
-[SuppressMessage("Design", "CA1001:Types that own disposable fields should be disposable", Justification = "Without automatic replenishment the limiter holds nothing to dispose of, and requests may look at it after the session's end.")]
+[SuppressMessage(
+    "Design", "CA1001:Types that own disposable fields should be disposable",
+    Justification = "Without automatic replenishment the limiter holds nothing to dispose of, and requests may look at it after the "
+        + "session's end.")]
 internal sealed class SessionRateLimit
 {
-    /// <summary>What the fields call the limit. Not the tier's name: what the owner of a tunnel pays for is not the visitors' business.</summary>
+    /// <summary>
+    /// What the fields call the limit. Not the tier's name: what the owner of a tunnel pays for is not the visitors' business.
+    /// </summary>
     private const string PolicyName = "tunnel";
 
     private readonly TokenBucketRateLimiter _bucket;
@@ -35,7 +40,8 @@ internal sealed class SessionRateLimit
             TokensPerPeriod = tokens,
             ReplenishmentPeriod = TimeSpan.FromSeconds((double)tokens / tier.RequestsPerSecond),
         });
-        _policy = Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"\"{PolicyName}\";q={tier.Burst};w={SecondsFor(tier.Burst)}"));
+        _policy = Encoding.ASCII.GetBytes(
+            string.Create(CultureInfo.InvariantCulture, $"\"{PolicyName}\";q={tier.Burst};w={SecondsFor(tier.Burst)}"));
     }
 
     /// <summary>The limits that hold.</summary>

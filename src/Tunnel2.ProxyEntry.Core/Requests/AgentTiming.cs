@@ -3,8 +3,8 @@ using System.Buffers.Text;
 namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>
-/// What the agent measured, as its response field <c>Tunnel2-Timing</c> says it: two numbers of microseconds, <c>connect,backend</c>. An agent
-/// that does not know the field sends none.
+/// What the agent measured, as its response field <c>Tunnel2-Timing</c> says it: two numbers of microseconds, <c>connect,backend</c>. An
+/// agent that does not know the field sends none.
 /// </summary>
 /// <param name="Connect">From the request's arrival at the agent until there was a connection to the backend.</param>
 /// <param name="Backend">From there until the response's head has come.</param>
@@ -29,7 +29,9 @@ internal readonly record struct AgentTiming(TimeSpan Connect, TimeSpan Backend)
 
     private static bool TryParse(ReadOnlySpan<byte> digits, out TimeSpan time)
     {
-        var isNumber = Utf8Parser.TryParse(digits, out long microseconds, out var consumed) && consumed == digits.Length && microseconds is >= 0 and <= LongestMicroseconds;
+        var isNumber = Utf8Parser.TryParse(digits, out long microseconds, out var consumed)
+            && consumed == digits.Length
+            && microseconds is >= 0 and <= LongestMicroseconds;
         time = isNumber ? TimeSpan.FromTicks(microseconds * TimeSpan.TicksPerMicrosecond) : default;
         return isNumber;
     }

@@ -9,7 +9,9 @@ namespace Tunnel2.ProxyEntry.Requests;
 /// </summary>
 internal sealed class ExchangeExtras
 {
-    /// <summary>The request field that asks the agent for its timings, and the response field that has them. Neither gets to backend or visitor.</summary>
+    /// <summary>
+    /// The request field that asks the agent for its timings, and the response field that has them. Neither gets to backend or visitor.
+    /// </summary>
     public static ReadOnlySpan<byte> TimingField => "Tunnel2-Timing"u8;
 
     private const int TraceParentLength = 55;

@@ -58,16 +58,22 @@ internal sealed class ForwardedRequest
     /// <summary>Who serves the request, or null while or because that is not known.</summary>
     public EntrySession? Session { get; set; }
 
-    /// <summary>Whose session it is meant for, once it waited for one or was on its way to one: no other may get it. Null as long as any may.</summary>
+    /// <summary>
+    /// Whose session it is meant for, once it waited for one or was on its way to one: no other may get it. Null as long as any may.
+    /// </summary>
     public AgentIdentity? Owner { get; set; }
 
     /// <summary>What ProxyEntry itself failed the request with, or null.</summary>
     public ProxyError? Error { get; set; }
 
-    /// <summary>The stream that carried the request; the default value when none did. For the request's own flow, and under the watchdog's list.</summary>
+    /// <summary>
+    /// The stream that carried the request; the default value when none did. For the request's own flow, and under the watchdog's list.
+    /// </summary>
     public StreamId StreamId => _id;
 
-    /// <summary>The position of the stream's uplink among those of its session when the stream was opened; -1 when there was none.</summary>
+    /// <summary>
+    /// The position of the stream's uplink among those of its session when the stream was opened; -1 when there was none.
+    /// </summary>
     public int UplinkIndex { get; private set; } = -1;
 
     /// <summary>How it gets from its visitor's event loop to that of its uplink.</summary>
@@ -262,8 +268,8 @@ internal sealed class ForwardedRequest
     }
 
     /// <summary>
-    /// Somebody is going to wait for nothing but the visitor, from now on until <see cref="EndVisitorWait"/>: whoever cuts the request has to end
-    /// that wait, too.
+    /// Somebody is going to wait for nothing but the visitor, from now on until <see cref="EndVisitorWait"/>: whoever cuts the request has
+    /// to end that wait, too.
     /// </summary>
     /// <param name="exchange">The visitor's exchange. Aborted at once where the request has been cut already.</param>
     public void BeginVisitorWait(VisitorExchange exchange)
@@ -294,10 +300,12 @@ internal sealed class ForwardedRequest
 
     /// <summary>Waits until the visitor has taken what is being sent. Whoever cuts the request ends the wait.</summary>
     /// <returns>False when the visitor is gone.</returns>
-    public ValueTask<bool> WaitForVisitor(VisitorExchange exchange, ValueTask<bool> sending) => sending.IsCompleted ? sending : AwaitVisitorAsync(exchange, sending);
+    public ValueTask<bool> WaitForVisitor(VisitorExchange exchange, ValueTask<bool> sending) =>
+        sending.IsCompleted ? sending : AwaitVisitorAsync(exchange, sending);
 
     /// <summary>
-    /// What was reset is the request's stream. Where it was cut because nobody takes what it holds, the visitor is waited for, not the stream.
+    /// What was reset is the request's stream. Where it was cut because nobody takes what it holds, the visitor is waited for, not the
+    /// stream.
     /// </summary>
     /// <param name="id">The stream.</param>
     public void OnStreamReset(StreamId id)
@@ -305,7 +313,9 @@ internal sealed class ForwardedRequest
         int use;
         using (_gate.EnterScope())
         {
-            if (_stream is null || _id != id || _stream.Failure is not { Kind: StreamFailureKind.LocalReset, Detail: StreamResetDetail.Stalled })
+            if (_stream is null
+                || _id != id
+                || _stream.Failure is not { Kind: StreamFailureKind.LocalReset, Detail: StreamResetDetail.Stalled })
             {
                 return;
             }

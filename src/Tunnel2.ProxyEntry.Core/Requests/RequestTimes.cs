@@ -12,7 +12,10 @@ internal sealed class RequestTimes
     /// <summary>The forwarder took the request up.</summary>
     public long Started { get; private set; }
 
-    /// <summary>The request's head was about to be handed to an uplink, which may send it at once; of a request that was moved to another stream, to the last one.</summary>
+    /// <summary>
+    /// The request's head was about to be handed to an uplink, which may send it at once; of a request that was moved to another stream, to
+    /// the last one.
+    /// </summary>
     public long HeadSent { get; private set; }
 
     /// <summary>The final head of the response came.</summary>
@@ -27,7 +30,10 @@ internal sealed class RequestTimes
     /// <summary>From the request to the final head of its response, or null when none came.</summary>
     public TimeSpan? FirstByte => ResponseHead == 0 ? null : _clock.GetElapsedTime(Started, ResponseHead);
 
-    /// <summary>From the request until its head was handed to an uplink: what looking for its agent, and waiting for it, took. Until now while it was not.</summary>
+    /// <summary>
+    /// From the request until its head was handed to an uplink: what looking for its agent, and waiting for it, took. Until now while it
+    /// was not.
+    /// </summary>
     public TimeSpan Wait => HeadSent == 0 ? _clock.GetElapsedTime(Started) : _clock.GetElapsedTime(Started, HeadSent);
 
     /// <summary>A request begins.</summary>

@@ -4,7 +4,9 @@ using Tunnel2.Protocol.Headers;
 
 namespace Tunnel2.ProxyEntry.Requests;
 
-/// <summary>What ProxyEntry itself has to know of a response's fields, from one walk over them. The agent is not trusted to have checked any of it.</summary>
+/// <summary>
+/// What ProxyEntry itself has to know of a response's fields, from one walk over them. The agent is not trusted to have checked any of it.
+/// </summary>
 /// <param name="Length">The declared length of the body in bytes, or <see cref="NoLength"/>.</param>
 /// <param name="Timing">What the agent measured, or null.</param>
 internal readonly record struct ResponseFacts(long Length, AgentTiming? Timing)

@@ -1,6 +1,8 @@
 namespace Tunnel2.ProxyEntry.Requests;
 
-/// <summary>What of a request's target and Host may be recorded. Secrets travel in queries and, where a visitor sends one, in fragments. Stateless.</summary>
+/// <summary>
+/// What of a request's target and Host may be recorded. Secrets travel in queries and, where a visitor sends one, in fragments. Stateless.
+/// </summary>
 internal static class TargetText
 {
     /// <summary>How long the part is that stands before query and fragment.</summary>
@@ -17,7 +19,9 @@ internal static class TargetText
         return end < 0 ? target : target[..end];
     }
 
-    /// <summary>A Host without the user and password that somebody put in front of it: such a Host is refused, and told of without them.</summary>
+    /// <summary>
+    /// A Host without the user and password that somebody put in front of it: such a Host is refused, and told of without them.
+    /// </summary>
     public static string WithoutUserInfo(string authority)
     {
         var at = authority.LastIndexOf('@');

@@ -19,7 +19,9 @@ internal abstract class VisitorExchange
     /// <summary>Host or <c>:authority</c> as the visitor wrote it; empty when there was none. A front may have to make the text.</summary>
     public abstract string Authority { get; }
 
-    /// <summary>Path and query as the visitor wrote them, byte for byte (characters are bytes). A front may have to make the text.</summary>
+    /// <summary>
+    /// Path and query as the visitor wrote them, byte for byte (characters are bytes). A front may have to make the text.
+    /// </summary>
     public abstract string Target { get; }
 
     /// <summary>The peer's address: the visitor's, or that of a proxy in front.</summary>
@@ -41,15 +43,15 @@ internal abstract class VisitorExchange
     public abstract string RequestId { get; }
 
     /// <summary>
-    /// Copies what a trusted proxy in front says about where the request came from (<c>X-Forwarded-For</c>), as much of it as fits; nothing when
-    /// there is none, or the peer is not trusted. For every request when the access log is on: allocates nothing.
+    /// Copies what a trusted proxy in front says about where the request came from (<c>X-Forwarded-For</c>), as much of it as fits; nothing
+    /// when there is none, or the peer is not trusted. For every request when the access log is on: allocates nothing.
     /// </summary>
     /// <returns>How many bytes were copied.</returns>
     public abstract int CopyForwardedFor(Span<byte> destination);
 
     /// <summary>
-    /// Writes <see cref="RequestId"/>, as much of it as fits. For every request when the access log is on: a front overrides it where it can
-    /// do that without making the string.
+    /// Writes <see cref="RequestId"/>, as much of it as fits. For every request when the access log is on: a front overrides it where it
+    /// can do that without making the string.
     /// </summary>
     /// <returns>How many characters were written.</returns>
     public virtual int WriteRequestId(Span<char> destination)
@@ -61,8 +63,8 @@ internal abstract class VisitorExchange
     }
 
     /// <summary>
-    /// Copies <see cref="Method"/> as bytes, as much of it as fits. For every request when it is recorded: a front overrides it where it can
-    /// do that without making the string.
+    /// Copies <see cref="Method"/> as bytes, as much of it as fits. For every request when it is recorded: a front overrides it where it
+    /// can do that without making the string.
     /// </summary>
     /// <returns>How many bytes were copied.</returns>
     public virtual int CopyMethod(Span<byte> destination) => Copy(Method, destination);
@@ -96,8 +98,8 @@ internal abstract class VisitorExchange
     public virtual PipeScheduler? Home => null;
 
     /// <summary>
-    /// Moves the visitor's connection to the event loop of the uplink that its request goes to, so that one thread does all of it. Only before anything of
-    /// the request was read behind its head.
+    /// Moves the visitor's connection to the event loop of the uplink that its request goes to, so that one thread does all of it. Only
+    /// before anything of the request was read behind its head.
     /// </summary>
     /// <returns>False where it stays. Else the caller is to go on on that loop's thread.</returns>
     public virtual bool TryMoveTo(PipeScheduler home) => false;
@@ -127,7 +129,9 @@ internal abstract class VisitorExchange
     /// <param name="writer">Where to. When it overflows, the call is repeated with more room.</param>
     public abstract void WriteRequestBlock(ref HeaderBlockWriter writer);
 
-    /// <summary>Writes the fields of <see cref="HasRequestTrailers"/> that may go on into a block of trailers that has been begun.</summary>
+    /// <summary>
+    /// Writes the fields of <see cref="HasRequestTrailers"/> that may go on into a block of trailers that has been begun.
+    /// </summary>
     /// <returns>False when one of them breaks a rule: the request is never whole.</returns>
     public virtual bool TryWriteRequestTrailers(ref HeaderBlockWriter writer) => true;
 
@@ -144,7 +148,9 @@ internal abstract class VisitorExchange
     /// <returns>False when the block cannot become a response: nothing of it was kept.</returns>
     public abstract bool TryStartResponse(scoped in HeaderBlock head, bool declaresLength);
 
-    /// <summary>Writes body bytes behind the head that <see cref="TryStartResponse"/> set. They are copied; <see cref="FlushAsync"/> sends them.</summary>
+    /// <summary>
+    /// Writes body bytes behind the head that <see cref="TryStartResponse"/> set. They are copied; <see cref="FlushAsync"/> sends them.
+    /// </summary>
     public abstract void WriteBody(ReadOnlySpan<byte> data);
 
     /// <summary>
@@ -179,8 +185,8 @@ internal abstract class VisitorExchange
     public abstract Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds);
 
     /// <summary>
-    /// Ends a response that was cut short: what has been written still reaches a visitor who takes it, and then comes an end that nobody can take
-    /// for that of a whole response.
+    /// Ends a response that was cut short: what has been written still reaches a visitor who takes it, and then comes an end that nobody
+    /// can take for that of a whole response.
     /// </summary>
     /// <param name="isShort">Whether bytes of a declared length are missing.</param>
     public abstract ValueTask CutAsync(bool isShort);
@@ -188,5 +194,6 @@ internal abstract class VisitorExchange
     /// <summary>Cuts the exchange off at once, so that the visitor cannot take what it has for a whole response.</summary>
     public abstract void Abort();
 
-    private static int Copy(string text, Span<byte> destination) => Encoding.Latin1.GetBytes(text.AsSpan(0, Math.Min(text.Length, destination.Length)), destination);
+    private static int Copy(string text, Span<byte> destination) =>
+        Encoding.Latin1.GetBytes(text.AsSpan(0, Math.Min(text.Length, destination.Length)), destination);
 }

@@ -15,7 +15,8 @@ internal readonly record struct AgentIdentity
 
     public static AgentIdentity OfToken(string agentId) => new("agent:" + agentId);
 
-    public static AgentIdentity OfInstance(ReadOnlySpan<byte> instanceKey) => new("instance:" + Convert.ToHexStringLower(SHA256.HashData(instanceKey)));
+    public static AgentIdentity OfInstance(ReadOnlySpan<byte> instanceKey) =>
+        new("instance:" + Convert.ToHexStringLower(SHA256.HashData(instanceKey)));
 
     /// <summary>Whoever keeps a secret over the restarts of agents without a token.</summary>
     public static AgentIdentity OfOwner(ReadOnlySpan<byte> ownerKey) => new("owner:" + Convert.ToHexStringLower(SHA256.HashData(ownerKey)));

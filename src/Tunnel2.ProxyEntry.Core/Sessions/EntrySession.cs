@@ -7,8 +7,12 @@ using Tunnel2.ProxyEntry.RateLimits;
 
 namespace Tunnel2.ProxyEntry.Sessions;
 
-/// <summary>A session as ProxyEntry knows it: the tunnel, and the registration it stands for. Immutable but for the tunnel's own state.</summary>
-[SuppressMessage("Design", "CA1001:Types that own disposable fields should be disposable", Justification = "The source has no timer and no wait handle, and requests may look at it after the session's end.")]
+/// <summary>
+/// A session as ProxyEntry knows it: the tunnel, and the registration it stands for. Immutable but for the tunnel's own state.
+/// </summary>
+[SuppressMessage(
+    "Design", "CA1001:Types that own disposable fields should be disposable",
+    Justification = "The source has no timer and no wait handle, and requests may look at it after the session's end.")]
 internal sealed class EntrySession
 {
     private CancellationTokenSource _leaving = new();
@@ -31,8 +35,8 @@ internal sealed class EntrySession
     public required AgentIdentity Identity { get; init; }
 
     /// <summary>
-    /// For whom name and waiting requests are kept when the session is over: the identity, or, without a token, whoever shows the owner key that
-    /// this agent showed.
+    /// For whom name and waiting requests are kept when the session is over: the identity, or, without a token, whoever shows the owner key
+    /// that this agent showed.
     /// </summary>
     public AgentIdentity Owner
     {
@@ -71,8 +75,8 @@ internal sealed class EntrySession
     public long Epoch { get; set; }
 
     /// <summary>
-    /// Cancelled when the session is about to end in order (its agent, ProxyEntry or a successor said so): what would otherwise go on for ever
-    /// should find an end. For what begins now: an agent may say more than once that it goes, and serve in between.
+    /// Cancelled when the session is about to end in order (its agent, ProxyEntry or a successor said so): what would otherwise go on for
+    /// ever should find an end. For what begins now: an agent may say more than once that it goes, and serve in between.
     /// </summary>
     public CancellationToken Leaving => Volatile.Read(ref _leaving).Token;
 

@@ -14,8 +14,10 @@ internal enum RegistrationStatus
 /// <param name="Status">How it ended.</param>
 /// <param name="Epoch">The registration's number: higher than that of any before it under the name.</param>
 /// <param name="Superseded">The session that held the name until now and that takes requests still, or null.</param>
-/// <param name="FreeIn">With <see cref="RegistrationStatus.NameTaken"/>: how long the name is still kept for whoever has just left; zero while it is held.</param>
-internal readonly record struct RegistrationResult(RegistrationStatus Status, long Epoch, EntrySession? Superseded, TimeSpan FreeIn = default);
+/// <param name="FreeIn">With <see cref="RegistrationStatus.NameTaken"/>: how long the name is still kept for whoever has just left; zero
+/// while it is held.</param>
+internal readonly record struct RegistrationResult(
+    RegistrationStatus Status, long Epoch, EntrySession? Superseded, TimeSpan FreeIn = default);
 
 /// <summary>What is known of a name.</summary>
 internal enum NameState
@@ -40,14 +42,14 @@ internal interface ISessionDirectory
     int Count { get; }
 
     /// <summary>
-    /// Registers a session under its name. The same identity takes its name over at once, and the same owner from a holder that hands over; another one is
-    /// refused, also for a while after the session that had the name said goodbye or was lost: its agent may be restarting.
+    /// Registers a session under its name. The same identity takes its name over at once, and the same owner from a holder that hands over;
+    /// another one is refused, also for a while after the session that had the name said goodbye or was lost: its agent may be restarting.
     /// </summary>
     ValueTask<RegistrationResult> RegisterAsync(EntrySession session, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Takes note that a session's agent is about to stop: it is sent requests as before, also when it had said goodbye already, and gives way to
-    /// a successor of the same owner. A registration of another epoch stays untouched.
+    /// Takes note that a session's agent is about to stop: it is sent requests as before, also when it had said goodbye already, and gives
+    /// way to a successor of the same owner. A registration of another epoch stays untouched.
     /// </summary>
     ValueTask MarkHandingOverAsync(string name, long epoch, CancellationToken cancellationToken);
 
@@ -69,11 +71,15 @@ internal interface ISessionDirectory
     /// <param name="session">The session that serves it.</param>
     NameState Find(ReadOnlySpan<char> name, out EntrySession? session);
 
-    /// <summary>Why and since when a name has no session. Only for names that <see cref="Find"/> did not find online, or that opened no stream.</summary>
+    /// <summary>
+    /// Why and since when a name has no session. Only for names that <see cref="Find"/> did not find online, or that opened no stream.
+    /// </summary>
     /// <param name="name">The name in lower case.</param>
     NameAbsence GetAbsence(ReadOnlySpan<char> name);
 
-    /// <summary>Raised with each session that was registered, or is served again, once a look-up finds it. Handlers must not block or throw.</summary>
+    /// <summary>
+    /// Raised with each session that was registered, or is served again, once a look-up finds it. Handlers must not block or throw.
+    /// </summary>
     event Action<EntrySession>? Registered;
 
     /// <summary>All sessions as they are now.</summary>

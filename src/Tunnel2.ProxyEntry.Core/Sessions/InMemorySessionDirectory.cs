@@ -3,8 +3,8 @@ using System.Collections.Concurrent;
 namespace Tunnel2.ProxyEntry.Sessions;
 
 /// <summary>
-/// The directory of a single node: a table in memory. A name stays known for a day after its last session, and is kept for the owner of that
-/// session for as long as requests wait for it.
+/// The directory of a single node: a table in memory. A name stays known for a day after its last session, and is kept for the owner of
+/// that session for as long as requests wait for it.
 /// </summary>
 internal sealed class InMemorySessionDirectory : ISessionDirectory
 {
@@ -56,7 +56,10 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
 
                     superseded = holder;
                 }
-                else if (present.IsKept && present.Owner != session.Owner && _keptFor - _timeProvider.GetElapsedTime(present.LeftAt) is { Ticks: > 0 } left)
+                else if (
+                    present.IsKept
+                        && present.Owner != session.Owner
+                        && _keptFor - _timeProvider.GetElapsedTime(present.LeftAt) is { Ticks: > 0 } left)
                 {
                     return new ValueTask<RegistrationResult>(new RegistrationResult(RegistrationStatus.NameTaken, 0, null, left));
                 }
@@ -103,7 +106,9 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
     {
         lock (_gate)
         {
-            if (_entries.TryGetValue(name, out var present) && present.Epoch == epoch && present is { Session: not null, SaidGoodbye: false })
+            if (_entries.TryGetValue(name, out var present)
+                && present.Epoch == epoch
+                && present is { Session: not null, SaidGoodbye: false })
             {
                 _entries[name] = present with { LeftAt = _timeProvider.GetTimestamp(), SaidGoodbye = true };
             }
@@ -119,7 +124,13 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
         {
             if (_entries.TryGetValue(name, out var present) && present.Epoch == epoch && present.Session is not null)
             {
-                var left = new Entry(null, present.Owner, epoch, present.SaidGoodbye ? present.LeftAt : _timeProvider.GetTimestamp(), present.SaidGoodbye, isKept);
+                var left = new Entry(
+                    null,
+                    present.Owner,
+                    epoch,
+                    present.SaidGoodbye ? present.LeftAt : _timeProvider.GetTimestamp(),
+                    present.SaidGoodbye,
+                    isKept);
                 _entries[name] = left;
                 _left.Enqueue((name, left));
                 _count--;
@@ -192,5 +203,6 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
         }
     }
 
-    private sealed record Entry(EntrySession? Session, AgentIdentity Owner, long Epoch, long LeftAt, bool SaidGoodbye, bool IsKept, bool HandsOver = false);
+    private sealed record Entry(
+        EntrySession? Session, AgentIdentity Owner, long Epoch, long LeftAt, bool SaidGoodbye, bool IsKept, bool HandsOver = false);
 }

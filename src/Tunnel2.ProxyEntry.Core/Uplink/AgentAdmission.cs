@@ -44,7 +44,8 @@ internal sealed class AgentAdmission
         {
             return Refuse(
                 RejectCode.VersionNotSupported,
-                $"This server speaks version {ProtocolVersion.Lowest} to {ProtocolVersion.Highest}; the agent {hello.LowestVersion} to {hello.HighestVersion}.");
+                $"This server speaks version {ProtocolVersion.Lowest} to {ProtocolVersion.Highest}; the agent {hello.LowestVersion} to "
+                    + $"{hello.HighestVersion}.");
         }
 
         // Looked for whatever the proof is, so that every refusal takes as long. A token comes before a certificate.
@@ -84,5 +85,6 @@ internal sealed class AgentAdmission
         return new AdmissionResult(null, name, identity, grant);
     }
 
-    private static AdmissionResult Refuse(RejectCode code, string text, TimeSpan wait = default) => new(new RejectMessage(code, wait, text), "", default, null);
+    private static AdmissionResult Refuse(RejectCode code, string text, TimeSpan wait = default) =>
+        new(new RejectMessage(code, wait, text), "", default, null);
 }

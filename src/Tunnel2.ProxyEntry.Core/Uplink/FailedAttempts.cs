@@ -40,7 +40,9 @@ internal sealed class FailedAttempts
         }
     }
 
-    /// <summary>Whether an address may try now. What it would be tried with is not looked at, so the answer tells nothing about it.</summary>
+    /// <summary>
+    /// Whether an address may try now. What it would be tried with is not looked at, so the answer tells nothing about it.
+    /// </summary>
     /// <param name="address">The address; null is never limited.</param>
     /// <param name="wait">How long to wait otherwise.</param>
     public bool MayTry(IPAddress? address, out TimeSpan wait)
@@ -91,7 +93,9 @@ internal sealed class FailedAttempts
         }
     }
 
-    /// <summary>Drops what is full again, from the oldest on; where nothing is, the oldest: an attacker with many addresses gains nothing else.</summary>
+    /// <summary>
+    /// Drops what is full again, from the oldest on; where nothing is, the oldest: an attacker with many addresses gains nothing else.
+    /// </summary>
     private void ForgetUnsynchronized()
     {
         while (_order.TryPeek(out var oldest) && (_buckets.Count >= MaxAddresses || LeftUnsynchronized(_buckets[oldest]) >= _perMinute))

@@ -23,7 +23,9 @@ internal sealed class SessionJoins
     /// <summary>The session is over.</summary>
     public void Remove(EntrySession session) => _sessions.TryRemove(KeyOf(session.SessionId), out _);
 
-    /// <summary>Judges a JOIN. The proof is computed for a session that does not exist too: an answer's time does not tell which it was.</summary>
+    /// <summary>
+    /// Judges a JOIN. The proof is computed for a session that does not exist too: an answer's time does not tell which it was.
+    /// </summary>
     /// <returns>The session, or null when it is unknown, the proof wrong or the counter not new.</returns>
     public EntrySession? Find(JoinMessage join)
     {

@@ -31,8 +31,8 @@ internal sealed class SessionRevocation
     }
 
     /// <summary>
-    /// Ends a session that the present table does not grant, and gives its tier to one that it grants. Called behind a registration too: the table may have changed between the
-    /// admission and the moment from which <see cref="Apply"/> finds the session.
+    /// Ends a session that the present table does not grant, and gives its tier to one that it grants. Called behind a registration too:
+    /// the table may have changed between the admission and the moment from which <see cref="Apply"/> finds the session.
     /// </summary>
     /// <returns>Whether it was ended.</returns>
     public bool Settle(EntrySession session)

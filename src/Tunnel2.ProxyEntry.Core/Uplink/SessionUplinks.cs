@@ -59,7 +59,8 @@ internal sealed class SessionUplinks
     /// <param name="uplink">The uplink.</param>
     /// <param name="welcome">The answer to its HELLO or JOIN.</param>
     /// <param name="rest">Bytes that arrived behind the handshake.</param>
-    public async Task RunAsync(IUplinkTransport transport, EntrySession session, UplinkConnection uplink, WelcomeMessage welcome, ReadOnlyMemory<byte> rest)
+    public async Task RunAsync(
+        IUplinkTransport transport, EntrySession session, UplinkConnection uplink, WelcomeMessage welcome, ReadOnlyMemory<byte> rest)
     {
         uplink.StallObserver = session.Tunnel.OnStalled;
         _heartbeat.Add(uplink);
@@ -70,7 +71,9 @@ internal sealed class SessionUplinks
             await transport.SendAsync(welcome.ToFrame()).ConfigureAwait(false);
             if (uplink.Slot == 0 && session.Tunnel.Uplinks.Count == 1)
             {
-                ProxyEntryLog.AgentConnected(_logger, session.Identity.ToString(), transport.RemoteName, _addresses.Main(session.Name), session.DisplayId, session.AgentVersion);
+                ProxyEntryLog.AgentConnected(
+                    _logger, session.Identity.ToString(), transport.RemoteName, _addresses.Main(session.Name), session.DisplayId,
+                    session.AgentVersion);
             }
             else
             {
@@ -104,9 +107,11 @@ internal sealed class SessionUplinks
 
         _joins.Remove(session);
         _quota.LeaveSession(session);
-        await _directory.UnregisterAsync(session.Name, session.Epoch, isKept: end.Reason != SessionEndReason.Revoked, CancellationToken.None).ConfigureAwait(false);
+        await _directory.UnregisterAsync(
+            session.Name, session.Epoch, isKept: end.Reason != SessionEndReason.Revoked, CancellationToken.None).ConfigureAwait(false);
         var duration = _timeProvider.GetElapsedTime(session.StartedAt);
         _metrics.SessionEnded(duration, end.Reason.ToString());
-        ProxyEntryLog.AgentDisconnected(_logger, session.Identity.ToString(), _addresses.Main(session.Name), duration, end.ToString(), session.DisplayId);
+        ProxyEntryLog.AgentDisconnected(
+            _logger, session.Identity.ToString(), _addresses.Main(session.Name), duration, end.ToString(), session.DisplayId);
     }
 }

@@ -98,9 +98,14 @@ internal sealed class UplinkAcceptor
         try
         {
             // One limit for all of the handshake: what TLS took is gone.
-            var left = ProtocolLimits.HandshakeTimeout - (peer.Connected is { } connected ? _timeProvider.GetElapsedTime(connected) : TimeSpan.Zero);
+            var left = ProtocolLimits.HandshakeTimeout - (
+                peer.Connected is { } connected ? _timeProvider.GetElapsedTime(connected) : TimeSpan.Zero);
             var first = await HandshakeFrameReader.ReadAsync(
-                transport, static type => type is FrameType.Hello or FrameType.Join, left > TimeSpan.Zero ? left : TimeSpan.Zero, _timeProvider, stopping).ConfigureAwait(false);
+                transport,
+                static type => type is FrameType.Hello or FrameType.Join,
+                left > TimeSpan.Zero ? left : TimeSpan.Zero,
+                _timeProvider,
+                stopping).ConfigureAwait(false);
             if (first.Status != HandshakeReadStatus.Frame)
             {
                 var reason = first.Status == HandshakeReadStatus.Malformed ? first.Error.ToString() : first.Status.ToString();
@@ -113,7 +118,8 @@ internal sealed class UplinkAcceptor
                 ProxyEntryLog.HandshakeFailed(_logger, transport.RemoteName, reason);
                 if (first.Status == HandshakeReadStatus.Malformed)
                 {
-                    await _rejection.SendAsync(transport, new RejectMessage(RejectCode.Malformed, TimeSpan.Zero, reason)).ConfigureAwait(false);
+                    await _rejection.SendAsync(
+                        transport, new RejectMessage(RejectCode.Malformed, TimeSpan.Zero, reason)).ConfigureAwait(false);
                 }
 
                 return;
@@ -129,7 +135,8 @@ internal sealed class UplinkAcceptor
             if (error != ProtocolError.None)
             {
                 ProxyEntryLog.HandshakeFailed(_logger, transport.RemoteName, error.ToString());
-                await _rejection.SendAsync(transport, new RejectMessage(RejectCode.Malformed, TimeSpan.Zero, error.ToString())).ConfigureAwait(false);
+                await _rejection.SendAsync(
+                    transport, new RejectMessage(RejectCode.Malformed, TimeSpan.Zero, error.ToString())).ConfigureAwait(false);
                 return;
             }
 
@@ -145,7 +152,8 @@ internal sealed class UplinkAcceptor
         }
     }
 
-    private async Task RegisterAsync(IUplinkTransport transport, UplinkPeer peer, HelloMessage hello, ReadOnlyMemory<byte> rest, CancellationToken stopping)
+    private async Task RegisterAsync(
+        IUplinkTransport transport, UplinkPeer peer, HelloMessage hello, ReadOnlyMemory<byte> rest, CancellationToken stopping)
     {
         var admission = _admission.Admit(hello, peer);
         if (admission.Reject is { } reject)
@@ -194,7 +202,8 @@ internal sealed class UplinkAcceptor
 
     /// <summary>Registers a session and runs its first uplink until it ends.</summary>
     /// <returns>Whether it was registered, so that its end is seen to elsewhere.</returns>
-    private async Task<bool> RegisterAsync(IUplinkTransport transport, EntrySession session, ReadOnlyMemory<byte> rest, UplinkPeer peer, CancellationToken stopping)
+    private async Task<bool> RegisterAsync(
+        IUplinkTransport transport, EntrySession session, ReadOnlyMemory<byte> rest, UplinkPeer peer, CancellationToken stopping)
     {
         // Before anybody can find the session: no request slips through ahead of its limit.
         SessionTiers.Apply(session, _agents.Current);
@@ -203,7 +212,8 @@ internal sealed class UplinkAcceptor
         var registration = await _directory.RegisterAsync(session, stopping).ConfigureAwait(false);
         if (registration.Status == RegistrationStatus.NameTaken)
         {
-            await _rejection.SendAsync(transport, new RejectMessage(RejectCode.NameTaken, registration.FreeIn, registration.FreeIn > TimeSpan.Zero
+            await _rejection.SendAsync(transport, new RejectMessage(
+                RejectCode.NameTaken, registration.FreeIn, registration.FreeIn > TimeSpan.Zero
                 ? $"The name '{session.Name}' is kept for the agent that has just left."
                 : $"The name '{session.Name}' is taken.")).ConfigureAwait(false);
             return false;
@@ -221,7 +231,8 @@ internal sealed class UplinkAcceptor
         {
             await _directory.UnregisterAsync(session.Name, registration.Epoch, isKept: true, CancellationToken.None).ConfigureAwait(false);
             session.Tunnel.End(SessionEndReason.Shutdown, "");
-            await _rejection.SendAsync(transport, new RejectMessage(RejectCode.GoingAway, _drainingRetry, "The server is stopping.")).ConfigureAwait(false);
+            await _rejection.SendAsync(
+                transport, new RejectMessage(RejectCode.GoingAway, _drainingRetry, "The server is stopping.")).ConfigureAwait(false);
             return false;
         }
 
@@ -241,7 +252,11 @@ internal sealed class UplinkAcceptor
         }
         else if (join!.Version != ProtocolVersion.V1)
         {
-            await RefuseJoinAsync(transport, RejectCode.VersionNotSupported, TimeSpan.Zero, "A further uplink speaks its session's version.").ConfigureAwait(false);
+            await RefuseJoinAsync(
+                transport,
+                RejectCode.VersionNotSupported,
+                TimeSpan.Zero,
+                "A further uplink speaks its session's version.").ConfigureAwait(false);
         }
         else if (_drain.IsDraining)
         {
@@ -249,11 +264,16 @@ internal sealed class UplinkAcceptor
         }
         else if (_joins.Find(join) is not { } session || session.IsLeaving)
         {
-            await RefuseJoinAsync(transport, RejectCode.UnknownSession, TimeSpan.Zero, "The session is unknown or the proof is wrong.").ConfigureAwait(false);
+            await RefuseJoinAsync(
+                transport, RejectCode.UnknownSession, TimeSpan.Zero, "The session is unknown or the proof is wrong.").ConfigureAwait(false);
         }
         else if (!_quota.TryJoin())
         {
-            await RefuseJoinAsync(transport, RejectCode.Overloaded, _joinAgain, "The server has no connection left for a further uplink.").ConfigureAwait(false);
+            await RefuseJoinAsync(
+                transport,
+                RejectCode.Overloaded,
+                _joinAgain,
+                "The server has no connection left for a further uplink.").ConfigureAwait(false);
         }
         else
         {
@@ -295,7 +315,8 @@ internal sealed class UplinkAcceptor
         }
         else
         {
-            await RefuseJoinAsync(transport, RejectCode.Overloaded, _joinAgain, "The session has as many uplinks as it may.").ConfigureAwait(false);
+            await RefuseJoinAsync(
+                transport, RejectCode.Overloaded, _joinAgain, "The session has as many uplinks as it may.").ConfigureAwait(false);
         }
     }
 
@@ -339,8 +360,8 @@ internal sealed class UplinkAcceptor
     }
 
     /// <summary>
-    /// The agent is about to stop and serves on, so that no request has to wait for its last streams: the name is free for a successor. What would
-    /// go on for ever, WebSockets, gets its end now and can be with the successor soonest.
+    /// The agent is about to stop and serves on, so that no request has to wait for its last streams: the name is free for a successor.
+    /// What would go on for ever, WebSockets, gets its end now and can be with the successor soonest.
     /// </summary>
     private async Task OnHandOverAsync(EntrySession session)
     {
@@ -368,7 +389,11 @@ internal sealed class UplinkAcceptor
     }
 
     private UplinkConnection CreateUplink(IUplinkTransport transport, EntrySession session) =>
-        new(transport, session.UplinkSettings, onGoAway: (uplink, phase) => _ = uplink.PeerGoAwayReason == SessionEndReason.HandOver ? OnHandOverAsync(session) : OnGoodbyeAsync(session));
+        new(
+            transport,
+            session.UplinkSettings,
+            onGoAway: (uplink, phase) =>
+                _ = uplink.PeerGoAwayReason == SessionEndReason.HandOver ? OnHandOverAsync(session) : OnGoodbyeAsync(session));
 
     private UplinkSettings CreateSettings(HelloMessage hello) => _engine.Apply(new UplinkSettings
     {

@@ -8,7 +8,8 @@ namespace Tunnel2.ProxyEntry.Uplink;
 /// <summary>What is known of whoever connects before its first frame. Immutable.</summary>
 /// <param name="Address">Its address; null where there is none, as in a test.</param>
 /// <param name="Certificate">The certificate it showed, or null.</param>
-/// <param name="Connected">When it connected, a timestamp of the time provider: the handshake's limit counts from here; null: from now.</param>
+/// <param name="Connected">When it connected, a timestamp of the time provider: the handshake's limit counts from here; null: from
+/// now.</param>
 /// <param name="Handshake">Its place among the handshakes, or null.</param>
 internal readonly record struct UplinkPeer(
     IPAddress? Address, AgentCertificate? Certificate = null, long? Connected = null, HandshakeQueue.PendingHandshake? Handshake = null)

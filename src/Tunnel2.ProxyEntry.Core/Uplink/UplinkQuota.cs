@@ -8,8 +8,8 @@ using Tunnel2.ProxyEntry.Sessions;
 namespace Tunnel2.ProxyEntry.Uplink;
 
 /// <summary>
-/// How many connections agents may have behind their handshake, and how many sessions each of them. Who has too many is told so and may come
-/// again. Thread-safe.
+/// How many connections agents may have behind their handshake, and how many sessions each of them. Who has too many is told so and may
+/// come again. Thread-safe.
 /// </summary>
 internal sealed class UplinkQuota : IUplinkPlaces
 {
@@ -60,13 +60,16 @@ internal sealed class UplinkQuota : IUplinkPlaces
 
             if (session.Holder is { } holder)
             {
-                var most = (session.Grant is { } grant ? _agents.Current.Find(grant.AgentId)?.Sessions : null) ?? _settings.SessionsPerAgent;
+                var most = (session.Grant is { } grant ? _agents.Current.Find(grant.AgentId)?.Sessions : null)
+                    ?? _settings.SessionsPerAgent;
                 var present = _sessions.GetValueOrDefault(holder);
 
                 // Whoever comes back while its lost session still stands only takes its own place; but not any number of times.
                 if (present >= (replaces ? 2L * most : most))
                 {
-                    return string.Create(CultureInfo.InvariantCulture, $"The {(session.Grant is null ? "address" : "agent")} has {present} sessions, and may have {most}.");
+                    return string.Create(
+                        CultureInfo.InvariantCulture,
+                        $"The {(session.Grant is null ? "address" : "agent")} has {present} sessions, and may have {most}.");
                 }
 
                 _sessions[holder] = present + 1;

@@ -13,8 +13,8 @@ using Tunnel2.Transport.Tls;
 namespace Tunnel2.ProxyEntry.Uplink;
 
 /// <summary>
-/// Makes an encrypted connection of an accepted one. Agents' certificates are asked for where the settings use them, and judged where tokens
-/// are, so that both get the same answer. Thread-safe.
+/// Makes an encrypted connection of an accepted one. Agents' certificates are asked for where the settings use them, and judged where
+/// tokens are, so that both get the same answer. Thread-safe.
 /// </summary>
 internal sealed class UplinkTlsServer
 {
@@ -41,10 +41,14 @@ internal sealed class UplinkTlsServer
         _logger = logger;
     }
 
-    /// <summary>Shakes hands. A peer that fails has been told and logged when this returns; the transport is still to be disposed of.</summary>
+    /// <summary>
+    /// Shakes hands. A peer that fails has been told and logged when this returns; the transport is still to be disposed of.
+    /// </summary>
     /// <returns>The encrypted transport and who is behind it; a null transport when it failed.</returns>
-    [SuppressMessage("Security", "CA5359", Justification = "An agent's certificate, not a server's: the admission judges it where it judges tokens.")]
-    public async Task<(IUplinkTransport? Transport, UplinkPeer Peer)> OpenAsync(IUplinkTransport transport, UplinkPeer peer, CancellationToken stopping)
+    [SuppressMessage(
+        "Security", "CA5359", Justification = "An agent's certificate, not a server's: the admission judges it where it judges tokens.")]
+    public async Task<(IUplinkTransport? Transport, UplinkPeer Peer)> OpenAsync(
+        IUplinkTransport transport, UplinkPeer peer, CancellationToken stopping)
     {
         var policyErrors = SslPolicyErrors.None;
         var options = new SslServerAuthenticationOptions
@@ -60,7 +64,8 @@ internal sealed class UplinkTlsServer
                 return true;
             },
         };
-        var result = await TlsHandshake.AcceptAsync(transport, options, ProtocolLimits.HandshakeTimeout, _timeProvider, stopping).ConfigureAwait(false);
+        var result = await TlsHandshake.AcceptAsync(
+            transport, options, ProtocolLimits.HandshakeTimeout, _timeProvider, stopping).ConfigureAwait(false);
         switch (result.Status)
         {
             case TlsHandshakeStatus.Done:

@@ -19,7 +19,11 @@ internal sealed record UplinkTlsSetup(UplinkTlsServer? Server, ReloadingCertific
         if (settings.UplinkSecurity == UplinkSecurity.Plaintext)
         {
             return new UplinkTlsSetup(
-                null, null, System.Net.IPAddress.IsLoopback(settings.UplinkListen.Address) ? "plaintext, since it is loopback" : "plaintext, by Tunnel2:Uplink:AllowPlaintext");
+                null,
+                null,
+                System.Net.IPAddress.IsLoopback(settings.UplinkListen.Address)
+                    ? "plaintext, since it is loopback"
+                    : "plaintext, by Tunnel2:Uplink:AllowPlaintext");
         }
 
         var logger = services.GetRequiredService<ILogger<UplinkTlsServer>>();
@@ -43,7 +47,11 @@ internal sealed record UplinkTlsSetup(UplinkTlsServer? Server, ReloadingCertific
 
         var authorities = settings.UplinkClientCa is { } path && ClientAuthorities.TryLoad(path, out var loaded, out _) ? loaded : null;
         var server = new UplinkTlsServer(
-            certificate, authorities, services.GetRequiredService<AgentRegistry>(), services.GetRequiredService<UplinkRejection>(), time, logger);
-        return new UplinkTlsSetup(server, certificate, settings.UplinkSecurity == UplinkSecurity.SelfMade ? "TLS, self-made certificate" : $"TLS, certificate {source.Path}");
+            certificate, authorities, services.GetRequiredService<AgentRegistry>(), services.GetRequiredService<UplinkRejection>(), time,
+            logger);
+        return new UplinkTlsSetup(
+            server,
+            certificate,
+            settings.UplinkSecurity == UplinkSecurity.SelfMade ? "TLS, self-made certificate" : $"TLS, certificate {source.Path}");
     }
 }

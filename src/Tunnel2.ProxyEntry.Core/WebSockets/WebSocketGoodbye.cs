@@ -6,8 +6,8 @@ namespace Tunnel2.ProxyEntry.WebSockets;
 /// <summary>
 /// Says goodbye to a WebSocket's visitor when its session is about to end: a Close frame with code 1001, put between two frames of the
 /// backend, so that browsers connect again at once. What the backend sends behind it is dropped; the visitor's own Close frame reaches the
-/// backend and ends the exchange. One pump calls <see cref="BeginWrite"/> and <see cref="EndWriteAsync"/> by turns; the goodbye itself may come
-/// from any thread.
+/// backend and ends the exchange. One pump calls <see cref="BeginWrite"/> and <see cref="EndWriteAsync"/> by turns; the goodbye itself may
+/// come from any thread.
 /// </summary>
 internal sealed class WebSocketGoodbye : IAsyncDisposable
 {

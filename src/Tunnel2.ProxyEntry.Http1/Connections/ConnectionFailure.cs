@@ -11,7 +11,8 @@ internal static class ConnectionFailure
     public static Exception Create(int errno) => Errno.ToSocketError(errno) switch
     {
         SocketError.OperationAborted => new ConnectionAbortedException(),
-        SocketError.ConnectionReset or SocketError.Shutdown or SocketError.ConnectionAborted => new ConnectionResetException("The visitor reset the connection.", Errno.ToException(errno)),
+        SocketError.ConnectionReset or SocketError.Shutdown or SocketError.ConnectionAborted =>
+            new ConnectionResetException("The visitor reset the connection.", Errno.ToException(errno)),
         _ => Errno.ToException(errno),
     };
 }

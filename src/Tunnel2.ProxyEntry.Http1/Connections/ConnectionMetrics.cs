@@ -15,19 +15,31 @@ internal sealed class ConnectionMetrics
     public ConnectionMetrics(IMeterFactory factory)
     {
         _meter = factory.Create(ProxyEntryMetrics.MeterName);
-        _waits = _meter.CreateCounter<long>("tunnel2.entry.connections.waits", "{wait}", "How often a listener had to wait because as many connections were open as may be.");
-        _refused = _meter.CreateCounter<long>("tunnel2.entry.connections.refused", "{connection}", "Connections closed at once because their address has as many as it may.");
-        _ended = _meter.CreateCounter<long>("tunnel2.entry.connections.ended", "{connection}", "Connections that only waited and were ended to make room.");
-        _failures = _meter.CreateCounter<long>("tunnel2.entry.accept.failures", "{failure}", "Accepts that failed because the system was out of something.");
+        _waits = _meter.CreateCounter<long>(
+            "tunnel2.entry.connections.waits",
+            "{wait}",
+            "How often a listener had to wait because as many connections were open as may be.");
+        _refused = _meter.CreateCounter<long>(
+            "tunnel2.entry.connections.refused", "{connection}", "Connections closed at once because their address has as many as it may.");
+        _ended = _meter.CreateCounter<long>(
+            "tunnel2.entry.connections.ended", "{connection}", "Connections that only waited and were ended to make room.");
+        _failures = _meter.CreateCounter<long>(
+            "tunnel2.entry.accept.failures", "{failure}", "Accepts that failed because the system was out of something.");
     }
 
     /// <summary>Shows how many connections there are of each kind, and may be.</summary>
     public void Observe(Func<IReadOnlyList<(string Kind, int Count, int Most)>> read)
     {
         _meter.CreateObservableUpDownCounter(
-            "tunnel2.entry.connections.active", () => read().Select(static one => new Measurement<long>(one.Count, Tag(one.Kind))), "{connection}", "Connections that are open.");
+            "tunnel2.entry.connections.active",
+            () => read().Select(static one => new Measurement<long>(one.Count, Tag(one.Kind))),
+            "{connection}",
+            "Connections that are open.");
         _meter.CreateObservableGauge(
-            "tunnel2.entry.connections.limit", () => read().Select(static one => new Measurement<long>(one.Most, Tag(one.Kind))), "{connection}", "The most connections that may be open.");
+            "tunnel2.entry.connections.limit",
+            () => read().Select(static one => new Measurement<long>(one.Most, Tag(one.Kind))),
+            "{connection}",
+            "The most connections that may be open.");
     }
 
     /// <summary>A listener has to wait.</summary>

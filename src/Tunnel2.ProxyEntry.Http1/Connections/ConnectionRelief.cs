@@ -3,12 +3,14 @@ using Tunnel2.ProxyEntry.Limits;
 namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
-/// Makes room where a <see cref="ConnectionLimit"/> is reached and somebody waits: connections that only wait end, the longest first, a few at a
-/// time. Runs only while somebody waits. Thread-safe.
+/// Makes room where a <see cref="ConnectionLimit"/> is reached and somebody waits: connections that only wait end, the longest first, a few
+/// at a time. Runs only while somebody waits. Thread-safe.
 /// </summary>
 internal sealed class ConnectionRelief
 {
-    /// <summary>So many looks on end, and those who wait get less time: a visitor who has waited in the kernel has sent its request by now.</summary>
+    /// <summary>
+    /// So many looks on end, and those who wait get less time: a visitor who has waited in the kernel has sent its request by now.
+    /// </summary>
     private const int Patience = 10;
 
     private readonly ConnectionLimit _limit;
@@ -19,7 +21,8 @@ internal sealed class ConnectionRelief
     private int _running;
 
     /// <param name="limit">The limit.</param>
-    /// <param name="end">Ends up to so many connections, the young too where somebody has waited for long, and says how many it was.</param>
+    /// <param name="end">Ends up to so many connections, the young too where somebody has waited for long, and says how many it
+    /// was.</param>
     /// <param name="period">Between two looks.</param>
     /// <param name="ended">Told how many were ended.</param>
     /// <param name="timeProvider">The clock.</param>

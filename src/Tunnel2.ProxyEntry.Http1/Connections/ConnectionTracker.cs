@@ -34,7 +34,9 @@ internal sealed class ConnectionTracker
     /// <summary>Connections open now.</summary>
     public int Count => _open.Count;
 
-    /// <summary>A connection was accepted that <see cref="Track"/> will hear of in a moment: nobody may think meanwhile that there is none.</summary>
+    /// <summary>
+    /// A connection was accepted that <see cref="Track"/> will hear of in a moment: nobody may think meanwhile that there is none.
+    /// </summary>
     public void Expect() => Interlocked.Increment(ref _expected);
 
     /// <summary>Signalled when every connection is to end. For those that say so themselves by <see cref="Opened"/>.</summary>
@@ -106,8 +108,8 @@ internal sealed class ConnectionTracker
     }
 
     /// <summary>
-    /// Ends those that have waited longest for a request, to make room. What never had one is cut; the others are asked to close, which loses no
-    /// request that is on its way, and cut when they do not.
+    /// Ends those that have waited longest for a request, to make room. What never had one is cut; the others are asked to close, which
+    /// loses no request that is on its way, and cut when they do not.
     /// </summary>
     /// <param name="most">How many at most.</param>
     /// <param name="least">Only those that have waited for this long.</param>

@@ -13,7 +13,8 @@ using Tunnel2.Transport.Epoll.Pipes;
 namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>A visitor's connection on the event loop, as Kestrel and connection handlers want it.</summary>
-internal sealed class EpollConnectionContext : ConnectionContext, IConnectionIdFeature, IConnectionTransportFeature, IConnectionItemsFeature,
+internal sealed class EpollConnectionContext
+    : ConnectionContext, IConnectionIdFeature, IConnectionTransportFeature, IConnectionItemsFeature,
     IConnectionLifetimeFeature, IConnectionEndPointFeature, IMemoryPoolFeature, ILoopFeature, IVisitorLinkFeature
 {
     private static long _lastId = DateTime.UtcNow.Ticks;
@@ -34,7 +35,8 @@ internal sealed class EpollConnectionContext : ConnectionContext, IConnectionIdF
 
     /// <summary>Takes over an accepted descriptor and its place, which is given back when it is closed.</summary>
     public EpollConnectionContext(
-        EpollLoop loop, int descriptor, IPEndPoint listenerEndPoint, IPEndPoint? remote, MemoryPool<byte> memoryPool, ConnectionLimit limit, ConnectionPlace place)
+        EpollLoop loop, int descriptor, IPEndPoint listenerEndPoint, IPEndPoint? remote, MemoryPool<byte> memoryPool, ConnectionLimit limit,
+        ConnectionPlace place)
     {
         _limit = limit;
         _place = place;
@@ -199,7 +201,8 @@ internal sealed class EpollConnectionContext : ConnectionContext, IConnectionIdF
         }
     }
 
-    private sealed class Pipe(EpollConnectionContext context, EpollLoop loop, int descriptor) : SocketDuplexPipe(loop, descriptor, BufferPool.Shared)
+    private sealed class Pipe(EpollConnectionContext context, EpollLoop loop, int descriptor)
+        : SocketDuplexPipe(loop, descriptor, BufferPool.Shared)
     {
         public override Exception CreateFailure(int errno) => ConnectionFailure.Create(errno);
 

@@ -30,8 +30,8 @@ internal sealed class EpollConnectionListener : IConnectionListener
     /// <param name="limit">How many connections there may be.</param>
     /// <param name="failed">Told where the system was out of something.</param>
     /// <param name="serve">
-    /// Serves a connection right on the loop, without Kestrel's task, thread and bookkeeping for each; false: Kestrel is to have it, as it was.
-    /// Null: Kestrel has them all.
+    /// Serves a connection right on the loop, without Kestrel's task, thread and bookkeeping for each; false: Kestrel is to have it, as it
+    /// was. Null: Kestrel has them all.
     /// </param>
     public EpollConnectionListener(
         IReadOnlyList<EpollLoop> loops,
@@ -48,7 +48,8 @@ internal sealed class EpollConnectionListener : IConnectionListener
         _memoryPool = memoryPool;
 
         // Kestrel's accept loop continues right where a connection was accepted; all it does is to queue it to the pool.
-        _accepted = Channel.CreateUnbounded<EpollConnectionContext>(new UnboundedChannelOptions { SingleReader = true, AllowSynchronousContinuations = true });
+        _accepted = Channel.CreateUnbounded<EpollConnectionContext>(
+            new UnboundedChannelOptions { SingleReader = true, AllowSynchronousContinuations = true });
         _endPoint = (IPEndPoint)bound.LocalEndPoint!;
         _listeners = EpollListener.StartAll(loops, bound, backlog, OnAccepted, failed, limit);
     }

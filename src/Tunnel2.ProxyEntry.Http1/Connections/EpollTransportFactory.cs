@@ -10,8 +10,8 @@ using Tunnel2.Transport.Epoll;
 namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
-/// Kestrel's listeners on the engine's event loop (docs/decisions/0007-own-epoll-transport.md). Registered only where the engine has one. How
-/// a listener is bound is the socket transport's setting, so that both say the same about an address that cannot be had.
+/// Kestrel's listeners on the engine's event loop (docs/decisions/0007-own-epoll-transport.md). Registered only where the engine has one.
+/// How a listener is bound is the socket transport's setting, so that both say the same about an address that cannot be had.
 /// </summary>
 internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConnectionListenerFactorySelector
 {
@@ -63,7 +63,8 @@ internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConne
             var bound = _options.CreateBoundListenSocket(endpoint);
             return new ValueTask<IConnectionListener>(
                 new EpollConnectionListener(
-                    _loops, bound, _options.Backlog, _memoryPools.Create(), _limits.Visitors, _limits.AcceptFailed, ReferenceEquals(endpoint, _direct) ? ServeAsync : null));
+                    _loops, bound, _options.Backlog, _memoryPools.Create(), _limits.Visitors, _limits.AcceptFailed,
+                    ReferenceEquals(endpoint, _direct) ? ServeAsync : null));
         }
         catch (SocketException exception) when (exception.SocketErrorCode == SocketError.AddressAlreadyInUse)
         {
@@ -75,7 +76,9 @@ internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConne
         }
     }
 
-    /// <summary>A visitor without TLS: nothing stands between the connection and our front. HTTP/2 is Kestrel's, which tracks it itself.</summary>
+    /// <summary>
+    /// A visitor without TLS: nothing stands between the connection and our front. HTTP/2 is Kestrel's, which tracks it itself.
+    /// </summary>
     private async Task<bool> ServeAsync(EpollConnectionContext connection)
     {
         _visitors.Opened(connection);

@@ -5,8 +5,8 @@ using Microsoft.AspNetCore.Server.Kestrel.Core;
 namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
-/// What goes around Kestrel's TLS middleware. Handshakes stay off the event loop: their arithmetic takes a millisecond, for which every other
-/// visitor would wait; the connection leaves the loop before it and comes back behind it.
+/// What goes around Kestrel's TLS middleware. Handshakes stay off the event loop: their arithmetic takes a millisecond, for which every
+/// other visitor would wait; the connection leaves the loop before it and comes back behind it.
 /// </summary>
 internal static class HandshakeScheduling
 {
@@ -21,7 +21,10 @@ internal static class HandshakeScheduling
     /// </summary>
     public static void WatchForLoss(this ListenOptions listen) => listen.Use((ConnectionDelegate next) => connection =>
     {
-        var watched = new WatchedTransport(connection.Transport, connection.Features.Get<IVisitorLinkFeature>(), connection.Features.Get<IConnectionSocketFeature>()?.Socket);
+        var watched = new WatchedTransport(
+            connection.Transport,
+            connection.Features.Get<IVisitorLinkFeature>(),
+            connection.Features.Get<IConnectionSocketFeature>()?.Socket);
         connection.Features.Set<IVisitorLinkFeature>(watched);
         connection.Transport = watched;
         return next(connection);

@@ -7,7 +7,8 @@ namespace Tunnel2.ProxyEntry.Connections;
 internal interface ILoopFeature
 {
     /// <summary>
-    /// True (default): on the event loop's thread, where nothing may take its time. False: on the pool. Set while nothing is being read or flushed.
+    /// True (default): on the event loop's thread, where nothing may take its time. False: on the pool. Set while nothing is being read or
+    /// flushed.
     /// </summary>
     bool RunsOnLoop { get; set; }
 

@@ -23,7 +23,8 @@ internal sealed class InheritedSockets : IDisposable
     /// <summary>What a socket may be called, and the setting that it takes the place of.</summary>
     private static readonly (string Name, string Key)[] _kinds =
     [
-        ("public", SettingKeys.HttpListen), ("https", SettingKeys.HttpsListen), ("uplink", SettingKeys.UplinkListen), ("admin", SettingKeys.AdminListen),
+        ("public", SettingKeys.HttpListen), ("https", SettingKeys.HttpsListen), ("uplink", SettingKeys.UplinkListen),
+        ("admin", SettingKeys.AdminListen),
     ];
 
     private static readonly Source _starter = new(
@@ -50,7 +51,11 @@ internal sealed class InheritedSockets : IDisposable
 
     /// <summary>The settings that say where the sockets listen, as pairs of full key and value.</summary>
     public IReadOnlyList<KeyValuePair<string, string?>> Settings =>
-        [.. _sockets.Select(static pair => new KeyValuePair<string, string?>($"{SettingKeys.Section}:{pair.Key}", pair.Value.LocalEndPoint!.ToString()))];
+        [
+            .. _sockets.Select(
+                static pair => new KeyValuePair<string, string?>(
+                    $"{SettingKeys.Section}:{pair.Key}", pair.Value.LocalEndPoint!.ToString())),
+        ];
 
     /// <summary>None, for hosts that hand nothing over.</summary>
     public static InheritedSockets None() => new();
@@ -60,7 +65,8 @@ internal sealed class InheritedSockets : IDisposable
     /// <param name="processId">This process: descriptors that were meant for another are nobody's.</param>
     /// <param name="errors">Takes all that is wrong.</param>
     /// <param name="firstDescriptor">The first of them; 3 but for tests.</param>
-    public static InheritedSockets Read(Func<string, string?> environment, int processId, List<SettingsError> errors, int firstDescriptor = FirstDescriptor)
+    public static InheritedSockets Read(
+        Func<string, string?> environment, int processId, List<SettingsError> errors, int firstDescriptor = FirstDescriptor)
     {
         var inherited = new InheritedSockets();
         if (environment(ProcessVariable) is not { Length: > 0 } process || environment(CountVariable) is not { Length: > 0 } text)
@@ -76,7 +82,9 @@ internal sealed class InheritedSockets : IDisposable
 
         if (!int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var count) || count > MaxDescriptors)
         {
-            errors.Add(new SettingsError(CountVariable, $"{SettingsErrorFormatter.Quote(text)} is not a number of sockets from 0 to {MaxDescriptors}."));
+            errors.Add(
+                new SettingsError(
+                    CountVariable, $"{SettingsErrorFormatter.Quote(text)} is not a number of sockets from 0 to {MaxDescriptors}."));
             return inherited;
         }
 
@@ -119,7 +127,9 @@ internal sealed class InheritedSockets : IDisposable
 
     private void Add(int descriptor, string name, Source source, List<SettingsError> errors)
     {
-        var which = string.Create(CultureInfo.InvariantCulture, $"socket {descriptor} ({(name.Length == 0 ? "without a name" : SettingsErrorFormatter.Quote(name))})");
+        var which = string.Create(
+            CultureInfo.InvariantCulture,
+            $"socket {descriptor} ({(name.Length == 0 ? "without a name" : SettingsErrorFormatter.Quote(name))})");
         var key = _kinds.FirstOrDefault(kind => kind.Name == name).Key;
         if (key is null)
         {
@@ -136,11 +146,17 @@ internal sealed class InheritedSockets : IDisposable
         Socket? socket = null;
         try
         {
-            // Close-on-exec is left as it is, and it is off: .NET then knows that others have the socket too, and disconnects it for none of them when an
-            // accept is under way while it closes. This program starts no other.
+            // Close-on-exec is left as it is, and it is off: .NET then knows that others have the socket too, and disconnects it for none
+            // of them when an accept is under way while it closes. This program starts no other.
             socket = new Socket(new SafeSocketHandle(descriptor, ownsHandle: true));
-            var isTcp = socket is { SocketType: SocketType.Stream, AddressFamily: AddressFamily.InterNetwork or AddressFamily.InterNetworkV6 };
-            if (isTcp && socket.LocalEndPoint is IPEndPoint && (int)socket.GetSocketOption(SocketOptionLevel.Socket, SocketOptionName.AcceptConnection)! != 0)
+            var isTcp = socket is
+            {
+                SocketType: SocketType.Stream,
+                AddressFamily: AddressFamily.InterNetwork or AddressFamily.InterNetworkV6,
+            };
+            if (isTcp
+                && socket.LocalEndPoint is IPEndPoint
+                && (int)socket.GetSocketOption(SocketOptionLevel.Socket, SocketOptionName.AcceptConnection)! != 0)
             {
                 _sockets.Add(key, socket);
                 return;

@@ -159,7 +159,10 @@ internal sealed class ListenerHolder : IDisposable
         CloseAll(descriptors[..count].ToArray());
         var said = SettingsErrorFormatter.Quote(PlainText.Clean(line.TrimEnd('\n'), maxLength: MaxWords));
         throw Failed(
-            path, words[0] == FirstWord ? $"the answer {said} came with {(isWhole ? "" : "more than ")}{count} sockets" : $"the answer was {said}");
+            path,
+            words[0] == FirstWord
+                ? $"the answer {said} came with {(isWhole ? "" : "more than ")}{count} sockets"
+                : $"the answer was {said}");
     }
 
     private async Task WaitForEndAsync()

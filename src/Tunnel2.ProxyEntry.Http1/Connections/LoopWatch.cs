@@ -37,7 +37,8 @@ internal sealed class LoopWatch : IDisposable
     private int _looking;
 
     public LoopWatch(
-        IEngine engine, TimeProvider timeProvider, Readiness readiness, ContainedFaults faults, IMeterFactory meters, ILogger<LoopWatch> logger)
+        IEngine engine, TimeProvider timeProvider, Readiness readiness, ContainedFaults faults, IMeterFactory meters,
+        ILogger<LoopWatch> logger)
     {
         _loops = [.. engine.Loops.Select(static loop => new Watched(loop))];
         _timeProvider = timeProvider;
@@ -45,7 +46,10 @@ internal sealed class LoopWatch : IDisposable
         _faults = faults;
         _logger = logger;
         meters.Create(ProxyEntryMetrics.MeterName).CreateObservableGauge(
-            "tunnel2.entry.engine.loops.failed", Observe, "{loop}", "Event loops that serve nobody: those that hang, and those that are dead.");
+            "tunnel2.entry.engine.loops.failed",
+            Observe,
+            "{loop}",
+            "Event loops that serve nobody: those that hang, and those that are dead.");
         if (_loops.Length > 0)
         {
             engine.OutlivesLoops = true;
@@ -121,7 +125,9 @@ internal sealed class LoopWatch : IDisposable
     private string? Describe()
     {
         var troubles = _loops.Where(static loop => loop.State != LoopState.Running)
-            .Select(static loop => $"event loop {loop.Loop.Number} {(loop.State == LoopState.Dead ? "has died: restart the process" : "hangs")}")
+            .Select(
+                static loop =>
+                    $"event loop {loop.Loop.Number} {(loop.State == LoopState.Dead ? "has died: restart the process" : "hangs")}")
             .ToArray();
         return troubles.Length == 0 ? null : string.Join("; ", troubles);
     }

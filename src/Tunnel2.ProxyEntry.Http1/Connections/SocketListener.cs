@@ -8,7 +8,9 @@ using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.ProxyEntry.Connections;
 
-/// <summary>Hands Kestrel connections over .NET's sockets, within a limit. Kestrel's own listener spins where the system has no descriptor left.</summary>
+/// <summary>
+/// Hands Kestrel connections over .NET's sockets, within a limit. Kestrel's own listener spins where the system has no descriptor left.
+/// </summary>
 internal sealed class SocketListener : IConnectionListener
 {
     /// <summary>While connections that are too many wait for a place, the queue does not get empty.</summary>
@@ -32,7 +34,8 @@ internal sealed class SocketListener : IConnectionListener
     /// <param name="timeProvider">The clock.</param>
     /// <param name="logger">For Kestrel's connections.</param>
     public SocketListener(
-        Socket bound, SocketTransportOptions options, ConnectionLimit limit, Action<SocketError> failed, TimeProvider timeProvider, ILogger logger)
+        Socket bound, SocketTransportOptions options, ConnectionLimit limit, Action<SocketError> failed, TimeProvider timeProvider,
+        ILogger logger)
     {
         _socket = bound;
         _limit = limit;

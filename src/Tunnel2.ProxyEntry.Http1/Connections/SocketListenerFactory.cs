@@ -17,7 +17,8 @@ internal sealed class SocketListenerFactory : IConnectionListenerFactory, IConne
     private readonly ILogger _logger;
 
     public SocketListenerFactory(
-        IOptions<SocketTransportOptions> options, ProxyEntrySettings settings, ConnectionLimits limits, TimeProvider timeProvider, ILogger<SocketListenerFactory> logger)
+        IOptions<SocketTransportOptions> options, ProxyEntrySettings settings, ConnectionLimits limits, TimeProvider timeProvider,
+        ILogger<SocketListenerFactory> logger)
     {
         _options = options.Value;
         _admin = settings.AdminListen;
@@ -36,7 +37,8 @@ internal sealed class SocketListenerFactory : IConnectionListenerFactory, IConne
         {
             var bound = _options.CreateBoundListenSocket(endpoint);
             var limit = ReferenceEquals(endpoint, _admin) ? _limits.Admin : _limits.Visitors;
-            return new ValueTask<IConnectionListener>(new SocketListener(bound, _options, limit, _limits.AcceptFailed, _timeProvider, _logger));
+            return new ValueTask<IConnectionListener>(
+                new SocketListener(bound, _options, limit, _limits.AcceptFailed, _timeProvider, _logger));
         }
         catch (SocketException exception) when (exception.SocketErrorCode == SocketError.AddressAlreadyInUse)
         {

@@ -30,7 +30,10 @@ internal sealed class StoppableListenerFactory : IConnectionListenerFactory, ICo
     {
         var transport = services.Last(static service => service.ServiceType == typeof(IConnectionListenerFactory));
         services.Remove(transport);
-        services.AddSingleton(provider => new StoppableListenerFactory((IConnectionListenerFactory)Create(provider, transport), kept, provider.GetRequiredService<ListenerConnections>()));
+        services.AddSingleton(
+            provider =>
+                new StoppableListenerFactory(
+                    (IConnectionListenerFactory)Create(provider, transport), kept, provider.GetRequiredService<ListenerConnections>()));
         services.AddSingleton<IConnectionListenerFactory>(static provider => provider.GetRequiredService<StoppableListenerFactory>());
     }
 

@@ -7,8 +7,8 @@ using Tunnel2.Multiplexing.Uplinks;
 namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
-/// What a visitor sends, read in turns: whoever has read a share without ever having had to wait goes on behind the others of the engine. Over pipes
-/// that do not see to it themselves, as those of the event loop do: Kestrel's, and TLS over any.
+/// What a visitor sends, read in turns: whoever has read a share without ever having had to wait goes on behind the others of the engine.
+/// Over pipes that do not see to it themselves, as those of the event loop do: Kestrel's, and TLS over any.
 /// </summary>
 internal sealed class TurnTakingInput(PipeReader inner, PipeScheduler turns) : PipeReader
 {

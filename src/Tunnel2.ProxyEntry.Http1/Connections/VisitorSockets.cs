@@ -9,8 +9,8 @@ internal static class VisitorSockets
     private const int TcpUserTimeout = 18;
 
     /// <summary>
-    /// A visitor whose network is gone acknowledges nothing and says nothing: without a limit the kernel tries for a quarter of an hour, while a slow
-    /// response flows on into its buffers. Accepted connections inherit the limit.
+    /// A visitor whose network is gone acknowledges nothing and says nothing: without a limit the kernel tries for a quarter of an hour,
+    /// while a slow response flows on into its buffers. Accepted connections inherit the limit.
     /// </summary>
     /// <param name="listener">The listening socket.</param>
     /// <param name="limit">How long bytes may stay unacknowledged.</param>
@@ -23,7 +23,8 @@ internal static class VisitorSockets
 
         try
         {
-            listener.SetRawSocketOption(IpProtoTcp, TcpUserTimeout, BitConverter.GetBytes((int)Math.Min(limit.TotalMilliseconds, int.MaxValue)));
+            listener.SetRawSocketOption(
+                IpProtoTcp, TcpUserTimeout, BitConverter.GetBytes((int)Math.Min(limit.TotalMilliseconds, int.MaxValue)));
         }
         catch (SocketException)
         {

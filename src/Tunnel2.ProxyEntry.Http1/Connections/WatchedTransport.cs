@@ -6,8 +6,8 @@ using Tunnel2.Transport.Sockets;
 namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
-/// Stands between a connection and its TLS and takes note when the connection takes no more bytes: TLS reads of that in no answer of the pipe
-/// below it, so that a response would flow into nothing for ever.
+/// Stands between a connection and its TLS and takes note when the connection takes no more bytes: TLS reads of that in no answer of the
+/// pipe below it, so that a response would flow into nothing for ever.
 /// </summary>
 internal sealed class WatchedTransport : PipeWriter, IDuplexPipe, IVisitorLinkFeature
 {
@@ -56,7 +56,8 @@ internal sealed class WatchedTransport : PipeWriter, IDuplexPipe, IVisitorLinkFe
     public override Span<byte> GetSpan(int sizeHint = 0) => _writer.GetSpan(sizeHint);
 
     /// <inheritdoc/>
-    public override ValueTask<FlushResult> FlushAsync(CancellationToken cancellationToken = default) => Watch(_writer.FlushAsync(cancellationToken));
+    public override ValueTask<FlushResult> FlushAsync(CancellationToken cancellationToken = default) =>
+        Watch(_writer.FlushAsync(cancellationToken));
 
     /// <inheritdoc/>
     public override ValueTask<FlushResult> WriteAsync(ReadOnlyMemory<byte> source, CancellationToken cancellationToken = default) =>

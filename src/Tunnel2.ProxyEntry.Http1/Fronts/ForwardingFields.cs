@@ -59,7 +59,9 @@ internal sealed class ForwardingFields
         }
     }
 
-    /// <summary>Keeps what a trusted proxy says, and nothing of any other peer. Values of one field become one list, without empty elements.</summary>
+    /// <summary>
+    /// Keeps what a trusted proxy says, and nothing of any other peer. Values of one field become one list, without empty elements.
+    /// </summary>
     /// <param name="known">A field whose rule is <see cref="FieldRule.Forwarding"/>.</param>
     /// <param name="value">Its value.</param>
     public void Keep(KnownField known, ReadOnlySpan<byte> value)

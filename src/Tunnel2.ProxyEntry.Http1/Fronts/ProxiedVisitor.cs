@@ -6,8 +6,8 @@ using System.Text;
 namespace Tunnel2.ProxyEntry.Fronts;
 
 /// <summary>
-/// Completes what a trusted proxy in front says about its visitor. Many proxies say only a part of it; a service that reads another part must
-/// not learn of the proxy's hop to us instead: a port that no visitor can reach, or <c>http</c> for what was <c>https</c>.
+/// Completes what a trusted proxy in front says about its visitor. Many proxies say only a part of it; a service that reads another part
+/// must not learn of the proxy's hop to us instead: a port that no visitor can reach, or <c>http</c> for what was <c>https</c>.
 /// </summary>
 internal static class ProxiedVisitor
 {
@@ -31,7 +31,10 @@ internal static class ProxiedVisitor
         return Ascii.EqualsIgnoreCase(scheme, "https"u8) ? "443"u8 : "80"u8;
     }
 
-    /// <summary><c>Forwarded</c> from what <c>X-Forwarded-*</c> say, as RFC 7239 section 7.4 wants it: the visitor's element has host and scheme, the proxies' only their address.</summary>
+    /// <summary>
+    /// <c>Forwarded</c> from what <c>X-Forwarded-*</c> say, as RFC 7239 section 7.4 wants it: the visitor's element has host and scheme,
+    /// the proxies' only their address.
+    /// </summary>
     /// <param name="addresses">The addresses, as in <c>X-Forwarded-For</c>, the last proxy's included.</param>
     /// <param name="host">The host that the visitor asked for.</param>
     /// <param name="scheme">The scheme that the visitor used.</param>
@@ -51,7 +54,9 @@ internal static class ProxiedVisitor
         return text.ToString();
     }
 
-    /// <summary>Writes one field's value behind those before it, as one list (RFC 9110 section 5.3), as much of it as fits. Characters are bytes.</summary>
+    /// <summary>
+    /// Writes one field's value behind those before it, as one list (RFC 9110 section 5.3), as much of it as fits. Characters are bytes.
+    /// </summary>
     /// <param name="value">The value.</param>
     /// <param name="destination">Where the list stands.</param>
     /// <param name="written">How much of it stands there already.</param>
@@ -87,7 +92,11 @@ internal static class ProxiedVisitor
     {
         // With a port, as some proxies write it.
         IPAddress? parsed = null;
-        if (address.IndexOfAny('.', ':') < 0 || (!IPAddress.TryParse(address, out parsed) && !(IPEndPoint.TryParse(address, out var endPoint) && (parsed = endPoint.Address) is not null)))
+        if (
+            address.IndexOfAny('.', ':') < 0
+                || (
+                    !IPAddress.TryParse(address, out parsed)
+                        && !(IPEndPoint.TryParse(address, out var endPoint) && (parsed = endPoint.Address) is not null)))
         {
             return "unknown";
         }

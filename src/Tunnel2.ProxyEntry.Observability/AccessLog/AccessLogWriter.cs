@@ -40,7 +40,8 @@ internal sealed class AccessLogWriter : IDisposable
     private bool _failed;
 
     public AccessLogWriter(
-        AccessLogRing ring, IAccessLogFormatter formatter, IAccessLogSink sink, ProxyEntryMetrics metrics, TimeProvider timeProvider, ILogger logger)
+        AccessLogRing ring, IAccessLogFormatter formatter, IAccessLogSink sink, ProxyEntryMetrics metrics, TimeProvider timeProvider,
+        ILogger logger)
     {
         _ring = ring;
         _formatter = formatter;

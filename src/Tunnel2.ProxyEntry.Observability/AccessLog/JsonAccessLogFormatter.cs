@@ -8,7 +8,8 @@ namespace Tunnel2.ProxyEntry.AccessLog;
 /// <summary>A JSON object per line. Names of members are a contract: additions only. What does not apply is left out.</summary>
 internal sealed class JsonAccessLogFormatter : IAccessLogFormatter, IDisposable
 {
-    private readonly Utf8JsonWriter _json = new(Stream.Null, new JsonWriterOptions { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping, SkipValidation = true });
+    private readonly Utf8JsonWriter _json = new(
+        Stream.Null, new JsonWriterOptions { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping, SkipValidation = true });
     private readonly byte[] _safe = new byte[LogSafe.MaxLength(384)];
     private readonly char[] _address = new char[65];
     private readonly double? _sampleRate;

@@ -6,8 +6,8 @@ using Tunnel2.ProxyEntry.Requests;
 namespace Tunnel2.ProxyEntry.AccessLog;
 
 /// <summary>
-/// Takes note of each finished request and has it written by a thread of its own. Never blocks and allocates nothing on the caller's thread;
-/// what there is no room for is dropped and counted. Thread-safe.
+/// Takes note of each finished request and has it written by a thread of its own. Never blocks and allocates nothing on the caller's
+/// thread; what there is no room for is dropped and counted. Thread-safe.
 /// </summary>
 internal sealed class RequestAccessLog : RequestObserver, IDisposable
 {
@@ -21,14 +21,16 @@ internal sealed class RequestAccessLog : RequestObserver, IDisposable
     private readonly AccessLogWriter? _writer;
     private readonly ulong _sampleBelow;
 
-    public RequestAccessLog(ProxyEntrySettings settings, ProxyEntryMetrics metrics, TimeProvider timeProvider, ILogger<RequestAccessLog> logger)
+    public RequestAccessLog(
+        ProxyEntrySettings settings, ProxyEntryMetrics metrics, TimeProvider timeProvider, ILogger<RequestAccessLog> logger)
         : this(settings.AccessLog, CreateSink, RingCapacity, metrics, timeProvider, logger)
     {
     }
 
     /// <summary>For tests: with a sink and a capacity of their choice.</summary>
     internal RequestAccessLog(
-        AccessLogSettings settings, Func<AccessLogSettings, IAccessLogSink> createSink, int capacity, ProxyEntryMetrics metrics, TimeProvider timeProvider, ILogger logger)
+        AccessLogSettings settings, Func<AccessLogSettings, IAccessLogSink> createSink, int capacity, ProxyEntryMetrics metrics,
+        TimeProvider timeProvider, ILogger logger)
     {
         _settings = settings;
         _metrics = metrics;

@@ -6,9 +6,9 @@ using Tunnel2.ProxyEntry.Errors;
 namespace Tunnel2.ProxyEntry.AccessLog;
 
 /// <summary>
-/// Columns separated by single spaces, for awk and eyes: time, name (or Host), visitor, forwarded-for, method, path, status, outcome, error,
-/// duration in ms, time to first byte in ms, bytes in, bytes out, session/uplink/stream, request id. <c>-</c> where there is none. No value
-/// has a space in it.
+/// Columns separated by single spaces, for awk and eyes: time, name (or Host), visitor, forwarded-for, method, path, status, outcome,
+/// error, duration in ms, time to first byte in ms, bytes in, bytes out, session/uplink/stream, request id. <c>-</c> where there is none.
+/// No value has a space in it.
 /// </summary>
 internal sealed class TextAccessLogFormatter : IAccessLogFormatter
 {
@@ -84,7 +84,10 @@ internal sealed class TextAccessLogFormatter : IAccessLogFormatter
     public void WriteDropped(DateTime time, long count, IBufferWriter<byte> output)
     {
         Utf8.TryWrite(
-            output.GetSpan(MaxLine), CultureInfo.InvariantCulture, $"# {time:yyyy-MM-ddTHH:mm:ss.fff}Z {count} lines dropped\n", out var length);
+            output.GetSpan(MaxLine),
+            CultureInfo.InvariantCulture,
+            $"# {time:yyyy-MM-ddTHH:mm:ss.fff}Z {count} lines dropped\n",
+            out var length);
         output.Advance(length);
     }
 

@@ -5,7 +5,8 @@ using Tunnel2.ProxyEntry.Diagnostics;
 namespace Tunnel2.ProxyEntry.Otlp;
 
 /// <summary>
-/// The batches of spans for the collector, with a bound of our own on what waits: the library's queue drops without telling anybody how much. Thread-safe.
+/// The batches of spans for the collector, with a bound of our own on what waits: the library's queue drops without telling anybody how
+/// much. Thread-safe.
 /// </summary>
 internal sealed class BoundedSpanProcessor : BatchActivityExportProcessor
 {

@@ -12,8 +12,8 @@ using Tunnel2.ProxyEntry.Tracing;
 namespace Tunnel2.ProxyEntry.Otlp;
 
 /// <summary>
-/// Sends metrics and spans to a collector by OTLP over HTTP, on threads of its own: whatever the collector does, requests do not feel it. What it
-/// does not take is lost and counted. Thread-safe.
+/// Sends metrics and spans to a collector by OTLP over HTTP, on threads of its own: whatever the collector does, requests do not feel it.
+/// What it does not take is lost and counted. Thread-safe.
 /// </summary>
 internal sealed class OtlpExport : IAsyncDisposable
 {
@@ -48,18 +48,22 @@ internal sealed class OtlpExport : IAsyncDisposable
     private static OtlpExport Create(ProxyEntrySettings settings, Uri endpoint, ProxyEntryMetrics metrics)
     {
         var version = typeof(OtlpExport).Assembly.GetCustomAttribute<AssemblyInformationalVersionAttribute>()?.InformationalVersion;
-        var resource = ResourceBuilder.CreateDefault().AddService("tunnel2-entry", serviceVersion: version, autoGenerateServiceInstanceId: false, serviceInstanceId: settings.EntryId);
+        var resource = ResourceBuilder.CreateDefault().AddService(
+            "tunnel2-entry", serviceVersion: version, autoGenerateServiceInstanceId: false, serviceInstanceId: settings.EntryId);
         var meters = Sdk.CreateMeterProviderBuilder()
             .SetResourceBuilder(resource)
             .AddMeter("Tunnel2.*", "System.Runtime")
             .AddReader(new PeriodicExportingMetricReader(
-                new OtlpMetricExporter(OptionsFor(endpoint, "metrics", metrics)), (int)settings.Telemetry.OtlpInterval.TotalMilliseconds, TimeoutMilliseconds))
+                new OtlpMetricExporter(OptionsFor(endpoint, "metrics", metrics)),
+                (int)settings.Telemetry.OtlpInterval.TotalMilliseconds,
+                TimeoutMilliseconds))
             .Build();
         var traces = settings.Telemetry.SampleRatio == 0 ? null : Sdk.CreateTracerProviderBuilder()
             .SetResourceBuilder(resource)
             .AddSource(RequestTracer.SourceName)
             .SetSampler(new AlwaysOnSampler()) // what is not to be sampled never becomes a span
-            .AddProcessor(new BoundedSpanProcessor(new CountedSpanExporter(OptionsFor(endpoint, "traces", metrics)), TimeoutMilliseconds, metrics))
+            .AddProcessor(
+                new BoundedSpanProcessor(new CountedSpanExporter(OptionsFor(endpoint, "traces", metrics)), TimeoutMilliseconds, metrics))
             .Build();
         return new OtlpExport(meters, traces);
     }
@@ -69,6 +73,7 @@ internal sealed class OtlpExport : IAsyncDisposable
         Protocol = OtlpExportProtocol.HttpProtobuf,
         Endpoint = new Uri($"{endpoint.AbsoluteUri.TrimEnd('/')}/v1/{signal}"),
         TimeoutMilliseconds = TimeoutMilliseconds,
-        HttpClientFactory = () => new HttpClient(new CountingHandler(signal, metrics)) { Timeout = TimeSpan.FromMilliseconds(TimeoutMilliseconds) },
+        HttpClientFactory = () =>
+            new HttpClient(new CountingHandler(signal, metrics)) { Timeout = TimeSpan.FromMilliseconds(TimeoutMilliseconds) },
     };
 }

@@ -5,7 +5,8 @@ using Tunnel2.ProxyEntry.Requests;
 namespace Tunnel2.ProxyEntry.Tracing;
 
 /// <summary>
-/// The legs of a request that somebody wants to know, and its spans where it is traced. Used by one request at a time and again by the next.
+/// The legs of a request that somebody wants to know, and its spans where it is traced. Used by one request at a time and again by the
+/// next.
 /// </summary>
 internal sealed class RequestTimeline : RequestNote
 {
@@ -51,7 +52,9 @@ internal sealed class RequestTimeline : RequestNote
         TellVisitor(exchange);
     }
 
-    /// <summary>Puts <c>Server-Timing</c> (W3C) into the response, where it is wanted and not there yet; durations are milliseconds.</summary>
+    /// <summary>
+    /// Puts <c>Server-Timing</c> (W3C) into the response, where it is wanted and not there yet; durations are milliseconds.
+    /// </summary>
     public void TellVisitor(VisitorExchange exchange)
     {
         if (!_tellsVisitor || _hasTold || exchange.Extras is not { } extras)

@@ -7,8 +7,8 @@ using Tunnel2.ProxyEntry.Requests;
 namespace Tunnel2.ProxyEntry.Tracing;
 
 /// <summary>
-/// Decides of which requests the legs are measured, for a trace or for the visitor, and makes the spans: one of the whole request, one of the
-/// agent's leg, under which the backend goes on. A request that is not traced keeps the <c>traceparent</c> it came with. Thread-safe.
+/// Decides of which requests the legs are measured, for a trace or for the visitor, and makes the spans: one of the whole request, one of
+/// the agent's leg, under which the backend goes on. A request that is not traced keeps the <c>traceparent</c> it came with. Thread-safe.
 /// </summary>
 internal sealed class RequestTracer : RequestObserver, IDisposable
 {
@@ -143,7 +143,8 @@ internal sealed class RequestTracer : RequestObserver, IDisposable
     public void Dispose() => _source?.Dispose();
 
     /// <summary>
-    /// Whether a request is traced, within the budget. What a proxy of ours has decided holds; a stranger's flag does not, or strangers could have everything traced.
+    /// Whether a request is traced, within the budget. What a proxy of ours has decided holds; a stranger's flag does not, or strangers
+    /// could have everything traced.
     /// </summary>
     private bool IsSampled(VisitorExchange exchange, long now, out ActivityContext parent)
     {

@@ -1,9 +1,9 @@
 namespace Tunnel2.ProxyEntry.Tracing;
 
 /// <summary>
-/// How many requests a second may be traced: spans and their export cost a third of what the request does otherwise, and the exporter's queue is
-/// short. Earned evenly, so that of a flood not just the first moment of each second is seen; what was not used stays for a second.
-/// Thread-safe, one word that is never locked.
+/// How many requests a second may be traced: spans and their export cost a third of what the request does otherwise, and the exporter's
+/// queue is short. Earned evenly, so that of a flood not just the first moment of each second is seen; what was not used stays for a
+/// second. Thread-safe, one word that is never locked.
 /// </summary>
 internal sealed class TraceBudget
 {

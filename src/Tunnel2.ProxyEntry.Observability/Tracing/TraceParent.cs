@@ -26,7 +26,10 @@ internal static class TraceParent
     {
         context = default;
         if (value.Length < Length || value[2] != '-' || value[35] != '-' || value[52] != '-'
-            || !IsHex(value[..2]) || !IsHex(value.Slice(TraceIdAt, 32)) || !IsHex(value.Slice(SpanIdAt, 16)) || !IsHex(value.Slice(FlagsAt, 2)))
+            || !IsHex(value[..2])
+            || !IsHex(value.Slice(TraceIdAt, 32))
+            || !IsHex(value.Slice(SpanIdAt, 16))
+            || !IsHex(value.Slice(FlagsAt, 2)))
         {
             return false;
         }
@@ -47,7 +50,10 @@ internal static class TraceParent
 
         var isSampled = (Digit(value[FlagsAt + 1]) & 1) != 0;
         context = new ActivityContext(
-            ActivityTraceId.CreateFromUtf8String(traceId), ActivitySpanId.CreateFromUtf8String(spanId), isSampled ? ActivityTraceFlags.Recorded : ActivityTraceFlags.None, isRemote: true);
+            ActivityTraceId.CreateFromUtf8String(traceId),
+            ActivitySpanId.CreateFromUtf8String(spanId),
+            isSampled ? ActivityTraceFlags.Recorded : ActivityTraceFlags.None,
+            isRemote: true);
         return true;
     }
 

@@ -19,8 +19,8 @@ namespace Tunnel2.ProxyEntry.Draining;
 internal sealed class EntryDrain
 {
     /// <summary>
-    /// For this long after the order every response says <c>Connection: close</c> while connections and listeners are still open: a visitor whose
-    /// next request is on its way when an idle connection is closed would lose it, and a busy visitor has left by then.
+    /// For this long after the order every response says <c>Connection: close</c> while connections and listeners are still open: a visitor
+    /// whose next request is on its way when an idle connection is closed would lose it, and a busy visitor has left by then.
     /// </summary>
     private static readonly TimeSpan _lastCall = TimeSpan.FromMilliseconds(250);
 

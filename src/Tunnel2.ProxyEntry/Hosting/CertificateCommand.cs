@@ -6,8 +6,8 @@ using Tunnel2.Transport.Tls;
 namespace Tunnel2.ProxyEntry.Hosting;
 
 /// <summary>
-/// <c>tunnel2-entry certificate create</c>: makes a certificate for <c>Uplink:Certificate</c> before the first start, so that agents can be told
-/// its fingerprint, or for <c>Public:Certificate</c>. Only the fingerprint goes to the output.
+/// <c>tunnel2-entry certificate create</c>: makes a certificate for <c>Uplink:Certificate</c> before the first start, so that agents can be
+/// told its fingerprint, or for <c>Public:Certificate</c>. Only the fingerprint goes to the output.
 /// </summary>
 internal static class CertificateCommand
 {
@@ -56,9 +56,12 @@ internal static class CertificateCommand
             SelfMadeCertificate.Create(path, names, DateTimeOffset.UtcNow);
             using var certificate = X509CertificateLoader.LoadCertificateFromFile(path);
             output.WriteLine(CertificateFingerprint.Of(certificate));
-            foreach (var name in names.Where(static name => name.StartsWith("*.", StringComparison.Ordinal) && !name.AsSpan(2).Contains('.')))
+            foreach (
+                var name in names.Where(static name => name.StartsWith("*.", StringComparison.Ordinal) && !name.AsSpan(2).Contains('.')))
             {
-                error.WriteLine($"tunnel2-entry: browsers and OpenSSL refuse {name}, directly below a top-level domain; Tunnel2:Public:Certificate=self-made makes a certificate for each name");
+                error.WriteLine(
+                    $"tunnel2-entry: browsers and OpenSSL refuse {name}, directly below a top-level domain; "
+                        + $"Tunnel2:Public:Certificate=self-made makes a certificate for each name");
             }
 
             return 0;

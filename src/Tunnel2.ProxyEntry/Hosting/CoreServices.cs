@@ -25,7 +25,9 @@ using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.ProxyEntry.Hosting;
 
-/// <summary>Registers the parts of ProxyEntry. A part that was registered before stays: that is how a host replaces the directory.</summary>
+/// <summary>
+/// Registers the parts of ProxyEntry. A part that was registered before stays: that is how a host replaces the directory.
+/// </summary>
 internal static class CoreServices
 {
     public static IServiceCollection AddTunnel2Core(this IServiceCollection services, ProxyEntrySettings settings, IEngine engine)
@@ -35,7 +37,8 @@ internal static class CoreServices
         services.AddSingleton(engine.Faults);
         services.AddSingleton<FaultMetrics>();
         services.TryAddSingleton(TimeProvider.System);
-        services.TryAddSingleton<ISessionDirectory>(provider => new InMemorySessionDirectory(provider.GetRequiredService<TimeProvider>(), settings.ParkTimeout));
+        services.TryAddSingleton<ISessionDirectory>(
+            provider => new InMemorySessionDirectory(provider.GetRequiredService<TimeProvider>(), settings.ParkTimeout));
         services.AddSingleton<Readiness>();
         services.AddSingleton<DrainSignal>();
         services.AddSingleton<EntryDrain>();

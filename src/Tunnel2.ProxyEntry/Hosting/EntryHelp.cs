@@ -2,7 +2,9 @@ using System.Reflection;
 
 namespace Tunnel2.ProxyEntry.Hosting;
 
-/// <summary>What <c>tunnel2-entry</c> says about itself: help, of which each command has its own, version, and the lines under a mistake.</summary>
+/// <summary>
+/// What <c>tunnel2-entry</c> says about itself: help, of which each command has its own, version, and the lines under a mistake.
+/// </summary>
 internal static class EntryHelp
 {
     /// <summary>The lines under a mistake that is no command's own.</summary>
@@ -19,7 +21,8 @@ internal static class EntryHelp
     public const string TokenUsage = "usage: tunnel2-entry token create --name NAME [--tier TIER]";
 
     /// <summary>The line under a mistake of <c>certificate</c>.</summary>
-    public const string CertificateUsage = "usage: tunnel2-entry certificate create --host NAME[,NAME...] [--host NAME...] --out FILE; a NAME may be *.example.com";
+    public const string CertificateUsage = "usage: tunnel2-entry certificate create --host NAME[,NAME...] [--host NAME...] --out FILE; a "
+        + "NAME may be *.example.com";
 
     /// <summary>The line under a mistake of <c>health</c>.</summary>
     public const string HealthUsage = "usage: tunnel2-entry health [URL]";
@@ -47,7 +50,7 @@ internal static class EntryHelp
           Uplink:Listen           where agents connect (default: 127.0.0.1:12001)
           Admin:Listen            health, metrics, the live view (default: 127.0.0.1:12002)
           Agents:<id>:TokenHash   lets an agent in; 'tunnel2-entry token create' prints it
-          ListenersFrom           the Unix socket of a running tunnel2-ports, which holds the listening sockets over restarts (default: none)
+          ListenersFrom           the Unix socket of a running tunnel2-ports, which keeps listening over restarts (default: none)
         All of them are in docs/settings.md. Listening sockets of systemd's socket units (LISTEN_FDS) are used where there are any.
 
           -h, -?, --help          print the help of the program or of the command
@@ -95,7 +98,8 @@ internal static class EntryHelp
     {
         get
         {
-            var version = typeof(EntryHelp).Assembly.GetCustomAttribute<AssemblyInformationalVersionAttribute>()?.InformationalVersion ?? "unknown";
+            var version = typeof(EntryHelp).Assembly.GetCustomAttribute<AssemblyInformationalVersionAttribute>()?.InformationalVersion
+                ?? "unknown";
             return $"tunnel2-entry {version.Split('+')[0]}";
         }
     }

@@ -3,8 +3,8 @@ using Tunnel2.ProxyEntry.Configuration;
 namespace Tunnel2.ProxyEntry.Hosting;
 
 /// <summary>
-/// <c>tunnel2-entry health [URL]</c>: asks a running ProxyEntry whether it is ready. It is there for the health checks of containers, whose images have no
-/// <c>curl</c>.
+/// <c>tunnel2-entry health [URL]</c>: asks a running ProxyEntry whether it is ready. It is there for the health checks of containers, whose
+/// images have no <c>curl</c>.
 /// </summary>
 internal static class HealthCommand
 {
@@ -39,7 +39,9 @@ internal static class HealthCommand
         }
         catch (Exception exception) when (exception is HttpRequestException or TaskCanceledException)
         {
-            await output.WriteLineAsync($"{url} did not answer: {(exception is TaskCanceledException ? "no answer within 3 s" : exception.Message)}").ConfigureAwait(false);
+            await output.WriteLineAsync(
+                $"{url} did not answer: "
+                    + $"{(exception is TaskCanceledException ? "no answer within 3 s" : exception.Message)}").ConfigureAwait(false);
             return ExitNotReady;
         }
     }

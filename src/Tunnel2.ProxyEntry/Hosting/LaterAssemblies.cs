@@ -3,8 +3,8 @@ using System.Reflection;
 namespace Tunnel2.ProxyEntry.Hosting;
 
 /// <summary>
-/// Loads what would be loaded by the first request of a kind: an assembly keeps two descriptors for good, and one that cannot be loaded fails the
-/// request, or the process. Where descriptors are few, they are counted with those open from the start.
+/// Loads what would be loaded by the first request of a kind: an assembly keeps two descriptors for good, and one that cannot be loaded
+/// fails the request, or the process. Where descriptors are few, they are counted with those open from the start.
 /// </summary>
 internal static class LaterAssemblies
 {

@@ -43,7 +43,8 @@ internal static class ProxyEntryCommand
             await Console.Error.WriteLineAsync(
                 stray == "help"
                     ? "tunnel2-entry: 'help' comes first, and one of the commands token, certificate, health behind it"
-                    : $"tunnel2-entry: '{PlainText.Clean(stray, maxLength: 100)}' is neither a command nor a setting; settings are given as --Tunnel2:Key=value").ConfigureAwait(false);
+                    : $"tunnel2-entry: '{PlainText.Clean(stray, maxLength: 100)}' is neither a command nor a setting; settings are "
+                        + $"given as --Tunnel2:Key=value").ConfigureAwait(false);
             await Console.Error.WriteLineAsync(EntryHelp.Usage).ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }
@@ -51,7 +52,9 @@ internal static class ProxyEntryCommand
         var files = OpenFiles.Limit();
         if (files < DescriptorBudget.LeastFiles)
         {
-            await Console.Error.WriteLineAsync($"tunnel2-entry: this process may have only {files} files open, and more than {DescriptorBudget.LeastFiles} are needed: raise the limit (ulimit -n, LimitNOFILE)").ConfigureAwait(false);
+            await Console.Error.WriteLineAsync(
+                $"tunnel2-entry: this process may have only {files} files open, and more than {DescriptorBudget.LeastFiles} are needed: "
+                    + $"raise the limit (ulimit -n, LimitNOFILE)").ConfigureAwait(false);
             return ExitStartFailed;
         }
 
@@ -88,7 +91,8 @@ internal static class ProxyEntryCommand
         }
         catch (Exception exception) when (exception is InvalidDataException or IOException or UnauthorizedAccessException)
         {
-            await Console.Error.WriteLineAsync($"tunnel2-entry cannot start: {exception.Message} {exception.InnerException?.Message}".TrimEnd()).ConfigureAwait(false);
+            await Console.Error.WriteLineAsync(
+                $"tunnel2-entry cannot start: {exception.Message} {exception.InnerException?.Message}".TrimEnd()).ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }
 
@@ -107,14 +111,17 @@ internal static class ProxyEntryCommand
         }
         catch (IOException exception)
         {
-            await Console.Error.WriteLineAsync($"tunnel2-entry: {settings.Loops} event loops cannot be started (Tunnel2:Loops): {exception.Message}").ConfigureAwait(false);
+            await Console.Error.WriteLineAsync(
+                $"tunnel2-entry: {settings.Loops} event loops cannot be started (Tunnel2:Loops): "
+                    + $"{exception.Message}").ConfigureAwait(false);
             return ExitStartFailed;
         }
 
         using var engine = started;
         try
         {
-            await using var host = await ProxyEntryHost.StartAsync(settings, engine, logging => ConfigureLogging(logging, settings.LogLevel), source, inherited).ConfigureAwait(false);
+            await using var host = await ProxyEntryHost.StartAsync(
+                settings, engine, logging => ConfigureLogging(logging, settings.LogLevel), source, inherited).ConfigureAwait(false);
             if (holder is null || await Task.WhenAny(stop.Task, holder.Ended).ConfigureAwait(false) == stop.Task)
             {
                 await stop.Task.ConfigureAwait(false);

@@ -32,8 +32,9 @@ namespace Tunnel2.ProxyEntry.Hosting;
 internal sealed class ProxyEntryHost : IAsyncDisposable
 {
     /// <summary>
-    /// Streams that a visitor may have open on one connection of HTTP/2. A page's WebSockets hold one each for as long as they live, and its
-    /// requests must find room beside a thousand of them. What they may send unread is bounded by the connection's window, however many they are.
+    /// Streams that a visitor may have open on one connection of HTTP/2. A page's WebSockets hold one each for as long as they live, and
+    /// its requests must find room beside a thousand of them. What they may send unread is bounded by the connection's window, however many
+    /// they are.
     /// </summary>
     private const int MaxStreamsPerConnection = 1280;
 
@@ -41,8 +42,8 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
     private const int StreamWindow = 512 * 1024;
 
     /// <summary>
-    /// The same on all streams of a connection. Kestrel gives credit back by halves of it: as long as half of it is not held by streams that
-    /// nobody reads, which takes eight of them, the others go on.
+    /// The same on all streams of a connection. Kestrel gives credit back by halves of it: as long as half of it is not held by streams
+    /// that nobody reads, which takes eight of them, the others go on.
     /// </summary>
     private const int ConnectionWindow = 16 * StreamWindow;
 
@@ -102,7 +103,8 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
     /// <param name="inherited">Listening sockets that were handed over, at addresses that the settings have; null: none.</param>
     /// <exception cref="IOException">A listener's address is in use or cannot be had.</exception>
     public static async Task<ProxyEntryHost> StartAsync(
-        ProxyEntrySettings settings, IEngine engine, Action<ILoggingBuilder> configureLogging, SettingsSource? source = null, InheritedSockets? inherited = null)
+        ProxyEntrySettings settings, IEngine engine, Action<ILoggingBuilder> configureLogging, SettingsSource? source = null,
+        InheritedSockets? inherited = null)
     {
         var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
         var listeners = new List<(string Kind, ListenOptions Options)>();
@@ -148,7 +150,9 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             var running = services.GetRequiredService<EngineMetrics>();
             ProxyEntryLog.EngineRuns(logger, running.Engine, running.Loops, Environment.ProcessorCount);
             services.GetRequiredService<LivePlane>().Start();
-            await services.GetRequiredService<IServer>().StartAsync(services.GetRequiredService<EntryApplication>(), CancellationToken.None).ConfigureAwait(false);
+            await services.GetRequiredService<IServer>()
+                .StartAsync(services.GetRequiredService<EntryApplication>(), CancellationToken.None)
+                .ConfigureAwait(false);
             var tls = UplinkTlsSetup.Create(settings, services);
             uplinks = Listen(settings, tls.Server, services, inherited);
             var host = new ProxyEntryHost(application, uplinks, tls, CreateReload(settings, source, tls, services), logger)
@@ -229,7 +233,8 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
     private static IOException BindFailed(EndPoint endPoint, string key, SocketException exception) =>
         new($"Failed to bind to address {endPoint} (Tunnel2:{key}): {exception.Message}", exception);
 
-    private static UplinkListener Listen(ProxyEntrySettings settings, UplinkTlsServer? tls, IServiceProvider services, InheritedSockets? inherited)
+    private static UplinkListener Listen(
+        ProxyEntrySettings settings, UplinkTlsServer? tls, IServiceProvider services, InheritedSockets? inherited)
     {
         var limits = services.GetRequiredService<ConnectionLimits>();
         try
@@ -250,7 +255,8 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         }
     }
 
-    private static ReloadLoop CreateReload(ProxyEntrySettings settings, SettingsSource? source, UplinkTlsSetup tls, IServiceProvider services)
+    private static ReloadLoop CreateReload(
+        ProxyEntrySettings settings, SettingsSource? source, UplinkTlsSetup tls, IServiceProvider services)
     {
         var reloadables = new List<IReloadable>();
         if (tls.Certificate is { } certificate)
@@ -265,7 +271,9 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
 
         if (source is not null)
         {
-            reloadables.Add(new AgentsReload(source, services.GetRequiredService<SessionRevocation>(), services.GetRequiredService<ILogger<AgentsReload>>()));
+            reloadables.Add(
+                new AgentsReload(
+                    source, services.GetRequiredService<SessionRevocation>(), services.GetRequiredService<ILogger<AgentsReload>>()));
         }
 
         return new ReloadLoop(reloadables, services.GetRequiredService<TimeProvider>(), services.GetRequiredService<ContainedFaults>());
@@ -284,7 +292,8 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
 
         var open = OpenFiles.Count();
         var budget = DescriptorBudget.Divide(limit, open, settings) ?? throw new IOException(
-            $"this process may have {limit} files open, {open} are, and at least {DescriptorBudget.Least(limit, open, settings)} are needed: raise the limit (ulimit -n, LimitNOFILE)");
+            $"this process may have {limit} files open, {open} are, and at least {DescriptorBudget.Least(limit, open, settings)} are "
+                + $"needed: raise the limit (ulimit -n, LimitNOFILE)");
         services.GetRequiredService<ConnectionLimits>().Apply(budget);
         Live.LimitSubscribers(budget.Subscribers, limit);
     }
@@ -318,7 +327,11 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         ProxyEntryLog.Ready(_logger, _application.Services.GetRequiredService<PublicAddresses>().Main("{name}"));
     }
 
-    private static void ConfigureKestrel(KestrelServerOptions kestrel, ProxyEntrySettings settings, List<(string Kind, ListenOptions Options)> listeners, ListenerConnections connections)
+    private static void ConfigureKestrel(
+        KestrelServerOptions kestrel,
+        ProxyEntrySettings settings,
+        List<(string Kind, ListenOptions Options)> listeners,
+        ListenerConnections connections)
     {
         kestrel.AddServerHeader = false;
 
@@ -330,8 +343,12 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         // What each stream of HTTP/2 may have waiting for a visitor who does not read, beside the piece at hand.
         kestrel.Limits.MaxResponseBufferSize = 16 * 1024;
         KestrelHeadLimits.Apply(kestrel.Limits, settings);
-        kestrel.Limits.RequestHeadersTimeout = settings.RequestHeadTimeout == Timeout.InfiniteTimeSpan ? TimeSpan.MaxValue : settings.RequestHeadTimeout;
-        kestrel.Limits.KeepAliveTimeout = settings.KeepAliveTimeout == Timeout.InfiniteTimeSpan ? TimeSpan.MaxValue : settings.KeepAliveTimeout;
+        kestrel.Limits.RequestHeadersTimeout = settings.RequestHeadTimeout == Timeout.InfiniteTimeSpan
+            ? TimeSpan.MaxValue
+            : settings.RequestHeadTimeout;
+        kestrel.Limits.KeepAliveTimeout = settings.KeepAliveTimeout == Timeout.InfiniteTimeSpan
+            ? TimeSpan.MaxValue
+            : settings.KeepAliveTimeout;
         kestrel.Limits.Http2.KeepAlivePingDelay = TimeSpan.FromSeconds(30);
         kestrel.Limits.Http2.MaxStreamsPerConnection = MaxStreamsPerConnection;
         kestrel.Limits.Http2.InitialStreamWindowSize = StreamWindow;

@@ -4,7 +4,8 @@ using Tunnel2.ProxyEntry.Configuration;
 namespace Tunnel2.ProxyEntry.Hosting;
 
 /// <summary>
-/// <c>tunnel2-entry token create --name web [--tier pro]</c>: prints a new token once, and the settings that hold its hash. Nothing is kept.
+/// <c>tunnel2-entry token create --name web [--tier pro]</c>: prints a new token once, and the settings that hold its hash. Nothing is
+/// kept.
 /// </summary>
 internal static class TokenCommand
 {
@@ -38,7 +39,11 @@ internal static class TokenCommand
         }
 
         // The name becomes a part of setting keys, so it keeps to what every source of settings can write.
-        mistake ??= name is null ? "--name is missing" : name.All(static c => char.IsAsciiLetterOrDigit(c) || c == '-') ? null : "--name may have letters, digits and '-'";
+        mistake ??= name is null
+            ? "--name is missing"
+            : name.All(static c => char.IsAsciiLetterOrDigit(c) || c == '-')
+            ? null
+            : "--name may have letters, digits and '-'";
         mistake ??= tier is null || TierEntry.IsName(tier) ? null : "--tier may have 1 to 32 of a-z, 0-9 and '-'";
         if (mistake is not null)
         {

@@ -2,7 +2,10 @@ using Microsoft.Net.Http.Headers;
 
 namespace Tunnel2.ProxyEntry.Live;
 
-/// <summary>The page at <c>/</c> of the admin listener: static and without data of its own, so it needs no token; what it shows comes by <c>/live</c>.</summary>
+/// <summary>
+/// The page at <c>/</c> of the admin listener: static and without data of its own, so it needs no token; what it shows comes by
+/// <c>/live</c>.
+/// </summary>
 internal static class Dashboard
 {
     private static readonly Lazy<byte[]> _page = new(static () =>
@@ -28,7 +31,8 @@ internal static class Dashboard
         response.Headers[HeaderNames.CacheControl] = "no-cache";
         response.Headers[HeaderNames.XContentTypeOptions] = "nosniff";
         response.Headers[HeaderNames.ContentSecurityPolicy] =
-            "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'";
+            "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'; "
+                + "base-uri 'none'";
         if (HttpMethods.IsGet(http.Request.Method))
         {
             await response.Body.WriteAsync(_page.Value, http.RequestAborted).ConfigureAwait(false);

@@ -65,7 +65,9 @@ internal sealed class LiveEndpoint
             var isRate = admission == Admission.AddressRate;
             await AnswerAsync(
                 http, isRate ? StatusCodes.Status429TooManyRequests : StatusCodes.Status503ServiceUnavailable,
-                isRate ? "too many connections from this address; try again in a moment\n" : $"the live view takes no more connections ({admission}); try again later\n",
+                isRate
+                    ? "too many connections from this address; try again in a moment\n"
+                    : $"the live view takes no more connections ({admission}); try again later\n",
                 isRate ? 1 : 10).ConfigureAwait(false);
             return true;
         }
@@ -106,7 +108,8 @@ internal sealed class LiveEndpoint
 
         if (_plane.Hub is null)
         {
-            (status, text) = (StatusCodes.Status503ServiceUnavailable, "the live view is off (Tunnel2:Live) or could not be started; the log says why\n");
+            (status, text) = (
+                StatusCodes.Status503ServiceUnavailable, "the live view is off (Tunnel2:Live) or could not be started; the log says why\n");
             return true;
         }
 
@@ -222,7 +225,8 @@ internal sealed class LiveEndpoint
         switch (message.Op)
         {
             case "subscribe":
-                var status = await hub.SubscribeAsync(client, message.Channel!, () => Answer(client, "subscribed", message)).ConfigureAwait(false);
+                var status = await hub.SubscribeAsync(
+                    client, message.Channel!, () => Answer(client, "subscribed", message)).ConfigureAwait(false);
                 if (status != SubscribeStatus.Subscribed)
                 {
                     Answer(client, "error", message, status switch
@@ -309,7 +313,9 @@ internal sealed class LiveEndpoint
         var word = Protocols(request).FirstOrDefault(static word => word.StartsWith(TokenPrefix, StringComparison.Ordinal));
         try
         {
-            return word is null ? null : Encoding.UTF8.GetString(System.Buffers.Text.Base64Url.DecodeFromChars(word.AsSpan(TokenPrefix.Length)));
+            return word is null
+                ? null
+                : Encoding.UTF8.GetString(System.Buffers.Text.Base64Url.DecodeFromChars(word.AsSpan(TokenPrefix.Length)));
         }
         catch (FormatException)
         {

@@ -37,7 +37,9 @@ internal sealed class LiveFeed : IDisposable
     private readonly CancellationTokenSource _stop = new();
     private readonly Thread _thread;
 
-    public LiveFeed(SharedEventRing ring, Hub hub, RequestPublisher publisher, ISessionDirectory directory, TimeProvider time, ContainedFaults faults, ILogger logger)
+    public LiveFeed(
+        SharedEventRing ring, Hub hub, RequestPublisher publisher, ISessionDirectory directory, TimeProvider time, ContainedFaults faults,
+        ILogger logger)
     {
         _faults = faults;
         _ring = ring;

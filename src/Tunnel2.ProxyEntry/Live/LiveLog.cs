@@ -20,9 +20,12 @@ internal static partial class LiveLog
     [LoggerMessage(4004, LogLevel.Warning, "No relay on {EndPoint}: {Reason}")]
     public static partial void RelayFailed(ILogger logger, EndPoint endPoint, string reason);
 
-    [LoggerMessage(4005, LogLevel.Error, "The live view failed by a fault of its own and goes on with what comes next; forwarding is not affected")]
+    [LoggerMessage(
+        4005, LogLevel.Error, "The live view failed by a fault of its own and goes on with what comes next; forwarding is not affected")]
     public static partial void AggregationFailed(ILogger logger, Exception exception);
 
-    [LoggerMessage(4006, LogLevel.Information, "The live view takes {Most} subscribers at most instead of {Wanted}: this process may have {Limit} files open")]
+    [LoggerMessage(
+        4006, LogLevel.Information,
+        "The live view takes {Most} subscribers at most instead of {Wanted}: this process may have {Limit} files open")]
     public static partial void FewerSubscribers(ILogger logger, int most, int wanted, int limit);
 }

@@ -32,7 +32,8 @@ internal sealed class LivePlane : IAsyncDisposable
     private long _nextReading;
 
     public LivePlane(
-        ProxyEntrySettings settings, ISessionDirectory directory, TimeProvider timeProvider, IMeterFactory meters, ContainedFaults faults, ILogger<LivePlane> logger)
+        ProxyEntrySettings settings, ISessionDirectory directory, TimeProvider timeProvider, IMeterFactory meters, ContainedFaults faults,
+        ILogger<LivePlane> logger)
     {
         _faults = faults;
         _settings = settings;
@@ -80,7 +81,15 @@ internal sealed class LivePlane : IAsyncDisposable
             try
             {
                 _relay = new EventRelayServer(
-                    _ring.Ring, new RelayServerOptions { Listen = endPoint, PollEvery = _pollEvery, SpinBeforeSleep = 0, OnFault = fault => _faults.Add("relay", fault) }, _relayMeter!);
+                    _ring.Ring,
+                    new RelayServerOptions
+                    {
+                        Listen = endPoint,
+                        PollEvery = _pollEvery,
+                        SpinBeforeSleep = 0,
+                        OnFault = fault => _faults.Add("relay", fault),
+                    },
+                    _relayMeter!);
                 LiveLog.RelayStarted(_logger, _relay.LocalEndPoint);
             }
             catch (SocketException exception)

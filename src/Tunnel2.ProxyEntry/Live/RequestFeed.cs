@@ -21,7 +21,10 @@ internal sealed class RequestFeed : IRecordObserver
 
     private const double SecondsBetweenLooks = 0.2;
 
-    private static readonly string[] _keys = [.. Enumerable.Range(0, Remembered).Select(static i => i.ToString(CultureInfo.InvariantCulture))];
+    private static readonly string[] _keys =
+    [
+        .. Enumerable.Range(0, Remembered).Select(static i => i.ToString(CultureInfo.InvariantCulture)),
+    ];
 
     private readonly SharedEventRing _ring;
     private readonly Hub _hub;

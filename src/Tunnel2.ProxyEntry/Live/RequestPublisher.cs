@@ -96,7 +96,13 @@ internal sealed class RequestPublisher : RequestObserver
             : RequestErrorCodes.None;
         Span<byte> target = stackalloc byte[MaxTargetLength];
         target = target[..CopyTarget(exchange, target)];
-        Publish(request, MethodOf(exchange), target, error, outcome == RequestOutcome.Upgraded ? RequestFlags.Upgraded : RequestFlags.None, request.Times.Ended);
+        Publish(
+            request,
+            MethodOf(exchange),
+            target,
+            error,
+            outcome == RequestOutcome.Upgraded ? RequestFlags.Upgraded : RequestFlags.None,
+            request.Times.Ended);
         request.NoteOf<UpgradeReports>()?.End();
     }
 
@@ -112,7 +118,8 @@ internal sealed class RequestPublisher : RequestObserver
         Publish(request, reports.Method, reports.Target, RequestErrorCodes.None, RequestFlags.Upgraded | RequestFlags.Interim, now);
     }
 
-    private void Publish(ForwardedRequest request, RequestMethod method, ReadOnlySpan<byte> target, ushort error, RequestFlags flags, long until)
+    private void Publish(
+        ForwardedRequest request, RequestMethod method, ReadOnlySpan<byte> target, ushort error, RequestFlags flags, long until)
     {
         Span<byte> payload = stackalloc byte[MaxRecordLength];
         var name = request.Session?.NameBytes ?? _noSession;

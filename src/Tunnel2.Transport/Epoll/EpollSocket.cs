@@ -289,7 +289,9 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
         }
     }
 
-    /// <summary>Whether neither bytes nor an end had arrived a millisecond ago. Costs a system call only where the loop has not looked since.</summary>
+    /// <summary>
+    /// Whether neither bytes nor an end had arrived a millisecond ago. Costs a system call only where the loop has not looked since.
+    /// </summary>
     public bool WasIdleAndOpen()
     {
         lock (Gate)

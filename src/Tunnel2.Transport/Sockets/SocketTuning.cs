@@ -14,7 +14,9 @@ internal static class SocketTuning
     /// <summary>Where <c>tcpi_total_retrans</c> stands in the kernel's <c>struct tcp_info</c>, which only ever grows at its end.</summary>
     public const int TotalRetransmitsOffset = 100;
 
-    /// <summary>Sent bytes that nobody acknowledges for this long end the connection, even where PINGs cannot be written any more.</summary>
+    /// <summary>
+    /// Sent bytes that nobody acknowledges for this long end the connection, even where PINGs cannot be written any more.
+    /// </summary>
     public const int UserTimeoutMilliseconds = 20_000;
 
     private const int LinuxIpProtoTcp = 6;

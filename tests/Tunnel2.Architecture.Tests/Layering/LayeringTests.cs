@@ -14,7 +14,11 @@ public sealed class LayeringTests
         ["Tunnel2.Multiplexing"] = new() { Projects = ["Tunnel2.Protocol"] },
         ["Tunnel2.Transport"] = new() { Projects = ["Tunnel2.Multiplexing", "Tunnel2.Protocol"] },
         ["Tunnel2.Client.Core"] = new() { Projects = ["Tunnel2.Multiplexing", "Tunnel2.Transport", "Tunnel2.Http1"] },
-        ["Tunnel2.Client"] = new() { Projects = ["Tunnel2.Client.Core", "Tunnel2.Telemetry", "Tunnel2.Transport.PipelinesSockets"], Packages = ["System.CommandLine", "YamlDotNet"] },
+        ["Tunnel2.Client"] = new()
+        {
+            Projects = ["Tunnel2.Client.Core", "Tunnel2.Telemetry", "Tunnel2.Transport.PipelinesSockets"],
+            Packages = ["System.CommandLine", "YamlDotNet"],
+        },
         ["Tunnel2.ProxyEntry.Configuration"] = new() { Projects = ["Tunnel2.Transport"], SeesAspNet = true, AspNetAssemblies = [] },
         ["Tunnel2.ProxyEntry.Core"] = new()
         {
@@ -66,14 +70,19 @@ public sealed class LayeringTests
         }
     }
 
-    /// <summary>The shared framework brings logging and configuration too: a project that needs no more than these names none of the server's assemblies.</summary>
+    /// <summary>
+    /// The shared framework brings logging and configuration too: a project that needs no more than these names none of the server's
+    /// assemblies.
+    /// </summary>
     [Fact]
     public void Configuration_core_and_observability_know_no_kestrel()
     {
         foreach (var (name, layer) in _layers.Where(layer => layer.Value.AspNetAssemblies is not null))
         {
             var references = AssemblyMetadata.Of(ProjectFile.All.Single(project => project.Name == name)).AssemblyReferences;
-            Assert.Equal(layer.AspNetAssemblies!, references.Where(reference => reference.StartsWith("Microsoft.AspNetCore", StringComparison.Ordinal)));
+            Assert.Equal(
+                layer.AspNetAssemblies!,
+                references.Where(reference => reference.StartsWith("Microsoft.AspNetCore", StringComparison.Ordinal)));
         }
     }
 

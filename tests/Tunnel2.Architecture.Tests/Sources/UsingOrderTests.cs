@@ -3,7 +3,9 @@ using Tunnel2.Architecture.Tests.Repository;
 
 namespace Tunnel2.Architecture.Tests.Sources;
 
-/// <summary>The order of using directives: System first, then by name, as <c>dotnet format</c> writes them. No analyzer of the build looks at it.</summary>
+/// <summary>
+/// The order of using directives: System first, then by name, as <c>dotnet format</c> writes them. No analyzer of the build looks at it.
+/// </summary>
 public sealed partial class UsingOrderTests
 {
     [Fact]
@@ -11,7 +13,9 @@ public sealed partial class UsingOrderTests
         Assert.Equal([], RepositoryFiles.All(".cs").Where(path => !IsInOrder(File.ReadLines(RepositoryFiles.FullPath(path)))));
 
     [Theory]
-    [InlineData(true, "using System;", "using System.Text;", "using Alpha;", "using Beta.A;", "using Beta.B;", "using static System.Math;", "using A = B;")]
+    [InlineData(
+        true, "using System;", "using System.Text;", "using Alpha;", "using Beta.A;", "using Beta.B;", "using static System.Math;",
+        "using A = B;")]
     [InlineData(false, "using Alpha;", "using System;")]
     [InlineData(false, "using Beta.B;", "using Beta.A;")]
     [InlineData(false, "using A = B;", "using System;")]

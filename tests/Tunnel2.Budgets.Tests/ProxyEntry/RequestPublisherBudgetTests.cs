@@ -13,10 +13,14 @@ public sealed class RequestPublisherBudgetTests : IDisposable
     /// <summary>The limit for everything that a request does for the live plane, its clock readings included.</summary>
     private const double MostNanoseconds = 200;
 
-    /// <summary>The same on a machine that is slower as a whole: as many readings of its clock. Where one takes 22 ns, nine are 198 ns.</summary>
+    /// <summary>
+    /// The same on a machine that is slower as a whole: as many readings of its clock. Where one takes 22 ns, nine are 198 ns.
+    /// </summary>
     private const double MostClockReadings = 9;
 
-    /// <summary>So many rounds in a row without an allocation: the compiler's intermediate versions of what the runtime brings may allocate.</summary>
+    /// <summary>
+    /// So many rounds in a row without an allocation: the compiler's intermediate versions of what the runtime brings may allocate.
+    /// </summary>
     private const int CleanRounds = 100;
 
     private const int Batch = 500;
@@ -24,7 +28,9 @@ public sealed class RequestPublisherBudgetTests : IDisposable
     /// <summary>For the compiler, whose own thread a busy machine holds up; used up only by what is too slow.</summary>
     private static readonly TimeSpan _patience = TimeSpan.FromSeconds(60);
 
-    /// <summary>What the last tier of the compiler needs at the most on an idle machine: what is printed is what a long-lived process pays.</summary>
+    /// <summary>
+    /// What the last tier of the compiler needs at the most on an idle machine: what is printed is what a long-lived process pays.
+    /// </summary>
     private static readonly TimeSpan _settling = TimeSpan.FromSeconds(2);
 
     private readonly string _directory = Directory.CreateTempSubdirectory("tunnel2-publisher-").FullName;
@@ -68,7 +74,9 @@ public sealed class RequestPublisherBudgetTests : IDisposable
 
         double Limit() => Math.Max(MostNanoseconds, MostClockReadings * clock);
 
-        bool IsEnough(TimeSpan time) => time > _patience || (time > _settling && clean >= CleanRounds && (best <= MostNanoseconds || (time > _patience / 6 && best <= Limit())));
+        bool IsEnough(TimeSpan time) =>
+            time > _patience
+                || (time > _settling && clean >= CleanRounds && (best <= MostNanoseconds || (time > _patience / 6 && best <= Limit())));
     }
 
     private static void PublishBatch(RequestPublisher publisher, SampleExchange exchange, ForwardedRequest request)
@@ -96,5 +104,6 @@ public sealed class RequestPublisherBudgetTests : IDisposable
         return Stopwatch.GetElapsedTime(start).TotalNanoseconds / Batch;
     }
 
-    private SharedEventRing CreateRing() => SharedEventRing.Create(Path.Combine(_directory, "ring"), new EventRingOptions { Capacity = 65_536 });
+    private SharedEventRing CreateRing() =>
+        SharedEventRing.Create(Path.Combine(_directory, "ring"), new EventRingOptions { Capacity = 65_536 });
 }

@@ -25,7 +25,10 @@ public sealed class RequestTracerBudgetTests : IDisposable
 
     public void Dispose() => _factory.Dispose();
 
-    /// <summary>docs/performance.md has the times. Those allowed here tell a mistake from a machine with ten times as much to do as it has processors.</summary>
+    /// <summary>
+    /// docs/performance.md has the times. Those allowed here tell a mistake from a machine with ten times as much to do as it has
+    /// processors.
+    /// </summary>
     [Theory]
     [InlineData("off", 0.000001, 2_000, 8)]
     [InlineData("always", 0, 2_000, 8)]
@@ -34,10 +37,15 @@ public sealed class RequestTracerBudgetTests : IDisposable
     public async Task Measuring_a_request_stays_within_its_budget(string serverTiming, double ratio, int nanoseconds, int bytes)
     {
         var settings = SettingsFixture.LoadValid(
-            "Otlp:Endpoint=http://127.0.0.1:9", "Otlp:Interval=1h", "Tracing:MaxPerSecond=1000000", "ServerTiming=" + serverTiming, "Tracing:SampleRatio=" + ratio.ToString("0.######", CultureInfo.InvariantCulture));
+            "Otlp:Endpoint=http://127.0.0.1:9",
+            "Otlp:Interval=1h",
+            "Tracing:MaxPerSecond=1000000",
+            "ServerTiming=" + serverTiming,
+            "Tracing:SampleRatio=" + ratio.ToString("0.######", CultureInfo.InvariantCulture));
         using var tracer = new RequestTracer(settings, _metrics, TimeProvider.System);
         await using var export = OtlpExport.Start(settings, _metrics);
-        var (exchange, request, session) = (new SampleExchange { Field = ("traceparent", Wanted) }, new ForwardedRequest(), Sample.Session("web"));
+        var (exchange, request, session) = (
+            new SampleExchange { Field = ("traceparent", Wanted) }, new ForwardedRequest(), Sample.Session("web"));
         Activity? left = null;
         var cost = ThreadCost.Measure(
             () =>
@@ -48,12 +56,14 @@ public sealed class RequestTracerBudgetTests : IDisposable
             new ThreadCost(nanoseconds, bytes));
 
         Assert.Null(left);
-        TestContext.Current.TestOutputHelper?.WriteLine($"Server-Timing {serverTiming}, ratio {ratio}: {cost.Nanoseconds:0} ns and {cost.Bytes} bytes a request");
+        TestContext.Current.TestOutputHelper?.WriteLine(
+            $"Server-Timing {serverTiming}, ratio {ratio}: {cost.Nanoseconds:0} ns and {cost.Bytes} bytes a request");
         Assert.InRange(cost.Nanoseconds, 1, nanoseconds);
         Assert.InRange(cost.Bytes, 0, bytes);
     }
 
-    private static void Trace(RequestTracer tracer, SampleExchange exchange, ForwardedRequest request, Tunnel2.ProxyEntry.Sessions.EntrySession session)
+    private static void Trace(
+        RequestTracer tracer, SampleExchange exchange, ForwardedRequest request, Tunnel2.ProxyEntry.Sessions.EntrySession session)
     {
         request.Begin(TimeProvider.System);
         exchange.Extras = null;

@@ -11,13 +11,14 @@ internal readonly record struct ThreadCost(double Nanoseconds, long Bytes)
     private const int ThreadProcessorTime = 3; // CLOCK_THREAD_CPUTIME_ID of Linux
     private const int Times = 2000;
 
-    // A quarter of a second of the thread's own time. The compiler's last tier comes in the first second or two; much later where others keep it busy.
+    // A quarter of a second of the thread's own time. The compiler's last tier comes in the first second or two; much later where others
+    // keep it busy.
     private const long Slice = 250_000_000;
     private const int Patience = 132;
 
     /// <summary>
-    /// Measures on a thread as those that serve requests: nothing of the test flows along with it. Code that has not settled costs more than
-    /// <paramref name="limit"/> at first; it has 33 seconds of a processor.
+    /// Measures on a thread as those that serve requests: nothing of the test flows along with it. Code that has not settled costs more
+    /// than <paramref name="limit"/> at first; it has 33 seconds of a processor.
     /// </summary>
     /// <returns>The cost of the first slice within the limit, or of the last one.</returns>
     public static ThreadCost Measure(Action action, ThreadCost limit)

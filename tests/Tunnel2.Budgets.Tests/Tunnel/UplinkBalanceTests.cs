@@ -5,7 +5,9 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Budgets.Tests.Tunnel;
 
-/// <summary>How evenly bulk is spread over uplinks. It is measured: what else the machine does moves bytes from one uplink to another.</summary>
+/// <summary>
+/// How evenly bulk is spread over uplinks. It is measured: what else the machine does moves bytes from one uplink to another.
+/// </summary>
 public sealed partial class UplinkBalanceTests
 {
     private const int Streams = 40;
@@ -23,13 +25,19 @@ public sealed partial class UplinkBalanceTests
                 var (head, body) = await tunnel.ExchangeAsync($"/bytes/{Length}");
                 Assert.Equal((200, Length), (head.StatusCode, body.Bytes.Length));
             }));
-            var bytes = tunnel.Entry.Session.Tunnel.Uplinks.OrderBy(static uplink => uplink.Slot).Select(static uplink => uplink.Statistics.BytesReceived).ToArray();
+            var bytes = tunnel.Entry.Session.Tunnel.Uplinks.OrderBy(static uplink => uplink.Slot)
+                .Select(static uplink => uplink.Statistics.BytesReceived)
+                .ToArray();
             Assert.InRange(CoefficientOfVariation(bytes), 0, 0.2);
 
             // What an operator sees says the same, slot by slot.
             await using var admin = await RawHttpClient.ConnectAsync(tunnel.Entry.Admin);
             var metrics = (await admin.ExchangeAsync("/metrics", "localhost")).Body.Text();
-            var shown = Received().Matches(metrics).OrderBy(static match => int.Parse(match.Groups[1].Value)).Select(static match => long.Parse(match.Groups[2].Value)).ToArray();
+            var shown = Received()
+                .Matches(metrics)
+                .OrderBy(static match => int.Parse(match.Groups[1].Value))
+                .Select(static match => long.Parse(match.Groups[2].Value))
+                .ToArray();
             Assert.Equal(4, shown.Length);
             Assert.InRange(CoefficientOfVariation(shown), 0, 0.2);
             Assert.True(shown.Sum() >= (long)Streams * Length);
@@ -52,7 +60,10 @@ public sealed partial class UplinkBalanceTests
                 using var response = await client.PostAsync("/sink", new ByteArrayContent(upload));
                 Assert.True(response.IsSuccessStatusCode);
             }));
-            Assert.InRange(CoefficientOfVariation([.. tunnel.Entry.Session.Tunnel.Uplinks.Select(static uplink => uplink.Statistics.BytesSent)]), 0, 0.2);
+            Assert.InRange(
+                CoefficientOfVariation([.. tunnel.Entry.Session.Tunnel.Uplinks.Select(static uplink => uplink.Statistics.BytesSent)]),
+                0,
+                0.2);
         },
         _four);
 

@@ -67,7 +67,10 @@ public sealed class AgentOptionsParserTests
     public void What_is_given_first_wins()
     {
         AgentOptions flags = Accepted(_minimal
-            .Give("--server", "flag").Give("--server", "env", "TUNNEL2_SERVER").Give("--token", "tf").Give("--token", "te", "TUNNEL2_TOKEN"));
+            .Give("--server", "flag")
+                .Give("--server", "env", "TUNNEL2_SERVER")
+                .Give("--token", "tf")
+                .Give("--token", "te", "TUNNEL2_TOKEN"));
         Assert.Equal(("flag", "tf"), (flags.Server.Host, flags.Token));
 
         AgentOptions environment = Accepted(_minimal.Give("--server", "env", "TUNNEL2_SERVER").Give("--token", "te", "TUNNEL2_TOKEN"));

@@ -57,7 +57,10 @@ public sealed class AccessLogTests : IDisposable
             Assert.Null(ForwardedFor(lines[1]));
             Assert.Equal(expected, ForwardedFor(lines[2]));
         },
-        new TunnelSetup { Settings = ["AccessLog:Mode=full", $"AccessLog:Path={FilePath}", $"TrustedProxies={trusted}", "Timeouts:Park=100ms"] });
+        new TunnelSetup
+        {
+            Settings = ["AccessLog:Mode=full", $"AccessLog:Path={FilePath}", $"TrustedProxies={trusted}", "Timeouts:Park=100ms"],
+        });
 
     [Theory]
     [InlineData("GET http://user:secret@web.localhost/ HTTP/1.1\r\nHost: web.localhost\r\n\r\n")]

@@ -217,8 +217,10 @@ public sealed class RefusalTests
         foreach (var (request, status) in new[]
         {
             ($"GET /{new string('x', 280)} HTTP/1.1\r\n{H}\r\n", 503), ($"GET /{new string('x', 290)} HTTP/1.1\r\n{H}\r\n", 414),
-            ($"GET / HTTP/1.1\r\n{H}X: {new string('x', 1900)}\r\n\r\n", 503), ($"GET / HTTP/1.1\r\n{H}X: {new string('x', 2000)}\r\n\r\n", 431),
-            ($"GET / HTTP/1.1\r\n{H}{string.Concat(Enumerable.Repeat("X: y\r\n", 199))}\r\n", 503), ($"GET / HTTP/1.1\r\n{H}{string.Concat(Enumerable.Repeat("X: y\r\n", 200))}\r\n", 431),
+            ($"GET / HTTP/1.1\r\n{H}X: {new string('x', 1900)}\r\n\r\n", 503),
+            ($"GET / HTTP/1.1\r\n{H}X: {new string('x', 2000)}\r\n\r\n", 431),
+            ($"GET / HTTP/1.1\r\n{H}{string.Concat(Enumerable.Repeat("X: y\r\n", 199))}\r\n", 503),
+            ($"GET / HTTP/1.1\r\n{H}{string.Concat(Enumerable.Repeat("X: y\r\n", 200))}\r\n", 431),
         })
         {
             await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);

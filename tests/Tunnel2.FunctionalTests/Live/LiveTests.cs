@@ -54,17 +54,19 @@ public sealed class LiveTests
         new TunnelSetup { Settings = ["Live:Query=true"] });
 
     [Fact]
-    public Task A_request_that_reached_no_session_is_recorded_without_the_name_it_asked_for() => TunnelFixture.RunAsync(async (TunnelFixture tunnel) =>
-    {
-        using var reader = tunnel.Entry.Live.Ring!.CreateReader(new EventRingReaderOptions { From = EventRingReaderOptions.FromOldest });
-        await tunnel.ExchangeAsync("/", host: "nobody.localhost");
-        var buffer = new byte[tunnel.Entry.Live.Ring.MaxPayload];
-        RingEntry entry = default;
-        await WaitSignal.UntilAsync(() => reader.TryRead(buffer, out entry, out _) == RingReadStatus.Record, "the record is there");
-        RequestRecordCodec.Decode(buffer.AsSpan(0, entry.Length), out var record);
-        Assert.Equal("-", Encoding.ASCII.GetString(record.SessionName));
-        Assert.NotEqual(RequestErrorCodes.None, record.ErrorCode);
-    }, new TunnelSetup { Settings = ["Timeouts:Park=100ms"] });
+    public Task A_request_that_reached_no_session_is_recorded_without_the_name_it_asked_for() => TunnelFixture.RunAsync(
+        async (TunnelFixture tunnel) =>
+        {
+            using var reader = tunnel.Entry.Live.Ring!.CreateReader(
+                new EventRingReaderOptions { From = EventRingReaderOptions.FromOldest });
+            await tunnel.ExchangeAsync("/", host: "nobody.localhost");
+            var buffer = new byte[tunnel.Entry.Live.Ring.MaxPayload];
+            RingEntry entry = default;
+            await WaitSignal.UntilAsync(() => reader.TryRead(buffer, out entry, out _) == RingReadStatus.Record, "the record is there");
+            RequestRecordCodec.Decode(buffer.AsSpan(0, entry.Length), out var record);
+            Assert.Equal("-", Encoding.ASCII.GetString(record.SessionName));
+            Assert.NotEqual(RequestErrorCodes.None, record.ErrorCode);
+        }, new TunnelSetup { Settings = ["Timeouts:Park=100ms"] });
 
     [Fact]
     public Task A_subscriber_gets_snapshots_and_then_every_request_and_its_statistics() => TunnelFixture.RunAsync(

@@ -9,7 +9,10 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Programs.Tests.Connections;
 
-/// <summary>The built ProxyEntry with hardly more descriptors than it needs to start, under floods of connections that send nothing or half of something.</summary>
+/// <summary>
+/// The built ProxyEntry with hardly more descriptors than it needs to start, under floods of connections that send nothing or half of
+/// something.
+/// </summary>
 public sealed class FewDescriptorsTests
 {
     private const int Files = 256;

@@ -86,7 +86,11 @@ public sealed class RestartTests
     {
         const string Token = "restart-test-token";
         await using var backend = BuiltPrograms.StartBackend(["--listen", "127.0.0.1:0"]);
-        var port = new Uri((await backend.WaitForLineAsync(static line => line.StartsWith("Listening on ", StringComparison.Ordinal), Limits.Start))["Listening on ".Length..]).Port;
+        var port = new Uri(
+            (
+                await backend.WaitForLineAsync(
+                    static line => line.StartsWith("Listening on ", StringComparison.Ordinal),
+                    Limits.Start))["Listening on ".Length..]).Port;
         await using var entry = await EntryProcess.StartAsync($"--Tunnel2:Agents:a:TokenHash={EntryTokens.HashSetting(Token)}");
         var agent = await RealTunnel.StartAgentAsync(entry, port, "auto", "--token", Token);
         try

@@ -151,7 +151,12 @@ public sealed class RequestAccessLogTests : IDisposable
     public void A_log_that_is_off_has_no_thread_and_no_ring()
     {
         using var log = new RequestAccessLog(
-            SettingsFixture.LoadValid().AccessLog, _ => throw new InvalidOperationException("no sink is wanted"), 16, _metrics, _time, NullLogger.Instance);
+            SettingsFixture.LoadValid().AccessLog,
+            _ => throw new InvalidOperationException("no sink is wanted"),
+            16,
+            _metrics,
+            _time,
+            NullLogger.Instance);
 
         Assert.Equal(RequestMoments.None, log.Moments);
     }
@@ -187,7 +192,8 @@ public sealed class RequestAccessLogTests : IDisposable
     private static AccessLogSettings Settings(string mode, params string[] others) =>
         SettingsFixture.LoadValid(["AccessLog:Format=text", $"AccessLog:Mode={mode}", .. others]).AccessLog;
 
-    private RequestAccessLog Create(AccessLogSettings settings, int capacity = 16) => new(settings, _ => _sink, capacity, _metrics, _time, _logger);
+    private RequestAccessLog Create(AccessLogSettings settings, int capacity = 16) =>
+        new(settings, _ => _sink, capacity, _metrics, _time, _logger);
 
     private void End(RequestAccessLog log) => log.OnEnded(_exchange, _request, RequestOutcome.Completed);
 

@@ -14,7 +14,10 @@ public sealed class ProxyEntryLogTests
     public void Event_ids_of_the_assemblies_are_unique_and_those_here_in_their_range()
     {
         var own = GetEvents(typeof(ProxyEntryLog));
-        Type[] assemblies = [typeof(ProxyEntrySettings), typeof(ProxyEntryLog), typeof(Http1Front), typeof(RequestTracer), typeof(ProxyEntryHost)];
+        Type[] assemblies =
+        [
+            typeof(ProxyEntrySettings), typeof(ProxyEntryLog), typeof(Http1Front), typeof(RequestTracer), typeof(ProxyEntryHost),
+        ];
         var all = assemblies.SelectMany(static type => type.Assembly.GetTypes()).SelectMany(GetEvents).ToArray();
 
         Assert.NotEmpty(own);

@@ -124,13 +124,14 @@ public sealed class ResponsePumpTests
     [InlineData("HEAD", 200, "5")]
     [InlineData("GET", 204, "")]
     [InlineData("GET", 304, "5")]
-    public Task An_answer_without_a_body_ends_with_its_head(string method, int status, string length) => ForwarderFixture.RunAsync(async fixture =>
-    {
-        var (asked, agent) = await fixture.BeginAsync(new ScriptedVisitor { Asks = method });
-        agent.Answer(status, fields: length.Length > 0 ? [("Content-Length", length)] : []);
-        Assert.Equal([length.Length > 0 ? $"head {status} with length" : $"head {status}", "complete"], await fixture.DoneAsync(asked));
-        Assert.Equal("ended Completed", fixture.Moments.Of(asked.State)[^1]);
-    });
+    public Task An_answer_without_a_body_ends_with_its_head(string method, int status, string length) => ForwarderFixture.RunAsync(
+        async fixture =>
+        {
+            var (asked, agent) = await fixture.BeginAsync(new ScriptedVisitor { Asks = method });
+            agent.Answer(status, fields: length.Length > 0 ? [("Content-Length", length)] : []);
+            Assert.Equal([length.Length > 0 ? $"head {status} with length" : $"head {status}", "complete"], await fixture.DoneAsync(asked));
+            Assert.Equal("ended Completed", fixture.Moments.Of(asked.State)[^1]);
+        });
 
     [Theory]
     [InlineData("HEAD", 200)]

@@ -58,7 +58,8 @@ public sealed class VisitorHeadersTests
 
         var many = Enumerable.Repeat("v", ProtocolLimits.MaxHeaderFields).ToArray();
         Assert.Null(fields.Read(new HeaderDictionary { ["X"] = many }, "GET", "/", _settings));
-        Assert.Equal(ProxyError.RequestHeadTooLarge, fields.Read(new HeaderDictionary { ["X"] = many, ["Y"] = "v" }, "GET", "/", _settings));
+        Assert.Equal(
+            ProxyError.RequestHeadTooLarge, fields.Read(new HeaderDictionary { ["X"] = many, ["Y"] = "v" }, "GET", "/", _settings));
     }
 
     [Theory]

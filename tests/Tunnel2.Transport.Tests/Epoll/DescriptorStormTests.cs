@@ -41,7 +41,8 @@ public sealed class DescriptorStormTests
     });
 
     /// <summary>Sockets, loops and events. Not files: the runtime opens those of an assembly when it is first used.</summary>
-    private static int CountDescriptors() => Directory.GetFiles("/proc/self/fd").Count(static path => new FileInfo(path).LinkTarget is { } target && target[0] != '/');
+    private static int CountDescriptors() =>
+        Directory.GetFiles("/proc/self/fd").Count(static path => new FileInfo(path).LinkTarget is { } target && target[0] != '/');
 
     /// <summary>The byte of a connection's flow at a position: each depends on all of both.</summary>
     private static byte At(ulong flow, long position)

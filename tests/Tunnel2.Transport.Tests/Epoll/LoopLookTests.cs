@@ -189,7 +189,8 @@ public sealed class LoopLookTests : IDisposable
     {
         using var listener = LoopbackPair.Bind();
         listener.Listen(1);
-        var (channel, error) = await EpollConnector.ConnectAsync(_loop, (IPEndPoint)listener.LocalEndPoint!, TestContext.Current.CancellationToken);
+        var (channel, error) = await EpollConnector.ConnectAsync(
+            _loop, (IPEndPoint)listener.LocalEndPoint!, TestContext.Current.CancellationToken);
         Assert.Equal(SocketError.Success, error);
         return (channel!, await listener.AcceptAsync());
     }

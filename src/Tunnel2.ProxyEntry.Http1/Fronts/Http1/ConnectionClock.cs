@@ -13,7 +13,9 @@ internal sealed class ConnectionClock
     /// <summary>The phase.</summary>
     public ConnectionPhase Phase => PhaseOf(Volatile.Read(ref _state));
 
-    /// <summary>Begins a phase, whatever was before. For phases that follow one which cannot expire, or whose expiry does not matter any more.</summary>
+    /// <summary>
+    /// Begins a phase, whatever was before. For phases that follow one which cannot expire, or whose expiry does not matter any more.
+    /// </summary>
     public void Begin(ConnectionPhase phase, long now) => Volatile.Write(ref _state, Pack(phase, now));
 
     /// <summary>Moves on to the next phase.</summary>
@@ -44,7 +46,10 @@ internal sealed class ConnectionClock
             && Interlocked.CompareExchange(ref _state, Pack(ConnectionPhase.Expired, now), state) == state;
     }
 
-    /// <summary>How long the connection has waited for a request; −1 where it does not wait for one, or not for as long as its phase may be left alone.</summary>
+    /// <summary>
+    /// How long the connection has waited for a request; −1 where it does not wait for one, or not for as long as its phase may be left
+    /// alone.
+    /// </summary>
     /// <param name="now">The time in milliseconds.</param>
     /// <param name="leastIdle">For how long nothing of a request has come.</param>
     /// <param name="leastHead">For how long its head has been coming.</param>
@@ -66,7 +71,9 @@ internal sealed class ConnectionClock
     {
         var state = Volatile.Read(ref _state);
         var phase = PhaseOf(state);
-        return phase >= first && phase <= last && Interlocked.CompareExchange(ref _state, Pack(ConnectionPhase.Expired, now), state) == state;
+        return phase >= first
+            && phase <= last
+            && Interlocked.CompareExchange(ref _state, Pack(ConnectionPhase.Expired, now), state) == state;
     }
 
     private static long Pack(ConnectionPhase phase, long now) => (now << PhaseBits) | (long)phase;

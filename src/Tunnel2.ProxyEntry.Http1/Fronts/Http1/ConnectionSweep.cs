@@ -46,7 +46,8 @@ internal sealed class ConnectionSweep : IWaitingConnections, IDisposable
         _limits[(int)ConnectionPhase.Draining] = (long)_drainLimit.TotalMilliseconds;
         SetTime();
         var shortest = Math.Min(_limits.Min(), Math.Min(HalfClosedLimit, SendLimit));
-        var period = TimeSpan.FromMilliseconds(Math.Clamp(shortest / 5, (long)_shortestPeriod.TotalMilliseconds, (long)_longestPeriod.TotalMilliseconds));
+        var period = TimeSpan.FromMilliseconds(
+            Math.Clamp(shortest / 5, (long)_shortestPeriod.TotalMilliseconds, (long)_longestPeriod.TotalMilliseconds));
         _timer = timeProvider.CreateTimer(static self => ((ConnectionSweep)self!).OnTimer(), this, period, period);
     }
 

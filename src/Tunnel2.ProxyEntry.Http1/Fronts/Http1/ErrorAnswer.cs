@@ -30,7 +30,9 @@ internal static class ErrorAnswer
     /// <param name="connection">Lines about the connection.</param>
     /// <param name="added">Further lines.</param>
     /// <param name="withBody">False for HEAD.</param>
-    public static void Write(VisitorOutput output, ErrorResponse answer, ReadOnlySpan<byte> date, ReadOnlySpan<byte> connection, ReadOnlySpan<byte> added, bool withBody)
+    public static void Write(
+        VisitorOutput output, ErrorResponse answer, ReadOnlySpan<byte> date, ReadOnlySpan<byte> connection, ReadOnlySpan<byte> added,
+        bool withBody)
     {
         var writer = new HeadWriter(output.GetSpan(HeadRoom));
         writer.WriteStatusLine(answer.Status, ReasonPhrases.Of(answer.Status));
@@ -39,7 +41,8 @@ internal static class ErrorAnswer
         Span<byte> value = stackalloc byte[512];
         foreach (var (key, text) in answer.Headers)
         {
-            writer.WriteField(name[..System.Text.Encoding.Latin1.GetBytes(key, name)], value[..System.Text.Encoding.Latin1.GetBytes(text, value)]);
+            writer.WriteField(
+                name[..System.Text.Encoding.Latin1.GetBytes(key, name)], value[..System.Text.Encoding.Latin1.GetBytes(text, value)]);
         }
 
         writer.WriteField("Content-Length"u8, answer.Body.Length);

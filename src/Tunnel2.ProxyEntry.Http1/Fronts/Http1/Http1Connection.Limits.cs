@@ -10,8 +10,8 @@ internal sealed partial class Http1Connection
     private static readonly TimeSpan _deliveryPoll = TimeSpan.FromMilliseconds(5);
 
     /// <summary>
-    /// How long each phase may last when the server stops, in milliseconds. A head that has begun has a second, and so has a new connection:
-    /// its visitor has seen it accepted, and no client sends a request again that fails on a connection nobody has used.
+    /// How long each phase may last when the server stops, in milliseconds. A head that has begun has a second, and so has a new
+    /// connection: its visitor has seen it accepted, and no client sends a request again that fails on a connection nobody has used.
     /// </summary>
     private static readonly long[] _whenStopping = LimitsWhenStopping();
 
@@ -40,8 +40,8 @@ internal sealed partial class Http1Connection
     public ValueTask<bool> SendAsync(ReadOnlyMemory<byte> data) => WatchAsync(_output.SendAsync(data));
 
     /// <summary>
-    /// Waits until the visitor's system has all that was sent, because a reset takes back what has not arrived. A visitor that takes nothing is
-    /// waited for no longer than in any send.
+    /// Waits until the visitor's system has all that was sent, because a reset takes back what has not arrived. A visitor that takes
+    /// nothing is waited for no longer than in any send.
     /// </summary>
     public async ValueTask DeliverAsync()
     {
@@ -80,7 +80,8 @@ internal sealed partial class Http1Connection
     }
 
     /// <summary>Whether a limit has passed. Asked by the sweep, for all connections at once: looks, and does nothing.</summary>
-    public bool IsLate(ReadOnlySpan<long> limits, long now) => _clock.IsLate(limits, now) || HoldsStop(now) || IsStalled(now) || IsLeft(now);
+    public bool IsLate(ReadOnlySpan<long> limits, long now) =>
+        _clock.IsLate(limits, now) || HoldsStop(now) || IsStalled(now) || IsLeft(now);
 
     /// <summary>Does what a limit that has passed asks for.</summary>
     public void Expire(ReadOnlySpan<long> limits, long now)
@@ -115,7 +116,10 @@ internal sealed partial class Http1Connection
         return true;
     }
 
-    /// <summary>The visitor's direction has ended. That is what nearly everybody does who leaves; somebody who only has nothing more to say gets a moment.</summary>
+    /// <summary>
+    /// The visitor's direction has ended. That is what nearly everybody does who leaves; somebody who only has nothing more to say gets a
+    /// moment.
+    /// </summary>
     private void OnInputEnded() => Volatile.Write(ref _inputEndedAt, _front.Sweep.Now);
 
     private void OnStopping()
@@ -146,8 +150,8 @@ internal sealed partial class Http1Connection
     }
 
     /// <summary>
-    /// Whether nobody is there any more. A visitor that has only ended its direction reads on, as long as it takes what it is sent; it is not
-    /// asked while a send waits for it, which fails by itself when it is gone.
+    /// Whether nobody is there any more. A visitor that has only ended its direction reads on, as long as it takes what it is sent; it is
+    /// not asked while a send waits for it, which fails by itself when it is gone.
     /// </summary>
     private bool IsLeft(long now)
     {

@@ -29,7 +29,9 @@ internal sealed partial class Http1Exchange
     /// <summary>Whether the response has been written whole.</summary>
     public bool IsComplete { get; private set; }
 
-    /// <summary>Whether the response was cut short in a way that its framing shows: the connection ends in order behind what there is of it.</summary>
+    /// <summary>
+    /// Whether the response was cut short in a way that its framing shows: the connection ends in order behind what there is of it.
+    /// </summary>
     public bool IsCut { get; private set; }
 
     /// <summary>Whether the connection has been switched to raw bytes.</summary>
@@ -190,7 +192,10 @@ internal sealed partial class Http1Exchange
 
         // Behind what breaks the rules nothing can be read any more; neither can what is left of a body that was cut.
         KeepAlive = _fault is null && Body.IsFinished && MayKeepAlive;
-        var answer = ErrorResponses.Get(error, ErrorAnswer.Format(Parser, _head.Span), retryAfterSeconds is null ? default : new ErrorDetails { RetryAfterSeconds = retryAfterSeconds });
+        var answer = ErrorResponses.Get(
+            error,
+            ErrorAnswer.Format(Parser, _head.Span),
+            retryAfterSeconds is null ? default : new ErrorDetails { RetryAfterSeconds = retryAfterSeconds });
         ErrorAnswer.Write(_output, answer, _connection.Date, ConnectionLines, AddedLines, withBody: Parser.KnownMethod != KnownMethod.Head);
         IsComplete = true;
         await FlushAsync().ConfigureAwait(false);
@@ -198,8 +203,8 @@ internal sealed partial class Http1Exchange
 
     /// <inheritdoc/>
     /// <remarks>
-    /// RFC 9112 section 8: a declared length that was not reached and a last chunk that did not come say that the response is incomplete. Only
-    /// where the connection's end is the body's (and for HTTP/1.0, whose readers may ignore lengths) nothing but a reset says so.
+    /// RFC 9112 section 8: a declared length that was not reached and a last chunk that did not come say that the response is incomplete.
+    /// Only where the connection's end is the body's (and for HTTP/1.0, whose readers may ignore lengths) nothing but a reset says so.
     /// </remarks>
     public override async ValueTask CutAsync(bool isShort)
     {

@@ -79,7 +79,8 @@ internal sealed partial class Http1Exchange : VisitorExchange
     public override bool HasBody => Parser.BodyKind != BodyKind.None;
 
     /// <inheritdoc/>
-    public override long BytesHeldUnread => (HasBody ? Math.Min(Parser.ContentLength ?? long.MaxValue, _connection.ReadAhead) : 0) + HeadAndConnection;
+    public override long BytesHeldUnread =>
+        (HasBody ? Math.Min(Parser.ContentLength ?? long.MaxValue, _connection.ReadAhead) : 0) + HeadAndConnection;
 
     /// <inheritdoc/>
     public override bool ExpectsContinue => Parser.ExpectContinue && HasBody;
@@ -129,7 +130,8 @@ internal sealed partial class Http1Exchange : VisitorExchange
     public override int CopyTarget(Span<byte> destination) => Copy(Bytes(Parser.PathAndQuery), destination);
 
     /// <inheritdoc/>
-    public override int CopyForwardedFor(Span<byte> destination) => _isWhole ? _fields.CopyForwardedFor(Parser, _head.Span, destination) : 0;
+    public override int CopyForwardedFor(Span<byte> destination) =>
+        _isWhole ? _fields.CopyForwardedFor(Parser, _head.Span, destination) : 0;
 
     /// <inheritdoc/>
     public override int CopyField(ReadOnlySpan<byte> name, Span<byte> destination)
@@ -194,7 +196,12 @@ internal sealed partial class Http1Exchange : VisitorExchange
     {
         var head = _head.Span;
         var authority = _authority.Of(head);
-        writer.BeginRequest(_isUpgrade ? HeaderBlockFlags.Upgrade : HeaderBlockFlags.None, Parser.Method.Of(head), _fields.Scheme, authority, TargetToForward(head));
+        writer.BeginRequest(
+            _isUpgrade ? HeaderBlockFlags.Upgrade : HeaderBlockFlags.None,
+            Parser.Method.Of(head),
+            _fields.Scheme,
+            authority,
+            TargetToForward(head));
         _fields.Write(ref writer, Parser, head, authority, _isUpgrade, Extras);
     }
 

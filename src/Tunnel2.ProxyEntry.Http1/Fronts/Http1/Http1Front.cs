@@ -15,7 +15,8 @@ namespace Tunnel2.ProxyEntry.Fronts.Http1;
 /// </summary>
 internal sealed class Http1Front : IConnectionFront
 {
-    public Http1Front(IForwarder forwarder, ConnectionSweep sweep, ProxyEntrySettings settings, DrainSignal drain, ILogger<Http1Front> logger)
+    public Http1Front(
+        IForwarder forwarder, ConnectionSweep sweep, ProxyEntrySettings settings, DrainSignal drain, ILogger<Http1Front> logger)
     {
         Forwarder = forwarder;
         Sweep = sweep;

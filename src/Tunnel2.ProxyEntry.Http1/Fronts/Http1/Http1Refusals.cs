@@ -15,7 +15,8 @@ internal static class Http1Refusals
         Http1Error.ConnectNotSupported => ProxyError.MethodNotSupported,
         Http1Error.UnsupportedTransferCoding => ProxyError.TransferCodingNotSupported,
         Http1Error.UnsupportedVersion => ProxyError.VersionNotSupported,
-        Http1Error.MissingHost or Http1Error.DuplicateHost or Http1Error.InvalidHost or Http1Error.HostDiffersFromTarget => ProxyError.InvalidHost,
+        Http1Error.MissingHost or Http1Error.DuplicateHost or Http1Error.InvalidHost or Http1Error.HostDiffersFromTarget =>
+            ProxyError.InvalidHost,
         _ => ProxyError.BadRequest,
     };
 }

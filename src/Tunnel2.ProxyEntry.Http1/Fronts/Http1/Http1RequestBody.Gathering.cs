@@ -5,8 +5,8 @@ using Tunnel2.Http1;
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
 /// <content>
-/// Small chunks that came together are copied together and shown as one run: else each would be a read, a frame and a send of its own, and a
-/// visitor who writes chunks of a byte would cost a thousand times what it sends.
+/// Small chunks that came together are copied together and shown as one run: else each would be a read, a frame and a send of its own, and
+/// a visitor who writes chunks of a byte would cost a thousand times what it sends.
 /// </content>
 internal sealed partial class Http1RequestBody
 {
@@ -23,7 +23,10 @@ internal sealed partial class Http1RequestBody
     /// <summary>Whether what is shown was read just now, so that the pipe waits to be told.</summary>
     private bool _holdsInput;
 
-    /// <summary>Whether the end comes with what is shown. Trailers are there only once all before them was taken: then a read of its own says the end.</summary>
+    /// <summary>
+    /// Whether the end comes with what is shown. Trailers are there only once all before them was taken: then a read of its own says the
+    /// end.
+    /// </summary>
     private bool IsLastShown => _isDecoded && _trailers is null;
 
     private static BadHttpRequestException BrokenCoding() => new("The request's chunked coding is broken.");

@@ -15,7 +15,9 @@ namespace Tunnel2.ProxyEntry.Fronts.Http1;
 /// </remarks>
 internal sealed partial class Http1RequestBody : PipeReader
 {
-    /// <summary>What follows the data of the last chunk of most bodies: recognised at once, so that the end needs no read of its own.</summary>
+    /// <summary>
+    /// What follows the data of the last chunk of most bodies: recognised at once, so that the end needs no read of its own.
+    /// </summary>
     private static ReadOnlySpan<byte> UsualEnd => "\r\n0\r\n\r\n"u8;
 
     private readonly PipeReader _input;

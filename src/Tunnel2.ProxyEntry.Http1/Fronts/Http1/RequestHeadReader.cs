@@ -50,7 +50,8 @@ internal sealed class RequestHeadReader
     /// <summary>Looks at what has arrived.</summary>
     /// <param name="buffer">All bytes from the head's first one on, as the pipe gave them.</param>
     /// <param name="mayBeHttp2">Whether the preface of HTTP/2 may stand here.</param>
-    /// <returns>NeedMore, Request or Http2. With NeedMore and Http2 the pipe has been told; with Request it is told by <see cref="Release"/>.</returns>
+    /// <returns>NeedMore, Request or Http2. With NeedMore and Http2 the pipe has been told; with Request it is told by
+    /// <see cref="Release"/>.</returns>
     public HeadReadOutcome Read(ReadOnlySequence<byte> buffer, bool mayBeHttp2)
     {
         var memory = buffer.IsSingleSegment && _copied == 0 ? buffer.First : CopyTogether(buffer);
@@ -86,7 +87,9 @@ internal sealed class RequestHeadReader
         return HeadReadOutcome.Request;
     }
 
-    /// <summary>Lets the pipe go on behind the head, which is copied first: the head stays valid, and what follows it can be read.</summary>
+    /// <summary>
+    /// Lets the pipe go on behind the head, which is copied first: the head stays valid, and what follows it can be read.
+    /// </summary>
     public void MoveOn()
     {
         if (!_isHeld)

@@ -27,7 +27,8 @@ internal enum ResponseFraming
 /// <param name="connection">The lines about the connection, each with its CR LF; may be empty.</param>
 /// <param name="date">What Date is to say where the backend did not.</param>
 /// <param name="added">Further lines of ProxyEntry's own, each with its CR LF; may be empty.</param>
-internal readonly ref struct ResponseHead(ResponseFraming framing, ReadOnlySpan<byte> connection, ReadOnlySpan<byte> date, ReadOnlySpan<byte> added = default)
+internal readonly ref struct ResponseHead(
+    ResponseFraming framing, ReadOnlySpan<byte> connection, ReadOnlySpan<byte> date, ReadOnlySpan<byte> added = default)
 {
     private readonly ResponseFraming _framing = framing;
     private readonly ReadOnlySpan<byte> _connection = connection;
@@ -41,7 +42,8 @@ internal readonly ref struct ResponseHead(ResponseFraming framing, ReadOnlySpan<
     public HeadWriteStatus Write(scoped in HeaderBlock block, Span<byte> destination, out int written)
     {
         var writer = new HeadWriter(destination);
-        writer.WriteStatusLine(block.Status, FieldSyntax.IsFieldValue(block.ReasonPhrase) ? block.ReasonPhrase : ReasonPhrases.Of(block.Status));
+        writer.WriteStatusLine(
+            block.Status, FieldSyntax.IsFieldValue(block.ReasonPhrase) ? block.ReasonPhrase : ReasonPhrases.Of(block.Status));
         var switches = _framing == ResponseFraming.Raw;
         var hasDate = block.Status < StatusCodes.Status200OK;
         var hasLength = false;

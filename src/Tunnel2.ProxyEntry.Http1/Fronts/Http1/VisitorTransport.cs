@@ -63,7 +63,8 @@ internal sealed class VisitorTransport
 
     /// <summary>Whether the visitor has agreed on HTTP/2 in its TLS handshake.</summary>
     public static bool SpeaksHttp2(ConnectionContext connection) =>
-        connection.Features.Get<ITlsApplicationProtocolFeature>()?.ApplicationProtocol.Span.SequenceEqual(SslApplicationProtocol.Http2.Protocol.Span) == true;
+        connection.Features.Get<ITlsApplicationProtocolFeature>()?.ApplicationProtocol.Span.SequenceEqual(
+            SslApplicationProtocol.Http2.Protocol.Span) == true;
 
     /// <summary>The parts of a connection on the event loop.</summary>
     public static VisitorTransport Of(EpollConnectionContext connection, CancellationToken stopping) => new()
@@ -89,13 +90,18 @@ internal sealed class VisitorTransport
         var isTls = connection.Features.Get<ITlsHandshakeFeature>() is not null;
         var isOnLoop = !isTls && connection.Features.Get<ILoopFeature>() is not null;
         var socket = isTls ? null : connection.Features.Get<IConnectionSocketFeature>()?.Socket;
-        var link = connection.Features.Get<IVisitorLinkFeature>() ?? (socket is null ? null : new WatchedTransport(connection.Transport, null, socket));
+        var link = connection.Features.Get<IVisitorLinkFeature>()
+            ?? (socket is null ? null : new WatchedTransport(connection.Transport, null, socket));
         return new VisitorTransport
         {
             Input = connection.Transport.Input,
             OutputPipe = connection.Transport.Output,
             Output = socket is null
-                ? new PipeOutput(connection.Transport.Output, connection.Features.Get<ISslStreamFeature>()?.SslStream, endsByCompletion: isOnLoop, isTls ? link : null)
+                ? new PipeOutput(
+                    connection.Transport.Output,
+                    connection.Features.Get<ISslStreamFeature>()?.SslStream,
+                    endsByCompletion: isOnLoop,
+                    isTls ? link : null)
                 : new SocketOutput(socket, buffers),
             Id = connection.ConnectionId,
             Abort = () => connection.Abort(new ConnectionAbortedException("The exchange was cut off.")),

@@ -32,7 +32,8 @@ internal sealed class ProcessMetrics
     public void Write(PrometheusText text)
     {
         text.WriteSingle(
-            "process_cpu_seconds_total", PrometheusType.Counter, "Processor time used, in seconds.", Environment.CpuUsage.TotalTime.TotalSeconds);
+            "process_cpu_seconds_total", PrometheusType.Counter, "Processor time used, in seconds.",
+            Environment.CpuUsage.TotalTime.TotalSeconds);
         text.WriteSingle("process_resident_memory_bytes", PrometheusType.Gauge, "Memory held in RAM, in bytes.", Environment.WorkingSet);
         text.WriteSingle("process_start_time_seconds", PrometheusType.Gauge, "When the process started, in Unix time.", _startTime);
         if (OperatingSystem.IsLinux())

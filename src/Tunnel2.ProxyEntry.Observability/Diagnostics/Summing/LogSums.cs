@@ -3,8 +3,9 @@ using Tunnel2.Multiplexing.Threading;
 namespace Tunnel2.ProxyEntry.Diagnostics.Summing;
 
 /// <summary>
-/// Counts log lines of a kind in windows of ten seconds: the first few are written, the others are counted, and one line at the window's end says how many
-/// there were. One timer for all, which runs only while there are lines. Thread-safe; its own lines are written on the timer's thread.
+/// Counts log lines of a kind in windows of ten seconds: the first few are written, the others are counted, and one line at the window's
+/// end says how many there were. One timer for all, which runs only while there are lines. Thread-safe; its own lines are written on the
+/// timer's thread.
 /// </summary>
 internal sealed class LogSums : IDisposable
 {
@@ -29,7 +30,8 @@ internal sealed class LogSums : IDisposable
     {
         _faults = faults ?? new ContainedFaults(timeProvider);
         _timeProvider = timeProvider;
-        _timer = timeProvider.CreateTimer(static self => ((LogSums)self!).EndWindow(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
+        _timer = timeProvider.CreateTimer(
+            static self => ((LogSums)self!).EndWindow(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
     }
 
     /// <summary>Lines that were counted and not written.</summary>
@@ -122,6 +124,7 @@ internal sealed class LogSums : IDisposable
 
         public string? Sample { get; set; }
 
-        public void Write(TimeSpan lasted) => ProxyEntryLog.LinesSummed(Logger, Lines, Math.Round(lasted.TotalSeconds, 1), ShownOfKind, Sample ?? "");
+        public void Write(TimeSpan lasted) =>
+            ProxyEntryLog.LinesSummed(Logger, Lines, Math.Round(lasted.TotalSeconds, 1), ShownOfKind, Sample ?? "");
     }
 }

@@ -3,8 +3,8 @@ using System.Collections.Frozen;
 namespace Tunnel2.ProxyEntry.Diagnostics.Summing;
 
 /// <summary>
-/// The log events that a visitor or an agent can cause as often as it likes: of them only the first few of a kind are written, and then how many there
-/// were. All others tell of what the operator or the machine did. Those below Information are for whoever asked for all of them.
+/// The log events that a visitor or an agent can cause as often as it likes: of them only the first few of a kind are written, and then how
+/// many there were. All others tell of what the operator or the machine did. Those below Information are for whoever asked for all of them.
 /// </summary>
 internal static class SummedEvents
 {

@@ -32,7 +32,8 @@ internal sealed class SummingLoggerFactory : ILoggerFactory
 
         public bool IsEnabled(LogLevel logLevel) => inner.IsEnabled(logLevel);
 
-        public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
+        public void Log<TState>(
+            LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
         {
             if (logLevel < LogLevel.Information || !SummedEvents.Contains(eventId.Id, _isFramework))
             {

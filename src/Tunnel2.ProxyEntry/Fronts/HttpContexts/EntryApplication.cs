@@ -20,7 +20,8 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
     private readonly LiveEndpoint _live;
     private readonly ProxyEntrySettings _settings;
 
-    public EntryApplication(Forwarder forwarder, ForwardWatchdog watchdog, AdminEndpoints admin, LiveEndpoint live, ProxyEntrySettings settings)
+    public EntryApplication(
+        Forwarder forwarder, ForwardWatchdog watchdog, AdminEndpoints admin, LiveEndpoint live, ProxyEntrySettings settings)
     {
         _forwarder = forwarder;
         _watchdog = watchdog;
@@ -68,8 +69,8 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
     }
 
     /// <summary>
-    /// Forwards, and sees that the visitor takes what Kestrel has of the response: it would wait for that without an end, with a stream of HTTP/2 and
-    /// its memory.
+    /// Forwards, and sees that the visitor takes what Kestrel has of the response: it would wait for that without an end, with a stream of
+    /// HTTP/2 and its memory.
     /// </summary>
     private async Task ForwardAsync(EntryRequest context)
     {
@@ -81,7 +82,8 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
 
         try
         {
-            await _watchdog.WaitForVisitorAsync(context.Exchange, context.State, context.Http.Response.CompleteAsync()).ConfigureAwait(false);
+            await _watchdog.WaitForVisitorAsync(
+                context.Exchange, context.State, context.Http.Response.CompleteAsync()).ConfigureAwait(false);
         }
         catch (Exception)
         {

@@ -10,7 +10,8 @@ internal static class ErrorResponseExtensions
     /// Answers with an error in the form the visitor asks for; without a body for HEAD. Whatever was set on the response before is cleared.
     /// If the response head has been sent already, the exchange is aborted: a clean end would pass a half answer off as whole.
     /// </summary>
-    public static Task WriteProxyErrorAsync(this HttpContext context, ProxyError error, ErrorDetails details = default, ExchangeExtras? extras = null)
+    public static Task WriteProxyErrorAsync(
+        this HttpContext context, ProxyError error, ErrorDetails details = default, ExchangeExtras? extras = null)
     {
         var response = context.Response;
         if (response.HasStarted)

@@ -9,7 +9,8 @@ internal static class FieldText
 {
     private const int LongestHost = 512;
 
-    private static readonly SearchValues<char> _token = SearchValues.Create("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
+    private static readonly SearchValues<char> _token = SearchValues.Create(
+        "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
 
     private static readonly SearchValues<char> _controls = SearchValues.Create(
         [.. Enumerable.Range(0, 0x20).Where(static code => code != '\t').Append(0x7F).Select(static code => (char)code)]);

@@ -92,7 +92,8 @@ internal sealed class HttpContextExchange : VisitorExchange
     public override bool CanAnswerBrokenBody => _http.Request.ContentLength is null;
 
     /// <summary>Kestrel reads ahead up to its request buffer of 1 MiB, and no further than the body goes.</summary>
-    public override long BytesHeldUnread => (_hasBody ? Math.Min(_http.Request.ContentLength ?? RequestBuffer, RequestBuffer) : 0) + HeadAndConnection;
+    public override long BytesHeldUnread =>
+        (_hasBody ? Math.Min(_http.Request.ContentLength ?? RequestBuffer, RequestBuffer) : 0) + HeadAndConnection;
 
     /// <inheritdoc/>
     public override PipeReader RequestBody => _http.Request.BodyReader;
@@ -112,7 +113,8 @@ internal sealed class HttpContextExchange : VisitorExchange
     }
 
     /// <inheritdoc/>
-    public override bool HasRequestTrailers => _http.Request.SupportsTrailers() && _http.Request.CheckTrailersAvailable() && Trailers.Count > 0;
+    public override bool HasRequestTrailers =>
+        _http.Request.SupportsTrailers() && _http.Request.CheckTrailersAvailable() && Trailers.Count > 0;
 
     /// <inheritdoc/>
     public override bool HasResponseStarted => _http.Response.HasStarted;
@@ -120,7 +122,8 @@ internal sealed class HttpContextExchange : VisitorExchange
     /// <inheritdoc/>
     public override bool ResponseMayHaveBody =>
         !HttpMethods.IsHead(_http.Request.Method)
-        && _http.Response.StatusCode is not StatusCodes.Status204NoContent and not StatusCodes.Status205ResetContent and not StatusCodes.Status304NotModified;
+        && _http.Response.StatusCode is not StatusCodes.Status204NoContent and not StatusCodes.Status205ResetContent
+            and not StatusCodes.Status304NotModified;
 
     /// <inheritdoc/>
     public override CancellationToken VisitorLeft => _http.RequestAborted;
@@ -144,7 +147,9 @@ internal sealed class HttpContextExchange : VisitorExchange
     public override int CopyField(ReadOnlySpan<byte> name, Span<byte> destination)
     {
         var values = _http.Request.Headers[Encoding.ASCII.GetString(name)];
-        return values.Count == 1 && values[0] is { } value && value.Length <= destination.Length ? Encoding.Latin1.GetBytes(value, destination) : -1;
+        return values.Count == 1 && values[0] is { } value && value.Length <= destination.Length
+            ? Encoding.Latin1.GetBytes(value, destination)
+            : -1;
     }
 
     /// <summary>Takes up the request that the context holds now.</summary>
@@ -177,9 +182,13 @@ internal sealed class HttpContextExchange : VisitorExchange
         }
         else if (HttpMethods.IsConnect(request.Method))
         {
-            // A WebSocket is the one thing that CONNECT may ask for. It has no content (RFC 9110 section 9.3.6): to the backend a length would
-            // announce a body that is none.
-            _fault = _connect is null ? ProxyError.MethodNotSupported : request.Headers.ContentLength is null ? _fault : ProxyError.BadRequest;
+            // A WebSocket is the one thing that CONNECT may ask for. It has no content (RFC 9110 section 9.3.6): to the backend a length
+            // would announce a body that is none.
+            _fault = _connect is null
+                ? ProxyError.MethodNotSupported
+                : request.Headers.ContentLength is null
+                ? _fault
+                : ProxyError.BadRequest;
         }
         else if (_hasBody && HttpMethods.IsTrace(request.Method) && request.Headers.ContentLength != 0)
         {
@@ -270,7 +279,8 @@ internal sealed class HttpContextExchange : VisitorExchange
         {
             if (FieldRules.PassesInTrailers(field.Name, field.Value))
             {
-                _http.Response.AppendTrailer(HeaderStringCache.Shared.Get(field.Name), HeaderStringCache.Shared.Get(field.Value.Trim(" \t"u8)));
+                _http.Response.AppendTrailer(
+                    HeaderStringCache.Shared.Get(field.Name), HeaderStringCache.Shared.Get(field.Value.Trim(" \t"u8)));
             }
         }
     }
@@ -315,10 +325,14 @@ internal sealed class HttpContextExchange : VisitorExchange
 
     /// <inheritdoc/>
     public override Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds) =>
-        _http.WriteProxyErrorAsync(error, retryAfterSeconds is null ? default : new ErrorDetails { RetryAfterSeconds = retryAfterSeconds }, Extras);
+        _http.WriteProxyErrorAsync(
+            error, retryAfterSeconds is null ? default : new ErrorDetails { RetryAfterSeconds = retryAfterSeconds }, Extras);
 
     /// <inheritdoc/>
-    /// <remarks>Kestrel drops what its HTTP/2 stream still holds when it resets it, and a flush ends while it holds a little: that has a moment to leave.</remarks>
+    /// <remarks>
+    /// Kestrel drops what its HTTP/2 stream still holds when it resets it, and a flush ends while it holds a little: that has a moment to
+    /// leave.
+    /// </remarks>
     public override async ValueTask CutAsync(bool isShort)
     {
         if (_connect is not { IsAccepted: true })

@@ -10,9 +10,9 @@ using Tunnel2.ProxyEntry.Requests;
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 
 /// <summary>
-/// The fields of a request of HTTP/2 as HttpContext gives them: looked at once, held to the limits of the front for HTTP/1.1, and written into
-/// the request block by the rules of <see cref="FieldTable"/>. Kestrel's own limits are above ours, so that the visitor gets our answer. Used
-/// by one request at a time and again by the next.
+/// The fields of a request of HTTP/2 as HttpContext gives them: looked at once, held to the limits of the front for HTTP/1.1, and written
+/// into the request block by the rules of <see cref="FieldTable"/>. Kestrel's own limits are above ours, so that the visitor gets our
+/// answer. Used by one request at a time and again by the next.
 /// </summary>
 internal sealed class VisitorHeaders
 {
@@ -53,7 +53,9 @@ internal sealed class VisitorHeaders
 
         var size = (long)method.Length + target.Length + LineBytes + EndBytes;
         var fields = 0;
-        var fault = method.Length <= Http1Limits.Default.MaxMethodBytes && FieldText.IsTarget(target) ? (ProxyError?)null : ProxyError.BadRequest;
+        var fault = method.Length <= Http1Limits.Default.MaxMethodBytes && FieldText.IsTarget(target)
+            ? (ProxyError?)null
+            : ProxyError.BadRequest;
         foreach (var (name, values) in headers)
         {
             if (name.Length > 0 && name[0] == ':')

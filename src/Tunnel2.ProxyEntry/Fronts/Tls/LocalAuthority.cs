@@ -9,8 +9,8 @@ using Tunnel2.Telemetry.Files;
 namespace Tunnel2.ProxyEntry.Fronts.Tls;
 
 /// <summary>
-/// An authority of this server's own, for trials and development: who imports it trusts every name below the domain, now and after restarts. It is
-/// constrained to that domain and to loopback, so that its key is worth nothing elsewhere. Thread-safe.
+/// An authority of this server's own, for trials and development: who imports it trusts every name below the domain, now and after
+/// restarts. It is constrained to that domain and to loopback, so that its key is worth nothing elsewhere. Thread-safe.
 /// </summary>
 internal sealed class LocalAuthority
 {

@@ -6,8 +6,8 @@ using Tunnel2.ProxyEntry.Certificates;
 namespace Tunnel2.ProxyEntry.Fronts.Tls;
 
 /// <summary>
-/// A certificate for each name below the domain, made when a visitor first asks for it and again before it ends. A wildcard would not do: neither
-/// browsers nor OpenSSL take one directly below a top-level domain, such as <c>*.localhost</c>. Thread-safe.
+/// A certificate for each name below the domain, made when a visitor first asks for it and again before it ends. A wildcard would not do:
+/// neither browsers nor OpenSSL take one directly below a top-level domain, such as <c>*.localhost</c>. Thread-safe.
 /// </summary>
 internal sealed class SelfMadeCertificates : IVisitorCertificates
 {

@@ -8,7 +8,10 @@ using Tunnel2.ProxyEntry.Reload;
 
 namespace Tunnel2.ProxyEntry.Fronts.Tls;
 
-/// <summary>TLS of the HTTPS listener. The certificate is asked for at each handshake, so that a renewed one is seen by the next visitor. Thread-safe.</summary>
+/// <summary>
+/// TLS of the HTTPS listener. The certificate is asked for at each handshake, so that a renewed one is seen by the next visitor.
+/// Thread-safe.
+/// </summary>
 internal sealed class VisitorTls
 {
     private readonly IVisitorCertificates _certificates;

@@ -18,7 +18,8 @@ internal sealed class PipeOutput : VisitorOutput
     /// <summary>Takes over the writing side of a connection.</summary>
     /// <param name="writer">The pipe.</param>
     /// <param name="tls">What the pipe writes to, if that is TLS: it can say the end of one direction.</param>
-    /// <param name="endsByCompletion">Whether the transport tells the peer the end of one direction when the pipe is completed, and leaves the other open.</param>
+    /// <param name="endsByCompletion">Whether the transport tells the peer the end of one direction when the pipe is completed, and leaves
+    /// the other open.</param>
     /// <param name="link">Tells that the connection is lost where the pipe does not: TLS.</param>
     public PipeOutput(PipeWriter writer, SslStream? tls, bool endsByCompletion = false, IVisitorLinkFeature? link = null)
     {

@@ -1,12 +1,15 @@
 namespace Tunnel2.ProxyEntry.Fronts.Http1.Output;
 
 /// <summary>
-/// The sending direction of a visitor's connection: bytes are gathered, then sent by <see cref="FlushAsync"/>. One writer at a time. It never
-/// throws for a visitor who is gone.
+/// The sending direction of a visitor's connection: bytes are gathered, then sent by <see cref="FlushAsync"/>. One writer at a time. It
+/// never throws for a visitor who is gone.
 /// </summary>
 internal abstract class VisitorOutput
 {
-    /// <summary>Room to write into. What was written there counts only once <see cref="Advance"/> has been called; until then it can be written anew.</summary>
+    /// <summary>
+    /// Room to write into. What was written there counts only once <see cref="Advance"/> has been called; until then it can be written
+    /// anew.
+    /// </summary>
     /// <param name="size">Bytes that are needed at least.</param>
     public abstract Span<byte> GetSpan(int size);
 
@@ -20,7 +23,9 @@ internal abstract class VisitorOutput
     /// <returns>False when the visitor is gone.</returns>
     public abstract ValueTask<bool> FlushAsync();
 
-    /// <summary>Sends bytes behind all that was gathered, without copying them where that can be. They are borrowed until it is done.</summary>
+    /// <summary>
+    /// Sends bytes behind all that was gathered, without copying them where that can be. They are borrowed until it is done.
+    /// </summary>
     /// <returns>False when the visitor is gone.</returns>
     public abstract ValueTask<bool> SendAsync(ReadOnlyMemory<byte> data);
 
