@@ -11,17 +11,21 @@ namespace Tunnel2.ProxyEntry.Hosting;
 internal sealed class HostSettingsSource : ISettingsSource, IChangeWatch
 {
     private readonly IConfiguration _host;
-    private readonly KeyValuePair<string, string?>[] _values;
+    private readonly Dictionary<string, string?> _values = new(StringComparer.OrdinalIgnoreCase);
     private IChangeToken _token;
     private bool _hasChanged;
     private IConfigurationProvider[] _givers;
 
     /// <param name="host">The program's configuration, from its root.</param>
-    /// <param name="values">Pairs of key and value, relative to the section.</param>
+    /// <param name="values">Pairs of key and value, relative to the section; the last one of a key wins.</param>
     public HostSettingsSource(IConfiguration host, IEnumerable<KeyValuePair<string, string?>> values)
     {
         _host = host;
-        _values = [.. values.Select(static pair => KeyValuePair.Create($"{SettingKeys.Section}:{pair.Key}", pair.Value))];
+        foreach (var (key, value) in values)
+        {
+            _values[$"{SettingKeys.Section}:{key}"] = value;
+        }
+
         _token = host.GetReloadToken();
         _givers = [.. Givers(host)];
     }

@@ -4,8 +4,8 @@ namespace Tunnel2.ProxyEntry.Hosting;
 
 /// <summary>
 /// A tunnel server that a host runs. <see cref="Tunnel2ServiceCollectionExtensions.AddTunnel2ProxyEntry"/> registers one as a singleton; several
-/// are enumerated in the order of the calls. It is there to ask for addresses: with port 0 in the settings the system chooses the port.
-/// Thread-safe.
+/// are enumerated in the order of the calls. It gives the addresses: with port 0 in the settings the system chooses the port. They stay as they
+/// are when the host has stopped. Thread-safe.
 /// </summary>
 public sealed class ProxyEntryServer
 {
@@ -14,17 +14,25 @@ public sealed class ProxyEntryServer
     }
 
     /// <summary>Where visitors call over HTTP; null before the host has started, and where HTTP is off.</summary>
-    public IPEndPoint? HttpEndPoint => Running?.HttpEndPoint;
+    public IPEndPoint? HttpEndPoint { get; private set; }
 
     /// <summary>Where visitors call over HTTPS; null before the host has started, and where HTTPS is off.</summary>
-    public IPEndPoint? HttpsEndPoint => Running?.HttpsEndPoint;
+    public IPEndPoint? HttpsEndPoint { get; private set; }
 
     /// <summary>Where agents connect; null before the host has started.</summary>
-    public IPEndPoint? UplinkEndPoint => Running?.UplinkEndPoint;
+    public IPEndPoint? UplinkEndPoint { get; private set; }
 
     /// <summary>Where health, metrics and the live view are served; null before the host has started.</summary>
-    public IPEndPoint? AdminEndPoint => Running?.AdminEndPoint;
+    public IPEndPoint? AdminEndPoint { get; private set; }
 
-    /// <summary>What runs, or ran until the host stopped.</summary>
-    internal ProxyEntryHost? Running { get; set; }
+    /// <summary>What runs, or ran until the host stopped; null before the host has started.</summary>
+    internal ProxyEntryHost? Running { get; private set; }
+
+    /// <summary>It runs. Its addresses are kept when it has stopped.</summary>
+    internal void Started(ProxyEntryHost running)
+    {
+        (HttpEndPoint, HttpsEndPoint) = (running.HttpEndPoint, running.HttpsEndPoint);
+        (UplinkEndPoint, AdminEndPoint) = (running.UplinkEndPoint, running.AdminEndPoint);
+        Running = running;
+    }
 }

@@ -39,7 +39,7 @@ internal sealed class ProxyEntryService : IHostedLifecycleService, IAsyncDisposa
         var launch = _launch ??= _load();
         _engine = StartEngine(launch.Settings);
         _host = await ProxyEntryHost.StartAsync(launch.Settings, _engine, UseHost, launch.Source, launch.Inherited).ConfigureAwait(false);
-        _server.Running = _host;
+        _server.Started(_host);
     }
 
     /// <inheritdoc/>
