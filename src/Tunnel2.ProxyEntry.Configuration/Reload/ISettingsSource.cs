@@ -15,7 +15,9 @@ internal interface ISettingsSource
     /// <exception cref="UnauthorizedAccessException">The process may not read a file.</exception>
     IConfiguration Read();
 
-    /// <summary>What gave settings when they were last taken over, and gives none now: an accident, and no order to send agents away.</summary>
+    /// <summary>
+    /// What gave settings when they were last taken over, and gives none now: an accident, and no order to send agents away.
+    /// </summary>
     ReloadProblem? FindLoss();
 
     /// <summary>What was read has been taken over.</summary>

@@ -3,9 +3,9 @@ using System.Net;
 namespace Tunnel2.ProxyEntry.Hosting;
 
 /// <summary>
-/// A tunnel server that a host runs. <see cref="Tunnel2ServiceCollectionExtensions.AddTunnel2ProxyEntry"/> registers one as a singleton; several
-/// are enumerated in the order of the calls. It gives the addresses: with port 0 in the settings the system chooses the port. They stay as they
-/// are when the host has stopped. Thread-safe.
+/// A tunnel server that a host runs. <see cref="Tunnel2ServiceCollectionExtensions.AddTunnel2ProxyEntry"/> registers one as a singleton;
+/// several are enumerated in the order of the calls. It gives the addresses: with port 0 in the settings the system chooses the port. They
+/// stay as they are when the host has stopped. Thread-safe.
 /// </summary>
 public sealed class ProxyEntryServer
 {

@@ -4,8 +4,9 @@ using Tunnel2.ProxyEntry.Configuration;
 namespace Tunnel2.ProxyEntry.Hosting;
 
 /// <summary>
-/// The settings of a tunnel server are wrong; the host's start fails with it before anything listens. It has all mistakes at once, one in each
-/// of <see cref="OptionsValidationException.Failures"/> (<c>Tunnel2:Key: what is wrong and what would be right.</c>). No secret is in it.
+/// The settings of a tunnel server are wrong; the host's start fails with it before anything listens. It has all mistakes at once, one in
+/// each of <see cref="OptionsValidationException.Failures"/> (<c>Tunnel2:Key: what is wrong and what would be right.</c>). No secret is in
+/// it.
 /// </summary>
 public sealed class ProxyEntrySettingsException : OptionsValidationException
 {

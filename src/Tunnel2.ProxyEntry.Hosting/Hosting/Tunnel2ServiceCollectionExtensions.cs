@@ -4,8 +4,8 @@ namespace Tunnel2.ProxyEntry.Hosting;
 public static class Tunnel2ServiceCollectionExtensions
 {
     /// <summary>
-    /// Registers a tunnel server that starts and stops with the host. Each call adds one more, which needs ports of its own; its addresses are
-    /// in a <see cref="ProxyEntryServer"/>.
+    /// Registers a tunnel server that starts and stops with the host. Each call adds one more, which needs ports of its own; its addresses
+    /// are in a <see cref="ProxyEntryServer"/>.
     /// </summary>
     /// <remarks>
     /// <para>
@@ -14,18 +14,18 @@ public static class Tunnel2ServiceCollectionExtensions
     /// configuration while it runs, within 2 s of a reload; everything else needs a restart.
     /// </para>
     /// <para>
-    /// Starting the host fails with a <see cref="ProxyEntrySettingsException"/> before any service starts when settings are wrong, and with an
-    /// <see cref="IOException"/> when a listener's address, an event loop or enough open files cannot be had.
+    /// Starting the host fails with a <see cref="ProxyEntrySettingsException"/> before any service starts when settings are wrong, and with
+    /// an <see cref="IOException"/> when a listener's address, an event loop or enough open files cannot be had.
     /// </para>
     /// <para>
     /// When the host stops, the server drains before any other service stops: no new visitors, requests under way get up to
-    /// <c>Timeouts:Drain</c> (30 s), and agents are sent away. The host's shutdown timeout (<see cref="HostOptions.ShutdownTimeout"/>, 30 s) ends
-    /// that grace early: what is under way then is cut, which takes up to a few seconds more.
+    /// <c>Timeouts:Drain</c> (30 s), and agents are sent away. The host's <see cref="HostOptions.ShutdownTimeout"/> (30 s) ends that grace
+    /// early: what is under way then is cut, which takes up to a few seconds more.
     /// </para>
     /// <para>
-    /// Loggers and, where one is registered, the <see cref="TimeProvider"/> are the host's. All other parts are the server's own: servers of
-    /// one process share nothing but pools of buffers and the limit of open files, of which each takes what is free when it starts. Where
-    /// there are several, set <c>Limits:Connections</c>.
+    /// Loggers and, where one is registered, the <see cref="TimeProvider"/> are the host's. All other parts are the server's own: servers
+    /// of one process share nothing but pools of buffers and the limit of open files, of which each takes what is free when it starts.
+    /// Where there are several, set <c>Limits:Connections</c>.
     /// </para>
     /// </remarks>
     /// <param name="services">The host's services.</param>

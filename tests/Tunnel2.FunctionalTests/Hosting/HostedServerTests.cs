@@ -15,7 +15,9 @@ public sealed class HostedServerTests : IDisposable
 {
     private static readonly KeyValuePair<string, string?>[] _anyPorts =
     [
-        new(SettingKeys.HttpListen, "127.0.0.1:0"), new(SettingKeys.UplinkListen, "127.0.0.1:0"), new(SettingKeys.AdminListen, "127.0.0.1:0"),
+        new(SettingKeys.HttpListen, "127.0.0.1:0"),
+        new(SettingKeys.UplinkListen, "127.0.0.1:0"),
+        new(SettingKeys.AdminListen, "127.0.0.1:0"),
     ];
 
     private readonly LogLines _log = new();
@@ -121,7 +123,10 @@ public sealed class HostedServerTests : IDisposable
     public async Task All_mistakes_are_reported_at_once_before_any_service_starts()
     {
         KeyValuePair<string, string?>[] wrong =
-            [.. _anyPorts, new("Domian", "x"), new("Timeouts:Park", "soon"), new("Loops", "many"), new(SettingKeys.ListenersFrom, "/run/x")];
+        [
+            .. _anyPorts, new("Domian", "x"), new("Timeouts:Park", "soon"), new("Loops", "many"),
+            new(SettingKeys.ListenersFrom, "/run/x"),
+        ];
         var builder = CreateBuilder();
         var other = new Recorder();
         builder.Services.AddSingleton<IHostedService>(other);
@@ -136,7 +141,9 @@ public sealed class HostedServerTests : IDisposable
             exception.Failures.Select(static failure => "  " + failure), exception.Message.TrimEnd('\n').Split('\n').Skip(1));
         Assert.IsType<OptionsValidationException>(exception, exactMatch: false);
         Assert.EndsWith(
-            SettingsErrorFormatter.Format(SettingsLoader.Load(wrong[..^1]).Errors).Split(".\n", 2)[1], exception.Message, StringComparison.Ordinal);
+            SettingsErrorFormatter.Format(SettingsLoader.Load(wrong[..^1]).Errors).Split(".\n", 2)[1],
+            exception.Message,
+            StringComparison.Ordinal);
     }
 
     [Fact]

@@ -60,7 +60,7 @@ public sealed class HostingSampleTests
 
     [Fact]
     public void The_document_shows_the_sample_as_it_is() => Assert.Contains(
-        $"```csharp\n{File.ReadAllText(Path.Combine(RepositoryFolder.Path, "samples/Hosting/Program.cs")).ReplaceLineEndings("\n")}\n```",
+        $"```csharp\n{File.ReadAllText(Path.Combine(RepositoryFolder.Path, "samples/Hosting/Program.cs")).ReplaceLineEndings("\n")}```",
         File.ReadAllText(Path.Combine(RepositoryFolder.Path, "docs/hosting.md")).ReplaceLineEndings("\n"),
         StringComparison.Ordinal);
 
