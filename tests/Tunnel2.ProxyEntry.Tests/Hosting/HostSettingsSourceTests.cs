@@ -3,7 +3,7 @@ using Tunnel2.ProxyEntry.Hosting;
 
 namespace Tunnel2.ProxyEntry.Tests.Hosting;
 
-public sealed class HostSettingsSourceTests
+public sealed class HostSettingsSourceTests : IDisposable
 {
     private readonly Settings _file = new();
     private readonly Settings _other = new();
@@ -18,6 +18,8 @@ public sealed class HostSettingsSourceTests
         _host = new ConfigurationRoot([_file, _other]);
         _source = new HostSettingsSource(_host, [KeyValuePair.Create<string, string?>("EntryId", "code"), new("TestMode", "true")]);
     }
+
+    public void Dispose() => _host.Dispose();
 
     [Fact]
     public void Values_given_in_code_win_and_the_section_gives_the_rest()
