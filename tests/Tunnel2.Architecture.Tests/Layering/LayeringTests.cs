@@ -30,7 +30,11 @@ public sealed class LayeringTests
             SeesAspNet = true,
             AspNetAssemblies = [],
         },
-        ["Tunnel2.ProxyEntry.Hosting"] = new() { Projects = ["Tunnel2.ProxyEntry.Http1", "Tunnel2.ProxyEntry.Observability"], SeesAspNet = true },
+        ["Tunnel2.ProxyEntry.Hosting"] = new()
+        {
+            Projects = ["Tunnel2.ProxyEntry.Http1", "Tunnel2.ProxyEntry.Observability"],
+            SeesAspNet = true,
+        },
         ["Tunnel2.ProxyEntry"] = new() { Projects = ["Tunnel2.ProxyEntry.Hosting"], SeesAspNet = true },
         ["Tunnel2.Quickstart"] = new() { Projects = ["Tunnel2.ProxyEntry", "Tunnel2.Client.Core"], SeesAspNet = true },
     };
