@@ -6,10 +6,11 @@ namespace Tunnel2.ProxyEntry.Reload;
 /// Where the settings come from: files, environment and command line, read as a whole each time. Configuration's own reload would leave a
 /// broken file's section empty, and so take every agent's token away. Used by one thread at a time.
 /// </summary>
-internal sealed class SettingsSource
+internal sealed class SettingsSource : ISettingsSource
 {
     private readonly string[] _args;
     private readonly IReadOnlyList<KeyValuePair<string, string?>> _facts;
+    private readonly bool[] _present;
 
     /// <param name="files">The settings files, the last wins; each may be missing.</param>
     /// <param name="args">The command line.</param>
@@ -22,7 +23,7 @@ internal sealed class SettingsSource
 
         // Before the first reading: what changes between it and the first look is then a change as well.
         Watch = new WatchedFiles(files);
-        PresentAtStart = [.. files.Select(File.Exists)];
+        _present = [.. files.Select(File.Exists)];
     }
 
     /// <summary>The files that may change.</summary>
@@ -31,8 +32,7 @@ internal sealed class SettingsSource
     /// <summary>Tells that they did, beginning before they were first read.</summary>
     public WatchedFiles Watch { get; }
 
-    /// <summary>Which of the files were there before the first reading.</summary>
-    public IReadOnlyList<bool> PresentAtStart { get; }
+    IChangeWatch ISettingsSource.Watch => Watch;
 
     /// <summary>The <see cref="FixedValues"/> of the first reading, which the process runs with; null before it.</summary>
     public Dictionary<string, string?>? FirstRead { get; private set; }
@@ -64,6 +64,32 @@ internal sealed class SettingsSource
         var configuration = builder.AddEnvironmentVariables().AddCommandLine(_args).AddInMemoryCollection(_facts).Build();
         FirstRead ??= FixedValues(configuration);
         return configuration;
+    }
+
+    IConfiguration ISettingsSource.Read() => Read();
+
+    /// <inheritdoc/>
+    public ReloadProblem? FindLoss()
+    {
+        for (var i = 0; i < _present.Length; i++)
+        {
+            if (_present[i] && !File.Exists(Files[i]))
+            {
+                // A file that went away is an accident, or is being replaced; that no agent may connect any more is said by an empty list.
+                return new ReloadProblem(Files[i], "the file is gone");
+            }
+        }
+
+        return null;
+    }
+
+    /// <inheritdoc/>
+    public void Accept()
+    {
+        for (var i = 0; i < _present.Length; i++)
+        {
+            _present[i] |= File.Exists(Files[i]);
+        }
     }
 
     /// <summary>The values of the section that a reload leaves as they are.</summary>

@@ -7,7 +7,7 @@ namespace Tunnel2.ProxyEntry.Reload;
 /// without notifications. A change is news until it was taken over (<see cref="Accept"/>): what could not be read or used is tried again.
 /// Not thread-safe.
 /// </summary>
-internal sealed class WatchedFiles
+internal sealed class WatchedFiles : IChangeWatch
 {
     private readonly string[] _paths;
     private byte[] _accepted;

@@ -7,15 +7,15 @@ namespace Tunnel2.ProxyEntry.Reload;
 /// </summary>
 internal abstract class WatchedReload : IReloadable
 {
-    private readonly WatchedFiles _files;
+    private readonly IChangeWatch _watch;
     private string _told = "";
 
-    protected WatchedReload(WatchedFiles files) => _files = files;
+    protected WatchedReload(IChangeWatch watch) => _watch = watch;
 
     /// <inheritdoc/>
     public void ReloadIfChanged()
     {
-        if (!_files.HaveChanged())
+        if (!_watch.HaveChanged())
         {
             _told = "";
             return;
@@ -34,7 +34,7 @@ internal abstract class WatchedReload : IReloadable
 
         if (problems.Count == 0)
         {
-            _files.Accept();
+            _watch.Accept();
             _told = "";
             return;
         }

@@ -10,32 +10,26 @@ namespace Tunnel2.ProxyEntry.Uplink;
 /// </summary>
 internal sealed class AgentsReload : WatchedReload
 {
-    private readonly SettingsSource _source;
+    private readonly ISettingsSource _source;
     private readonly SessionRevocation _sessions;
     private readonly ILogger _logger;
-    private readonly bool[] _present;
     private readonly Dictionary<string, string?> _started;
 
-    public AgentsReload(SettingsSource source, SessionRevocation sessions, ILogger<AgentsReload> logger)
+    public AgentsReload(ISettingsSource source, SessionRevocation sessions, ILogger<AgentsReload> logger)
         : base(source.Watch)
     {
         _source = source;
         _sessions = sessions;
         _logger = logger;
-        _present = [.. source.PresentAtStart];
         _started = source.FirstRead ?? SettingsSource.FixedValues(source.Read());
     }
 
     /// <inheritdoc/>
     protected override IReadOnlyList<ReloadProblem> Reload()
     {
-        for (var i = 0; i < _present.Length; i++)
+        if (_source.FindLoss() is { } loss)
         {
-            if (_present[i] && !File.Exists(_source.Files[i]))
-            {
-                // A file that went away is an accident, or is being replaced; that no agent may connect any more is said by an empty list.
-                return [new ReloadProblem(_source.Files[i], "the file is gone")];
-            }
+            return [loss];
         }
 
         var configuration = _source.Read();
@@ -46,11 +40,7 @@ internal sealed class AgentsReload : WatchedReload
         }
 
         var ended = _sessions.Apply(settings.Agents);
-        for (var i = 0; i < _present.Length; i++)
-        {
-            _present[i] |= File.Exists(_source.Files[i]);
-        }
-
+        _source.Accept();
         ProxyEntryLog.AgentsReloaded(_logger, settings.Agents.Count, ended);
         var now = SettingsSource.FixedValues(configuration);
         foreach (var key in now.Keys.Union(_started.Keys, StringComparer.OrdinalIgnoreCase))

@@ -4,7 +4,6 @@ using Tunnel2.Protocol;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Reload;
-using Tunnel2.Transport.Engine;
 using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.ProxyEntry.Hosting;
@@ -97,41 +96,31 @@ internal static class ProxyEntryCommand
         }
 
         using var holder = given;
-        var (settings, mistakes) = SettingsLoader.Load(configuration, files);
-        if (settings is null || errors.Count > 0)
+        ProxyEntryLaunch launch;
+        try
         {
-            await Console.Error.WriteAsync(SettingsErrorFormatter.Format([.. errors, .. mistakes])).ConfigureAwait(false);
+            launch = ProxyEntryLaunch.Load(configuration, source, errors, inherited);
+        }
+        catch (ProxyEntrySettingsException exception)
+        {
+            await Console.Error.WriteAsync(exception.Message).ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }
 
-        IEngine started;
         try
         {
-            started = EngineSetup.Start(settings.Engine, settings.Loops);
-        }
-        catch (IOException exception)
-        {
-            await Console.Error.WriteLineAsync(
-                $"tunnel2-entry: {settings.Loops} event loops cannot be started (Tunnel2:Loops): "
-                    + $"{exception.Message}").ConfigureAwait(false);
-            return ExitStartFailed;
-        }
-
-        using var engine = started;
-        try
-        {
-            await using var host = await ProxyEntryHost.StartAsync(
-                settings, engine, logging => ConfigureLogging(logging, settings.LogLevel), source, inherited).ConfigureAwait(false);
-            if (holder is null || await Task.WhenAny(stop.Task, holder.Ended).ConfigureAwait(false) == stop.Task)
+            using var host = BuildHost(launch);
+            await host.StartAsync().ConfigureAwait(false);
+            var isOrdered = await IsOrderedAsync(stop.Task, holder).ConfigureAwait(false);
+            if (!isOrdered)
             {
-                await stop.Task.ConfigureAwait(false);
-                return 0;
+                // The ports of another container's network have ended with it; elsewhere the next holder cannot have them before this
+                // process lets go.
+                host.Services.GetRequiredService<ProxyEntryServer>().Running!.ReportHolderEnded(holder!.Path);
             }
 
-            // The ports of another container's network have ended with it; elsewhere the next holder cannot have them before this process
-            // lets go.
-            host.ReportHolderEnded(holder.Path);
-            return ExitStartFailed;
+            await host.StopAsync().ConfigureAwait(false);
+            return isOrdered ? 0 : ExitStartFailed;
         }
         catch (IOException exception)
         {
@@ -162,6 +151,26 @@ internal static class ProxyEntryCommand
             console.QueueFullMode = ConsoleLoggerQueueFullMode.DropWrite;
         });
 
+    /// <summary>
+    /// The same way in as for any other program. What a host would do with signals and time limits, this one does itself.
+    /// </summary>
+    private static IHost BuildHost(ProxyEntryLaunch launch)
+    {
+        var builder = Host.CreateEmptyApplicationBuilder(new HostApplicationBuilderSettings());
+        ConfigureLogging(builder.Logging, launch.Settings.LogLevel);
+
+        // What it would log of a start that failed is written to standard error.
+        builder.Logging.AddFilter("Microsoft.Extensions.Hosting", LogLevel.None);
+        builder.Services.AddSingleton<IHostLifetime, SignalsElsewhere>();
+        builder.Services.Configure<HostOptions>(static options => options.ShutdownTimeout = Timeout.InfiniteTimeSpan);
+        builder.Services.AddProxyEntryServer(_ => launch);
+        return builder.Build();
+    }
+
+    /// <summary>Waits for the order to stop, or for the end of what holds the sockets; says whether it was the order.</summary>
+    private static async Task<bool> IsOrderedAsync(Task stop, ListenerHolder? holder) =>
+        await Task.WhenAny(holder is null ? [stop] : [stop, holder.Ended]).ConfigureAwait(false) == stop;
+
     /// <summary>The first word that is neither <c>--Tunnel2:Key=value</c> nor the two words <c>--Tunnel2:Key value</c>.</summary>
     private static string? FindStray(string[] args)
     {
@@ -179,5 +188,13 @@ internal static class ProxyEntryCommand
         }
 
         return null;
+    }
+
+    /// <summary>Signals are taken from before the settings are read, and the second one is the system's.</summary>
+    private sealed class SignalsElsewhere : IHostLifetime
+    {
+        public Task WaitForStartAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+        public Task StopAsync(CancellationToken cancellationToken) => Task.CompletedTask;
     }
 }

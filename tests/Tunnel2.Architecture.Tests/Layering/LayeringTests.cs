@@ -34,12 +34,17 @@ public sealed class LayeringTests
             SeesAspNet = true,
             AspNetAssemblies = [],
         },
-        ["Tunnel2.ProxyEntry"] = new() { Projects = ["Tunnel2.ProxyEntry.Http1", "Tunnel2.ProxyEntry.Observability"], SeesAspNet = true },
+        ["Tunnel2.ProxyEntry.Hosting"] = new()
+        {
+            Projects = ["Tunnel2.ProxyEntry.Http1", "Tunnel2.ProxyEntry.Observability"],
+            SeesAspNet = true,
+        },
+        ["Tunnel2.ProxyEntry"] = new() { Projects = ["Tunnel2.ProxyEntry.Hosting"], SeesAspNet = true },
         ["Tunnel2.Quickstart"] = new() { Projects = ["Tunnel2.ProxyEntry", "Tunnel2.Client.Core"], SeesAspNet = true },
     };
 
     /// <summary>Outside of src, ASP.NET Core is for these.</summary>
-    private static readonly string[] _othersThatSeeAspNet = ["Tunnel2.TestBackend"];
+    private static readonly string[] _othersThatSeeAspNet = ["Tunnel2.TestBackend", "Tunnel2.Samples.Hosting"];
 
     public static TheoryData<string> Sources => [.. ProjectFile.UnderSrc.Select(project => project.Name)];
 

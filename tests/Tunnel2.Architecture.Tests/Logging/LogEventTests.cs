@@ -21,7 +21,7 @@ public sealed class LogEventTests
         (2100, 2199, ["Tunnel2.ProxyEntry.Core"]), // forwarding
         (2200, 2299, ["Tunnel2.ProxyEntry.Core"]), // admin
         (3000, 3999, ["Tunnel2.Client.Core", "Tunnel2.Client", "Tunnel2.Quickstart"]), // client
-        (4000, 4999, ["Tunnel2.Telemetry", "Tunnel2.ProxyEntry", "Tunnel2.Client"]), // live plane
+        (4000, 4999, ["Tunnel2.Telemetry", "Tunnel2.ProxyEntry.Hosting", "Tunnel2.Client"]), // live plane
     ];
 
     private static readonly ImmutableArray<LogEvent> _events = [.. ProjectFile.UnderSrc.SelectMany(Read)];

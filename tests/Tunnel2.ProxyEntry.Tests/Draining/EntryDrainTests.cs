@@ -98,6 +98,24 @@ public sealed class EntryDrainTests
     });
 
     [Fact]
+    public Task A_visitor_that_does_not_finish_is_cut_at_once_when_the_stop_is_in_a_hurry() => RunAsync(
+        async fixture =>
+        {
+            using var hurry = new CancellationTokenSource();
+            var visitor = fixture.Connect(fixture.Connections.Visitors, "the visitor");
+            fixture.Begin(hurry.Token);
+            await fixture.UntilWaitingAsync();
+            Assert.Empty(fixture.Steps);
+            await hurry.CancelAsync();
+            await fixture.UntilAsync("the visitor is cut");
+            Assert.Equal(["nobody new comes in", "visitors are asked to leave", "the visitor is cut"], fixture.Steps);
+            fixture.Connections.Visitors.Ended(visitor);
+            await fixture.DoneAsync();
+            Assert.Equal(TimeSpan.Zero, fixture.Acceptor.Time.Elapsed);
+        },
+        [.. _settings, "Timeouts:DrainDelay=3s"]);
+
+    [Fact]
     public Task A_visitor_whose_cut_nobody_notices_holds_nothing_up_for_ever() => RunAsync(async fixture =>
     {
         fixture.Connect(fixture.Connections.Visitors, "the visitor");

@@ -79,10 +79,10 @@ internal sealed class DrainFixture : IDisposable, IWaitingConnections
     public void Dispose() => Lot.Dispose();
 
     /// <summary>The order to stop.</summary>
-    public void Begin()
+    public void Begin(CancellationToken hurry = default)
     {
         _armed = Acceptor.Time.ArmedTimers.Value;
-        Running = _drain.RunAsync(_agents);
+        Running = _drain.RunAsync(_agents, hurry);
     }
 
     /// <summary>A visitor, or an administrator, is connected.</summary>

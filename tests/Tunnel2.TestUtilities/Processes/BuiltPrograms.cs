@@ -6,6 +6,7 @@ public static class BuiltPrograms
     private const string Entry = "src/Tunnel2.ProxyEntry/tunnel2-entry";
     private const string Agent = "src/Tunnel2.Client/tunnel2";
     private const string Ports = "src/Tunnel2.Ports/tunnel2-ports";
+    private const string Hosting = "samples/Hosting/tunnel2-sample-hosting";
     private const string Backend = "load-tests/Tunnel2.TestBackend/tunnel2-testbackend";
 
     /// <summary>Where <c>tunnel2-entry</c> is, for what a shell has to start.</summary>
@@ -34,6 +35,10 @@ public static class BuiltPrograms
     /// <summary>Starts <c>tunnel2-ports</c>.</summary>
     /// <exception cref="FileNotFoundException">It is not built.</exception>
     public static ProcessRunner StartPorts(params IEnumerable<string> arguments) => Start(PathOf(Ports), arguments, null, null);
+
+    /// <summary>Starts the sample that hosts the server.</summary>
+    /// <exception cref="FileNotFoundException">It is not built.</exception>
+    public static ProcessRunner StartHostingSample(params IEnumerable<string> arguments) => Start(PathOf(Hosting), arguments, null, null);
 
     /// <summary>Starts the test backend.</summary>
     /// <exception cref="FileNotFoundException">It is not built.</exception>

@@ -70,7 +70,8 @@ internal sealed class EntryDrain
 
     /// <summary>Runs the drain; everything has stopped when the task ends.</summary>
     /// <param name="agents">The agents' listener.</param>
-    public async Task RunAsync(UplinkListener agents)
+    /// <param name="hurry">Ends the delay and the grace: what is under way is cut. What is cut still gets its last words.</param>
+    public async Task RunAsync(UplinkListener agents, CancellationToken hurry = default)
     {
         _readiness.MarkDraining();
         _signal.Begin();
@@ -85,11 +86,11 @@ internal sealed class EntryDrain
 
         if (_settings.DrainDelay > TimeSpan.Zero)
         {
-            await Task.Delay(_settings.DrainDelay, _timeProvider).ConfigureAwait(false);
+            await Task.Delay(_settings.DrainDelay, _timeProvider, hurry).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         }
 
-        await EndsWithinAsync(_connections.Visitors.WaitForNoneAsync(), _lastCall).ConfigureAwait(false);
-        await FinishVisitorsAsync().ConfigureAwait(false);
+        await EndsInGraceAsync(_connections.Visitors.WaitForNoneAsync(), _lastCall, hurry).ConfigureAwait(false);
+        await FinishVisitorsAsync(hurry).ConfigureAwait(false);
         await EndSessionsAsync().ConfigureAwait(false);
         await EndsWithinAsync(_connections.Admin.CloseAsync(), _lastWords).ConfigureAwait(false);
         _connections.Admin.Abort();
@@ -99,7 +100,7 @@ internal sealed class EntryDrain
         ProxyEntryLog.Stopped(_logger);
     }
 
-    private async Task FinishVisitorsAsync()
+    private async Task FinishVisitorsAsync(CancellationToken hurry)
     {
         await EndsWithinAsync(_listeners.StopAcceptingAsync(), _farewell).ConfigureAwait(false);
         _parking.Close();
@@ -110,7 +111,7 @@ internal sealed class EntryDrain
         }
 
         var finished = _connections.Visitors.CloseAsync();
-        if (!await EndsWithinAsync(finished, _settings.DrainTimeout).ConfigureAwait(false))
+        if (!await EndsInGraceAsync(finished, _settings.DrainTimeout, hurry).ConfigureAwait(false))
         {
             ProxyEntryLog.GraceOver(_logger, _connections.Visitors.Count);
             _connections.Visitors.Abort();
@@ -134,14 +135,20 @@ internal sealed class EntryDrain
         await EndsWithinAsync(Task.WhenAll(sessions.Select(static session => session.Tunnel.Completion)), _farewell).ConfigureAwait(false);
     }
 
-    private async Task<bool> EndsWithinAsync(Task task, TimeSpan limit)
+    private Task<bool> EndsWithinAsync(Task task, TimeSpan limit) => EndsInGraceAsync(task, limit, CancellationToken.None);
+
+    private async Task<bool> EndsInGraceAsync(Task task, TimeSpan limit, CancellationToken hurry)
     {
         try
         {
-            await task.WaitAsync(limit, _timeProvider).ConfigureAwait(false);
+            await task.WaitAsync(limit, _timeProvider, hurry).ConfigureAwait(false);
             return true;
         }
         catch (TimeoutException)
+        {
+            return false;
+        }
+        catch (OperationCanceledException) when (hurry.IsCancellationRequested)
         {
             return false;
         }

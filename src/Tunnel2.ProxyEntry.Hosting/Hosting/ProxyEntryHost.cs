@@ -103,7 +103,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
     /// <param name="inherited">Listening sockets that were handed over, at addresses that the settings have; null: none.</param>
     /// <exception cref="IOException">A listener's address is in use or cannot be had.</exception>
     public static async Task<ProxyEntryHost> StartAsync(
-        ProxyEntrySettings settings, IEngine engine, Action<ILoggingBuilder> configureLogging, SettingsSource? source = null,
+        ProxyEntrySettings settings, IEngine engine, Action<ILoggingBuilder> configureLogging, ISettingsSource? source = null,
         InheritedSockets? inherited = null)
     {
         var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
@@ -187,7 +187,8 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
     public void ReportHolderEnded(string holder) => ProxyEntryLog.HolderEnded(_logger, holder);
 
     /// <summary>Stops in order; see <see cref="EntryDrain"/>.</summary>
-    public async Task StopAsync()
+    /// <param name="hurry">Ends the grace of what is under way.</param>
+    public async Task StopAsync(CancellationToken hurry = default)
     {
         if (_stopped)
         {
@@ -197,7 +198,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         _stopped = true;
         await _reload.DisposeAsync().ConfigureAwait(false);
         Live.CloseSubscribers();
-        await _application.Services.GetRequiredService<EntryDrain>().RunAsync(_uplinks).ConfigureAwait(false);
+        await _application.Services.GetRequiredService<EntryDrain>().RunAsync(_uplinks, hurry).ConfigureAwait(false);
         if (_export is not null)
         {
             await _export.DisposeAsync().ConfigureAwait(false);
@@ -256,7 +257,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
     }
 
     private static ReloadLoop CreateReload(
-        ProxyEntrySettings settings, SettingsSource? source, UplinkTlsSetup tls, IServiceProvider services)
+        ProxyEntrySettings settings, ISettingsSource? source, UplinkTlsSetup tls, IServiceProvider services)
     {
         var reloadables = new List<IReloadable>();
         if (tls.Certificate is { } certificate)

@@ -1,0 +1,43 @@
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Connections;
+using Tunnel2.ProxyEntry.Reload;
+using Tunnel2.Transport.Sockets;
+
+namespace Tunnel2.ProxyEntry.Hosting;
+
+/// <summary>What a server is started with.</summary>
+/// <param name="Settings">The checked settings.</param>
+/// <param name="Source">Where they come from, to read the agents again when it changes.</param>
+/// <param name="Inherited">Listening sockets that were handed over; null: none.</param>
+internal sealed record ProxyEntryLaunch(ProxyEntrySettings Settings, ISettingsSource Source, InheritedSockets? Inherited = null)
+{
+    /// <summary>Checks what was read.</summary>
+    /// <param name="configuration">What the source gave.</param>
+    /// <param name="source">The source.</param>
+    /// <param name="errors">Mistakes that are known already.</param>
+    /// <param name="inherited">Listening sockets that were handed over.</param>
+    /// <exception cref="ProxyEntrySettingsException">There are mistakes; it has all of them.</exception>
+    public static ProxyEntryLaunch Load(
+        IConfiguration configuration, ISettingsSource source, IReadOnlyList<SettingsError> errors, InheritedSockets? inherited = null)
+    {
+        var (settings, mistakes) = SettingsLoader.Load(configuration, OpenFiles.Limit());
+        return settings is not null && errors.Count == 0
+            ? new ProxyEntryLaunch(settings, source, inherited)
+            : throw new ProxyEntrySettingsException([.. errors, .. mistakes]);
+    }
+
+    /// <summary>Reads and checks the settings of a program that hosts the server.</summary>
+    /// <exception cref="ProxyEntrySettingsException">There are mistakes; it has all of them.</exception>
+    public static ProxyEntryLaunch OfHost(IConfiguration host, IEnumerable<KeyValuePair<string, string?>> values)
+    {
+        var source = new HostSettingsSource(host, values);
+        var configuration = source.Read();
+        const string Listeners = $"{SettingKeys.Section}:{SettingKeys.ListenersFrom}";
+        return Load(
+            configuration,
+            source,
+            string.IsNullOrWhiteSpace(configuration[Listeners])
+                ? []
+                : [new SettingsError(Listeners, "is for the program tunnel2-entry; a server in another program opens its own sockets.")]);
+    }
+}
