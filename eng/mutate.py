@@ -21,7 +21,13 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TREE = os.path.join(ROOT, "artifacts", "mutation", "tree")
-TESTS = {"Tunnel2.Client.Core": "Tunnel2.Client.Tests"}
+TESTS = {
+    "Tunnel2.Client.Core": "Tunnel2.Client.Tests",
+    "Tunnel2.ProxyEntry.Configuration": "Tunnel2.ProxyEntry.Tests",
+    "Tunnel2.ProxyEntry.Core": "Tunnel2.ProxyEntry.Tests",
+    "Tunnel2.ProxyEntry.Http1": "Tunnel2.ProxyEntry.Tests",
+    "Tunnel2.ProxyEntry.Observability": "Tunnel2.ProxyEntry.Tests",
+}
 
 # What is replaced by what, in code that is neither comment nor text. Spaces around an operator tell it from the brackets of a type.
 OPERATORS = [
@@ -176,6 +182,7 @@ def main():
         "--only", action="append", default=[], metavar="FOLDER", help="only files of this folder, or that match this pattern; may be repeated")
     parser.add_argument("--sample", type=int, default=40, help="how many mutants that compile (default 40)")
     parser.add_argument("--seed", type=int, default=None, help="of an earlier report, to draw the same sample")
+    parser.add_argument("--pause-while", metavar="FILE", help="begin no mutant while this file exists: others measure on this machine")
     parser.add_argument("--limit", type=int, default=120, help="seconds for one run of tests (default 120)")
     arguments = parser.parse_args()
     seed = arguments.seed if arguments.seed is not None else int(time.time()) % 100_000
@@ -201,6 +208,8 @@ def main():
     for file, number, kind, old, new in found:
         if judged == arguments.sample:
             break
+        while arguments.pause_while and os.path.exists(arguments.pause_while):
+            time.sleep(5)
         verdict = judge(project, file, number, new)
         counts[verdict] = counts.get(verdict, 0) + 1
         judged += verdict != "no code"
