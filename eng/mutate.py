@@ -38,7 +38,7 @@ OPERATORS = [
     ("arithmetic", r" \+ ", " - "), ("arithmetic", r" - ", " + "), ("arithmetic", r" \* ", " / "), ("arithmetic", r" / ", " * "),
     ("arithmetic", r" \+= ", " -= "), ("arithmetic", r" -= ", " += "), ("arithmetic", r"\+\+", "--"), ("arithmetic", r"--", "++"),
     ("bits", r" & ", " | "), ("bits", r" \| ", " & "), ("bits", r" << ", " >> "), ("bits", r" >> ", " << "),
-    ("literal", r"\btrue\b", "false"), ("literal", r"\bfalse\b", "true"),
+    ("literal", r"\btrue\b", "false"), ("literal", r"(?<!ConfigureAwait\()\bfalse\b", "true"),
 ]
 CONDITION = re.compile(r"^(\s*(?:else )?(?:if|while) \()(.*)(\))$")
 STATEMENT = re.compile(r"^(\s*)(?!return\b|throw\b|break\b|continue\b|goto\b|using\b|var\b|yield\b|fixed\b|case\b|default\b|const\b)"
@@ -49,10 +49,10 @@ COMMENT_OR_TEXT = re.compile(r"//.*$|\"(?:\\.|[^\"\\])*\"(?:u8)?|'(?:\\.|[^'\\])
 
 
 def mutants_of(path, text):
-    """All mutants of a file: (line number, kind, the line that replaces it)."""
+    """All mutants of a file: (line number, kind, the line that replaces it). An assertion is a test of its own, so it stays."""
     for number, line in enumerate(text.split("\n")):
         stripped = line.strip()
-        if not stripped or stripped.startswith(("//", "using ", "namespace ", "[", "#", "///", "*", "/*")):
+        if not stripped or stripped.startswith(("//", "Debug.Assert(", "using ", "namespace ", "[", "#", "///", "*", "/*")):
             continue
         hidden = [match.span() for match in COMMENT_OR_TEXT.finditer(line)]
         for kind, pattern, new in OPERATORS:
