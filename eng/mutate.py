@@ -2,7 +2,8 @@
 """Mutation testing: breaks one library in small ways, one at a time, and reports which of them its tests do not notice.
 
     python3 eng/mutate.py Tunnel2.Protocol                        a sample of 40 mutants
-    python3 eng/mutate.py Tunnel2.ProxyEntry --only Forwarding --only Opening --sample 60 --seed 7
+    python3 eng/mutate.py Tunnel2.ProxyEntry.Core --only Forwarding --only Opening --sample 60 --seed 7
+    python3 eng/mutate.py Tunnel2.ProxyEntry.Core --at Opening/NameResolver.cs:40       all mutants of a line, after a test was added
 
 It works on a copy of the tracked files in artifacts/mutation, so the working tree stays as it is. A mutant is first run against the test
 classes whose folder mirrors that of the broken file. If they do not notice it, all tests of the project run. The report says what survived.
@@ -89,6 +90,7 @@ class Project:
         self.name = name
         self.tests = TESTS.get(name, name + ".Tests")
         self.limit = limit
+        self.failed = ""
         self.source = os.path.join(TREE, "src", name)
         self.binaries = os.path.join(TREE, "tests", self.tests, "bin", "Debug", "net10.0")
         if not os.path.isdir(os.path.join(ROOT, "src", name)) or not os.path.isdir(os.path.join(ROOT, "tests", self.tests)):
@@ -135,12 +137,14 @@ class Project:
         return code == 0
 
     def passes(self, namespaces):
-        """Runs the tests of some namespaces, or all. None: they took too long."""
+        """Runs the tests of some namespaces, or all. None: they took too long. `failed` says which test did not pass."""
         command = ["dotnet", os.path.join(self.binaries, self.tests + ".dll"), "-noColor", "-stopOnFail"]
         for namespace in namespaces:
             command += ["-namespace", namespace]
         code, output = run(command, self.limit)
         ran = re.search(r"Total: (\d+)", output)
+        failed = re.search(r"^\s*(\S+).*\[FAIL\]", output, re.MULTILINE)
+        self.failed = failed[1].removeprefix(self.tests + ".") if failed else output[-500:].strip().split("\n")[-1]
         return None if code is None else code == 0 or (ran is not None and ran[1] == "0")
 
     def mirror(self, file):
@@ -152,7 +156,7 @@ class Project:
 
 
 def judge(project, file, number, new_line):
-    """Builds and runs one mutant: 'killed', 'killed by all', 'timeout', 'survived' or 'no code'."""
+    """Builds and runs one mutant: 'killed', 'killed by all (a test)', 'timeout', 'survived' or 'no code'."""
     path = os.path.join(project.source, file)
     before = open(path, encoding="utf-8").read()
     lines = before.split("\n")
@@ -168,7 +172,7 @@ def judge(project, file, number, new_line):
             if passed is None:
                 return "timeout"
             if not passed:
-                return verdict
+                return verdict if namespaces else f"{verdict} ({project.failed})"
         return "survived"
     finally:
         with open(path, "w", encoding="utf-8") as target:
@@ -182,14 +186,17 @@ def main():
         "--only", action="append", default=[], metavar="FOLDER", help="only files of this folder, or that match this pattern; may be repeated")
     parser.add_argument("--sample", type=int, default=40, help="how many mutants that compile (default 40)")
     parser.add_argument("--seed", type=int, default=None, help="of an earlier report, to draw the same sample")
-    parser.add_argument("--pause-while", metavar="FILE", help="begin no mutant while this file exists: others measure on this machine")
+    parser.add_argument(
+        "--at", action="append", default=[], metavar="FILE:LINE", help="only this line, as a report names it; may be repeated")
+    parser.add_argument(
+        "--pause-while", action="append", default=[], metavar="FILE", help="begin no mutant while this file exists; may be repeated")
     parser.add_argument("--limit", type=int, default=120, help="seconds for one run of tests (default 120)")
     arguments = parser.parse_args()
     seed = arguments.seed if arguments.seed is not None else int(time.time()) % 100_000
     project = Project(arguments.project, arguments.limit)
     project.prepare()
     if not project.passes([]):
-        sys.exit("The tests fail, or take too long, without any mutant.")
+        sys.exit(f"The tests fail, or take too long, without any mutant: {project.failed}")
 
     found = []
     for folder, folders, files in os.walk(project.source):
@@ -198,7 +205,8 @@ def main():
             file = os.path.relpath(os.path.join(folder, name), project.source)
             if not arguments.only or any(file.startswith(only + os.sep) or fnmatch.fnmatch(file, only) for only in arguments.only):
                 text = open(os.path.join(project.source, file), encoding="utf-8").read()
-                found += [(file, number, kind, text.split("\n")[number].strip(), new) for number, kind, new in mutants_of(file, text)]
+                found += [(file, number, kind, text.split("\n")[number].strip(), new) for number, kind, new in mutants_of(file, text)
+                          if not arguments.at or f"{file}:{number + 1}" in arguments.at]
     random.Random(seed).shuffle(found)
     print(f"{arguments.project}: {len(found)} mutants are possible, {arguments.sample} are drawn with --seed {seed}", flush=True)
     counts = {}
@@ -208,10 +216,11 @@ def main():
     for file, number, kind, old, new in found:
         if judged == arguments.sample:
             break
-        while arguments.pause_while and os.path.exists(arguments.pause_while):
+        while any(os.path.exists(path) for path in arguments.pause_while):
             time.sleep(5)
         verdict = judge(project, file, number, new)
-        counts[verdict] = counts.get(verdict, 0) + 1
+        counted = verdict.split(" (")[0]
+        counts[counted] = counts.get(counted, 0) + 1
         judged += verdict != "no code"
         print(f"{verdict:14} {kind:18} {file}:{number + 1}: {old}  =>  {new.strip()}", flush=True)
         if verdict == "survived":
