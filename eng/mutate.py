@@ -97,10 +97,13 @@ class Project:
             sys.exit(f"There is no src/{name} with tests in tests/{self.tests}.")
 
     def prepare(self):
-        """Copies the tracked files, builds them, and sees that all tests pass."""
-        shutil.rmtree(TREE, ignore_errors=True)
-        os.makedirs(TREE)
+        """Copies the tracked files and builds them; what an earlier run has built is built again only where it changed."""
         files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True).stdout.decode().split("\0")
+        for folder, folders, names in os.walk(TREE):
+            folders[:] = [name for name in folders if name not in ("bin", "obj")]
+            for name in names:
+                if os.path.relpath(os.path.join(folder, name), TREE) not in files:
+                    os.remove(os.path.join(folder, name))
         for file in filter(None, files):
             if os.path.isfile(os.path.join(ROOT, file)):
                 os.makedirs(os.path.dirname(os.path.join(TREE, file)), exist_ok=True)
@@ -155,7 +158,7 @@ class Project:
         return [f"{self.tests}.{folder.replace(os.sep, '.')}", f"{self.tests}.{folder.replace(os.sep, '.')}.*"] if folder else []
 
 
-def judge(project, file, number, new_line):
+def judge(project, file, number, new_line, mirror_only):
     """Builds and runs one mutant: 'killed', 'killed by all (a test)', 'timeout', 'survived' or 'no code'."""
     path = os.path.join(project.source, file)
     before = open(path, encoding="utf-8").read()
@@ -167,7 +170,7 @@ def judge(project, file, number, new_line):
         if not project.build():
             return "no code"
         mirror = project.mirror(file)
-        for namespaces, verdict in ([(mirror, "killed")] if mirror else []) + [([], "killed by all")]:
+        for namespaces, verdict in ([(mirror, "killed")] if mirror else []) + ([] if mirror and mirror_only else [([], "killed by all")]):
             passed = project.passes(namespaces)
             if passed is None:
                 return "timeout"
@@ -183,11 +186,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("project", help="the library, for example Tunnel2.Protocol")
     parser.add_argument(
-        "--only", action="append", default=[], metavar="FOLDER", help="only files of this folder, or that match this pattern; may be repeated")
+        "--only", action="append", default=[], metavar="FOLDER",
+        help="only files of this folder, or that match this pattern; may be repeated")
     parser.add_argument("--sample", type=int, default=40, help="how many mutants that compile (default 40)")
     parser.add_argument("--seed", type=int, default=None, help="of an earlier report, to draw the same sample")
     parser.add_argument(
         "--at", action="append", default=[], metavar="FILE:LINE", help="only this line, as a report names it; may be repeated")
+    parser.add_argument(
+        "--mirror", action="store_true", help="only the tests that mirror the file: several times faster, and the score is a lower bound")
     parser.add_argument(
         "--pause-while", action="append", default=[], metavar="FILE", help="begin no mutant while this file exists; may be repeated")
     parser.add_argument("--limit", type=int, default=120, help="seconds for one run of tests (default 120)")
@@ -218,7 +224,7 @@ def main():
             break
         while any(os.path.exists(path) for path in arguments.pause_while):
             time.sleep(5)
-        verdict = judge(project, file, number, new)
+        verdict = judge(project, file, number, new, arguments.mirror)
         counted = verdict.split(" (")[0]
         counts[counted] = counts.get(counted, 0) + 1
         judged += verdict != "no code"

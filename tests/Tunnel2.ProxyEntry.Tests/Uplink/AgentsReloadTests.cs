@@ -1,5 +1,4 @@
 using System.Text.Json;
-using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.ProxyEntry.Tests.Configuration;
 using Tunnel2.ProxyEntry.Tests.InMemory;
@@ -22,7 +21,11 @@ public sealed class AgentsReloadTests : IDisposable
         var agent = await fixture.ConnectAsync(AcceptorFixture.Hello(token: "secret"));
         reload.ReloadIfChanged();
         Assert.Empty(_log.Lines);
-        Write(("Agents:other:TokenHash", _hash), ("Agents:other:Names", "other"), ("Agents:third:TokenHash", OtherHash));
+        Write(
+            ("Agents:other:TokenHash", _hash),
+            ("Agents:other:Names", "other"),
+            ("Agents:third:TokenHash", OtherHash),
+            ("Timeouts:Park", "3s"));
         reload.ReloadIfChanged();
         Assert.Equal(["Settings read again: 2 agents may connect, 1 sessions were ended"], _log.Lines.Select(static line => line.Line));
         await agent.DoneAsync();
@@ -80,7 +83,11 @@ public sealed class AgentsReloadTests : IDisposable
     [Fact]
     public Task What_takes_effect_with_the_next_start_is_named() => RunAsync((_, reload) =>
     {
-        Write(("Agents:shop:TokenHash", OtherHash), ("Agents:shop:Names", "web"), ("Timeouts:Park", "3s"), ("Public:HttpListen", "127.0.0.1:8080"));
+        Write(
+            ("Agents:shop:TokenHash", OtherHash),
+            ("Agents:shop:Names", "web"),
+            ("Timeouts:Park", "3s"),
+            ("Public:HttpListen", "127.0.0.1:8080"));
         reload.ReloadIfChanged();
         Assert.Equal(["Tunnel2:Public:HttpListen has changed and takes effect with the next start"], _log.Of(2257));
         Assert.Single(_log.Of(2255));
@@ -101,7 +108,8 @@ public sealed class AgentsReloadTests : IDisposable
     private void Write(params (string Key, string Value)[] settings) => Write("1", settings);
 
     private void Write(string name, params (string Key, string Value)[] settings) => File.WriteAllText(
-        FileOf(name), JsonSerializer.Serialize(settings.ToDictionary(static setting => "Tunnel2:" + setting.Key, static setting => setting.Value)));
+        FileOf(name),
+        JsonSerializer.Serialize(settings.ToDictionary(static setting => "Tunnel2:" + setting.Key, static setting => setting.Value)));
 
     private Task RunAsync(Func<AcceptorFixture, AgentsReload, Task> body) => AcceptorFixture.RunAsync(
         fixture =>

@@ -106,7 +106,8 @@ public sealed class UplinkPlacementTests : IDisposable
     }
 
     private static UplinkConnection Uplink(EpollLoop loop) => new(
-        InMemoryTransport.CreatePair(1024, PipeScheduler.ThreadPool).Left, new UplinkSettings { Role = UplinkRole.Entry, WriterScheduler = loop });
+        InMemoryTransport.CreatePair(1024, PipeScheduler.ThreadPool).Left,
+        new UplinkSettings { Role = UplinkRole.Entry, WriterScheduler = loop });
 
     private sealed class Quiet : EpollHandle
     {

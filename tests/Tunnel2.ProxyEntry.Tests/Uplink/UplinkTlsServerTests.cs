@@ -52,9 +52,10 @@ public sealed class UplinkTlsServerTests : IDisposable
     [Fact]
     public async Task A_certificate_that_some_agent_may_show_is_asked_for_and_proves_no_authority()
     {
-        var table = new AgentTable([new AgentSettings("a", null, [], null) { CertificateFingerprint = CertificateFingerprint.Of(_agents) }]);
+        var fingerprint = CertificateFingerprint.Of(_agents);
+        var table = new AgentTable([new AgentSettings("a", null, [], null) { CertificateFingerprint = fingerprint }]);
         var (server, agent) = await ShakeHandsAsync(Make(table), shows: true);
-        Assert.Equal(new AgentCertificate(CertificateFingerprint.Of(_agents), "shop", IsIssuedByClientCa: false), server.Peer.Certificate);
+        Assert.Equal(new AgentCertificate(fingerprint, "shop", IsIssuedByClientCa: false), server.Peer.Certificate);
         await DisposeAsync(server.Transport, agent);
     }
 
@@ -86,7 +87,8 @@ public sealed class UplinkTlsServerTests : IDisposable
             _own, static _ => true, _limit, TimeProvider.System, TestContext.Current.CancellationToken);
         Assert.Equal(ProtocolError.None, RejectMessage.TryRead(answer.Payload.Span, out var reject));
         Assert.Equal(
-            (RejectCode.TlsRequired, TimeSpan.Zero, "This server expects TLS on the uplink."), (reject!.Code, reject.RetryAfter, reject.Text));
+            (RejectCode.TlsRequired, TimeSpan.Zero, "This server expects TLS on the uplink."),
+            (reject!.Code, reject.RetryAfter, reject.Text));
         _own.ShutdownSend();
         Assert.Null((await opening).Transport);
         Assert.Single(_log.Of(2050));
@@ -147,13 +149,14 @@ public sealed class UplinkTlsServerTests : IDisposable
     private Task<(IUplinkTransport? Transport, UplinkPeer Peer)> OpenAsync(UplinkTlsServer server) =>
         server.OpenAsync(_servers, new UplinkPeer(null, Connected: 7), TestContext.Current.CancellationToken);
 
-    private async Task<((IUplinkTransport? Transport, UplinkPeer Peer) Server, TlsTransport? Agent)> ShakeHandsAsync(UplinkTlsServer server, bool shows)
+    private async Task<((IUplinkTransport? Transport, UplinkPeer Peer) Server, TlsTransport? Agent)> ShakeHandsAsync(
+        UplinkTlsServer server, bool shows)
     {
         var opening = OpenAsync(server);
         var options = new SslClientAuthenticationOptions
         {
             TargetHost = "localhost",
-            RemoteCertificateValidationCallback = static (_, _, _, _) => true,
+            RemoteCertificateValidationCallback = static (_, certificate, _, _) => certificate is not null,
             LocalCertificateSelectionCallback = shows ? (_, _, _, _, _) => _agents : null,
         };
         var result = await TlsHandshake.ConnectAsync(_own, options, _limit, TimeProvider.System, TestContext.Current.CancellationToken);

@@ -68,8 +68,9 @@ public sealed class UplinkTlsSetupTests : IDisposable
             .AddSingleton<ILogger<UplinkTlsServer>>(_log)
             .AddSingleton(TimeProvider.System)
             .AddSingleton(new AgentRegistry(new AgentTable([])))
-            .AddSingleton(new UplinkRejection(new ProxyEntryMetrics(_metrics.Factory), TimeProvider.System, new RecordedLog<UplinkRejection>()))
+            .AddSingleton(new UplinkRejection(
+                new ProxyEntryMetrics(_metrics.Factory), TimeProvider.System, new RecordedLog<UplinkRejection>()))
             .BuildServiceProvider();
-        return UplinkTlsSetup.Create(SettingsFixture.LoadValid(settings), services);
+        return UplinkTlsSetup.Create(SettingsFixture.LoadValid([.. settings, "AllowAnonymousAgents=true"]), services);
     }
 }
