@@ -7,6 +7,7 @@
 
 It works on a copy of the tracked files in artifacts/mutation, so the working tree stays as it is. A mutant is first run against the test
 classes whose folder mirrors that of the broken file. If they do not notice it, all tests of the project run. The report says what survived.
+Ctrl+C, or an end asked for by SIGTERM, gives the report of the mutants so far.
 """
 import argparse
 import fnmatch
@@ -81,6 +82,9 @@ def run(command, limit, cwd=None):
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         return None, ""
+    except KeyboardInterrupt:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
 
 
 class Project:
@@ -148,7 +152,9 @@ class Project:
         ran = re.search(r"Total: (\d+)", output)
         failed = re.search(r"^\s*(\S+).*\[FAIL\]", output, re.MULTILINE)
         self.failed = failed[1].removeprefix(self.tests + ".") if failed else output[-500:].strip().split("\n")[-1]
-        return None if code is None else code == 0 or (ran is not None and ran[1] == "0")
+
+        # A run that a failure has stopped may count no test at all and end well: what it printed before decides.
+        return None if code is None else failed is None and (code == 0 or (ran is not None and ran[1] == "0"))
 
     def mirror(self, file):
         """The namespaces of the tests in the folder that mirrors a file's."""
@@ -199,6 +205,7 @@ def main():
     parser.add_argument("--limit", type=int, default=120, help="seconds for one run of tests (default 120)")
     arguments = parser.parse_args()
     seed = arguments.seed if arguments.seed is not None else int(time.time()) % 100_000
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     project = Project(arguments.project, arguments.limit)
     project.prepare()
     if not project.passes([]):
@@ -224,7 +231,10 @@ def main():
             break
         while any(os.path.exists(path) for path in arguments.pause_while):
             time.sleep(5)
-        verdict = judge(project, file, number, new, arguments.mirror)
+        try:
+            verdict = judge(project, file, number, new, arguments.mirror)
+        except KeyboardInterrupt:
+            break
         counted = verdict.split(" (")[0]
         counts[counted] = counts.get(counted, 0) + 1
         judged += verdict != "no code"
