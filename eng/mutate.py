@@ -2,10 +2,12 @@
 """Mutation testing: breaks one library in small ways, one at a time, and reports which of them its tests do not notice.
 
     python3 eng/mutate.py Tunnel2.Protocol                        a sample of 40 mutants
-    python3 eng/mutate.py Tunnel2.ProxyEntry --only Forwarding --only Opening --sample 60 --seed 7
+    python3 eng/mutate.py Tunnel2.ProxyEntry.Core --only Forwarding --only Opening --sample 60 --seed 7
+    python3 eng/mutate.py Tunnel2.ProxyEntry.Core --at Opening/NameResolver.cs:40       all mutants of a line, after a test was added
 
 It works on a copy of the tracked files in artifacts/mutation, so the working tree stays as it is. A mutant is first run against the test
 classes whose folder mirrors that of the broken file. If they do not notice it, all tests of the project run. The report says what survived.
+Ctrl+C, or an end asked for by SIGTERM, gives the report of the mutants so far.
 """
 import argparse
 import fnmatch
@@ -21,7 +23,13 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TREE = os.path.join(ROOT, "artifacts", "mutation", "tree")
-TESTS = {"Tunnel2.Client.Core": "Tunnel2.Client.Tests"}
+TESTS = {
+    "Tunnel2.Client.Core": "Tunnel2.Client.Tests",
+    "Tunnel2.ProxyEntry.Configuration": "Tunnel2.ProxyEntry.Tests",
+    "Tunnel2.ProxyEntry.Core": "Tunnel2.ProxyEntry.Tests",
+    "Tunnel2.ProxyEntry.Http1": "Tunnel2.ProxyEntry.Tests",
+    "Tunnel2.ProxyEntry.Observability": "Tunnel2.ProxyEntry.Tests",
+}
 
 # What is replaced by what, in code that is neither comment nor text. Spaces around an operator tell it from the brackets of a type.
 OPERATORS = [
@@ -32,7 +40,7 @@ OPERATORS = [
     ("arithmetic", r" \+ ", " - "), ("arithmetic", r" - ", " + "), ("arithmetic", r" \* ", " / "), ("arithmetic", r" / ", " * "),
     ("arithmetic", r" \+= ", " -= "), ("arithmetic", r" -= ", " += "), ("arithmetic", r"\+\+", "--"), ("arithmetic", r"--", "++"),
     ("bits", r" & ", " | "), ("bits", r" \| ", " & "), ("bits", r" << ", " >> "), ("bits", r" >> ", " << "),
-    ("literal", r"\btrue\b", "false"), ("literal", r"\bfalse\b", "true"),
+    ("literal", r"\btrue\b", "false"), ("literal", r"(?<!ConfigureAwait\()\bfalse\b", "true"),
 ]
 CONDITION = re.compile(r"^(\s*(?:else )?(?:if|while) \()(.*)(\))$")
 STATEMENT = re.compile(r"^(\s*)(?!return\b|throw\b|break\b|continue\b|goto\b|using\b|var\b|yield\b|fixed\b|case\b|default\b|const\b)"
@@ -43,10 +51,10 @@ COMMENT_OR_TEXT = re.compile(r"//.*$|\"(?:\\.|[^\"\\])*\"(?:u8)?|'(?:\\.|[^'\\])
 
 
 def mutants_of(path, text):
-    """All mutants of a file: (line number, kind, the line that replaces it)."""
+    """All mutants of a file: (line number, kind, the line that replaces it). An assertion is a test of its own, so it stays."""
     for number, line in enumerate(text.split("\n")):
         stripped = line.strip()
-        if not stripped or stripped.startswith(("//", "using ", "namespace ", "[", "#", "///", "*", "/*")):
+        if not stripped or stripped.startswith(("//", "Debug.Assert(", "using ", "namespace ", "[", "#", "///", "*", "/*")):
             continue
         hidden = [match.span() for match in COMMENT_OR_TEXT.finditer(line)]
         for kind, pattern, new in OPERATORS:
@@ -74,6 +82,9 @@ def run(command, limit, cwd=None):
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         return None, ""
+    except KeyboardInterrupt:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
 
 
 class Project:
@@ -83,16 +94,20 @@ class Project:
         self.name = name
         self.tests = TESTS.get(name, name + ".Tests")
         self.limit = limit
+        self.failed = ""
         self.source = os.path.join(TREE, "src", name)
         self.binaries = os.path.join(TREE, "tests", self.tests, "bin", "Debug", "net10.0")
         if not os.path.isdir(os.path.join(ROOT, "src", name)) or not os.path.isdir(os.path.join(ROOT, "tests", self.tests)):
             sys.exit(f"There is no src/{name} with tests in tests/{self.tests}.")
 
     def prepare(self):
-        """Copies the tracked files, builds them, and sees that all tests pass."""
-        shutil.rmtree(TREE, ignore_errors=True)
-        os.makedirs(TREE)
+        """Copies the tracked files and builds them; what an earlier run has built is built again only where it changed."""
         files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True).stdout.decode().split("\0")
+        for folder, folders, names in os.walk(TREE):
+            folders[:] = [name for name in folders if name not in ("bin", "obj")]
+            for name in names:
+                if os.path.relpath(os.path.join(folder, name), TREE) not in files:
+                    os.remove(os.path.join(folder, name))
         for file in filter(None, files):
             if os.path.isfile(os.path.join(ROOT, file)):
                 os.makedirs(os.path.dirname(os.path.join(TREE, file)), exist_ok=True)
@@ -129,13 +144,17 @@ class Project:
         return code == 0
 
     def passes(self, namespaces):
-        """Runs the tests of some namespaces, or all. None: they took too long."""
+        """Runs the tests of some namespaces, or all. None: they took too long. `failed` says which test did not pass."""
         command = ["dotnet", os.path.join(self.binaries, self.tests + ".dll"), "-noColor", "-stopOnFail"]
         for namespace in namespaces:
             command += ["-namespace", namespace]
         code, output = run(command, self.limit)
         ran = re.search(r"Total: (\d+)", output)
-        return None if code is None else code == 0 or (ran is not None and ran[1] == "0")
+        failed = re.search(r"^\s*(\S+).*\[FAIL\]", output, re.MULTILINE)
+        self.failed = failed[1].removeprefix(self.tests + ".") if failed else output[-500:].strip().split("\n")[-1]
+
+        # A run that a failure has stopped may count no test at all and end well: what it printed before decides.
+        return None if code is None else failed is None and (code == 0 or (ran is not None and ran[1] == "0"))
 
     def mirror(self, file):
         """The namespaces of the tests in the folder that mirrors a file's."""
@@ -145,8 +164,8 @@ class Project:
         return [f"{self.tests}.{folder.replace(os.sep, '.')}", f"{self.tests}.{folder.replace(os.sep, '.')}.*"] if folder else []
 
 
-def judge(project, file, number, new_line):
-    """Builds and runs one mutant: 'killed', 'killed by all', 'timeout', 'survived' or 'no code'."""
+def judge(project, file, number, new_line, mirror_only):
+    """Builds and runs one mutant: 'killed', 'killed by all (a test)', 'timeout', 'survived' or 'no code'."""
     path = os.path.join(project.source, file)
     before = open(path, encoding="utf-8").read()
     lines = before.split("\n")
@@ -157,12 +176,12 @@ def judge(project, file, number, new_line):
         if not project.build():
             return "no code"
         mirror = project.mirror(file)
-        for namespaces, verdict in ([(mirror, "killed")] if mirror else []) + [([], "killed by all")]:
+        for namespaces, verdict in ([(mirror, "killed")] if mirror else []) + ([] if mirror and mirror_only else [([], "killed by all")]):
             passed = project.passes(namespaces)
             if passed is None:
                 return "timeout"
             if not passed:
-                return verdict
+                return verdict if namespaces else f"{verdict} ({project.failed})"
         return "survived"
     finally:
         with open(path, "w", encoding="utf-8") as target:
@@ -173,16 +192,24 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("project", help="the library, for example Tunnel2.Protocol")
     parser.add_argument(
-        "--only", action="append", default=[], metavar="FOLDER", help="only files of this folder, or that match this pattern; may be repeated")
+        "--only", action="append", default=[], metavar="FOLDER",
+        help="only files of this folder, or that match this pattern; may be repeated")
     parser.add_argument("--sample", type=int, default=40, help="how many mutants that compile (default 40)")
     parser.add_argument("--seed", type=int, default=None, help="of an earlier report, to draw the same sample")
+    parser.add_argument(
+        "--at", action="append", default=[], metavar="FILE:LINE", help="only this line, as a report names it; may be repeated")
+    parser.add_argument(
+        "--mirror", action="store_true", help="only the tests that mirror the file: several times faster, and the score is a lower bound")
+    parser.add_argument(
+        "--pause-while", action="append", default=[], metavar="FILE", help="begin no mutant while this file exists; may be repeated")
     parser.add_argument("--limit", type=int, default=120, help="seconds for one run of tests (default 120)")
     arguments = parser.parse_args()
     seed = arguments.seed if arguments.seed is not None else int(time.time()) % 100_000
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     project = Project(arguments.project, arguments.limit)
     project.prepare()
     if not project.passes([]):
-        sys.exit("The tests fail, or take too long, without any mutant.")
+        sys.exit(f"The tests fail, or take too long, without any mutant: {project.failed}")
 
     found = []
     for folder, folders, files in os.walk(project.source):
@@ -191,7 +218,8 @@ def main():
             file = os.path.relpath(os.path.join(folder, name), project.source)
             if not arguments.only or any(file.startswith(only + os.sep) or fnmatch.fnmatch(file, only) for only in arguments.only):
                 text = open(os.path.join(project.source, file), encoding="utf-8").read()
-                found += [(file, number, kind, text.split("\n")[number].strip(), new) for number, kind, new in mutants_of(file, text)]
+                found += [(file, number, kind, text.split("\n")[number].strip(), new) for number, kind, new in mutants_of(file, text)
+                          if not arguments.at or f"{file}:{number + 1}" in arguments.at]
     random.Random(seed).shuffle(found)
     print(f"{arguments.project}: {len(found)} mutants are possible, {arguments.sample} are drawn with --seed {seed}", flush=True)
     counts = {}
@@ -201,8 +229,14 @@ def main():
     for file, number, kind, old, new in found:
         if judged == arguments.sample:
             break
-        verdict = judge(project, file, number, new)
-        counts[verdict] = counts.get(verdict, 0) + 1
+        while any(os.path.exists(path) for path in arguments.pause_while):
+            time.sleep(5)
+        try:
+            verdict = judge(project, file, number, new, arguments.mirror)
+        except KeyboardInterrupt:
+            break
+        counted = verdict.split(" (")[0]
+        counts[counted] = counts.get(counted, 0) + 1
         judged += verdict != "no code"
         print(f"{verdict:14} {kind:18} {file}:{number + 1}: {old}  =>  {new.strip()}", flush=True)
         if verdict == "survived":

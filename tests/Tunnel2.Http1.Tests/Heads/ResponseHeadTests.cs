@@ -101,6 +101,7 @@ public sealed class ResponseHeadTests
     [Theory]
     [InlineData("Content-Length: 5\r\nX: y\r\nContent-Length: 5", "Content-Length=5,X=y")]
     [InlineData("Content-Length: 5, 5,5\r\nX: y", "Content-Length=5,X=y")]
+    [InlineData("Content-Length: 5, 05, 005\r\nX: y", "Content-Length=5,X=y")]
     [InlineData("Content-Length: 5, 5\r\ncontent-length: 5", "Content-Length=5")]
     [InlineData("Content-Length: 5\r\nContent-Length: 5 ,5", "Content-Length=5")]
     [InlineData("Content-Length: 05\r\nContent-Length: 5", "Content-Length=05")]

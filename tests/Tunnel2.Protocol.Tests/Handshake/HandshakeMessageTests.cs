@@ -200,6 +200,14 @@ public sealed class HandshakeMessageTests
         }
     }
 
+    [Fact]
+    public void Half_a_character_at_the_end_of_a_reject_text_is_shown_as_one_that_is_unknown()
+    {
+        var frame = new RejectMessage(RejectCode.Overloaded, TimeSpan.Zero, "no\ud83d").ToFrame();
+        Assert.Equal(ProtocolError.None, RejectMessage.TryRead(Payload(frame, FrameType.Reject), out var read));
+        Assert.Equal("no\ufffd", read!.Text);
+    }
+
     [Theory]
     [InlineData(0, 0)]
     [InlineData(-5, 0)]
