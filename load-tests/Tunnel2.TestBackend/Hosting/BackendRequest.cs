@@ -7,6 +7,7 @@ internal sealed class BackendRequest
 {
     private PathSignals? _signals;
     private CancellationTokenRegistration _abortRegistration;
+    private int _isAbortCounted;
 
     public BackendRequest(IFeatureCollection features)
     {
@@ -21,11 +22,22 @@ internal sealed class BackendRequest
     public void BeginTracking(PathSignals signals)
     {
         _signals = signals;
+        _isAbortCounted = 0;
         _abortRegistration = Http.RequestAborted.UnsafeRegister(static state => ((BackendRequest)state!).OnAborted(), this);
         signals.Arrived.Increment();
     }
 
-    public void StopWatchingForAbort() => _abortRegistration.Dispose();
+    /// <summary>
+    /// An abort that has come by now counts: the handler that it ended may run on before the callback that says so is called.
+    /// </summary>
+    public void StopWatchingForAbort()
+    {
+        _abortRegistration.Dispose();
+        if (_abortRegistration.Token.IsCancellationRequested)
+        {
+            OnAborted();
+        }
+    }
 
     public void SignalCompleted()
     {
@@ -35,7 +47,7 @@ internal sealed class BackendRequest
 
     private void OnAborted()
     {
-        if (!Http.Items.ContainsKey(typeof(BackendRequest)))
+        if (!Http.Items.ContainsKey(typeof(BackendRequest)) && Interlocked.Exchange(ref _isAbortCounted, 1) == 0)
         {
             _signals?.AbortedByCaller.Increment();
         }

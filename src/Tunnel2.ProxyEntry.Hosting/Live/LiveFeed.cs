@@ -51,7 +51,8 @@ internal sealed class LiveFeed : IDisposable
         _thread = new Thread(Run) { IsBackground = true, Name = "live feed" };
     }
 
-    public void Start() => _thread.Start();
+    /// <summary>What is published after this is read, however late the thread comes to run.</summary>
+    public void Start() => _thread.Start(CreateReader());
 
     public void Dispose()
     {
@@ -62,15 +63,19 @@ internal sealed class LiveFeed : IDisposable
         }
     }
 
-    private void Run()
+    private EventRingReader CreateReader() =>
+        _ring.CreateReader(new EventRingReaderOptions { PollEvery = _pollEvery, SpinBeforeSleep = 0 });
+
+    private void Run(object? first)
     {
         var counters = new FeedCounters();
+        var reader = (EventRingReader)first!;
         while (!_stop.IsCancellationRequested)
         {
             try
             {
-                FollowAll(counters);
-                return;
+                FollowAll(reader, counters);
+                break;
             }
             catch (Exception exception)
             {
@@ -78,13 +83,16 @@ internal sealed class LiveFeed : IDisposable
                 _faults.Add("live feed", exception);
                 LiveLog.AggregationFailed(_logger, exception);
                 Thread.Sleep(_faultPause);
+                reader.Dispose();
+                reader = CreateReader();
             }
         }
+
+        reader.Dispose();
     }
 
-    private void FollowAll(FeedCounters counters)
+    private void FollowAll(EventRingReader reader, FeedCounters counters)
     {
-        using var reader = _ring.CreateReader(new EventRingReaderOptions { PollEvery = _pollEvery, SpinBeforeSleep = 0 });
         var from = 0L;
         while (!_stop.IsCancellationRequested && Follow(reader, counters, from))
         {
