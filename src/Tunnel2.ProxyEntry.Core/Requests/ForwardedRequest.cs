@@ -33,6 +33,9 @@ internal sealed class ForwardedRequest
     /// <summary>Neighbours in the watchdog's list; its lock guards them.</summary>
     public ForwardedRequest? Previous { get; set; }
 
+    /// <summary>Which of the watchdog's lists it is in.</summary>
+    public int WatchedBy { get; set; }
+
     /// <summary>When what happened.</summary>
     public RequestTimes Times { get; } = new();
 

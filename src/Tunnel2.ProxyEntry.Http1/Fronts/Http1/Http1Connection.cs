@@ -51,6 +51,9 @@ internal sealed partial class Http1Connection
     /// <summary>Where the connection lives, and how it moves; null where the engine has no loops.</summary>
     public ILoopFeature? Loop => _transport.Loop;
 
+    /// <summary>Which of the sweep's sets it is in; the sweep's own.</summary>
+    public int SweptBy { get; set; }
+
     /// <summary>The time as a Date field has it.</summary>
     public ReadOnlySpan<byte> Date => _front.Sweep.Date;
 
