@@ -9,7 +9,8 @@ namespace Tunnel2.ProxyEntry.Fronts.Http1;
 /// <summary>
 /// One timer for the limits of all visitors' connections, and their clock: time is read once per sweep, so that a request costs no look
 /// at the clock. Each event loop has its own set of connections, so that loops which open and close many do not wait for each other. The
-/// sweep is no work of the loops: a look at ten thousand connections would hold up requests. Limits are kept to within a quarter of a second, or a fifth of the shortest. Thread-safe.
+/// sweep is no work of the loops: a look at ten thousand connections would hold up requests. Limits are kept to within a quarter of a
+/// second, or a fifth of the shortest. Thread-safe.
 /// </summary>
 internal sealed class ConnectionSweep : IWaitingConnections, IDisposable
 {
@@ -19,7 +20,10 @@ internal sealed class ConnectionSweep : IWaitingConnections, IDisposable
     private static readonly TimeSpan _longestPeriod = TimeSpan.FromMilliseconds(250);
     private static readonly TimeSpan _shortestPeriod = TimeSpan.FromMilliseconds(5);
 
-    private readonly HashSet<Http1Connection>[] _sets = [.. Enumerable.Range(0, Stripe.Count).Select(static _ => new HashSet<Http1Connection>())];
+    /// <summary>Each is its own lock.</summary>
+    private readonly HashSet<Http1Connection>[] _sets =
+        [.. Enumerable.Range(0, Stripe.Count).Select(static _ => new HashSet<Http1Connection>())];
+
     private readonly List<Http1Connection> _late = [];
     private readonly long[] _limits;
     private readonly TimeProvider _timeProvider;
