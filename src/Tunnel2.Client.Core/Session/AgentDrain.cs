@@ -141,7 +141,7 @@ internal sealed class AgentDrain
         var open = new List<OpenStream>();
         foreach (var uplink in _pool.Uplinks)
         {
-            foreach (var stream in uplink.Streams.Snapshot())
+            foreach (var stream in uplink.Streams.Table.Snapshot())
             {
                 open.Add(new OpenStream(stream, stream.Id));
             }

@@ -20,7 +20,7 @@ internal readonly record struct UplinkSample(
         uplink.IsStalled(uplink.Settings.TimeProvider.GetTimestamp()),
         uplink.Writer.IsSending,
         uplink.OpenStreams,
-        (double)uplink.Writer.OutstandingBytes / uplink.Settings.SendUplinkWindow,
+        (double)uplink.Sending.OutstandingBytes / uplink.Settings.SendUplinkWindow,
         uplink.RoundTrip.Last,
         uplink.RetransmittedSegments,
         uplink.Statistics.BytesSent + uplink.Statistics.BytesReceived);

@@ -1,5 +1,4 @@
 using Tunnel2.Multiplexing.Threading;
-using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.FlowControl;
 using Tunnel2.Protocol.Frames;
@@ -22,8 +21,8 @@ internal sealed partial class TunnelStream
     public const int YoungLimit = 64 * 1024;
 
     private readonly ShortLock _lock = new();
-    private readonly UplinkConnection _uplink;
-    private readonly UplinkWriter _writer;
+    private readonly UplinkStreams _uplink;
+    private readonly SendQueue _sending;
     private StreamFailure _failure;
     private Action<object?, StreamId>? _onReset;
     private object? _onResetState;
@@ -31,10 +30,10 @@ internal sealed partial class TunnelStream
     private bool _closed = true;
     private bool _recycled = true;
 
-    internal TunnelStream(UplinkConnection uplink)
+    internal TunnelStream(UplinkStreams uplink)
     {
         _uplink = uplink;
-        _writer = uplink.Writer;
+        _sending = uplink.Sending;
         _readSource.RunContinuationsAsynchronously = !uplink.Settings.InlineContinuations;
         _writeSource.RunContinuationsAsynchronously = !uplink.Settings.InlineContinuations;
     }
@@ -45,8 +44,8 @@ internal sealed partial class TunnelStream
     /// <summary>The stream's id on its uplink.</summary>
     public StreamId Id { get; private set; }
 
-    /// <summary>The uplink that carries the stream.</summary>
-    public UplinkConnection Uplink => _uplink;
+    /// <summary>The uplink that carries the stream, as its streams know it.</summary>
+    public UplinkStreams Uplink => _uplink;
 
     /// <summary>Why the stream was cut short, or none.</summary>
     public StreamFailure Failure
@@ -62,7 +61,7 @@ internal sealed partial class TunnelStream
 
     /// <summary>
     /// Whether the stream was cut short and the peer has certainly done nothing with it: it refused the stream, or nothing of it was ever
-    /// sent. Such a request may be tried elsewhere whatever its method (docs/protocol.md section 8).
+    /// sent. Such a request may be tried elsewhere, with any method (docs/protocol.md section 8).
     /// </summary>
     public bool IsUntouched
     {
@@ -80,7 +79,7 @@ internal sealed partial class TunnelStream
         }
     }
 
-    /// <summary>Whether a stream that this object once was is over, for somebody who does not own it.</summary>
+    /// <summary>Whether a stream that used this object is over: for a caller that does not own it.</summary>
     /// <param name="id">The stream that is meant.</param>
     public bool IsOver(StreamId id)
     {
@@ -91,8 +90,8 @@ internal sealed partial class TunnelStream
     }
 
     /// <summary>
-    /// Asks to be called once, from the uplink's threads, when the peer resets the stream or the uplink is lost: for an owner that waits
-    /// for something else than the stream. It may come while the owner calls <see cref="Release"/>, so it is given the id to compare.
+    /// Asks for one call, on a thread of the uplink, when the peer resets the stream or the uplink is lost: for an owner that waits for
+    /// something other than the stream. It may come while the owner calls <see cref="Release"/>, so it has the id to compare.
     /// </summary>
     /// <param name="onReset">Must not block or throw. Called at once when it has happened already.</param>
     /// <param name="state">Given to it.</param>
@@ -114,8 +113,8 @@ internal sealed partial class TunnelStream
     }
 
     /// <summary>
-    /// Makes the object a new stream. Nobody else knows it yet, except the list of those that wait for the uplink's credit: where an
-    /// earlier stream of this object stood in it, this one waits in its place.
+    /// Makes the object a new stream. No other thread knows it yet, with one exception: where an earlier stream of this object is in the
+    /// list of those that wait for the uplink's credit, this one waits in its place.
     /// </summary>
     internal void Open(StreamId id)
     {
@@ -189,8 +188,8 @@ internal sealed partial class TunnelStream
     }
 
     /// <summary>
-    /// The same as <see cref="Reset"/> from somebody who does not own the stream and may come late: nothing happens when the object serves
-    /// another stream by now.
+    /// The same as <see cref="Reset"/> for a caller that does not own the stream and may come late: nothing happens when the object already
+    /// serves another stream.
     /// </summary>
     /// <param name="id">The stream that is meant.</param>
     /// <param name="reason">The reason for the peer.</param>
@@ -210,7 +209,7 @@ internal sealed partial class TunnelStream
     }
 
     /// <summary>
-    /// Gives the stream back. What it has left to say in order is still said; a direction that has not ended in order is ended by RST.
+    /// Gives the stream back. What it has queued in order is still sent; RST ends a direction that has not ended in order.
     /// </summary>
     public void Release()
     {
@@ -259,10 +258,10 @@ internal sealed partial class TunnelStream
             recycle = TryTakeForRecyclingUnsynchronized();
         }
 
-        _uplink.ReturnCredit(unread);
+        _uplink.ReceiveCredit.Return(unread);
         if (waiting > 0)
         {
-            _uplink.CountHead(-waiting);
+            _uplink.ReceiveCredit.CountHead(-waiting);
         }
 
         if (grown > 0)
@@ -273,16 +272,16 @@ internal sealed partial class TunnelStream
         Run(completions);
         if (recycle)
         {
-            _uplink.Recycle(this);
+            _uplink.Pool.Return(this);
         }
     }
 
     /// <summary>
-    /// Memory is short, and nobody takes what this stream holds: what it holds is given back at once, the stream is reset if it is not over
-    /// yet, and its owner is told (<see cref="NotifyReset"/>) because it waits for somebody else than the stream.
+    /// Memory is short, and what this stream holds is not consumed: the stream gives it back at once and is reset if it is not over yet.
+    /// Its owner gets the call that <see cref="NotifyReset"/> asked for, because it waits for something other than the stream.
     /// </summary>
     /// <param name="id">The stream that is meant.</param>
-    /// <returns>Bytes that were given back; the owner gives back the rest when it lets go.</returns>
+    /// <returns>Bytes that were given back; the owner gives back the others when it releases the stream.</returns>
     internal int CutStalled(StreamId id)
     {
         Completions completions;
@@ -298,7 +297,7 @@ internal sealed partial class TunnelStream
             completions = ResetUnsynchronized(failure);
             if (_failure != failure)
             {
-                // Over on the wire already, in whatever way: only what it holds is left of it.
+                // It is over on the wire already: only what it holds is left of it.
                 _failure = failure;
                 completions = TakeCompletionsUnsynchronized(failure.ToSendStatus());
                 completions.Unread = _received.ClearBehindFirst(_uplink.Settings.Buffers);
@@ -312,7 +311,7 @@ internal sealed partial class TunnelStream
         return given;
     }
 
-    /// <summary>The uplink is gone: everything ends here, and nothing can be said any more.</summary>
+    /// <summary>The uplink is gone: everything ends here, and nothing can be sent any more.</summary>
     internal void OnUplinkLost(SessionEndReason reason)
     {
         Completions completions;
@@ -363,7 +362,7 @@ internal sealed partial class TunnelStream
         completions.UplinkCredit = credit;
         if (failure.Kind == StreamFailureKind.LocalReset)
         {
-            // Nobody will read it. The first piece may be on its way to a socket: its holder gives that one back.
+            // It will not be read. The first piece may be on its way to a socket: its holder gives that one back.
             completions.Unread = _received.ClearBehindFirst(_uplink.Settings.Buffers);
         }
 
@@ -416,19 +415,19 @@ internal sealed partial class TunnelStream
     {
         if (completions.UplinkCredit > 0)
         {
-            _writer.GiveBackUplinkCredit(completions.UplinkCredit);
+            _sending.TryAddCredit(completions.UplinkCredit);
         }
 
         if (completions.ControlQueued)
         {
-            _writer.ScheduleControl(this);
+            _sending.AddControl(this);
         }
 
-        _uplink.ReturnCredit(completions.Unread);
+        _uplink.ReceiveCredit.Return(completions.Unread);
         if (completions.OnReset is not null)
         {
-            // A fault of one owner: those that wait on the stream learn it all the same, and so do the uplink's other streams.
-            _uplink.Settings.Faults.Run("reset of a stream", static told => told.OnReset!(told.OnResetState, told.Id), completions);
+            // A fault of one owner: those that wait on the stream are still woken, and so are those of the uplink's other streams.
+            _uplink.Settings.Faults.Run("reset of a stream", static call => call.OnReset!(call.OnResetState, call.Id), completions);
         }
 
         if (completions.Reader)

@@ -1,5 +1,6 @@
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Headers;
@@ -34,13 +35,14 @@ internal sealed class UplinkReader
     private const int FrameWork = 512;
 
     private readonly UplinkConnection _uplink;
+    private readonly UplinkStreams _streams;
     private readonly IUplinkTransport _transport;
     private readonly BufferPool _buffers;
     private readonly TimeProvider _time;
 
     /// <summary>
-    /// Streams whose readers go on once the whole buffer has been looked at: with all of their bytes at once rather than frame by frame,
-    /// which is a system call and a wake-up of the next process for each.
+    /// Streams whose readers continue when all frames of the buffer are handled: with all of their bytes at once. Frame by frame, each
+    /// would cost a system call and wake the next process.
     /// </summary>
     private readonly List<TunnelStream> _woken = [];
     private long _lastInbound;
@@ -51,6 +53,7 @@ internal sealed class UplinkReader
     public UplinkReader(UplinkConnection uplink, IUplinkTransport transport)
     {
         _uplink = uplink;
+        _streams = uplink.Streams;
         _transport = transport;
         _buffers = uplink.Settings.Buffers;
         _time = uplink.Settings.TimeProvider;
@@ -60,7 +63,7 @@ internal sealed class UplinkReader
     /// <summary>When anything arrived last, a timestamp of the settings' time provider.</summary>
     public long LastInbound => Volatile.Read(ref _lastInbound);
 
-    /// <summary>The loop. Returns when the peer has closed or the connection broke; the uplink has then been told.</summary>
+    /// <summary>The loop. Returns when the peer has closed or the connection broke; the uplink has ended then.</summary>
     /// <param name="initial">Bytes that arrived after the handshake.</param>
     public async Task RunAsync(ReadOnlyMemory<byte> initial)
     {
@@ -81,8 +84,8 @@ internal sealed class UplinkReader
             {
                 if (_uplink.End is not null)
                 {
-                    // Nothing more is listened to. The peer is only waited for: closing on bytes that it sent would take our last words
-                    // from it (RFC 9112 section 9.6 has the same care).
+                    // What still arrives is dropped, and only the peer's end is waited for: closing with bytes unread would destroy the
+                    // last GOAWAY (RFC 9112 section 9.6 has the same care).
                     filled = 0;
                 }
                 else if (filled > 0 && buffer is not null)
@@ -184,14 +187,14 @@ internal sealed class UplinkReader
             return;
         }
 
-        // Each piece that a reader consumes may return credit: one frame after all of them says it as well as one after each.
-        _uplink.IsWakingReaders = true;
+        // Each piece that a reader consumes may return credit: one frame after all of them is enough.
+        _streams.IsWakingReaders = true;
         foreach (var stream in _woken)
         {
             stream.WakeReader();
         }
 
-        _uplink.IsWakingReaders = false;
+        _streams.IsWakingReaders = false;
         _woken.Clear();
     }
 
@@ -268,7 +271,7 @@ internal sealed class UplinkReader
         return ProtocolError.None;
     }
 
-    /// <summary>A frame that carries nothing: legal, and not for ever.</summary>
+    /// <summary>A frame that carries nothing: legal, but only so many of them.</summary>
     private ProtocolError OnEmpty() => _empty.TryTake(_time) ? ProtocolError.None : ProtocolError.EmptyFrameFlood;
 
     private ProtocolError Dispatch(FrameHeader header, ReadOnlySpan<byte> payload)
@@ -298,17 +301,20 @@ internal sealed class UplinkReader
         }
     }
 
+    /// <summary>Takes body bytes out of the uplink's credit. A frame without any takes no lock.</summary>
+    private bool TryReceive(int count) => count == 0 || _streams.ReceiveCredit.TryReceive(count);
+
     private ProtocolError OnData(FrameHeader header, ReadOnlySpan<byte> payload)
     {
-        if (!_uplink.TryReceive(payload.Length))
+        if (!TryReceive(payload.Length))
         {
             return ProtocolError.UplinkCreditOverrun;
         }
 
-        var lookup = _uplink.Streams.Find(header.Stream, out var stream);
+        var lookup = _streams.Table.Find(header.Stream, out var stream);
         if (lookup == StreamLookup.Over)
         {
-            _uplink.ReturnCredit(payload.Length);
+            _streams.ReceiveCredit.Return(payload.Length);
             return payload.IsEmpty ? OnEmpty() : ProtocolError.None;
         }
 
@@ -346,7 +352,7 @@ internal sealed class UplinkReader
             return error;
         }
 
-        if (!_uplink.TryReceive(body.Length))
+        if (!TryReceive(body.Length))
         {
             return ProtocolError.UplinkCreditOverrun;
         }
@@ -357,7 +363,7 @@ internal sealed class UplinkReader
             return ProtocolError.StreamNotAllowed;
         }
 
-        switch (_uplink.Streams.Find(header.Stream, out var stream))
+        switch (_streams.Table.Find(header.Stream, out var stream))
         {
             case StreamLookup.Open:
                 return isRequest ? ProtocolError.StreamNotAllowed
@@ -365,7 +371,7 @@ internal sealed class UplinkReader
                     ? ProtocolError.UnexpectedHeaderBlock
                     : stream!.OnHeaders(blockBytes, block, body, header.EndsDirection);
             case StreamLookup.Over:
-                _uplink.ReturnCredit(body.Length);
+                _streams.ReceiveCredit.Return(body.Length);
                 return OnEmpty();
             case StreamLookup.NotFree when isRequest:
                 return ProtocolError.StreamNotAllowed;
@@ -394,10 +400,10 @@ internal sealed class UplinkReader
 
         if (header.Stream.IsUplink)
         {
-            return _uplink.Writer.OnUplinkWindow(increment);
+            return _streams.Sending.TryAddCredit(increment) ? ProtocolError.None : ProtocolError.CreditOverflow;
         }
 
-        return _uplink.Streams.Find(header.Stream, out var stream) switch
+        return _streams.Table.Find(header.Stream, out var stream) switch
         {
             StreamLookup.Open => stream!.OnWindow(header.Stream, increment),
             StreamLookup.Over => OnEmpty(),
@@ -408,7 +414,7 @@ internal sealed class UplinkReader
     private ProtocolError OnRst(FrameHeader header, ReadOnlySpan<byte> payload)
     {
         var reason = ControlFrames.ReadRst(payload, out var detail);
-        switch (_uplink.Streams.Find(header.Stream, out var stream))
+        switch (_streams.Table.Find(header.Stream, out var stream))
         {
             case StreamLookup.Open:
                 stream!.OnRst(header.Stream, reason, detail);
@@ -425,14 +431,14 @@ internal sealed class UplinkReader
         var opaque = ControlFrames.ReadPing(payload);
         if ((header.Flags & FrameFlags.Ack) == 0)
         {
-            if (!_uplink.Writer.TryScheduleAnswer(opaque))
+            if (!_streams.Sending.TryAddAnswer(opaque))
             {
                 _uplink.TryEnd(new UplinkEnd(SessionEndReason.ControlQueueOverflow));
             }
         }
         else
         {
-            _uplink.RoundTrip.OnAnswer(opaque, _time.GetTimestamp());
+            _streams.RoundTrip.OnAnswer(opaque, _time.GetTimestamp());
             _uplink.LearnPath();
         }
 

@@ -1,6 +1,7 @@
 using System.Globalization;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Tests.InMemory;
+using Tunnel2.Multiplexing.Windows;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.TestUtilities;
 

@@ -1,9 +1,8 @@
-using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 
-namespace Tunnel2.Multiplexing.Uplinks;
+namespace Tunnel2.Multiplexing.Streams;
 
 /// <summary>
 /// The control frames that wait for the write loop. Appending never waits and never allocates for a frame: frames of streams are kept in
@@ -12,7 +11,7 @@ namespace Tunnel2.Multiplexing.Uplinks;
 /// </summary>
 internal sealed class ControlQueue
 {
-    /// <summary>The most PING answers that may wait: a peer that sends more without reading the answers attacks or is broken.</summary>
+    /// <summary>How many PING answers may wait: a peer that sends more without reading the answers attacks or is broken.</summary>
     public const int MaxPendingAnswers = 64;
 
     private readonly ShortLock _gate = new();
@@ -82,7 +81,7 @@ internal sealed class ControlQueue
     {
         using (_gate.EnterScope())
         {
-            // An agent may take back its notice by handing over, and say it again; all else is said once.
+            // An agent may take back its notice by handing over, and send it again. All others are sent once.
             var differs = phase == _goAway && phase == GoAwayPhase.Notice && reason != _lastNotice
                 && (reason == SessionEndReason.HandOver || _lastNotice == SessionEndReason.HandOver);
             if (phase > _goAway || differs)

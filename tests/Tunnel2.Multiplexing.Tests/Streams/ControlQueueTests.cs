@@ -1,8 +1,8 @@
-using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 
-namespace Tunnel2.Multiplexing.Tests.Uplinks;
+namespace Tunnel2.Multiplexing.Tests.Streams;
 
 public sealed class ControlQueueTests
 {
