@@ -28,7 +28,7 @@ internal sealed class ResponsePump
 
     /// <param name="buffers">Where the other direction of an upgraded connection has its buffers from.</param>
     /// <param name="counters">Where status and bytes are counted.</param>
-    /// <param name="isRequestOver">Tells whether nobody sends a request's body any more.</param>
+    /// <param name="isRequestOver">Whether the request's body is sent, or will not be.</param>
     public ResponsePump(BufferPool buffers, ExchangeCounters counters, Func<bool> isRequestOver)
     {
         _isRequestOver = isRequestOver;

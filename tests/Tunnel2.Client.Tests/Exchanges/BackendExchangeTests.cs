@@ -1,5 +1,5 @@
 using System.Net.Sockets;
-using Tunnel2.Client.Core.Console;
+using Tunnel2.Client.Core.Events;
 using Tunnel2.Client.Tests.InMemory;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
