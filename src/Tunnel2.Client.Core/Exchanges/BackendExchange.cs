@@ -148,7 +148,7 @@ internal sealed class BackendExchange
 
         if (!failure.IsNone)
         {
-            stream.ResetBehindHead(failure.Reason, failure.Detail);
+            stream.ResetAfterHead(failure.Reason, failure.Detail);
         }
 
         if (_context.Events.WantsRequests)
@@ -426,7 +426,7 @@ internal sealed class BackendExchange
         return status;
     }
 
-    /// <summary>What a visitor did itself, or another agent may still do, is no failure.</summary>
+    /// <summary>What the visitor caused, or another agent may still serve, is no failure.</summary>
     private void ReportFailure(BackendFailure failure)
     {
         var (leg, error) = ExchangeFailureWords.For(failure.Reason, failure.Detail);

@@ -95,7 +95,7 @@ internal sealed class ExchangeContext : IDisposable
     {
         Interlocked.Increment(ref _shortages);
         var slots = Connector.Slots;
-        if (slots.MaySayShort())
+        if (slots.MayReportShort())
         {
             Events.BackendConnectionsShort(slots.Limit, slots.Waiting, BackendWords.Shortage(detail, slots.Limit, slots.Waiting));
         }

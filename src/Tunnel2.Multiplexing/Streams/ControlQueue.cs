@@ -15,6 +15,7 @@ internal sealed class ControlQueue
     public const int MaxPendingAnswers = 64;
 
     private readonly ShortLock _gate = new();
+    private readonly ReadyStreamChannel _ready;
     private readonly Queue<TunnelStream> _streams = new();
     private readonly ulong[] _answers = new ulong[MaxPendingAnswers];
     private int _answerCount;
@@ -25,6 +26,9 @@ internal sealed class ControlQueue
     private SessionEndReason _goAwayReason;
     private SessionEndReason _lastNotice;
     private string _goAwayText = "";
+
+    /// <param name="ready">Each addition wakes its reader, the write loop: so none is made under a lock.</param>
+    public ControlQueue(ReadyStreamChannel ready) => _ready = ready;
 
     /// <summary>Whether streams have control frames that did not fit into the last batch.</summary>
     public bool HasStreams
@@ -44,6 +48,8 @@ internal sealed class ControlQueue
         {
             _streams.Enqueue(stream);
         }
+
+        _ready.Signal();
     }
 
     public void AddUplinkCredit(int increment)
@@ -52,6 +58,8 @@ internal sealed class ControlQueue
         {
             _uplinkIncrement += increment;
         }
+
+        _ready.Signal();
     }
 
     public void AddPing(ulong opaque)
@@ -61,6 +69,8 @@ internal sealed class ControlQueue
             _ping = opaque;
             _pingPending = true;
         }
+
+        _ready.Signal();
     }
 
     public bool TryAddAnswer(ulong opaque)
@@ -73,8 +83,10 @@ internal sealed class ControlQueue
             }
 
             _answers[_answerCount++] = opaque;
-            return true;
         }
+
+        _ready.Signal();
+        return true;
     }
 
     public void AddGoAway(GoAwayPhase phase, SessionEndReason reason, string text)
@@ -92,6 +104,8 @@ internal sealed class ControlQueue
                 _goAwayText = text;
             }
         }
+
+        _ready.Signal();
     }
 
     /// <summary>Copies waiting control frames, as many as fit.</summary>

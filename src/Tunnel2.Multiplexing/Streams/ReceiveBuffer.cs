@@ -87,7 +87,7 @@ internal struct ReceiveBuffer
 
     /// <summary>Gives back all but the first segment, which its reader may be looking at.</summary>
     /// <returns>Body bytes that were held in what was given back.</returns>
-    public int ClearBehindFirst(BufferPool pool)
+    public int ClearAfterFirst(BufferPool pool)
     {
         var given = 0;
         while (_count > 1)

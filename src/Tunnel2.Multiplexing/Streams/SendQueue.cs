@@ -1,5 +1,4 @@
 using Tunnel2.Multiplexing.Threading;
-using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.FlowControl;
 
 namespace Tunnel2.Multiplexing.Streams;
@@ -22,13 +21,14 @@ internal sealed class SendQueue
         _initialCredit = settings.SendUplinkWindow;
         _credit = new SendCredit(_initialCredit);
         Ready = new ReadyStreamChannel(settings.WriterScheduler, continueInline);
+        Control = new ControlQueue(Ready);
     }
 
     /// <summary>The streams that wait for a turn. The write loop reads it.</summary>
     public ReadyStreamChannel Ready { get; }
 
     /// <summary>The control frames that wait. The write loop copies them.</summary>
-    public ControlQueue Control { get; } = new();
+    public ControlQueue Control { get; }
 
     /// <summary>Streams that wait for credit of the uplink.</summary>
     public int StarvingStreams
@@ -59,45 +59,6 @@ internal sealed class SendQueue
 
     /// <summary>Adds a stream that has marked itself ready. Never under a lock: the write loop may run on this thread.</summary>
     public void Add(TunnelStream stream) => Ready.Writer.TryWrite(stream);
-
-    /// <summary>Adds a stream whose control frames wait. As for all below: never under a lock.</summary>
-    public void AddControl(TunnelStream stream)
-    {
-        Control.AddStream(stream);
-        Ready.Signal();
-    }
-
-    /// <summary>Adds a WINDOW for the uplink.</summary>
-    public void AddUplinkCredit(int increment)
-    {
-        Control.AddUplinkCredit(increment);
-        Ready.Signal();
-    }
-
-    public void AddPing(ulong opaque)
-    {
-        Control.AddPing(opaque);
-        Ready.Signal();
-    }
-
-    /// <summary>Adds the answer to a PING.</summary>
-    /// <returns>False when too many wait: the session ends.</returns>
-    public bool TryAddAnswer(ulong opaque)
-    {
-        if (!Control.TryAddAnswer(opaque))
-        {
-            return false;
-        }
-
-        Ready.Signal();
-        return true;
-    }
-
-    public void AddGoAway(GoAwayPhase phase, SessionEndReason reason, string text)
-    {
-        Control.AddGoAway(phase, reason, text);
-        Ready.Signal();
-    }
 
     /// <summary>Ends the write loop: it takes nothing more, and what waits is dropped.</summary>
     public void Complete() => Ready.Writer.TryComplete();

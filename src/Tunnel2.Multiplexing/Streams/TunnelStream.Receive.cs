@@ -112,7 +112,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
         _uplink.ReceiveCredit.Return(count);
         if (schedule)
         {
-            _sending.AddControl(this);
+            _sending.Control.AddStream(this);
         }
 
         if (now != 0)

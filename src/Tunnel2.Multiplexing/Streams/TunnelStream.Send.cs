@@ -32,7 +32,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
     private bool _controlReady;
     private bool _announced;
     private bool _endQueued;
-    private bool _resetBehindQueue;
+    private bool _resetAfterQueue;
     private bool _sendOver;
     private bool _resetPending;
     private int _windowPending;

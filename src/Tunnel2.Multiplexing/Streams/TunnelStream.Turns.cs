@@ -49,7 +49,7 @@ internal sealed partial class TunnelStream
                 _uplink.CountCreditWait();
             }
 
-            if (_resetBehindQueue
+            if (_resetAfterQueue
                 && !_headQueued
                 && !HasPendingUnsynchronized
                 && !_resetPending
@@ -66,7 +66,7 @@ internal sealed partial class TunnelStream
 
         if (control)
         {
-            _sending.AddControl(this);
+            _sending.Control.AddStream(this);
         }
 
         if (completed)

@@ -166,7 +166,7 @@ internal sealed class UplinkReceiveCredit
 
         if (increment > 0)
         {
-            _uplink.Sending.AddUplinkCredit(increment);
+            _uplink.Sending.Control.AddUplinkCredit(increment);
         }
     }
 }

@@ -73,7 +73,7 @@ internal sealed class UplinkStreams
     {
         if (RoundTrip.TryBegin(now, out var opaque))
         {
-            Sending.AddPing(opaque);
+            Sending.Control.AddPing(opaque);
         }
     }
 

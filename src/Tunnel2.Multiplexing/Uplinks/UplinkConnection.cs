@@ -147,8 +147,8 @@ internal sealed class UplinkConnection
         else
         {
             var text = end.Text.Length > 0 || end.Error == ProtocolError.None ? end.Text : end.Error.ToString();
-            Sending.AddGoAway(GoAwayPhase.Final, end.Reason, text);
-            Writer.CloseBehindControl();
+            Sending.Control.AddGoAway(GoAwayPhase.Final, end.Reason, text);
+            Writer.CloseAfterControl();
         }
 
         LostStreams.Tell(Streams.Table.Snapshot(), end.Reason, Settings.WriterScheduler);
@@ -184,7 +184,7 @@ internal sealed class UplinkConnection
     }
 
     /// <summary>The first step of a drain: asks the peer to open no more, or to expect no more.</summary>
-    public void SendGoAwayNotice(SessionEndReason reason, string text) => Sending.AddGoAway(GoAwayPhase.Notice, reason, text);
+    public void SendGoAwayNotice(SessionEndReason reason, string text) => Sending.Control.AddGoAway(GoAwayPhase.Notice, reason, text);
 
     /// <summary>
     /// ProxyEntry: opens no more streams here, sends the agent a notice, and ends the uplink when its last stream is over. Only the side

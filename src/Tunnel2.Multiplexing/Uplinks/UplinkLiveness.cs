@@ -53,7 +53,7 @@ internal sealed class UplinkLiveness
         if (isIdle || (silence > _settings.ProbeAfter && _writer.LastStreamSend > lastInbound))
         {
             Volatile.Write(ref _probe, now);
-            _streams.Sending.AddPing(_streams.RoundTrip.Begin(now));
+            _streams.Sending.Control.AddPing(_streams.RoundTrip.Begin(now));
         }
         else
         {

@@ -61,7 +61,7 @@ internal sealed class UplinkWriter
     public bool IsSending => Volatile.Read(ref _sendStarted) != 0;
 
     /// <summary>Lets the loop send the control frames that wait (a last GOAWAY) and end the connection after them.</summary>
-    public void CloseBehindControl()
+    public void CloseAfterControl()
     {
         _closing = true;
         _ready.Signal();

@@ -1,3 +1,4 @@
+using System.IO.Pipelines;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
@@ -6,7 +7,7 @@ namespace Tunnel2.Multiplexing.Tests.Streams;
 
 public sealed class ControlQueueTests
 {
-    private readonly ControlQueue _queue = new();
+    private readonly ControlQueue _queue = new(new ReadyStreamChannel(PipeScheduler.Inline, static () => false));
     private readonly byte[] _room = new byte[16 * 1024];
 
     [Fact]

@@ -131,7 +131,7 @@ public class RandomOperationsTests
                 await engine.YieldAsync(random.Next(5));
                 if (random.Next(2) == 0)
                 {
-                    stream.ResetBehindHead(StreamResetReason.BackendProtocol);
+                    stream.ResetAfterHead(StreamResetReason.BackendProtocol);
                 }
 
                 break;

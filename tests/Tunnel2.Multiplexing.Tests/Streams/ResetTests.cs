@@ -195,7 +195,7 @@ public class ResetTests
                 await stream.ReadHeadAsync();
                 stream.SendResponse(200, "first bytes"u8, end: false, out var taken);
                 Assert.Equal(11, taken);
-                stream.ResetBehindHead(StreamResetReason.BackendProtocol, StreamResetDetail.ClosedInBody);
+                stream.ResetAfterHead(StreamResetReason.BackendProtocol, StreamResetDetail.ClosedInBody);
                 stream.Release();
             });
             for (var i = 0; i < 100; i++)
