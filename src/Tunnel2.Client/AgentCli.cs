@@ -3,6 +3,8 @@ using Tunnel2.Client.CommandLine;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Console;
 using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Client.Core.Events;
+using Tunnel2.Client.Core.Session;
 using Tunnel2.Client.Live;
 using Tunnel2.Client.Running;
 using Tunnel2.Protocol;

@@ -1,6 +1,5 @@
 using Tunnel2.Client.Core.Configuration;
-using Tunnel2.Client.Core.Console;
-using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.Client.Core.Events;
 
 namespace Tunnel2.Quickstart;
 

@@ -1,5 +1,4 @@
 using Tunnel2.Client.Core.Console;
-using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Core.Session;
 using Tunnel2.Transport.Engine;
 

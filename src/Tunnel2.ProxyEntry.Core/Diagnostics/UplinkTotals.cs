@@ -58,8 +58,8 @@ internal struct UplinkTotals
         FramesSent += done.FramesSent;
         FramesReceived += done.FramesReceived;
         Receives += done.Receives;
-        CreditWaits += done.CreditWaits;
-        Streams += uplink.Streams.Opened;
+        CreditWaits += uplink.Streams.CreditWaits;
+        Streams += uplink.Streams.Table.Opened;
         _flushes ??= new long[UplinkStatistics.FlushSizeBounds.Length + 1];
         var sizes = done.FlushSizes;
         for (var i = 0; i < sizes.Length; i++)
@@ -73,8 +73,8 @@ internal struct UplinkTotals
     {
         Active++;
         OpenStreams += uplink.OpenStreams;
-        WaitingStreams += uplink.Writer.WaitingStreams;
-        Outstanding += uplink.Writer.OutstandingBytes;
+        WaitingStreams += uplink.Sending.WaitingStreams;
+        Outstanding += uplink.Sending.OutstandingBytes;
         Pending += uplink.Statistics.SendingBytes;
         WindowGrowth += uplink.WindowGrowth.Taken;
         Stalled += uplink.IsStalled(uplink.Settings.TimeProvider.GetTimestamp()) ? 1 : 0;

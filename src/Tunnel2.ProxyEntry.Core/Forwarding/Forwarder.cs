@@ -2,7 +2,6 @@ using System.IO.Pipelines;
 using System.Runtime.CompilerServices;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
-using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
@@ -72,7 +71,7 @@ internal sealed class Forwarder : IForwarder
                 outcome = await FailAsync(exchange, request, fault, null).ConfigureAwait(false);
             }
 
-            UplinkConnection? left = null;
+            UplinkStreams? left = null;
             StreamFailure failure = default;
             for (var tries = 1; outcome is null; tries++)
             {

@@ -1,5 +1,4 @@
 using Tunnel2.Multiplexing.Streams;
-using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Parking;
@@ -39,7 +38,7 @@ internal sealed class PatientOpener
     /// <param name="exchange">The request.</param>
     /// <param name="request">What the forwarder keeps of it.</param>
     /// <param name="except">An uplink that has just refused or lost the request, or null.</param>
-    public OpenResult TryOpen(VisitorExchange exchange, ForwardedRequest request, UplinkConnection? except = null)
+    public OpenResult TryOpen(VisitorExchange exchange, ForwardedRequest request, UplinkStreams? except = null)
     {
         var unresolved = _names.Resolve(exchange.Address, out var path, out var session);
         exchange.Forward(path);

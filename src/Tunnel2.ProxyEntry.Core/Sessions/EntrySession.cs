@@ -1,7 +1,7 @@
 using System.Diagnostics.CodeAnalysis;
 using System.Text;
 using Tunnel2.Multiplexing.Session;
-using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Multiplexing.Streams;
 using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.RateLimits;
 

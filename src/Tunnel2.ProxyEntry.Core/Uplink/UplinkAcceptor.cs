@@ -1,6 +1,8 @@
 using System.Security.Cryptography;
 using Tunnel2.Multiplexing.Handshake;
 using Tunnel2.Multiplexing.Session;
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;

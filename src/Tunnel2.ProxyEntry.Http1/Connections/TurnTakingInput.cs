@@ -2,7 +2,6 @@ using System.Buffers;
 using System.IO.Pipelines;
 using System.Runtime.CompilerServices;
 using Tunnel2.Multiplexing.Threading;
-using Tunnel2.Multiplexing.Uplinks;
 
 namespace Tunnel2.ProxyEntry.Connections;
 

@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Transport.Epoll;

@@ -1,6 +1,6 @@
 using System.IO.Pipelines;
+using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
-using Tunnel2.Multiplexing.Uplinks;
 
 namespace Tunnel2.Transport.Engine;
 

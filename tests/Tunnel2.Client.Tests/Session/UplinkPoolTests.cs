@@ -1,6 +1,6 @@
 using System.Net.Sockets;
 using Tunnel2.Client.Core.Configuration;
-using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.Client.Core.Events;
 using Tunnel2.Client.Tests.InMemory;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol.Errors;

@@ -16,7 +16,7 @@ public class TunnelSessionTests
         var peers = Enumerable.Range(0, 3).Select(_ => new RawPeer(engine, UplinkRole.Entry)).ToArray();
         Assert.Null(session.TryOpenStream());
         Assert.All(peers, peer => Assert.True(session.TryAdd(peer.Uplink)));
-        var used = new HashSet<UplinkConnection>();
+        var used = new HashSet<UplinkStreams>();
         for (var i = 0; i < 3; i++)
         {
             var stream = session.TryOpenStream();
@@ -28,14 +28,14 @@ public class TunnelSessionTests
         Assert.Equal(3, used.Count);
         Assert.Equal(3, session.OpenStreams);
         var fourth = session.TryOpenStream();
-        Assert.Equal(1000, fourth!.Uplink.Writer.OutstandingBytes);
+        Assert.Equal(1000, fourth!.Uplink.Sending.OutstandingBytes);
         session.End(SessionEndReason.Superseded, "elsewhere");
         Assert.Null(session.TryOpenStream());
         Assert.False(session.TryAdd(peers[0].Uplink));
         foreach (var peer in peers)
         {
             Assert.False(session.Completion.IsCompleted);
-            foreach (var stream in peer.Uplink.Streams.Snapshot())
+            foreach (var stream in peer.Uplink.Streams.Table.Snapshot())
             {
                 stream.Release();
             }
@@ -118,11 +118,11 @@ public class TunnelSessionTests
             session.TryAdd(large.Uplink);
             var taken = small.Uplink.TryOpenStream()!;
             var others = Enumerable.Range(0, 3).Select(_ => session.TryOpenStream()!).ToArray();
-            Assert.All(others, other => Assert.Same(large.Uplink, other.Uplink));
-            Assert.Null(session.TryOpenStream(except: large.Uplink));
+            Assert.All(others, other => Assert.Same(large.Uplink.Streams, other.Uplink));
+            Assert.Null(session.TryOpenStream(except: large.Uplink.Streams));
             taken.Release();
-            var moved = session.TryOpenStream(except: large.Uplink);
-            Assert.Same(small.Uplink, moved!.Uplink);
+            var moved = session.TryOpenStream(except: large.Uplink.Streams);
+            Assert.Same(small.Uplink.Streams, moved!.Uplink);
             moved.Release();
             await CloseAsync(session, [small, large]);
         });
@@ -152,11 +152,11 @@ public class TunnelSessionTests
             Assert.Equal(StreamFailureKind.None, waiting.Failure.Kind);
             var also = session.TryOpenStream()!;
             also.SendRequest("/also");
-            Assert.Same(stuck.Uplink, also.Uplink);
+            Assert.Same(stuck.Uplink.Streams, also.Uplink);
 
             var good = MakePeer(engine, time);
             session.TryAdd(good.Uplink);
-            Enumerable.Range(0, 3).ToList().ForEach(_ => Assert.Same(good.Uplink, session.TryOpenStream()!.Uplink));
+            Enumerable.Range(0, 3).ToList().ForEach(_ => Assert.Same(good.Uplink.Streams, session.TryOpenStream()!.Uplink));
             stuck.Uplink.OnHeartbeat();
             foreach (var stream in new[] { waiting, also })
             {
@@ -208,7 +208,7 @@ public class TunnelSessionTests
     {
         foreach (var peer in peers)
         {
-            foreach (var stream in peer.Uplink.Streams.Snapshot())
+            foreach (var stream in peer.Uplink.Streams.Table.Snapshot())
             {
                 stream.Release();
             }

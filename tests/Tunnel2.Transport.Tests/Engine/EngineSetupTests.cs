@@ -1,5 +1,5 @@
 using System.IO.Pipelines;
-using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.Transport.Tests.Engine;

@@ -1,7 +1,7 @@
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 
-namespace Tunnel2.Client.Core.Diagnostics;
+namespace Tunnel2.Client.Core.Exchanges;
 
 /// <summary>The words for a request that failed: which part of the way, and what happened there.</summary>
 internal static class ExchangeFailureWords

@@ -1,6 +1,6 @@
-using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Windows;
 
-namespace Tunnel2.Multiplexing.Tests.Streams;
+namespace Tunnel2.Multiplexing.Tests.Windows;
 
 public sealed class WindowBudgetTests
 {

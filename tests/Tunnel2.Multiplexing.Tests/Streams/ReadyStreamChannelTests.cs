@@ -1,8 +1,7 @@
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Tests.InMemory;
-using Tunnel2.Multiplexing.Uplinks;
 
-namespace Tunnel2.Multiplexing.Tests.Uplinks;
+namespace Tunnel2.Multiplexing.Tests.Streams;
 
 public sealed class ReadyStreamChannelTests
 {

@@ -1,14 +1,14 @@
 using System.Diagnostics;
 
-namespace Tunnel2.Multiplexing.Streams;
+namespace Tunnel2.Multiplexing.Windows;
 
 /// <summary>
-/// What the windows of streams may grow by in all, beyond the size with which each starts. An uplink has one, inside the one of its
-/// process: the owner of the memory is asked before it is promised to a peer. Thread-safe.
+/// How much the windows of streams may grow in all, beyond the size that each has at its start. An uplink has a budget inside that of its
+/// process: memory is taken from both before a peer gets credit for it. Thread-safe.
 /// </summary>
 internal sealed class WindowBudget
 {
-    /// <summary>What all uplinks of a process share unless the host says otherwise: 256 MiB.</summary>
+    /// <summary>What all uplinks of a process share by default: 256 MiB.</summary>
     public const long DefaultProcessLimit = 256L * 1024 * 1024;
 
     private readonly long _limit;

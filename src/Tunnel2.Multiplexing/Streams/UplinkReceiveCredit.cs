@@ -1,35 +1,33 @@
-using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.FlowControl;
 
-namespace Tunnel2.Multiplexing.Uplinks;
+namespace Tunnel2.Multiplexing.Streams;
 
 /// <summary>
-/// What an uplink grants its peer for all streams together. The window is lent out by streams that stand still: when they hold half of it,
-/// it borrows from the process's <see cref="ReceiveBudget"/> and grants more, and pays back as they are consumed or cut. Thread-safe.
+/// What an uplink grants its peer for all streams together. Streams that stand still hold part of the window: when they hold half of it, it
+/// borrows from the process's <see cref="ReceiveBudget"/> and grants more. It pays back as they are consumed or cut. Thread-safe.
 /// </summary>
 internal sealed class UplinkReceiveCredit
 {
     private readonly ShortLock _gate = new();
-    private readonly UplinkConnection _uplink;
+    private readonly UplinkStreams _uplink;
     private readonly ReceiveBudget _budget;
     private readonly int _initial;
     private ReceiveWindow _window;
 
-    /// <summary>Header blocks that wait behind others; they have no credit, but take memory all the same.</summary>
+    /// <summary>Bytes of header blocks that wait after others: they have no credit, but take memory.</summary>
     private int _heads;
 
-    /// <summary>What may be held without a report: the first portion, and what was reported since.</summary>
+    /// <summary>What may be held without a report: the first portion, and what has been reported.</summary>
     private int _reported = ReceiveBudget.Portion;
 
-    /// <param name="uplink">Whose credit it is.</param>
-    /// <param name="settings">The window to start with, and the budget.</param>
-    public UplinkReceiveCredit(UplinkConnection uplink, UplinkSettings settings)
+    /// <param name="uplink">Whose credit it is: its settings have the window to begin with, and the budget.</param>
+    public UplinkReceiveCredit(UplinkStreams uplink)
     {
         _uplink = uplink;
-        _budget = settings.ReceiveBudget;
-        _initial = settings.ReceiveUplinkWindow;
+        _budget = uplink.Settings.ReceiveBudget;
+        _initial = uplink.Settings.ReceiveUplinkWindow;
         _window = new ReceiveWindow(_initial);
     }
 
@@ -102,7 +100,7 @@ internal sealed class UplinkReceiveCredit
         Settle(increment, report);
     }
 
-    /// <summary>A header block waits behind another one of its stream, or (negative) no longer does.</summary>
+    /// <summary>A header block waits after another one of its stream, or (negative) no longer does.</summary>
     public void CountHead(int length)
     {
         int report;
@@ -127,7 +125,7 @@ internal sealed class UplinkReceiveCredit
         Settle(increment, 0);
     }
 
-    /// <summary>A window of a few portions is not worth it.</summary>
+    /// <summary>With a window of a few portions it is not worth it.</summary>
     private bool IsLowUnsynchronized =>
         _window.Granted < _initial / 2 && _window.Held >= _initial / 4 && _initial >= 4 * ReceiveBudget.Portion;
 
@@ -137,7 +135,7 @@ internal sealed class UplinkReceiveCredit
         return _window.Size <= ProtocolLimits.MaxCredit - by && _budget.HasRoomFor(by) ? _window.Grow(by) : 0;
     }
 
-    /// <summary>What the budget has to hear of, so that it knows what is held to within two portions.</summary>
+    /// <summary>What to report to the budget, so that it knows what is held to within two portions.</summary>
     private int ReportUnsynchronized()
     {
         var held = _window.Held + _heads;
@@ -168,7 +166,7 @@ internal sealed class UplinkReceiveCredit
 
         if (increment > 0)
         {
-            _uplink.Writer.ScheduleUplinkCredit(increment);
+            _uplink.Sending.Control.AddUplinkCredit(increment);
         }
     }
 }

@@ -2,16 +2,15 @@ using System.Diagnostics.CodeAnalysis;
 using System.IO.Pipelines;
 using System.Threading.Channels;
 using System.Threading.Tasks.Sources;
-using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
 
-namespace Tunnel2.Multiplexing.Uplinks;
+namespace Tunnel2.Multiplexing.Streams;
 
 /// <summary>
-/// The queue between producers and the write loop: a channel whose item is the ready stream, not the frame. A stream stands in it at
-/// most once (its own flag sees to that), so it is bounded by the number of streams. Compared with the channels of
+/// The queue between producers and the write loop: a channel whose item is the ready stream, not the frame. A stream is in it at most once
+/// (its own flag sees to that), so it is bounded by the number of streams. Compared with the channels of
 /// <c>System.Threading.Channels</c> it adds two things: the order (young streams first, a guaranteed quarter of the turns for old ones),
-/// and the choice of where the reader continues, which on the hot path decides more than everything else (docs/performance.md).
+/// and the choice where the reader continues, which matters most on the hot path (docs/performance.md).
 /// </summary>
 internal sealed class ReadyStreamChannel : Channel<TunnelStream>
 {
@@ -140,7 +139,7 @@ internal sealed class ReadyStreamChannel : Channel<TunnelStream>
 
         public override bool TryRead([MaybeNullWhen(false)] out TunnelStream item) => channel.TryDequeue(out item);
 
-        /// <summary>One wait at a time; the token is not looked at: the loop ends by the channel's completion.</summary>
+        /// <summary>One wait at a time. The token is ignored: the channel's completion ends the loop.</summary>
         public override ValueTask<bool> WaitToReadAsync(CancellationToken cancellationToken = default)
         {
             using (channel._gate.EnterScope())

@@ -1,4 +1,4 @@
-namespace Tunnel2.Client.Core.Console;
+namespace Tunnel2.Client.Core.Events;
 
 /// <summary>One finished request, as <c>--verbose</c> shows it.</summary>
 /// <param name="Method">Such as <c>GET</c>.</param>

@@ -1,9 +1,8 @@
 using System.Net.Security;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
-using Tunnel2.Client.Core.Configuration;
 
-namespace Tunnel2.Client.Core.Session.Tls;
+namespace Tunnel2.Client.Core.Configuration;
 
 /// <summary>
 /// Reads the files of <see cref="TlsOptions"/>. Both throw IOException, UnauthorizedAccessException, CryptographicException or

@@ -1,6 +1,6 @@
 using Tunnel2.Client.Core.Diagnostics;
 
-namespace Tunnel2.Client.Core.Reconnect;
+namespace Tunnel2.Client.Core.Events;
 
 /// <summary>Why one life of a session ended, or why it never began.</summary>
 public enum ConnectionEndReason

@@ -1,4 +1,4 @@
-namespace Tunnel2.Multiplexing.Uplinks;
+namespace Tunnel2.Multiplexing.Streams;
 
 /// <summary>Which end of an uplink this is: only one of them opens streams.</summary>
 internal enum UplinkRole

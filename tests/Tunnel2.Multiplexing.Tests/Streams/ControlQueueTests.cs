@@ -1,12 +1,13 @@
-using Tunnel2.Multiplexing.Uplinks;
+using System.IO.Pipelines;
+using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 
-namespace Tunnel2.Multiplexing.Tests.Uplinks;
+namespace Tunnel2.Multiplexing.Tests.Streams;
 
 public sealed class ControlQueueTests
 {
-    private readonly ControlQueue _queue = new();
+    private readonly ControlQueue _queue = new(new ReadyStreamChannel(PipeScheduler.Inline, static () => false));
     private readonly byte[] _room = new byte[16 * 1024];
 
     [Fact]

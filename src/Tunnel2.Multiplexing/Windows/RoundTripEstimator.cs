@@ -1,12 +1,12 @@
-namespace Tunnel2.Multiplexing.Uplinks;
+namespace Tunnel2.Multiplexing.Windows;
 
 /// <summary>
-/// The round trip of an uplink, measured by PING. The shortest one seen is that of the path; what others took longer is queues, which no
-/// window should be made for. Thread-safe.
+/// The round trip of an uplink, measured by PING. The shortest one seen is that of the path. What others took longer was
+/// spent in queues, and no window should grow for those. Thread-safe.
 /// </summary>
 internal sealed class RoundTripEstimator
 {
-    /// <summary>So many answers come first, as fast as they can be had: the first ones meet code that has never run.</summary>
+    /// <summary>How many answers come first, one right after the other: the first ones meet code that has never run.</summary>
     private const int Burst = 4;
 
     private static readonly TimeSpan _interval = TimeSpan.FromSeconds(2);
@@ -46,7 +46,7 @@ internal sealed class RoundTripEstimator
         }
     }
 
-    /// <summary>Begins a measurement, whatever others are under way: the newest PING counts.</summary>
+    /// <summary>Begins a measurement, also while others are under way: the newest PING counts.</summary>
     /// <returns>What the PING has to carry.</returns>
     public ulong Begin(long now)
     {
@@ -75,7 +75,7 @@ internal sealed class RoundTripEstimator
     }
 
     /// <summary>A PING was answered.</summary>
-    /// <param name="opaque">What it carried. Anything but the newest PING's is not looked at.</param>
+    /// <param name="opaque">What it carried. Only the newest PING's counts.</param>
     /// <param name="now">A timestamp.</param>
     public void OnAnswer(ulong opaque, long now)
     {

@@ -1,6 +1,7 @@
 using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Events;
 
-namespace Tunnel2.Client.Core.Console;
+namespace Tunnel2.Client.Core.Session;
 
 /// <summary>Runs one agent: the seam between the command line and the tunnel.</summary>
 internal interface IAgentRunner

@@ -1,10 +1,10 @@
 using Tunnel2.Multiplexing.Heartbeat;
+using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Tests.InMemory;
-using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.TestUtilities;
 
-namespace Tunnel2.Multiplexing.Tests.Heartbeat;
+namespace Tunnel2.Multiplexing.Tests.Uplinks;
 
 public class UplinkLivenessTests
 {

@@ -1,11 +1,10 @@
 using System.Globalization;
-using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Protocol.Errors;
 
-namespace Tunnel2.Client.Core.Diagnostics;
+namespace Tunnel2.Client.Core.Backend;
 
-/// <summary>The words for a backend that cannot be reached: what happens, and what to do.</summary>
+/// <summary>The words for the user about a backend: what happens, and what to do.</summary>
 internal static class BackendWords
 {
     public static string Surplus(BackendTarget target, ResponseKind kind)
@@ -18,23 +17,17 @@ internal static class BackendWords
             ResponseKind.NotModified => "304 answers",
             _ => "answers",
         };
-        return $"{target} sends bytes behind the end of its {responses}. No visitor gets them; no connection is used again behind such an "
+        return $"{target} sends bytes after the end of its {responses}. No visitor gets them; no connection is used again after such an "
             + $"answer for the next 10 minutes.";
     }
 
-    /// <summary>There is no connection to be had on this side.</summary>
+    /// <summary>This machine has no connection left.</summary>
     public static string Shortage(StreamResetDetail detail, int limit, int waiting) => detail == StreamResetDetail.NoDescriptors
         ? "No file descriptor is left for a connection to a service: raise the limit of open files (ulimit -n), or lower "
             + "--backend-connections. Visitors get 503."
         : string.Create(
             CultureInfo.InvariantCulture,
             $"Connections to services: {limit} of {limit} in use (--backend-connections); requests that wait their turn: {waiting}");
-
-    /// <summary>Uploads were cut, since their services take nothing of them.</summary>
-    public static string UploadsCut(int count, long held, long limit) => string.Create(
-        CultureInfo.InvariantCulture,
-        $"{count} uploads were cut: services take nothing of them, and {held} of {limit} MiB were held (--buffer-megabytes). Visitors "
-            + $"get 504.");
 
     public static string Unreachable(BackendTarget target, BackendFailure failure) => failure.Detail switch
     {
@@ -52,7 +45,7 @@ internal static class BackendWords
         _ => $"There is no way to {target}: check host and network. Until then visitors get 502.",
     };
 
-    /// <summary>The words for a backend that is there and speaks something else; null where that is not known.</summary>
+    /// <summary>For a backend that answers and speaks something else; null where it is not known what.</summary>
     /// <param name="target">The backend.</param>
     /// <param name="detail">What was found out.</param>
     /// <param name="greeting">What it begins with, where that can be read.</param>

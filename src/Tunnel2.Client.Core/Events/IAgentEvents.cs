@@ -1,7 +1,6 @@
 using Tunnel2.Client.Core.Configuration;
-using Tunnel2.Client.Core.Reconnect;
 
-namespace Tunnel2.Client.Core.Console;
+namespace Tunnel2.Client.Core.Events;
 
 /// <summary>
 /// What an agent reports to its user. Implementations are thread-safe, return at once and never throw: the callers are the reconnect loop
@@ -15,13 +14,13 @@ public interface IAgentEvents
     /// <summary>An attempt to connect begins.</summary>
     void Connecting(ServerEndpoint server);
 
-    /// <summary>The session stands: a request to any of <paramref name="publicUrls"/> would reach the backend.</summary>
+    /// <summary>The session is open: a request to any of <paramref name="publicUrls"/> reaches the backend.</summary>
     /// <param name="publicUrls">As the server gave them, such as <c>http://web.localhost:12000</c>; the first one is the main one.</param>
     /// <param name="upstream">Where requests go.</param>
     void Ready(IReadOnlyList<string> publicUrls, BackendTarget upstream);
 
     /// <summary>
-    /// One life of the session ended, or an attempt failed; the reason says which (unreachable, rejected, lost, superseded …).
+    /// A session ended, or an attempt to open one failed; the reason says which (unreachable, rejected, lost, superseded …).
     /// </summary>
     void ConnectionEnded(ConnectionEnd end);
 
@@ -34,7 +33,7 @@ public interface IAgentEvents
     /// <summary>The agent was asked to stop, and has.</summary>
     void Stopped();
 
-    /// <summary>The backend cannot be reached. Told once, until <see cref="BackendReachable"/>; the tunnel stands all the same.</summary>
+    /// <summary>The backend cannot be reached. Reported once, until <see cref="BackendReachable"/>; the tunnel stays open.</summary>
     /// <param name="upstream">The backend.</param>
     /// <param name="message">One line for the user: what happens, and what to do.</param>
     void BackendUnreachable(BackendTarget upstream, string message)
@@ -63,10 +62,10 @@ public interface IAgentEvents
     {
     }
 
-    /// <summary>Uploads were cut, because services take nothing of them and too much was held. At most once a second.</summary>
-    /// <param name="count">How many since it was said before.</param>
-    /// <param name="heldMegabytes">What is held, in MiB.</param>
-    /// <param name="limitMegabytes">What may be held, in MiB.</param>
+    /// <summary>Uploads were cut, because services took nothing of them and memory was short. At most once a second.</summary>
+    /// <param name="count">How many after the last report.</param>
+    /// <param name="heldMegabytes">What the process holds, in MiB.</param>
+    /// <param name="limitMegabytes">What it may hold, in MiB.</param>
     /// <param name="message">One line for the user.</param>
     void UploadsCut(int count, long heldMegabytes, long limitMegabytes, string message)
     {
@@ -82,6 +81,6 @@ public interface IAgentEvents
     {
     }
 
-    /// <summary>One request came to its end. Only called when <see cref="WantsRequests"/> is true.</summary>
+    /// <summary>A request is over. Only called when <see cref="WantsRequests"/> is true.</summary>
     void RequestCompleted(RequestSummary request);
 }

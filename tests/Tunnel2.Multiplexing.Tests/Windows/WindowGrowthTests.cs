@@ -1,11 +1,11 @@
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Tests.InMemory;
-using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Multiplexing.Windows;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.TestUtilities;
 
-namespace Tunnel2.Multiplexing.Tests.Streams;
+namespace Tunnel2.Multiplexing.Tests.Windows;
 
 public class WindowGrowthTests
 {

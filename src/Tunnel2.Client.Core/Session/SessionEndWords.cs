@@ -1,7 +1,7 @@
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol.Errors;
 
-namespace Tunnel2.Client.Core.Diagnostics;
+namespace Tunnel2.Client.Core.Session;
 
 /// <summary>The words for a session that ended without anybody asking for it.</summary>
 internal static class SessionEndWords

@@ -1,9 +1,8 @@
-using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 
-namespace Tunnel2.Multiplexing.Uplinks;
+namespace Tunnel2.Multiplexing.Streams;
 
 /// <summary>
 /// The control frames that wait for the write loop. Appending never waits and never allocates for a frame: frames of streams are kept in
@@ -12,10 +11,11 @@ namespace Tunnel2.Multiplexing.Uplinks;
 /// </summary>
 internal sealed class ControlQueue
 {
-    /// <summary>The most PING answers that may wait: a peer that sends more without reading the answers attacks or is broken.</summary>
+    /// <summary>How many PING answers may wait: a peer that sends more without reading the answers attacks or is broken.</summary>
     public const int MaxPendingAnswers = 64;
 
     private readonly ShortLock _gate = new();
+    private readonly ReadyStreamChannel _ready;
     private readonly Queue<TunnelStream> _streams = new();
     private readonly ulong[] _answers = new ulong[MaxPendingAnswers];
     private int _answerCount;
@@ -26,6 +26,9 @@ internal sealed class ControlQueue
     private SessionEndReason _goAwayReason;
     private SessionEndReason _lastNotice;
     private string _goAwayText = "";
+
+    /// <param name="ready">Each addition wakes its reader, the write loop: so none is made under a lock.</param>
+    public ControlQueue(ReadyStreamChannel ready) => _ready = ready;
 
     /// <summary>Whether streams have control frames that did not fit into the last batch.</summary>
     public bool HasStreams
@@ -45,6 +48,8 @@ internal sealed class ControlQueue
         {
             _streams.Enqueue(stream);
         }
+
+        _ready.Signal();
     }
 
     public void AddUplinkCredit(int increment)
@@ -53,6 +58,8 @@ internal sealed class ControlQueue
         {
             _uplinkIncrement += increment;
         }
+
+        _ready.Signal();
     }
 
     public void AddPing(ulong opaque)
@@ -62,6 +69,8 @@ internal sealed class ControlQueue
             _ping = opaque;
             _pingPending = true;
         }
+
+        _ready.Signal();
     }
 
     public bool TryAddAnswer(ulong opaque)
@@ -74,15 +83,17 @@ internal sealed class ControlQueue
             }
 
             _answers[_answerCount++] = opaque;
-            return true;
         }
+
+        _ready.Signal();
+        return true;
     }
 
     public void AddGoAway(GoAwayPhase phase, SessionEndReason reason, string text)
     {
         using (_gate.EnterScope())
         {
-            // An agent may take back its notice by handing over, and say it again; all else is said once.
+            // An agent may take back its notice by handing over, and send it again. All others are sent once.
             var differs = phase == _goAway && phase == GoAwayPhase.Notice && reason != _lastNotice
                 && (reason == SessionEndReason.HandOver || _lastNotice == SessionEndReason.HandOver);
             if (phase > _goAway || differs)
@@ -93,6 +104,8 @@ internal sealed class ControlQueue
                 _goAwayText = text;
             }
         }
+
+        _ready.Signal();
     }
 
     /// <summary>Copies waiting control frames, as many as fit.</summary>

@@ -1,15 +1,15 @@
 using System.IO.Pipelines;
 using Tunnel2.Multiplexing.Buffers;
-using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
+using Tunnel2.Multiplexing.Windows;
 using Tunnel2.Protocol;
 
-namespace Tunnel2.Multiplexing.Uplinks;
+namespace Tunnel2.Multiplexing.Streams;
 
-/// <summary>What an uplink needs to know, settled by the handshake and the host. Immutable.</summary>
+/// <summary>What an uplink and its streams need to know, from the handshake and the host. Immutable.</summary>
 internal sealed record UplinkSettings
 {
-    /// <summary>The largest window unless somebody says otherwise: 8 MiB, which is 1.3 Gbit/s at a round trip of 50 ms.</summary>
+    /// <summary>The largest window by default: 8 MiB, which is 1.3 Gbit/s at a round trip of 50 ms.</summary>
     public const int DefaultMaxStreamWindow = 8 * 1024 * 1024;
 
     public required UplinkRole Role { get; init; }
@@ -21,15 +21,15 @@ internal sealed record UplinkSettings
     public int ReceiveUplinkWindow { get; init; } = ProtocolLimits.DefaultUplinkWindow;
 
     /// <summary>
-    /// What a stream's window may grow to while it is measured that the path needs it, in bytes. At or below
-    /// <see cref="ReceiveStreamWindow"/>: nothing grows, and no round trip is measured for it.
+    /// What a stream's window may grow to where measurements show that the path needs it, in bytes. At or below
+    /// <see cref="ReceiveStreamWindow"/>: nothing grows, and nothing is measured for it.
     /// </summary>
     public int MaxReceiveStreamWindow { get; init; } = DefaultMaxStreamWindow;
 
     /// <summary>What the windows of all uplinks of the process may grow by.</summary>
     public WindowBudget ProcessWindowBudget { get; init; } = WindowBudget.Process;
 
-    /// <summary>The process's memory for what arrived and was not consumed yet.</summary>
+    /// <summary>The process's memory for bytes that have arrived and are not consumed yet.</summary>
     public ReceiveBudget ReceiveBudget { get; init; } = ReceiveBudget.Process;
 
     /// <summary>The credit that the peer grants for each new stream, in bytes.</summary>
@@ -38,15 +38,15 @@ internal sealed record UplinkSettings
     /// <summary>The credit that the peer grants for the uplink, in bytes.</summary>
     public int SendUplinkWindow { get; init; } = ProtocolLimits.DefaultUplinkWindow;
 
-    /// <summary>The most streams at once, and so the number of slots.</summary>
+    /// <summary>How many streams may be open at once, and so the number of slots.</summary>
     public int MaxStreams { get; init; } = ProtocolLimits.MaxSlots;
 
     /// <summary>Where the write loop continues when it is woken and more than <see cref="QuietStreams"/> streams are open.</summary>
     public PipeScheduler WriterScheduler { get; init; } = PipeScheduler.ThreadPool;
 
     /// <summary>
-    /// Up to this many open streams the write loop runs on the thread that woke it: with nobody to share a batch with, waiting for
-    /// company only costs time. Negative: never.
+    /// Up to this many open streams the write loop runs on the thread that woke it: where no other stream shares the batch, waiting for one
+    /// only costs time. Negative: never.
     /// </summary>
     public int QuietStreams { get; init; } = -1;
 
@@ -68,10 +68,12 @@ internal sealed record UplinkSettings
     /// </summary>
     public TimeSpan ProbeAfter { get; init; } = TimeSpan.FromMilliseconds(500);
 
-    /// <summary>A send or a PING without an end or an answer for this long: the uplink counts as stalled and gets no new streams.</summary>
+    /// <summary>
+    /// A send that has not ended, or a PING without an answer, for this long: the uplink counts as stalled and gets no new streams.
+    /// </summary>
     public TimeSpan StallAfter { get; init; } = TimeSpan.FromSeconds(1);
 
-    /// <summary>One send that makes no end for this long ends the uplink: what it cut in half can never be resumed.</summary>
+    /// <summary>A send that takes longer ends the uplink: what it has cut in half can never be resumed.</summary>
     public TimeSpan SendStallLimit { get; init; } = TimeSpan.FromSeconds(60);
 
     /// <summary>Whether windows of streams may grow.</summary>
@@ -81,6 +83,6 @@ internal sealed record UplinkSettings
 
     public BufferPool Buffers { get; init; } = BufferPool.Shared;
 
-    /// <summary>Where faults of those who are told of a reset or a loss are counted: the engine's.</summary>
+    /// <summary>Where faults of callbacks for a reset or a loss are counted: the engine's.</summary>
     public ContainedFaults Faults { get; init; } = new();
 }

@@ -1,7 +1,7 @@
-using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Multiplexing.Windows;
 using Tunnel2.TestUtilities;
 
-namespace Tunnel2.Multiplexing.Tests.Uplinks;
+namespace Tunnel2.Multiplexing.Tests.Windows;
 
 public class RoundTripEstimatorTests
 {

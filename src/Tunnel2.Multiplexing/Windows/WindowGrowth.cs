@@ -1,4 +1,4 @@
-namespace Tunnel2.Multiplexing.Streams;
+namespace Tunnel2.Multiplexing.Windows;
 
 /// <summary>
 /// When a stream's window doubles: the rule of .NET's <c>Http2StreamWindowManager</c>. A consumer that takes more in one round trip than
@@ -15,7 +15,7 @@ internal struct WindowGrowth
     private long _returned;
 
     /// <summary>Asked each time credit returns.</summary>
-    /// <param name="count">The bytes consumed since it returned last.</param>
+    /// <param name="count">The bytes consumed after the last return.</param>
     /// <param name="size">The window as it is, in bytes.</param>
     /// <param name="limit">The largest window allowed, in bytes.</param>
     /// <param name="roundTrip">The path's round trip without queues, or zero where it is not known yet.</param>
@@ -28,7 +28,7 @@ internal struct WindowGrowth
         _returned = Math.Max(1, now);
         if (last == 0 || size >= limit || roundTrip < _shortPath)
         {
-            // The first return only starts the clock: how long the bytes before it took is not known.
+            // The first return only starts the clock: it is not known how long the bytes before it took.
             return 0;
         }
 

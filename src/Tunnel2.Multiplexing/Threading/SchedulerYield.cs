@@ -1,9 +1,9 @@
 using System.IO.Pipelines;
 using System.Runtime.CompilerServices;
 
-namespace Tunnel2.Multiplexing.Uplinks;
+namespace Tunnel2.Multiplexing.Threading;
 
-/// <summary>Awaited once: continues where the scheduler says, after what it has before it.</summary>
+/// <summary>Awaited once: continues on the scheduler, after the work that waits there already.</summary>
 internal readonly struct SchedulerYield(PipeScheduler scheduler) : ICriticalNotifyCompletion
 {
     public bool IsCompleted => false;

@@ -2,10 +2,10 @@ using System.Diagnostics.Metrics;
 using Tunnel2.Client.Core.Exchanges;
 using Tunnel2.Multiplexing.Streams;
 
-namespace Tunnel2.Client.Core.Diagnostics;
+namespace Tunnel2.Client.Core.Session;
 
 /// <summary>
-/// The agent's limits as metrics: how much of each is used, and what was refused or cut by it. They cost nothing until somebody listens
+/// The agent's limits as metrics: how much of each is used, and what was refused or cut by it. They cost nothing until a program listens
 /// (<c>dotnet-counters</c>, <c>dotnet-trace</c>, a <see cref="MeterListener"/>); the agent has no port of its own for them. Thread-safe.
 /// </summary>
 internal sealed class AgentMetrics : IDisposable
