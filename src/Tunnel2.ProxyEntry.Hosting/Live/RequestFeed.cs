@@ -146,7 +146,7 @@ internal sealed class RequestFeed : IRecordObserver
         }
 
         watch.Next = sequence + 1;
-        var second = Environment.TickCount64 / 1000;
+        var second = _time.GetTimestamp() / _time.TimestampFrequency;
         (_shown, _second) = second == _second ? (_shown + 1, _second) : (1, second);
         if (_shown > MostPerSecond)
         {
