@@ -44,8 +44,12 @@ internal static class AggregationBenchmarks
                 Recorded(Math.Min(records, 1 << 20), rounds, prefetch: false);
                 Recorded(Math.Min(records, 1 << 20), rounds, prefetch: true);
                 return 0;
+            case "stats":
+                return RecordingBenchmark.Run(
+                    RingBenchmarks.Option(args, "--megabytes", 2000), RingBenchmarks.Option(args, "--sessions", 200),
+                    RingBenchmarks.Option(args, "--partitions", 2), rounds);
             default:
-                Console.Error.WriteLine("usage: aggregation sum|heavy|windowed|recorded [--records N] [--rounds N] (see README.md)");
+                Console.Error.WriteLine("usage: aggregation sum|heavy|windowed|recorded|stats [--records N] [--rounds N] (see README.md)");
                 return 2;
         }
     }
