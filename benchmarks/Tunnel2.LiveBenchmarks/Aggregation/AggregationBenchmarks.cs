@@ -11,7 +11,11 @@ using HeavyPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
     Tunnel2.LiveBenchmarks.Aggregation.AggregationBenchmarks.HeavyState>;
 using SumPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
     Tunnel2.Laboratory.Aggregation.SumRecord, Tunnel2.Laboratory.Aggregation.SumHash, Tunnel2.Laboratory.Aggregation.SumState>;
+using SumSplits = Tunnel2.Laboratory.Aggregation.SplitPipeline<
+    Tunnel2.Laboratory.Aggregation.SumRecord, Tunnel2.Laboratory.Aggregation.SumHash, Tunnel2.Laboratory.Aggregation.SumState>;
 using WindowPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
+    Tunnel2.Telemetry.Aggregation.RequestSample, Tunnel2.Telemetry.Aggregation.SessionHash, Tunnel2.Telemetry.Aggregation.WindowedState>;
+using WindowSplits = Tunnel2.Laboratory.Aggregation.SplitPipeline<
     Tunnel2.Telemetry.Aggregation.RequestSample, Tunnel2.Telemetry.Aggregation.SessionHash, Tunnel2.Telemetry.Aggregation.WindowedState>;
 
 namespace Tunnel2.LiveBenchmarks.Aggregation;
@@ -48,8 +52,12 @@ internal static class AggregationBenchmarks
                 return RecordingBenchmark.Run(
                     RingBenchmarks.Option(args, "--megabytes", 2000), RingBenchmarks.Option(args, "--sessions", 200),
                     RingBenchmarks.Option(args, "--partitions", 2), rounds);
+            case "feed":
+                return FeedBenchmark.Run(
+                    RingBenchmarks.Option(args, "--sessions", 10_000), Math.Max(8, RingBenchmarks.Option(args, "--seconds", 10)), [1, 2]);
             default:
-                Console.Error.WriteLine("usage: aggregation sum|heavy|windowed|recorded|stats [--records N] [--rounds N] (see README.md)");
+                Console.Error.WriteLine(
+                    "usage: aggregation sum|heavy|windowed|recorded|stats|feed [--records N] [--rounds N] (see README.md)");
                 return 2;
         }
     }
@@ -83,7 +91,7 @@ internal static class AggregationBenchmarks
         Report("split + merge, 2", count, rounds, one, () =>
         {
             SumState[] states = [new SumState(groups), new SumState(groups)];
-            PipelineReport report = SumPipeline.RunSplit(
+            PipelineReport report = SumSplits.Run(
                 [
                     new MemorySource<SumRecord>(records.AsMemory(0, count / 2), 1000),
                     new MemorySource<SumRecord>(records.AsMemory(count / 2), 1000),
@@ -186,7 +194,7 @@ internal static class AggregationBenchmarks
         CheckSink[] sinks = [.. Enumerable.Range(0, partitions).Select(_ => new CheckSink())];
         WindowedState[] states = [.. sinks.Select(s => new WindowedState(s))];
         PipelineReport report = split
-            ? WindowPipeline.RunSplit(
+            ? WindowSplits.Run(
                 [
                     .. Enumerable.Range(0, partitions).Select(
                         i => new TimedSource(block, (int)((long)i * count / partitions), (int)((i + 1L) * count / partitions), count)),
@@ -250,7 +258,7 @@ internal static class AggregationBenchmarks
         PipelineReport report;
         if (splits > 1)
         {
-            report = WindowPipeline.RunSplit(sources, states);
+            report = WindowSplits.Run(sources, states);
         }
         else
         {

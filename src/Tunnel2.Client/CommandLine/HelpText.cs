@@ -90,7 +90,7 @@ internal static class HelpText
         Statistics over a recording ('tunnel2 tap --record FILE'), or over the file of a ring. Ctrl+C ends with the statistics of
         what was read until then, which say so.
 
-          --partitions auto|N     threads that share a recording, 1 to 64 (default auto: one per processor; fewer for less than 8 MB
+          --partitions auto|N     threads that share the work, 1 to 64 (default auto: one per processor; fewer for less than 8 MB
                                   each). The statistics are the same with any number
           --json                  one JSON object instead of a table
 

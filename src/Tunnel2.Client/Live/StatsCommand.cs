@@ -1,7 +1,6 @@
 using System.Buffers.Binary;
 using System.Globalization;
 using System.Text.Json;
-using Tunnel2.Client.CommandLine;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Protocol;
 using Tunnel2.Telemetry.Aggregation;
@@ -44,15 +43,6 @@ internal sealed class StatsCommand
 
     private int RunOnRing(CancellationToken stop)
     {
-        if (_options.Partitions > 1)
-        {
-            _error.WriteLine(
-                $"tunnel2: --partitions: {PlainText.Clean(_path)} is the file of a ring, which one partition reads; only a recording is "
-                    + "shared");
-            _error.WriteLine(HelpText.StatsUsage);
-            return AgentExitCode.Usage;
-        }
-
         EventRingOpenError refused = LocalTap.TryOpen(_path, out SharedEventRing? ring);
         if (refused != EventRingOpenError.None)
         {
@@ -61,14 +51,23 @@ internal sealed class StatsCommand
         }
 
         var intake = new RequestIntake(new WatermarkFilter(_lateness));
-        var totals = new SessionTotals();
         EventRingReader reader = ring!.CreateReader(new EventRingReaderOptions { From = EventRingReaderOptions.FromOldest });
         long end = Volatile.Read(ref ring.Head);
         var source = new RingRequestSource(ring, reader, intake, BatchSize, end, stop: stop);
-        PipelineReport report = WindowPipeline.RunFused(source, new WindowedState(totals));
+        SessionTotals[] totals = [.. Enumerable.Range(0, _options.Partitions ?? 1).Select(static _ => new SessionTotals())];
+        WindowedState[] states = [.. totals.Select(static one => new WindowedState(one))];
+        var plan = new RoutingPlan(states.Length, SourceCanBeSplit: false, Mergeable: true);
+        PipelineReport report = plan.Strategy == RoutingStrategy.Fused
+            ? WindowPipeline.RunFused(source, states[0])
+            : WindowPipeline.RunRouted(source, states, new PipelineOptions());
+        foreach (SessionTotals other in totals[1..])
+        {
+            totals[0].Absorb(other, static key => key);
+        }
+
         long left = end - reader.Cursor;
         var statistics = new RecordingStatistics<SessionTotals>(
-            left > 0 ? RecordingStatus.Reading : RecordingStatus.Complete, reader.Cursor, intake.Sessions, totals, report.Records,
+            left > 0 ? RecordingStatus.Reading : RecordingStatus.Complete, reader.Cursor, intake.Sessions, totals[0], report.Records,
             intake.Late, intake.DeadLetters.Total, source.Missed);
         return Write(statistics, left > 0 ? $"stopped {left} records before the end of the ring" : null);
     }

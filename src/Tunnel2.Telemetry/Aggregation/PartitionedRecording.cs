@@ -72,12 +72,13 @@ internal sealed class PartitionedRecording<TTotals>
     internal RecordingStatistics<TTotals> Run(int partitions, long? chunkSize = null)
     {
         using var reader = new RecordingReader(_open());
-        if (reader.Status != RecordingStatus.Reading || partitions == 1 || reader.Length is not { } bytes)
+        if (reader.Status != RecordingStatus.Reading
+            || new RoutingPlan(partitions, reader.Length is not null, Mergeable: true).Strategy != RoutingStrategy.SplitAndMerge)
         {
             return RunWhole(reader);
         }
 
-        long length = Math.Max(1, bytes - RecordingFormat.HeaderLength);
+        long length = Math.Max(1, reader.Length!.Value - RecordingFormat.HeaderLength);
         _chunkSize = chunkSize ?? Math.Clamp(length / (partitions * 8), 1 << 20, 64 << 20);
         _chunks = (int)((length + _chunkSize - 1) / _chunkSize);
         _ahead = AheadPerPartition * partitions;

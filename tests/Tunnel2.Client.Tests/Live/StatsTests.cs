@@ -85,16 +85,20 @@ public sealed class StatsTests : IDisposable
     }
 
     [Fact]
-    public async Task A_rings_file_has_one_partition()
+    public async Task The_requests_of_a_ring_are_routed_to_partitions_with_the_same_result()
     {
         using var ring = new LiveRing();
-        ring.Publish("web", "/", 200, 1);
-        string[] args = ["stats", ring.Ring.Path, "--partitions"];
-        Assert.Equal(2, await TapCommand.RunAsync([.. args, "2"], _output, _error, CancellationToken.None));
-        Assert.Contains("is the file of a ring, which one partition reads", _error.Text, StringComparison.Ordinal);
-        Assert.Contains("Usage: tunnel2 stats ", _error.Text, StringComparison.Ordinal);
-        Assert.Equal(0, await TapCommand.RunAsync([.. args, "auto"], _output, _error, CancellationToken.None));
-        Assert.Equal(0, await TapCommand.RunAsync([.. args, "1"], _output, _error, CancellationToken.None));
+        for (int i = 0; i < 900; i++)
+        {
+            ring.Publish($"web-{i % 40}", "/", i % 7 == 0 ? 503 : 200, i);
+        }
+
+        using var alone = new WatchedWriter();
+        Assert.Equal(0, await TapCommand.RunAsync(["stats", ring.Ring.Path], alone, _error, CancellationToken.None));
+        Assert.Equal(
+            0, await TapCommand.RunAsync(["stats", ring.Ring.Path, "--partitions", "3"], _output, _error, CancellationToken.None));
+        Assert.Equal(alone.Text, _output.Text);
+        Assert.Equal(82, _output.Lines.Length); // The heading, a line and an error for each of 40 sessions, and what is not in them.
     }
 
     [Fact]
