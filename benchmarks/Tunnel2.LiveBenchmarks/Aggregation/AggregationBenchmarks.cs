@@ -52,12 +52,14 @@ internal static class AggregationBenchmarks
                 return RecordingBenchmark.Run(
                     RingBenchmarks.Option(args, "--megabytes", 2000), RingBenchmarks.Option(args, "--sessions", 200),
                     RingBenchmarks.Option(args, "--partitions", 2), rounds);
+            case "table":
+                return AggregationTable.Run(rounds);
             case "feed":
                 return FeedBenchmark.Run(
                     RingBenchmarks.Option(args, "--sessions", 10_000), Math.Max(8, RingBenchmarks.Option(args, "--seconds", 10)), [1, 2]);
             default:
                 Console.Error.WriteLine(
-                    "usage: aggregation sum|heavy|windowed|recorded|stats|feed [--records N] [--rounds N] (see README.md)");
+                    "usage: aggregation sum|heavy|windowed|recorded|stats|feed|table [--records N] [--rounds N] (see README.md)");
                 return 2;
         }
     }
@@ -169,7 +171,7 @@ internal static class AggregationBenchmarks
     }
 
     /// <summary>What <see cref="CheckSink"/> must come to, by plain counting.</summary>
-    private static long Oracle(RequestSample[] block, int count)
+    internal static long Oracle(RequestSample[] block, int count)
     {
         var requests = new Dictionary<(int Seconds, long Start, int Key), long>();
         var source = new TimedSource(block, 0, count, count);
@@ -357,7 +359,7 @@ internal static class AggregationBenchmarks
     /// Records <paramref name="from"/> to <paramref name="end"/> of a run: a block that fits the second-level cache, over and over, at
     /// rising times. An array of all the records would measure the memory's bandwidth, which two cores share.
     /// </summary>
-    private sealed class TimedSource(RequestSample[] block, int from, int end, int total) : IRecordSource<RequestSample>
+    internal sealed class TimedSource(RequestSample[] block, int from, int end, int total) : IRecordSource<RequestSample>
     {
         private readonly RequestSample[] _batch = new RequestSample[1000];
         private readonly long _step = 20_000_000L / total;
