@@ -7,12 +7,12 @@ using Tunnel2.Telemetry.Aggregation;
 using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Recording;
 using Tunnel2.Telemetry.Records;
-using WindowPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
-    Tunnel2.Telemetry.Aggregation.RequestSample, Tunnel2.Telemetry.Aggregation.SessionHash, Tunnel2.Telemetry.Aggregation.WindowedState>;
+using TotalsPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
+    Tunnel2.Telemetry.Aggregation.RequestSample, Tunnel2.Telemetry.Aggregation.SessionHash, Tunnel2.Telemetry.Aggregation.SessionTotals>;
 
 namespace Tunnel2.Client.Live;
 
-/// <summary><c>tunnel2 stats FILE</c>: the aggregation of the live plane over a recording, or over what a ring's file holds.</summary>
+/// <summary><c>tunnel2 stats FILE</c>: the statistics of each session over a recording, or over what a ring's file holds.</summary>
 internal sealed class StatsCommand
 {
     private const int BatchSize = 1000;
@@ -55,11 +55,10 @@ internal sealed class StatsCommand
         long end = Volatile.Read(ref ring.Head);
         var source = new RingRequestSource(ring, reader, intake, BatchSize, end, stop: stop);
         SessionTotals[] totals = [.. Enumerable.Range(0, _options.Partitions ?? 1).Select(static _ => new SessionTotals())];
-        WindowedState[] states = [.. totals.Select(static one => new WindowedState(one))];
-        var plan = new RoutingPlan(states.Length, SourceCanBeSplit: false, Mergeable: true);
+        var plan = new RoutingPlan(totals.Length, SourceCanBeSplit: false, Mergeable: true);
         PipelineReport report = plan.Strategy == RoutingStrategy.Fused
-            ? WindowPipeline.RunFused(source, states[0])
-            : WindowPipeline.RunRouted(source, states, new PipelineOptions());
+            ? TotalsPipeline.RunFused(source, totals[0])
+            : TotalsPipeline.RunRouted(source, totals, new PipelineOptions());
         foreach (SessionTotals other in totals[1..])
         {
             totals[0].Absorb(other, static key => key);

@@ -10,6 +10,6 @@ internal interface IPartitionState<T>
     /// <summary>Closes the windows that end at or before <paramref name="watermark"/>.</summary>
     void AdvanceTo(long watermark);
 
-    /// <summary>The input has ended: emits what is still open. Another input may follow, at any event time.</summary>
+    /// <summary>The input has ended: emits what is still open.</summary>
     void Complete();
 }

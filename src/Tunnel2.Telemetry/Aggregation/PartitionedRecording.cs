@@ -1,7 +1,5 @@
 using System.Runtime.ExceptionServices;
 using Tunnel2.Telemetry.Recording;
-using WindowPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
-    Tunnel2.Telemetry.Aggregation.RequestSample, Tunnel2.Telemetry.Aggregation.SessionHash, Tunnel2.Telemetry.Aggregation.WindowedState>;
 
 namespace Tunnel2.Telemetry.Aggregation;
 
@@ -17,7 +15,7 @@ namespace Tunnel2.Telemetry.Aggregation;
 /// with what is known then.
 /// </remarks>
 internal sealed class PartitionedRecording<TTotals>
-    where TTotals : class, IWindowTotals<TTotals>
+    where TTotals : class, IMergeableState<TTotals>
 {
     /// <summary>Chunks that may be read or wait to be merged, for each partition: bounds the memory where one thread is slow.</summary>
     private const int AheadPerPartition = 2;
@@ -103,7 +101,7 @@ internal sealed class PartitionedRecording<TTotals>
     {
         var source = new RecordingSource(
             reader, new RequestIntake(new WatermarkFilter(_lateness)), long.MaxValue, Progress, _stop);
-        PipelineReport report = WindowPipeline.RunFused(source, new WindowedState(_totals));
+        PipelineReport report = PartitionedPipeline<RequestSample, SessionHash, TTotals>.RunFused(source, _totals);
         RequestIntake intake = source.Intake;
         return new RecordingStatistics<TTotals>(
             reader.Status, reader.Position, intake.Sessions, _totals, report.Records, intake.Late, intake.DeadLetters.Total, source.Missed);
@@ -126,16 +124,15 @@ internal sealed class PartitionedRecording<TTotals>
     {
         try
         {
-            var worker = new Worker(reader);
             while (TryTakeChunk(out int chunk))
             {
                 Part part = chunk == 0 || reader.TryMoveToFrame(Start(chunk), Start(chunk + 1))
-                    ? Read(worker, chunk == 0 ? _position : reader.Position, Start(chunk + 1), new WatermarkFilter(_lateness))
+                    ? Read(reader, chunk == 0 ? _position : reader.Position, Start(chunk + 1), new WatermarkFilter(_lateness))
                     : Part.None;
                 lock (_gate)
                 {
                     _waiting.Add(chunk, part);
-                    MergeUnsynchronized(worker);
+                    MergeUnsynchronized(reader);
                     Monitor.PulseAll(_gate);
                 }
             }
@@ -182,9 +179,8 @@ internal sealed class PartitionedRecording<TTotals>
     }
 
     /// <summary>Reads the frames from <paramref name="start"/> on that begin before <paramref name="end"/>.</summary>
-    private Part Read(Worker worker, long start, long end, WatermarkFilter filter)
+    private Part Read(RecordingReader reader, long start, long end, WatermarkFilter filter)
     {
-        RecordingReader reader = worker.Reader;
         if (reader.Position != start || reader.Status != RecordingStatus.Reading)
         {
             reader.MoveTo(start);
@@ -192,13 +188,12 @@ internal sealed class PartitionedRecording<TTotals>
 
         var source = new RecordingSource(reader, new RequestIntake(filter), end, Progress, _stop);
         TTotals totals = _createTotals();
-        worker.Sink.Totals = totals;
-        PipelineReport report = WindowPipeline.RunFused(source, worker.State);
+        PipelineReport report = PartitionedPipeline<RequestSample, SessionHash, TTotals>.RunFused(source, totals);
         return new Part(start, reader.Position, reader.Status, source, totals, report.Records);
     }
 
     /// <summary>Merges what follows what has been merged.</summary>
-    private void MergeUnsynchronized(Worker worker)
+    private void MergeUnsynchronized(RecordingReader reader)
     {
         while (!_isEnded && _waiting.Remove(_merged, out Part? part))
         {
@@ -218,7 +213,7 @@ internal sealed class PartitionedRecording<TTotals>
                 }
 
                 ReadAgain++;
-                part = Read(worker, _position, end, filter);
+                part = Read(reader, _position, end, filter);
             }
 
             Merge(part);
@@ -252,29 +247,5 @@ internal sealed class PartitionedRecording<TTotals>
     {
         /// <summary>No frame seems to begin in the chunk.</summary>
         internal static Part None { get; } = new(-1, -1, RecordingStatus.Reading, null, null, 0);
-    }
-
-    /// <summary>What a thread uses for all its chunks.</summary>
-    private sealed class Worker
-    {
-        internal Worker(RecordingReader reader)
-        {
-            Reader = reader;
-            State = new WindowedState(Sink);
-        }
-
-        internal RecordingReader Reader { get; }
-
-        internal TotalsSink Sink { get; } = new();
-
-        internal WindowedState State { get; }
-    }
-
-    /// <summary>Hands the windows of a chunk to the chunk's own totals.</summary>
-    private sealed class TotalsSink : IWindowSink
-    {
-        internal TTotals? Totals { get; set; }
-
-        public void OnWindow(int key, long start, int seconds, WindowCell cell) => Totals!.OnWindow(key, start, seconds, cell);
     }
 }

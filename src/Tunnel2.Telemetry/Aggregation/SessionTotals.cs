@@ -1,27 +1,54 @@
+using System.Runtime.CompilerServices;
+
 namespace Tunnel2.Telemetry.Aggregation;
 
-/// <summary>Statistics of each session over a whole recording: the minutes added up, of which every record is in exactly one.</summary>
-internal sealed class SessionTotals : IWindowTotals<SessionTotals>
+/// <summary>
+/// Statistics of each session over its whole input. One cell a session: windows of a minute of lateness would be sixty times as many, in
+/// each partition.
+/// </summary>
+internal sealed class SessionTotals : IMergeableState<SessionTotals>
 {
     private WindowCell?[] _sessions = new WindowCell?[64];
 
     /// <inheritdoc/>
-    public void OnWindow(int key, long start, int seconds, WindowCell cell)
+    public void Process(ReadOnlySpan<RequestSample> batch)
     {
-        if (seconds == 60)
+        WindowCell?[] sessions = _sessions;
+        foreach (ref readonly RequestSample sample in batch)
         {
-            Add(key, cell);
+            int key = sample.Key;
+            WindowCell? cell = (uint)key < (uint)sessions.Length ? sessions[key] : null;
+            if (cell is null)
+            {
+                cell = Add(key);
+                sessions = _sessions;
+            }
+
+            cell.Add(sample);
         }
+    }
+
+    /// <inheritdoc/>
+    public void AdvanceTo(long watermark)
+    {
+        // No windows.
+    }
+
+    /// <inheritdoc/>
+    public void Complete()
+    {
+        // The cells are the result.
     }
 
     /// <inheritdoc/>
     public void Absorb(SessionTotals other, Func<int, int> renumber)
     {
-        for (int key = 0; key < other._sessions.Length; key++)
+        for (int i = 0; i < other._sessions.Length; i++)
         {
-            if (other._sessions[key] is { } cell)
+            if (other._sessions[i] is { } cell)
             {
-                Add(renumber(key), cell);
+                int key = renumber(i);
+                ((key < _sessions.Length ? _sessions[key] : null) ?? Add(key)).Merge(cell);
             }
         }
     }
@@ -35,13 +62,14 @@ internal sealed class SessionTotals : IWindowTotals<SessionTotals>
         (_sessions[key]!.ErrorsByCode ?? new Dictionary<ushort, long>())
             .OrderByDescending(static pair => pair.Value).ThenBy(static pair => pair.Key);
 
-    private void Add(int key, WindowCell cell)
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private WindowCell Add(int key)
     {
         if (key >= _sessions.Length)
         {
             Array.Resize(ref _sessions, Math.Max(key + 1, _sessions.Length * 2));
         }
 
-        (_sessions[key] ??= new WindowCell()).Merge(cell);
+        return _sessions[key] = new WindowCell();
     }
 }

@@ -4,7 +4,7 @@ namespace Tunnel2.Telemetry.Aggregation;
 /// Collects windows of several partitions or splits; those of the same session, start and length are merged. One per partition, then
 /// <see cref="Absorb"/>: not thread-safe.
 /// </summary>
-internal sealed class WindowMerger : IWindowTotals<WindowMerger>
+internal sealed class WindowMerger : IWindowSink
 {
     private readonly Dictionary<(int Key, long Start, int Seconds), WindowCell> _windows = [];
 
@@ -19,8 +19,8 @@ internal sealed class WindowMerger : IWindowTotals<WindowMerger>
         sum.Merge(cell);
     }
 
-    /// <inheritdoc/>
-    public void Absorb(WindowMerger other, Func<int, int> renumber)
+    /// <summary>Adds the windows of another split, whose session <c>k</c> is <c>renumber(k)</c> here.</summary>
+    internal void Absorb(WindowMerger other, Func<int, int> renumber)
     {
         foreach (((int key, long start, int seconds), WindowCell cell) in other._windows)
         {

@@ -77,7 +77,6 @@ internal sealed class WindowedState : IPartitionState<RequestSample>
 
         CloseLonger(_tens, 10, long.MaxValue, _minutes);
         CloseLonger(_minutes, 60, long.MaxValue, null);
-        (_nextToClose, _lastOpened, _passed) = (long.MaxValue, long.MinValue, 0);
     }
 
     private WindowSlot Open(long second)

@@ -23,7 +23,7 @@ public sealed class PartitionedRecordingTests
     {
         RequestSample[] samples = AggregationOracle.Traffic(31, 20_000, 300, disorderMicroseconds: 1_000_000);
         byte[] file = Recording(samples, random: new Random(5));
-        PartitionedRecording<WindowMerger> shared = Partitioned(file);
+        PartitionedRecording<Windows> shared = Partitioned(file);
         AssertSame(Whole(file), shared.Run(partitions, chunk));
 
         // Of chunks that are longer than a frame only the last may have none.
@@ -34,7 +34,7 @@ public sealed class PartitionedRecordingTests
     public void One_partition_gives_the_oracles_windows()
     {
         RequestSample[] samples = AggregationOracle.Traffic(32, 5000, 20, disorderMicroseconds: 100_000_000);
-        RecordingStatistics<WindowMerger> whole = Whole(Recording(samples));
+        RecordingStatistics<Windows> whole = Whole(Recording(samples));
         List<WindowResult> expected = AggregationOracle.Windows(samples, Lateness * 1_000_000L, out long late);
         Assert.NotEqual(0, late);
         Assert.Equal(late, whole.Late);
@@ -42,7 +42,7 @@ public sealed class PartitionedRecordingTests
 
         // The oracle has the sample's own numbers; they are in the names.
         var renumbered = new WindowMerger();
-        renumbered.Absorb(whole.Totals, key => int.Parse(whole.Sessions.Name(key).AsSpan(8)));
+        renumbered.Absorb(whole.Totals.Merged, key => int.Parse(whole.Sessions.Name(key).AsSpan(8)));
         Assert.Equal(expected, renumbered.Results());
     }
 
@@ -51,9 +51,9 @@ public sealed class PartitionedRecordingTests
     {
         RequestSample[] samples = AggregationOracle.Traffic(33, 20_000, 50, disorderMicroseconds: 100_000_000);
         byte[] file = Recording(samples);
-        RecordingStatistics<WindowMerger> whole = Whole(file);
+        RecordingStatistics<Windows> whole = Whole(file);
         Assert.NotEqual(0, whole.Late);
-        PartitionedRecording<WindowMerger> shared = Partitioned(file);
+        PartitionedRecording<Windows> shared = Partitioned(file);
         AssertSame(whole, shared.Run(4, 100_000));
         Assert.NotEqual(0, shared.ReadAgain);
     }
@@ -81,9 +81,9 @@ public sealed class PartitionedRecordingTests
                 writer.Add(i, 1, inner);
             }
         });
-        RecordingStatistics<WindowMerger> whole = Whole(file);
+        RecordingStatistics<Windows> whole = Whole(file);
         Assert.Equal((0, 50), (whole.Records, whole.Unreadable));
-        PartitionedRecording<WindowMerger> shared = Partitioned(file);
+        PartitionedRecording<Windows> shared = Partitioned(file);
         AssertSame(whole, shared.Run(3, 5000));
         Assert.NotEqual(0, shared.ReadAgain);
     }
@@ -113,10 +113,10 @@ public sealed class PartitionedRecordingTests
         {
             using var stop = new CancellationTokenSource();
             var hook = new ReadHook(reads, stop.Cancel);
-            RecordingStatistics<WindowMerger> stopped = new PartitionedRecording<WindowMerger>(
-                () => new HookedStream(file, hook), TimeSpan.FromSeconds(Lateness), static () => new WindowMerger(), stop.Token)
+            RecordingStatistics<Windows> stopped = new PartitionedRecording<Windows>(
+                () => new HookedStream(file, hook), TimeSpan.FromSeconds(Lateness), static () => new Windows(), stop.Token)
                 .Run(partitions, 50_000);
-            RecordingStatistics<WindowMerger> beginning = Whole(file[..(int)stopped.Position]);
+            RecordingStatistics<Windows> beginning = Whole(file[..(int)stopped.Position]);
             Assert.Equal(RecordingStatus.Complete, beginning.Status);
             AssertSame(beginning, stopped with { Status = RecordingStatus.Complete });
             partial += stopped.Status == RecordingStatus.Reading && stopped.Position < file.Length ? 1 : 0;
@@ -132,8 +132,8 @@ public sealed class PartitionedRecordingTests
     {
         byte[] file = Recording(AggregationOracle.Traffic(36, 20_000, 10));
         var hook = new ReadHook(4, static () => throw new IOException("the disk"));
-        var recording = new PartitionedRecording<WindowMerger>(
-            () => new HookedStream(file, hook), TimeSpan.FromSeconds(Lateness), static () => new WindowMerger());
+        var recording = new PartitionedRecording<Windows>(
+            () => new HookedStream(file, hook), TimeSpan.FromSeconds(Lateness), static () => new Windows());
         Assert.Equal("the disk", Assert.Throws<IOException>(() => recording.Run(partitions, 50_000)).Message);
     }
 
@@ -141,7 +141,7 @@ public sealed class PartitionedRecordingTests
     public void Progress_ends_at_the_files_length()
     {
         byte[] file = Recording(AggregationOracle.Traffic(37, 20_000, 10, disorderMicroseconds: 100_000_000));
-        PartitionedRecording<WindowMerger> shared = Partitioned(file);
+        PartitionedRecording<Windows> shared = Partitioned(file);
         shared.Run(3, 20_000);
         Assert.NotEqual(0, shared.ReadAgain);
         Assert.Equal(file.Length - RecordingFormat.HeaderLength, shared.Progress.Bytes);
@@ -153,6 +153,13 @@ public sealed class PartitionedRecordingTests
         byte[] file = Recording(AggregationOracle.Traffic(38, 20_000, 300));
         string whole = Lines(1);
         Assert.Equal(300, whole.Split('\n').Length);
+
+        // Every record is in exactly one minute.
+        RecordingStatistics<Windows> windows = Whole(file);
+        var minutes = windows.Totals.Merged.Results().Where(window => window.Seconds == 60).ToLookup(window => window.Key);
+        Assert.Equal(
+            minutes.Select(one => $"{windows.Sessions.Name(one.Key)} {one.Sum(w => w.Requests)} {one.Sum(w => w.Errors)}").Order(),
+            whole.Split('\n').Select(line => line.Split('|')[0]).Order());
         Assert.Equal(whole, Lines(2));
         Assert.Equal(whole, Lines(7));
 
@@ -161,24 +168,25 @@ public sealed class PartitionedRecordingTests
             RecordingStatistics<SessionTotals> statistics = new PartitionedRecording<SessionTotals>(
                 () => new MemoryStream(file), TimeSpan.FromSeconds(Lateness), static () => new SessionTotals()).Run(partitions, 30_000);
             return string.Join('\n', statistics.Totals.Results().Select(
-                row => $"{statistics.Sessions.Name(row.Key)} {row} {string.Join(' ', statistics.Totals.Errors(row.Key))}"));
+                row => $"{statistics.Sessions.Name(row.Key)} {row.Requests} {row.Errors}|{row} "
+                    + string.Join(' ', statistics.Totals.Errors(row.Key))));
         }
     }
 
-    private static RecordingStatistics<WindowMerger> Whole(byte[] file) => Partitioned(file).Run(1);
+    private static RecordingStatistics<Windows> Whole(byte[] file) => Partitioned(file).Run(1);
 
-    private static PartitionedRecording<WindowMerger> Partitioned(byte[] file) =>
-        new(() => new MemoryStream(file), TimeSpan.FromSeconds(Lateness), static () => new WindowMerger());
+    private static PartitionedRecording<Windows> Partitioned(byte[] file) =>
+        new(() => new MemoryStream(file), TimeSpan.FromSeconds(Lateness), static () => new Windows());
 
-    private static void AssertSame(RecordingStatistics<WindowMerger> expected, RecordingStatistics<WindowMerger> actual)
+    private static void AssertSame(RecordingStatistics<Windows> expected, RecordingStatistics<Windows> actual)
     {
         Assert.Equal(
             (expected.Status, expected.Position, expected.Records, expected.Late, expected.Unreadable, expected.Missed),
             (actual.Status, actual.Position, actual.Records, actual.Late, actual.Unreadable, actual.Missed));
         Assert.Equal(Names(expected), Names(actual));
-        Assert.Equal(expected.Totals.Results(), actual.Totals.Results());
+        Assert.Equal(expected.Totals.Merged.Results(), actual.Totals.Merged.Results());
 
-        static IEnumerable<string> Names(RecordingStatistics<WindowMerger> statistics) =>
+        static IEnumerable<string> Names(RecordingStatistics<Windows> statistics) =>
             Enumerable.Range(0, statistics.Sessions.Count).Select(statistics.Sessions.Name);
     }
 
@@ -223,6 +231,27 @@ public sealed class PartitionedRecordingTests
         write(writer);
         writer.Flush();
         return stream.ToArray();
+    }
+
+    /// <summary>All windows of a part of the recording.</summary>
+    private sealed class Windows : IMergeableState<Windows>
+    {
+        private readonly WindowedState _state;
+
+        internal Windows()
+        {
+            _state = new WindowedState(Merged);
+        }
+
+        internal WindowMerger Merged { get; } = new();
+
+        public void Process(ReadOnlySpan<RequestSample> batch) => _state.Process(batch);
+
+        public void AdvanceTo(long watermark) => _state.AdvanceTo(watermark);
+
+        public void Complete() => _state.Complete();
+
+        public void Absorb(Windows other, Func<int, int> renumber) => Merged.Absorb(other.Merged, renumber);
     }
 
     /// <summary>Does something at one of the reads of all streams together.</summary>
