@@ -75,10 +75,12 @@ internal static class RecordingBenchmark
 
     private static double Aggregate(string path, int partitions, ref string expected)
     {
+        TimeSpan before = Process.GetCurrentProcess().TotalProcessorTime;
         long start = Stopwatch.GetTimestamp();
         RecordingStatistics<SessionTotals> statistics = new PartitionedRecording<SessionTotals>(
             () => File.OpenRead(path), TimeSpan.FromSeconds(60), static () => new SessionTotals()).Run(partitions);
         double seconds = Stopwatch.GetElapsedTime(start).TotalSeconds;
+        double busy = (Process.GetCurrentProcess().TotalProcessorTime - before).TotalSeconds;
         string rows = string.Join(
             '\n', statistics.Totals.Results().Select(row => $"{statistics.Sessions.Name(row.Key)} {row}"));
         if (statistics.Status != RecordingStatus.Complete || (expected.Length > 0 && rows != expected))
@@ -87,7 +89,7 @@ internal static class RecordingBenchmark
         }
 
         expected = rows;
-        Console.WriteLine(string.Create(CultureInfo.InvariantCulture, $"  {partitions} partitions: {seconds:F2} s"));
+        Console.WriteLine(string.Create(CultureInfo.InvariantCulture, $"  {partitions} partitions: {seconds:F2} s, {busy:F2} s of processors"));
         return seconds;
     }
 }
