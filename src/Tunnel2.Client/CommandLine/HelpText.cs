@@ -15,7 +15,7 @@ internal static class HelpText
         """
         Usage: tunnel2 http <port | host:port | url> [flags]
                tunnel2 start [--config tunnels.yml] [flags]
-               tunnel2 tap [flags] | stats FILE [--json] | top [flags]
+               tunnel2 tap [flags] | stats FILE [flags] | top [flags]
                tunnel2 --dev-session-id GUID --backend-host H --backend-port P --tunnel-host H --tunnel-port P [flags]
                tunnel2 help [http | start | tap | stats | top]
         Run 'tunnel2 help' for the flags.
@@ -29,7 +29,7 @@ internal static class HelpText
         """;
 
     /// <summary>The line under a mistake of <c>stats</c>.</summary>
-    public const string StatsUsage = "Usage: tunnel2 stats FILE [--json]";
+    public const string StatsUsage = "Usage: tunnel2 stats FILE [--partitions auto|N] [--json]";
 
     /// <summary>The line under a mistake of <c>top</c>.</summary>
     public const string TopUsage = "Usage: tunnel2 top [--host HOST[:PORT]] [--token TOKEN] [--window 1s|10s|1m] [--once]";
@@ -43,7 +43,7 @@ internal static class HelpText
           tunnel2 http <port | host:port | url> [flags]
           tunnel2 start [--config tunnels.yml] [flags]     several tunnels at once, from a file
           tunnel2 tap [flags]                              follows a server's requests, a line each
-          tunnel2 stats FILE [--json]                      statistics over recorded requests
+          tunnel2 stats FILE [flags]                       statistics over recorded requests
           tunnel2 top [flags]                              a table of a server's tunnels that refreshes
           tunnel2 help [COMMAND]                           this text, or that of one command
 
@@ -87,8 +87,11 @@ internal static class HelpText
         """
 
 
-        Statistics over a recording ('tunnel2 tap --record FILE'), or over the file of a ring.
+        Statistics over a recording ('tunnel2 tap --record FILE'), or over the file of a ring. Ctrl+C ends with the statistics of
+        what was read until then, which say so.
 
+          --partitions auto|N     threads that share the work, 1 to 64 (default auto: one per processor; fewer for less than 8 MB
+                                  each). The statistics are the same with any number
           --json                  one JSON object instead of a table
 
         """;

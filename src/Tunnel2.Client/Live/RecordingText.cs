@@ -8,12 +8,14 @@ namespace Tunnel2.Client.Live;
 /// <summary>What is wrong with rings, recordings and relays, in words. Stateless.</summary>
 internal static class RecordingText
 {
-    public static string Describe(string path, RecordingReader reader) => $"{PlainText.Clean(path)}: " + reader.Status switch
+    public static string Describe(string path, RecordingReader reader) => Describe(path, reader.Status, reader.Position);
+
+    public static string Describe(string path, RecordingStatus status, long position) => $"{PlainText.Clean(path)}: " + status switch
     {
         RecordingStatus.NotARecording => "not a recording",
         RecordingStatus.UnsupportedVersion => "a recording of another version",
-        RecordingStatus.CutShort => $"the recording ends within a frame, at byte {reader.Position}; all before it was read",
-        RecordingStatus.Damaged => $"the recording is damaged at byte {reader.Position}; all before it was read",
+        RecordingStatus.CutShort => $"the recording ends within a frame, at byte {position}; all before it was read",
+        RecordingStatus.Damaged => $"the recording is damaged at byte {position}; all before it was read",
         _ => "read",
     };
 

@@ -27,7 +27,7 @@ internal static class TapCommand
         try
         {
             return args[0] == "stats"
-                ? StatsCommand.Run(options.ReplayFile!, options.Json, output, error)
+                ? new StatsCommand(options, ProgressBar.OfProcess(error, TimeProvider.System), output, error).Run(stop)
                 : await TapAsync(options, output, error, stop);
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)

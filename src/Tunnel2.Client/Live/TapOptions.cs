@@ -20,6 +20,9 @@ internal sealed record TapOptions
     /// <summary>Begin with the oldest record that is still there, rather than with what comes.</summary>
     public bool FromOldest { get; init; }
 
+    /// <summary>Threads that share a recording, or null for as many as are worth it.</summary>
+    public int? Partitions { get; init; }
+
     /// <summary>One JSON object per line.</summary>
     public bool Json { get; init; }
 

@@ -208,6 +208,14 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
         "subscribers of the live view at once; more get 503. `auto`: 12,000, or fewer where the "
         + "[limit of open files](settings.md#how-many-connections) is lower");
 
+    private readonly int? _aggregationPartitions = (int?)read.NumberOr(
+        "Aggregation:Partitions", "auto", 1, 64,
+        "partitions of the live view's statistics. With 1 the thread that reads the ring adds them up; with more, it hands records on to "
+        + "workers, each with sessions of its own. `auto`: 1 up to four processors, then one per four");
+
+    /// <summary>Partitions of the live view's statistics.</summary>
+    public int AggregationPartitions => _aggregationPartitions ?? AutoPartitions(Environment.ProcessorCount);
+
     /// <summary>What serves connections; <see cref="EngineMode.Auto"/> is not resolved yet.</summary>
     public EngineMode Engine { get; } = read.Value<EngineMode>(
         SettingKeys.Engine, "auto", "auto, epoll, portable",
@@ -229,6 +237,9 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
     public LogLevel LogLevel { get; } = (LogLevel)read.Word(
         "LogLevel", "information", "a level", "the lowest level that the log writes to standard output; see [log events](log-events.md)",
         "trace", "debug", "information", "warning", "error", "critical", "none");
+
+    /// <summary>Partitions where no number is set, by the processors that ProxyEntry may use.</summary>
+    internal static int AutoPartitions(int processors) => Math.Clamp(processors / 4, 1, 64);
 
     /// <summary>A short text for logs.</summary>
     public override string ToString() =>

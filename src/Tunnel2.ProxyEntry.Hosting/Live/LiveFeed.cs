@@ -7,8 +7,9 @@ using Tunnel2.Telemetry.SubscriptionHub;
 namespace Tunnel2.ProxyEntry.Live;
 
 /// <summary>
-/// Reads the ring on a thread of its own, aggregates, and publishes what comes of it to the hub: statistics per window, sessions that come
-/// and go, and the requests of those sessions that somebody watches. It polls, so that forwarding never wakes it.
+/// Reads the ring on a thread of its own, aggregates (<see cref="FeedPartitions"/>), and publishes what comes of it to the hub: statistics
+/// per window, sessions that come and go, and the requests of those sessions that somebody watches. It polls, so that forwarding never
+/// wakes it.
 /// </summary>
 internal sealed class LiveFeed : IDisposable
 {
@@ -34,13 +35,15 @@ internal sealed class LiveFeed : IDisposable
     private readonly ILogger _logger;
     private readonly SessionStatusFeed _statuses;
     private readonly Hub _hub;
+    private readonly int _partitions;
     private readonly CancellationTokenSource _stop = new();
     private readonly Thread _thread;
 
     public LiveFeed(
         SharedEventRing ring, Hub hub, RequestPublisher publisher, ISessionDirectory directory, TimeProvider time, ContainedFaults faults,
-        ILogger logger)
+        ILogger logger, int partitions)
     {
+        _partitions = partitions;
         _faults = faults;
         _ring = ring;
         _hub = hub;
@@ -106,16 +109,14 @@ internal sealed class LiveFeed : IDisposable
     {
         var intake = new RequestIntake(new WatermarkFilter(_lateness));
         var requests = new RequestFeed(_ring, _hub, intake.Sessions, _statuses, from, _time);
-        using var statistics = new StatisticsFeed(_hub, intake.Sessions, counters, _statuses);
+        using var partitions = new FeedPartitions(_partitions, _hub, intake.Sessions, counters, _statuses);
         var source = new RingRequestSource(_ring, reader, intake, BatchSize, long.MaxValue, requests, _stop.Token);
-        var state = new WindowedState(statistics);
         var nextChores = 0L;
         while (source.TryRead(out var batch))
         {
-            state.Process(batch);
+            partitions.Process(batch);
             counters.Update(intake, source.Missed, _publisher.Dropped);
-            state.AdvanceTo(source.Watermark);
-            statistics.EndOfWindows();
+            partitions.AdvanceTo(source.Watermark);
             requests.EndOfBatch(_time.GetTimestamp(), reader.Cursor);
             if (_time.GetTimestamp() >= nextChores)
             {
@@ -130,8 +131,7 @@ internal sealed class LiveFeed : IDisposable
             }
         }
 
-        state.Complete();
-        statistics.EndOfWindows();
+        partitions.Complete();
         counters.Keep(intake);
         return intake.Sessions.Count > MostNames;
     }

@@ -48,7 +48,7 @@ internal sealed class LivePlane : IAsyncDisposable
             // Until it is known how many descriptors the start has left.
             Guard = new AdmissionGuard(1, NewSubscribersPerSecond, timeProvider);
             Hub = new Hub(new HubLimits(), meters.Create(HubMetrics.MeterName), timeProvider, ReadUsage, fault => faults.Add("hub", fault));
-            _feed = new LiveFeed(_ring.Ring, Hub, Publisher, directory, timeProvider, faults, logger);
+            _feed = new LiveFeed(_ring.Ring, Hub, Publisher, directory, timeProvider, faults, logger, settings.AggregationPartitions);
         }
     }
 

@@ -27,6 +27,9 @@ internal sealed class WatermarkFilter
     /// <summary>See <see cref="IRecordSource{T}.Watermark"/>.</summary>
     internal long Watermark => _latest == long.MinValue ? long.MinValue : _latest - _lateness;
 
+    /// <summary>Event time before which every record is late; <see cref="long.MinValue"/> before the first event.</summary>
+    internal long FirstOpen => _firstOpen;
+
     /// <summary>False for a late record, which is counted.</summary>
     internal bool Admit(long eventTime)
     {

@@ -26,9 +26,12 @@ internal enum RecordingStatus
     Damaged,
 }
 
-/// <summary>Reads a recording from its beginning. Not thread-safe.</summary>
+/// <summary>Reads a recording, from its beginning or from any frame on. Not thread-safe.</summary>
 internal sealed class RecordingReader : IDisposable
 {
+    /// <summary>Where bytes look like many headers, as a record's may that somebody made, the search for a frame ends.</summary>
+    private const int MostBytesToCheck = 16 * 1024 * 1024;
+
     private readonly Stream _stream;
     private readonly byte[] _buffer = new byte[2 * (RelayFrame.HeaderLength + RelayFrame.MaxBody)];
     private int _start;
@@ -55,6 +58,9 @@ internal sealed class RecordingReader : IDisposable
 
     /// <summary>How it stands.</summary>
     internal RecordingStatus Status { get; private set; }
+
+    /// <summary>Bytes of the file now; null where it cannot be read from anywhere but its beginning.</summary>
+    internal long? Length => _stream.CanSeek ? _stream.Length : null;
 
     /// <summary>Where the next frame begins, bytes from the start of the file.</summary>
     internal long Position { get; private set; } = RecordingFormat.HeaderLength;
@@ -91,6 +97,50 @@ internal sealed class RecordingReader : IDisposable
         _start += length;
         Position += length;
         return true;
+    }
+
+    /// <summary>
+    /// Goes to the first byte from <paramref name="from"/> on, and before <paramref name="before"/>, where bytes that check out as a whole
+    /// frame begin. Bytes within a record may look like one: only a reader that comes there frame by frame knows that it is one.
+    /// </summary>
+    /// <returns>False when there is none; then <see cref="MoveTo"/> has to follow.</returns>
+    internal bool TryMoveToFrame(long from, long before)
+    {
+        MoveTo(from);
+        Fill(_buffer.Length);
+        int checkedBytes = 0;
+        for (int at = 0; at <= RelayFrame.HeaderLength + RelayFrame.MaxBody && from + at < before; at++)
+        {
+            ReadOnlySpan<byte> data = _buffer.AsSpan(at, _end - at);
+            if (data.Length < RelayFrame.HeaderLength || checkedBytes > MostBytesToCheck)
+            {
+                break;
+            }
+
+            // The kind and the three zeros after it, as one number.
+            if (BinaryPrimitives.ReadUInt32LittleEndian(data[4..]) is (uint)RelayFrameKind.Records or (uint)RelayFrameKind.Gap
+                && BinaryPrimitives.ReadInt32LittleEndian(data) is >= 0 and <= RelayFrame.MaxBody and int length)
+            {
+                checkedBytes += length;
+                if (RelayFrame.TryRead(data, out _, out _) > 0)
+                {
+                    _start = at;
+                    Position = from + at;
+                    return true;
+                }
+            }
+        }
+
+        return false;
+    }
+
+    /// <summary>Goes to a byte of a recording, where a frame begins. The stream can seek.</summary>
+    internal void MoveTo(long position)
+    {
+        _stream.Position = position;
+        (_start, _end, _atEnd) = (0, 0, false);
+        Position = position;
+        Status = RecordingStatus.Reading;
     }
 
     public void Dispose() => _stream.Dispose();

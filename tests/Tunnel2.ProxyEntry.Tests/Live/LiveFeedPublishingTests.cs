@@ -13,8 +13,14 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.ProxyEntry.Tests.Live;
 
+/// <summary>With one partition, on the feed's own thread.</summary>
+public sealed class LiveFeedPublishingTests() : LiveFeedPublishing(partitions: 1);
+
+/// <summary>With several partitions on workers: nothing changes.</summary>
+public sealed class PartitionedLiveFeedPublishingTests() : LiveFeedPublishing(partitions: 3);
+
 /// <summary>What the feed makes of the ring: statistics of windows, sessions that come and go. Time moves when a test says so.</summary>
-public sealed class LiveFeedPublishingTests : IDisposable
+public abstract class LiveFeedPublishing : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("tunnel2-feed-").FullName;
     private readonly Meter _meter = new(HubMetrics.MeterName);
@@ -27,14 +33,14 @@ public sealed class LiveFeedPublishingTests : IDisposable
     private readonly LiveFeed _feed;
     private bool _isDisposed;
 
-    public LiveFeedPublishingTests()
+    protected LiveFeedPublishing(int partitions)
     {
         _time.Advance(TimeSpan.FromSeconds(1));
         _sessions = new InMemorySessionDirectory(_time, TimeSpan.Zero);
         _ring = SharedEventRing.Create(Path.Combine(_folder, "ring"), new EventRingOptions { Capacity = 1024, Time = _time });
         _hub = new Hub(new HubLimits(), _meter, _time);
         _publisher = new RequestPublisher(_ring, _time);
-        _feed = new LiveFeed(_ring, _hub, _publisher, _sessions, _time, _faults, NullLogger.Instance);
+        _feed = new LiveFeed(_ring, _hub, _publisher, _sessions, _time, _faults, NullLogger.Instance, partitions);
     }
 
     [Fact]
@@ -53,6 +59,36 @@ public sealed class LiveFeedPublishingTests : IDisposable
         Assert.Contains("\"bytesOut\":70", Statistics("node.stats"), StringComparison.Ordinal);
         Assert.Contains("\"missed\":0,\"late\":0,\"unreadable\":0,\"dropped\":0", Statistics("node.stats"), StringComparison.Ordinal);
         Assert.Equal(0, _faults.Count);
+    }
+
+    [Fact]
+    public async Task Windows_of_each_length_are_published_once_for_every_session_and_once_for_all_in_their_order()
+    {
+        _feed.Start();
+        for (var i = 0; i < 60; i++)
+        {
+            Publish($"web{i}", bytesSent: i);
+        }
+
+        await AdvanceUntilAsync(() => Sequence("node.stats") == 3);
+        for (var i = 0; i < 60; i++)
+        {
+            AssertWindows($"session.web{i}.stats", 1, i);
+        }
+
+        AssertWindows("node.stats", 60, 60 * 59 / 2);
+        Assert.Equal(0, _faults.Count);
+
+        void AssertWindows(string channel, int requests, int bytes)
+        {
+            Assert.Equal(3, Sequence(channel));
+            var shown = Statistics(channel);
+            var counted = $"\"requests\":{requests},\"errors\":0,\"bytesIn\":0,\"bytesOut\":{bytes},";
+            Assert.Equal(3, shown.Split(counted).Length - 1);
+            var places = new[] { "1s", "10s", "1m" }.Select(key => shown.IndexOf($"\"key\":\"{key}\"", StringComparison.Ordinal)).ToArray();
+            Assert.Equal(places.Order(), places);
+            Assert.DoesNotContain(-1, places);
+        }
     }
 
     [Fact]
@@ -110,6 +146,7 @@ public sealed class LiveFeedPublishingTests : IDisposable
 
     public void Dispose()
     {
+        GC.SuppressFinalize(this);
         DisposeOfFeed();
         _hub.Dispose();
         _ring.Dispose();
