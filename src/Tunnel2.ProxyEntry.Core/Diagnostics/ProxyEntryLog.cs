@@ -3,8 +3,8 @@ using System.Net;
 namespace Tunnel2.ProxyEntry.Diagnostics;
 
 /// <summary>
-/// The events of ProxyEntry: 2000–2099 routing and agents, 2100–2199 forwarding, 2200–2299 admin and process. Ids are fixed for ever.
-/// A visitor's fault is Debug, ours is Warning. No secret, header or body is ever logged.
+/// The events of ProxyEntry: 2000–2099 routing and agents, 2100–2199 forwarding, 2200–2299 admin and process. Ids never change. A visitor's
+/// fault is Debug, ours is Warning. No secret, header or body is ever logged.
 /// </summary>
 internal static partial class ProxyEntryLog
 {
@@ -119,7 +119,8 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2209, LogLevel.Warning, "The time to finish is over: {Connections} connections of visitors are cut")]
     public static partial void GraceOver(ILogger logger, int connections);
 
-    [LoggerMessage(2210, LogLevel.Information, "Listening sockets of {Holder} are used: {Names}. Connections wait in them during a restart")]
+    [LoggerMessage(
+        2210, LogLevel.Information, "Listening sockets of {Holder} are used: {Names}. Connections wait in them during a restart")]
     public static partial void SocketsInherited(ILogger logger, string holder, string names);
 
     [LoggerMessage(2211, LogLevel.Information, "Engine {Engine}: {Loops} event loops on {Processors} processors")]

@@ -6,8 +6,8 @@ using Tunnel2.ProxyEntry.Configuration;
 namespace Tunnel2.ProxyEntry.Diagnostics;
 
 /// <summary>
-/// What ProxyEntry holds of bytes that visitors have not taken, as metrics, and a line at most once a second when transfers were cut
-/// because that was too much. Thread-safe.
+/// Metrics of the bytes that ProxyEntry holds because visitors have not read them. When transfers were cut because of that, it also logs a
+/// line, at most once a second. Thread-safe.
 /// </summary>
 internal sealed class StalledTransfers : IDisposable
 {

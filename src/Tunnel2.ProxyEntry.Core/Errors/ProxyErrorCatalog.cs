@@ -3,7 +3,8 @@ namespace Tunnel2.ProxyEntry.Errors;
 /// <summary>The table of all errors. Safe for any number of threads.</summary>
 internal static class ProxyErrorCatalog
 {
-    // Titles and details stay within plain ASCII without quotes, < > & and backslashes: they stand in HTML, JSON and a quoted header value.
+    // Titles and details are plain ASCII without quotes, < > & and backslashes, because they appear in HTML, JSON and a quoted header
+    // value.
     private static readonly ProxyErrorInfo[] _errors = CreateTable(
     [
         Visitor(ProxyError.BadRequest, 400, "bad-request", "Bad request",
@@ -102,12 +103,12 @@ internal static class ProxyErrorCatalog
     /// <summary>All errors, in the order of the enum.</summary>
     public static IReadOnlyList<ProxyErrorInfo> All => _errors;
 
-    /// <summary>What there is to know about an error.</summary>
+    /// <summary>The row of an error.</summary>
     public static ProxyErrorInfo Get(ProxyError error) => _errors[(int)error];
 
     private static ProxyErrorInfo[] CreateTable(ProxyErrorInfo[] rows)
     {
-        // The enum and this table are kept in step by a test.
+        // A test checks that this table has a row for each member of the enum.
         Array.Sort(rows, static (a, b) => a.Error.CompareTo(b.Error));
         return rows;
     }

@@ -7,8 +7,8 @@ using Tunnel2.ProxyEntry.Requests;
 namespace Tunnel2.ProxyEntry.Forwarding;
 
 /// <summary>
-/// Ends requests that stand still for longer than the limits. One timer for all of them, and a linked list, so that a request costs two
-/// short locks. Limits are kept to within a second. Thread-safe.
+/// Ends requests that stand still for longer than the limits. All requests share one timer and a linked list, so a request costs two short
+/// locks. Limits are accurate to a second. Thread-safe.
 /// </summary>
 internal sealed class ForwardWatchdog : IDisposable
 {
@@ -57,10 +57,10 @@ internal sealed class ForwardWatchdog : IDisposable
     }
 
     /// <summary>
-    /// Waits for what only the visitor can end, and no longer than for a body that stands still: then the visitor is cut.
+    /// Waits for something that only the visitor can end. After the limit of bodies that stand still, the visitor is cut.
     /// </summary>
     /// <param name="exchange">The visitor's exchange.</param>
-    /// <param name="request">Its state, watched already or not.</param>
+    /// <param name="request">Its state; it may already be watched.</param>
     /// <param name="sending">What is waited for.</param>
     public ValueTask WaitForVisitorAsync(VisitorExchange exchange, ForwardedRequest request, Task sending) =>
         sending.IsCompletedSuccessfully ? default : AwaitVisitorAsync(exchange, request, sending);

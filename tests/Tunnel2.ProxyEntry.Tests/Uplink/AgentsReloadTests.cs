@@ -57,7 +57,8 @@ public sealed class AgentsReloadTests : IDisposable
         var agent = await fixture.ConnectAsync(AcceptorFixture.Hello(token: "secret"));
         File.Delete(FileOf("1"));
         reload.ReloadIfChanged();
-        Assert.Equal([$"The changed settings have a mistake, the previous ones stay in force: {FileOf("1")}: the file is gone"], _log.Of(2256));
+        Assert.Equal(
+            [$"The changed settings have a mistake, the previous ones stay in force: {FileOf("1")}: the file is gone"], _log.Of(2256));
         Assert.False(agent.Serving.IsCompleted);
 
         // An empty list is another thing.
