@@ -3,7 +3,7 @@ using Tunnel2.ProxyEntry.Diagnostics;
 
 namespace Tunnel2.ProxyEntry.Connections;
 
-/// <summary>What is counted of connections and their limits, on the meter of ProxyEntry. Thread-safe.</summary>
+/// <summary>Metrics of connections and their limits, on the meter of ProxyEntry. Thread-safe.</summary>
 internal sealed class ConnectionMetrics
 {
     private readonly Meter _meter;
@@ -27,7 +27,7 @@ internal sealed class ConnectionMetrics
             "tunnel2.entry.accept.failures", "{failure}", "Accepts that failed because the system was out of something.");
     }
 
-    /// <summary>Shows how many connections there are of each kind, and may be.</summary>
+    /// <summary>Publishes how many connections of each kind there are, and may be.</summary>
     public void Observe(Func<IReadOnlyList<(string Kind, int Count, int Most)>> read)
     {
         _meter.CreateObservableUpDownCounter(
@@ -45,7 +45,7 @@ internal sealed class ConnectionMetrics
     /// <summary>A listener has to wait.</summary>
     public void Waited(string kind) => _waits.Add(1, Tag(kind));
 
-    /// <summary>A connection was closed at once.</summary>
+    /// <summary>A connection was closed because its address had reached its limit.</summary>
     public void Refused(string kind) => _refused.Add(1, Tag(kind));
 
     /// <summary>Connections were ended to make room.</summary>
