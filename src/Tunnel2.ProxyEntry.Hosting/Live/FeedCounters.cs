@@ -2,19 +2,19 @@ using Tunnel2.Telemetry.Aggregation;
 
 namespace Tunnel2.ProxyEntry.Live;
 
-/// <summary>What did not get into the statistics, since the start. For the feed's thread alone.</summary>
+/// <summary>Counts records that are not in the statistics, since the start. For the feed's thread alone.</summary>
 internal sealed class FeedCounters
 {
     private long _lateBefore;
     private long _badBefore;
 
-    /// <summary>Records that the feed was too slow for, or that were damaged in the ring.</summary>
+    /// <summary>Records that were overwritten before the feed read them, or were damaged in the ring.</summary>
     public long Missed { get; private set; }
 
     /// <summary>Records that came after their window had been closed.</summary>
     public long Late { get; private set; }
 
-    /// <summary>Records that are no requests or could not be read.</summary>
+    /// <summary>Records that are not requests or could not be read.</summary>
     public long Bad { get; private set; }
 
     /// <summary>Records that found no place in the ring.</summary>
@@ -28,7 +28,7 @@ internal sealed class FeedCounters
         Bad = _badBefore + intake.DeadLetters.Total;
     }
 
-    /// <summary>Another intake follows.</summary>
+    /// <summary>Keeps the counts of an intake, after which another one begins.</summary>
     public void Keep(RequestIntake intake)
     {
         _lateBefore += intake.Late;

@@ -2,7 +2,7 @@ using System.Net;
 
 namespace Tunnel2.ProxyEntry.Live;
 
-/// <summary>The events of the live plane: 4000–4099. Ids are fixed for ever. No target, header or body is ever logged.</summary>
+/// <summary>The events of the live plane: 4000–4099. Ids never change. No target, header or body is ever logged.</summary>
 internal static partial class LiveLog
 {
     [LoggerMessage(4000, LogLevel.Information, "Requests are published to {Path}; follow them with tunnel2 tap")]

@@ -6,8 +6,8 @@ using Tunnel2.Telemetry.SubscriptionHub;
 namespace Tunnel2.ProxyEntry.Live;
 
 /// <summary>
-/// Publishes on <c>session.{name}.status</c> when a session comes, goes or changes, within a second, and forgets the channels of names
-/// that have been gone for ten minutes. For the feed's thread alone.
+/// Publishes on <c>session.{name}.status</c> when a session comes, goes or changes, within a second, and removes the channels of names that
+/// have been gone for ten minutes. For the feed's thread alone.
 /// </summary>
 internal sealed class SessionStatusFeed
 {
@@ -27,17 +27,17 @@ internal sealed class SessionStatusFeed
         _time = time;
     }
 
-    /// <summary>Sessions that are registered.</summary>
+    /// <summary>Number of registered sessions.</summary>
     public int Online { get; private set; }
 
-    /// <summary>A channel of a session; it lives as long as the session is known.</summary>
+    /// <summary>A channel of a session; it exists while the session is known.</summary>
     /// <param name="name">The session's name.</param>
-    /// <param name="part">What of it.</param>
+    /// <param name="part">The last part of the channel's name.</param>
     public HubChannel ChannelOf(string name, string part)
     {
         if (!_sessions.TryGetValue(name, out var known))
         {
-            // A request of a session that came and went between two looks.
+            // A request of a session that came and went between two comparisons.
             _sessions.Add(name, known = new Known { Look = _look, GoneAt = _time.GetTimestamp() });
         }
 

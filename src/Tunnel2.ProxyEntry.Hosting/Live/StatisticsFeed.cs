@@ -52,7 +52,7 @@ internal sealed class StatisticsFeed : IWindowSink, IDisposable
         Publish(_statuses.ChannelOf(name, "stats"), cell.ToResult(key, start, seconds), cell, name);
     }
 
-    /// <summary>No more cells of the window at hand will come.</summary>
+    /// <summary>The current window has no more cells.</summary>
     public void EndOfWindows()
     {
         if (_sumSeconds == 0)

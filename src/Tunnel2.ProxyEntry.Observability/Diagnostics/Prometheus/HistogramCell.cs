@@ -17,7 +17,7 @@ internal sealed class HistogramCell : MetricCell
     /// <summary>The sum of all observations.</summary>
     public double Sum => Volatile.Read(ref _sum);
 
-    /// <summary>Records an observation; NaN is dropped, since it would spoil the sum for ever.</summary>
+    /// <summary>Records an observation. NaN is dropped, because the sum would then stay NaN.</summary>
     public void Observe(double value)
     {
         if (double.IsNaN(value))
@@ -25,7 +25,7 @@ internal sealed class HistogramCell : MetricCell
             return;
         }
 
-        // Bounds are inclusive: an exact hit belongs to its own bucket. There are a dozen, so counting up beats a binary search.
+        // Bounds are inclusive: a value equal to a bound belongs to that bucket. With a dozen bounds, a linear search beats a binary one.
         var bucket = 0;
         while (bucket < _bounds.Length && value > _bounds[bucket])
         {
@@ -36,6 +36,6 @@ internal sealed class HistogramCell : MetricCell
         Add(ref _sum, value);
     }
 
-    /// <summary>How many observations fell into a bucket; the last is everything above the highest bound.</summary>
+    /// <summary>How many observations are in a bucket; the last bucket has those above the highest bound.</summary>
     public long GetCount(int bucket) => Volatile.Read(ref _counts[bucket]);
 }

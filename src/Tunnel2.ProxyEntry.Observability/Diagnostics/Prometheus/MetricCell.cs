@@ -31,7 +31,7 @@ internal class MetricCell
         while (true)
         {
             var before = Interlocked.CompareExchange(ref target, current + delta, current);
-            // Bits, not values: NaN never equals itself.
+            // Compares bits and not values, because NaN never equals itself.
             if (BitConverter.DoubleToInt64Bits(before) == BitConverter.DoubleToInt64Bits(current))
             {
                 return;
