@@ -28,7 +28,7 @@ internal static class PortsCommand
 
         Exit codes:
           0  it was stopped
-          1  an address or the path cannot be had
+          1  an address or the path is not available
           2  the command line is wrong
 
         """;

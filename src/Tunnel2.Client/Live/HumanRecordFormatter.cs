@@ -11,7 +11,7 @@ internal sealed class HumanRecordFormatter : IRecordFormatter
 {
     private readonly TimeZoneInfo _zone;
 
-    /// <param name="zone">In which times are shown.</param>
+    /// <param name="zone">The time zone of the times.</param>
     public HumanRecordFormatter(TimeZoneInfo zone) => _zone = zone;
 
     /// <inheritdoc/>
@@ -82,6 +82,6 @@ internal sealed class HumanRecordFormatter : IRecordFormatter
         _ => string.Create(CultureInfo.InvariantCulture, $"{microseconds / 1e6:0.0}s"),
     };
 
-    /// <summary>What came from a visitor must not steer the terminal.</summary>
+    /// <summary>A visitor's text must not steer the terminal.</summary>
     private static string Clean(ReadOnlySpan<byte> text) => PlainText.Clean(Encoding.Latin1.GetString(text));
 }

@@ -5,7 +5,7 @@ using Tunnel2.Telemetry.Relay;
 
 namespace Tunnel2.Client.Live;
 
-/// <summary>What is wrong with rings, recordings and relays, in words. Stateless.</summary>
+/// <summary>Messages about faults of rings, recordings and relays. Stateless.</summary>
 internal static class RecordingText
 {
     public static string Describe(string path, RecordingReader reader) => $"{PlainText.Clean(path)}: " + reader.Status switch

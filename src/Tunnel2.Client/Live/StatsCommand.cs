@@ -11,7 +11,7 @@ using WindowPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
 
 namespace Tunnel2.Client.Live;
 
-/// <summary><c>tunnel2 stats FILE</c>: the aggregation of the live plane over a recording, or over what a ring's file holds.</summary>
+/// <summary><c>tunnel2 stats FILE</c>: the live plane's aggregation over a recording or a ring's file.</summary>
 internal static class StatsCommand
 {
     private const int BatchSize = 1000;
@@ -128,7 +128,7 @@ internal static class StatsCommand
         output.WriteLine(System.Text.Encoding.UTF8.GetString(buffer.GetBuffer().AsSpan(0, (int)buffer.Length)));
     }
 
-    /// <summary>Adds the minutes up: every record is in exactly one.</summary>
+    /// <summary>Adds up the windows of one minute: every record is in exactly one.</summary>
     private sealed class SessionTotals : IWindowSink
     {
         private readonly SortedDictionary<int, WindowCell> _sessions = [];

@@ -56,7 +56,7 @@ internal static class EntryHelp
 
         Exit codes:
           0  it was stopped
-          1  a listener's address cannot be had, or what holds the listening sockets is missing or has ended
+          1  a listener's address is not available, or the holder of the listening sockets is missing or has ended
           2  a setting, or the command line, is wrong
 
         """;

@@ -43,7 +43,7 @@ internal static class ProxyEntryCommand
         {
             await Console.Error.WriteLineAsync(
                 stray == "help"
-                    ? "tunnel2-entry: 'help' comes first, and one of the commands token, certificate, health behind it"
+                    ? "tunnel2-entry: 'help' comes first, and after it one of the commands token, certificate, health"
                     : $"tunnel2-entry: '{PlainText.Clean(stray, maxLength: 100)}' is neither a command nor a setting; settings are "
                         + $"given as --Tunnel2:Key=value").ConfigureAwait(false);
             await Console.Error.WriteLineAsync(EntryHelp.Usage).ConfigureAwait(false);

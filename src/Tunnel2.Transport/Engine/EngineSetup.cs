@@ -34,7 +34,7 @@ internal static class EngineSetup
     /// <param name="hasEpoll">Whether the system has epoll: <see cref="HasEpoll"/>.</param>
     /// <returns>What is in the way, as a sentence goes on after the engine's name, or null.</returns>
     public static string? FindObstacle(EngineMode mode, bool hasEpoll) =>
-        mode == EngineMode.Epoll && !hasEpoll ? "cannot be had here, it needs Linux on x64 or arm64; use auto or portable" : null;
+        mode == EngineMode.Epoll && !hasEpoll ? "is not available here, it needs Linux on x64 or arm64; use auto or portable" : null;
 
     /// <summary>
     /// As many loops as there are processors that the process may use: the runtime heeds affinity and the limits of containers.
