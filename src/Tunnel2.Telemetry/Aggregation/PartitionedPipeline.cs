@@ -3,15 +3,15 @@ using System.Runtime.CompilerServices;
 namespace Tunnel2.Telemetry.Aggregation;
 
 /// <summary>
-/// Runs a job over partitions, each of which owns its state: no lock and no shared map between them. Every way to run ends by draining:
-/// input closed, partitions joined, results emitted, clock stopped. Stateless.
+/// Runs a job over partitions, each of which owns its state: they share no lock and no map. Every run ends by draining: input closed,
+/// partitions joined, results emitted, clock stopped. Stateless.
 /// </summary>
 internal static class PartitionedPipeline<T, THash, TState>
     where T : struct
     where THash : struct, IKeyHash<T>
     where TState : class, IPartitionState<T>
 {
-    /// <summary>Reads and processes on the calling thread: one partition without any hand-over.</summary>
+    /// <summary>Reads and processes on the calling thread: one partition, without a queue.</summary>
     internal static PipelineReport RunFused(IRecordSource<T> source, TState state)
     {
         long start = TimeProvider.System.GetTimestamp();
@@ -21,8 +21,8 @@ internal static class PartitionedPipeline<T, THash, TState>
     }
 
     /// <summary>
-    /// One thread for each split of the source, the calling one among them, each with a state of its own. The caller has made sure that
-    /// the splits are aligned with the key, or merges the states afterwards.
+    /// Uses one thread for each split of the source, the calling thread included, each with its own state. The caller ensures that the
+    /// splits are aligned with the key, or merges the states afterwards.
     /// </summary>
     /// <exception cref="AggregateException">A source or state failed.</exception>
     internal static PipelineReport RunSplit(IReadOnlyList<IRecordSource<T>> splits, IReadOnlyList<TState> states)
@@ -65,8 +65,8 @@ internal static class PartitionedPipeline<T, THash, TState>
     }
 
     /// <summary>
-    /// Reads on the calling thread and routes each record by its key's hash to one of the partitions, which share the workers. Records of
-    /// a group keep their order.
+    /// Reads on the calling thread and routes each record by its key's hash to one of the partitions, which share the workers. Records of a
+    /// group keep their order.
     /// </summary>
     /// <exception cref="AggregateException">The source or a state failed; all threads have been joined.</exception>
     internal static PipelineReport RunRouted(IRecordSource<T> source, IReadOnlyList<TState> states, PipelineOptions options)
@@ -138,8 +138,7 @@ internal static class PartitionedPipeline<T, THash, TState>
 
         while (true)
         {
-            // Records of the batch that is read next were let in under this watermark or a later one, so it is the one to hand on with
-            // them.
+            // Records of the next batch are admitted under this watermark or a later one, so this watermark goes with them.
             long watermark = source.Watermark;
             if (!source.TryRead(out ReadOnlySpan<T> batch))
             {

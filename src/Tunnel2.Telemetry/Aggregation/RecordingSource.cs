@@ -11,7 +11,7 @@ internal sealed class RecordingSource : IRecordSource<RequestSample>, IEventRela
     private RequestSample[] _samples = new RequestSample[1024];
     private int _count;
 
-    /// <param name="reader">The recording; used by this source alone from now on.</param>
+    /// <param name="reader">The recording; only this source uses it from now on.</param>
     /// <param name="intake">Decodes and counts.</param>
     internal RecordingSource(RecordingReader reader, RequestIntake intake)
     {
@@ -53,6 +53,6 @@ internal sealed class RecordingSource : IRecordSource<RequestSample>, IEventRela
 
     void IEventRelaySink.OnSlowWarning(long behind, long limit)
     {
-        // A recording holds none.
+        // A recording has no such message.
     }
 }

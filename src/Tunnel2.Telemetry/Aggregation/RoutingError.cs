@@ -1,6 +1,6 @@
 namespace Tunnel2.Telemetry.Aggregation;
 
-/// <summary>Why a routing strategy was refused for a job.</summary>
+/// <summary>Why a routing strategy does not fit a job.</summary>
 internal enum RoutingError
 {
     None = 0,
@@ -8,7 +8,7 @@ internal enum RoutingError
     /// <summary>No strategy has this name.</summary>
     UnknownName,
 
-    /// <summary>The source's splits cut through the groups, so partitions of the source would give partial results as whole ones.</summary>
+    /// <summary>Splits of the source cut through groups, so each partition would present partial results as complete ones.</summary>
     SourceNotAligned,
 
     /// <summary>The source cannot be split.</summary>
@@ -17,6 +17,6 @@ internal enum RoutingError
     /// <summary>The state's results cannot be merged.</summary>
     StateNotMergeable,
 
-    /// <summary>The stage keeps state per key, which round robin would scatter.</summary>
+    /// <summary>The stage keeps state per key, and round robin would spread a key over partitions.</summary>
     StatefulStage,
 }

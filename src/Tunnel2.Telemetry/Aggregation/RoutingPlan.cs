@@ -1,13 +1,13 @@
 namespace Tunnel2.Telemetry.Aggregation;
 
-/// <summary>What is known of a job when a strategy is chosen for it.</summary>
-/// <param name="SourceSplits">Readers the source can be split into; 1 when it cannot.</param>
+/// <summary>The facts about a job from which a strategy is chosen.</summary>
+/// <param name="SourceSplits">Into how many readers the source can be split; 1 when it cannot be split.</param>
 /// <param name="SplitsAlignedWithKey">Whether all records of a group are in the same split.</param>
 /// <param name="Stateful">Whether the stage keeps state per key.</param>
 /// <param name="Mergeable">Whether states of the same group can be merged.</param>
 internal readonly record struct RoutingPlan(int SourceSplits, bool SplitsAlignedWithKey, bool Stateful, bool Mergeable)
 {
-    /// <summary>Strategies by the names that settings use.</summary>
+    /// <summary>Finds the strategy by its name in settings.</summary>
     internal static RoutingError TryParse(string name, out RoutingStrategy strategy)
     {
         (RoutingError error, strategy) = name switch
@@ -21,7 +21,7 @@ internal readonly record struct RoutingPlan(int SourceSplits, bool SplitsAligned
         return error;
     }
 
-    /// <summary>Whether <paramref name="strategy"/> gives right results for this job.</summary>
+    /// <summary>Whether <paramref name="strategy"/> gives correct results for this job.</summary>
     internal RoutingError Check(RoutingStrategy strategy) => strategy switch
     {
         RoutingStrategy.SourcePartition when SourceSplits < 2 => RoutingError.SourceNotSplit,

@@ -1,9 +1,9 @@
 namespace Tunnel2.Telemetry.Aggregation;
 
-/// <summary>How records find their partition.</summary>
+/// <summary>How a record's partition is chosen.</summary>
 internal enum RoutingStrategy
 {
-    /// <summary>A router thread sends each record to the partition of its key's hash. Right for every source and state.</summary>
+    /// <summary>A router thread sends each record to the partition of its key's hash. Correct for every source and state.</summary>
     HashOfKey,
 
     /// <summary>Each split of the source is a partition. Needs a source that is split along the key.</summary>

@@ -5,8 +5,8 @@ using Tunnel2.Telemetry.Records;
 namespace Tunnel2.Telemetry.Aggregation;
 
 /// <summary>
-/// Gives each session name a small dense number, in the order of first sight: an open-addressed table over the name's bytes. The names
-/// that have a number keep it. Not thread-safe.
+/// Gives each session name a small dense number, in the order of their first appearance: an open-addressed table over the name's bytes. A
+/// name keeps its number. Not thread-safe.
 /// </summary>
 internal sealed class SessionKeyTable
 {
@@ -14,10 +14,10 @@ internal sealed class SessionKeyTable
     private int[] _slots = new int[64]; // Number + 1; 0 is free.
     private uint[] _hashes = new uint[64];
 
-    /// <summary>Names seen so far.</summary>
+    /// <summary>Number of names so far.</summary>
     internal int Count => _names.Count;
 
-    /// <summary>The number of <paramref name="name"/>, a new one at first sight.</summary>
+    /// <summary>The number of <paramref name="name"/>; a new one at its first appearance.</summary>
     internal int GetOrAdd(ReadOnlySpan<byte> name)
     {
         uint hash = Crc32C.Append(Crc32C.Seed, name);
@@ -38,10 +38,10 @@ internal sealed class SessionKeyTable
         }
     }
 
-    /// <summary>The name behind a number.</summary>
+    /// <summary>The name of a number.</summary>
     internal string Name(int number) => Encoding.ASCII.GetString(_names[number]);
 
-    /// <summary>The bytes of the name behind a number.</summary>
+    /// <summary>The bytes of the name of a number.</summary>
     internal ReadOnlySpan<byte> NameBytes(int number) => _names[number];
 
     private int Add(ReadOnlySpan<byte> name, uint hash)
