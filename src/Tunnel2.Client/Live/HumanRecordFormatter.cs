@@ -50,7 +50,7 @@ internal sealed class HumanRecordFormatter : IRecordFormatter
 
     /// <inheritdoc/>
     public void Write(TextWriter output, in RingGap gap) => output.WriteLine(gap.Reason == RingGapReason.NewRing
-        ? "-- another ring: what lies between is unknown --"
+        ? "-- another ring: the number of records between the two is unknown --"
         : string.Create(CultureInfo.InvariantCulture, $"-- {gap.Count} missed from {gap.First} on ({Reason(gap.Reason)}) --"));
 
     /// <inheritdoc/>

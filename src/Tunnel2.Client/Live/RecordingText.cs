@@ -24,7 +24,7 @@ internal static class RecordingText
         EventRingOpenError.TooShort or EventRingOpenError.BadMagic => "not an event ring",
         EventRingOpenError.UnsupportedVersion => "an event ring of another version",
         EventRingOpenError.CorruptHeader => "the ring's header is damaged",
-        EventRingOpenError.BadGeometry => "the ring's header makes no sense",
+        EventRingOpenError.BadGeometry => "the ring's header has values out of range",
         EventRingOpenError.Truncated => "the file is shorter than its header says",
         EventRingOpenError.UnsupportedPlatform => "rings need a little-endian processor",
         _ => "the ring is fine",

@@ -138,7 +138,7 @@ internal sealed partial class ProxyEntrySettings
         {
             if (_agents.Any(static agent => agent.CertificateName is not null))
             {
-                read.Report(SettingKeys.UplinkClientCa, "is missing, but an agent has a CertificateName: somebody must have issued it.");
+                read.Report(SettingKeys.UplinkClientCa, "is missing, but an agent has a CertificateName: name the authority of it.");
             }
 
             return;

@@ -30,7 +30,7 @@ internal sealed class TelemetrySettings(SettingsReader read)
     {
         if (SampleRatio > 0 && !read.IsGiven("Otlp:Endpoint"))
         {
-            read.Report(SampleRatioKey, "needs Tunnel2:Otlp:Endpoint: nobody would get the traces.");
+            read.Report(SampleRatioKey, "needs Tunnel2:Otlp:Endpoint, which gets the traces.");
         }
     }
 

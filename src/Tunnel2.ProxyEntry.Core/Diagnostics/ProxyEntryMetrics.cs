@@ -37,27 +37,27 @@ internal sealed class ProxyEntryMetrics
     {
         var meter = factory.Create(MeterName);
         _rateLimited = meter.CreateCounter<long>(
-            "tunnel2.entry.rate_limited", "{request}", "Requests refused because their session had more than its tier allows.");
+            "tunnel2.entry.rate_limited", "{request}", "Requests refused because their session had used what its tier allows.");
         _parkedNow = meter.CreateUpDownCounter<long>(
             "tunnel2.entry.parked.active", "{request}", "Requests that wait for an agent to come back.");
         _parked = meter.CreateCounter<long>(
-            "tunnel2.entry.parked", "{request}", "Requests that waited for an agent to come back, or found no place to, by how it ended.");
+            "tunnel2.entry.parked", "{request}", "Requests that waited for an agent to come back, or found no place, by outcome.");
         meter.CreateObservableCounter(
             "tunnel2.entry.traces.limited",
             () => Volatile.Read(ref _tracesLimited),
             "{request}",
-            "Requests that were to be traced and were not, because as many as may be were.");
+            "Requests that were not traced because the limit of traced requests was reached.");
         meter.CreateObservableCounter(
             "tunnel2.entry.otlp.spans.dropped",
             () => Volatile.Read(ref _spansDropped),
             "{span}",
-            "Spans that were lost because the collector of OTLP takes them too slowly.");
+            "Spans that were lost because the OTLP collector was too slow.");
         _activeSessions = meter.CreateUpDownCounter<long>("tunnel2.entry.sessions.active", "{session}", "Agents' registrations in force.");
         _rejectedSessions = meter.CreateCounter<long>("tunnel2.entry.sessions.rejected", "{session}", "Agents turned away.");
         _sessionDuration = meter.CreateHistogram(
             "tunnel2.entry.session.duration", "s", "How long sessions lasted, by the reason of their end.", advice: _sessionBuckets);
         _exports = meter.CreateCounter<long>(
-            "tunnel2.entry.otlp.exports", "{export}", "Batches sent to the collector of OTLP, or lost because it did not take them.");
+            "tunnel2.entry.otlp.exports", "{export}", "Batches that the OTLP collector accepted, or that were lost.");
         _accessLogDropped = meter.CreateCounter<long>(
             "tunnel2.entry.access_log.dropped", "{line}", "Lines of the access log that were lost, by the reason.");
     }

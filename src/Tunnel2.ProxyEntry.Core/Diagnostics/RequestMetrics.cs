@@ -41,7 +41,7 @@ internal sealed class RequestMetrics : RequestObserver
         _moved = meter.CreateCounter<long>(
             "tunnel2.entry.requests.moved",
             "{request}",
-            "Requests taken to another stream because nothing had been done with them on the first.");
+            "Requests moved to another stream because nothing had been done with them on the first.");
         _duration = meter.CreateHistogram(
             "tunnel2.entry.request.duration", "s", "From a request's head to the end of its response.", advice: _requestBuckets);
         _firstByte = meter.CreateHistogram(
@@ -58,7 +58,7 @@ internal sealed class RequestMetrics : RequestObserver
             "tunnel2.entry.loop.connections.moved",
             () => Volatile.Read(ref _connectionsMoved),
             "{connection}",
-            "Times that a visitor's connection went to the event loop of the uplink that its request is for.");
+            "Moves of a visitor's connection to the event loop of the uplink that its request is for.");
         meter.CreateObservableCounter(
             "tunnel2.entry.loop.streams.crossed",
             () => Volatile.Read(ref _streamsCrossed),

@@ -23,9 +23,9 @@ internal sealed class StalledTransfers : IDisposable
             "tunnel2.entry.receive.held",
             () => Budget.Held,
             "By",
-            "Bytes from agents that visitors have not taken, in portions of 256 KiB; what each uplink holds of its first is not counted.");
+            "Bytes from agents that visitors have not read, in portions of 256 KiB; the first portion of each uplink is not counted.");
         meter.CreateObservableGauge(
-            "tunnel2.entry.receive.limit", () => Budget.Limit, "By", "What may be held before transfers that stand still are cut.");
+            "tunnel2.entry.receive.limit", () => Budget.Limit, "By", "Bytes that may be held before transfers that stand still are cut.");
         meter.CreateObservableCounter(
             "tunnel2.entry.receive.cut",
             () => Budget.CutStreams,

@@ -35,7 +35,7 @@ internal sealed class UplinkMetrics
     {
         var meter = factory.Create(ProxyEntryMetrics.MeterName);
         meter.CreateObservableGauge(
-            "tunnel2.entry.uplinks.active", () => Observe(static totals => totals.Active), "{uplink}", "Agents' connections that stand.");
+            "tunnel2.entry.uplinks.active", () => Observe(static totals => totals.Active), "{uplink}", "Open connections of agents.");
         meter.CreateObservableGauge(
             "tunnel2.entry.uplink.streams.active",
             () => Observe(static totals => totals.OpenStreams),
@@ -60,7 +60,7 @@ internal sealed class UplinkMetrics
             "tunnel2.entry.uplink.pending",
             () => Observe(static totals => totals.Pending),
             "By",
-            "Bytes of the sends under way: written into batches, not yet taken by the kernel.");
+            "Bytes of running sends, not yet taken by the kernel.");
         meter.CreateObservableGauge(
             "tunnel2.entry.uplink.window.growth",
             () => Observe(static totals => totals.WindowGrowth),

@@ -58,7 +58,7 @@ internal static class ProxyErrorCatalog
             ProxyError.BackendConnectionLimit, 503, "backend-connection-limit", "connection_limit_reached",
             "Too many connections to the service",
             "The agent has as many connections to its services as its setting backend-connections or the open files of its process "
-                + "allow, and none came free in time. "
+                + "allow, and none became free in time. "
             + "The service saw nothing of the request: it is safe to try again.",
             retryAfter: 1),
         Backend(ProxyError.BackendTlsFailed, 502, "backend-tls-failed", "tls_protocol_error", "No TLS connection to the service",
@@ -71,7 +71,7 @@ internal static class ProxyErrorCatalog
             "The service answered in version 2 of HTTP, as gRPC servers do. The tunnel speaks version 1.1 to services; those that speak "
                 + "only version 2 are not carried yet."),
         Backend(ProxyError.BackendNotTls, 502, "backend-not-tls", "tls_protocol_error", "The service does not speak TLS",
-            "The agent was told to speak TLS to the service, which does not on this port. Start the agent with an http address."),
+            "The agent speaks TLS to the service, which does not speak it on this port. Start the agent with an http address."),
         Backend(ProxyError.BackendClosed, 502, "backend-closed", "connection_terminated", "The service closed the connection",
             "The service took the request and closed the connection without an answer. Its log says why: it may have crashed, or expect "
                 + "something else than version 1.1 of HTTP on this port, such as TLS."),
@@ -85,10 +85,10 @@ internal static class ProxyErrorCatalog
             "The service took the request, but did not begin its answer within the configured limit. It may still be working on it."),
         Backend(ProxyError.BodyIdleTimeout, 504, "body-idle-timeout", "connection_read_timeout", "The transfer stood still",
             "No byte of the body moved for longer than the configured limit, so the exchange was ended."),
-        Visitor(ProxyError.VisitorStalled, 408, "visitor-stalled", "The answer was not taken",
-            "The client took nothing of the answer for too long while many others did the same, so the exchange was ended."),
-        Backend(ProxyError.BackendStalled, 504, "backend-stalled", "connection_write_timeout", "The service does not take the data",
-            "The agent is connected, but the service took nothing of the body for too long while many others did the same, so the "
+        Visitor(ProxyError.VisitorStalled, 408, "visitor-stalled", "The answer was not read",
+            "The client read nothing of the answer for too long while many others did the same, so the exchange was ended."),
+        Backend(ProxyError.BackendStalled, 504, "backend-stalled", "connection_write_timeout", "The service does not read the data",
+            "The agent is connected, but the service read nothing of the body for too long while many others did the same, so the "
                 + "exchange was ended."),
         Entry(ProxyError.StreamLimit, 503, "stream-limit", "connection_limit_reached", "Too many requests at once",
             "This tunnel has as many requests open as it may have. Try again in a moment.", retryAfter: 1),

@@ -22,7 +22,7 @@ internal sealed record UplinkTlsSetup(UplinkTlsServer? Server, ReloadingCertific
                 null,
                 null,
                 System.Net.IPAddress.IsLoopback(settings.UplinkListen.Address)
-                    ? "plaintext, since it is loopback"
+                    ? "plaintext, because it is loopback"
                     : "plaintext, by Tunnel2:Uplink:AllowPlaintext");
         }
 

@@ -18,13 +18,13 @@ internal sealed class ConnectionMetrics
         _waits = _meter.CreateCounter<long>(
             "tunnel2.entry.connections.waits",
             "{wait}",
-            "How often a listener had to wait because as many connections were open as may be.");
+            "How often a listener had to wait because the limit of connections was reached.");
         _refused = _meter.CreateCounter<long>(
-            "tunnel2.entry.connections.refused", "{connection}", "Connections closed at once because their address has as many as it may.");
+            "tunnel2.entry.connections.refused", "{connection}", "Connections closed at once because their address had reached its limit.");
         _ended = _meter.CreateCounter<long>(
             "tunnel2.entry.connections.ended", "{connection}", "Connections that only waited and were ended to make room.");
         _failures = _meter.CreateCounter<long>(
-            "tunnel2.entry.accept.failures", "{failure}", "Accepts that failed because the system was out of something.");
+            "tunnel2.entry.accept.failures", "{failure}", "Accepts that failed because the system lacked descriptors or memory.");
     }
 
     /// <summary>Publishes how many connections of each kind there are, and may be.</summary>
@@ -39,7 +39,7 @@ internal sealed class ConnectionMetrics
             "tunnel2.entry.connections.limit",
             () => read().Select(static one => new Measurement<long>(one.Most, Tag(one.Kind))),
             "{connection}",
-            "The most connections that may be open.");
+            "Connections that there may be at most.");
     }
 
     /// <summary>A listener has to wait.</summary>

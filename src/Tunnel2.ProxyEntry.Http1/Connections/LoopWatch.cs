@@ -49,7 +49,7 @@ internal sealed class LoopWatch : IDisposable
             "tunnel2.entry.engine.loops.failed",
             Observe,
             "{loop}",
-            "Event loops that serve nobody: those that hang, and those that are dead.");
+            "Event loops that serve no connection: those that hang, and those that are dead.");
         if (_loops.Length > 0)
         {
             engine.OutlivesLoops = true;

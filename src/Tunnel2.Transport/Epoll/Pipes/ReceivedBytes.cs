@@ -95,7 +95,7 @@ internal sealed class ReceivedBytes(BufferPool pool) : ReadOnlySequenceSegment<b
         if (consumedIndex < _start || consumedIndex > _end || examinedIndex < consumedIndex || examinedIndex > _end)
         {
             throw new InvalidOperationException(
-                "The reader cannot be advanced behind what was examined, or to a place that it does not hold.");
+                "The reader can be advanced only to bytes that it holds, with the examined ones not before the consumed ones.");
         }
 
         var count = consumedIndex - _start;
