@@ -21,7 +21,7 @@ internal sealed record DescriptorBudget
     /// <summary>A higher limit counts as this one.</summary>
     private const int MostFiles = 1 << 20;
 
-    /// <summary>The kinds of connections that have no setting get at least one part in this many.</summary>
+    /// <summary>Kinds of connections without a setting get together at least 1 / this of the free descriptors.</summary>
     private const int LeastAutoShare = 4;
 
     /// <summary>Places for subscribers, at most, if there is no setting.</summary>

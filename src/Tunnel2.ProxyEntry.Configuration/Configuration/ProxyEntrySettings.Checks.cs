@@ -13,7 +13,7 @@ internal sealed partial class ProxyEntrySettings
     /// <summary>Descriptors of an event loop: its own two, and one for each listener of visitors.</summary>
     private const int FilesPerLoop = 4;
 
-    /// <summary>With <c>auto</c>, loops must leave room for connections.</summary>
+    /// <summary>Descriptors that <c>auto</c> counts for each loop after the first, so that loops leave room for connections.</summary>
     private const int FilesPerAutoLoop = 4 * FilesPerLoop;
 
     private static readonly SearchValues<char> _nameCharacters = SearchValues.Create("abcdefghijklmnopqrstuvwxyz0123456789-");

@@ -85,9 +85,9 @@ internal static class ProxyErrorCatalog
             "The service took the request, but did not begin its answer within the configured limit. It may still be working on it."),
         Backend(ProxyError.BodyIdleTimeout, 504, "body-idle-timeout", "connection_read_timeout", "The transfer stood still",
             "No byte of the body moved for longer than the configured limit, so the exchange was ended."),
-        Visitor(ProxyError.VisitorStalled, 408, "visitor-stalled", "The answer was not read",
+        Visitor(ProxyError.VisitorStalled, 408, "visitor-stalled", "The answer was not taken",
             "The client read nothing of the answer for too long while many others did the same, so the exchange was ended."),
-        Backend(ProxyError.BackendStalled, 504, "backend-stalled", "connection_write_timeout", "The service does not read the data",
+        Backend(ProxyError.BackendStalled, 504, "backend-stalled", "connection_write_timeout", "The service does not take the data",
             "The agent is connected, but the service read nothing of the body for too long while many others did the same, so the "
                 + "exchange was ended."),
         Entry(ProxyError.StreamLimit, 503, "stream-limit", "connection_limit_reached", "Too many requests at once",
