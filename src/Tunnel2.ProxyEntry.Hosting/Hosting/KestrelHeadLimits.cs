@@ -14,7 +14,8 @@ internal static class KestrelHeadLimits
     private const int Bytes = 4;
 
     /// <summary>
-    /// How many times our limit of fields Kestrel reads. Not more, because with HPACK a field may cost its sender one byte, and us a hundred.
+    /// How many times our limit of fields Kestrel reads. Not more, because with HPACK a field may cost its sender one byte, and us a
+    /// hundred.
     /// </summary>
     private const int Fields = 5;
 
