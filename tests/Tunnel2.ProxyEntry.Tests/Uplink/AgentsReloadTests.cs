@@ -46,7 +46,7 @@ public sealed class AgentsReloadTests : IDisposable
         Assert.Contains("Tunnel2:Agents:shop:TokenHash", line.Line, StringComparison.Ordinal);
         File.WriteAllText(FileOf("1"), "{ half");
         reload.ReloadIfChanged();
-        Assert.Contains("stay: settings: ", _log.Of(2256)[1], StringComparison.Ordinal);
+        Assert.Contains("stay in force: settings: ", _log.Of(2256)[1], StringComparison.Ordinal);
         Assert.False(agent.Serving.IsCompleted);
         Assert.NotNull(fixture.Registry.Current.Find("shop"));
     });
