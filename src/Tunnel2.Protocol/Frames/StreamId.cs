@@ -1,8 +1,8 @@
 namespace Tunnel2.Protocol.Frames;
 
 /// <summary>
-/// A stream's id: a slot (high 16 bits), which is an index into the uplink's table, and a generation (low 16 bits, 1…65535, then 1 again),
-/// which distinguishes frames of the slot's current stream from those of earlier ones. Id 0 is the uplink itself.
+/// A stream's id: a slot (high 16 bits) and a generation (low 16 bits). The slot is an index into the uplink's table. The generation
+/// (1…65535, then 1 again) distinguishes frames of the slot's current stream from those of earlier ones. Id 0 is the uplink itself.
 /// </summary>
 /// <param name="Value">The 32 bits on the wire.</param>
 public readonly record struct StreamId(uint Value)

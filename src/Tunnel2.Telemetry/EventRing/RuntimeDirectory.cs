@@ -3,7 +3,7 @@ using System.Runtime.InteropServices;
 namespace Tunnel2.Telemetry.EventRing;
 
 /// <summary>
-/// The default directory for rings. It belongs to this user alone, and is in memory if the system has such a place, so that pages of a ring
+/// The default directory for rings. It belongs to this user alone. If the system has such a place, it is in memory: then pages of a ring
 /// are not written back to a disk while a producer stores into them. ProxyEntry and <c>tunnel2 tap</c> both use it. Stateless.
 /// </summary>
 internal static partial class RuntimeDirectory

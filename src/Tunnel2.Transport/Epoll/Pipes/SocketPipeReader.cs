@@ -10,7 +10,7 @@ namespace Tunnel2.Transport.Epoll.Pipes;
 /// The receiving side of a connection as a <see cref="PipeReader"/>, without a pipe: a read takes the available bytes from the socket, and
 /// a wait for more holds no buffer. For its consumer it behaves like the reader of a <see cref="Pipe"/>, with two exceptions. Bytes are
 /// received when they are read, so only the kernel's buffer fills while no code reads. And a consumer that has had its share of the loop's
-/// round waits for its next turn, although there is more to read, so that a peer that sends without an end does not hold the loop.
+/// round waits for its next turn, although there is more to read. So a peer that sends without an end does not hold the loop.
 /// </summary>
 internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult>
 {
