@@ -44,9 +44,15 @@ internal readonly record struct UplinkLoad(bool IsStalled, long Level, int Group
         : Outstanding < other.Outstanding;
 
     /// <summary>
-    /// Whether it is so much busier than another that going there pays: stalled, a quarter of its window more, or a quarter of its streams.
-    /// So of few streams each counts: one that stands still on an uplink is a reason to try another.
+    /// Whether it is so much busier than another that going there pays: stalled, a quarter of its window more, or more streams by a quarter
+    /// and by more than chance makes (twice the square root). An idle uplink is always worth it: one stream that stands still on the other
+    /// is a reason to go.
     /// </summary>
-    public bool IsFarAbove(in UplinkLoad other) =>
-        (IsStalled && !other.IsStalled) || Level > other.Level || Streams * 4 > other.Streams * 5;
+    public bool IsFarAbove(in UplinkLoad other)
+    {
+        var more = Streams - other.Streams;
+        return (IsStalled && !other.IsStalled)
+            || Level > other.Level
+            || (more > 0 && more * 4 > other.Streams && more * more > other.Streams * 4);
+    }
 }

@@ -33,6 +33,9 @@ internal sealed class ForwardedRequest
     /// <summary>Neighbours in the watchdog's list; its lock guards them.</summary>
     public ForwardedRequest? Previous { get; set; }
 
+    /// <summary>The number of the watchdog's list that it is in.</summary>
+    public int WatchedBy { get; set; }
+
     /// <summary>The times of the request's events.</summary>
     public RequestTimes Times { get; } = new();
 

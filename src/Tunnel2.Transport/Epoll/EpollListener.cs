@@ -19,6 +19,12 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     /// </summary>
     private const int MaxRest = 10_000;
 
+    /// <summary>After so many connections it checks whether they stay on the loop that accepts them.</summary>
+    private const int Sample = 32;
+
+    /// <summary>How long it lets the other loops accept when they do not stay.</summary>
+    private static readonly TimeSpan _rest = TimeSpan.FromSeconds(1);
+
     /// <summary>The wait after an accept that failed because descriptors or memory were short. Then it tries again, without end.</summary>
     private static readonly TimeSpan _pause = TimeSpan.FromMilliseconds(100);
 
@@ -31,10 +37,13 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     private readonly bool _isOpenToOthers;
     private readonly bool _isShared;
     private readonly uint _interest;
-    private IReadOnlyList<EpollListener> _all = [];
+    private EpollListener[] _all = [];
     private int _descriptor;
     private int _batch = 1;
-    private bool _isListening = true;
+    private volatile bool _isListening = true;
+    private int _sampled;
+    private long _departed;
+    private long _arrived;
 
     private EpollListener(
         EpollLoop loop,
@@ -104,8 +113,9 @@ internal sealed class EpollListener : EpollHandle, IDisposable
             throw;
         }
 
-        listeners.ForEach(listener => listener._all = listeners);
-        return listeners;
+        EpollListener[] all = [.. listeners];
+        Array.ForEach(all, listener => listener._all = all);
+        return all;
     }
 
     private static unsafe EpollListener Start(
@@ -145,7 +155,17 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     /// <inheritdoc/>
     public override void OnEvents(uint mask)
     {
-        for (var accepted = 0; accepted < _batch; accepted++)
+        var accepted = AcceptBatch();
+        if (_all.Length > 1 && (_sampled += accepted) >= Sample)
+        {
+            RestUnlessTheyStay();
+        }
+    }
+
+    private int AcceptBatch()
+    {
+        var accepted = 0;
+        for (; accepted < _batch; accepted++)
         {
             if (_room is { IsOpen: false } room)
             {
@@ -157,37 +177,60 @@ internal sealed class EpollListener : EpollHandle, IDisposable
                     room.WhenOpen(_resume);
                 }
 
-                return;
+                return accepted;
             }
 
             var errno = AcceptOne();
             if (errno == Errno.Again || _descriptor < 0)
             {
                 _batch = Math.Max(1, accepted);
-                return;
+                return accepted;
             }
 
             if (errno != 0 && !Errno.IsOneConnections(errno))
             {
-                Pause(errno);
-                return;
+                Listen(false);
+                _failed?.Invoke(Errno.ToSocketError(errno));
+                _ = ListenAfterAsync(_pause);
+                return accepted;
             }
         }
 
         // More connections may wait. The listener is level-triggered, so the next round reports them.
         _batch = Math.Min(MaxBatch, _batch * 2);
+        return accepted;
+    }
+
+    /// <summary>
+    /// A loop without a used uplink would accept connections only to give them away: with its first request each moves to its uplink's
+    /// loop, which costs two registrations and a wake-up. So when most connections leave and none arrives, the other loops accept for a
+    /// while. At least one loop always accepts, because connections arrive at the loops that have the uplinks.
+    /// </summary>
+    private void RestUnlessTheyStay()
+    {
+        var statistics = _loop.Statistics;
+        var (left, came) = (statistics.Departed - _departed, statistics.Arrived - _arrived);
+        (_sampled, _departed, _arrived) = (0, statistics.Departed, statistics.Arrived);
+        if (left >= Sample / 4 * 3 && came == 0)
+        {
+            Listen(false);
+            WakeOthers();
+            _ = ListenAfterAsync(_rest);
+        }
     }
 
     /// <inheritdoc/>
     public override void OnLoopStopped() => Dispose();
 
     /// <inheritdoc/>
-    public override void OnLoopLost()
+    public override void OnLoopLost() => WakeOthers();
+
+    /// <summary>The kernel may have woken only this loop for a connection that waits in the queue.</summary>
+    private void WakeOthers()
     {
-        // The kernel may have woken only this loop for a connection that waits in the queue.
         foreach (var other in _all)
         {
-            if (other != this && other._loop.IsInService)
+            if (other != this && other._isListening && other._loop.IsInService)
             {
                 other._loop.Schedule(static listener => ((EpollListener)listener!).OnEvents(EpollEvents.In), other);
             }
@@ -305,16 +348,9 @@ internal sealed class EpollListener : EpollHandle, IDisposable
         return 0;
     }
 
-    private void Pause(int errno)
+    private async Task ListenAfterAsync(TimeSpan pause)
     {
-        Listen(false);
-        _failed?.Invoke(Errno.ToSocketError(errno));
-        _ = ResumeAsync();
-    }
-
-    private async Task ResumeAsync()
-    {
-        await Task.Delay(_pause).ConfigureAwait(false);
+        await Task.Delay(pause).ConfigureAwait(false);
         Listen(true);
     }
 

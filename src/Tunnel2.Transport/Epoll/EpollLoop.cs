@@ -217,6 +217,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
     private void Run()
     {
         Volatile.Write(ref _threadId, Environment.CurrentManagedThreadId);
+        Stripe.Use(Number);
         try
         {
             RunRounds();

@@ -82,9 +82,11 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
             return Errno.Canceled;
         }
 
-        _loop.Unregister(this, _descriptor);
+        var former = _loop;
+        former.Unregister(this, _descriptor);
         Volatile.Write(ref _loop, loop);
         var errno = loop.Register(this, _descriptor, Interest);
+        former.Statistics.MovedTo(loop.Statistics);
         if (errno != 0)
         {
             CloseUnsynchronized();

@@ -29,12 +29,18 @@ public sealed class UplinkLoadTests
     }
 
     [Theory]
-    [InlineData(5, 4, false)]
-    [InlineData(6, 4, true)]
+    [InlineData(0, 0, false)]
     [InlineData(1, 0, true)]
+    [InlineData(3, 1, false)]
+    [InlineData(4, 1, true)]
+    [InlineData(8, 4, false)]
+    [InlineData(9, 4, true)]
+    [InlineData(18, 12, false)]
+    [InlineData(19, 12, true)]
     [InlineData(100, 80, false)]
     [InlineData(101, 80, true)]
-    public void A_quarter_more_streams_is_far_above(int streams, int others, bool isFar) =>
+    [InlineData(4, 12, false)]
+    public void A_quarter_more_streams_than_another_and_more_than_chance_is_far_above(int streams, int others, bool isFar) =>
         Assert.Equal(isFar, new UplinkLoad(false, 0, 0, 0, streams, 0).IsFarAbove(new UplinkLoad(false, 0, 0, 0, others, 0)));
 
     [Fact]

@@ -8,7 +8,9 @@ namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
 /// <summary>
 /// One timer for the limits of all visitors' connections, and their clock: the time is read once per sweep, so that a request reads no
-/// clock. Limits are accurate to a quarter of a second, or a fifth of the shortest limit. Thread-safe.
+/// clock. Each event loop has its own set of connections, so that loops that open and close many do not wait for each other. The sweep
+/// does not run on the loops, because a look at ten thousand connections would hold up requests. Limits are accurate to a quarter of a
+/// second, or a fifth of the shortest limit. Thread-safe.
 /// </summary>
 internal sealed class ConnectionSweep : IWaitingConnections, IDisposable
 {
@@ -18,8 +20,10 @@ internal sealed class ConnectionSweep : IWaitingConnections, IDisposable
     private static readonly TimeSpan _longestPeriod = TimeSpan.FromMilliseconds(250);
     private static readonly TimeSpan _shortestPeriod = TimeSpan.FromMilliseconds(5);
 
-    private readonly Lock _gate = new();
-    private readonly HashSet<Http1Connection> _connections = [];
+    /// <summary>Each is its own lock.</summary>
+    private readonly HashSet<Http1Connection>[] _sets =
+        [.. Enumerable.Range(0, Stripe.Count).Select(static _ => new HashSet<Http1Connection>())];
+
     private readonly List<Http1Connection> _late = [];
     private readonly long[] _limits;
     private readonly TimeProvider _timeProvider;
@@ -71,26 +75,35 @@ internal sealed class ConnectionSweep : IWaitingConnections, IDisposable
     {
         get
         {
-            lock (_gate)
+            var count = 0;
+            foreach (var set in _sets)
             {
-                return _connections.Count;
+                lock (set)
+                {
+                    count += set.Count;
+                }
             }
+
+            return count;
         }
     }
 
     public void Add(Http1Connection connection)
     {
-        lock (_gate)
+        connection.SweptBy = Stripe.Current;
+        var set = _sets[connection.SweptBy];
+        lock (set)
         {
-            _connections.Add(connection);
+            set.Add(connection);
         }
     }
 
     public void Remove(Http1Connection connection)
     {
-        lock (_gate)
+        var set = _sets[connection.SweptBy];
+        lock (set)
         {
-            _connections.Remove(connection);
+            set.Remove(connection);
         }
     }
 
@@ -99,14 +112,17 @@ internal sealed class ConnectionSweep : IWaitingConnections, IDisposable
     {
         var now = Now;
         var waiting = new List<(long Waits, Http1Connection Connection)>();
-        lock (_gate)
+        foreach (var set in _sets)
         {
-            foreach (var connection in _connections)
+            lock (set)
             {
-                var waits = connection.WaitsFor(now, (long)leastIdle.TotalMilliseconds, (long)leastHead.TotalMilliseconds);
-                if (waits >= 0)
+                foreach (var connection in set)
                 {
-                    waiting.Add((waits, connection));
+                    var waits = connection.WaitsFor(now, (long)leastIdle.TotalMilliseconds, (long)leastHead.TotalMilliseconds);
+                    if (waits >= 0)
+                    {
+                        waiting.Add((waits, connection));
+                    }
                 }
             }
         }
@@ -138,18 +154,21 @@ internal sealed class ConnectionSweep : IWaitingConnections, IDisposable
     {
         SetTime();
         var now = _now;
-        lock (_gate)
+        foreach (var set in _sets)
         {
-            foreach (var connection in _connections)
+            lock (set)
             {
-                if (connection.IsLate(_limits, now))
+                foreach (var connection in set)
                 {
-                    _late.Add(connection);
+                    if (connection.IsLate(_limits, now))
+                    {
+                        _late.Add(connection);
+                    }
                 }
             }
         }
 
-        // Outside the gate, because code that waits on a connection may continue inside this call.
+        // Outside the locks, because code that waits on a connection may continue inside this call.
         foreach (var connection in _late)
         {
             Expire(connection, now);

@@ -51,6 +51,9 @@ internal sealed partial class Http1Connection
     /// <summary>The connection's loop, and how it moves; null if the engine has no loops.</summary>
     public ILoopFeature? Loop => _transport.Loop;
 
+    /// <summary>The number of the sweep's set that it is in; for the sweep alone.</summary>
+    public int SweptBy { get; set; }
+
     /// <summary>The time as the value of a Date field.</summary>
     public ReadOnlySpan<byte> Date => _front.Sweep.Date;
 
