@@ -89,7 +89,8 @@ internal static class RecordingBenchmark
         }
 
         expected = rows;
-        Console.WriteLine(string.Create(CultureInfo.InvariantCulture, $"  {partitions} partitions: {seconds:F2} s, {busy:F2} s of processors"));
+        Console.WriteLine(
+            string.Create(CultureInfo.InvariantCulture, $"  {partitions} partitions: {seconds:F2} s, {busy:F2} s of processors"));
         return seconds;
     }
 }

@@ -5,7 +5,7 @@ using Tunnel2.Telemetry.Relay;
 
 namespace Tunnel2.Client.Live;
 
-/// <summary>What is wrong with rings, recordings and relays, in words. Stateless.</summary>
+/// <summary>Messages about faults of rings, recordings and relays. Stateless.</summary>
 internal static class RecordingText
 {
     public static string Describe(string path, RecordingReader reader) => Describe(path, reader.Status, reader.Position);
@@ -26,7 +26,7 @@ internal static class RecordingText
         EventRingOpenError.TooShort or EventRingOpenError.BadMagic => "not an event ring",
         EventRingOpenError.UnsupportedVersion => "an event ring of another version",
         EventRingOpenError.CorruptHeader => "the ring's header is damaged",
-        EventRingOpenError.BadGeometry => "the ring's header makes no sense",
+        EventRingOpenError.BadGeometry => "the ring's header has values out of range",
         EventRingOpenError.Truncated => "the file is shorter than its header says",
         EventRingOpenError.UnsupportedPlatform => "rings need a little-endian processor",
         _ => "the ring is fine",

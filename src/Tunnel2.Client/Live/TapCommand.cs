@@ -7,7 +7,7 @@ using Tunnel2.Telemetry.Relay;
 
 namespace Tunnel2.Client.Live;
 
-/// <summary>Runs <c>tunnel2 tap</c> and <c>tunnel2 stats</c> and gives the exit code.</summary>
+/// <summary>Runs <c>tunnel2 tap</c> and <c>tunnel2 stats</c> and returns the exit code.</summary>
 internal static class TapCommand
 {
     public static bool IsMeant(string[] args) =>

@@ -47,8 +47,8 @@ internal sealed class TapCommandLine
         }
     }
 
-    /// <summary>Judges a command line whose first word is one of the two.</summary>
-    /// <returns>The options, or null when <paramref name="mistakes"/> says what is wrong.</returns>
+    /// <summary>Checks a command line whose first word is one of the two.</summary>
+    /// <returns>The options, or null when <paramref name="mistakes"/> has entries.</returns>
     public TapOptions? Parse(IReadOnlyList<string> args, List<string> mistakes)
     {
         ParseResult parsed = _root.Parse(args, new ParserConfiguration { EnablePosixBundling = false, ResponseFileTokenReplacer = null });
@@ -136,6 +136,6 @@ internal sealed class TapCommandLine
             : new DnsEndPoint(host, port ?? DefaultRelayPort);
     }
 
-    // Arity "zero or one" although a value is needed: the message for a missing one is this class's own.
+    // Arity "zero or one" although a value is needed, so that this class reports a missing value in its own words.
     private static Option<string?> Value(string name) => new(name) { Arity = ArgumentArity.ZeroOrOne };
 }

@@ -45,15 +45,20 @@ internal readonly record struct UplinkLoad(bool IsStalled, long Level, int Group
         : Outstanding < other.Outstanding;
 
     /// <summary>
-    /// Whether it is so much busier than another that going there pays: stalled, a quarter of its window more, or more streams by a quarter
-    /// and by more than chance makes (twice the square root). An idle uplink is always worth it: one stream that stands still on the other
-    /// is a reason to go.
+    /// Whether it is clearly busier than another: stalled, a quarter of its window more, or more streams by a quarter. An idle uplink is
+    /// always worth it: one stream that stands still on the other is a reason to go.
+    /// </summary>
+    public bool IsClearlyAbove(in UplinkLoad other) => HasLessRoomThan(other) || Streams * 4 > other.Streams * 5;
+
+    /// <summary>
+    /// Whether it is clearly busier than another, and by more streams than chance makes (twice the square root), as they come and go with
+    /// each request.
     /// </summary>
     public bool IsFarAbove(in UplinkLoad other)
     {
         var more = Streams - other.Streams;
-        return (IsStalled && !other.IsStalled)
-            || Level > other.Level
-            || (more > 0 && more * 4 > other.Streams && more * more > other.Streams * 4);
+        return HasLessRoomThan(other) || (IsClearlyAbove(other) && more * more > other.Streams * 4);
     }
+
+    private bool HasLessRoomThan(in UplinkLoad other) => (IsStalled && !other.IsStalled) || Level > other.Level;
 }

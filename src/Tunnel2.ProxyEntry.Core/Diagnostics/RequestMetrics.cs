@@ -13,7 +13,8 @@ internal sealed class RequestMetrics : RequestObserver
     private static readonly string[] _statusClasses = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
     private static readonly int _outcomeCells = _outcomes.Length * _statusClasses.Length;
 
-    // http.server.request.duration's advice, and three more below: on one machine most requests take less than 5 ms.
+    // The buckets that OpenTelemetry advises for http.server.request.duration, and three smaller ones: on one machine most requests take
+    // less than 5 ms.
     private static readonly InstrumentAdvice<double> _requestBuckets = new()
     {
         HistogramBucketBoundaries = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10],
@@ -24,8 +25,8 @@ internal sealed class RequestMetrics : RequestObserver
     private readonly Histogram<double> _duration;
     private readonly Histogram<double> _firstByte;
 
-    // What every request counts is kept here and asked for when somebody looks: an addition instead of a call of each listener. First
-    // how requests ended, by outcome and status class, then these.
+    // Counters that every request increments are plain additions here; listeners read them when they collect. First the numbers of
+    // requests by outcome and status class, then the totals.
     private readonly StripedCounters _counters = new(_outcomeCells + (int)Total.Count);
 
     /// <param name="factory">Makes the meter.</param>
@@ -38,7 +39,7 @@ internal sealed class RequestMetrics : RequestObserver
         _moved = meter.CreateCounter<long>(
             "tunnel2.entry.requests.moved",
             "{request}",
-            "Requests taken to another stream because nothing had been done with them on the first.");
+            "Requests moved to another stream because nothing had been done with them on the first.");
         _duration = meter.CreateHistogram(
             "tunnel2.entry.request.duration", "s", "From a request's head to the end of its response.", advice: _requestBuckets);
         _firstByte = meter.CreateHistogram(
@@ -55,7 +56,7 @@ internal sealed class RequestMetrics : RequestObserver
             "tunnel2.entry.loop.connections.moved",
             () => Read(Total.ConnectionsMoved),
             "{connection}",
-            "Times that a visitor's connection went to the event loop of the uplink that its request is for.");
+            "Moves of a visitor's connection to the event loop of the uplink that its request is for.");
         meter.CreateObservableCounter(
             "tunnel2.entry.loop.streams.crossed",
             () => Read(Total.StreamsCrossed),

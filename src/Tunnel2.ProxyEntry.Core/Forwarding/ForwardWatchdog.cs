@@ -7,8 +7,8 @@ using Tunnel2.ProxyEntry.Requests;
 namespace Tunnel2.ProxyEntry.Forwarding;
 
 /// <summary>
-/// Ends requests that stand still for longer than the limits. One timer for all of them, and a list for each event loop, so that loops do
-/// not wait for each other. Limits are kept to within a second. Thread-safe.
+/// Ends requests that stand still for longer than the limits. All requests share one timer, and each event loop has its own list, so that
+/// loops do not wait for each other. Limits are accurate to a second. Thread-safe.
 /// </summary>
 internal sealed class ForwardWatchdog : IDisposable
 {
@@ -40,10 +40,10 @@ internal sealed class ForwardWatchdog : IDisposable
     public void Remove(ForwardedRequest request) => _lists[request.WatchedBy].Remove(request);
 
     /// <summary>
-    /// Waits for what only the visitor can end, and no longer than for a body that stands still: then the visitor is cut.
+    /// Waits for something that only the visitor can end. After the limit of bodies that stand still, the visitor is cut.
     /// </summary>
     /// <param name="exchange">The visitor's exchange.</param>
-    /// <param name="request">Its state, watched already or not.</param>
+    /// <param name="request">Its state; it may already be watched.</param>
     /// <param name="sending">What is waited for.</param>
     public ValueTask WaitForVisitorAsync(VisitorExchange exchange, ForwardedRequest request, Task sending) =>
         sending.IsCompletedSuccessfully ? default : AwaitVisitorAsync(exchange, request, sending);

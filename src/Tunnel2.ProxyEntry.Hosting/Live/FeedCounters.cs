@@ -32,7 +32,7 @@ internal sealed class FeedCounters
         Volatile.Write(ref _bad, _badBefore + intake.DeadLetters.Total);
     }
 
-    /// <summary>Another intake follows.</summary>
+    /// <summary>Keeps the counts of an intake, after which another one begins.</summary>
     public void Keep(RequestIntake intake)
     {
         _lateBefore += intake.Late;

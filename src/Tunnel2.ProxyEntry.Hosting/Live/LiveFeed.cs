@@ -15,15 +15,19 @@ internal sealed class LiveFeed : IDisposable
 {
     private const int BatchSize = 256;
 
-    /// <summary>Session names that are numbered before numbering starts again: bounds memory where names come and go for months.</summary>
+    /// <summary>
+    /// How many session names are numbered before the numbering starts again. This limits the memory when names change for months.
+    /// </summary>
     private const int MostNames = 16_384;
 
-    /// <summary>How far behind the latest event a record may be: they are published in the moment they end.</summary>
+    /// <summary>
+    /// How much older than the latest event a record may be. Records are published at the moment when their requests end.
+    /// </summary>
     private static readonly TimeSpan _lateness = TimeSpan.FromMilliseconds(500);
 
     private static readonly TimeSpan _pollEvery = TimeSpan.FromMilliseconds(20);
 
-    /// <summary>Between a fault and the next try: whatever comes of it costs and says little.</summary>
+    /// <summary>The wait between a fault and the next try, so that a fault that repeats costs little and logs few lines.</summary>
     private static readonly TimeSpan _faultPause = TimeSpan.FromSeconds(1);
 
     private static readonly TimeSpan _endLimit = TimeSpan.FromSeconds(5);
@@ -54,7 +58,7 @@ internal sealed class LiveFeed : IDisposable
         _thread = new Thread(Run) { IsBackground = true, Name = "live feed" };
     }
 
-    /// <summary>What is published after this is read, however late the thread comes to run.</summary>
+    /// <summary>Starts the thread. Records published after this call are read, also if the thread begins later.</summary>
     public void Start() => _thread.Start(CreateReader());
 
     public void Dispose()
@@ -82,7 +86,7 @@ internal sealed class LiveFeed : IDisposable
             }
             catch (Exception exception)
             {
-                // It goes on with what comes from now on: what it was at when it failed is not tried again.
+                // Continues with the records from now on; those of the failed batch are not tried again.
                 _faults.Add("live feed", exception);
                 LiveLog.AggregationFailed(_logger, exception);
                 Thread.Sleep(_faultPause);
@@ -103,7 +107,7 @@ internal sealed class LiveFeed : IDisposable
         }
     }
 
-    /// <summary>Aggregates until the names are too many, which is as good as never.</summary>
+    /// <summary>Aggregates until there are too many names, which practically never happens.</summary>
     /// <returns>False when the ring is closed.</returns>
     private bool Follow(EventRingReader reader, FeedCounters counters, long from)
     {

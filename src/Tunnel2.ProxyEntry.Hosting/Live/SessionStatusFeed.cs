@@ -34,7 +34,7 @@ internal sealed class SessionStatusFeed
 
     /// <summary>A channel of a session, to be published to at once; it lives as long as the session is known. On any thread.</summary>
     /// <param name="name">The session's name.</param>
-    /// <param name="part">What of it.</param>
+    /// <param name="part">The last part of the channel's name.</param>
     public HubChannel ChannelOf(string name, string part)
     {
         lock (_lock)

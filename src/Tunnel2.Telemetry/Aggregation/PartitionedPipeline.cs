@@ -1,15 +1,15 @@
 namespace Tunnel2.Telemetry.Aggregation;
 
 /// <summary>
-/// Runs a job over partitions, each of which owns its state: no lock and no shared map between them. Every way to run ends by draining:
-/// input closed, partitions joined, results emitted, clock stopped. Stateless.
+/// Runs a job over partitions, each of which owns its state: they share no lock and no map. Every run ends by draining: input closed,
+/// partitions joined, results emitted, clock stopped. Stateless.
 /// </summary>
 internal static class PartitionedPipeline<T, THash, TState>
     where T : struct
     where THash : struct, IKeyHash<T>
     where TState : class, IPartitionState<T>
 {
-    /// <summary>Reads and processes on the calling thread: one partition without any hand-over.</summary>
+    /// <summary>Reads and processes on the calling thread: one partition, without a queue.</summary>
     internal static PipelineReport RunFused(IRecordSource<T> source, TState state)
     {
         long start = TimeProvider.System.GetTimestamp();

@@ -14,7 +14,7 @@ internal sealed class RecordingSource : IRecordSource<RequestSample>, IEventRela
     private RequestSample[] _samples = new RequestSample[1024];
     private int _count;
 
-    /// <param name="reader">The recording; used by this source alone from now on.</param>
+    /// <param name="reader">The recording; only this source uses it from now on.</param>
     /// <param name="intake">Decodes and counts.</param>
     /// <param name="end">Frames that begin at this byte of the file or after it are not read.</param>
     /// <param name="progress">Adds up what was read; may be null.</param>
@@ -74,6 +74,6 @@ internal sealed class RecordingSource : IRecordSource<RequestSample>, IEventRela
 
     void IEventRelaySink.OnSlowWarning(long behind, long limit)
     {
-        // A recording holds none.
+        // A recording has no such message.
     }
 }

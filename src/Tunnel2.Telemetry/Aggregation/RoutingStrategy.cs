@@ -1,6 +1,6 @@
 namespace Tunnel2.Telemetry.Aggregation;
 
-/// <summary>How records find their partition.</summary>
+/// <summary>How a record's partition is chosen.</summary>
 internal enum RoutingStrategy
 {
     /// <summary>There is one partition, on the thread that reads: no hand-over.</summary>

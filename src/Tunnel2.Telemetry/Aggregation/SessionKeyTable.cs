@@ -17,7 +17,7 @@ internal sealed class SessionKeyTable
     /// <summary>Names seen so far.</summary>
     internal int Count => _count;
 
-    /// <summary>The number of <paramref name="name"/>, a new one at first sight.</summary>
+    /// <summary>The number of <paramref name="name"/>; a new one at its first appearance.</summary>
     internal int GetOrAdd(ReadOnlySpan<byte> name)
     {
         uint hash = Crc32C.Append(Crc32C.Seed, name);

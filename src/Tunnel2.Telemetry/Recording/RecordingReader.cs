@@ -4,7 +4,7 @@ using Tunnel2.Telemetry.Relay;
 
 namespace Tunnel2.Telemetry.Recording;
 
-/// <summary>How the reading of a recording stands or ended.</summary>
+/// <summary>The state of reading a recording.</summary>
 internal enum RecordingStatus
 {
     /// <summary>There may be more.</summary>
@@ -13,16 +13,16 @@ internal enum RecordingStatus
     /// <summary>The whole file was read.</summary>
     Complete,
 
-    /// <summary>It is no recording.</summary>
+    /// <summary>The file is not a recording.</summary>
     NotARecording,
 
     /// <summary>Another version of the format.</summary>
     UnsupportedVersion,
 
-    /// <summary>It ends within a frame, as after a crash; all before that was read.</summary>
+    /// <summary>The file ends within a frame, as after a crash; all frames before that were read.</summary>
     CutShort,
 
-    /// <summary>A frame's checksum or contents are wrong; all before that was read.</summary>
+    /// <summary>A frame's checksum or contents are wrong; all frames before that were read.</summary>
     Damaged,
 }
 
@@ -38,7 +38,7 @@ internal sealed class RecordingReader : IDisposable
     private int _end;
     private bool _atEnd;
 
-    /// <summary>Reads a stream, which belongs to the reader from now on.</summary>
+    /// <summary>Reads a stream, which the reader owns from now on.</summary>
     internal RecordingReader(Stream stream)
     {
         _stream = stream;
@@ -56,7 +56,7 @@ internal sealed class RecordingReader : IDisposable
         _start = RecordingFormat.HeaderLength;
     }
 
-    /// <summary>How it stands.</summary>
+    /// <summary>The state.</summary>
     internal RecordingStatus Status { get; private set; }
 
     /// <summary>Bytes of the file now; null where it cannot be read from anywhere but its beginning.</summary>
@@ -65,8 +65,8 @@ internal sealed class RecordingReader : IDisposable
     /// <summary>Where the next frame begins, bytes from the start of the file.</summary>
     internal long Position { get; private set; } = RecordingFormat.HeaderLength;
 
-    /// <summary>Hands the next frame's records or gap on.</summary>
-    /// <returns>False at the end, whose kind <see cref="Status"/> tells.</returns>
+    /// <summary>Passes the next frame's records or gap to the sink.</summary>
+    /// <returns>False at the end; <see cref="Status"/> has its kind.</returns>
     internal bool TryRead(IEventRelaySink sink)
     {
         if (Status != RecordingStatus.Reading)

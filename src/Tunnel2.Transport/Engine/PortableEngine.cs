@@ -4,7 +4,7 @@ using Tunnel2.Multiplexing.Threading;
 
 namespace Tunnel2.Transport.Engine;
 
-/// <summary>.NET's own way: completions on the thread pool, on any number of cores.</summary>
+/// <summary>The usual way of .NET: completions on the thread pool, on any number of cores.</summary>
 internal sealed class PortableEngine : IEngine
 {
     /// <inheritdoc/>

@@ -1,6 +1,6 @@
 namespace Tunnel2.Transport.Epoll;
 
-/// <summary>What a loop has done. Written by the loop unless a method says otherwise, read from anywhere.</summary>
+/// <summary>Counters of a loop's work. The loop writes them unless a method says otherwise, any thread may read them.</summary>
 internal sealed class LoopStatistics
 {
     private long _rounds;

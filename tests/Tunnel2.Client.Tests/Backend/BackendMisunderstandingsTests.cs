@@ -1,6 +1,5 @@
 using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
-using Tunnel2.Client.Core.Exchanges;
 using Tunnel2.Client.Tests.InMemory;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Protocol.Errors;
@@ -10,6 +9,8 @@ namespace Tunnel2.Client.Tests.Backend;
 
 public sealed class BackendMisunderstandingsTests
 {
+    private static readonly BackendFailure _closed = BackendFailure.Protocol(StreamResetDetail.ClosedBeforeResponse);
+
     private readonly RecordedRequests _events = new(wantsRequests: false);
 
     [Fact]
@@ -19,7 +20,7 @@ public sealed class BackendMisunderstandingsTests
         var misunderstandings = Make(service.Port);
         for (var i = 0; i < 3; i++)
         {
-            var failure = await misunderstandings.ExplainAsync(Closed(AttemptOutcome.NothingCame), isReused: false, greeting: null);
+            var failure = await misunderstandings.ExplainAsync(_closed, closedNew: true, greeting: null);
             Assert.Equal(BackendFailure.Protocol(StreamResetDetail.SpeaksTls), failure);
         }
 
@@ -32,14 +33,11 @@ public sealed class BackendMisunderstandingsTests
             _events.Unreachable);
     }
 
-    [Theory]
-    [InlineData(true, true)]
-    [InlineData(false, false)]
-    public async Task A_close_that_has_its_reasons_is_not_looked_into(bool isReused, bool nothingCame)
+    [Fact]
+    public async Task A_close_that_has_its_reasons_is_not_looked_into()
     {
-        var outcome = nothingCame ? AttemptOutcome.NothingCame : AttemptOutcome.Failed;
         await using var service = SilentService.Start(speaksTls: true);
-        var failure = await Make(service.Port).ExplainAsync(Closed(outcome), isReused, greeting: null);
+        var failure = await Make(service.Port).ExplainAsync(_closed, closedNew: false, greeting: null);
         Assert.Equal(BackendFailure.Protocol(StreamResetDetail.ClosedBeforeResponse), failure);
         Assert.Equal(0, service.ConnectionsAccepted.Value);
         Assert.Empty(_events.Unreachable);
@@ -50,19 +48,16 @@ public sealed class BackendMisunderstandingsTests
     {
         using var port = new RefusedPort();
         var misunderstandings = Make(port.Port);
-        var malformed = new AttemptEnd(AttemptOutcome.Failed, BackendFailure.Protocol(StreamResetDetail.MalformedHead), false);
+        var malformed = BackendFailure.Protocol(StreamResetDetail.MalformedHead);
         foreach (var greeting in new[] { null, "SSH-2.0", "SSH-2.0", null, "220 mail", "SSH-2.0" })
         {
-            Assert.Equal(malformed.Failure, await misunderstandings.ExplainAsync(malformed, isReused: false, greeting));
+            Assert.Equal(malformed, await misunderstandings.ExplainAsync(malformed, closedNew: false, greeting));
         }
 
         Assert.Equal(
             ["SSH-2.0", "220 mail", "SSH-2.0"],
             _events.Unreachable.Select(static words => words[(words.IndexOf('\'') + 1)..words.LastIndexOf('\'')]));
     }
-
-    private static AttemptEnd Closed(AttemptOutcome outcome) =>
-        new(outcome, BackendFailure.Protocol(StreamResetDetail.ClosedBeforeResponse), false);
 
     private BackendMisunderstandings Make(int port)
     {

@@ -1,3 +1,4 @@
+using System.IO.Pipelines;
 using Tunnel2.Multiplexing.Session;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Tests.InMemory;
@@ -90,6 +91,29 @@ public class TunnelSessionTests
         Assert.All(peers, static peer => Assert.InRange(peer.Uplink.OpenStreams, 8, 12));
         await CloseAsync(session, peers);
     });
+
+    [Theory]
+    [InlineData(10, 8, false, false)]
+    [InlineData(11, 8, false, true)]
+    [InlineData(13, 8, true, false)]
+    [InlineData(14, 8, true, true)]
+    public Task A_caller_stays_on_its_loop_and_a_settled_one_stays_longer(int streams, int others, bool isSettled, bool leaves) =>
+        TestEngine.RunAsync(
+            EngineKind.Pool,
+            async engine =>
+            {
+                var session = new TunnelSession();
+                var home = new OtherLoop(engine.Scheduler);
+                var near = new RawPeer(
+                    engine, UplinkRole.Entry, new PairOptions { Adjust = settings => settings with { WriterScheduler = home } });
+                var far = new RawPeer(engine, UplinkRole.Entry);
+                Fill(near, streams);
+                Fill(far, others);
+                session.TryAdd(near.Uplink);
+                session.TryAdd(far.Uplink);
+                Assert.Same((leaves ? far : near).Uplink.Streams, session.TryOpenStream(home: home, isSettled: isSettled)!.Uplink);
+                await CloseAsync(session, [near, far]);
+            });
 
     [Fact]
     public Task A_session_has_a_most_of_uplinks_and_gives_the_lowest_free_slot() => TestEngine.RunAsync(EngineKind.Pool, async engine =>
@@ -215,5 +239,19 @@ public class TunnelSessionTests
 
             session.Remove(peer.Uplink, await peer.CloseAsync());
         }
+    }
+
+    private static void Fill(RawPeer peer, int streams)
+    {
+        for (var i = 0; i < streams; i++)
+        {
+            Assert.NotNull(peer.Uplink.TryOpenStream());
+        }
+    }
+
+    /// <summary>Works as another does, and is told from it.</summary>
+    private sealed class OtherLoop(PipeScheduler inner) : PipeScheduler
+    {
+        public override void Schedule(Action<object?> action, object? state) => inner.Schedule(action, state);
     }
 }

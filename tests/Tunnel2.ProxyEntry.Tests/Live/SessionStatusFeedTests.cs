@@ -101,6 +101,9 @@ public sealed class SessionStatusFeedTests : IDisposable
         Assert.Same(channel, _feed.ChannelOf("short", "stats"));
         _time.Advance(TimeSpan.FromTicks(1));
         _feed.Look();
+        Assert.Same(channel, _feed.ChannelOf("short", "stats"));
+        _feed.Look();
+        _feed.Look();
         Assert.NotSame(channel, _feed.ChannelOf("short", "stats"));
         Assert.Empty(Shown.On(_hub, "session.short.status"));
     }

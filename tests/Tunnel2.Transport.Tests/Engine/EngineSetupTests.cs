@@ -47,7 +47,7 @@ public class EngineSetupTests
     [InlineData(EngineMode.Epoll, false, true)]
     public void Only_epoll_may_be_missing(EngineMode mode, bool hasEpoll, bool isMissing) =>
         Assert.Equal(
-            isMissing ? "cannot be had here, it needs Linux on x64 or arm64; use auto or portable" : null,
+            isMissing ? "is not available here, it needs Linux on x64 or arm64; use auto or portable" : null,
             EngineSetup.FindObstacle(mode, hasEpoll));
 
     [Theory]

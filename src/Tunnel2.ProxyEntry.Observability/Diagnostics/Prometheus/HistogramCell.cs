@@ -20,7 +20,7 @@ internal sealed class HistogramCell : MetricCell
     /// <summary>The sum of all observations.</summary>
     public double Sum => _counters.SumOfFractions(_bounds.Length + 1);
 
-    /// <summary>Records an observation; NaN is dropped, since it would spoil the sum for ever.</summary>
+    /// <summary>Records an observation. NaN is dropped, because the sum would then stay NaN.</summary>
     public void Observe(double value)
     {
         if (double.IsNaN(value))
@@ -28,7 +28,7 @@ internal sealed class HistogramCell : MetricCell
             return;
         }
 
-        // Bounds are inclusive: an exact hit belongs to its own bucket. There are a dozen, so counting up beats a binary search.
+        // Bounds are inclusive: a value equal to a bound belongs to that bucket. With a dozen bounds, a linear search beats a binary one.
         var bucket = 0;
         while (bucket < _bounds.Length && value > _bounds[bucket])
         {
@@ -39,6 +39,6 @@ internal sealed class HistogramCell : MetricCell
         _counters.AddFraction(_bounds.Length + 1, value);
     }
 
-    /// <summary>How many observations fell into a bucket; the last is everything above the highest bound.</summary>
+    /// <summary>How many observations are in a bucket; the last bucket has those above the highest bound.</summary>
     public long GetCount(int bucket) => _counters.Sum(bucket);
 }

@@ -22,7 +22,7 @@ internal class MetricCell
         while (true)
         {
             var before = Interlocked.CompareExchange(ref _fraction, current + delta, current);
-            // Bits, not values: NaN never equals itself.
+            // Compares bits and not values, because NaN never equals itself.
             if (BitConverter.DoubleToInt64Bits(before) == BitConverter.DoubleToInt64Bits(current))
             {
                 return;
