@@ -56,7 +56,7 @@ public sealed class BackendPoolTests : IDisposable
         _time.Advance(TimeSpan.FromSeconds(3));
         _pool.Return(third, ResponseKind.Body);
         Transport(second).Arrive(bytes);
-        await WaitSignal.UntilAsync(() => Transport(second).IsDisposed, "the connection is closed");
+        await Transport(second).Disposed.WaitAsync();
         Assert.Same(third, _pool.TryRent());
         Assert.Same(first, _pool.TryRent());
         Assert.Null(_pool.TryRent());
@@ -140,7 +140,7 @@ public sealed class BackendPoolTests : IDisposable
         _pool.Return(caught, ResponseKind.Body);
         Transport(caught).Arrive(bytes: true);
         await _surplus.WaitForAsync(1);
-        await WaitSignal.UntilAsync(() => Transport(other).IsDisposed, "the other connection is closed");
+        await Transport(other).Disposed.WaitAsync();
         Assert.Equal(0, _pool.Idle.Count);
 
         _pool.Return(later, ResponseKind.NoContent);

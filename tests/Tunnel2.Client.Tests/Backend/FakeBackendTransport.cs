@@ -1,5 +1,6 @@
 using System.IO.Pipelines;
 using Tunnel2.Multiplexing.Transports;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Client.Tests.Backend;
 
@@ -12,7 +13,9 @@ internal sealed class FakeBackendTransport : IByteTransport
     /// <summary>What the kernel would say, whether or not the wait has been told.</summary>
     public bool IsOpen { get; set; } = true;
 
-    public bool IsDisposed { get; private set; }
+    public bool IsDisposed => Disposed.IsSet;
+
+    public WaitSignal Disposed { get; } = new("the connection is closed");
 
     public bool IsDiscarded { get; private set; }
 
@@ -55,7 +58,7 @@ internal sealed class FakeBackendTransport : IByteTransport
     public void Discard()
     {
         IsDiscarded = true;
-        IsDisposed = true;
+        Disposed.Set();
         if (FailsWaitInDiscard)
         {
             _wait.TrySetException(new IOException("reset"));
@@ -64,7 +67,7 @@ internal sealed class FakeBackendTransport : IByteTransport
 
     public ValueTask DisposeAsync()
     {
-        IsDisposed = true;
+        Disposed.Set();
         return default;
     }
 }

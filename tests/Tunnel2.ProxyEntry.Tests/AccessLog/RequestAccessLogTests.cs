@@ -1,3 +1,4 @@
+using System.Diagnostics.Metrics;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
 using Tunnel2.ProxyEntry.AccessLog;
@@ -40,14 +41,14 @@ public sealed class RequestAccessLogTests : IDisposable
         using (var log = Create(_full))
         {
             End(log);
-            await WaitSignal.UntilAsync(() => _sink.Lines == 1, "the line is written");
+            await _sink.Written.UntilAsync(() => _sink.Lines == 1, "the line is written");
         }
 
         Assert.Contains(" GET /path 200 completed ", _sink.Text, StringComparison.Ordinal);
         using (var log = Create(Settings("full", "AccessLog:Query=true")))
         {
             End(log);
-            await WaitSignal.UntilAsync(() => _sink.Lines == 2, "the line is written");
+            await _sink.Written.UntilAsync(() => _sink.Lines == 2, "the line is written");
         }
 
         Assert.Contains(" GET /path?token=secret 200 ", _sink.Text, StringComparison.Ordinal);
@@ -87,7 +88,7 @@ public sealed class RequestAccessLogTests : IDisposable
 
         Assert.Equal(0, GC.GetAllocatedBytesForCurrentThread() - before);
         _sink.MayWrite.Set();
-        await WaitSignal.UntilAsync(() => _sink.Text.Contains("lines dropped", StringComparison.Ordinal), "the loss is told");
+        await _sink.Written.UntilAsync(() => _sink.Text.Contains("lines dropped", StringComparison.Ordinal), "the loss is told");
 
         // The one that the writer held, and as many as the ring takes.
         Assert.Equal(1 + 16 + 1, _sink.Lines);
@@ -101,27 +102,25 @@ public sealed class RequestAccessLogTests : IDisposable
     [InlineData(typeof(InvalidTimeZoneException))]
     public async Task An_output_that_fails_is_told_once_and_tried_again_later(Type failure)
     {
+        var lost = new AsyncCounter("lines that were lost");
+        using var listener = ListenForLoss(lost);
         using var log = Create(_full);
         _sink.Failure = (Exception)Activator.CreateInstance(failure)!;
         _sink.Fails = true;
         for (var i = 1; i <= 3; i++)
         {
             End(log);
-            var lost = i;
-            await WaitSignal.UntilAsync(
-                () =>
-                    Samples.TryGetValue("tunnel2_entry_access_log_dropped_total{error_type=unwritable}", out var value)
-                        && (int)value == lost,
-                "the line is lost");
+            await lost.WaitForAsync(i);
         }
 
+        Assert.Equal(3, Samples["tunnel2_entry_access_log_dropped_total{error_type=unwritable}"]);
         Assert.Equal(1, _sink.Calls.Value);
         Assert.Equal(1, _logger.Warnings);
         _sink.Fails = false;
         _time.Advance(TimeSpan.FromSeconds(6));
         End(log);
 
-        await WaitSignal.UntilAsync(() => _sink.Lines == 1, "the line is written");
+        await _sink.Written.UntilAsync(() => _sink.Lines == 1, "the line is written");
         Assert.Equal(1, _logger.Warnings);
     }
 
@@ -170,7 +169,7 @@ public sealed class RequestAccessLogTests : IDisposable
             End(log);
         }
 
-        await WaitSignal.UntilAsync(() => _sink.Lines == 100, "the lines are written");
+        await _sink.Written.UntilAsync(() => _sink.Lines == 100, "the lines are written");
         var before = GC.GetAllocatedBytesForCurrentThread();
         for (var i = 0; i < 1000; i++)
         {
@@ -194,6 +193,23 @@ public sealed class RequestAccessLogTests : IDisposable
 
     private RequestAccessLog Create(AccessLogSettings settings, int capacity = 16) =>
         new(settings, _ => _sink, capacity, _metrics, _time, _logger);
+
+    private MeterListener ListenForLoss(AsyncCounter lost)
+    {
+        var listener = new MeterListener
+        {
+            InstrumentPublished = (instrument, listener) =>
+            {
+                if (instrument.Meter.Scope == _factory && instrument.Name == "tunnel2.entry.access_log.dropped")
+                {
+                    listener.EnableMeasurementEvents(instrument);
+                }
+            },
+        };
+        listener.SetMeasurementEventCallback<long>((_, lines, _, _) => lost.Add(lines));
+        listener.Start();
+        return listener;
+    }
 
     private void End(RequestAccessLog log) => log.OnEnded(_exchange, _request, RequestOutcome.Completed);
 

@@ -19,6 +19,9 @@ internal sealed class SampleSink : IAccessLogSink
 
     public AsyncCounter Calls { get; } = new("writes");
 
+    /// <summary>Counts each write whose lines are here.</summary>
+    public AsyncCounter Written { get; } = new("writes that are done");
+
     public string Name => "the sample";
 
     public int PreferredBytes => 4096;
@@ -49,6 +52,8 @@ internal sealed class SampleSink : IAccessLogSink
         {
             _text.Append(Encoding.ASCII.GetString(lines));
         }
+
+        Written.Increment();
     }
 
     public void Dispose() => MayWrite.Set();

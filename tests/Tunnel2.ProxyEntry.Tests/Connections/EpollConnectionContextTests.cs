@@ -30,8 +30,11 @@ public sealed class EpollConnectionContextTests : IDisposable
             var told = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
             connection.ConnectionClosed.Register(told.SetResult);
             connection.ConnectionClosed.Register(static () => throw new InvalidTimeZoneException());
+            var counted = new WaitSignal("the fault is counted");
+            _loop.Faults.Told = (_, _, _) => counted.Set();
             visitor.Dispose();
-            await WaitSignal.UntilAsync(() => _loop.Faults.Count == 1, "the fault is counted");
+            await counted.WaitAsync();
+            Assert.Equal(1, _loop.Faults.Count);
             await told.Task.WaitAsync(_limit);
             await Assert.ThrowsAnyAsync<Exception>(() => ReadToTheEndAsync(connection.Transport.Input)).WaitAsync(_limit);
             await connection.DisposeAsync();

@@ -53,9 +53,9 @@ public sealed class LimitedAcceptorTests : IDisposable
     public async Task Without_descriptors_it_pauses_and_then_goes_on()
     {
         var time = new ManualTimeProvider();
-        var attempts = 0;
+        var attempts = new AsyncCounter("attempts");
         var acceptor = new LimitedAcceptor(
-            _listener, new ConnectionLimit("visitors", 3, 3), _failures.Add, time, stopping => ++attempts switch
+            _listener, new ConnectionLimit("visitors", 3, 3), _failures.Add, time, stopping => attempts.Increment() switch
         {
             1 or 2 => throw new SocketException((int)SocketError.TooManyOpenSockets),
             3 => throw new SocketException((int)SocketError.ConnectionAborted),
@@ -63,9 +63,9 @@ public sealed class LimitedAcceptorTests : IDisposable
         });
         await ConnectAsync("127.0.0.1");
         var accepting = AcceptAsync(acceptor);
-        Assert.Equal(1, attempts);
+        Assert.Equal(1, attempts.Value);
         time.Advance(TimeSpan.FromMilliseconds(100));
-        await WaitSignal.UntilAsync(() => Volatile.Read(ref attempts) == 2, "the second attempt");
+        await attempts.WaitForAsync(2);
         await time.TimersSet.WaitForAsync(2);
         time.Advance(TimeSpan.FromMilliseconds(100));
         Assert.NotNull(await accepting);

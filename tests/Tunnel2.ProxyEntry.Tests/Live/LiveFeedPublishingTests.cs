@@ -1,6 +1,6 @@
 using System.Diagnostics.Metrics;
-using System.Text;
 using Microsoft.Extensions.Logging.Abstractions;
+using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Requests;
@@ -26,7 +26,7 @@ public abstract class LiveFeedPublishing : IDisposable
     private readonly Meter _meter = new(HubMetrics.MeterName);
     private readonly ManualTimeProvider _time = new();
     private readonly ContainedFaults _faults = new();
-    private readonly InMemorySessionDirectory _sessions;
+    private readonly WatchedDirectory _sessions;
     private readonly SharedEventRing _ring;
     private readonly Hub _hub;
     private readonly RequestPublisher _publisher;
@@ -36,9 +36,11 @@ public abstract class LiveFeedPublishing : IDisposable
     protected LiveFeedPublishing(int partitions)
     {
         _time.Advance(TimeSpan.FromSeconds(1));
-        _sessions = new InMemorySessionDirectory(_time, TimeSpan.Zero);
+        _sessions = new WatchedDirectory(new InMemorySessionDirectory(_time, TimeSpan.Zero));
         _ring = SharedEventRing.Create(Path.Combine(_folder, "ring"), new EventRingOptions { Capacity = 1024, Time = _time });
-        _hub = new Hub(new HubLimits(), _meter, _time);
+
+        // By the real clock: when the other one jumps a minute, a subscriber has not been silent for that long.
+        _hub = new Hub(new HubLimits(), _meter, TimeProvider.System);
         _publisher = new RequestPublisher(_ring, _time);
         _feed = new LiveFeed(_ring, _hub, _publisher, _sessions, _time, _faults, NullLogger.Instance, partitions);
     }
@@ -46,31 +48,36 @@ public abstract class LiveFeedPublishing : IDisposable
     [Fact]
     public async Task Requests_of_a_second_are_added_up_for_their_session_and_for_all()
     {
-        _feed.Start();
+        using var published = await StartAsync();
         Publish("web", bytesSent: 10);
         Publish("web", bytesSent: 20);
         Publish("shop", bytesSent: 40);
-        await AdvanceUntilAsync(() => Statistics("node.stats").Contains("\"requests\":3", StringComparison.Ordinal));
-        Assert.Contains("\"session\":\"web\"", Statistics("session.web.stats"), StringComparison.Ordinal);
+        await CloseWindowAsync(published, "web", "shop");
+        var all = await published.WaitForAsync("node.stats", "\"requests\":3");
+        Assert.Contains("\"bytesOut\":70", all, StringComparison.Ordinal);
+        Assert.Contains("\"missed\":0,\"late\":0,\"unreadable\":0,\"dropped\":0", all, StringComparison.Ordinal);
+        var web = await published.WaitForAsync("session.web.stats");
+        Assert.Contains("\"session\":\"web\"", web, StringComparison.Ordinal);
+        Assert.Contains("\"requests\":2,\"errors\":0,\"bytesIn\":0,\"bytesOut\":30", web, StringComparison.Ordinal);
         Assert.Contains(
-            "\"requests\":2,\"errors\":0,\"bytesIn\":0,\"bytesOut\":30", Statistics("session.web.stats"), StringComparison.Ordinal);
-        Assert.Contains(
-            "\"requests\":1,\"errors\":0,\"bytesIn\":0,\"bytesOut\":40", Statistics("session.shop.stats"), StringComparison.Ordinal);
-        Assert.Contains("\"bytesOut\":70", Statistics("node.stats"), StringComparison.Ordinal);
-        Assert.Contains("\"missed\":0,\"late\":0,\"unreadable\":0,\"dropped\":0", Statistics("node.stats"), StringComparison.Ordinal);
+            "\"requests\":1,\"errors\":0,\"bytesIn\":0,\"bytesOut\":40",
+            await published.WaitForAsync("session.shop.stats"),
+            StringComparison.Ordinal);
         Assert.Equal(0, _faults.Count);
     }
 
     [Fact]
     public async Task Windows_of_each_length_are_published_once_for_every_session_and_once_for_all_in_their_order()
     {
-        _feed.Start();
+        using var published = await StartAsync();
         for (var i = 0; i < 60; i++)
         {
             Publish($"web{i}", bytesSent: i);
         }
 
-        await AdvanceUntilAsync(() => Sequence("node.stats") == 3);
+        await CloseWindowAsync(published, "web59");
+        _time.Advance(TimeSpan.FromMinutes(1));
+        await published.WaitForAsync("node.stats", "\"key\":\"1m\"");
         for (var i = 0; i < 60; i++)
         {
             AssertWindows($"session.web{i}.stats", 1, i);
@@ -81,36 +88,39 @@ public abstract class LiveFeedPublishing : IDisposable
 
         void AssertWindows(string channel, int requests, int bytes)
         {
-            Assert.Equal(3, Sequence(channel));
-            var shown = Statistics(channel);
-            var counted = $"\"requests\":{requests},\"errors\":0,\"bytesIn\":0,\"bytesOut\":{bytes},";
-            Assert.Equal(3, shown.Split(counted).Length - 1);
-            var places = new[] { "1s", "10s", "1m" }.Select(key => shown.IndexOf($"\"key\":\"{key}\"", StringComparison.Ordinal)).ToArray();
-            Assert.Equal(places.Order(), places);
-            Assert.DoesNotContain(-1, places);
+            var shown = published.Of(channel);
+            Assert.Equal(3, shown.Count);
+            Assert.All(
+                shown.Zip(["1s", "10s", "1m"]),
+                pair =>
+                {
+                    Assert.Contains($"\"key\":\"{pair.Second}\"", pair.First, StringComparison.Ordinal);
+                    Assert.Contains(
+                        $"\"requests\":{requests},\"errors\":0,\"bytesIn\":0,\"bytesOut\":{bytes},", pair.First, StringComparison.Ordinal);
+                });
         }
     }
 
     [Fact]
     public async Task A_request_without_a_session_counts_for_all_and_for_no_session()
     {
-        _feed.Start();
+        using var published = await StartAsync();
         Publish(null, bytesSent: 10);
         Publish("web", bytesSent: 20);
-        await AdvanceUntilAsync(() => Statistics("node.stats").Contains("\"requests\":2", StringComparison.Ordinal));
-        Assert.Contains("\"requests\":1", Statistics("session.web.stats"), StringComparison.Ordinal);
+        await CloseWindowAsync(published, "web");
+        await published.WaitForAsync("node.stats", "\"requests\":2");
+        Assert.Contains("\"requests\":1", await published.WaitForAsync("session.web.stats"), StringComparison.Ordinal);
     }
 
     [Fact]
     public async Task What_is_no_request_is_counted_and_nothing_else()
     {
         var producer = _ring.CreateProducer();
-        _feed.Start();
+        using var published = await StartAsync();
         Assert.Equal(PublishStatus.Published, producer.TryPublish(999, "nonsense"u8));
         Publish("web", bytesSent: 20);
-        await AdvanceUntilAsync(() =>
-            Statistics("node.stats") is var shown && shown.Contains("\"requests\":1", StringComparison.Ordinal)
-            && shown.Contains("\"unreadable\":1", StringComparison.Ordinal));
+        await CloseWindowAsync(published, "web");
+        Assert.Contains("\"unreadable\":1", await published.WaitForAsync("node.stats", "\"requests\":1"), StringComparison.Ordinal);
         Assert.Equal(0, _faults.Count);
     }
 
@@ -118,21 +128,21 @@ public abstract class LiveFeedPublishing : IDisposable
     public async Task Sessions_are_looked_at_once_a_second_and_published_when_they_change()
     {
         await _sessions.RegisterAsync(Sample.Session("web"), CancellationToken.None);
-        _feed.Start();
-        await WaitSignal.UntilAsync(() => Sequence("session.web.status") == 1, "the session is published");
-        Assert.Contains("\"session\":\"web\",\"online\":true", Statistics("session.web.status"), StringComparison.Ordinal);
+        using var published = await StartAsync();
+        await published.WaitForAsync("session.web.status", "\"session\":\"web\",\"online\":true");
         await _sessions.UnregisterAsync("web", 1, isKept: true, CancellationToken.None);
         _time.Advance(TimeSpan.FromSeconds(1));
-        await WaitSignal.UntilAsync(() => Sequence("session.web.status") == 2, "its end is published");
-        Assert.Contains("\"session\":\"web\",\"online\":false", Statistics("session.web.status"), StringComparison.Ordinal);
+        await published.WaitForAsync("session.web.status", "\"session\":\"web\",\"online\":false");
+        Assert.Equal(2, Sequence("session.web.status"));
     }
 
     [Fact]
     public async Task A_feed_that_is_disposed_of_reads_no_more()
     {
-        _feed.Start();
+        using var published = await StartAsync();
         Publish("web", bytesSent: 10);
-        await AdvanceUntilAsync(() => Statistics("node.stats").Contains("\"requests\":1", StringComparison.Ordinal));
+        await CloseWindowAsync(published, "web");
+        await published.WaitForAsync("node.stats", "\"requests\":1");
         DisposeOfFeed();
         var before = Sequence("node.stats");
         Publish("web", bytesSent: 10);
@@ -175,19 +185,27 @@ public abstract class LiveFeedPublishing : IDisposable
         _publisher.OnEnded(new SampleExchange(), request, RequestOutcome.Completed);
     }
 
-    /// <summary>Moves the clock until a window is closed: the feed reads on a thread of its own.</summary>
-    private Task AdvanceUntilAsync(Func<bool> condition) => WaitSignal.UntilAsync(
-        () =>
-        {
-            if (condition())
-            {
-                return true;
-            }
+    /// <summary>Starts the feed and waits for its first look at the sessions: from now on it acts when the clock moves.</summary>
+    private async Task<HubRecorder> StartAsync()
+    {
+        var published = await HubRecorder.StartAsync(_hub);
+        _feed.Start();
+        await _sessions.Looks.WaitForAsync(1);
+        return published;
+    }
 
-            _time.Advance(TimeSpan.FromMilliseconds(500));
-            return false;
-        },
-        "the window is published");
+    /// <summary>Moves the clock past the window of the requests. Before that they must have been read, or they would be late.</summary>
+    private async Task CloseWindowAsync(HubRecorder published, params string[] sessions)
+    {
+        foreach (var session in sessions)
+        {
+            // Every 200 ms the feed looks whose requests somebody wants to see, and shows those that it has read.
+            _time.Advance(TimeSpan.FromMilliseconds(250));
+            await published.WaitForAsync($"session.{session}.requests");
+        }
+
+        _time.Advance(TimeSpan.FromSeconds(2));
+    }
 
     private long Sequence(string channel)
     {
@@ -195,16 +213,6 @@ public abstract class LiveFeedPublishing : IDisposable
         lock (found.Gate)
         {
             return found.SequenceUnsynchronized;
-        }
-    }
-
-    /// <summary>What a subscriber would see of a channel.</summary>
-    private string Statistics(string channel)
-    {
-        var found = _hub.GetChannel(channel);
-        lock (found.Gate)
-        {
-            return Encoding.UTF8.GetString(found.SnapshotFrameUnsynchronized());
         }
     }
 }

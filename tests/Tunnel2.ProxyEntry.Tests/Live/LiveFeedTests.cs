@@ -25,13 +25,14 @@ public sealed class LiveFeedTests : IDisposable
         using var feed = new LiveFeed(
             ring, hub, new RequestPublisher(ring, TimeProvider.System), sessions, TimeProvider.System, faults, NullLogger.Instance,
             partitions: 1);
+        using var published = await HubRecorder.StartAsync(hub);
         feed.Start();
 
         // A second goes by after each fault, by design.
         await sessions.Looks.WaitForAsync(3);
         Assert.Equal(2, faults.Count);
         var channel = hub.GetChannel("session.web.status");
-        await WaitSignal.UntilAsync(() => SequenceOf(channel) == 1, "the session is published that no look before could see");
+        await published.WaitForAsync("session.web.status", "\"online\":true");
         await sessions.Looks.WaitForAsync(4);
         Assert.Equal((2, 1), (faults.Count, SequenceOf(channel)));
     }

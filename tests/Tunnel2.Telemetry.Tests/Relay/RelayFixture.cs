@@ -62,7 +62,7 @@ internal sealed class RelayFixture : IAsyncDisposable
             Server = new IPEndPoint(IPAddress.Loopback, Port),
             From = from,
             FirstDelay = TimeSpan.FromMilliseconds(10),
-            OnDisconnected = (end, _) => sink.Ends.Enqueue(end),
+            OnDisconnected = (end, _) => sink.OnEnd(end),
         };
         _clients.Add(new EventRelayClient(change?.Invoke(options) ?? options, sink).RunAsync(_stop.Token));
         return sink;
@@ -125,6 +125,15 @@ internal sealed class CheckingSink : IEventRelaySink
     internal int Warnings { get; private set; }
 
     internal string? Error { get; private set; }
+
+    internal void OnEnd(RelayClientEnd end)
+    {
+        lock (_lock)
+        {
+            Ends.Enqueue(end);
+            Signal();
+        }
+    }
 
     internal Task When(Func<CheckingSink, bool> condition)
     {

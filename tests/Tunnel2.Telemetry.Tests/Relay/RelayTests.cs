@@ -128,7 +128,7 @@ public sealed class RelayTests
         await faults.WaitForAsync(1);
 
         // The one that was ended comes back and has missed nothing. It had been sent the bytes before, so that it sees its end later.
-        await WaitSignal.UntilAsync(() => sinks.Any(static sink => !sink.Ends.IsEmpty), "one client has seen its end");
+        await await Task.WhenAny(sinks.Select(static sink => sink.When(static s => !s.Ends.IsEmpty)));
         Assert.Single(sinks, static sink => !sink.Ends.IsEmpty);
         f.Publish(40, 10);
         await Task.WhenAll(sinks.Select(static sink => sink.When(static s => s.Next == 50)));
@@ -272,7 +272,7 @@ public sealed class RelayTests
         {
             Server = f.Server!.LocalEndPoint,
             From = FromOldest,
-            OnDisconnected = (end, _) => sink.Checking.Ends.Enqueue(end),
+            OnDisconnected = (end, _) => sink.Checking.OnEnd(end),
             SocketReceiveBuffer = 128 * 1024, // A window below loopback's segment size would make TCP crawl on its timers.
         }, sink).RunAsync(stop.Token));
         f.Publish(0, 1);
@@ -362,7 +362,7 @@ public sealed class RelayTests
         silent.Listen();
         CheckingSink lonely = f.Follow(
             FromOldest, o => o with { Server = silent.LocalEndPoint!, SilenceLimit = TimeSpan.FromMilliseconds(50) });
-        Assert.True(await Task.Run(() => SpinWait.SpinUntil(() => !lonely.Ends.IsEmpty, RelayFixture.Limit)));
+        await lonely.When(static s => !s.Ends.IsEmpty);
         Assert.Contains(RelayClientEnd.Silent, lonely.Ends);
         f.Publish(0, 1);
         await idle.When(s => s.Next == 1);

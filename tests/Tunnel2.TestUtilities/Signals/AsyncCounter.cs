@@ -107,6 +107,37 @@ sealed class AsyncCounter
         }
     }
 
+    /// <summary>
+    /// Waits for something that may have come true whenever the number changes, and asks again at each change: the number counts what the
+    /// condition follows from. Unlike that of <see cref="WaitUntilAsync"/>, the condition is asked outside any lock.
+    /// </summary>
+    /// <exception cref="TimeoutException">It did not come true within <paramref name="timeout"/> (default:
+    /// <see cref="DefaultTimeout"/>).</exception>
+    public async Task UntilAsync(Func<bool> condition, string description, TimeSpan? timeout = null)
+    {
+        var limit = timeout ?? DefaultTimeout;
+        using var end = new CancellationTokenSource(limit);
+        while (true)
+        {
+            // Read first: a change while the condition is asked is not missed.
+            var seen = Value;
+            if (condition())
+            {
+                return;
+            }
+
+            try
+            {
+                await WaitUntilAsync(value => value != seen, "another", Timeout.InfiniteTimeSpan, end.Token).ConfigureAwait(false);
+            }
+            catch (OperationCanceledException)
+            {
+                throw new TimeoutException(
+                    $"Waited {limit.TotalSeconds:0.###} s until {description}; it did not happen. '{_name}' stands at {Value}.");
+            }
+        }
+    }
+
     private long ChangeUnsynchronized(long value)
     {
         Interlocked.Exchange(ref _value, value);
