@@ -16,6 +16,7 @@ internal sealed class RingRequestSource : IRecordSource<RequestSample>
     private readonly CancellationToken _stop;
     private readonly TimeProvider _time;
     private readonly IRecordObserver? _observer;
+    private long? _idleAt;
 
     /// <param name="ring">The ring.</param>
     /// <param name="reader">A reader of it; used by this source alone from now on.</param>
@@ -56,16 +57,25 @@ internal sealed class RingRequestSource : IRecordSource<RequestSample>
         RingReadStatus status = _reader.TryReadBatch(_batch, out _);
         if (status == RingReadStatus.Empty)
         {
+            if (_idleAt is { } idleAt)
+            {
+                _idleAt = null;
+                Intake.AdvanceTo(idleAt);
+                return true;
+            }
+
             bool waited = _reader.Wait(TimeSpan.FromMilliseconds(100), _stop);
             if (!waited && _end == long.MaxValue)
             {
-                // Nothing came: windows are closed by the clock, which is the one that the records' times come from.
-                Intake.AdvanceTo((_time.GetUtcNow().Ticks / TimeSpan.TicksPerMicrosecond) - _unixEpochMicroseconds);
+                // Nothing came: windows are closed by the clock, which is the one that the records' times come from. First another look:
+                // this thread may have stood still before it read the clock, and what came in that time is not late.
+                _idleAt = (_time.GetUtcNow().Ticks / TimeSpan.TicksPerMicrosecond) - _unixEpochMicroseconds;
             }
 
             return true;
         }
 
+        _idleAt = null;
         if (status != RingReadStatus.Record)
         {
             return status != RingReadStatus.Closed;
