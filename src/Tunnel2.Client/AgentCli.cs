@@ -3,6 +3,8 @@ using Tunnel2.Client.CommandLine;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Console;
 using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Client.Core.Events;
+using Tunnel2.Client.Core.Session;
 using Tunnel2.Client.Live;
 using Tunnel2.Client.Running;
 using Tunnel2.Protocol;
@@ -10,20 +12,22 @@ using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Client;
 
-/// <summary>The program behind <c>tunnel2</c>: reads the command line, runs the tunnels until a signal, gives the exit code.</summary>
+/// <summary>The program <c>tunnel2</c>: reads the command line, runs the tunnels until a signal, returns the exit code.</summary>
 internal static class AgentCli
 {
-    /// <summary>Below this many open files somebody should know: each request under way needs one or two.</summary>
+    /// <summary>Below this many open files the program prints a note, because each running request needs one or two.</summary>
     private const int FewFiles = 4096;
 
-    /// <summary>With fewer the runtime itself fails sooner or later, and less clearly: it keeps two for each assembly.</summary>
+    /// <summary>
+    /// With fewer the runtime itself fails sooner or later, with a less clear error, because it keeps two for each assembly.
+    /// </summary>
     private const int LeastFiles = 128;
 
     /// <summary>Runs the program on the process's own console, environment and signals.</summary>
     public static async Task<int> RunAsync(string[] args)
     {
-        // Not Console.Out: it flushes every line and takes over the terminal's settings. Flushed where lines are written and never
-        // disposed: a last flush into a pipe that nobody reads would hold up the end of the process.
+        // Not Console.Out, which flushes every line and changes the terminal's settings. It is flushed where lines are written, and never
+        // disposed of: a last flush into a pipe without a reader would hold up the end of the process.
         var output = new StreamWriter(Console.OpenStandardOutput(), new UTF8Encoding(false));
         var error = new StreamWriter(Console.OpenStandardError(), new UTF8Encoding(false)) { AutoFlush = true };
         using var signals = new StopSignals(Environment.Exit);
@@ -100,7 +104,7 @@ internal static class AgentCli
         return AgentExitCode.Stopped;
     }
 
-    /// <summary>Runs all tunnels until the last has ended; one that fails ends no other.</summary>
+    /// <summary>Runs all tunnels until the last one has ended; one that fails does not end others.</summary>
     private static async Task<int> RunAgentsAsync(
         IReadOnlyList<AgentOptions> tunnels,
         Func<int?, IAgentRunner> createRunner,
@@ -118,7 +122,7 @@ internal static class AgentCli
             return AgentExitCode.InternalError;
         }
 
-        // How lines are written is said for all tunnels at once.
+        // The form of lines is the same for all tunnels.
         bool verbose = tunnels[0].Verbose;
         await using var events = new AgentEventWriter(CreateFormatter(tunnels), output, time, verbose);
         if (files < FewFiles)
@@ -126,7 +130,7 @@ internal static class AgentCli
             events.FewFiles(files);
         }
 
-        // The process has its loops only once: all tunnels say the same of them.
+        // The process has one set of loops: all tunnels have the same value.
         IAgentRunner runner;
         try
         {
@@ -141,7 +145,7 @@ internal static class AgentCli
         int[] exitCodes = await Task.WhenAll(
             tunnels.Select(options => RunAgentAsync(runner, options, events.For(options.Name), error, stop)));
 
-        // Asked to stop, and stopped: what became of a single one of several before is in its lines.
+        // It was asked to stop and stopped, so the result is 0. The lines show how each of several tunnels ended.
         return tunnels.Count > 1 && stop.IsCancellationRequested ? AgentExitCode.Stopped : exitCodes.Max();
     }
 

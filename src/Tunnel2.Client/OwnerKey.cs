@@ -6,8 +6,8 @@ using Tunnel2.Telemetry.Files;
 namespace Tunnel2.Client;
 
 /// <summary>
-/// The secret by which a server knows a restarted agent without a token again. Made once for each user of a machine, in a file of that user
-/// alone; each server gets another one made of it, so that none can use it at another.
+/// The secret by which a server knows a restarted agent without a token. It is made once for each user of a machine, in a file that only
+/// that user can read. Each server gets a different key made from it, so no server can use the key at another.
 /// </summary>
 internal static class OwnerKey
 {
@@ -15,9 +15,9 @@ internal static class OwnerKey
     private const string FileName = "agent.key";
 
     /// <summary>Finds or makes the key for a server.</summary>
-    /// <param name="environment">The environment's variables.</param>
-    /// <param name="server">The server that it is for.</param>
-    /// <returns>The key; empty where there is no place for one, which costs a restarted agent a few seconds and nothing else.</returns>
+    /// <param name="environment">Returns the value of an environment variable, or null.</param>
+    /// <param name="server">The server for which the key is.</param>
+    /// <returns>The key; empty if there is no place for the file. Then a restarted agent gets its name back a few seconds later.</returns>
     public static byte[] For(Func<string, string?> environment, ServerEndpoint server)
     {
         if (FindFolder(environment) is not { } folder)
@@ -72,7 +72,7 @@ internal static class OwnerKey
             Directory.CreateDirectory(folder, UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute);
         }
 
-        // Written beside and moved: of two first agents at once one wins, and both use what it wrote.
+        // Writes a temporary file and moves it. Of two first agents at once one wins, and both use its file.
         var temporary = $"{path}.{Guid.NewGuid():N}";
         using (var file = OwnerOnlyFile.Open(temporary, FileMode.CreateNew, FileAccess.Write, FileShare.None))
         {

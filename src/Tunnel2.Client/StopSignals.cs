@@ -3,8 +3,8 @@ using System.Runtime.InteropServices;
 namespace Tunnel2.Client;
 
 /// <summary>
-/// Turns SIGINT and SIGTERM (Ctrl+C and its like on Windows) into a request to stop. The first asks for a graceful stop; the second ends
-/// the process at once with 128 + the signal's number, as a shell reports it.
+/// Turns SIGINT and SIGTERM (Ctrl+C and similar on Windows) into a request to stop. The first asks for a graceful stop. The second ends the
+/// process at once with 128 + the signal's number, as a shell reports it.
 /// </summary>
 internal sealed class StopSignals : IDisposable
 {
@@ -15,7 +15,7 @@ internal sealed class StopSignals : IDisposable
     private readonly Action<int> _exit;
     private int _signals;
 
-    // Kept in fields: a registration that is collected no longer receives its signal.
+    // In fields, because a collected registration no longer receives its signal.
     private readonly PosixSignalRegistration _interrupt;
     private readonly PosixSignalRegistration _terminate;
 
@@ -38,7 +38,7 @@ internal sealed class StopSignals : IDisposable
         _stop.Dispose();
     }
 
-    /// <summary>What a signal does; tests call it in place of the system.</summary>
+    /// <summary>Handles a signal; tests call it instead of the system.</summary>
     internal void OnSignal(int number)
     {
         if (Interlocked.Increment(ref _signals) > 1)
@@ -47,7 +47,7 @@ internal sealed class StopSignals : IDisposable
             return;
         }
 
-        // Not on the signal's thread: what reacts to the token must not hold up the second signal.
+        // Not on the signal's thread, because code that reacts to the token must not hold up the second signal.
         _ = _stop.CancelAsync();
     }
 

@@ -12,6 +12,6 @@ internal enum BodyKind : byte
     /// <summary>The chunked coding follows.</summary>
     Chunked,
 
-    /// <summary>Everything until the connection ends; responses only.</summary>
+    /// <summary>All bytes until the connection ends; responses only.</summary>
     UntilClose,
 }

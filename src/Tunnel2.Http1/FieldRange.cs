@@ -1,8 +1,8 @@
 namespace Tunnel2.Http1;
 
 /// <summary>
-/// Where one field line's name and value are, relative to the start of the buffer that was parsed, and which field it is.
-/// The value is without the whitespace around it. 16 bytes, so that a head's fields stay in few cache lines.
+/// The position of a field line's name and value, relative to the start of the parsed buffer, and the known field that it is. The value has
+/// no whitespace around it. 16 bytes, so that a head's fields need few cache lines.
 /// </summary>
 internal readonly struct FieldRange
 {
@@ -29,15 +29,15 @@ internal readonly struct FieldRange
     /// <summary>Number of bytes of the value; may be zero.</summary>
     public int ValueLength { get; }
 
-    /// <summary>Which of the fields that a proxy treats specially this is.</summary>
+    /// <summary>The known field, if it is one of those that a proxy treats specially.</summary>
     public KnownField Known => (KnownField)(byte)_nameLengthAndKnown;
 
-    /// <summary>The name's bytes, out of the buffer that was parsed.</summary>
+    /// <summary>The name's bytes in the parsed buffer.</summary>
     public ReadOnlySpan<byte> Name(ReadOnlySpan<byte> buffer) => buffer.Slice(NameOffset, NameLength);
 
-    /// <summary>The value's bytes, out of the buffer that was parsed.</summary>
+    /// <summary>The value's bytes in the parsed buffer.</summary>
     public ReadOnlySpan<byte> Value(ReadOnlySpan<byte> buffer) => buffer.Slice(ValueOffset, ValueLength);
 
-    /// <summary>The same field in a buffer that has <paramref name="delta"/> more bytes in front.</summary>
+    /// <summary>The same field in a buffer that has <paramref name="delta"/> more bytes at its start.</summary>
     public FieldRange Shift(int delta) => new(NameOffset + delta, NameLength, ValueOffset + delta, ValueLength, Known);
 }

@@ -3,8 +3,8 @@ using System.Text;
 namespace Tunnel2.Http1;
 
 /// <summary>
-/// The rules of <see cref="FieldTable"/>, one array look-up each. Both fronts and the agent ask here, and neither end of the tunnel takes
-/// the other's word for it. Allocates nothing.
+/// The rules of <see cref="FieldTable"/>, one array look-up each. Both fronts and the agent apply them, because neither end of the tunnel
+/// trusts the other. Allocates nothing.
 /// </summary>
 internal static class FieldRules
 {
@@ -13,7 +13,7 @@ internal static class FieldRules
     private static readonly FieldRule[] _trailer = Column(static row => row.Trailer);
     private static readonly bool[] _isOfHttp1 = Column(static row => row.IsOfHttp1);
 
-    /// <summary>Names that are dropped from trailers: look-alikes of them are dropped, too.</summary>
+    /// <summary>Names that are dropped from trailers, together with names that look like them.</summary>
     private static readonly byte[][] _droppedTrailers =
         [
             .. FieldTable.Rows.Where(
@@ -25,42 +25,40 @@ internal static class FieldRules
     /// <summary>What happens to a field of a request's head.</summary>
     public static FieldRule OfRequest(KnownField known) => _request[(int)known];
 
-    /// <summary>
-    /// The same in HTTP/2, where what belongs to a connection of HTTP/1.1 makes a message malformed (RFC 9113 section 8.2.2).
-    /// </summary>
+    /// <summary>The same in HTTP/2, where a field of HTTP/1.1 connections makes a message malformed (RFC 9113 section 8.2.2).</summary>
     public static FieldRule OfHttp2Request(KnownField known) => _isOfHttp1[(int)known] ? FieldRule.Refuse : _request[(int)known];
 
     /// <summary>What happens to a field of a response's head.</summary>
     public static FieldRule OfResponse(KnownField known) => _response[(int)known];
 
     /// <summary>Whether a field of a response's head passes to the visitor.</summary>
-    /// <param name="known">What the field is.</param>
+    /// <param name="known">The known field.</param>
     /// <param name="status">The response's status.</param>
     /// <param name="switches">Whether the visitor's connection switches protocols with this response.</param>
     public static bool PassesInResponse(KnownField known, int status, bool switches) => _response[(int)known] switch
     {
         FieldRule.Pass => true,
 
-        // RFC 9110 section 8.6: neither has a body, and neither may declare one.
+        // RFC 9110 section 8.6: such responses have no body and must not declare one.
         FieldRule.Length => status is >= 200 and not 204,
         FieldRule.Protocols => switches,
         _ => false,
     };
 
     /// <summary>What happens to a field after a body, of a request or a response.</summary>
-    /// <param name="known">What the field is.</param>
+    /// <param name="known">The known field.</param>
     /// <param name="name">Its name.</param>
     public static FieldRule OfTrailer(KnownField known, ReadOnlySpan<byte> name) =>
         known == KnownField.None && IsDroppedTrailer(name) ? FieldRule.Drop : _trailer[(int)known];
 
     /// <summary>The same in HTTP/2.</summary>
-    /// <param name="known">What the field is.</param>
+    /// <param name="known">The known field.</param>
     /// <param name="name">Its name.</param>
     public static FieldRule OfHttp2Trailer(KnownField known, ReadOnlySpan<byte> name) =>
         _isOfHttp1[(int)known] ? FieldRule.Refuse : OfTrailer(known, name);
 
     /// <summary>
-    /// Whether a field after a response's body passes to the visitor: one that cannot be written is left out, and the body stays whole.
+    /// Whether a field after a response's body passes to the visitor. One that cannot be written is left out, and the body stays complete.
     /// </summary>
     /// <param name="name">Its name.</param>
     /// <param name="value">Its value.</param>
@@ -74,7 +72,7 @@ internal static class FieldRules
             return false;
         }
 
-        // As with look-alikes: a backend may read each sign that is no letter and no digit as a hyphen.
+        // As with look-alikes: a backend may read any sign except letters and digits as a hyphen.
         Span<byte> plain = stackalloc byte[KnownFields.LongestName];
         plain = plain[..name.Length];
         for (int i = 0; i < name.Length; i++)
@@ -98,7 +96,7 @@ internal static class FieldRules
         var column = new T[(int)KnownField.Tunnel2 + 1];
         foreach (FieldRow row in FieldTable.Rows)
         {
-            // Rows that only trailers have a rule for share None with all other fields.
+            // Rows with rules only for trailers have the value None, which all unknown fields share.
             if (row.Known != KnownField.None || row.Name is null)
             {
                 column[(int)row.Known] = cell(row);

@@ -4,19 +4,19 @@ namespace Tunnel2.Http1;
 
 /// <summary>
 /// What happens to each field: one table for every version of HTTP and for both ends of the tunnel. <see cref="KnownFields"/> takes its
-/// names from it, <see cref="FieldRules"/> its answers. Immutable.
+/// names from it, and <see cref="FieldRules"/> its rules. Immutable.
 /// </summary>
 internal static class FieldTable
 {
-    // An array and not a span: for that the compiler makes a struct of as many elements, which takes the JIT longer than all of the
-    // filling. Columns: name, field, in a request, in a response, in trailers.
+    // An array and not a span: for a span the compiler makes a struct with as many elements, which the JIT compiles more slowly than
+    // filling an array takes. Columns: name, field, in a request, in a response, in trailers.
 
     /// <summary>The rows.</summary>
     public static FieldRow[] Rows { get; } =
     [
         new(null, KnownField.None, Pass, Pass, Pass),
 
-        // What frames or routes a message.
+        // Fields that frame or route a message.
         new("host", KnownField.Host, Keep, Pass, Refuse),
         new("content-length", KnownField.ContentLength, Keep, Length, Refuse) { Lookalike = KnownField.FramingLookalike },
         new(
@@ -28,7 +28,7 @@ internal static class FieldTable
         new(null, KnownField.FramingLookalike, Refuse, Drop, Refuse),
         new("expect", KnownField.Expect, Keep, Pass, Drop),
 
-        // What belongs to one connection (RFC 9110 section 7.6.1), and the fields of proxies, which are meant for the one that is asked.
+        // Fields of one connection (RFC 9110 section 7.6.1), and fields for the next proxy.
         new("connection", KnownField.Connection, Drop, Drop, Drop) { IsOfHttp1 = true },
         new("keep-alive", KnownField.KeepAlive, Drop, Drop, Drop) { Lookalike = KnownField.HopByHopLookalike, IsOfHttp1 = true },
         new(
@@ -46,7 +46,7 @@ internal static class FieldTable
         new("proxy", KnownField.Proxy, Drop, Drop, Drop),
         new(null, KnownField.HopByHopLookalike, Drop, Drop, Drop),
 
-        // Who forwarded what.
+        // Forwarding fields.
         new("forwarded", KnownField.Forwarded, Forwarding, Pass, Drop),
         new("x-forwarded-for", KnownField.XForwardedFor, Forwarding, Pass, Drop) { Lookalike = KnownField.ForwardingLookalike },
         new("x-forwarded-host", KnownField.XForwardedHost, Forwarding, Pass, Drop) { Lookalike = KnownField.ForwardingLookalike },
@@ -56,15 +56,15 @@ internal static class FieldTable
         new("x-real-ip", KnownField.XRealIp, TrustedForwarding, Pass, Drop) { Lookalike = KnownField.ForwardingLookalike },
         new(null, KnownField.ForwardingLookalike, Drop, Pass, Drop),
 
-        // What only Tunnel2 itself may say.
+        // Fields that only Tunnel2 itself may send.
         new(null, KnownField.Tunnel2, Drop, Drop, Drop),
 
         // Traces (W3C Trace Context).
         new("traceparent", KnownField.TraceParent, Trace, Pass, Pass),
         new("tracestate", KnownField.TraceState, Trace, Pass, Pass),
 
-        // What is known for other reasons. What RFC 9110 section 6.5.1 keeps out of trailers is dropped there: a reader that merges
-        // trailers into the head would take it for the head's.
+        // Fields that are known for other reasons. Those that RFC 9110 section 6.5.1 does not allow in trailers are dropped there, because
+        // a reader that merges trailers into the head would take them for the head's.
         new("trailer", KnownField.Trailer, Pass, Pass, Drop),
         new("via", KnownField.Via, Pass, Pass, Pass),
         new("date", KnownField.Date, Pass, Pass, Drop),
@@ -84,7 +84,7 @@ internal static class FieldTable
         new("sec-websocket-protocol", KnownField.SecWebSocketProtocol, Pass, Pass, Pass),
         new("sec-websocket-extensions", KnownField.SecWebSocketExtensions, Pass, Pass, Pass),
 
-        // The rest of that section: what routes, authenticates or modifies a request, controls a response or says how to read the content.
+        // The rest of that section: fields that route, authenticate or modify a request, control a response or describe the content.
         new("age", KnownField.None, Pass, Pass, Drop),
         new("cache-control", KnownField.None, Pass, Pass, Drop),
         new("content-range", KnownField.None, Pass, Pass, Drop),

@@ -1,9 +1,9 @@
 namespace Tunnel2.Http1;
 
-/// <summary>Why a message was refused: one value per rule, so that a log or a test can tell them apart.</summary>
+/// <summary>Why a message was refused: one value per rule, so that logs and tests can distinguish them.</summary>
 internal enum Http1Error : byte
 {
-    /// <summary>Nothing is wrong.</summary>
+    /// <summary>No error.</summary>
     None,
 
     /// <summary>The method is empty or has a byte that no token may have (RFC 9110 section 5.6.2).</summary>
@@ -16,8 +16,8 @@ internal enum Http1Error : byte
     ConnectNotSupported,
 
     /// <summary>
-    /// The request target is empty, has a byte outside visible ASCII, has a backslash in its path, or is of no form that fits its method
-    /// (RFC 9112 section 3.2).
+    /// The request target is empty, has a byte outside visible ASCII, has a backslash in its path, or has a form that does not fit its
+    /// method (RFC 9112 section 3.2).
     /// </summary>
     InvalidTarget,
 
@@ -27,7 +27,7 @@ internal enum Http1Error : byte
     /// <summary>The request line is longer than <see cref="Http1Limits.MaxRequestLineBytes"/>.</summary>
     RequestLineTooLong,
 
-    /// <summary>The request line has extra whitespace or something after its version.</summary>
+    /// <summary>The request line has extra whitespace, or bytes after its version.</summary>
     InvalidRequestLine,
 
     /// <summary>The version is missing (HTTP/0.9), or misspelled.</summary>
@@ -61,7 +61,7 @@ internal enum Http1Error : byte
     InvalidFieldName,
 
     /// <summary>
-    /// <c>Content_Length</c> or <c>Transfer_Encoding</c> in a request: a legal name that CGI-like backends take for the one with a hyphen.
+    /// <c>Content_Length</c> or <c>Transfer_Encoding</c> in a request: a legal name that CGI-like backends read as the one with a hyphen.
     /// </summary>
     AmbiguousFieldName,
 
@@ -77,7 +77,7 @@ internal enum Http1Error : byte
     /// <summary>A Content-Length that is not only decimal digits, is too large, or (in a request) has superfluous leading zeros.</summary>
     InvalidContentLength,
 
-    /// <summary>A second Content-Length in a request, whatever its value.</summary>
+    /// <summary>A second Content-Length in a request, with any value.</summary>
     DuplicateContentLength,
 
     /// <summary>Content-Length values of a response that differ.</summary>
@@ -86,7 +86,7 @@ internal enum Http1Error : byte
     /// <summary>Both Content-Length and Transfer-Encoding (RFC 9112 section 6.3).</summary>
     ContentLengthWithTransferEncoding,
 
-    /// <summary>A Transfer-Encoding that is malformed, repeated, or has chunked anywhere but once at its end.</summary>
+    /// <summary>A Transfer-Encoding that is malformed or repeated, or has chunked in another place than once at its end.</summary>
     InvalidTransferEncoding,
 
     /// <summary>A transfer coding other than chunked.</summary>
@@ -104,10 +104,10 @@ internal enum Http1Error : byte
     /// <summary>A Host that is empty or is not a host name or address with an optional port.</summary>
     InvalidHost,
 
-    /// <summary>An absolute-form target whose authority is not what Host says.</summary>
+    /// <summary>An absolute-form target whose authority differs from Host.</summary>
     HostDiffersFromTarget,
 
-    /// <summary>A Connection field of a request that is no list of tokens, or one with too many options.</summary>
+    /// <summary>A Connection field of a request that is not a list of tokens, or one with too many options.</summary>
     InvalidConnection,
 
     /// <summary>TRACE with a body (RFC 9110 section 9.3.8).</summary>
@@ -116,7 +116,7 @@ internal enum Http1Error : byte
     /// <summary>A 1xx response that announces a body.</summary>
     BodyOfInformationalResponse,
 
-    /// <summary>A chunk size without a hexadecimal digit, or with something else among them.</summary>
+    /// <summary>A chunk size without a hexadecimal digit, or with other characters among them.</summary>
     InvalidChunkSize,
 
     /// <summary>A chunk size that does not fit 63 bits, or has more than 16 digits.</summary>
@@ -134,9 +134,9 @@ internal enum Http1Error : byte
     /// <summary>A trailer field that would change framing or routing (RFC 9110 section 6.5.1).</summary>
     ForbiddenTrailer,
 
-    /// <summary>The head did not arrive in time. Parsers know no time: a server that reads with a deadline reports this.</summary>
+    /// <summary>The head did not arrive in time. Parsers have no clock: a server that reads with a time limit reports this.</summary>
     RequestTimeout,
 
-    /// <summary>The body is larger than allowed. Parsers set no bound on bodies: a server that does reports this.</summary>
+    /// <summary>The body is larger than allowed. Parsers have no limit of bodies: a server that has one reports this.</summary>
     BodyTooLarge,
 }

@@ -1,12 +1,12 @@
 namespace Tunnel2.Http1;
 
-/// <summary>Bounds of what a parser accepts. All are checked before anything beyond them is looked at.</summary>
+/// <summary>The limits of a parser. All are checked before any byte beyond them is read.</summary>
 internal sealed class Http1Limits
 {
     /// <summary>The largest value <see cref="MaxHeadBytes"/> may have: a <see cref="FieldRange"/> keeps name lengths in 24 bits.</summary>
     public const int LargestHeadBytes = 1 << 24;
 
-    /// <summary>Limits that suit a tunnel: 64 KiB and 200 fields per head, 16 KiB per request line.</summary>
+    /// <summary>Limits for a tunnel: 64 KiB and 200 fields per head, 16 KiB per request line.</summary>
     public static Http1Limits Default { get; } = new();
 
     /// <summary>Bytes of a whole head, from the first byte of the start line to the empty line's LF; also of a trailer section.</summary>

@@ -1,8 +1,8 @@
 namespace Tunnel2.Http1;
 
 /// <summary>
-/// The fields that a proxy treats specially. Those up to <see cref="Upgrade"/> decide how the message is framed or routed and are
-/// evaluated while a head is parsed; the rest only saves callers from comparing names.
+/// The fields that a proxy treats specially. Those up to <see cref="Upgrade"/> decide how the message is framed or routed, and are
+/// evaluated while a head is parsed. The others save callers the comparison of names.
 /// </summary>
 internal enum KnownField : byte
 {
@@ -22,8 +22,8 @@ internal enum KnownField : byte
     Connection,
 
     /// <summary>
-    /// <c>Content_Length</c>, <c>Transfer_Encoding</c> and the like: another sign in place of the hyphen. Backends that turn names into
-    /// variables (CGI, WSGI, PHP) cannot tell them from the real ones.
+    /// <c>Content_Length</c>, <c>Transfer_Encoding</c> and similar: another sign in place of the hyphen. Backends that turn names into
+    /// variables (CGI, WSGI, PHP) cannot distinguish them from the real ones.
     /// </summary>
     FramingLookalike,
 
@@ -48,12 +48,10 @@ internal enum KnownField : byte
     /// <summary>Proxy-Authentication-Info (hop-by-hop).</summary>
     ProxyAuthenticationInfo,
 
-    /// <summary>Proxy: no field of HTTP, but a CGI backend takes it for the environment's HTTP_PROXY.</summary>
+    /// <summary>Proxy: not a field of HTTP, but a CGI backend reads it as the environment's HTTP_PROXY.</summary>
     Proxy,
 
-    /// <summary>
-    /// What could be taken for one of the hop-by-hop fields with a hyphen in its name, as <see cref="FramingLookalike"/> says.
-    /// </summary>
+    /// <summary>A look-alike of a hop-by-hop field with a hyphen in its name; see <see cref="FramingLookalike"/>.</summary>
     HopByHopLookalike,
 
     /// <summary>TE (hop-by-hop; a proxy may send its own <c>trailers</c>).</summary>
@@ -86,7 +84,7 @@ internal enum KnownField : byte
     /// <summary>X-Real-IP.</summary>
     XRealIp,
 
-    /// <summary>What could be taken for a field that says who forwarded what, as <see cref="FramingLookalike"/> says.</summary>
+    /// <summary>A look-alike of a forwarding field; see <see cref="FramingLookalike"/>.</summary>
     ForwardingLookalike,
 
     /// <summary>Via.</summary>
@@ -146,6 +144,6 @@ internal enum KnownField : byte
     /// <summary>Sec-WebSocket-Extensions.</summary>
     SecWebSocketExtensions,
 
-    /// <summary>Any name that begins with <c>Tunnel2-</c>, or could be taken for one: only Tunnel2 itself may send them.</summary>
+    /// <summary>Any name that begins with <c>Tunnel2-</c>, or looks like one: only Tunnel2 itself may send them.</summary>
     Tunnel2,
 }

@@ -7,7 +7,7 @@ namespace Tunnel2.Http1;
 /// <summary>Recognises the fields of <see cref="FieldTable"/> by their names.</summary>
 internal static class KnownFields
 {
-    /// <summary>Bytes of the longest name that is known: Proxy-Authentication-Info.</summary>
+    /// <summary>Length of the longest known name in bytes: Proxy-Authentication-Info.</summary>
     public const int LongestName = 25;
 
     private const int Slots = 128;
@@ -15,15 +15,15 @@ internal static class KnownFields
     private static readonly SearchValues<byte> _plainName = SearchValues.Create(
         "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"u8);
 
-    // A perfect hash: no two names fall into one slot, which the type initializer makes sure of. So any name, known or not, costs one
-    // look-up and at most one comparison.
+    // A perfect hash: no two names have the same slot, which the type initializer checks. So each name, known or not, costs one look-up and
+    // at most one comparison.
     private static readonly Entry[] _slots = Fill(FieldTable.Rows);
 
     private static ReadOnlySpan<byte> Tunnel2Prefix => "tunnel2-"u8;
 
     private static ReadOnlySpan<byte> XForwardedPrefix => "x-forwarded-"u8;
 
-    /// <summary>Which known field <paramref name="name"/> is, case-insensitively. Exact for any bytes, valid field name or not.</summary>
+    /// <summary>The known field of <paramref name="name"/>, case-insensitively. Exact for all bytes, also for invalid names.</summary>
     [MethodImpl(MethodImplOptions.NoInlining)]
     public static KnownField Classify(ReadOnlySpan<byte> name)
     {
@@ -38,8 +38,8 @@ internal static class KnownFields
 
     /// <summary>
     /// Whether the field belongs to one connection and must never be forwarded (RFC 9110 section 7.6.1, and the Proxy-Auth fields, which
-    /// are meant for the proxy that is asked), or could be taken for one that does. Trailer is not among them: trailers are forwarded, and
-    /// so is their announcement.
+    /// are for the next proxy), or looks like one that does. Trailer is not one of them: trailers are forwarded, and so is their
+    /// announcement.
     /// </summary>
     public static bool IsHopByHop(KnownField known) => known is KnownField.Connection or KnownField.TransferEncoding or KnownField.Upgrade
         or (>= KnownField.KeepAlive and <= KnownField.Http2Settings);
@@ -48,7 +48,7 @@ internal static class KnownFields
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static bool IsEvaluated(KnownField known) => (uint)(known - 1) < (uint)KnownField.Upgrade;
 
-    // The two factors were found by trying; the first test that runs finds a name that collides.
+    // The two factors were found by trying. If a new name collides, the first test that runs reports it.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static int SlotOf(ReadOnlySpan<byte> name) => ((name.Length * 13) + (name[0] | 0x20) + ((name[^2] | 0x20) * 32)) & (Slots - 1);
 
@@ -66,7 +66,7 @@ internal static class KnownFields
         _ => KnownField.None,
     };
 
-    /// <summary>What <paramref name="name"/> would be if each sign in it that is no letter and no digit were a hyphen.</summary>
+    /// <summary>The field of <paramref name="name"/> if each sign in it except letters and digits were a hyphen.</summary>
     private static KnownField ClassifyLookalike(ReadOnlySpan<byte> name)
     {
         if (name.Length > LongestName || !name.ContainsAnyExcept(_plainName))
@@ -85,7 +85,7 @@ internal static class KnownFields
         return AsciiCase.EqualsLower(plain, entry.Lower) ? entry.Lookalike : KnownField.None;
     }
 
-    /// <summary>Whether <paramref name="name"/> begins with <paramref name="prefix"/>, any sign standing for its hyphens.</summary>
+    /// <summary>Whether <paramref name="name"/> begins with <paramref name="prefix"/>, with any sign in place of its hyphens.</summary>
     private static bool IsPrefix(ReadOnlySpan<byte> name, ReadOnlySpan<byte> prefix, out bool isExact)
     {
         isExact = true;

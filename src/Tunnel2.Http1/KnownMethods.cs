@@ -3,7 +3,7 @@ namespace Tunnel2.Http1;
 /// <summary>Recognises methods.</summary>
 internal static class KnownMethods
 {
-    /// <summary>Which known method <paramref name="method"/> is; exact, case-sensitive.</summary>
+    /// <summary>The known method; exact, case-sensitive.</summary>
     public static KnownMethod Classify(ReadOnlySpan<byte> method) => method.Length switch
     {
         3 when method.SequenceEqual("GET"u8) => KnownMethod.Get,

@@ -3,10 +3,10 @@ using Tunnel2.Http1.Syntax;
 
 namespace Tunnel2.Http1;
 
-/// <summary>The value of TE, of which only <c>trailers</c> crosses the tunnel.</summary>
+/// <summary>The value of TE; only <c>trailers</c> crosses the tunnel.</summary>
 internal static class TeSyntax
 {
-    /// <summary>What is sent in place of a value that names trailers.</summary>
+    /// <summary>The value that is sent instead of one that names trailers.</summary>
     public static ReadOnlySpan<byte> Trailers => "trailers"u8;
 
     /// <summary>Whether the value names trailers, alone or among transfer codings.</summary>

@@ -4,11 +4,11 @@ namespace Tunnel2.Http1;
 
 /// <summary>
 /// The value of Upgrade. Protocols that only change how this one connection carries HTTP (<c>h2c</c>, <c>TLS/1.0</c>, <c>HTTP/2.0</c>) are
-/// offers to the server that is spoken to; asked of the service behind it they would hide all that follows from the proxy.
+/// offers to the next server. If they reached the service, they would hide all later bytes from the proxy.
 /// </summary>
 internal static class UpgradeSyntax
 {
-    /// <summary>Whether some protocol of the list may be asked of the service.</summary>
+    /// <summary>Whether a protocol of the list may be forwarded to the service.</summary>
     public static bool HasForwardable(ReadOnlySpan<byte> value)
     {
         var list = new ListReader(value);
@@ -23,7 +23,7 @@ internal static class UpgradeSyntax
         return false;
     }
 
-    /// <summary>The list without what may not be asked of the service: the value itself where that is nothing.</summary>
+    /// <summary>The list without the protocols that must not be forwarded; the value itself if there are none.</summary>
     public static ReadOnlySpan<byte> Forwardable(ReadOnlySpan<byte> value)
     {
         var list = new ListReader(value);
@@ -40,7 +40,7 @@ internal static class UpgradeSyntax
 
     private static ReadOnlySpan<byte> Gather(ReadOnlySpan<byte> value)
     {
-        // Rare, and never the way of a WebSocket: it may allocate.
+        // Rare, and never for a WebSocket, so it may allocate.
         byte[] kept = new byte[value.Length];
         int length = 0;
         var list = new ListReader(value);

@@ -5,17 +5,17 @@ namespace Tunnel2.Ports;
 
 /// <summary>
 /// Gives the listening sockets to each process of the same user that connects to a Unix socket: one message, <c>tunnel2-ports/1 public
-/// uplink</c> and a line feed, with a descriptor for each name beside it (SCM_RIGHTS). The connection then stays: its end says that this
-/// process has ended. Nothing is read: a peer that talks is let go. One thread, which sleeps in the kernel.
+/// uplink</c> and a line feed, with a descriptor for each name (SCM_RIGHTS). The connection then stays open; its end shows that this
+/// process has ended. A peer that sends bytes is disconnected. One thread, which sleeps in the kernel.
 /// </summary>
 internal sealed class HandoverServer
 {
-    /// <summary>One ProxyEntry at a time is usual, two while one is replaced.</summary>
+    /// <summary>One ProxyEntry at a time is usual, two during a replacement.</summary>
     private const int MostTakers = 16;
 
     private const UnixFileMode OwnerOnly = UnixFileMode.UserRead | UnixFileMode.UserWrite;
 
-    /// <summary>When the system is out of descriptors.</summary>
+    /// <summary>The wait when no descriptor is left.</summary>
     private static readonly TimeSpan _pause = TimeSpan.FromMilliseconds(100);
 
     private readonly string _path;
@@ -37,14 +37,14 @@ internal sealed class HandoverServer
         _words = Encoding.ASCII.GetBytes($"tunnel2-ports/1 {string.Join(' ', listeners.Select(static listener => listener.Name))}\n");
     }
 
-    /// <summary>What is held.</summary>
+    /// <summary>The listening sockets.</summary>
     public IReadOnlyList<HeldListener> Listeners => _listeners;
 
     /// <summary>Listens on all addresses, then opens the Unix socket.</summary>
     /// <param name="options">The addresses and the path.</param>
-    /// <param name="say">Takes a line of what happens.</param>
-    /// <param name="user">Who gets the sockets; null: the user of this process.</param>
-    /// <exception cref="IOException">An address or the path cannot be had; nothing is held then.</exception>
+    /// <param name="say">Receives a line for each event.</param>
+    /// <param name="user">The user that gets the sockets; null: the user of this process.</param>
+    /// <exception cref="IOException">An address or the path is not available; then nothing is held.</exception>
     public static HandoverServer Start(PortsOptions options, Action<string> say, uint? user = null)
     {
         var listeners = new List<HeldListener>();
@@ -67,7 +67,7 @@ internal sealed class HandoverServer
         }
     }
 
-    /// <summary>Serves until <see cref="Stop"/>, then lets go of everything.</summary>
+    /// <summary>Serves until <see cref="Stop"/>, then closes all sockets.</summary>
     public void Run()
     {
         var ready = new List<Socket>();
@@ -105,7 +105,7 @@ internal sealed class HandoverServer
         _isStopping = true;
         try
         {
-            // Wakes the thread that sleeps on it.
+            // Wakes the thread that waits on it.
             _door.Shutdown(SocketShutdown.Both);
         }
         catch (ObjectDisposedException)
@@ -114,7 +114,7 @@ internal sealed class HandoverServer
         }
     }
 
-    /// <summary>The Unix socket, for its owner alone from the moment that anybody can connect.</summary>
+    /// <summary>Opens the Unix socket. Only its owner can use it, from the first moment.</summary>
     private static Socket Open(string path)
     {
         var door = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
@@ -130,7 +130,7 @@ internal sealed class HandoverServer
 
             door.Listen(MostTakers);
 
-            // One who leaves between the look and the accept must not hold up the others.
+            // A peer that leaves between poll and accept must not hold up the others.
             door.Blocking = false;
             return door;
         }
@@ -141,8 +141,8 @@ internal sealed class HandoverServer
         }
     }
 
-    /// <summary>Removes the path of a process that did not end in order.</summary>
-    /// <exception cref="IOException">Somebody listens there, it is no socket, or its folder is missing.</exception>
+    /// <summary>Removes the path that a process left when it did not end in order.</summary>
+    /// <exception cref="IOException">A process listens there, it is not a socket, or its folder is missing.</exception>
     private static void RemoveStale(string path, UnixDomainSocketEndPoint endPoint)
     {
         if (Path.GetDirectoryName(Path.GetFullPath(path)) is { } folder && !Directory.Exists(folder))
@@ -174,7 +174,7 @@ internal sealed class HandoverServer
         throw new IOException("another process gives sockets away there");
     }
 
-    /// <summary>A socket cannot be opened.</summary>
+    /// <summary>Whether the path is a file: a socket cannot be opened.</summary>
     private static bool IsFile(string path)
     {
         try
@@ -239,12 +239,12 @@ internal sealed class HandoverServer
             return false;
         }
 
-        // 0: of another container.
+        // 0: the process is in another container.
         _say(process == 0 ? "Sockets given away" : $"Sockets given to process {process}");
         return true;
     }
 
-    /// <summary>A taker has left, or talks, which none does: it is let go.</summary>
+    /// <summary>A taker has left, or has sent bytes, which is not allowed: it is disconnected.</summary>
     private void Hear(Socket taker)
     {
         _takers.Remove(taker);

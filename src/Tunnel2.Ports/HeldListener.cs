@@ -3,19 +3,19 @@ using System.Net.Sockets;
 
 namespace Tunnel2.Ports;
 
-/// <summary>A listening socket with the name that tunnel2-entry knows it by. Nobody accepts from it here.</summary>
+/// <summary>A listening socket with its name in tunnel2-entry. This process never accepts from it.</summary>
 /// <param name="Name">public, https, uplink or admin.</param>
-/// <param name="Socket">The socket, which listens.</param>
+/// <param name="Socket">The listening socket.</param>
 internal sealed record HeldListener(string Name, Socket Socket)
 {
-    /// <summary>As long as tunnel2-entry's own; the kernel caps it at <c>net.core.somaxconn</c>.</summary>
+    /// <summary>The same as in tunnel2-entry; the kernel limits it to <c>net.core.somaxconn</c>.</summary>
     private const int Backlog = 4096;
 
-    /// <summary>Where it listens.</summary>
+    /// <summary>Its address.</summary>
     public EndPoint EndPoint => Socket.LocalEndPoint!;
 
-    /// <summary>Listens, with the options of tunnel2-entry's own listeners; it sets further ones itself.</summary>
-    /// <exception cref="IOException">The address cannot be had.</exception>
+    /// <summary>Listens, with the options of tunnel2-entry's own listeners, which sets further ones itself.</summary>
+    /// <exception cref="IOException">The address is not available.</exception>
     public static HeldListener Start(string name, IPEndPoint endPoint)
     {
         var socket = new Socket(endPoint.AddressFamily, SocketType.Stream, ProtocolType.Tcp);

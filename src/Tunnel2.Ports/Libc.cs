@@ -3,7 +3,7 @@ using System.Runtime.InteropServices;
 
 namespace Tunnel2.Ports;
 
-/// <summary>What .NET has no words for: descriptors beside bytes, and whose process a peer is. Linux.</summary>
+/// <summary>System calls that .NET does not offer: descriptors sent with bytes, and the process of a peer. Linux.</summary>
 internal static unsafe partial class Libc
 {
     private const int SolSocket = 1;
@@ -15,11 +15,11 @@ internal static unsafe partial class Libc
     /// <summary>More than there are names of listeners.</summary>
     private const int MostDescriptors = 8;
 
-    /// <summary>The user that this process acts as.</summary>
+    /// <summary>The user as which this process runs.</summary>
     [LibraryImport("libc", EntryPoint = "geteuid")]
     public static partial uint EffectiveUser();
 
-    /// <summary>The process at the other end of a Unix socket, as it was when it connected.</summary>
+    /// <summary>The process at the other end of a Unix socket, at the time when it connected.</summary>
     public static (int Process, uint User) PeerOf(Socket socket)
     {
         // struct ucred { pid_t pid; uid_t uid; gid_t gid; }.
@@ -28,13 +28,13 @@ internal static unsafe partial class Libc
         return (credentials[0], (uint)credentials[1]);
     }
 
-    /// <summary>Sends bytes with descriptors beside them, as one message and without waiting: a new connection has room for it.</summary>
-    /// <returns>False where the peer is gone.</returns>
+    /// <summary>Sends bytes with descriptors, as one message and without waiting: a new connection has room for it.</summary>
+    /// <returns>False when the peer has left.</returns>
     public static bool TrySend(Socket peer, ReadOnlySpan<byte> bytes, ReadOnlySpan<int> descriptors)
     {
         ArgumentOutOfRangeException.ThrowIfGreaterThan(descriptors.Length, MostDescriptors);
 
-        // The data follow the header of a control message, which is a multiple of a word.
+        // The data follow the header of a control message, whose length is a multiple of a word.
         var length = sizeof(ControlHeader) + (descriptors.Length * sizeof(int));
         var control = stackalloc nuint[((sizeof(ControlHeader) + (MostDescriptors * sizeof(int))) / sizeof(nuint)) + 1];
         *(ControlHeader*)control = new ControlHeader { Length = (nuint)length, Level = SolSocket, Type = ScmRights };

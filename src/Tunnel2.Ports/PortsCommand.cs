@@ -2,10 +2,10 @@ using System.Runtime.InteropServices;
 
 namespace Tunnel2.Ports;
 
-/// <summary>The program behind <c>tunnel2-ports</c>: listens, and gives its listening sockets to each ProxyEntry that asks.</summary>
+/// <summary>The program <c>tunnel2-ports</c>: listens, and gives its listening sockets to each ProxyEntry that connects.</summary>
 internal static class PortsCommand
 {
-    /// <summary>An address or the socket's path cannot be had.</summary>
+    /// <summary>An address or the socket's path is not available.</summary>
     private const int ExitStartFailed = 1;
 
     private const int ExitWrongWords = 2;
@@ -28,7 +28,7 @@ internal static class PortsCommand
 
         Exit codes:
           0  it was stopped
-          1  an address or the path cannot be had
+          1  an address or the path is not available
           2  the command line is wrong
 
         """;
@@ -60,7 +60,7 @@ internal static class PortsCommand
             return ExitStartFailed;
         }
 
-        // Before anything that takes time: the first process of a container does not get signals that it has no handler for.
+        // Registered first: the first process of a container ignores signals that it has no handler for.
         HandoverServer? server = null;
         var isStopping = false;
         var gate = new Lock();

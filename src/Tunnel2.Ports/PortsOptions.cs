@@ -6,16 +6,16 @@ using System.Net.Sockets;
 namespace Tunnel2.Ports;
 
 /// <summary>The checked command line.</summary>
-/// <param name="Path">The Unix socket that gives the listening sockets away.</param>
-/// <param name="Listeners">The names and addresses, in order; one at least, and no name twice.</param>
+/// <param name="Path">The Unix socket for the processes that take the sockets.</param>
+/// <param name="Listeners">The names and addresses, in order: at least one, and no name twice.</param>
 internal sealed record PortsOptions(string Path, IReadOnlyList<(string Name, IPEndPoint EndPoint)> Listeners)
 {
-    /// <summary>What tunnel2-entry calls its listeners.</summary>
+    /// <summary>The names of tunnel2-entry's listeners.</summary>
     private static readonly string[] _names = ["public", "https", "uplink", "admin"];
 
     /// <summary>Reads the command line.</summary>
-    /// <param name="args">Its words.</param>
-    /// <param name="mistake">What is wrong, where the result is null.</param>
+    /// <param name="args">The words of the command line.</param>
+    /// <param name="mistake">The mistake, when the result is null.</param>
     public static PortsOptions? Parse(string[] args, out string mistake)
     {
         var path = "";
@@ -43,8 +43,8 @@ internal sealed record PortsOptions(string Path, IReadOnlyList<(string Name, IPE
         return mistake.Length > 0 ? null : new PortsOptions(path, listeners);
     }
 
-    /// <summary>Takes a word NAME=ADDRESS.</summary>
-    /// <returns>What is wrong with it, or null.</returns>
+    /// <summary>Reads a word NAME=ADDRESS.</summary>
+    /// <returns>The mistake, or null.</returns>
     private static string? Add(string word, List<(string Name, IPEndPoint EndPoint)> listeners)
     {
         var parts = word.Split('=', 2);
@@ -67,7 +67,7 @@ internal sealed record PortsOptions(string Path, IReadOnlyList<(string Name, IPE
         return null;
     }
 
-    /// <summary>The forms that the settings of tunnel2-entry take.</summary>
+    /// <summary>Reads an address in the forms that the settings of tunnel2-entry accept.</summary>
     private static bool TryParse(ReadOnlySpan<char> text, [NotNullWhen(true)] out IPEndPoint? endPoint)
     {
         endPoint = null;
@@ -77,7 +77,7 @@ internal sealed record PortsOptions(string Path, IReadOnlyList<(string Name, IPE
             return false;
         }
 
-        // A socket on :: also takes IPv4; without IPv6 in the system there is only 0.0.0.0.
+        // A socket on :: also accepts IPv4; without IPv6 in the system there is only 0.0.0.0.
         var address = text[..colon] switch
         {
             "*" => Socket.OSSupportsIPv6 ? IPAddress.IPv6Any : IPAddress.Any,

@@ -3,7 +3,7 @@ namespace Tunnel2.Protocol;
 /// <summary>Finds the word that a misspelt one was probably meant to be. Pure.</summary>
 internal static class NearestWord
 {
-    /// <summary>The nearest of the known words, whatever their case, or null when none is near.</summary>
+    /// <summary>The most similar known word, in any case, or null when none is similar.</summary>
     public static string? Find(string written, IEnumerable<string> known)
     {
         string? best = null;
@@ -21,7 +21,7 @@ internal static class NearestWord
         return best;
     }
 
-    // Levenshtein's distance with one row.
+    // Levenshtein distance with one row.
     private static int Distance(string a, string b)
     {
         int[] row = [.. Enumerable.Range(0, b.Length + 1)];

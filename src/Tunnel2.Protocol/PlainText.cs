@@ -5,12 +5,12 @@ using System.Text;
 namespace Tunnel2.Protocol;
 
 /// <summary>
-/// Makes text that came from somebody else safe to show: nothing of it steers a terminal, ends a line of a log or is written in another
-/// direction than it is read. Text is cleaned where it enters, so that nobody further on has to think of it. Pure.
+/// Makes text of a peer safe to show: it cannot steer a terminal, end a line of a log, or be displayed in another direction than it is
+/// read. Text is cleaned where it enters, so that all later code can use it. Pure.
 /// </summary>
 internal static class PlainText
 {
-    /// <summary>The most characters of a peer's words that are kept: as many as a GOAWAY has bytes.</summary>
+    /// <summary>How many characters of a peer's text are kept at most: the number of bytes in the largest GOAWAY.</summary>
     public const int MaxLength = ProtocolLimits.MaxGoAwayLength;
 
     private const char Stand = '?';
@@ -18,16 +18,16 @@ internal static class PlainText
     private static readonly SearchValues<char> _harmless = SearchValues.Create(
         [.. Enumerable.Range(' ', '~' - ' ' + 1).Select(static code => (char)code)]);
 
-    /// <summary>Reads UTF-8, as a peer sent it.</summary>
-    /// <param name="utf8">The bytes; what is no UTF-8 is replaced.</param>
+    /// <summary>Reads a peer's UTF-8.</summary>
+    /// <param name="utf8">The bytes; invalid UTF-8 is replaced.</param>
     public static string Read(ReadOnlySpan<byte> utf8) => Clean(Encoding.UTF8.GetString(utf8));
 
     /// <summary>
-    /// Replaces with <c>?</c> what is not seen as a character of its own: controls (C0, DEL, C1), formats (directions, zero width, tags),
-    /// the separators of lines and paragraphs, fillers, and surrogates that stand alone.
+    /// Replaces characters that are not visible by themselves with <c>?</c>: controls (C0, DEL, C1), formats (directions, zero width,
+    /// tags), separators of lines and paragraphs, fillers, and single surrogates.
     /// </summary>
     /// <param name="text">The text.</param>
-    /// <param name="maxLength">Characters that are kept; a longer text is cut and ends in <c>…</c>.</param>
+    /// <param name="maxLength">How many characters are kept; a longer text is cut and ends in <c>…</c>.</param>
     public static string Clean(string text, int maxLength = MaxLength)
     {
         if (text.Length <= maxLength && !text.AsSpan().ContainsAnyExcept(_harmless))
@@ -39,7 +39,7 @@ internal static class PlainText
         var clean = new StringBuilder(kept.Length + 1);
         foreach (var rune in kept.EnumerateRunes())
         {
-            // A surrogate that stands alone, and what was no UTF-8, comes as the replacement character.
+            // A single surrogate, and invalid UTF-8, appear as the replacement character.
             clean.Append(IsShown(rune) ? rune.ToString() : Stand.ToString());
         }
 

@@ -1,12 +1,12 @@
 namespace Tunnel2.Protocol;
 
 /// <summary>
-/// The fixed limits of the uplink protocol (docs/protocol.md, "Limits"). Every one of them is checked from the fixed frame header,
-/// or while a block is walked, before anything is buffered for it.
+/// The fixed limits of the uplink protocol (docs/protocol.md, "Limits"). All are checked from the fixed frame header, or while a block is
+/// read, before anything is buffered for it.
 /// </summary>
 public static class ProtocolLimits
 {
-    /// <summary>The largest DATA payload, and the most body bytes a HEADERS frame may carry after its block: 16 KiB.</summary>
+    /// <summary>The largest DATA payload, and how many body bytes a HEADERS frame may have after its block: 16 KiB.</summary>
     public const int MaxDataLength = 16 * 1024;
 
     /// <summary>The largest header block: 64 KiB.</summary>
@@ -15,7 +15,7 @@ public static class ProtocolLimits
     /// <summary>The largest number of fields in a header block: 200.</summary>
     public const int MaxHeaderFields = 200;
 
-    /// <summary>The bytes in front of a header block in a HEADERS payload: the block's length in 24 bits.</summary>
+    /// <summary>The bytes before a header block in a HEADERS payload: the block's length in 24 bits.</summary>
     public const int HeaderBlockPrefixLength = 3;
 
     /// <summary>The largest HEADERS payload: prefix, block and first body bytes.</summary>
@@ -48,10 +48,10 @@ public static class ProtocolLimits
     /// <summary>The largest payload of a frame whose type this version does not know; it is skipped, never buffered whole.</summary>
     public const int MaxUnknownLength = 16 * 1024;
 
-    /// <summary>The largest frame of all, header included: what a receive buffer must be able to hold.</summary>
+    /// <summary>The largest of all frames, header included: the smallest size for a receive buffer.</summary>
     public const int MaxFrameLength = Frames.FrameHeader.Size + MaxHeadersLength;
 
-    /// <summary>Credit may never exceed this (RFC 9113 section 6.9.1 has the same bound): 2^31 − 1 bytes.</summary>
+    /// <summary>The largest credit, 2^31 − 1 bytes (RFC 9113 section 6.9.1 has the same limit).</summary>
     public const long MaxCredit = int.MaxValue;
 
     /// <summary>A stream's credit at its start unless the handshake says otherwise: 256 KiB.</summary>

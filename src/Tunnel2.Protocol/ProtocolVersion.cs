@@ -3,7 +3,7 @@ namespace Tunnel2.Protocol;
 /// <summary>The versions of the uplink protocol that this library speaks, and how a peer's range is answered.</summary>
 public static class ProtocolVersion
 {
-    /// <summary>The only version there is so far.</summary>
+    /// <summary>The only version until now.</summary>
     public const byte V1 = 1;
 
     /// <summary>The lowest version this library speaks.</summary>
@@ -19,7 +19,7 @@ public static class ProtocolVersion
     /// <param name="lowest">The peer's lowest version.</param>
     /// <param name="highest">The peer's highest version.</param>
     /// <param name="chosen">The version to use, or 0.</param>
-    /// <returns>False when the ranges do not meet or the peer's range is empty.</returns>
+    /// <returns>False when there is no common version, or when the peer's range is empty.</returns>
     public static bool TryChoose(byte lowest, byte highest, out byte chosen)
     {
         chosen = Math.Min(highest, Highest);

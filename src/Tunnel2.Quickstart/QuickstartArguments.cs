@@ -2,10 +2,10 @@ using Tunnel2.Client.Core.Configuration;
 
 namespace Tunnel2.Quickstart;
 
-/// <summary>What the command line asks for. Immutable.</summary>
+/// <summary>The checked command line. Immutable.</summary>
 internal sealed record QuickstartArguments
 {
-    /// <summary>The line under a mistake.</summary>
+    /// <summary>The line after a mistake.</summary>
     public const string Usage = "Usage: tunnel2-quickstart [<port | host:port | url>] [--once] [--help]";
 
     /// <summary>What <c>--help</c> prints.</summary>
@@ -26,7 +26,7 @@ internal sealed record QuickstartArguments
 
         """;
 
-    /// <summary>The reader's own service, or null for the sample.</summary>
+    /// <summary>The user's own service, or null for the sample.</summary>
     public BackendTarget? Backend { get; private init; }
 
     /// <summary>Whether to send one request and end.</summary>
@@ -35,10 +35,10 @@ internal sealed record QuickstartArguments
     /// <summary>Whether to print the help text and end.</summary>
     public bool WantsHelp { get; private init; }
 
-    /// <summary>What is wrong, in one line, or null. Nothing else holds then.</summary>
+    /// <summary>The mistake, in one line, or null. With a mistake no other property is valid.</summary>
     public string? Mistake { get; private init; }
 
-    /// <summary>Judges the words after the program's name.</summary>
+    /// <summary>Reads the words after the program's name.</summary>
     public static QuickstartArguments Parse(IReadOnlyList<string> args)
     {
         var result = new QuickstartArguments();

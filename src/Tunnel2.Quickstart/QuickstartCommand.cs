@@ -8,18 +8,18 @@ using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.Quickstart;
 
-/// <summary>The program behind <c>tunnel2-quickstart</c>.</summary>
+/// <summary>The program <c>tunnel2-quickstart</c>.</summary>
 internal static class QuickstartCommand
 {
     private const int ExitDone = 0;
     private const int ExitFailed = 1;
     private const int ExitUsage = 2;
 
-    /// <summary>Runs until a signal, or until one request was answered; gives the exit code.</summary>
+    /// <summary>Runs until a signal, or until one request was answered; returns the exit code.</summary>
     /// <param name="args">The words after the program's name.</param>
     public static async Task<int> RunAsync(string[] args)
     {
-        // Shared by this method and the agent's lines, hence synchronized.
+        // Synchronized, because this method and the agent's lines share it.
         var output = TextWriter.Synchronized(new StreamWriter(Console.OpenStandardOutput(), new UTF8Encoding(false)) { AutoFlush = true });
         var error = TextWriter.Synchronized(new StreamWriter(Console.OpenStandardError(), new UTF8Encoding(false)) { AutoFlush = true });
         var arguments = QuickstartArguments.Parse(args);
@@ -57,7 +57,7 @@ internal static class QuickstartCommand
 
         void OnSignal(PosixSignalContext context)
         {
-            // The second signal does what the system does with it.
+            // The system handles the second signal, which ends the process.
             if (!stop.IsCancellationRequested)
             {
                 context.Cancel = true;
@@ -72,7 +72,7 @@ internal static class QuickstartCommand
         await using var sample = arguments.Backend is null ? await SampleBackend.StartAsync().ConfigureAwait(false) : null;
         var backend = arguments.Backend ?? new BackendTarget(false, "127.0.0.1", sample!.Port);
 
-        // What a script reads of --once is the answer and nothing else.
+        // With --once, standard output has only the answer, for scripts.
         var notes = arguments.Once ? error : output;
         await using var tunnel = await QuickstartTunnel.StartAsync(
             backend, engine, arguments.Once ? TextWriter.Null : output, notes).ConfigureAwait(false);
@@ -89,7 +89,7 @@ internal static class QuickstartCommand
         await Task.Delay(Timeout.Infinite, stop).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         await output.WriteLineAsync("Stopping").ConfigureAwait(false);
 
-        // Before the tunnel: the sample's clock would keep it from draining.
+        // Before the tunnel, because the sample's clock would keep it from draining.
         sample?.EndEvents();
         return ExitDone;
     }

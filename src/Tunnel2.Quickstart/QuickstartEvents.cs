@@ -1,11 +1,10 @@
 using Tunnel2.Client.Core.Configuration;
-using Tunnel2.Client.Core.Console;
-using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.Client.Core.Events;
 
 namespace Tunnel2.Quickstart;
 
 /// <summary>
-/// Passes on what the agent tells, except for the words that the quick start says itself, and signals that it is ready. Thread-safe.
+/// Passes on the agent's events, except those that the quick start prints itself, and signals that the agent is ready. Thread-safe.
 /// </summary>
 internal sealed class QuickstartEvents : IAgentEvents
 {
@@ -14,7 +13,9 @@ internal sealed class QuickstartEvents : IAgentEvents
 
     public QuickstartEvents(IAgentEvents next) => _next = next;
 
-    /// <summary>Ends with the public URL. Those that wait continue in the pool, where writing to the console holds nobody up.</summary>
+    /// <summary>
+    /// Completes with the public URL. Its waiters continue in the pool, where writing to the console holds up no connection.
+    /// </summary>
     public Task<Uri> PublicUrl => _ready.Task;
 
     /// <inheritdoc/>

@@ -6,7 +6,7 @@ using Tunnel2.Client.Core.Console;
 
 namespace Tunnel2.Quickstart;
 
-/// <summary>What the reader sees when the tunnel stands.</summary>
+/// <summary>The text that the user sees when the tunnel is ready.</summary>
 internal static class QuickstartText
 {
     private static readonly TimeSpan _probeLimit = TimeSpan.FromSeconds(1);
@@ -37,7 +37,7 @@ internal static class QuickstartText
         return text.Append("\nCtrl+C stops it. Requests:\n").ToString();
     }
 
-    /// <summary>A service that is not there yet is no mistake: requests get 502 until it is. But better said than found out.</summary>
+    /// <summary>A service that does not run yet is not a mistake: requests get 502 until it runs. The text says so at once.</summary>
     private static async Task<string> StateAsync(BackendTarget backend, CancellationToken stop)
     {
         using var limit = CancellationTokenSource.CreateLinkedTokenSource(stop);

@@ -10,13 +10,13 @@ using AgentOptions = Tunnel2.Client.Core.Configuration.AgentOptions;
 
 namespace Tunnel2.Quickstart;
 
-/// <summary>ProxyEntry and an agent in this process, connected over loopback as they would be over a network.</summary>
+/// <summary>ProxyEntry and an agent in this process, connected over loopback as over a network.</summary>
 internal sealed class QuickstartTunnel : IAsyncDisposable
 {
     private const string Name = "demo";
     private static readonly TimeSpan _readyLimit = TimeSpan.FromSeconds(10);
 
-    /// <summary>Requests under way get this long when the quick start is stopped; a WebSocket would never end by itself.</summary>
+    /// <summary>How long running requests get when the quick start is stopped; a WebSocket would never end by itself.</summary>
     private static readonly TimeSpan _drainLimit = TimeSpan.FromSeconds(2);
 
     private readonly CancellationTokenSource _stopAgent = new();
@@ -33,12 +33,12 @@ internal sealed class QuickstartTunnel : IAsyncDisposable
 
     public Uri PublicUrl { get; private set; } = null!;
 
-    /// <summary>Starts both; a request to the public URL works when the task ends.</summary>
-    /// <param name="backend">Where requests go.</param>
+    /// <summary>Starts both; when the task ends, a request to the public URL works.</summary>
+    /// <param name="backend">The service for the requests.</param>
     /// <param name="engine">The process's engine.</param>
-    /// <param name="lines">Where a line per request goes; a thread-safe writer.</param>
-    /// <param name="notes">What is said of ports.</param>
-    /// <exception cref="IOException">No port can be had, or the agent could not connect.</exception>
+    /// <param name="lines">Gets a line per request; a thread-safe writer.</param>
+    /// <param name="notes">Gets notes about ports.</param>
+    /// <exception cref="IOException">No port is available, or the agent could not connect.</exception>
     public static async Task<QuickstartTunnel> StartAsync(BackendTarget backend, IEngine engine, TextWriter lines, TextWriter notes)
     {
         var entry = await StartEntryAsync(backend, engine, notes).ConfigureAwait(false);
@@ -79,14 +79,14 @@ internal sealed class QuickstartTunnel : IAsyncDisposable
         }
         catch (IOException)
         {
-            // Somebody was faster than we between the look at a port and its use.
+            // Another process took the port between the check and its use.
             await notes.WriteLineAsync("A default port was taken at the last moment: using free ones.").ConfigureAwait(false);
             return await StartEntryAsync(engine, static _ => 0).ConfigureAwait(false);
         }
     }
 
     /// <summary>
-    /// The port itself, or 0 (any) where it is taken or is where the service will be: then requests would go round in circles.
+    /// The port itself, or 0 (any) if it is taken or is the service's own, because requests would then go round in a loop.
     /// </summary>
     private static int Choose(int port, BackendTarget backend, TextWriter notes)
     {
@@ -115,7 +115,7 @@ internal sealed class QuickstartTunnel : IAsyncDisposable
 
     private static string Loopback(int port) => string.Create(CultureInfo.InvariantCulture, $"127.0.0.1:{port}");
 
-    /// <summary>As the server's, but only what went wrong, and apart from the lines that the reader is to see.</summary>
+    /// <summary>As the server's log, but only failures, and apart from the lines for the user.</summary>
     private static void ConfigureLogging(ILoggingBuilder logging)
     {
         ProxyEntryCommand.ConfigureLogging(logging, LogLevel.Warning);

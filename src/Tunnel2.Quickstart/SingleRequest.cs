@@ -1,14 +1,14 @@
 namespace Tunnel2.Quickstart;
 
-/// <summary>One visit: a request to the public URL, whatever the name resolves to, and its answer in print.</summary>
+/// <summary>One visit: sends a request to the public URL, also if its name has no address here, and prints the answer.</summary>
 internal static class SingleRequest
 {
     private static readonly TimeSpan _limit = TimeSpan.FromSeconds(30);
 
-    /// <summary>Sends the request and prints the answer as HTTP/1.1 would show it.</summary>
-    /// <returns>Whether the answer is the service's, not an error of the tunnel.</returns>
-    /// <exception cref="HttpRequestException">There was no whole answer.</exception>
-    /// <exception cref="OperationCanceledException">It took longer than 30 s, or <paramref name="stop"/>.</exception>
+    /// <summary>Sends the request and prints the answer in the form of HTTP/1.1.</summary>
+    /// <returns>Whether the answer came from the service, and is not an error of the tunnel.</returns>
+    /// <exception cref="HttpRequestException">The answer was not complete.</exception>
+    /// <exception cref="OperationCanceledException">It took longer than 30 s, or <paramref name="stop"/> was cancelled.</exception>
     public static async Task<bool> SendAsync(Uri publicUrl, TextWriter output, CancellationToken stop)
     {
         using var handler = new SocketsHttpHandler { UseProxy = false, UseCookies = false, AllowAutoRedirect = false };

@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Transport.Engine;
@@ -6,12 +7,12 @@ using Tunnel2.Transport.Engine;
 namespace Tunnel2.Transport.PipelinesSockets;
 
 /// <summary>
-/// The portable engine with its uplinks over Pipelines.Sockets.Unofficial: to compare with, in a whole tunnel. An agent that was built with
-/// <c>-p:PipelinesSockets=true</c> uses it where <c>TUNNEL2_ENGINE</c> is <see cref="Name"/>.
+/// The portable engine with uplinks over Pipelines.Sockets.Unofficial, for comparison in a whole tunnel. An agent built with
+/// <c>-p:PipelinesSockets=true</c> uses it when <c>TUNNEL2_ENGINE</c> is <see cref="Name"/>.
 /// </summary>
 internal sealed class PipelinesEngine : IEngine
 {
-    /// <summary>What selects it.</summary>
+    /// <summary>The value of <c>TUNNEL2_ENGINE</c> that selects it.</summary>
     public const string Name = "pipelines";
 
     private readonly PortableEngine _portable = new();

@@ -8,12 +8,12 @@ using Tunnel2.Transport.Sockets;
 namespace Tunnel2.Transport.PipelinesSockets;
 
 /// <summary>
-/// An uplink's bytes over <see cref="SocketConnection"/>: a pipe each way between the uplink's loops and the socket's. Costs a copy each
-/// way that <see cref="SocketTransport"/> does not make; the library's own loops and pools are what it is here to be compared for.
+/// An uplink's bytes over <see cref="SocketConnection"/>: in each direction a pipe between the uplink's loops and the socket's. It copies
+/// all bytes once more than <see cref="SocketTransport"/>. The comparison is about the library's own loops and pools.
 /// </summary>
 internal sealed class PipelinesUplinkTransport : IUplinkTransport
 {
-    /// <summary>A send is complete when less than this is unsent, so that the uplink's own batching keeps its effect.</summary>
+    /// <summary>A send completes when fewer than this many bytes are unsent, so that the uplink's own batching keeps its effect.</summary>
     private const int PauseBytes = 128 * 1024;
 
     private readonly Socket _socket;
@@ -46,7 +46,7 @@ internal sealed class PipelinesUplinkTransport : IUplinkTransport
             throw Aborted(null);
         }
 
-        // Nothing is marked as examined beyond what is taken, so that the next read returns the rest at once.
+        // No byte after the taken ones is marked as examined, so the next read returns the rest at once.
         var count = (int)Math.Min(buffer.Length, read.Buffer.Length);
         var taken = read.Buffer.Slice(0, count);
         taken.CopyTo(buffer.Span);
@@ -86,7 +86,7 @@ internal sealed class PipelinesUplinkTransport : IUplinkTransport
         return default;
     }
 
-    /// <summary>Whatever the library throws for a connection that is gone is one kind of failure to the uplink.</summary>
+    /// <summary>Turns every exception of the library for a lost connection into the uplink's one kind of failure.</summary>
     private static async ValueTask<T> GuardAsync<T>(ValueTask<T> operation)
     {
         try

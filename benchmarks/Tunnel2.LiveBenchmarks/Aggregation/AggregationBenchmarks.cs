@@ -11,7 +11,11 @@ using HeavyPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
     Tunnel2.LiveBenchmarks.Aggregation.AggregationBenchmarks.HeavyState>;
 using SumPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
     Tunnel2.Laboratory.Aggregation.SumRecord, Tunnel2.Laboratory.Aggregation.SumHash, Tunnel2.Laboratory.Aggregation.SumState>;
+using SumSplits = Tunnel2.Laboratory.Aggregation.SplitPipeline<
+    Tunnel2.Laboratory.Aggregation.SumRecord, Tunnel2.Laboratory.Aggregation.SumHash, Tunnel2.Laboratory.Aggregation.SumState>;
 using WindowPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
+    Tunnel2.Telemetry.Aggregation.RequestSample, Tunnel2.Telemetry.Aggregation.SessionHash, Tunnel2.Telemetry.Aggregation.WindowedState>;
+using WindowSplits = Tunnel2.Laboratory.Aggregation.SplitPipeline<
     Tunnel2.Telemetry.Aggregation.RequestSample, Tunnel2.Telemetry.Aggregation.SessionHash, Tunnel2.Telemetry.Aggregation.WindowedState>;
 
 namespace Tunnel2.LiveBenchmarks.Aggregation;
@@ -44,8 +48,18 @@ internal static class AggregationBenchmarks
                 Recorded(Math.Min(records, 1 << 20), rounds, prefetch: false);
                 Recorded(Math.Min(records, 1 << 20), rounds, prefetch: true);
                 return 0;
+            case "stats":
+                return RecordingBenchmark.Run(
+                    RingBenchmarks.Option(args, "--megabytes", 2000), RingBenchmarks.Option(args, "--sessions", 200),
+                    RingBenchmarks.Option(args, "--partitions", 2), rounds);
+            case "table":
+                return AggregationTable.Run(rounds);
+            case "feed":
+                return FeedBenchmark.Run(
+                    RingBenchmarks.Option(args, "--sessions", 10_000), Math.Max(8, RingBenchmarks.Option(args, "--seconds", 10)), [1, 2]);
             default:
-                Console.Error.WriteLine("usage: aggregation sum|heavy|windowed|recorded [--records N] [--rounds N] (see README.md)");
+                Console.Error.WriteLine(
+                    "usage: aggregation sum|heavy|windowed|recorded|stats|feed|table [--records N] [--rounds N] (see README.md)");
                 return 2;
         }
     }
@@ -79,7 +93,7 @@ internal static class AggregationBenchmarks
         Report("split + merge, 2", count, rounds, one, () =>
         {
             SumState[] states = [new SumState(groups), new SumState(groups)];
-            PipelineReport report = SumPipeline.RunSplit(
+            PipelineReport report = SumSplits.Run(
                 [
                     new MemorySource<SumRecord>(records.AsMemory(0, count / 2), 1000),
                     new MemorySource<SumRecord>(records.AsMemory(count / 2), 1000),
@@ -157,7 +171,7 @@ internal static class AggregationBenchmarks
     }
 
     /// <summary>What <see cref="CheckSink"/> must come to, by plain counting.</summary>
-    private static long Oracle(RequestSample[] block, int count)
+    internal static long Oracle(RequestSample[] block, int count)
     {
         var requests = new Dictionary<(int Seconds, long Start, int Key), long>();
         var source = new TimedSource(block, 0, count, count);
@@ -182,7 +196,7 @@ internal static class AggregationBenchmarks
         CheckSink[] sinks = [.. Enumerable.Range(0, partitions).Select(_ => new CheckSink())];
         WindowedState[] states = [.. sinks.Select(s => new WindowedState(s))];
         PipelineReport report = split
-            ? WindowPipeline.RunSplit(
+            ? WindowSplits.Run(
                 [
                     .. Enumerable.Range(0, partitions).Select(
                         i => new TimedSource(block, (int)((long)i * count / partitions), (int)((i + 1L) * count / partitions), count)),
@@ -246,7 +260,7 @@ internal static class AggregationBenchmarks
         PipelineReport report;
         if (splits > 1)
         {
-            report = WindowPipeline.RunSplit(sources, states);
+            report = WindowSplits.Run(sources, states);
         }
         else
         {
@@ -345,7 +359,7 @@ internal static class AggregationBenchmarks
     /// Records <paramref name="from"/> to <paramref name="end"/> of a run: a block that fits the second-level cache, over and over, at
     /// rising times. An array of all the records would measure the memory's bandwidth, which two cores share.
     /// </summary>
-    private sealed class TimedSource(RequestSample[] block, int from, int end, int total) : IRecordSource<RequestSample>
+    internal sealed class TimedSource(RequestSample[] block, int from, int end, int total) : IRecordSource<RequestSample>
     {
         private readonly RequestSample[] _batch = new RequestSample[1000];
         private readonly long _step = 20_000_000L / total;

@@ -15,8 +15,8 @@ internal enum Reuse
 
 /// <summary>
 /// What is known of a backend's way to end its responses. Bytes that it sends after one would be the next visitor's answer, and when the
-/// next request has been sent nothing tells them from it: no check closes that gap, only time does. So a connection rests before it is used
-/// again, until the backend has shown often enough that nothing comes; and one that was caught sending gets a new connection for each
+/// next request has been sent nothing distinguishes the two: no check closes that gap, only time does. So a connection rests before it is
+/// used again, until the backend has shown often enough that nothing comes; and one that was caught sending gets a new connection for each
 /// request. Thread-safe.
 /// </summary>
 internal sealed class BackendConduct

@@ -11,8 +11,8 @@ namespace Tunnel2.Client.Core.Backend;
 /// A connection to the backend and what its next exchange needs. Used by one exchange at a time; it holds a buffer only while it is.
 /// </summary>
 /// <remarks>
-/// A connection that becomes idle begins to wait for bytes at once, and this very wait is the one for the next response: so whatever
-/// arrives before a request was sent is seen when it arrives, and nobody has to ask. The wait ends either an idle connection or an
+/// A connection that becomes idle begins to wait for bytes at once, and this wait is also the one for the next response: so all that
+/// arrives before a request was sent is seen when it arrives, without a question. The wait ends either an idle connection or an
 /// exchange's own wait.
 /// </remarks>
 internal sealed class BackendConnection : IDisposable, IValueTaskSource
@@ -49,7 +49,7 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
     public ResponseHeadParser Parser { get; } = new();
 
     /// <summary>
-    /// Whether an earlier exchange has used it: then the backend may have closed it meanwhile, or may still send something of that one.
+    /// Whether an earlier exchange has used it: then the backend may have closed it since that exchange, or may still send something of it.
     /// </summary>
     public bool IsReused { get; private set; }
 
@@ -65,7 +65,7 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
     /// <summary>Whether waiting for the next bytes costs no buffer.</summary>
     public bool WaitsFreely => IsWaiting || Transport.WaitsFreely;
 
-    /// <summary>Whether something has arrived since it became idle; what is sent now is not what it answers.</summary>
+    /// <summary>Whether something has arrived after it became idle: it cannot be the answer to what is sent now.</summary>
     public bool HasArrival => IsWaiting && _arrival.GetStatus(_arrival.Version) != ValueTaskSourceStatus.Pending;
 
     /// <summary>The number of the event loop that it lives on; 0 where there are none. Changes only for who has it alone.</summary>
@@ -92,7 +92,7 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
         return Buffer;
     }
 
-    /// <summary>Goes on with a larger buffer.</summary>
+    /// <summary>Continues with a larger buffer.</summary>
     public byte[] GrowBuffer(int filled, int minimumLength)
     {
         var larger = _buffers.Rent(minimumLength);
@@ -129,7 +129,7 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
     public ValueTask<int> ReceiveAsync(Memory<byte> buffer) => IsWaiting ? WaitAndReceiveAsync(buffer) : Transport.ReceiveAsync(buffer);
 
     /// <summary>Becomes idle: its next bytes, whenever they come, are waited for from now on.</summary>
-    /// <param name="pool">Who is told when they come before it is in use again.</param>
+    /// <param name="pool">Called when they come before it is in use again.</param>
     /// <param name="lastResponse">What it carried.</param>
     /// <param name="now">A timestamp of the pool's time provider.</param>
     /// <returns>False: there is something already, and it is not idle.</returns>
@@ -191,7 +191,7 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
     {
         ReturnBuffer();
 
-        // Said before the transport hears of it: the wait may fail on its loop before this thread goes on, and has to know why.
+        // Set before the transport is told: the wait may fail on its loop before this thread continues, and has to know why.
         if (Interlocked.Exchange(ref _disposed, 1) != 0)
         {
             return;

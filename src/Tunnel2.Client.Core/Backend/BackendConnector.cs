@@ -13,7 +13,7 @@ using Tunnel2.Transport.Tls;
 namespace Tunnel2.Client.Core.Backend;
 
 /// <summary>
-/// Opens connections to the one backend that the agent was told; nothing from the wire ever chooses where to. Thread-safe.
+/// Opens connections to the one backend of the agent's options; nothing from the wire ever chooses where to. Thread-safe.
 /// </summary>
 internal sealed class BackendConnector
 {
@@ -51,11 +51,11 @@ internal sealed class BackendConnector
     public BackendSlots Slots { get; }
 
     /// <summary>
-    /// Told how each attempt ended; null: nobody is. Not told of attempts that were given up, nor of what failed on this side.
+    /// Called with how each attempt ended; may be null. Not for attempts that were given up, nor for what failed on this side.
     /// </summary>
     public Action<BackendFailure>? Observer { get; set; }
 
-    /// <summary>Told when somebody has to wait for a slot, or finds no descriptor; null: nobody is.</summary>
+    /// <summary>Called when a request has to wait for a slot, or finds no descriptor; may be null.</summary>
     public Action<StreamResetDetail>? OnShortage { get; set; }
 
     /// <summary>Connects to an address in another way than by a socket; null: by a socket.</summary>
@@ -145,7 +145,7 @@ internal sealed class BackendConnector
     [SuppressMessage(
         "Security",
         "CA5359",
-        Justification = "Loopback only: development servers make their own certificates, and nobody stands between a machine and itself.")]
+        Justification = "Loopback only: development servers make their own certificates, and nothing is between a machine and itself.")]
     private async ValueTask<(IByteTransport? Transport, BackendFailure Failure)> EncryptAsync(
         IByteTransport transport, IPAddress? address, CancellationToken deadline)
     {
@@ -190,7 +190,7 @@ internal sealed class BackendConnector
             }
         }
 
-        // "localhost" may mean ::1, 127.0.0.1 or both, and a development server often listens on one only: each address gets its try.
+        // "localhost" may mean ::1, 127.0.0.1 or both, and a development server often listens on one only: each address is tried.
         var last = new Opening(null, null, SocketError.HostNotFound);
         foreach (var address in await Dns.GetHostAddressesAsync(_target.Host, cancellationToken).ConfigureAwait(false))
         {
@@ -221,7 +221,7 @@ internal sealed class BackendConnector
         var second = await OpenAsync(loop, other, cancellationToken).ConfigureAwait(false);
         if (second.Transport is null)
         {
-            // What the machine says about ::1, which it may not even have, is nothing that a person asked for.
+            // The user did not ask for ::1, and the machine may not even have it: the first failure is the one to report.
             return opening;
         }
 
@@ -242,7 +242,7 @@ internal sealed class BackendConnector
             var (channel, failure) = await EpollConnector.ConnectAsync(loop, endPoint, cancellationToken).ConfigureAwait(false);
             if (channel is not null)
             {
-                // A service may send without an end, and faster than its visitor's neighbours get theirs.
+                // A service may send without an end, and faster than the loop serves the others.
                 channel.TakesTurns = true;
             }
 

@@ -5,20 +5,20 @@ using Tunnel2.Transport.Epoll;
 namespace Tunnel2.Client.Core.Backend;
 
 /// <summary>
-/// Idle keep-alive connections to the backend, the youngest first. Whatever arrives on one ends it, at once; what may still arrive after a
-/// response, <see cref="BackendConduct"/> judges. Thread-safe.
+/// Idle keep-alive connections to the backend, the youngest first. Anything that arrives on one ends it at once;
+/// <see cref="BackendConduct"/> judges what may still arrive after a response. Thread-safe.
 /// </summary>
 /// <remarks>
 /// A connection lives on an event loop, and is rented by the exchanges of that loop alone. Where there may be no more connections, one
-/// that comes back goes to who waits longest and moves to that loop (<see cref="BackendConnector"/>), and an idle one of any loop is
-/// closed for a new one.
+/// that comes back goes to the request that waits longest and moves to that loop (<see cref="BackendConnector"/>), and an idle one of any
+/// loop is closed for a new one.
 /// </remarks>
 internal sealed class BackendPool : IDisposable
 {
     private static readonly TimeSpan _idleLimit = TimeSpan.FromSeconds(55);
     private static readonly TimeSpan _sweepPeriod = TimeSpan.FromSeconds(5);
 
-    /// <summary>A connection that was idle for less was looked at by its loop a moment ago; one for longer is asked about.</summary>
+    /// <summary>Its loop looked a moment ago at a connection that was idle for less; a longer one is checked.</summary>
     private static readonly TimeSpan _hot = TimeSpan.FromMilliseconds(1);
 
     private readonly BackendConnector _connector;
@@ -28,7 +28,7 @@ internal sealed class BackendPool : IDisposable
     private readonly ITimer _sweep;
 
     /// <summary>Makes a pool.</summary>
-    /// <param name="connector">Opens what it has not.</param>
+    /// <param name="connector">Opens new connections.</param>
     /// <param name="timeProvider">The clock.</param>
     /// <param name="trustsBackend">See <see cref="BackendConduct"/>.</param>
     /// <param name="faults">Where faults of the timer are counted.</param>
@@ -42,14 +42,11 @@ internal sealed class BackendPool : IDisposable
         connector.Slots.Add(this);
     }
 
-    /// <summary>Told when the backend is caught sending bytes after its responses; null: nobody is.</summary>
+    /// <summary>Called when the backend is caught sending bytes after its responses; may be null.</summary>
     public Action<ResponseKind>? OnSurplus { get; set; }
 
     /// <summary>What is kept, and for whose uplinks.</summary>
     public IdleConnections Idle { get; } = new();
-
-    /// <summary>Connections kept idle now.</summary>
-    public int IdleCount => Idle.Count;
 
     /// <summary>Takes an idle connection that is open and on which nothing has come.</summary>
     /// <param name="loop">The loop of its user; null: there are no loops.</param>
@@ -108,7 +105,7 @@ internal sealed class BackendPool : IDisposable
         var result = await _connector.ConnectAsync(fresh ? null : this, cancellationToken, loop).ConfigureAwait(false);
         if (result.Failure.Detail == StreamResetDetail.ConnectionRefused)
         {
-            // What listens there next is another process.
+            // The next process that listens there is another one.
             _conduct.Forget();
         }
 
@@ -159,7 +156,7 @@ internal sealed class BackendPool : IDisposable
         }
         else if (slots.Waiting > 0)
         {
-            // Somebody has begun to wait in between, and may have looked here before.
+            // A request has begun to wait in between, and may have looked here before.
             TryCloseIdle();
         }
     }

@@ -13,8 +13,8 @@ using Tunnel2.Transport.Tls;
 namespace Tunnel2.Client.Core.Backend;
 
 /// <summary>
-/// Finds out what a backend speaks that closed a new connection without an answer: many services that want TLS or HTTP/2 do just that. Asks
-/// by connections of its own, which do nothing, at most every half minute, and only of the one backend that the agent was told.
+/// Finds out what a backend speaks that closed a new connection without an answer: many services that want TLS or HTTP/2 do just that. It
+/// asks by connections of its own, which do nothing, at most every half minute, and only the one backend of the agent's options.
 /// Thread-safe.
 /// </summary>
 internal sealed class BackendProbe
@@ -44,7 +44,7 @@ internal sealed class BackendProbe
     /// <summary>The client's side of HTTP/2 (RFC 9113 section 3.4) with an empty SETTINGS frame.</summary>
     private static ReadOnlySpan<byte> Preface => "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u0004\0\0\0\0\0"u8;
 
-    /// <summary>Asks, or gives the answer of a moment ago.</summary>
+    /// <summary>Asks, or returns the answer of a moment ago.</summary>
     /// <returns><see cref="StreamResetDetail.ClosedBeforeResponse"/> where nothing more can be said.</returns>
     public Task<StreamResetDetail> AskAsync()
     {
@@ -67,7 +67,7 @@ internal sealed class BackendProbe
             return StreamResetDetail.SpeaksTls;
         }
 
-        // Who answers HTTP/1.1 as well has closed for a reason of its own.
+        // A backend that answers HTTP/1.1 as well has closed for a reason of its own.
         return FirstBytes.AreHttp2(await ExchangeAsync(Preface.ToArray(), SslApplicationProtocol.Http2).ConfigureAwait(false))
             && !(await ExchangeAsync(
                 Encoding.ASCII.GetBytes($"OPTIONS * HTTP/1.1\r\nHost: {_target.HostHeader}\r\nConnection: close\r\n\r\n"),
@@ -91,7 +91,7 @@ internal sealed class BackendProbe
         return result.Status is TlsHandshakeStatus.Done or TlsHandshakeStatus.Refused;
     }
 
-    /// <summary>Sends something and gives the first bytes of the answer; none where there is no answer.</summary>
+    /// <summary>Sends a request and returns the first bytes of the answer; none where there is no answer.</summary>
     private async Task<byte[]> ExchangeAsync(byte[] request, SslApplicationProtocol version)
     {
         using var limit = new CancellationTokenSource(_limit, _timeProvider);

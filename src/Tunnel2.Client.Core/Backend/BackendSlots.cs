@@ -2,7 +2,7 @@ namespace Tunnel2.Client.Core.Backend;
 
 /// <summary>
 /// How many connections to backends the process may have, over all tunnels. Each is a slot from before it is opened until it is closed,
-/// whether it is in use, upgraded or kept. Who finds none waits in order. Thread-safe.
+/// whether it is in use, upgraded or kept. A request that finds none waits in order. Thread-safe.
 /// </summary>
 internal sealed class BackendSlots
 {
@@ -10,7 +10,7 @@ internal sealed class BackendSlots
     private readonly LinkedList<Waiter> _waiters = new();
     private readonly List<BackendPool> _pools = [];
     private readonly TimeProvider _timeProvider;
-    private long _saidShortAt;
+    private long _reportedShortAt;
     private int _taken;
     private int _waiting;
 
@@ -21,10 +21,10 @@ internal sealed class BackendSlots
     {
         Limit = limit;
         _timeProvider = timeProvider;
-        _saidShortAt = timeProvider.GetTimestamp() - timeProvider.TimestampFrequency;
+        _reportedShortAt = timeProvider.GetTimestamp() - timeProvider.TimestampFrequency;
     }
 
-    /// <summary>No limit but the system's.</summary>
+    /// <summary>No limit except the system's.</summary>
     public static BackendSlots Unlimited() => new(int.MaxValue, TimeProvider.System);
 
     public int Limit { get; }
@@ -32,16 +32,16 @@ internal sealed class BackendSlots
     /// <summary>Connections that there are, or are being opened.</summary>
     public int Taken => Volatile.Read(ref _taken);
 
-    /// <summary>Who waits.</summary>
+    /// <summary>How many requests wait.</summary>
     public int Waiting => Volatile.Read(ref _waiting);
 
-    /// <summary>Whether the last word about a shortage is a second ago; then the caller has the next one.</summary>
-    public bool MaySayShort()
+    /// <summary>Whether the last report of a shortage is a second ago; then the caller makes the next one.</summary>
+    public bool MayReportShort()
     {
         var now = _timeProvider.GetTimestamp();
-        var last = Volatile.Read(ref _saidShortAt);
+        var last = Volatile.Read(ref _reportedShortAt);
         return _timeProvider.GetElapsedTime(last, now) >= TimeSpan.FromSeconds(1)
-            && Interlocked.CompareExchange(ref _saidShortAt, now, last) == last;
+            && Interlocked.CompareExchange(ref _reportedShortAt, now, last) == last;
     }
 
     /// <summary>A pool whose idle connections may make room.</summary>
@@ -87,7 +87,7 @@ internal sealed class BackendSlots
         return WaitAsync(waiter, cancellationToken);
     }
 
-    /// <summary>A connection is closed, or was not opened: its slot goes to who waits longest.</summary>
+    /// <summary>A connection is closed, or was not opened: its slot goes to the request that waits longest.</summary>
     public void Release()
     {
         lock (_gate)
@@ -99,7 +99,7 @@ internal sealed class BackendSlots
         }
     }
 
-    /// <summary>Gives a connection of a pool to who waits longest, if that is one of the same pool.</summary>
+    /// <summary>Gives a connection of a pool to the request that waits longest, if that is one of the same pool.</summary>
     public bool TryHandOver(BackendPool pool, BackendConnection connection)
     {
         if (Waiting == 0)
@@ -182,7 +182,7 @@ internal sealed class BackendSlots
             {
                 if (Node.List is null)
                 {
-                    // Served: who asked finds out and gives it back.
+                    // It is served: the request finds out and gives it back.
                     return;
                 }
 

@@ -1,12 +1,11 @@
 using Tunnel2.Client.Core.Configuration;
-using Tunnel2.Client.Core.Console;
-using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Client.Core.Events;
 
 namespace Tunnel2.Client.Core.Backend;
 
 /// <summary>
-/// Tells once when the backend cannot be reached, and once when it can again. Learns from every connection that requests open; looks by
-/// itself at the start, and as long as there is trouble. Thread-safe.
+/// Reports once that the backend cannot be reached, and once that it can again. It learns from every connection that requests open, and
+/// connects by itself at the start and while the backend is down. Thread-safe.
 /// </summary>
 internal sealed class BackendWatch : IDisposable
 {
@@ -45,7 +44,7 @@ internal sealed class BackendWatch : IDisposable
         return watch;
     }
 
-    /// <summary>Ends it: nothing is told any more.</summary>
+    /// <summary>Ends it: it reports nothing more.</summary>
     public void Dispose()
     {
         _connector.Observer = null;
@@ -84,7 +83,7 @@ internal sealed class BackendWatch : IDisposable
         }
         catch (Exception)
         {
-            // A fault of ours tells nothing of the backend: the next look may.
+            // A fault of our own says nothing about the backend; the next look may.
         }
     }
 

@@ -5,15 +5,15 @@ namespace Tunnel2.Client.Core.Backend;
 
 /// <summary>
 /// A pool's idle connections. Each event loop has its own, for the exchanges of the uplinks that live there: a request's whole way
-/// through the agent is on one thread, and nobody waits for another loop's lock. How many there may be is counted over all loops.
+/// through the agent is on one thread, and no loop waits for another's lock. How many there may be is counted over all loops.
 /// Thread-safe.
 /// </summary>
 internal sealed class IdleConnections
 {
-    /// <summary>There may be no more than this.</summary>
+    /// <summary>How many there may be.</summary>
     public const int Max = 4096;
 
-    /// <summary>No more than this rest at a time.</summary>
+    /// <summary>How many may rest at a time.</summary>
     public const int MaxResting = 128;
 
     /// <summary>By the numbers of loops; made when first used.</summary>
@@ -22,7 +22,7 @@ internal sealed class IdleConnections
     private int _uplinks;
     private volatile bool _ended;
 
-    /// <summary>Connections kept now; while they come and go about right.</summary>
+    /// <summary>Connections kept now; while they come and go, only about right.</summary>
     public int Count => Sum(static idle => idle.Count);
 
     /// <summary>Those that live on a loop; without loops, all.</summary>
@@ -35,8 +35,8 @@ internal sealed class IdleConnections
     public void Enter(EpollLoop? loop) => ChangeUplinks(On(loop), 1);
 
     /// <summary>
-    /// An uplink of the tunnel is gone. Where it was the last on its loop and others stand, what is idle there is closed: nobody would
-    /// come for it. Where it was the last at all, the next one may come at once.
+    /// An uplink of the tunnel is gone. Where it was the last on its loop and others are open, what is idle there is closed: it would not
+    /// be used again. Where it was the last at all, the next one may come at once.
     /// </summary>
     public void Leave(EpollLoop? loop) => ChangeUplinks(On(loop), -1);
 
@@ -105,7 +105,7 @@ internal sealed class IdleConnections
         }
     }
 
-    /// <summary>Takes a connection that has been idle since before a time.</summary>
+    /// <summary>Takes a connection that became idle before a time.</summary>
     /// <param name="since">A timestamp.</param>
     /// <param name="resting">Whether one of those that rested, or of the others.</param>
     public BackendConnection? TryTakeIdleSince(long since, bool resting)
@@ -151,7 +151,7 @@ internal sealed class IdleConnections
     {
         lock (_uplinksGate)
         {
-            // Under the gate under which a loop comes to be used: it sees this, or is seen.
+            // Under the gate under which a loop begins to be used: it sees this, or is seen.
             _ended = true;
         }
 
@@ -218,7 +218,7 @@ internal sealed class IdleConnections
             }
         }
 
-        // Behind the gates: a connection that comes back from now on finds that nobody is there.
+        // After the gates are free: a connection that comes back from now on finds that the loop is left.
         foreach (var idle in _loops)
         {
             if (idle is { IsLeft: true })

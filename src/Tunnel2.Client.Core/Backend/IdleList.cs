@@ -1,6 +1,6 @@
 namespace Tunnel2.Client.Core.Backend;
 
-/// <summary>Idle connections by age. Each stands in one list at the most and can leave it from anywhere. Guarded by its loop's
+/// <summary>Idle connections by age. Each is in at most one list and can leave it from anywhere. Guarded by its loop's
 /// gate.</summary>
 internal sealed class IdleList
 {

@@ -17,11 +17,11 @@ internal enum ResponseKind
     /// <summary>204, which has no body.</summary>
     NoContent,
 
-    /// <summary>304, which has none either, whatever it declares.</summary>
+    /// <summary>304, which has none either, also when it declares one.</summary>
     NotModified,
 }
 
-/// <summary>Tells the kinds apart.</summary>
+/// <summary>Finds the kind of a response.</summary>
 internal static class ResponseKinds
 {
     /// <summary>How many there are.</summary>

@@ -3,8 +3,8 @@ using System.Security.Cryptography;
 namespace Tunnel2.Client.Core.Configuration;
 
 /// <summary>
-/// The rule for public names: 1–50 characters of <c>[a-z0-9-]</c>, no <c>-</c> at either end. That a name must not end in the server's
-/// entry id is for the server to say.
+/// The rule for public names: 1–50 characters of <c>[a-z0-9-]</c>, no <c>-</c> at either end. The server checks
+/// that a name does not end in its entry id.
 /// </summary>
 internal static class AgentName
 {
@@ -17,7 +17,7 @@ internal static class AgentName
     /// <summary>10 random characters of <c>[a-z0-9]</c>: 51 bits, so that an anonymous tunnel's address cannot be guessed.</summary>
     public static string CreateRandom() => RandomNumberGenerator.GetString(RandomAlphabet, RandomLength);
 
-    /// <summary>Reads a name in any case (host names have none) and gives it in lower case.</summary>
+    /// <summary>Reads a name in any case (host names have none) and returns it in lower case.</summary>
     /// <returns>Null and a <paramref name="name"/>, or what is wrong.</returns>
     public static string? TryParse(string text, out string name)
     {
@@ -30,7 +30,7 @@ internal static class AgentName
     }
 
     /// <summary>
-    /// Takes the name out of a public URL or host: <c>web</c> from <c>https://web.example.com:8443/</c>, <c>web.example.com</c> or
+    /// Reads the name from a public URL or host: <c>web</c> from <c>https://web.example.com:8443/</c>, <c>web.example.com</c> or
     /// <c>web</c>.
     /// </summary>
     /// <returns>Null and a <paramref name="name"/>, or what is wrong.</returns>

@@ -5,7 +5,7 @@ using Tunnel2.Protocol;
 namespace Tunnel2.Client.Core.Configuration;
 
 /// <summary>
-/// Everything an agent is told when it starts. Immutable and safe to share between threads. Made by
+/// All settings of an agent. Immutable and safe to share between threads. Made by
 /// the program <c>tunnel2</c> from what its user gave, or directly by a program that runs an agent inside itself.
 /// </summary>
 public sealed record AgentOptions
@@ -46,7 +46,7 @@ public sealed record AgentOptions
     /// <summary>Requests that the agent takes at once, 1–65,536; those beyond are refused (503), and nothing is done with them.</summary>
     public int MaxStreams { get; init; } = ProtocolLimits.MaxSlots;
 
-    /// <summary>How many connections to services the process has at the most; the first agent of a process decides for all.</summary>
+    /// <summary>How many connections to services the process has at most; the first agent of a process decides for all.</summary>
     public ConnectionLimit BackendConnections { get; init; }
 
     /// <summary>
@@ -65,7 +65,8 @@ public sealed record AgentOptions
     public bool ExitOnFailure { get; init; }
 
     /// <summary>
-    /// Whether the agent connects to the backend by itself, at the start and while it is down, to tell the user when it cannot be reached.
+    /// Whether the agent connects to the backend by itself, at the start and while it is down, to report to the user when it cannot be
+    /// reached.
     /// </summary>
     public bool WatchesBackend { get; init; }
 

@@ -7,7 +7,7 @@ namespace Tunnel2.Client.Core.Configuration;
 /// <c>/base/a?b</c> and one for <c>/</c> to <c>/base/</c>; a target that is no path (<c>OPTIONS *</c>) is sent as it is, and nothing in the
 /// answer is rewritten.
 /// </summary>
-/// <param name="IsHttps">Whether the backend is spoken to over TLS.</param>
+/// <param name="IsHttps">Whether the agent speaks TLS with the backend.</param>
 /// <param name="Host">A DNS name or an IP literal; an IPv6 literal has no brackets.</param>
 /// <param name="Port">1–65535.</param>
 /// <param name="PathPrefix">Empty, or a path that starts with <c>/</c> and does not end with one.</param>

@@ -13,7 +13,7 @@ public readonly record struct ConnectionLimit
         Count = count;
     }
 
-    /// <summary>What the process's limit of open files leaves behind a reserve.</summary>
+    /// <summary>What the process's limit of open files leaves beside a reserve.</summary>
     public static ConnectionLimit Auto => default;
 
     /// <summary>Whether the limit of open files decides.</summary>

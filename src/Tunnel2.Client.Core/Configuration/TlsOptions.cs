@@ -8,7 +8,7 @@ public sealed record TlsOptions
 {
     /// <summary>
     /// Fingerprints of the server's certificate, <c>sha256:</c> and 64 hexadecimal digits each; any of them is trusted, with any issuer,
-    /// and for whatever name and time. Empty: the certificate is checked against an authority, with its name and dates.
+    /// and for any name and time. Empty: the certificate is checked against an authority, with its name and dates.
     /// </summary>
     public IReadOnlyList<string> ServerFingerprints { get; init; } = [];
 

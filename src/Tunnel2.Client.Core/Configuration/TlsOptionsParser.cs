@@ -1,6 +1,5 @@
 using System.Net;
 using System.Security.Cryptography;
-using Tunnel2.Client.Core.Session.Tls;
 using Tunnel2.Transport.Tls;
 
 namespace Tunnel2.Client.Core.Configuration;
@@ -126,7 +125,9 @@ internal static class TlsOptionsParser
         }
     }
 
-    /// <summary>An empty value, such as that of a script's variable that is not set, must not trust anybody else than was meant.</summary>
+    /// <summary>
+    /// An empty value, such as that of a script's variable that is not set, must not trust another server than was meant.
+    /// </summary>
     private static string? Filled(string flag, AgentOptionsInput input, List<OptionMistake> mistakes)
     {
         string? text = input[flag];

@@ -5,7 +5,7 @@ namespace Tunnel2.Client.Core.Configuration;
 /// <summary>How many uplinks (connections to the server) a session uses. The default value is automatic.</summary>
 public readonly record struct UplinkPolicy
 {
-    /// <summary>The most uplinks that can be asked for.</summary>
+    /// <summary>How many uplinks can be asked for.</summary>
     public const int MaxCount = 16;
 
     private UplinkPolicy(int count)

@@ -1,5 +1,5 @@
 using Tunnel2.Client.Core.Configuration;
-using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.Client.Core.Events;
 
 namespace Tunnel2.Client.Core.Console;
 
@@ -24,7 +24,7 @@ internal sealed record StoppedEvent(DateTimeOffset Time) : AgentEvent(Time);
 
 internal sealed record RequestCompletedEvent(DateTimeOffset Time, RequestSummary Request) : AgentEvent(Time);
 
-/// <summary>Requests failed in the same way: the first of them (without <paramref name="Over"/>), or how many there were since.</summary>
+/// <summary>Requests failed in the same way: the first of them (without <paramref name="Over"/>), or how many came after it.</summary>
 internal sealed record RequestsFailedEvent(DateTimeOffset Time, string Leg, string Error, long Count, TimeSpan? Over) : AgentEvent(Time);
 
 internal sealed record LinesDroppedEvent(DateTimeOffset Time, long Count) : AgentEvent(Time);

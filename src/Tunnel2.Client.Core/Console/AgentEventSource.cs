@@ -1,9 +1,9 @@
 using Tunnel2.Client.Core.Configuration;
-using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.Client.Core.Events;
 
 namespace Tunnel2.Client.Core.Console;
 
-/// <summary>Turns what is told into events, each with the time at which it happened. Thread-safe as far as <see cref="Post"/> is.</summary>
+/// <summary>Turns reports into events, each with the time at which it happened. Thread-safe as far as <see cref="Post"/> is.</summary>
 internal abstract class AgentEventSource : IAgentEvents
 {
     private readonly TimeProvider _time;

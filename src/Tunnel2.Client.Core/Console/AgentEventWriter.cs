@@ -1,4 +1,5 @@
 using System.Threading.Channels;
+using Tunnel2.Client.Core.Events;
 
 namespace Tunnel2.Client.Core.Console;
 

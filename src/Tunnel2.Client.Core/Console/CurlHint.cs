@@ -61,7 +61,7 @@ internal sealed class CurlHint
     }
 
     /// <summary>
-    /// Where curl connects. The name of a neighbour container means nothing where somebody types the command: there, names below localhost
+    /// Where curl connects. The name of a neighbour container means nothing where a person types the command: there, names below localhost
     /// lead to the published port of that machine, and of others only their own address would do.
     /// </summary>
     private string? HostFor(Uri url) =>

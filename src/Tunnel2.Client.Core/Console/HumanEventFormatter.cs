@@ -1,12 +1,12 @@
 using System.Globalization;
 using Tunnel2.Client.Core.Configuration;
-using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.Client.Core.Events;
 using Tunnel2.Protocol;
 
 namespace Tunnel2.Client.Core.Console;
 
 /// <summary>
-/// Lines for people: one per change of state. An outage is told once, with its reason; further attempts that fail for the same reason are
+/// Lines for people: one per change of state. An outage is shown once, with its reason; further attempts that fail for the same reason are
 /// shown only with <c>--verbose</c>.
 /// </summary>
 internal sealed class HumanEventFormatter : IAgentEventFormatter
@@ -24,7 +24,7 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
     /// <param name="verbose">Whether every attempt is shown.</param>
     /// <param name="resolves">Whether a host name has an address; <see cref="NameResolution.ResolvesAsync"/> unless a test says
     /// otherwise.</param>
-    /// <param name="prefix">Goes before every line but those of <see cref="ReadyEvent"/>, to tell tunnels apart.</param>
+    /// <param name="prefix">Goes before every line except those of <see cref="ReadyEvent"/>: it names the tunnel.</param>
     /// <param name="tls">How the agent trusts the server, where the uplink has TLS.</param>
     public HumanEventFormatter(
         ServerEndpoint server,
@@ -68,7 +68,7 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
             await output.WriteLineAsync(line.AsMemory(), cancellationToken).ConfigureAwait(false);
         }
 
-        // Out at once: the lookup below may take a moment, and scripts wait for the line above.
+        // Flushed at once: the lookup below may take a moment, and scripts wait for the line above.
         await output.FlushAsync(cancellationToken).ConfigureAwait(false);
         if (ready.PublicUrls.Count > 0
             && Uri.TryCreate(ready.PublicUrls[0], UriKind.Absolute, out Uri? main)

@@ -3,11 +3,11 @@ using System.Net.Sockets;
 
 namespace Tunnel2.Client.Core.Console;
 
-/// <summary>Tells whether a host name has an address on this machine.</summary>
+/// <summary>Whether a host name has an address on this machine.</summary>
 internal static class NameResolution
 {
     /// <summary>
-    /// How long an answer is waited for; a name that takes longer counts as one that resolves, since nothing speaks against it.
+    /// How long an answer is waited for; a name that takes longer counts as one that resolves, because nothing speaks against it.
     /// </summary>
     public static readonly TimeSpan Limit = TimeSpan.FromMilliseconds(300);
 

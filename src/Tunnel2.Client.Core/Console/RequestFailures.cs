@@ -1,12 +1,12 @@
 namespace Tunnel2.Client.Core.Console;
 
 /// <summary>
-/// Tells the first request that failed in some way, and then every ten seconds how many more did, until there was none for as long. The
-/// ways are few: their words are the agent's own. Thread-safe; never waits.
+/// Reports the first request that failed in some way, and then every ten seconds how many more did, until none did for as long. The ways
+/// are few: their words are the agent's own. Thread-safe; never waits.
 /// </summary>
 internal sealed class RequestFailures
 {
-    /// <summary>How often it is told how many there were.</summary>
+    /// <summary>How often it reports how many there were.</summary>
     public static readonly TimeSpan Window = TimeSpan.FromSeconds(10);
 
     private readonly Lock _gate = new();
@@ -48,10 +48,10 @@ internal sealed class RequestFailures
         _post(new RequestsFailedEvent(_time.GetUtcNow(), leg, error, 1, null));
     }
 
-    /// <summary>Tells what has been counted since it was last told.</summary>
+    /// <summary>Reports what it has counted after the last report.</summary>
     public void EndWindow()
     {
-        var told = new List<RequestsFailedEvent>();
+        var reports = new List<RequestsFailedEvent>();
         lock (_gate)
         {
             var lasted = _time.GetElapsedTime(_began);
@@ -65,13 +65,13 @@ internal sealed class RequestFailures
                     continue;
                 }
 
-                told.Add(new RequestsFailedEvent(_time.GetUtcNow(), kind.Leg, kind.Error, count, lasted));
+                reports.Add(new RequestsFailedEvent(_time.GetUtcNow(), kind.Leg, kind.Error, count, lasted));
                 _counts[kind] = 0;
             }
 
             _timer?.Change(_counts.Count == 0 ? Timeout.InfiniteTimeSpan : Window, Timeout.InfiniteTimeSpan);
         }
 
-        told.ForEach(_post);
+        reports.ForEach(_post);
     }
 }

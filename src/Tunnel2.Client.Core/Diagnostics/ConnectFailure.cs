@@ -99,7 +99,7 @@ public sealed record ConnectFailure(ConnectFailureReason Reason, string Message)
         return new ConnectFailure(reason, message);
     }
 
-    /// <summary>Tells from what connecting or the handshake threw why it failed. A cancelled attempt counts as timed out.</summary>
+    /// <summary>Reads from an exception of connecting or of the handshake why it failed. A cancelled attempt counts as timed out.</summary>
     public static ConnectFailure From(ServerEndpoint server, Exception exception)
     {
         ArgumentNullException.ThrowIfNull(exception);

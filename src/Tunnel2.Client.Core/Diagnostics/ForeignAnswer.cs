@@ -4,13 +4,13 @@ using Tunnel2.Client.Core.Configuration;
 
 namespace Tunnel2.Client.Core.Diagnostics;
 
-/// <summary>Finds out what it was that did not answer like a Tunnel2 server, so that a person knows what to change.</summary>
+/// <summary>Finds out what answers where a Tunnel2 server was expected, so that a person knows what to change.</summary>
 internal static class ForeignAnswer
 {
     private const int MaxAnswer = 4096;
     private static readonly TimeSpan _limit = TimeSpan.FromSeconds(2);
 
-    /// <summary>Tells from the first bytes what is there; of an HTTP server it asks more, with one request that does nothing.</summary>
+    /// <summary>Reads from the first bytes what answers; it asks an HTTP server more, with one request that does nothing.</summary>
     /// <param name="server">Where the agent had connected to.</param>
     /// <param name="firstBytes">What came in answer to HELLO.</param>
     /// <param name="cancellationToken">Gives up asking.</param>
@@ -31,7 +31,7 @@ internal static class ForeignAnswer
         _ => ConnectFailureReason.NotTunnel2,
     };
 
-    /// <summary>Tells by the head of an HTTP answer who is there.</summary>
+    /// <summary>Reads from the head of an HTTP answer what answers.</summary>
     public static ConnectFailure FromHttp(ServerEndpoint server, string head)
     {
         // Only ProxyEntry answers with this field, and no backend can: it is the public port.
@@ -70,7 +70,7 @@ internal static class ForeignAnswer
         }
         catch (Exception exception) when (exception is SocketException or OperationCanceledException)
         {
-            // What has come so far is looked at all the same.
+            // What has come so far still says something.
         }
 
         return Encoding.Latin1.GetString(buffer, 0, filled);

@@ -9,7 +9,7 @@ public enum RejectionReason
     /// <summary>The token is unknown, revoked, or missing.</summary>
     Unauthorized,
 
-    /// <summary>The name belongs to somebody else.</summary>
+    /// <summary>The name belongs to another agent.</summary>
     NameTaken,
 
     /// <summary>The token may not claim that name, or the server does not accept it as a name.</summary>

@@ -2,8 +2,7 @@ using System.Diagnostics.CodeAnalysis;
 using System.Runtime.CompilerServices;
 using System.Text;
 using Tunnel2.Client.Core.Backend;
-using Tunnel2.Client.Core.Console;
-using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Client.Core.Events;
 using Tunnel2.Http1;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
@@ -54,7 +53,7 @@ internal sealed class BackendExchange
         _counters.Reset();
         _aborted = false;
 
-        // Nobody knows of this use yet: a call for an earlier one does not find its id, whatever it reads.
+        // No other thread knows this use yet: a call for an earlier one does not find its id.
         _id = stream.Id;
 
         // Awaited by hand: a pooled task has to be asked for its result before it and this object may be used again.
@@ -101,16 +100,16 @@ internal sealed class BackendExchange
                     break;
                 }
 
-                // A kept connection that the backend has closed meanwhile, or sent something else on, is found out here, before anything of
-                // an answer came.
+                // Here it shows, before a byte of an answer, that the backend has closed a kept connection or has sent something else on
+                // it.
                 var mayRetry = retry && connection.IsReused;
                 var end = await SendAsync(stream, head, plan, connection).ConfigureAwait(false);
                 if (end is null)
                 {
                     if (_requestPump is null && connection.WaitsFreely)
                     {
-                        // A thousand exchanges that wait for the backend need no buffer, and the few that go on use the same ones, warm in
-                        // the cache.
+                        // A thousand exchanges that wait for the backend need no buffer, and the few that continue use the same ones, warm
+                        // in the cache.
                         connection.ReturnBuffer();
                         try
                         {
@@ -118,7 +117,7 @@ internal sealed class BackendExchange
                         }
                         catch (IOException)
                         {
-                            // The reader of the response meets it again.
+                            // The reader of the response finds it again.
                         }
                     }
 
@@ -143,29 +142,29 @@ internal sealed class BackendExchange
 
         if (EndUse())
         {
-            // What failed then failed because we cut it.
+            // What failed, failed because the exchange was aborted.
             failure = BackendFailure.None;
         }
 
         if (!failure.IsNone)
         {
-            stream.ResetBehindHead(failure.Reason, failure.Detail);
+            stream.ResetAfterHead(failure.Reason, failure.Detail);
         }
 
         if (_context.Events.WantsRequests)
         {
-            Tell(summary, _context.TimeProvider.GetElapsedTime(started), stream, failure);
+            Report(summary, _context.TimeProvider.GetElapsedTime(started), stream, failure);
         }
         else if (!failure.IsNone)
         {
-            TellFailure(failure);
+            ReportFailure(failure);
         }
 
         // Step 10: the connection is in the pool or closed; the stream is given back last.
         stream.Release();
     }
 
-    /// <summary>Reads what is asked for, and watches the stream from then on.</summary>
+    /// <summary>Reads the request's head, and watches the stream from then on.</summary>
     private bool TryBegin(TunnelStream stream, out StreamItem head, out RequestPlan plan, ref BackendFailure failure)
     {
         plan = default;
@@ -187,8 +186,8 @@ internal sealed class BackendExchange
         return true;
     }
 
-    /// <summary>Sends the request on a connection, and has what is to come of its body follow.</summary>
-    /// <returns>How the attempt ended; null when it goes on.</returns>
+    /// <summary>Sends the request on a connection, and starts the pump for the body bytes that are still to come.</summary>
+    /// <returns>How the attempt ended; null when it continues.</returns>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     private async ValueTask<AttemptEnd?> SendAsync(TunnelStream stream, StreamItem head, RequestPlan plan, BackendConnection connection)
     {
@@ -213,7 +212,7 @@ internal sealed class BackendExchange
                 await sending.ConfigureAwait(false);
                 if (plan.IsReplayable && connection.HasArrival)
                 {
-                    // It may have come before the whole head was out, and nobody answers half a head.
+                    // It may have come before the whole head was sent, and half a head has no answer.
                     return NotForThisRequest(connection);
                 }
             }
@@ -236,7 +235,7 @@ internal sealed class BackendExchange
         return null;
     }
 
-    /// <summary>Something came on the connection that cannot be the answer, because the request was not there to be answered.</summary>
+    /// <summary>Something came on the connection that cannot be the answer, because the request had not been sent.</summary>
     private AttemptEnd NotForThisRequest(BackendConnection connection)
     {
         if (connection.Transport.HasBytes())
@@ -258,14 +257,15 @@ internal sealed class BackendExchange
         }
         catch (Exception) when (_requestPump is not null)
         {
-            // A fault of ours. Stream and connection are let go of only when the request's pump has: it is made to end below.
+            // A fault of our own. The request's pump still uses stream and connection: it is made to end below.
         }
 
         if (end.Failure.Reason == StreamResetReason.BackendProtocol && !_aborted && _context.Misunderstandings is { } misunderstandings)
         {
+            var closedNew = end.Outcome == AttemptOutcome.NothingCame && !connection.IsReused;
             end = end with
             {
-                Failure = await misunderstandings.ExplainAsync(end, connection.IsReused, _counters.Greeting).ConfigureAwait(false),
+                Failure = await misunderstandings.ExplainAsync(end.Failure, closedNew, _counters.Greeting).ConfigureAwait(false),
             };
         }
 
@@ -345,12 +345,12 @@ internal sealed class BackendExchange
         return (connection, BackendFailure.None);
     }
 
-    /// <summary>The visitor left, or the uplink is gone: whatever is waited for ends.</summary>
+    /// <summary>The visitor left, or the uplink is gone: every wait of the exchange ends.</summary>
     private void Abort(StreamId id)
     {
         lock (_gate)
         {
-            // The call may come late, when the object serves another stream already.
+            // The call may come late, when the object already serves another stream.
             if (_id == id)
             {
                 _aborted = true;
@@ -360,7 +360,7 @@ internal sealed class BackendExchange
         }
     }
 
-    /// <summary>Lets go of the connection, if it is still here; a call to <see cref="Abort"/> finds nothing from now on.</summary>
+    /// <summary>Closes the connection, if the exchange still has it; a call to <see cref="Abort"/> finds nothing from now on.</summary>
     /// <returns>Whether the exchange was aborted.</returns>
     private bool EndUse()
     {
@@ -426,8 +426,8 @@ internal sealed class BackendExchange
         return status;
     }
 
-    /// <summary>What a visitor did itself, or another agent may still do, is no failure.</summary>
-    private void TellFailure(BackendFailure failure)
+    /// <summary>What the visitor caused, or another agent may still serve, is no failure.</summary>
+    private void ReportFailure(BackendFailure failure)
     {
         var (leg, error) = ExchangeFailureWords.For(failure.Reason, failure.Detail);
         if (leg != "visitor" && (failure.Reason != StreamResetReason.Refused || failure.Detail == StreamResetDetail.TooManyStreams))
@@ -436,7 +436,7 @@ internal sealed class BackendExchange
         }
     }
 
-    private void Tell(RequestSummary summary, TimeSpan duration, TunnelStream stream, BackendFailure failure)
+    private void Report(RequestSummary summary, TimeSpan duration, TunnelStream stream, BackendFailure failure)
     {
         (string Leg, string Error)? trouble = failure.IsNone
             ? ExchangeFailureWords.For(stream.Failure)

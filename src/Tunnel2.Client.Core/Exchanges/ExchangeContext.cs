@@ -1,7 +1,6 @@
 using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
-using Tunnel2.Client.Core.Console;
-using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Client.Core.Events;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
@@ -52,7 +51,7 @@ internal sealed class ExchangeContext : IDisposable
 
     public RequestHeadEncoder RequestHeads { get; }
 
-    /// <summary>Explains why a backend does not answer in HTTP; null where nobody looks after it.</summary>
+    /// <summary>Explains why a backend does not answer in HTTP; null where the agent does not watch it.</summary>
     public BackendMisunderstandings? Misunderstandings { get; }
 
     public BufferPool Buffers { get; }
@@ -96,7 +95,7 @@ internal sealed class ExchangeContext : IDisposable
     {
         Interlocked.Increment(ref _shortages);
         var slots = Connector.Slots;
-        if (slots.MaySayShort())
+        if (slots.MayReportShort())
         {
             Events.BackendConnectionsShort(slots.Limit, slots.Waiting, BackendWords.Shortage(detail, slots.Limit, slots.Waiting));
         }

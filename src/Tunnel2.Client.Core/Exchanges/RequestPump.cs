@@ -14,7 +14,7 @@ internal enum RequestPumpEnd
     /// <summary>Whole.</summary>
     Complete,
 
-    /// <summary>The visitor's side cut it short, or broke its framing: the backend must never take it for whole.</summary>
+    /// <summary>The visitor's side cut it short, or broke its framing: the backend must never take it for complete.</summary>
     VisitorFailed,
 
     /// <summary>The backend stopped reading; it may still answer.</summary>
@@ -133,8 +133,8 @@ internal static class RequestPump
         return taken;
     }
 
-    /// <summary>Writes the last chunk and the trailers that go on.</summary>
-    /// <returns>False when a trailer cannot stand in HTTP, or could be taken for what frames or routes the request.</returns>
+    /// <summary>Writes the last chunk and the trailers that pass.</summary>
+    /// <returns>False when a trailer is not legal in HTTP, or could be taken for a field that frames or routes the request.</returns>
     private static bool TryWriteTrailers(ReadOnlySpan<byte> blockBytes, ref byte[] buffer, BufferPool buffers, out int length)
     {
         HeaderBlock.TryRead(blockBytes, out var block);

@@ -8,7 +8,7 @@ namespace Tunnel2.Client.Core.Exchanges;
 
 /// <summary>How a response's body got into its stream.</summary>
 /// <param name="Failure">What the backend did wrong, or none.</param>
-/// <param name="StreamEnded">Whether the stream ended first: there is nobody left to tell.</param>
+/// <param name="StreamEnded">Whether the stream ended first: then nothing is left to reset.</param>
 /// <param name="Leftover">Bytes that arrived after the body: the connection cannot be used again.</param>
 internal readonly record struct ResponseBodyEnd(BackendFailure Failure, bool StreamEnded, int Leftover)
 {
@@ -30,7 +30,7 @@ internal static class ResponseBodyPump
     /// <summary>A body that fills its buffer continues with one of this size, while its visitor keeps up.</summary>
     private const int BulkBuffer = 128 * 1024;
 
-    /// <summary>The most that is held for a visitor who takes nothing.</summary>
+    /// <summary>How much is held for a visitor who takes nothing.</summary>
     private const int StalledBuffer = 16 * 1024;
 
     /// <summary>Moves a body of known length, or one that ends with the connection.</summary>
@@ -160,7 +160,7 @@ internal static class ResponseBodyPump
     }
 
     /// <summary>
-    /// What is received into, and how much: no more than may leave now, since what the visitor does not take is to stay with the service.
+    /// What is received into, and how much: at most what may leave now, because bytes that the visitor does not take stay with the service.
     /// </summary>
     private static byte[] FitBuffer(TunnelStream stream, BackendConnection connection, int filled, out int room)
     {

@@ -17,7 +17,7 @@ internal sealed class ResponsePump
     private const int HeadBuffer = 16 * 1024;
     private const int MaxHeadBuffer = 128 * 1024;
 
-    /// <summary>More interim responses than this are a backend gone wrong.</summary>
+    /// <summary>A backend that sends more interim responses than this is broken.</summary>
     private const int MaxInterim = 16;
 
     private readonly BufferPool _buffers;
@@ -26,9 +26,9 @@ internal sealed class ResponsePump
     private readonly ResponseChunks _chunks = new();
     private ExchangeTiming _timing;
 
-    /// <param name="buffers">Where the other direction of an upgraded connection has its buffers from.</param>
+    /// <param name="buffers">Where the other direction of an upgraded connection rents its buffers.</param>
     /// <param name="counters">Where status and bytes are counted.</param>
-    /// <param name="isRequestOver">Tells whether nobody sends a request's body any more.</param>
+    /// <param name="isRequestOver">Whether the request's body is sent, or will not be.</param>
     public ResponsePump(BufferPool buffers, ExchangeCounters counters, Func<bool> isRequestOver)
     {
         _isRequestOver = isRequestOver;
@@ -37,7 +37,7 @@ internal sealed class ResponsePump
     }
 
     /// <summary>An exchange begins.</summary>
-    /// <param name="timing">What it takes; the default value where nobody asks.</param>
+    /// <param name="timing">Measures it; the default value where nothing asks for it.</param>
     public void Begin(ExchangeTiming timing)
     {
         _timing = timing;
@@ -69,7 +69,7 @@ internal sealed class ResponsePump
             {
                 if (filled == 0)
                 {
-                    // Nothing is held while nothing comes, where that is free. A wait has given the buffer back already.
+                    // No buffer is held while nothing comes, where waiting without one costs nothing. A wait has already given it back.
                     if (connection.Buffer is not null && connection.WaitsFreely)
                     {
                         connection.ReturnBuffer();
@@ -276,7 +276,7 @@ internal sealed class ResponsePump
         if (!end.IsComplete)
         {
             connection.Transport.Abort();
-            stream.ResetBehindHead(end.Failure.IsNone ? StreamResetReason.Cancel : end.Failure.Reason, end.Failure.Detail);
+            stream.ResetAfterHead(end.Failure.IsNone ? StreamResetReason.Cancel : end.Failure.Reason, end.Failure.Detail);
         }
 
         await requestPump.ConfigureAwait(false);

@@ -8,8 +8,8 @@ namespace Tunnel2.Client.Core.Reconnect;
 /// The ceilings with the default schedule: 0.5 s, 1 s, then 2 s for as long as the outage is younger than 10 s, then 4, 8, 16 and 30 s. The
 /// young outage has a ceiling of its own because of what a restart looks like: with plain doubling, four attempts fit into the first
 /// seconds and the next one may be 8 s away, so that a server that was away for 2 s would be without its agents for far longer. With the
-/// ceiling at 2 s an agent tries again at most 2 s after the server is back, whatever was drawn; a refused connection costs next to
-/// nothing. A server's retry-after is the minimum, and the jitter comes on top: agents that were told the same number must not return at
+/// ceiling at 2 s an agent tries again at most 2 s after the server is back, with any draw; a refused connection costs next to
+/// nothing. A server's retry-after is the minimum, and the jitter comes on top: agents that got the same number must not return at
 /// once either. An outage that the server announced stays young for longer: the server first finishes what it has, and only then starts
 /// again. An outage begins with the first end after a stable life, and a connection that lives for less than 10 s does not end it.
 /// </remarks>

@@ -1,6 +1,6 @@
 using Tunnel2.Client.Core.Configuration;
-using Tunnel2.Client.Core.Console;
 using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Client.Core.Events;
 
 namespace Tunnel2.Client.Core.Reconnect;
 
@@ -16,7 +16,7 @@ namespace Tunnel2.Client.Core.Reconnect;
 /// | Lost | a delay and another attempt |
 /// | RejectedPermanently, Superseded | exit code 3 |
 /// | Stopped | exit code 0 |
-/// How long one attempt may take is for the delegate to bound; the delays count from its end.
+/// The delegate bounds how long an attempt takes; the delays count from its end.
 /// </remarks>
 internal sealed class ReconnectLoop
 {
@@ -29,11 +29,11 @@ internal sealed class ReconnectLoop
     /// <summary>Makes a loop that has not started.</summary>
     /// <param name="options">Read for the server and <see cref="AgentOptions.ExitOnFailure"/>.</param>
     /// <param name="connect">
-    /// One life of a session: connects, serves and returns why it ended. Its token is the loop's: when it is cancelled the delegate drains
+    /// Holds one session: connects, serves and returns why it ended. Its token is the loop's: when it is cancelled the delegate drains
     /// gracefully and returns. Ordinary failures are values; an exception counts as a lost connection, because an agent that runs
     /// unattended must outlive a fault in one session.
     /// </param>
-    /// <param name="events">Told of every change.</param>
+    /// <param name="events">Gets a report of every change.</param>
     /// <param name="backoff">Chooses the delays.</param>
     /// <param name="time">The clock the delays are measured with.</param>
     public ReconnectLoop(

@@ -1,4 +1,4 @@
-using Tunnel2.Client.Core.Console;
+using Tunnel2.Client.Core.Events;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol.Errors;
@@ -7,29 +7,29 @@ using Tunnel2.Protocol.Frames;
 namespace Tunnel2.Client.Core.Session;
 
 /// <summary>
-/// The agent's way out, which no stream may make long for others. While streams run that were open when it began, the agent hands over: its
-/// name is free for a successor, and as long as none has it, requests are served as before. When those streams are over it says goodbye:
-/// ProxyEntry opens no more, has new requests wait, and ends every uplink after its last stream, which only the side that opens streams can
-/// know. Streams that came meanwhile and take longer than a moment are no reason to have requests wait: the agent serves on, and tries
-/// again. Bounded by a grace.
+/// How the agent stops, without a pause for visitors whose requests are short. While streams run that were open at the start of the drain,
+/// the agent hands over: its name is free for a successor, and until one has it, the agent serves as before. When those streams are over,
+/// the agent says goodbye: ProxyEntry opens no more, has new requests wait, and ends every uplink after its last stream, which only the
+/// side that opens streams can know. If streams that came in that time take longer than a moment, no request waits for them: the agent
+/// serves again, and tries later. A grace bounds all of it.
 /// </summary>
 internal sealed class AgentDrain
 {
     private static readonly TimeSpan _poll = TimeSpan.FromMilliseconds(20);
 
-    /// <summary>A server that leaves the end to us is not waited for longer than this once no stream is open.</summary>
+    /// <summary>How long a server that does not end the uplinks is waited for when no stream is open any more.</summary>
     private static readonly TimeSpan _idleLimit = TimeSpan.FromSeconds(2);
 
-    /// <summary>For so long new requests wait for the streams that are left.</summary>
+    /// <summary>How long new requests wait for the streams that are left.</summary>
     private static readonly TimeSpan _pause = TimeSpan.FromMilliseconds(250);
 
     /// <summary>
-    /// This long before the end of the grace nothing is served any more: what is younger than <see cref="_youth"/> gets it to finish, the
-    /// rest is cut.
+    /// This long before the end of the grace the agent serves nothing new: a stream younger than <see cref="_youth"/> has this time to
+    /// finish, an older one is cut.
     /// </summary>
     private static readonly TimeSpan _lastPause = TimeSpan.FromSeconds(3);
 
-    /// <summary>A stream that is younger has not had its time yet.</summary>
+    /// <summary>A stream that is younger is not cut yet.</summary>
     private static readonly TimeSpan _youth = TimeSpan.FromSeconds(5);
 
     private readonly UplinkPool _pool;
@@ -40,7 +40,7 @@ internal sealed class AgentDrain
 
     /// <summary>Makes the drain of a session.</summary>
     /// <param name="pool">Its uplinks.</param>
-    /// <param name="events">Who is told.</param>
+    /// <param name="events">Gets the report that the drain begins.</param>
     /// <param name="timeProvider">Time.</param>
     /// <param name="limit">The grace.</param>
     public AgentDrain(UplinkPool pool, IAgentEvents events, TimeProvider timeProvider, TimeSpan limit)
@@ -141,7 +141,7 @@ internal sealed class AgentDrain
         var open = new List<OpenStream>();
         foreach (var uplink in _pool.Uplinks)
         {
-            foreach (var stream in uplink.Streams.Snapshot())
+            foreach (var stream in uplink.Streams.Table.Snapshot())
             {
                 open.Add(new OpenStream(stream, stream.Id));
             }
@@ -158,7 +158,7 @@ internal sealed class AgentDrain
         }
     }
 
-    /// <summary>A stream as it was when somebody looked.</summary>
+    /// <summary>A stream that was open at one moment.</summary>
     private readonly record struct OpenStream(TunnelStream Stream, StreamId Id)
     {
         public bool IsOver => Stream.IsOver(Id);

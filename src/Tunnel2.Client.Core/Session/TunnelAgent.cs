@@ -1,7 +1,6 @@
 using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
-using Tunnel2.Client.Core.Console;
-using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Client.Core.Events;
 using Tunnel2.Client.Core.Exchanges;
 using Tunnel2.Client.Core.Reconnect;
 using Tunnel2.Multiplexing.Heartbeat;

@@ -23,7 +23,7 @@ internal sealed class UplinkGrowth
     /// <summary>Segments sent again within one look that count as loss: one or two are everyday.</summary>
     public const int LossSegments = 3;
 
-    /// <summary>What moves per second at the most for a session to count as idle, in bytes.</summary>
+    /// <summary>A session that moves at most this many bytes per second counts as idle.</summary>
     public const long IdleBytesPerSecond = 64 * 1024;
 
     private readonly TimeProvider _time;
@@ -36,7 +36,7 @@ internal sealed class UplinkGrowth
 
     /// <summary>Makes one for a session that has one uplink.</summary>
     /// <param name="time">The clock.</param>
-    /// <param name="most">The most uplinks, at least 1.</param>
+    /// <param name="most">How many uplinks there may be, at least 1.</param>
     public UplinkGrowth(TimeProvider time, int most)
     {
         _time = time;
@@ -47,7 +47,7 @@ internal sealed class UplinkGrowth
     /// <summary>Looks at the uplinks, a few times a second, and says how many there should be.</summary>
     /// <param name="uplinks">Those that take streams.</param>
     /// <param name="wanted">How many there should have been until now.</param>
-    /// <returns>One more, one less, or the same; 1 to the most.</returns>
+    /// <returns>One more, one less, or the same; 1 to the maximum.</returns>
     public int Decide(ReadOnlySpan<UplinkSample> uplinks, int wanted)
     {
         var now = _time.GetTimestamp();

@@ -7,17 +7,17 @@ using Tunnel2.Protocol.Errors;
 namespace Tunnel2.Client.Core.Session;
 
 /// <summary>
-/// The agent's side of a session: runs its uplinks, dials those that are missing while others stand, and, with <c>--uplinks auto</c>, asks
-/// <see cref="UplinkGrowth"/> how many there should be. It ends when its last uplink has. Thread-safe.
+/// The agent's side of a session: runs its uplinks, dials those that are missing while others are open, and, with <c>--uplinks auto</c>,
+/// asks <see cref="UplinkGrowth"/> how many there should be. It ends when its last uplink has. Thread-safe.
 /// </summary>
 internal sealed class UplinkPool
 {
-    /// <summary>The most uplinks that <c>auto</c> grows to.</summary>
+    /// <summary>How many uplinks <c>auto</c> grows to.</summary>
     public const int MaxAutomatic = 4;
 
     /// <summary>
-    /// How lost uplinks come back while others stand: at once nearly, because the session is poorer meanwhile; ever more seldom when they
-    /// do not last or the server does not want them.
+    /// How lost uplinks come back while others are open: nearly at once, because the session misses them; more and more seldom when they do
+    /// not last or the server does not want them.
     /// </summary>
     private static readonly BackoffSchedule _schedule = new()
     {
@@ -104,11 +104,11 @@ internal sealed class UplinkPool
         return end;
     }
 
-    /// <summary>The reason in the GOAWAY that the server said on the uplink that ended last; None where there was none.</summary>
+    /// <summary>The reason in the server's GOAWAY on the uplink that ended last; None where there was none.</summary>
     public SessionEndReason LastGoAway { get; private set; }
 
     /// <summary>This session, or its server, is about to end: no uplink is dialled any more.</summary>
-    /// <returns>False when that was said before.</returns>
+    /// <returns>False when it was called before.</returns>
     public bool StopDialling()
     {
         lock (_gate)
@@ -126,7 +126,7 @@ internal sealed class UplinkPool
         {
             if (_isOver)
             {
-                // The session's last uplink went while this one was dialled; nobody would wait for it.
+                // The session's last uplink ended while this one was dialled; nothing would wait for it.
                 transport.Abort();
             }
 
@@ -187,11 +187,11 @@ internal sealed class UplinkPool
         }
     }
 
-    /// <summary>What is said of the session and not of one uplink: it is what the session ended for, whichever uplink ends last.</summary>
+    /// <summary>What concerns the session and not one uplink: it is why the session ended, also when another uplink ends last.</summary>
     private static bool IsEndOfSession(UplinkEnd end) =>
         EndsOthers(end) || end.Reason is SessionEndReason.Superseded or SessionEndReason.Revoked;
 
-    /// <summary>What leaves the two ends without agreement about the session, so that no uplink of it may go on.</summary>
+    /// <summary>What leaves the two ends without agreement about the session, so that no uplink of it may continue.</summary>
     private static bool EndsOthers(UplinkEnd end) => end.Reason is SessionEndReason.ProtocolError or SessionEndReason.ControlQueueOverflow;
 
     /// <summary>Keeps as many uplinks as there should be, for as long as the session lives.</summary>
@@ -242,7 +242,7 @@ internal sealed class UplinkPool
                         continue;
                     }
 
-                    // The session lives on what it has; what is missing is tried again, ever more seldom while it fails.
+                    // The session continues with what it has; what is missing is tried again, more and more seldom while it fails.
                     notBefore = After(backoff.NextDelay(TimeSpan.Zero, outcome.RetryAfter));
                 }
 
@@ -267,21 +267,21 @@ internal sealed class UplinkPool
             ? untilDial
             : _period;
 
-        // A wait is of whole milliseconds: one that was rounded down would be over before its time, and the loop would turn in vain until
+        // A wait is of whole milliseconds: one that was rounded down would end before its time, and the loop would spin until
         // then.
         limit = TimeSpan.FromMilliseconds(Math.Ceiling(limit.TotalMilliseconds));
 
-        // That it is time to look again is no exception, which would cost more than the look.
+        // The end of the limit is the usual case: an exception would cost more than the work that follows.
         await changed.WaitAsync(limit, _timeProvider, over).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         over.ThrowIfCancellationRequested();
     }
 
     /// <summary>
-    /// Begins to retire one uplink that has no stream. Where all have some, nothing would be won: its connection would stay.
+    /// Begins to retire one uplink that has no stream. Where all have some, nothing would be gained: the connection would stay.
     /// </summary>
     private void Retire(UplinkConnection[] serving)
     {
-        // The first one last: it may be the only one behind a route that is known to work.
+        // The first one last: its route may be the only one that is known to work.
         for (var i = serving.Length - 1; i >= 0; i--)
         {
             var uplink = serving[i];
@@ -299,8 +299,8 @@ internal sealed class UplinkPool
     }
 
     /// <summary>
-    /// Says on an uplink that it is not needed. The server opens no more streams there and ends it after the last one, so that none is
-    /// lost; one that leaves the end to us is not waited for long once no stream is open.
+    /// Sends the notice that an uplink is not needed. The server opens no more streams there and ends it after the last one, so that none
+    /// is lost. A server that does not end it is not waited for long when no stream is open any more.
     /// </summary>
     private async Task RetireAsync(UplinkConnection uplink)
     {

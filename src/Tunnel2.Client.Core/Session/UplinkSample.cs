@@ -2,7 +2,7 @@ using Tunnel2.Multiplexing.Uplinks;
 
 namespace Tunnel2.Client.Core.Session;
 
-/// <summary>What one uplink looks like at one moment, for deciding how many there should be. Counters are since its beginning.</summary>
+/// <summary>What one uplink looks like at one moment, for deciding how many there should be. Counters begin with the uplink.</summary>
 /// <param name="Uplink">Which uplink it is.</param>
 /// <param name="IsStalled">Whether bytes are under way and nothing says that they arrive.</param>
 /// <param name="IsSending">Whether a send is under way: the path takes no more for now.</param>
@@ -20,7 +20,7 @@ internal readonly record struct UplinkSample(
         uplink.IsStalled(uplink.Settings.TimeProvider.GetTimestamp()),
         uplink.Writer.IsSending,
         uplink.OpenStreams,
-        (double)uplink.Writer.OutstandingBytes / uplink.Settings.SendUplinkWindow,
+        (double)uplink.Sending.OutstandingBytes / uplink.Settings.SendUplinkWindow,
         uplink.RoundTrip.Last,
         uplink.RetransmittedSegments,
         uplink.Statistics.BytesSent + uplink.Statistics.BytesReceived);

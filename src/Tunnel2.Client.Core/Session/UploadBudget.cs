@@ -1,14 +1,14 @@
+using System.Globalization;
 using Tunnel2.Client.Core.Configuration;
-using Tunnel2.Client.Core.Console;
-using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Client.Core.Events;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
 
 namespace Tunnel2.Client.Core.Session;
 
 /// <summary>
-/// The memory of the process for bodies that services have not taken, and what the user is told when uploads were cut because it was short:
-/// at most once a second. Thread-safe.
+/// The memory of the process for bodies that services have not taken, and the report to the user, at most once a second, when uploads were
+/// cut because it was short. Thread-safe.
 /// </summary>
 internal static class UploadBudget
 {
@@ -22,7 +22,11 @@ internal static class UploadBudget
         budget.StreamsCut += count =>
         {
             var (held, limit) = (budget.Held / Megabyte, budget.Limit / Megabyte);
-            events.UploadsCut(count, held, limit, BackendWords.UploadsCut(count, held, limit));
+            var message = string.Create(
+                CultureInfo.InvariantCulture,
+                $"{count} uploads were cut: services take nothing of them, and {held} of {limit} MiB were held (--buffer-megabytes). "
+                    + $"Visitors get 504.");
+            events.UploadsCut(count, held, limit, message);
         };
         return budget;
     }

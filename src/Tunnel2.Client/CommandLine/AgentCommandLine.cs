@@ -8,8 +8,8 @@ using Tunnel2.Protocol;
 namespace Tunnel2.Client.CommandLine;
 
 /// <summary>
-/// The grammar of <c>tunnel2</c>. System.CommandLine splits the words; what the values mean is judged by
-/// <see cref="AgentOptionsParser"/>, and help, version and mistakes are this program's own text.
+/// The grammar of <c>tunnel2</c>. System.CommandLine splits the words, <see cref="AgentOptionsParser"/> checks the values, and help,
+/// version and messages about mistakes are this program's own text.
 /// </summary>
 internal sealed class AgentCommandLine
 {
@@ -34,7 +34,7 @@ internal sealed class AgentCommandLine
 
     public AgentCommandLine()
     {
-        // All on the root and recursive, so that flags may stand before and after "http".
+        // All options are on the root and recursive, so that flags may come before and after "http".
         foreach (Option option in AllOptions)
         {
             option.Recursive = true;
@@ -45,24 +45,24 @@ internal sealed class AgentCommandLine
         _root.Add(_http);
         _root.Add(_start);
 
-        // Never invoked; a command without an action counts as one that lacks a subcommand.
+        // Never invoked. Without an action the command would count as one that lacks a subcommand.
         _http.SetAction(static _ => { });
         _start.SetAction(static _ => { });
         _root.SetAction(static _ => { });
 
-        // Unknown words are reported by this class, which does not repeat what may be a secret.
+        // This class reports unknown words, without repeating a word that may be a secret.
         _http.TreatUnmatchedTokensAsErrors = false;
         _start.TreatUnmatchedTokensAsErrors = false;
         _root.TreatUnmatchedTokensAsErrors = false;
     }
 
-    /// <summary>Every option, for the test that the help text names them all.</summary>
+    /// <summary>Every option, for the test that compares them with the help text.</summary>
     internal IEnumerable<Option> AllOptions => [_help, _version, .. _settings.Select(static pair => pair.Option)];
 
-    /// <summary>Judges a command line.</summary>
+    /// <summary>Checks a command line.</summary>
     /// <param name="args">The words after the program's name.</param>
-    /// <param name="environment">Gives the value of an environment variable, or null.</param>
-    /// <param name="readFile">Gives the text of a file; <see cref="File.ReadAllText(string)"/> unless a test says otherwise.</param>
+    /// <param name="environment">Returns the value of an environment variable, or null.</param>
+    /// <param name="readFile">Returns the text of a file; <see cref="File.ReadAllText(string)"/> except in tests.</param>
     public CommandLineResult Parse(IReadOnlyList<string> args, Func<string, string?> environment, Func<string, string>? readFile = null)
     {
         ParseResult parsed = _root.Parse(args, _configuration);
@@ -156,7 +156,7 @@ internal sealed class AgentCommandLine
             mistakes.Add($"{flag}: cannot go with 'start'; each tunnel has its name in the file");
         }
 
-        // A value after a misspelt flag is an unknown word too, and may be a token: only the flag itself is named.
+        // The value after a misspelt flag is an unknown word too, and may be a token. So only the flag itself is named.
         string[] unknown = [.. parsed.UnmatchedTokens];
         string[] unknownFlags = [.. unknown.Where(static word => word.StartsWith('-')).Select(static word => word.Split('=', ':')[0])];
         string[] known = [.. AllOptions.SelectMany(static option => option.Aliases.Append(option.Name))];
@@ -180,7 +180,7 @@ internal sealed class AgentCommandLine
             mistakes.Add("say what to forward, as in 'tunnel2 http 3000'");
         }
 
-        // What is left is a mistake the lines above have no words for.
+        // All other mistakes get a general message.
         if (mistakes.Count == 0)
         {
             mistakes.AddRange(parsed.Errors.Select(static error => error.Message));
@@ -211,6 +211,6 @@ internal sealed class AgentCommandLine
 
     private static Option<bool> Switch(string name, params string[] aliases) => new(name, aliases) { Arity = ArgumentArity.Zero };
 
-    // Arity "zero or one" although a value is needed: the message for a missing one is this class's own.
+    // Arity "zero or one" although a value is needed, so that this class reports a missing value in its own words.
     private static Option<string?> Value(string name, params string[] aliases) => new(name, aliases) { Arity = ArgumentArity.ZeroOrOne };
 }

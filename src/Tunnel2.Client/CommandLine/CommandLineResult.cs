@@ -14,11 +14,11 @@ internal enum CommandLineRequest
     /// <summary>Print the version.</summary>
     Version,
 
-    /// <summary>Nothing: it is wrong.</summary>
+    /// <summary>Nothing, because it has a mistake.</summary>
     Mistake,
 }
 
-/// <summary>A command line, judged.</summary>
+/// <summary>A checked command line.</summary>
 internal sealed record CommandLineResult
 {
     public static CommandLineResult Help { get; } = new() { Request = CommandLineRequest.Help };
@@ -27,14 +27,14 @@ internal sealed record CommandLineResult
 
     public required CommandLineRequest Request { get; init; }
 
-    /// <summary>The only tunnel to run; null where it is not one.</summary>
+    /// <summary>The tunnel to run, if there is exactly one; otherwise null.</summary>
     public AgentOptions? Options => Tunnels.Count == 1 ? Tunnels[0] : null;
 
     /// <summary>The tunnels to run; only with <see cref="CommandLineRequest.Run"/>.</summary>
     public IReadOnlyList<AgentOptions> Tunnels { get; init; } = [];
 
     /// <summary>
-    /// All that is wrong, in one line, or a line each where a file has the mistakes; only with <see cref="CommandLineRequest.Mistake"/>.
+    /// The mistakes in one line, or one line each for mistakes in a file; only with <see cref="CommandLineRequest.Mistake"/>.
     /// </summary>
     public string? Mistake { get; init; }
 }

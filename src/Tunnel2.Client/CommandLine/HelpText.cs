@@ -4,24 +4,24 @@ using Tunnel2.Client.Core.Configuration;
 
 namespace Tunnel2.Client.CommandLine;
 
-/// <summary>What <c>--help</c>, <c>--version</c> and a mistake print. Each command has a text of its own.</summary>
+/// <summary>The texts of <c>--help</c>, <c>--version</c> and mistakes. Each command has its own.</summary>
 internal static class HelpText
 {
     /// <summary>Every word that may come first.</summary>
     public static readonly string[] Commands = ["http", "start", "tap", "stats", "top", "help"];
 
-    /// <summary>The lines under a mistake.</summary>
+    /// <summary>The lines after a mistake.</summary>
     public const string Usage =
         """
         Usage: tunnel2 http <port | host:port | url> [flags]
                tunnel2 start [--config tunnels.yml] [flags]
-               tunnel2 tap [flags] | stats FILE [--json] | top [flags]
+               tunnel2 tap [flags] | stats FILE [flags] | top [flags]
                tunnel2 --dev-session-id GUID --backend-host H --backend-port P --tunnel-host H --tunnel-port P [flags]
                tunnel2 help [http | start | tap | stats | top]
         Run 'tunnel2 help' for the flags.
         """;
 
-    /// <summary>The lines under a mistake of <c>tap</c>.</summary>
+    /// <summary>The lines after a mistake in <c>tap</c>.</summary>
     public const string TapUsage =
         """
         Usage: tunnel2 tap [--host HOST[:PORT] | --ring FILE | --replay FILE] [--name NAME] [--status 5xx] [--min-duration 200ms]
@@ -29,12 +29,12 @@ internal static class HelpText
         """;
 
     /// <summary>The line under a mistake of <c>stats</c>.</summary>
-    public const string StatsUsage = "Usage: tunnel2 stats FILE [--json]";
+    public const string StatsUsage = "Usage: tunnel2 stats FILE [--partitions auto|N] [--json]";
 
-    /// <summary>The line under a mistake of <c>top</c>.</summary>
+    /// <summary>The line after a mistake in <c>top</c>.</summary>
     public const string TopUsage = "Usage: tunnel2 top [--host HOST[:PORT]] [--token TOKEN] [--window 1s|10s|1m] [--once]";
 
-    /// <summary>The help of the program as a whole.</summary>
+    /// <summary>The help of the whole program.</summary>
     public static string Help =>
         """
         tunnel2 gives a private HTTP service a public URL.
@@ -43,7 +43,7 @@ internal static class HelpText
           tunnel2 http <port | host:port | url> [flags]
           tunnel2 start [--config tunnels.yml] [flags]     several tunnels at once, from a file
           tunnel2 tap [flags]                              follows a server's requests, a line each
-          tunnel2 stats FILE [--json]                      statistics over recorded requests
+          tunnel2 stats FILE [flags]                       statistics over recorded requests
           tunnel2 top [flags]                              a table of a server's tunnels that refreshes
           tunnel2 help [COMMAND]                           this text, or that of one command
 
@@ -87,8 +87,11 @@ internal static class HelpText
         """
 
 
-        Statistics over a recording ('tunnel2 tap --record FILE'), or over the file of a ring.
+        Statistics over a recording ('tunnel2 tap --record FILE'), or over the file of a ring. Ctrl+C ends with the statistics of
+        what was read until then, which say so.
 
+          --partitions auto|N     threads that share the work, 1 to 64 (default auto: one per processor; fewer for less than 8 MB
+                                  each). The statistics are the same with any number
           --json                  one JSON object instead of a table
 
         """;
@@ -180,7 +183,7 @@ internal static class HelpText
         return setting.IsSwitch || defaults.Length == 0 ? "" : $" (default: {string.Join(", then ", defaults)})";
     }
 
-    /// <summary>A name and, from a fixed column on, what it means, in lines of at most 140 characters.</summary>
+    /// <summary>A name, and its meaning from a fixed column on, in lines of at most 140 characters.</summary>
     private static string Row(string name, string words)
     {
         const int Column = 26;
@@ -211,7 +214,7 @@ internal static class HelpText
         return text.Append('\n').ToString();
     }
 
-    /// <summary>The help of a command; null where there is no such command.</summary>
+    /// <summary>The help of a command; null if there is no such command.</summary>
     public static string? For(string command) => command switch
     {
         "http" => HttpHelp,
@@ -223,7 +226,7 @@ internal static class HelpText
         _ => null,
     };
 
-    /// <summary>The help that a command line asks for: of the command in it, or of the program.</summary>
+    /// <summary>The help that a command line asks for: of its command, or of the program.</summary>
     public static string For(IEnumerable<string> args) => args.Select(For).FirstOrDefault(static text => text is not null) ?? Help;
 
     /// <summary>Such as <c>tunnel2 1.2.3</c>.</summary>

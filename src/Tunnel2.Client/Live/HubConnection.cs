@@ -5,10 +5,10 @@ using System.Text;
 
 namespace Tunnel2.Client.Live;
 
-/// <summary>A subscriber of a server's hub: connects, subscribes, gives the messages one by one. Not thread-safe.</summary>
+/// <summary>A subscriber of a server's hub: connects, subscribes, returns the messages one by one. Not thread-safe.</summary>
 internal sealed class HubConnection : IDisposable
 {
-    /// <summary>No message of a server is longer.</summary>
+    /// <summary>The longest message of a server, in bytes.</summary>
     private const int MaxMessage = 4 * 1024 * 1024;
 
     private readonly ClientWebSocket _socket = new();
@@ -18,7 +18,7 @@ internal sealed class HubConnection : IDisposable
     public TimeSpan ClockOffset { get; private set; }
 
     /// <summary>Connects.</summary>
-    /// <exception cref="WebSocketException">It could not; <see cref="Describe"/> says why.</exception>
+    /// <exception cref="WebSocketException">The connection failed; <see cref="Describe"/> says why.</exception>
     public async Task ConnectAsync(TopOptions options, TimeProvider time, CancellationToken cancellationToken)
     {
         _socket.Options.CollectHttpResponseDetails = true;
@@ -32,7 +32,7 @@ internal sealed class HubConnection : IDisposable
         if (_socket.HttpResponseHeaders?.TryGetValue("Date", out IEnumerable<string>? dates) == true
             && DateTimeOffset.TryParse(dates.FirstOrDefault(), CultureInfo.InvariantCulture, out DateTimeOffset date))
         {
-            // Dates are whole seconds: what is less than two is no difference.
+            // Dates are whole seconds, so a difference of less than two does not count.
             TimeSpan offset = date - time.GetUtcNow();
             ClockOffset = offset.Duration() < TimeSpan.FromSeconds(2) ? TimeSpan.Zero : offset;
         }
@@ -40,12 +40,12 @@ internal sealed class HubConnection : IDisposable
         _socket.HttpResponseHeaders = null;
     }
 
-    /// <summary>Says something to the hub.</summary>
+    /// <summary>Sends a message to the hub.</summary>
     public Task SendAsync(string json, CancellationToken cancellationToken) =>
         _socket.SendAsync(Encoding.UTF8.GetBytes(json), WebSocketMessageType.Text, true, cancellationToken);
 
     /// <summary>The next message, valid until the next call; null when the server closed.</summary>
-    /// <exception cref="InvalidDataException">It is longer than any of a server.</exception>
+    /// <exception cref="InvalidDataException">It is longer than a server's messages can be.</exception>
     public async Task<ReadOnlyMemory<byte>?> ReceiveAsync(CancellationToken cancellationToken)
     {
         int length = 0;

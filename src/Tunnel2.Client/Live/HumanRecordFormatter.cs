@@ -11,7 +11,7 @@ internal sealed class HumanRecordFormatter : IRecordFormatter
 {
     private readonly TimeZoneInfo _zone;
 
-    /// <param name="zone">In which times are shown.</param>
+    /// <param name="zone">The time zone of the times.</param>
     public HumanRecordFormatter(TimeZoneInfo zone) => _zone = zone;
 
     /// <inheritdoc/>
@@ -50,7 +50,7 @@ internal sealed class HumanRecordFormatter : IRecordFormatter
 
     /// <inheritdoc/>
     public void Write(TextWriter output, in RingGap gap) => output.WriteLine(gap.Reason == RingGapReason.NewRing
-        ? "-- another ring: what lies between is unknown --"
+        ? "-- another ring: the number of records between the two is unknown --"
         : string.Create(CultureInfo.InvariantCulture, $"-- {gap.Count} missed from {gap.First} on ({Reason(gap.Reason)}) --"));
 
     /// <inheritdoc/>
@@ -82,6 +82,6 @@ internal sealed class HumanRecordFormatter : IRecordFormatter
         _ => string.Create(CultureInfo.InvariantCulture, $"{microseconds / 1e6:0.0}s"),
     };
 
-    /// <summary>What came from a visitor must not steer the terminal.</summary>
+    /// <summary>A visitor's text must not steer the terminal.</summary>
     private static string Clean(ReadOnlySpan<byte> text) => PlainText.Clean(Encoding.Latin1.GetString(text));
 }

@@ -3,34 +3,34 @@ using Tunnel2.Telemetry.Records;
 
 namespace Tunnel2.Client.Live;
 
-/// <summary>Writes what a tap sees as lines of text. Not thread-safe.</summary>
+/// <summary>Writes a tap's events as lines of text. Not thread-safe.</summary>
 internal interface IRecordFormatter
 {
-    /// <summary>A record.</summary>
+    /// <summary>Writes a record.</summary>
     void Write(TextWriter output, long sequence, in RequestRecord record);
 
-    /// <summary>Records that were missed.</summary>
+    /// <summary>Writes a number of missed records.</summary>
     void Write(TextWriter output, in RingGap gap);
 
-    /// <summary>The end of the tap.</summary>
+    /// <summary>Writes the end of the tap.</summary>
     void WriteEnd(TextWriter output, TapCounts counts);
 }
 
-/// <summary>What a tap saw, in records.</summary>
+/// <summary>A tap's counts of records.</summary>
 internal sealed class TapCounts
 {
-    /// <summary>All that came.</summary>
+    /// <summary>All records that arrived.</summary>
     public long Seen { get; set; }
 
-    /// <summary>Those that the filter let through.</summary>
+    /// <summary>Records that passed the filter.</summary>
     public long Shown { get; set; }
 
-    /// <summary>Those that were missed, exactly.</summary>
+    /// <summary>Missed records, exactly.</summary>
     public long Missed { get; set; }
 
-    /// <summary>How often the ring was replaced by another, which makes the number of records between them unknown.</summary>
+    /// <summary>How often another ring replaced the ring. The number of records between two rings is unknown.</summary>
     public long Replaced { get; set; }
 
-    /// <summary>Those that are no requests or could not be read.</summary>
+    /// <summary>Records that are not requests or could not be read.</summary>
     public long Unreadable { get; set; }
 }

@@ -6,7 +6,9 @@ using Tunnel2.Telemetry.Records;
 
 namespace Tunnel2.Client.Live;
 
-/// <summary>One JSON object per line: <c>request</c>, <c>gap</c>, and <c>end</c> as the last. docs/live.md describes the members.</summary>
+/// <summary>
+/// One JSON object per line: <c>request</c>, <c>gap</c>, and <c>end</c> as the last one. docs/live.md describes the members.
+/// </summary>
 internal sealed class JsonRecordFormatter : IRecordFormatter, IDisposable
 {
     private readonly ArrayBufferWriter<byte> _buffer = new();

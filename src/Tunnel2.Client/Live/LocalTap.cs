@@ -3,8 +3,8 @@ using Tunnel2.Telemetry.EventRing;
 namespace Tunnel2.Client.Live;
 
 /// <summary>
-/// Follows a ring of this machine, on the calling thread. It only reads the file, so that nothing it does can touch the server; when the
-/// server starts again it continues with the new ring.
+/// Follows a ring of this machine, on the calling thread. It only reads the file, so it cannot affect the server. When the server starts
+/// again, it continues with the new ring.
 /// </summary>
 internal sealed class LocalTap
 {
@@ -20,14 +20,14 @@ internal sealed class LocalTap
         _sink = sink;
     }
 
-    /// <summary>Opens the ring; the result names what is wrong with it.</summary>
+    /// <summary>Opens the ring; the result names its fault.</summary>
     public static EventRingOpenError TryOpen(string path, out SharedEventRing? ring) =>
         SharedEventRing.TryOpen(path, new EventRingOptions(), writable: false, out ring);
 
     /// <summary>Follows until <paramref name="stop"/>.</summary>
-    /// <param name="ring">The ring to begin with.</param>
-    /// <param name="fromOldest">Where in it.</param>
-    /// <param name="stop">Ends it.</param>
+    /// <param name="ring">The first ring.</param>
+    /// <param name="fromOldest">Whether to begin with the oldest record in it.</param>
+    /// <param name="stop">Ends it when cancelled.</param>
     public void Run(SharedEventRing ring, bool fromOldest, CancellationToken stop)
     {
         long from = fromOldest ? EventRingReaderOptions.FromOldest : EventRingReaderOptions.FromHead;

@@ -5,27 +5,27 @@ using Tunnel2.Telemetry.Records;
 
 namespace Tunnel2.Client.Live;
 
-/// <summary>Says which records are wanted. Immutable; a filter that nothing was set of wants all.</summary>
+/// <summary>Decides which records are shown. Immutable; an empty filter shows all.</summary>
 internal sealed record RecordFilter
 {
     private static readonly SearchValues<char> _digitsAndDot = SearchValues.Create("0123456789.");
 
     private readonly List<(int From, int To)> _statuses = [];
 
-    /// <summary>The session's name, or its beginning before a last <c>*</c>; null for all.</summary>
+    /// <summary>The session's name, or its beginning, from a value that ends in <c>*</c>; null for all.</summary>
     public byte[]? Name { get; init; }
 
-    /// <summary>Whether <see cref="Name"/> is only the beginning.</summary>
+    /// <summary>Whether <see cref="Name"/> is only the beginning of a name.</summary>
     public bool NameIsPrefix { get; init; }
 
     /// <summary>The shortest duration, µs.</summary>
     public uint MinMicroseconds { get; init; }
 
-    /// <summary>Makes a filter of flags' values.</summary>
+    /// <summary>Makes a filter from the values of flags.</summary>
     /// <param name="name">Such as <c>web</c> or <c>web-*</c>.</param>
     /// <param name="status">Such as <c>5xx</c>, <c>404</c>, <c>400-499</c> or several of them with commas; <c>0</c> for no status.</param>
     /// <param name="minDuration">Such as <c>200ms</c> or <c>1.5s</c>.</param>
-    /// <param name="mistakes">Takes what is wrong with them.</param>
+    /// <param name="mistakes">Receives the mistakes in them.</param>
     public static RecordFilter Parse(string? name, string? status, string? minDuration, List<string> mistakes)
     {
         bool prefix = name?.EndsWith('*') == true;
@@ -63,7 +63,7 @@ internal sealed record RecordFilter
         return filter;
     }
 
-    /// <summary>Whether a record is wanted.</summary>
+    /// <summary>Whether a record is shown.</summary>
     public bool Wants(in RequestRecord record)
     {
         if (record.TotalMicroseconds < MinMicroseconds)
@@ -106,7 +106,7 @@ internal sealed record RecordFilter
         return valid && range.From <= range.To;
     }
 
-    /// <summary>A number that a record may have: none at all, or three digits. Services do answer with some beyond 599.</summary>
+    /// <summary>A status that a record may have: none (0), or three digits. Some services answer with a status above 599.</summary>
     private static bool TryParseNumber(string text, out int number) =>
         int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out number) && number is 0 or (>= 100 and <= 999);
 

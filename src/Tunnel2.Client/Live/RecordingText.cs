@@ -5,15 +5,17 @@ using Tunnel2.Telemetry.Relay;
 
 namespace Tunnel2.Client.Live;
 
-/// <summary>What is wrong with rings, recordings and relays, in words. Stateless.</summary>
+/// <summary>Messages about faults of rings, recordings and relays. Stateless.</summary>
 internal static class RecordingText
 {
-    public static string Describe(string path, RecordingReader reader) => $"{PlainText.Clean(path)}: " + reader.Status switch
+    public static string Describe(string path, RecordingReader reader) => Describe(path, reader.Status, reader.Position);
+
+    public static string Describe(string path, RecordingStatus status, long position) => $"{PlainText.Clean(path)}: " + status switch
     {
         RecordingStatus.NotARecording => "not a recording",
         RecordingStatus.UnsupportedVersion => "a recording of another version",
-        RecordingStatus.CutShort => $"the recording ends within a frame, at byte {reader.Position}; all before it was read",
-        RecordingStatus.Damaged => $"the recording is damaged at byte {reader.Position}; all before it was read",
+        RecordingStatus.CutShort => $"the recording ends within a frame, at byte {position}; all before it was read",
+        RecordingStatus.Damaged => $"the recording is damaged at byte {position}; all before it was read",
         _ => "read",
     };
 
@@ -24,7 +26,7 @@ internal static class RecordingText
         EventRingOpenError.TooShort or EventRingOpenError.BadMagic => "not an event ring",
         EventRingOpenError.UnsupportedVersion => "an event ring of another version",
         EventRingOpenError.CorruptHeader => "the ring's header is damaged",
-        EventRingOpenError.BadGeometry => "the ring's header makes no sense",
+        EventRingOpenError.BadGeometry => "the ring's header has values out of range",
         EventRingOpenError.Truncated => "the file is shorter than its header says",
         EventRingOpenError.UnsupportedPlatform => "rings need a little-endian processor",
         _ => "the ring is fine",

@@ -2,72 +2,110 @@ using System.Buffers.Binary;
 using System.Globalization;
 using System.Text.Json;
 using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Protocol;
 using Tunnel2.Telemetry.Aggregation;
 using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Recording;
 using Tunnel2.Telemetry.Records;
-using WindowPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
-    Tunnel2.Telemetry.Aggregation.RequestSample, Tunnel2.Telemetry.Aggregation.SessionHash, Tunnel2.Telemetry.Aggregation.WindowedState>;
+using TotalsPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
+    Tunnel2.Telemetry.Aggregation.RequestSample, Tunnel2.Telemetry.Aggregation.SessionHash, Tunnel2.Telemetry.Aggregation.SessionTotals>;
 
 namespace Tunnel2.Client.Live;
 
-/// <summary><c>tunnel2 stats FILE</c>: the aggregation of the live plane over a recording, or over what a ring's file holds.</summary>
-internal static class StatsCommand
+/// <summary><c>tunnel2 stats FILE</c>: the statistics of each session over a recording, or over what a ring's file holds.</summary>
+internal sealed class StatsCommand
 {
     private const int BatchSize = 1000;
+
+    /// <summary>With less to read, a thread more costs more time than it saves.</summary>
+    private const int FewBytes = 8_000_000;
+
     private static readonly TimeSpan _lateness = TimeSpan.FromSeconds(60);
 
-    public static int Run(string path, bool json, TextWriter output, TextWriter error)
+    private readonly TapOptions _options;
+    private readonly string _path;
+    private readonly ProgressBar _progress;
+    private readonly TextWriter _output;
+    private readonly TextWriter _error;
+
+    public StatsCommand(TapOptions options, ProgressBar progress, TextWriter output, TextWriter error)
     {
-        var intake = new RequestIntake(new WatermarkFilter(_lateness));
-        var totals = new SessionTotals();
-        long missed;
-        string? problem = null;
-        if (IsRing(path))
-        {
-            EventRingOpenError refused = LocalTap.TryOpen(path, out SharedEventRing? ring);
-            if (refused != EventRingOpenError.None)
-            {
-                error.WriteLine($"tunnel2: {path}: {RecordingText.Describe(refused)}");
-                return AgentExitCode.InternalError;
-            }
+        _options = options;
+        _path = options.ReplayFile!;
+        _progress = progress;
+        _output = output;
+        _error = error;
+    }
 
-            EventRingReader reader = ring!.CreateReader(new EventRingReaderOptions { From = EventRingReaderOptions.FromOldest });
-            var source = new RingRequestSource(ring, reader, intake, BatchSize, Volatile.Read(ref ring.Head));
-            WindowPipeline.RunFused(source, new WindowedState(totals));
-            missed = source.Missed;
-        }
-        else
-        {
-            using var reader = new RecordingReader(File.OpenRead(path));
-            var source = new RecordingSource(reader, intake);
-            WindowPipeline.RunFused(source, new WindowedState(totals));
-            missed = source.Missed;
-            problem = reader.Status == RecordingStatus.Complete ? null : RecordingText.Describe(path, reader);
-            if (reader.Status is RecordingStatus.NotARecording or RecordingStatus.UnsupportedVersion)
-            {
-                error.WriteLine($"tunnel2: {problem}");
-                return AgentExitCode.InternalError;
-            }
-        }
+    /// <summary>Reads the whole file, or until <paramref name="stop"/>, and gives the exit code.</summary>
+    /// <exception cref="IOException">The file cannot be read, or the output cannot be written.</exception>
+    public int Run(CancellationToken stop) => IsRing(_path) ? RunOnRing(stop) : RunOnRecording(stop);
 
-        if (json)
+    private int RunOnRing(CancellationToken stop)
+    {
+        EventRingOpenError refused = LocalTap.TryOpen(_path, out SharedEventRing? ring);
+        if (refused != EventRingOpenError.None)
         {
-            WriteJson(output, intake, totals, missed);
-        }
-        else
-        {
-            WriteTable(output, intake, totals, missed);
-        }
-
-        output.Flush();
-        if (problem is not null)
-        {
-            error.WriteLine($"tunnel2: {problem}");
+            _error.WriteLine($"tunnel2: {PlainText.Clean(_path)}: {RecordingText.Describe(refused)}");
             return AgentExitCode.InternalError;
         }
 
-        return AgentExitCode.Stopped;
+        var intake = new RequestIntake(new WatermarkFilter(_lateness));
+        EventRingReader reader = ring!.CreateReader(new EventRingReaderOptions { From = EventRingReaderOptions.FromOldest });
+        long end = Volatile.Read(ref ring.Head);
+        var source = new RingRequestSource(ring, reader, intake, BatchSize, end, stop: stop);
+        SessionTotals[] totals = [.. Enumerable.Range(0, _options.Partitions ?? 1).Select(static _ => new SessionTotals())];
+        var plan = new RoutingPlan(totals.Length, SourceCanBeSplit: false, Mergeable: true);
+        PipelineReport report = plan.Strategy == RoutingStrategy.Fused
+            ? TotalsPipeline.RunFused(source, totals[0])
+            : TotalsPipeline.RunRouted(source, totals, new PipelineOptions());
+        foreach (SessionTotals other in totals[1..])
+        {
+            totals[0].Absorb(other, static key => key);
+        }
+
+        long left = end - reader.Cursor;
+        var statistics = new RecordingStatistics<SessionTotals>(
+            left > 0 ? RecordingStatus.Reading : RecordingStatus.Complete, reader.Cursor, intake.Sessions, totals[0], report.Records,
+            intake.Late, intake.DeadLetters.Total, source.Missed);
+        return Write(statistics, left > 0 ? $"stopped {left} records before the end of the ring" : null);
+    }
+
+    private int RunOnRecording(CancellationToken stop)
+    {
+        long length = new FileInfo(_path).Length;
+        var recording = new PartitionedRecording<SessionTotals>(
+            () => File.OpenRead(_path), _lateness, static () => new SessionTotals(), stop);
+        RecordingStatistics<SessionTotals> statistics;
+        _progress.Start(() => recording.Progress.Bytes, length);
+        try
+        {
+            int processors = Math.Min(Environment.ProcessorCount, TapCommandLine.MostPartitions);
+            statistics = recording.Run(_options.Partitions ?? (int)Math.Clamp(length / FewBytes, 1, processors));
+        }
+        finally
+        {
+            _progress.End();
+        }
+
+        switch (statistics.Status)
+        {
+            case RecordingStatus.Complete:
+                return Write(statistics, null);
+            case RecordingStatus.Reading:
+                return Write(
+                    statistics,
+                    string.Create(
+                        CultureInfo.InvariantCulture,
+                        $"stopped at byte {statistics.Position} of {length} ({100 * statistics.Position / Math.Max(1, length)} %)"));
+            case RecordingStatus.NotARecording or RecordingStatus.UnsupportedVersion:
+                _error.WriteLine($"tunnel2: {RecordingText.Describe(_path, statistics.Status, statistics.Position)}");
+                return AgentExitCode.InternalError;
+            default:
+                Write(statistics, null);
+                _error.WriteLine($"tunnel2: {RecordingText.Describe(_path, statistics.Status, statistics.Position)}");
+                return AgentExitCode.InternalError;
+        }
     }
 
     private static bool IsRing(string path)
@@ -78,38 +116,64 @@ internal static class StatsCommand
             && BinaryPrimitives.ReadUInt64LittleEndian(magic) == EventRingLayout.Magic;
     }
 
-    private static void WriteTable(TextWriter output, RequestIntake intake, SessionTotals totals, long missed)
+    /// <summary>Writes the statistics; those of a part say of which, in the result itself and as an error.</summary>
+    private int Write(RecordingStatistics<SessionTotals> statistics, string? stopped)
     {
-        output.WriteLine(
-            $"{"session",-24} {"requests",10} {"errors",8} {"bytes in",14} {"bytes out",14} {"p50 ms",9} {"p95 ms",9} {"p99 ms",9}");
-        foreach (WindowResult row in totals.Results())
+        if (_options.Json)
         {
-            output.WriteLine(string.Create(CultureInfo.InvariantCulture,
-                $"{intake.Sessions.Name(row.Key),-24} {row.Requests,10} {row.Errors,8} {row.BytesIn,14} {row.BytesOut,14} "
+            WriteJson(statistics, stopped);
+        }
+        else
+        {
+            WriteTable(statistics, stopped);
+        }
+
+        _output.Flush();
+        if (stopped is null)
+        {
+            return AgentExitCode.Stopped;
+        }
+
+        _error.WriteLine($"tunnel2: {stopped}: these are the statistics of what was read until then");
+        return AgentExitCode.InternalError;
+    }
+
+    private void WriteTable(RecordingStatistics<SessionTotals> statistics, string? stopped)
+    {
+        _output.WriteLine(
+            $"{"session",-24} {"requests",10} {"errors",8} {"bytes in",14} {"bytes out",14} {"p50 ms",9} {"p95 ms",9} {"p99 ms",9}");
+        foreach (WindowResult row in statistics.Totals.Results())
+        {
+            _output.WriteLine(string.Create(CultureInfo.InvariantCulture,
+                $"{statistics.Sessions.Name(row.Key),-24} {row.Requests,10} {row.Errors,8} {row.BytesIn,14} {row.BytesOut,14} "
                     + $"{row.P50 / 1e3,9:0.00} {row.P95 / 1e3,9:0.00} {row.P99 / 1e3,9:0.00}"));
-            foreach ((ushort code, long count) in totals.Errors(row.Key))
+            foreach ((ushort code, long count) in statistics.Totals.Errors(row.Key))
             {
-                output.WriteLine($"  {RequestErrorCodes.Name(code),-22} {"",10} {count,8}");
+                _output.WriteLine($"  {RequestErrorCodes.Name(code),-22} {"",10} {count,8}");
             }
         }
 
-        output.WriteLine($"{missed} missed, {intake.Late} late, {intake.DeadLetters.Total} unreadable");
+        _output.WriteLine($"{statistics.Missed} missed, {statistics.Late} late, {statistics.Unreadable} unreadable");
+        if (stopped is not null)
+        {
+            _output.WriteLine($"partial: {stopped}");
+        }
     }
 
-    private static void WriteJson(TextWriter output, RequestIntake intake, SessionTotals totals, long missed)
+    private void WriteJson(RecordingStatistics<SessionTotals> statistics, string? stopped)
     {
         using var buffer = new MemoryStream();
         using (var json = new Utf8JsonWriter(buffer))
         {
             json.WriteStartObject();
             json.WriteStartArray("sessions");
-            foreach (WindowResult row in totals.Results())
+            foreach (WindowResult row in statistics.Totals.Results())
             {
                 json.WriteStartObject();
-                json.WriteString("session", intake.Sessions.Name(row.Key));
+                json.WriteString("session", statistics.Sessions.Name(row.Key));
                 WindowJson.WriteMembers(json, row);
                 json.WriteStartObject("errorsByCode");
-                foreach ((ushort code, long count) in totals.Errors(row.Key))
+                foreach ((ushort code, long count) in statistics.Totals.Errors(row.Key))
                 {
                     json.WriteNumber(RequestErrorCodes.Name(code)!, count);
                 }
@@ -119,38 +183,17 @@ internal static class StatsCommand
             }
 
             json.WriteEndArray();
-            json.WriteNumber("missed", missed);
-            json.WriteNumber("late", intake.Late);
-            json.WriteNumber("unreadable", intake.DeadLetters.Total);
+            json.WriteNumber("missed", statistics.Missed);
+            json.WriteNumber("late", statistics.Late);
+            json.WriteNumber("unreadable", statistics.Unreadable);
+            if (stopped is not null)
+            {
+                json.WriteString("partial", stopped);
+            }
+
             json.WriteEndObject();
         }
 
-        output.WriteLine(System.Text.Encoding.UTF8.GetString(buffer.GetBuffer().AsSpan(0, (int)buffer.Length)));
-    }
-
-    /// <summary>Adds the minutes up: every record is in exactly one.</summary>
-    private sealed class SessionTotals : IWindowSink
-    {
-        private readonly SortedDictionary<int, WindowCell> _sessions = [];
-
-        public void OnWindow(int key, long start, int seconds, WindowCell cell)
-        {
-            if (seconds != 60)
-            {
-                return;
-            }
-
-            if (!_sessions.TryGetValue(key, out WindowCell? sum))
-            {
-                _sessions.Add(key, sum = new WindowCell());
-            }
-
-            sum.Merge(cell);
-        }
-
-        public IEnumerable<WindowResult> Results() => _sessions.Select(static pair => pair.Value.ToResult(pair.Key, 0, 0));
-
-        public IEnumerable<KeyValuePair<ushort, long>> Errors(int key) =>
-            (_sessions[key].ErrorsByCode ?? new Dictionary<ushort, long>()).OrderByDescending(static pair => pair.Value);
+        _output.WriteLine(System.Text.Encoding.UTF8.GetString(buffer.GetBuffer().AsSpan(0, (int)buffer.Length)));
     }
 }

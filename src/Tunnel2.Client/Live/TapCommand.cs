@@ -7,7 +7,7 @@ using Tunnel2.Telemetry.Relay;
 
 namespace Tunnel2.Client.Live;
 
-/// <summary>Runs <c>tunnel2 tap</c> and <c>tunnel2 stats</c> and gives the exit code.</summary>
+/// <summary>Runs <c>tunnel2 tap</c> and <c>tunnel2 stats</c> and returns the exit code.</summary>
 internal static class TapCommand
 {
     public static bool IsMeant(string[] args) =>
@@ -27,7 +27,7 @@ internal static class TapCommand
         try
         {
             return args[0] == "stats"
-                ? StatsCommand.Run(options.ReplayFile!, options.Json, output, error)
+                ? new StatsCommand(options, ProgressBar.OfProcess(error, TimeProvider.System), output, error).Run(stop)
                 : await TapAsync(options, output, error, stop);
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)

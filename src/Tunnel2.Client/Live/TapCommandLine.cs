@@ -1,4 +1,5 @@
 using System.CommandLine;
+using System.Globalization;
 using System.Net;
 using Tunnel2.Client.Core.Configuration;
 
@@ -10,6 +11,9 @@ internal sealed class TapCommandLine
     /// <summary>The relay's usual port.</summary>
     public const int DefaultRelayPort = 12003;
 
+    /// <summary>Partitions of a recording; each is a thread and has its own state.</summary>
+    public const int MostPartitions = 64;
+
     private readonly Option<string?> _host = Value("--host");
     private readonly Option<string?> _ring = Value("--ring");
     private readonly Option<string?> _replay = Value("--replay");
@@ -17,6 +21,7 @@ internal sealed class TapCommandLine
     private readonly Option<string?> _name = Value("--name");
     private readonly Option<string?> _status = Value("--status");
     private readonly Option<string?> _minDuration = Value("--min-duration");
+    private readonly Option<string?> _partitions = Value("--partitions");
     private readonly Option<bool> _fromOldest = new("--from-oldest") { Arity = ArgumentArity.Zero };
     private readonly Option<bool> _json = new("--json") { Arity = ArgumentArity.Zero };
     private readonly Argument<string?> _file = new("file") { Arity = ArgumentArity.ZeroOrOne };
@@ -32,6 +37,7 @@ internal sealed class TapCommandLine
         }
 
         _stats.Add(_file);
+        _stats.Add(_partitions);
         _stats.Add(_json);
         foreach (Command command in new[] { _tap, _stats })
         {
@@ -41,8 +47,8 @@ internal sealed class TapCommandLine
         }
     }
 
-    /// <summary>Judges a command line whose first word is one of the two.</summary>
-    /// <returns>The options, or null when <paramref name="mistakes"/> says what is wrong.</returns>
+    /// <summary>Checks a command line whose first word is one of the two.</summary>
+    /// <returns>The options, or null when <paramref name="mistakes"/> has entries.</returns>
     public TapOptions? Parse(IReadOnlyList<string> args, List<string> mistakes)
     {
         ParseResult parsed = _root.Parse(args, new ParserConfiguration { EnablePosixBundling = false, ResponseFileTokenReplacer = null });
@@ -50,14 +56,19 @@ internal sealed class TapCommandLine
         mistakes.AddRange(
             parsed.UnmatchedTokens.Select(
                 static word => word.StartsWith('-') ? $"{word.Split('=')[0]}: unknown flag" : $"'{word}': not understood"));
-        foreach (Option<string?> option in new[] { _host, _ring, _replay, _record, _name, _status, _minDuration })
+        Option<string?>[] valued = isStats ? [_partitions] : [_host, _ring, _replay, _record, _name, _status, _minDuration];
+        foreach (Option<string?> option in valued)
         {
-            if (!isStats
-                && parsed.GetResult(option) is { Implicit: false } result
+            if (parsed.GetResult(option) is { Implicit: false } result
                 && (result.IdentifierTokenCount > 1 || result.Tokens.Count == 0))
             {
                 mistakes.Add(result.Tokens.Count == 0 ? $"{option.Name}: lacks its value" : $"{option.Name}: is given more than once");
             }
+        }
+
+        if (mistakes.Count > 0)
+        {
+            return null; // A flag without one value has none to ask for.
         }
 
         var options = new TapOptions { Json = parsed.GetValue(_json) };
@@ -69,7 +80,8 @@ internal sealed class TapCommandLine
                 mistakes.Add("say which recording or ring, as in 'tunnel2 stats FILE'");
             }
 
-            return mistakes.Count > 0 ? null : options with { ReplayFile = file };
+            options = options with { ReplayFile = file, Partitions = ParsePartitions(parsed.GetValue(_partitions), mistakes) };
+            return mistakes.Count > 0 ? null : options;
         }
 
         options = options with
@@ -90,6 +102,22 @@ internal sealed class TapCommandLine
         return mistakes.Count > 0 ? null : options;
     }
 
+    private static int? ParsePartitions(string? text, List<string> mistakes)
+    {
+        if (text is null or "auto")
+        {
+            return null;
+        }
+
+        if (int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out int count) && count is >= 1 and <= MostPartitions)
+        {
+            return count;
+        }
+
+        mistakes.Add($"--partitions: '{text}' is neither auto nor a number from 1 to {MostPartitions}");
+        return null;
+    }
+
     private static EndPoint? ParseRelay(string? text, List<string> mistakes)
     {
         if (text is null)
@@ -108,6 +136,6 @@ internal sealed class TapCommandLine
             : new DnsEndPoint(host, port ?? DefaultRelayPort);
     }
 
-    // Arity "zero or one" although a value is needed: the message for a missing one is this class's own.
+    // Arity "zero or one" although a value is needed, so that this class reports a missing value in its own words.
     private static Option<string?> Value(string name) => new(name) { Arity = ArgumentArity.ZeroOrOne };
 }

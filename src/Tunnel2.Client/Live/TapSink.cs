@@ -5,7 +5,7 @@ using Tunnel2.Telemetry.Relay;
 
 namespace Tunnel2.Client.Live;
 
-/// <summary>What a tap does with each record, wherever it comes from: counts, filters, shows, records. Not thread-safe.</summary>
+/// <summary>Handles the records of a tap from any source: counts, filters, shows and records them. Not thread-safe.</summary>
 internal sealed class TapSink : IEventRelaySink
 {
     private readonly RecordFilter _filter;
@@ -58,15 +58,15 @@ internal sealed class TapSink : IEventRelaySink
     public void OnSlowWarning(long behind, long limit) =>
         _notes.WriteLine($"tunnel2: too slow for the relay: {behind} bytes behind, and at {limit} it closes the connection");
 
-    /// <summary>Sends what has been written on: there is nothing more for the moment.</summary>
-    /// <exception cref="IOException">Nobody reads the output any more, or the recording's disk is full.</exception>
+    /// <summary>Flushes the output, because no more records are at hand.</summary>
+    /// <exception cref="IOException">The output's reader has left, or the recording's disk is full.</exception>
     public void Flush()
     {
         _recording?.Flush();
         _output.Flush();
     }
 
-    /// <summary>Says how much there was.</summary>
+    /// <summary>Writes the totals.</summary>
     public void End()
     {
         _formatter.WriteEnd(_output, Counts);

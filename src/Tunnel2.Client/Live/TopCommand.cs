@@ -60,7 +60,7 @@ internal sealed class TopCommand
         }
     }
 
-    /// <summary>Follows the hub, through as many connections as it takes.</summary>
+    /// <summary>Follows the hub, and connects again when a connection is lost.</summary>
     internal async Task<int> RunAsync(CancellationToken stop)
     {
         TimeSpan delay = TimeSpan.FromMilliseconds(500);
@@ -122,7 +122,7 @@ internal sealed class TopCommand
             await connection.SendAsync($$"""{"op":"subscribe","channel":"{{channel}}"}""", either.Token);
         }
 
-        // The hub answers in order: after its answer everything there was has come.
+        // The hub answers in order, so after its answer all present values have arrived.
         await connection.SendAsync("""{"op":"ping"}""", either.Token);
         while (true)
         {

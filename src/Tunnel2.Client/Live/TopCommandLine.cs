@@ -11,7 +11,7 @@ internal sealed class TopCommandLine
     /// <summary>The admin listener's usual port.</summary>
     public const int DefaultAdminPort = 12002;
 
-    /// <summary>The variable that has the admin token, which other users cannot see as they see a command line.</summary>
+    /// <summary>The variable with the admin token. Other users cannot see it, unlike a command line.</summary>
     public const string TokenVariable = "TUNNEL2_ADMIN_TOKEN";
 
     private readonly Option<string?> _host = Value("--host");
@@ -33,8 +33,8 @@ internal sealed class TopCommandLine
         _root.Add(_top);
     }
 
-    /// <summary>Judges a command line whose first word is <c>top</c>.</summary>
-    /// <returns>The options, or null when <paramref name="mistakes"/> says what is wrong.</returns>
+    /// <summary>Checks a command line whose first word is <c>top</c>.</summary>
+    /// <returns>The options, or null when <paramref name="mistakes"/> has entries.</returns>
     public TopOptions? Parse(IReadOnlyList<string> args, Func<string, string?> environment, List<string> mistakes)
     {
         ParseResult parsed = _root.Parse(args, new ParserConfiguration { EnablePosixBundling = false, ResponseFileTokenReplacer = null });
@@ -100,6 +100,6 @@ internal sealed class TopCommandLine
         hub.DnsSafeHost.Equals("localhost", StringComparison.OrdinalIgnoreCase)
             || (IPAddress.TryParse(hub.DnsSafeHost, out IPAddress? address) && IPAddress.IsLoopback(address));
 
-    // Arity "zero or one" although a value is needed: the message for a missing one is this class's own.
+    // Arity "zero or one" although a value is needed, so that this class reports a missing value in its own words.
     private static Option<string?> Value(string name) => new(name) { Arity = ArgumentArity.ZeroOrOne };
 }

@@ -2,15 +2,15 @@ using System.Text;
 
 namespace Tunnel2.Client.Live;
 
-/// <summary>Where the table goes: over the one before on a terminal, below it anywhere else. Not thread-safe.</summary>
+/// <summary>Prints the table: over the previous one on a terminal, otherwise after it. Not thread-safe.</summary>
 internal sealed class TopScreen
 {
     private readonly TextWriter _output;
     private readonly Func<(int Columns, int Rows)>? _size;
     private bool _isUsed;
 
-    /// <param name="output">Where to.</param>
-    /// <param name="size">The terminal's size now, or null where the output is none.</param>
+    /// <param name="output">The output.</param>
+    /// <param name="size">Returns the terminal's size, or null if the output is not a terminal.</param>
     public TopScreen(TextWriter output, Func<(int Columns, int Rows)>? size)
     {
         _output = output;
@@ -21,11 +21,11 @@ internal sealed class TopScreen
     public static TopScreen OfProcess(TextWriter output) =>
         new(output, Console.IsOutputRedirected ? null : static () => (Console.WindowWidth, Console.WindowHeight));
 
-    /// <summary>Lines that fit, or 0 for any number.</summary>
+    /// <summary>How many lines fit, or 0 for any number.</summary>
     public int Rows => _size?.Invoke().Rows ?? 0;
 
     /// <summary>Shows the lines.</summary>
-    /// <exception cref="IOException">Nobody reads the output any more.</exception>
+    /// <exception cref="IOException">The output's reader has left.</exception>
     public void Show(IReadOnlyList<string> lines, bool isLast)
     {
         var text = new StringBuilder();
@@ -35,7 +35,7 @@ internal sealed class TopScreen
         }
         else
         {
-            // Home, each line up to its end, and what is below: nothing flickers.
+            // Moves to the top, rewrites each line up to its end, then clears the rest: so nothing flickers.
             int columns = Math.Max(20, _size().Columns);
             text.Append(_isUsed ? "\x1b[H" : "\x1b[2J\x1b[H");
             text.AppendJoin("\x1b[K\r\n", lines.Select(line => line.Length > columns ? line[..columns] : line)).Append("\x1b[K\x1b[J");

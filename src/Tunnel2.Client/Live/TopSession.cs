@@ -1,9 +1,9 @@
 namespace Tunnel2.Client.Live;
 
-/// <summary>What is known of one session. Not thread-safe.</summary>
+/// <summary>The known state of one session. Not thread-safe.</summary>
 internal sealed class TopSession
 {
-    /// <summary>The latest window in which something ended, or null.</summary>
+    /// <summary>The latest window in which a request ended, or null.</summary>
     public TopStatistics? Statistics { get; set; }
 
     /// <summary>Whether an agent is connected.</summary>
@@ -12,6 +12,6 @@ internal sealed class TopSession
     /// <summary>The agent's name and version; empty while there is none.</summary>
     public string Agent { get; set; } = "";
 
-    /// <summary>Connections of the agent to the server.</summary>
+    /// <summary>Number of the agent's connections to the server.</summary>
     public int Uplinks { get; set; }
 }

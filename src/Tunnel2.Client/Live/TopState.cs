@@ -4,23 +4,23 @@ using Tunnel2.Protocol;
 namespace Tunnel2.Client.Live;
 
 /// <summary>
-/// What <c>tunnel2 top</c> knows: the latest statistics and status of each session, from the hub's messages. Not thread-safe.
+/// The state of <c>tunnel2 top</c>: the latest statistics and status of each session, from the hub's messages. Not thread-safe.
 /// </summary>
 internal sealed class TopState
 {
-    /// <summary>Beyond it a server is not believed: it would only fill this process's memory.</summary>
+    /// <summary>How many sessions are accepted. A server with more would only fill this process's memory.</summary>
     private const int MostSessions = 100_000;
 
     private readonly string _windowKey;
     private readonly Dictionary<string, TopSession> _sessions = new(StringComparer.Ordinal);
 
-    /// <param name="windowKey">Which windows are wanted: <c>1s</c>, <c>10s</c> or <c>1m</c>.</param>
+    /// <param name="windowKey">The windows to read: <c>1s</c>, <c>10s</c> or <c>1m</c>.</param>
     public TopState(string windowKey) => _windowKey = windowKey;
 
-    /// <summary>All sessions together.</summary>
+    /// <summary>The statistics of all sessions together.</summary>
     public TopStatistics? Node { get; private set; }
 
-    /// <summary>By name.</summary>
+    /// <summary>The sessions by name.</summary>
     public IReadOnlyDictionary<string, TopSession> Sessions => _sessions;
 
     /// <summary>Messages that the hub left out because this client was slow.</summary>
@@ -29,16 +29,16 @@ internal sealed class TopState
     /// <summary>Requests that the server's own statistics missed.</summary>
     public long Missed { get; private set; }
 
-    /// <summary>A new connection: what it brings is complete by itself.</summary>
+    /// <summary>Clears the state for a new connection, whose messages are complete by themselves.</summary>
     public void Clear()
     {
         _sessions.Clear();
         Node = null;
     }
 
-    /// <summary>Takes one message.</summary>
+    /// <summary>Applies a message.</summary>
     /// <returns>Its type, such as <c>pong</c>.</returns>
-    /// <exception cref="InvalidDataException">It is not the hub's.</exception>
+    /// <exception cref="InvalidDataException">It is not a message of the hub.</exception>
     public string Apply(ReadOnlyMemory<byte> message)
     {
         try

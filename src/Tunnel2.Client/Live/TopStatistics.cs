@@ -6,14 +6,14 @@ namespace Tunnel2.Client.Live;
 /// One window of statistics as the hub sends it (docs/live.md, channels <c>node.stats</c> and <c>session.{name}.stats</c>). Immutable.
 /// </summary>
 /// <param name="StartUs">Its start, microseconds since 1970 by the server's clock.</param>
-/// <param name="Seconds">Its length.</param>
+/// <param name="Seconds">Its length in seconds.</param>
 /// <param name="Requests">Requests that ended in it.</param>
-/// <param name="Errors">Those that failed.</param>
+/// <param name="Errors">Requests that failed.</param>
 /// <param name="BytesIn">Body bytes from visitors.</param>
 /// <param name="BytesOut">Body bytes to visitors.</param>
 /// <param name="P50Us">Median duration, microseconds.</param>
-/// <param name="P95Us">What 95 % stayed within, microseconds.</param>
-/// <param name="P99Us">What 99 % stayed within, microseconds.</param>
+/// <param name="P95Us">95th percentile of the durations, microseconds.</param>
+/// <param name="P99Us">99th percentile of the durations, microseconds.</param>
 internal readonly record struct TopStatistics(
     long StartUs, int Seconds, long Requests, long Errors, long BytesIn, long BytesOut, long P50Us, long P95Us, long P99Us)
 {
@@ -22,7 +22,7 @@ internal readonly record struct TopStatistics(
 
     /// <summary>Reads it from a message's <c>data</c>.</summary>
     /// <exception cref="KeyNotFoundException">A member is missing.</exception>
-    /// <exception cref="InvalidOperationException">A member is no number.</exception>
+    /// <exception cref="InvalidOperationException">A member is not a number.</exception>
     /// <exception cref="FormatException">A number is out of range.</exception>
     public static TopStatistics Read(JsonElement data) => new(
         data.GetProperty("startUs").GetInt64(),

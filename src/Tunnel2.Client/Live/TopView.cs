@@ -2,12 +2,14 @@ using System.Globalization;
 
 namespace Tunnel2.Client.Live;
 
-/// <summary>Lays out the table of <c>tunnel2 top</c>: a line for all, then one per session, the busiest first. Not thread-safe.</summary>
+/// <summary>
+/// Lays out the table of <c>tunnel2 top</c>: a line for all sessions, then one per session, the busiest first. Not thread-safe.
+/// </summary>
 internal sealed class TopView
 {
     /// <summary>
-    /// How long after its end a window is still the present: the server closes it half a second late, and the next one ends when it has
-    /// lasted.
+    /// How long after its end a window counts as the current one: the server closes it half a second late, and the next one comes after its
+    /// own length.
     /// </summary>
     private const long SlackUs = 2_000_000;
 
@@ -15,11 +17,11 @@ internal sealed class TopView
 
     public TopView(TopOptions options) => _options = options;
 
-    /// <summary>The lines.</summary>
-    /// <param name="state">What is known.</param>
+    /// <summary>Renders the lines.</summary>
+    /// <param name="state">The state.</param>
     /// <param name="serverNowUs">The server's time of day, microseconds since 1970.</param>
-    /// <param name="note">What is wrong with the connection, or null.</param>
-    /// <param name="rows">Lines at most, or 0 for all.</param>
+    /// <param name="note">A note about a failed connection, or null.</param>
+    /// <param name="rows">How many lines at most, or 0 for all.</param>
     public List<string> Render(TopState state, long serverNowUs, string? note, int rows)
     {
         int online = state.Sessions.Values.Count(static session => session.IsOnline);
@@ -73,7 +75,9 @@ internal sealed class TopView
         return lines;
     }
 
-    /// <summary>The window if it is the present, else one in which nothing happened: the server sends none of those.</summary>
+    /// <summary>
+    /// The window if it is the current one, otherwise an empty one: the server sends no window in which no request ended.
+    /// </summary>
     private TopStatistics Current(TopStatistics? window, long serverNowUs) =>
         window is { } known && serverNowUs - known.EndUs < (_options.WindowSeconds * 1_000_000L) + SlackUs
             ? known

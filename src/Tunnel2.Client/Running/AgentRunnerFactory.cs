@@ -1,11 +1,10 @@
 using Tunnel2.Client.Core.Console;
-using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Core.Session;
 using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.Client.Running;
 
-/// <summary>The one place that names the implementation behind <see cref="IAgentRunner"/>.</summary>
+/// <summary>The one place that names the implementation of <see cref="IAgentRunner"/>.</summary>
 internal static class AgentRunnerFactory
 {
 #if PIPELINES_SOCKETS
@@ -14,12 +13,12 @@ internal static class AgentRunnerFactory
     private const string? BuiltIn = null;
 #endif
 
-    /// <summary>Tells of environment variables that name an engine that is not there.</summary>
+    /// <summary>Reports environment variables that name an unknown engine.</summary>
     public static IEnumerable<string> FindMistakes(Func<string, string?> environment) =>
         EngineVariables.FindMistakes(environment, EngineSetup.HasEpoll, BuiltIn);
 
-    /// <summary>Makes what runs the tunnels of a process.</summary>
-    /// <param name="loops">Event loops; null: one, and more as uplinks come.</param>
+    /// <summary>Makes the object that runs the tunnels of a process.</summary>
+    /// <param name="loops">The number of event loops; null: one, and more with further uplinks.</param>
     /// <exception cref="IOException">The system has no descriptors for the loops.</exception>
     public static IAgentRunner Create(int? loops)
     {

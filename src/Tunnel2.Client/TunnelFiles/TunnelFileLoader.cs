@@ -4,19 +4,18 @@ using Tunnel2.Client.Variables;
 namespace Tunnel2.Client.TunnelFiles;
 
 /// <summary>
-/// Makes the options of all tunnels of a file. What the command line says goes first, then the tunnel, then the top of the file, then the
-/// environment.
+/// Makes the options of all tunnels in a file. The command line wins, then the tunnel, then the top of the file, then the environment.
 /// </summary>
 internal static class TunnelFileLoader
 {
     private const string Upstream = "<upstream>";
 
-    /// <summary>Judges a file as a whole.</summary>
-    /// <param name="path">The file, as mistakes shall call it.</param>
-    /// <param name="text">What is in it.</param>
+    /// <summary>Checks a whole file.</summary>
+    /// <param name="path">The file's name in messages.</param>
+    /// <param name="text">Its text.</param>
     /// <param name="flags">The values of the command line.</param>
-    /// <param name="environment">Gives the value of an environment variable, or null.</param>
-    /// <returns>The options, or all that is wrong, a line each.</returns>
+    /// <param name="environment">Returns the value of an environment variable, or null.</param>
+    /// <returns>The options, or all mistakes, a line each.</returns>
     public static (IReadOnlyList<AgentOptions> Tunnels, IReadOnlyList<string> Mistakes) Load(
         string path, string text, AgentOptionsInput flags, Func<string, string?> environment)
     {
@@ -29,7 +28,7 @@ internal static class TunnelFileLoader
             AgentOptionsInput input = Fill(path, flags, tunnel, file.Top);
             input = EnvironmentFallback.Apply(input, environment, isOneTunnel: false);
 
-            // The parser would say how it is done on the command line.
+            // The parser's message would describe the command line instead of the file.
             if (input[Upstream] is null)
             {
                 mistakes.Add((tunnel.Line, $"{path}:{tunnel.Line}: the tunnel lacks its upstream: a port, host:port or URL"));
@@ -50,7 +49,7 @@ internal static class TunnelFileLoader
             }
         }
 
-        // A mistake at the top or in the environment was found once for each tunnel.
+        // A mistake at the top or in the environment is found once for each tunnel, so duplicates are removed.
         return mistakes.Count == 0
             ? (tunnels, [])
             : ([], [.. mistakes.OrderBy(static mistake => mistake.Line).Select(static mistake => mistake.Text).Distinct()]);
@@ -70,7 +69,7 @@ internal static class TunnelFileLoader
         return input;
     }
 
-    /// <summary>The line that a mistake begins with, to bring them into the file's order; 0 for those of elsewhere.</summary>
+    /// <summary>The line number at the beginning of a mistake, to sort them in the file's order; 0 for mistakes elsewhere.</summary>
     private static int LineOf(OptionMistake mistake, string path) =>
         mistake.Flag.StartsWith(path + ":", StringComparison.Ordinal)
         && int.TryParse(mistake.Flag[(path.Length + 1)..].Split(':')[0], out int line)

@@ -6,8 +6,8 @@ using YamlDotNet.RepresentationModel;
 namespace Tunnel2.Client.TunnelFiles;
 
 /// <summary>
-/// Reads the form of a file of tunnels: its keys and their places. Continues after a mistake, so that it reports all of them at once.
-/// Walks the document's nodes instead of binding them to a class: nodes know their lines, and need no reflection.
+/// Reads the form of a file of tunnels: its keys and their places. It continues after a mistake, to report all of them at once. It walks
+/// the document's nodes instead of binding them to a class, because nodes know their lines and need no reflection.
 /// </summary>
 internal sealed class TunnelFileReader
 {
@@ -34,7 +34,7 @@ internal sealed class TunnelFileReader
         }
         catch (YamlException exception)
         {
-            // A fault begins where the parser began to read what it could not make sense of; people look for its end.
+            // The parser reports the beginning of the part that it could not read; people look for its end.
             reader.Report(
                 exception.End.Line > exception.Start.Line ? exception.End : exception.Start,
                 $"is not YAML: {exception.Message.ReplaceLineEndings(" ")}");

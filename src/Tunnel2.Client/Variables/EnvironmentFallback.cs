@@ -2,17 +2,18 @@ using Tunnel2.Client.Core.Configuration;
 
 namespace Tunnel2.Client.Variables;
 
-/// <summary>Fills what neither the command line nor a file has said from the environment. An empty variable counts as not set.</summary>
+/// <summary>Takes from the environment the values that command line and file do not give. An empty variable counts as not set.</summary>
 internal static class EnvironmentFallback
 {
     private const string Fingerprint = "--server-fingerprint";
     private const string Ca = "--server-ca";
 
-    /// <summary>Fills what is missing.</summary>
-    /// <param name="input">What was said elsewhere.</param>
-    /// <param name="environment">Gives the value of a variable, or null.</param>
-    /// <param name="isOneTunnel">Whether it is for <c>tunnel2 http</c>: a file and the older form have names and upstreams of their
-    /// own.</param>
+    /// <summary>Adds the missing values.</summary>
+    /// <param name="input">The values given elsewhere.</param>
+    /// <param name="environment">Returns the value of a variable, or null.</param>
+    /// <param name="isOneTunnel">
+    /// Whether it is for <c>tunnel2 http</c>. A file and the older form have their own names and upstreams.
+    /// </param>
     public static AgentOptionsInput Apply(AgentOptionsInput input, Func<string, string?> environment, bool isOneTunnel)
     {
         AgentOptionsInput filled = input;
@@ -30,7 +31,7 @@ internal static class EnvironmentFallback
     }
 
     /// <summary>
-    /// Whether a flag of another name has said the same. A user who trusts the server in one way is not to be given the other one.
+    /// Whether another flag gives the same information. If the user trusts the server in one way, the other way must not be added.
     /// </summary>
     private static bool IsSaidOtherwise(AgentOptionsInput said, string flag) => flag switch
     {

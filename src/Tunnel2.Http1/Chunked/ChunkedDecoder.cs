@@ -3,9 +3,9 @@ using Tunnel2.Http1.Syntax;
 namespace Tunnel2.Http1;
 
 /// <summary>
-/// Takes the chunked coding (RFC 9112 section 7.1) apart as it arrives: gives runs of body bytes as slices of the input, never waits for
-/// the end of a chunk, copies nothing. Strict: sizes of 1 to 16 hexadecimal digits, CR LF everywhere, extensions by the grammar and without
-/// whitespace, bounded. A mutable struct: keep it in a field, do not copy it. Not thread-safe.
+/// Decodes the chunked coding (RFC 9112 section 7.1) as it arrives: it returns runs of body bytes as slices of the input, never waits for
+/// the end of a chunk, and copies nothing. Strict: sizes of 1 to 16 hexadecimal digits, CR LF everywhere, extensions by the grammar and
+/// without whitespace, bounded. A mutable struct: keep it in a field, do not copy it. Not thread-safe.
 /// </summary>
 internal struct ChunkedDecoder
 {
@@ -21,8 +21,8 @@ internal struct ChunkedDecoder
     private State _state;
     private Http1Error _error;
 
-    /// <summary>Makes a decoder for the first body; the default value of this struct is of no use.</summary>
-    /// <param name="limits">Bounds of chunk headers and of the trailer section.</param>
+    /// <summary>Makes a decoder for the first body; the default value of this struct is not usable.</summary>
+    /// <param name="limits">Limits of chunk headers and of the trailer section.</param>
     /// <param name="allowPaddedSizes">
     /// Whether spaces between a size and its CR LF are tolerated. Some old servers pad their sizes; in requests it must be false.
     /// </param>
@@ -57,16 +57,16 @@ internal struct ChunkedDecoder
     /// <summary>Why <see cref="ChunkedStatus.Invalid"/> was returned.</summary>
     public readonly Http1Error Error => _error;
 
-    /// <summary>Whether the next byte is one of a chunk's data, so that it continues the run before it.</summary>
+    /// <summary>Whether the next byte is data of a chunk, so that it continues the previous run.</summary>
     public readonly bool IsInData => _state == State.Data;
 
     /// <summary>
     /// The trailer fields, relative to the input of the call that returned <see cref="ChunkedStatus.Done"/>; valid until
-    /// <see cref="Reset"/>. Hop-by-hop ones are among them.
+    /// <see cref="Reset"/>. They include hop-by-hop fields.
     /// </summary>
     public readonly ReadOnlySpan<FieldRange> Trailers => _state == State.Done && _trailers is not null ? _trailers.Fields : default;
 
-    /// <summary>Starts with the next body.</summary>
+    /// <summary>Begins the next body.</summary>
     public void Reset()
     {
         _trailers?.Reset();
@@ -77,13 +77,13 @@ internal struct ChunkedDecoder
     }
 
     /// <summary>Decodes until the next run of body bytes or the end.</summary>
-    /// <param name="input">The bytes that no call has consumed yet, those left over from the last call first.</param>
+    /// <param name="input">The bytes that no call has consumed yet, beginning with those left over from the last call.</param>
     /// <param name="consumed">
-    /// Bytes of the input that are dealt with. With NeedMore that is all of it, except for an unfinished trailer section, which must be
-    /// passed again with more after it. With Done, what is after them is the next message.
+    /// How many bytes of the input were handled. With NeedMore it is all of them, except an unfinished trailer section, which must be
+    /// passed again with more bytes after it. With Done, the bytes after them belong to the next message.
     /// </param>
     /// <param name="dataOffset">With Data, where the run begins in the input.</param>
-    /// <param name="dataLength">With Data, the run's length, at least one; else 0.</param>
+    /// <param name="dataLength">With Data, the run's length, at least one; otherwise 0.</param>
     public ChunkedStatus Decode(ReadOnlySpan<byte> input, out int consumed, out int dataOffset, out int dataLength)
     {
         consumed = 0;
@@ -225,7 +225,7 @@ internal struct ChunkedDecoder
 
     private ChunkedStatus DecodeTrailers(ReadOnlySpan<byte> input, int position, out int consumed)
     {
-        // No trailers is the rule, and costs no parser. A section that has begun never starts with CR.
+        // Most bodies have no trailers, and then need no parser. A section that has begun never starts with CR.
         ReadOnlySpan<byte> rest = input[position..];
         if (rest.StartsWith("\r\n"u8))
         {

@@ -3,13 +3,13 @@ using System.Numerics;
 namespace Tunnel2.Http1;
 
 /// <summary>
-/// Writes what the chunked coding (RFC 9112 section 7.1) puts around data. To send a chunk from one contiguous buffer, reserve
-/// <see cref="MaxHeaderBytes"/> in front of the data and <see cref="TrailingBytes"/> after it, fill in the data, then let
-/// <see cref="WriteHeaderBefore"/> put the header right in front.
+/// Writes the parts of the chunked coding (RFC 9112 section 7.1) around data. To send a chunk from one contiguous buffer, reserve
+/// <see cref="MaxHeaderBytes"/> before the data and <see cref="TrailingBytes"/> after it, fill in the data, and then call
+/// <see cref="WriteHeaderBefore"/> to write the header directly before it.
 /// </summary>
 internal static class ChunkedEncoder
 {
-    /// <summary>The most bytes a chunk header takes: eight digits and CR LF.</summary>
+    /// <summary>How many bytes a chunk header has at most: eight digits and CR LF.</summary>
     public const int MaxHeaderBytes = 10;
 
     /// <summary>The bytes after a chunk's data: CR LF.</summary>
@@ -21,7 +21,7 @@ internal static class ChunkedEncoder
     /// <summary>The last chunk of a body with trailers: fields and an empty line follow (see <see cref="HeadWriter"/>).</summary>
     public static ReadOnlySpan<byte> LastChunkBeforeTrailers => "0\r\n"u8;
 
-    /// <summary>What ends a chunk's data.</summary>
+    /// <summary>The bytes after a chunk's data.</summary>
     public static ReadOnlySpan<byte> DataEnd => "\r\n"u8;
 
     /// <summary>Bytes of the header of a chunk with <paramref name="size"/> bytes of data.</summary>
@@ -56,10 +56,10 @@ internal static class ChunkedEncoder
         return bytes;
     }
 
-    /// <summary>Writes a chunk's header at the end of <paramref name="reserved"/>, so that it touches the data after it.</summary>
+    /// <summary>Writes a chunk's header at the end of <paramref name="reserved"/>, directly before the data.</summary>
     /// <returns>Bytes written: the chunk begins at <c>reserved.Length</c> minus this.</returns>
     /// <exception cref="ArgumentOutOfRangeException">The size is not positive.</exception>
-    /// <exception cref="ArgumentException">Less than the header's bytes are reserved.</exception>
+    /// <exception cref="ArgumentException">Fewer bytes are reserved than the header needs.</exception>
     public static int WriteHeaderBefore(Span<byte> reserved, int size)
     {
         int bytes = HeaderBytesOf(size);

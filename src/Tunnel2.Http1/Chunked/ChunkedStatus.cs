@@ -1,17 +1,17 @@
 namespace Tunnel2.Http1;
 
-/// <summary>What a call of <see cref="ChunkedDecoder.Decode"/> came to.</summary>
+/// <summary>The result of a call of <see cref="ChunkedDecoder.Decode"/>.</summary>
 internal enum ChunkedStatus : byte
 {
-    /// <summary>All there was to give has been given; call again when more bytes are there.</summary>
+    /// <summary>All available data was returned; call again with more bytes.</summary>
     NeedMore,
 
-    /// <summary>A run of body bytes was found; call again with what is after <c>consumed</c>.</summary>
+    /// <summary>A run of body bytes was found; call again with the bytes after <c>consumed</c>.</summary>
     Data,
 
     /// <summary>The body and its trailer section are complete.</summary>
     Done,
 
-    /// <summary>The bytes break a rule; the connection cannot be read any further.</summary>
+    /// <summary>The bytes break a rule; nothing more can be read from the connection.</summary>
     Invalid,
 }

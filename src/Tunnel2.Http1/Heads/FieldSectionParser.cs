@@ -6,8 +6,8 @@ namespace Tunnel2.Http1;
 
 /// <summary>
 /// Reads an optional start line and then field lines up to the empty line (RFC 9112 sections 2 and 5), strictly: every line ends with CR
-/// LF, no line is folded, no whitespace stands before a colon. Order, case and duplicates are kept. What has been scanned is not scanned
-/// again when a call resumes. Reusable, not thread-safe; allocates only when a message has more fields than any before it.
+/// LF, no line is folded, and no whitespace is before a colon. Order, case and duplicates are kept. When a call resumes, scanned bytes are
+/// not scanned again. Reusable, not thread-safe; allocates only when a message has more fields than all before it.
 /// </summary>
 internal abstract class FieldSectionParser
 {
@@ -18,12 +18,12 @@ internal abstract class FieldSectionParser
     private int _fieldCount;
     private Phase _phase;
 
-    // Where the next byte to look at is; while a line is read, where it began and where its colon was.
+    // The position of the next byte; in a line also where the line began and where its colon was.
     private int _position;
     private int _nameStart;
     private int _nameEnd;
 
-    /// <summary>Starts with the limits that all messages will be held to.</summary>
+    /// <summary>Sets the limits of all messages.</summary>
     protected FieldSectionParser(Http1Limits limits)
     {
         ArgumentNullException.ThrowIfNull(limits);
@@ -44,23 +44,23 @@ internal abstract class FieldSectionParser
     /// <summary>Why <see cref="Parse"/> returned <see cref="ParseStatus.Invalid"/>.</summary>
     public Http1Error Error { get; private set; }
 
-    /// <summary>Index of the byte at which the rule was broken, for messages to people; zero while nothing is wrong.</summary>
+    /// <summary>Index of the byte that broke the rule, for messages to people; zero without an error.</summary>
     public int ErrorOffset { get; private set; }
 
-    /// <summary>The field lines so far, in the order they came. Valid until the next <c>Reset</c>.</summary>
+    /// <summary>The field lines so far, in their order. Valid until the next <c>Reset</c>.</summary>
     public ReadOnlySpan<FieldRange> Fields => _fields.AsSpan(0, _fieldCount);
 
-    /// <summary>The limits in force.</summary>
+    /// <summary>The limits.</summary>
     protected Http1Limits Limits { get; }
 
     /// <summary>
-    /// Reads on. <paramref name="buffer"/> starts at the section's first byte in every call and holds all bytes there are so far; it may
-    /// move in memory between calls and may have bytes of the body after the section.
+    /// Continues to read. <paramref name="buffer"/> starts at the section's first byte in every call and has all bytes so far. It may move
+    /// in memory between calls, and may have bytes of the body after the section.
     /// </summary>
     /// <param name="buffer">All bytes so far.</param>
-    /// <param name="consumed">With <see cref="ParseStatus.Done"/> the section's length, else 0.</param>
-    /// <returns>The same again, once it is Done or Invalid, until the parser is reset.</returns>
-    /// <exception cref="ArgumentException">The buffer is shorter than what was scanned before.</exception>
+    /// <param name="consumed">With <see cref="ParseStatus.Done"/> the section's length, otherwise 0.</param>
+    /// <returns>After Done or Invalid, the same again until the parser is reset.</returns>
+    /// <exception cref="ArgumentException">The buffer is shorter than the bytes scanned before.</exception>
     public ParseStatus Parse(ReadOnlySpan<byte> buffer, out int consumed)
     {
         consumed = 0;
@@ -69,7 +69,7 @@ internal abstract class FieldSectionParser
             throw new ArgumentException("The buffer must hold all bytes that were passed before.", nameof(buffer));
         }
 
-        // Cutting the view at the limit keeps every check of it out of the loops below.
+        // Cutting the view at the limit keeps the loops below free of checks for it.
         ReadOnlySpan<byte> view = buffer.Length > Limits.MaxHeadBytes ? buffer[..Limits.MaxHeadBytes] : buffer;
         ParseStatus status = _phase switch
         {
@@ -88,7 +88,7 @@ internal abstract class FieldSectionParser
         return status;
     }
 
-    /// <summary>Forgets the message, so that the next one can be read.</summary>
+    /// <summary>Prepares for the next message.</summary>
     protected void ResetSection(bool hasStartLine)
     {
         _phase = hasStartLine ? Phase.StartLine : Phase.LineStart;
@@ -99,20 +99,18 @@ internal abstract class FieldSectionParser
     }
 
     /// <summary>
-    /// Reads the start line from <paramref name="position"/> on and moves it; returns Done when its CR LF has been read. Only called for
-    /// sections that were reset to have one.
+    /// Reads the start line from <paramref name="position"/> on and advances it; returns Done after its CR LF. Only called for sections
+    /// that were reset to have a start line.
     /// </summary>
     protected abstract ParseStatus ParseStartLine(ReadOnlySpan<byte> buffer, ref int position);
 
-    /// <summary>
-    /// Evaluates a field that has just become the last of <see cref="Fields"/>; called for <see cref="KnownFields.IsEvaluated"/> only.
-    /// </summary>
+    /// <summary>Evaluates the last field of <see cref="Fields"/>; called only for <see cref="KnownFields.IsEvaluated"/>.</summary>
     protected abstract Http1Error OnField(ReadOnlySpan<byte> buffer, in FieldRange field);
 
-    /// <summary>Evaluates the section as a whole when its empty line has been read.</summary>
+    /// <summary>Evaluates the whole section after its empty line was read.</summary>
     protected abstract Http1Error OnEnd(ReadOnlySpan<byte> buffer);
 
-    /// <summary>Drops the last field, whose value has been merged into one before it.</summary>
+    /// <summary>Removes the last field, whose value was merged into an earlier one.</summary>
     protected void RemoveLastField() => _fieldCount--;
 
     /// <summary>Shortens the last field's value to its first <paramref name="valueLength"/> bytes.</summary>
@@ -122,7 +120,7 @@ internal abstract class FieldSectionParser
         field = new FieldRange(field.NameOffset, field.NameLength, field.ValueOffset, valueLength, field.Known);
     }
 
-    /// <summary>Moves all ranges, for a buffer that has <paramref name="delta"/> more bytes in front.</summary>
+    /// <summary>Shifts all ranges, for a buffer that has <paramref name="delta"/> more bytes at its start.</summary>
     protected void ShiftFields(int delta)
     {
         for (int i = 0; i < _fieldCount; i++)
@@ -217,8 +215,8 @@ internal abstract class FieldSectionParser
         }
     }
 
-    // The fast path: whole lines without anything unusual. Whatever it leaves (an incomplete line, a rare name, an error, the end) the loop
-    // above looks at step by step.
+    // The fast path: whole lines without anything unusual. All other cases (an incomplete line, a rare name, an error, the end) are left to
+    // the loop above, which works step by step.
     private bool TakeUsualLines(ReadOnlySpan<byte> buffer, ref int position)
     {
         int start = position;
@@ -272,7 +270,7 @@ internal abstract class FieldSectionParser
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private bool AddField(ReadOnlySpan<byte> buffer, int nameStart, int nameEnd, int lineEnd)
     {
-        // Usually there is one space in front of the value and none after it.
+        // Usually one space comes before the value and none after it.
         int start = buffer[nameEnd + 1] == (byte)' ' ? nameEnd + 2 : nameEnd + 1;
         int end = lineEnd;
         if (IsWhitespace(buffer[start]) || IsWhitespace(buffer[end - 1]))
@@ -343,7 +341,7 @@ internal abstract class FieldSectionParser
         _ => Http1Error.InvalidFieldName,
     };
 
-    /// <summary>The error for a control character found where text and then CR LF is expected.</summary>
+    /// <summary>The error for a control character in a place of text and CR LF.</summary>
     protected static Http1Error ErrorOfControl(byte found) => found switch
     {
         Cr => Http1Error.BareCarriageReturn,

@@ -2,20 +2,20 @@ using Tunnel2.Http1.Syntax;
 
 namespace Tunnel2.Http1;
 
-/// <summary>What heads of requests and responses have in common: framing, connection options, persistence.</summary>
+/// <summary>The common parts of requests' and responses' heads: framing, connection options, persistence.</summary>
 internal abstract class MessageHeadParser : FieldSectionParser
 {
-    // A message names a handful of options; asking whether a field is listed costs time for each, so hundreds of them are an attack.
+    // A message has a handful of options. Looking for a field among them costs time for each, so hundreds of them are an attack.
     private const int MaxConnectionOptions = 32;
 
-    // Of all that Connection lists, close and empty elements included: they are gone through for each field, too.
+    // A limit of all elements in Connection, including close and empty ones, because they are checked for each field too.
     private const int MaxConnectionElements = 128;
 
     private int _otherOptions;
     private int _connectionElements;
     private ByteRange _upgrade;
 
-    /// <summary>Starts with the limits that all messages will be held to.</summary>
+    /// <summary>Sets the limits of all messages.</summary>
     protected MessageHeadParser(Http1Limits limits)
         : base(limits)
     {
@@ -24,7 +24,7 @@ internal abstract class MessageHeadParser : FieldSectionParser
     /// <summary>The version of the message.</summary>
     public Http1Version Version { get; protected set; }
 
-    /// <summary>The value of Content-Length in bytes; null where there is none.</summary>
+    /// <summary>The value of Content-Length in bytes; null if there is none.</summary>
     public long? ContentLength { get; protected set; }
 
     /// <summary>Whether Transfer-Encoding is chunked.</summary>
@@ -43,20 +43,17 @@ internal abstract class MessageHeadParser : FieldSectionParser
     public ByteRange Upgrade => _upgrade;
 
     /// <summary>
-    /// Whether the message asks for (or, as a 101, confirms) another protocol: HTTP/1.1 with an Upgrade field that Connection names
-    /// (RFC 9110 section 7.8).
+    /// Whether the message asks for another protocol (or, as a 101, confirms it): HTTP/1.1 with an Upgrade field that Connection names (RFC
+    /// 9110 section 7.8).
     /// </summary>
     public bool IsUpgrade => HasUpgrade && Version == Http1Version.Http11 && (Connection & ConnectionOptions.Upgrade) != 0;
 
     /// <summary>
-    /// Whether the connection may carry another message after this one (RFC 9112 section 9.3), as far as this message says. Valid when the
-    /// head is done.
+    /// Whether this message allows another one after it on the connection (RFC 9112 section 9.3). Valid when the head is done.
     /// </summary>
     public bool KeepAlive { get; protected set; }
 
-    /// <summary>
-    /// Whether Connection lists names of fields, beside its own words. Where it does not, no field needs to be looked for in it.
-    /// </summary>
+    /// <summary>Whether Connection lists names of fields, apart from its own words. If not, no field has to be looked up in it.</summary>
     public bool ListsFields => (Connection & ConnectionOptions.Other) != 0;
 
     /// <summary>Whether a Connection field lists <paramref name="name"/>, so that the field of that name must not be forwarded.</summary>
@@ -96,15 +93,16 @@ internal abstract class MessageHeadParser : FieldSectionParser
     }
 
     /// <summary>
-    /// Whether a proxy must not forward <paramref name="field"/>: it is hop-by-hop by definition or because Connection lists it. Fields
-    /// that frame or route the message (Host, Content-Length, Expect) cannot be made hop-by-hop: a sender who lists them wants them lost.
+    /// Whether a proxy must not forward <paramref name="field"/>, because it is hop-by-hop by definition or because Connection lists it.
+    /// Fields that frame or route the message (Host, Content-Length, Expect) cannot be made hop-by-hop: a sender that lists them wants them
+    /// removed.
     /// </summary>
     public bool IsHopByHop(ReadOnlySpan<byte> buffer, in FieldRange field) => KnownFields.IsHopByHop(field.Known)
         || (ListsFields
             && !KnownFields.IsEvaluated(field.Known)
             && IsListedInConnection(buffer, field.Name(buffer)));
 
-    /// <summary>Forgets the message.</summary>
+    /// <summary>Prepares for the next message.</summary>
     protected void ResetHead()
     {
         ResetSection(hasStartLine: true);
@@ -140,13 +138,13 @@ internal abstract class MessageHeadParser : FieldSectionParser
         }
     }
 
-    /// <summary>Evaluates a Content-Length; requests and responses differ in what they tolerate.</summary>
+    /// <summary>Evaluates a Content-Length; requests and responses tolerate different values.</summary>
     protected abstract Http1Error OnContentLength(ReadOnlySpan<byte> value);
 
-    /// <summary>The error for a Connection option that is no token; None where it is to be ignored.</summary>
+    /// <summary>The error for a Connection option that is not a token; None if it is ignored.</summary>
     protected abstract Http1Error OnMalformedConnection { get; }
 
-    /// <summary>RFC 9112 section 9.3, before what the body says about it.</summary>
+    /// <summary>RFC 9112 section 9.3, without the rules for the body.</summary>
     protected bool IsPersistent => (Connection & ConnectionOptions.Close) == 0
         && (Version == Http1Version.Http11 || (Connection & ConnectionOptions.KeepAlive) != 0);
 
@@ -162,7 +160,7 @@ internal abstract class MessageHeadParser : FieldSectionParser
             return Http1Error.ContentLengthWithTransferEncoding;
         }
 
-        // A second field continues the first one's list, in which chunked is the end.
+        // A second field continues the first one's list, and chunked must be its end.
         Http1Error error = IsChunked ? Http1Error.InvalidTransferEncoding : TransferEncodingSyntax.Check(value);
         IsChunked = true;
         return error;
@@ -170,7 +168,7 @@ internal abstract class MessageHeadParser : FieldSectionParser
 
     private Http1Error OnConnection(ReadOnlySpan<byte> value)
     {
-        // One option without a comma is nearly always all there is.
+        // Nearly always there is one option without a comma.
         ConnectionOptions single = OptionOf(value);
         if (single != ConnectionOptions.Other)
         {

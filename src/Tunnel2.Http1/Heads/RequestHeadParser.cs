@@ -4,7 +4,7 @@ using Tunnel2.Http1.Syntax;
 namespace Tunnel2.Http1;
 
 /// <summary>
-/// Reads the head of a request. Whatever has two possible readings is refused; see the README for the list of decisions.
+/// Reads the head of a request. A request with two possible readings is refused; the README has the list of decisions.
 /// Reusable after <see cref="Reset"/>, not thread-safe.
 /// </summary>
 internal sealed class RequestHeadParser : MessageHeadParser
@@ -12,7 +12,7 @@ internal sealed class RequestHeadParser : MessageHeadParser
     private const byte Cr = (byte)'\r';
     private const byte Lf = (byte)'\n';
 
-    // What follows the target: a space and HTTP/1.1.
+    // The bytes after the target: a space and HTTP/1.1.
     private const int VersionPartBytes = 9;
 
     private Step _step;
@@ -26,7 +26,7 @@ internal sealed class RequestHeadParser : MessageHeadParser
     {
     }
 
-    /// <summary>Makes a parser that holds all messages to <paramref name="limits"/>.</summary>
+    /// <summary>Makes a parser with other limits.</summary>
     public RequestHeadParser(Http1Limits limits)
         : base(limits)
     {
@@ -40,26 +40,24 @@ internal sealed class RequestHeadParser : MessageHeadParser
         Version,
     }
 
-    /// <summary>Where the method is.</summary>
+    /// <summary>The position of the method.</summary>
     public ByteRange Method { get; private set; }
 
-    /// <summary>Which method it is, if its meaning matters to a proxy.</summary>
+    /// <summary>The known method, if its meaning matters to a proxy.</summary>
     public KnownMethod KnownMethod { get; private set; }
 
-    /// <summary>Where the whole request target is.</summary>
+    /// <summary>The position of the whole request target.</summary>
     public ByteRange Target { get; private set; }
 
     /// <summary>The form of the target.</summary>
     public TargetForm TargetForm { get; private set; }
 
-    /// <summary>
-    /// The authority of an absolute-form target (always equal to <see cref="Host"/> where there is one); empty otherwise.
-    /// </summary>
+    /// <summary>The authority of an absolute-form target (equal to <see cref="Host"/> if there is one); otherwise empty.</summary>
     public ByteRange TargetAuthority => _authority;
 
     /// <summary>
-    /// Path and query. For an absolute-form target what follows the authority, which may be empty or begin with <c>?</c> (both stand for
-    /// the path <c>/</c>); otherwise the whole target.
+    /// Path and query. For an absolute-form target the part after the authority, which may be empty or begin with <c>?</c> (both mean the
+    /// path <c>/</c>); otherwise the whole target.
     /// </summary>
     public ByteRange PathAndQuery { get; private set; }
 
@@ -78,7 +76,7 @@ internal sealed class RequestHeadParser : MessageHeadParser
     /// <inheritdoc/>
     protected override Http1Error OnMalformedConnection => Http1Error.InvalidConnection;
 
-    /// <summary>Forgets the message, so that the next one can be read.</summary>
+    /// <summary>Prepares for the next message.</summary>
     public void Reset()
     {
         ResetHead();
@@ -166,7 +164,7 @@ internal sealed class RequestHeadParser : MessageHeadParser
             case KnownField.FramingLookalike:
                 return Http1Error.AmbiguousFieldName;
             case KnownField.Expect:
-                // HTTP/1.0 knows no 1xx responses: the expectation is ignored.
+                // HTTP/1.0 has no 1xx responses, so the expectation is ignored.
                 bool isContinue = AsciiCase.EqualsLower(field.Value(buffer), "100-continue"u8);
                 ExpectContinue |= isContinue && Version == Http1Version.Http11;
                 HasUnknownExpectation |= !isContinue;
@@ -184,7 +182,7 @@ internal sealed class RequestHeadParser : MessageHeadParser
             return Http1Error.DuplicateContentLength;
         }
 
-        // A leading zero is legal, but a reader that knows octal numbers sees another length.
+        // A leading zero is legal, but a reader of octal numbers would see another length.
         if (!ContentLengthSyntax.TryParse(value, out long length) || (value.Length > 1 && value[0] == (byte)'0'))
         {
             return Http1Error.InvalidContentLength;
@@ -214,7 +212,7 @@ internal sealed class RequestHeadParser : MessageHeadParser
         return KnownMethod == KnownMethod.Trace && BodyKind != BodyKind.None ? Http1Error.TraceWithBody : Http1Error.None;
     }
 
-    // RFC 9112 section 2.2: one CR LF before the request line is what some clients send after a POST; more is somebody trying.
+    // RFC 9112 section 2.2: some clients send one CR LF before the request line, after a POST. More than one is an attack.
     private bool SkipEmptyLine(ReadOnlySpan<byte> buffer, ref int position, out ParseStatus status)
     {
         status = ParseStatus.NeedMore;
@@ -249,7 +247,7 @@ internal sealed class RequestHeadParser : MessageHeadParser
         ReadOnlySpan<byte> rest = buffer[position..];
         if (rest.Length >= 10 && rest.StartsWith("HTTP/1."u8) && BinaryPrimitives.ReadUInt16LittleEndian(rest[8..]) == (Cr | (Lf << 8)))
         {
-            // RFC 9110 section 2.5: a higher minor version is read as the highest one that is known.
+            // RFC 9110 section 2.5: a higher minor version is read as the highest known one.
             Version = rest[7] switch
             {
                 (byte)'0' => Http1Version.Http10,

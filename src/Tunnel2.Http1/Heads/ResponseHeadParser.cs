@@ -3,8 +3,8 @@ using Tunnel2.Http1.Syntax;
 namespace Tunnel2.Http1;
 
 /// <summary>
-/// Reads the head of a response. Strict wherever two readers could see different messages, lenient where real servers are sloppy and
-/// nothing is at risk; see the README. A 1xx response other than 101 is a message of its own: reset and read on after it.
+/// Reads the head of a response. It is strict where two readers could see different messages, and lenient where real servers are inexact
+/// and this does no harm; see the README. A 1xx response other than 101 is a message of its own: reset and continue after it.
 /// Reusable after <see cref="Reset"/>, not thread-safe.
 /// </summary>
 internal sealed class ResponseHeadParser : MessageHeadParser
@@ -24,7 +24,7 @@ internal sealed class ResponseHeadParser : MessageHeadParser
     {
     }
 
-    /// <summary>Makes a parser that holds all messages to <paramref name="limits"/>.</summary>
+    /// <summary>Makes a parser with other limits.</summary>
     public ResponseHeadParser(Http1Limits limits)
         : base(limits)
     {
@@ -33,17 +33,17 @@ internal sealed class ResponseHeadParser : MessageHeadParser
     /// <summary>The status code, 100 to 999.</summary>
     public int StatusCode { get; private set; }
 
-    /// <summary>Where the reason phrase is; may be empty.</summary>
+    /// <summary>The position of the reason phrase; may be empty.</summary>
     public ByteRange Reason { get; private set; }
 
-    /// <summary>Whether this is an interim response, after which another one follows (1xx other than 101).</summary>
+    /// <summary>Whether this is an interim response (1xx other than 101), after which another one follows.</summary>
     public bool IsInterim => StatusCode is >= 100 and < 200 and not 101;
 
     /// <inheritdoc/>
     protected override Http1Error OnMalformedConnection => Http1Error.None;
 
-    /// <summary>Forgets the message, so that the next one can be read.</summary>
-    /// <param name="requestMethod">The method of the request that is answered: HEAD and CONNECT decide whether there is a body.</param>
+    /// <summary>Prepares for the next message.</summary>
+    /// <param name="requestMethod">The method of the request: for HEAD and CONNECT it decides whether there is a body.</param>
     public void Reset(KnownMethod requestMethod)
     {
         ResetHead();
@@ -91,7 +91,7 @@ internal sealed class ResponseHeadParser : MessageHeadParser
             return Http1Error.None;
         }
 
-        // A list of equal values is what a careless joining of equal fields left behind (RFC 9112 section 6.3): one value is kept.
+        // A list of equal values comes from a careless join of equal fields (RFC 9112 section 6.3): one value is kept.
         var list = new ListReader(value);
         bool isRepetition = ContentLength is not null;
         while (list.TryRead(out ReadOnlySpan<byte> element))
@@ -147,11 +147,11 @@ internal sealed class ResponseHeadParser : MessageHeadParser
         }
         else if (_requestMethod == KnownMethod.Head || StatusCode is < 200 or 304)
         {
-            // No body follows, whatever is announced.
+            // No body follows, although one may be announced.
         }
         else if (StatusCode == 204)
         {
-            // No body follows either, but a server that announces one may send it: the bytes would be taken for the next response.
+            // No body follows here either. But a server that announces one may send it, and its bytes would be taken for the next response.
             KeepAlive &= !announcesBody;
         }
         else if (IsChunked)
@@ -179,7 +179,7 @@ internal sealed class ResponseHeadParser : MessageHeadParser
             return error == Http1Error.None ? ParseStatus.NeedMore : Fail(error, offset);
         }
 
-        // RFC 9110 section 2.5: a higher minor version is read as the highest one that is known.
+        // RFC 9110 section 2.5: a higher minor version is read as the highest known one.
         Version = buffer[7] == (byte)'0' ? Http1Version.Http10 : Http1Version.Http11;
         StatusCode = ((buffer[9] - '0') * 100) + ((buffer[10] - '0') * 10) + (buffer[11] - '0');
         position = StatusPartBytes;
@@ -187,7 +187,7 @@ internal sealed class ResponseHeadParser : MessageHeadParser
         return ParseStatus.Done;
     }
 
-    // Behind the code comes a space and a reason, or (wrong, but common) the end of the line at once.
+    // After the code comes a space and a reason, or (wrong, but common) the end of the line.
     private static bool IsStatusPart(ReadOnlySpan<byte> buffer) => buffer.Length > StatusPartBytes
         && buffer.StartsWith("HTTP/1."u8)
         && char.IsAsciiDigit((char)buffer[7])
@@ -197,7 +197,7 @@ internal sealed class ResponseHeadParser : MessageHeadParser
         && char.IsAsciiDigit((char)buffer[11])
         && buffer[StatusPartBytes] is ((byte)' ' or Cr);
 
-    // Decided by the first byte that does not fit, so that the answer does not depend on how the bytes were split.
+    // The first byte that does not fit decides, so the result does not depend on how the bytes were split.
     private static Http1Error ErrorInStatusPart(ReadOnlySpan<byte> buffer, out int offset)
     {
         ReadOnlySpan<byte> pattern = "HTTP/0.0 000"u8;

@@ -2,7 +2,7 @@ using Tunnel2.Http1.Syntax;
 
 namespace Tunnel2.Http1;
 
-/// <summary>The value of Transfer-Encoding, of which only a single <c>chunked</c> is served.</summary>
+/// <summary>The value of Transfer-Encoding; only a single <c>chunked</c> is served.</summary>
 internal static class TransferEncodingSyntax
 {
     /// <summary>

@@ -1,12 +1,12 @@
 namespace Tunnel2.Http1;
 
-/// <summary>Finds out, off the fast path, what is wrong with the end of a request line.</summary>
+/// <summary>Finds the error at the end of a request line, outside the fast path.</summary>
 internal static class VersionSyntax
 {
     /// <summary>
-    /// The error in <paramref name="rest"/>, which begins after the target and the space and is not a complete version of HTTP/1
-    /// with CR LF; None if it may still become one. Decided by the first byte that does not fit, so that the answer does
-    /// not depend on how the bytes were split.
+    /// The error in <paramref name="rest"/>, which begins after the target and the space and is not a complete version of HTTP/1 with CR
+    /// LF; None if it may still become one. The first byte that does not fit decides, so the result does not depend on how the bytes were
+    /// split.
     /// </summary>
     public static Http1Error ErrorInRequest(ReadOnlySpan<byte> rest, out int offset)
     {

@@ -9,8 +9,8 @@ internal static class AsciiCase
     private const ulong CaseBits = 0x2020_2020_2020_2020;
 
     /// <summary>
-    /// Whether <paramref name="value"/> equals <paramref name="lower"/> without regard to ASCII case. The constant may consist of
-    /// lower-case letters, digits and bytes below 0x40 such as <c>-</c>.
+    /// Whether <paramref name="value"/> equals <paramref name="lower"/>, ignoring ASCII case. The constant may have lower-case letters,
+    /// digits and bytes below 0x40 such as <c>-</c>.
     /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public static bool EqualsLower(ReadOnlySpan<byte> value, ReadOnlySpan<byte> lower)
@@ -56,8 +56,8 @@ internal static class AsciiCase
         return SameWord(ReadUInt64(value, last), ReadUInt64(lower, last));
     }
 
-    // Letters have bit 0x40 set and differ by bit 0x20 alone; digits and '-' have it clear. So half of each constant byte, cut to bit 0x20,
-    // is what may be ignored: the comparison is exact even for bytes that are no letters ('\r' is not taken for '-').
+    // Letters have bit 0x40 set and differ only in bit 0x20; digits and '-' have bit 0x40 clear. So half of each constant byte, cut to bit
+    // 0x20, is the bit that may be ignored. The comparison is exact also for other bytes ('\r' is not taken for '-').
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static bool SameWord(ulong value, ulong lower) => (value | ((lower >> 1) & CaseBits)) == lower;
 

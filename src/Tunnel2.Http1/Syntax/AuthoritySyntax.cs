@@ -5,8 +5,8 @@ namespace Tunnel2.Http1.Syntax;
 /// <summary>Host names and addresses with an optional port.</summary>
 internal static class AuthoritySyntax
 {
-    // The unreserved characters of RFC 3986. Its grammar also allows sub-delimiters and percent-encoding in a host, which no host name
-    // has and which routing tables, caches and backends read differently: refused.
+    // The unreserved characters of RFC 3986. Its grammar also allows sub-delimiters and percent-encoding in a host. They are refused,
+    // because no host name has them, and routing tables, caches and backends read them differently.
     private static readonly SearchValues<byte> _name =
         SearchValues.Create("-._~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"u8);
 

@@ -7,9 +7,9 @@ using System.Runtime.Intrinsics;
 namespace Tunnel2.Http1.Syntax;
 
 /// <summary>
-/// Finds where a token, target or field value ends. Each scan looks at 32 bytes at a time where the processor has 256-bit vectors
-/// (elsewhere it leaves the work to <see cref="SearchValues{T}"/>); the last load overlaps the one before, so that nothing outside the span
-/// is read and no byte is looked at alone. All return the span's length where no such byte is found.
+/// Finds the end of a token, target or field value. Each scan reads 32 bytes at a time if the processor has 256-bit vectors (otherwise
+/// <see cref="SearchValues{T}"/> does the work). The last load overlaps the one before, so no byte outside the span is read, and none is
+/// read alone. All return the span's length if no such byte is found.
 /// </summary>
 internal static class ByteScanner
 {
@@ -27,15 +27,15 @@ internal static class ByteScanner
         SearchValues.Create(AllWhere(b => b is <= 0x20 or >= 0x7F or (byte)'#' or (byte)'\\'));
 
     /// <summary>
-    /// Finds name and end of a usual field line at once: most lines fit into 64 bytes, and two searches of which the second must wait for
-    /// the first take twice as long.
+    /// Finds name and end of a usual field line at once. Most lines fit into 64 bytes, and two searches, of which the second must wait for
+    /// the first, take twice as long.
     /// </summary>
-    /// <param name="bytes">The bytes to look at.</param>
+    /// <param name="bytes">The bytes to scan.</param>
     /// <param name="start">Where the line begins; below the span's length.</param>
     /// <param name="colon">Where its name ends with a colon.</param>
-    /// <param name="lineEnd">The first control character other than HTAB after the colon, or the span's length.</param>
+    /// <param name="lineEnd">The first control character except HTAB after the colon, or the span's length.</param>
     /// <returns>
-    /// False if the line must be looked at byte by byte: a name with rare or forbidden characters, or too few bytes for vectors.
+    /// False if the line must be read byte by byte: a name with rare or forbidden characters, or too few bytes for vectors.
     /// </returns>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public static bool TryScanFieldLine(ReadOnlySpan<byte> bytes, int start, out int colon, out int lineEnd)
@@ -47,7 +47,7 @@ internal static class ByteScanner
             return false;
         }
 
-        // Near the end of the span the window begins before the line; the bits of those bytes are shifted out.
+        // Near the end of the span the window begins before the line, and the bits of those bytes are shifted out.
         int first = Math.Min(start, bytes.Length - Window);
         Look(bytes.Slice(first, Window), out ulong rare, out ulong control);
         rare >>= start - first;
@@ -64,7 +64,7 @@ internal static class ByteScanner
         return true;
     }
 
-    // One bit per byte: those that are no letter, digit or '-', and the control characters other than HTAB.
+    // One bit per byte: bytes other than letters, digits and '-', and control characters except HTAB.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static void Look(ReadOnlySpan<byte> window, out ulong rare, out ulong control)
     {
@@ -99,7 +99,7 @@ internal static class ByteScanner
             return found < 0 ? bytes.Length : start + found;
         }
 
-        // The vectors know letters, digits and '-' only; at one of the rarer token characters the scan goes on after it.
+        // The vectors know only letters, digits and '-'. After one of the rarer token characters the scan continues.
         int position = start;
         while (true)
         {
@@ -113,7 +113,7 @@ internal static class ByteScanner
         }
     }
 
-    /// <summary>Index of the first control character other than HTAB from <paramref name="start"/> on (RFC 9110 section 5.5).</summary>
+    /// <summary>Index of the first control character except HTAB from <paramref name="start"/> on (RFC 9110 section 5.5).</summary>
     public static int EndOfFieldValue(ReadOnlySpan<byte> bytes, int start)
     {
         if (!Vector256.IsHardwareAccelerated || bytes.Length < Step)
@@ -136,12 +136,12 @@ internal static class ByteScanner
     }
 
     /// <summary>
-    /// Index of the first byte from <paramref name="start"/> on that a request target cannot have: anything but visible ASCII, <c>#</c>,
-    /// and a backslash before the query, which many take for a slash.
+    /// Index of the first byte from <paramref name="start"/> on that a request target cannot have: any except visible ASCII, <c>#</c>, and
+    /// a backslash before the query, which many programs read as a slash.
     /// </summary>
     /// <param name="bytes">The bytes to look at.</param>
     /// <param name="start">Where to begin.</param>
-    /// <param name="targetStart">Where the target began, if it was looked at in part before.</param>
+    /// <param name="targetStart">Where the target began, if a part of it was scanned before.</param>
     public static int EndOfTarget(ReadOnlySpan<byte> bytes, int start, int targetStart)
     {
         int end = EndOfTargetOrBackslash(bytes, start);
@@ -150,7 +150,7 @@ internal static class ByteScanner
             return end;
         }
 
-        // Rare, and no reason to be slow twice: from here on a backslash is a byte like any other.
+        // Rare. From here on a backslash is an ordinary byte, and one slower search does the rest.
         int found = bytes[end..].IndexOfAny(_notTarget);
         return found < 0 ? bytes.Length : end + found;
     }
@@ -181,7 +181,7 @@ internal static class ByteScanner
         (TryGather(bytes, out Vector256<byte> gathered) && Alphanumeric(gathered) == Vector256<byte>.AllBitsSet)
         || EndOfToken(bytes, 0) == bytes.Length;
 
-    /// <summary>Whether no byte is a control character other than HTAB.</summary>
+    /// <summary>Whether no byte is a control character except HTAB.</summary>
     public static bool AreFieldValue(ReadOnlySpan<byte> bytes) => TryGather(bytes, out Vector256<byte> gathered)
         ? Control(gathered) == Vector256<byte>.Zero
         : EndOfFieldValue(bytes, 0) == bytes.Length;
@@ -189,7 +189,7 @@ internal static class ByteScanner
     /// <summary>Whether <paramref name="b"/> may be in a token.</summary>
     public static bool IsTokenByte(byte b) => _token.Contains(b);
 
-    /// <summary>Whether <paramref name="b"/> is a control character other than HTAB.</summary>
+    /// <summary>Whether <paramref name="b"/> is a control character except HTAB.</summary>
     public static bool IsControlByte(byte b) => _control.Contains(b);
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
@@ -208,7 +208,7 @@ internal static class ByteScanner
         return start == bytes.Length ? start : InTail(~Alphanumeric(Load(bytes, last)), start, last);
     }
 
-    // The vector was loaded at 'last'; the bytes before 'start' (1 to 31 of them) have been looked at already.
+    // The vector was loaded at 'last'; the bytes before 'start' (1 to 31 of them) were scanned before.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static int InTail(Vector256<byte> hits, int start, int last)
     {
@@ -216,7 +216,7 @@ internal static class ByteScanner
         return unseen == 0 ? last + Step : start + BitOperations.TrailingZeroCount(unseen);
     }
 
-    // Puts all bytes of a short span into one vector, some of them twice: enough to say whether all of them are fine.
+    // Loads all bytes of a short span into one vector, some of them twice: enough to check that all are valid.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static bool TryGather(ReadOnlySpan<byte> bytes, out Vector256<byte> gathered)
     {
@@ -254,7 +254,7 @@ internal static class ByteScanner
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static Vector256<byte> Control(Vector256<byte> bytes)
     {
-        // HTAB is among the low bytes: exclusive or takes it out again.
+        // HTAB is among the low bytes; exclusive or removes it.
         Vector256<byte> low = AtMost(bytes, 0x1F) ^ Vector256.Equals(bytes, Vector256.Create((byte)'\t'));
         return low | Vector256.Equals(bytes, Vector256.Create((byte)0x7F));
     }
@@ -274,7 +274,7 @@ internal static class ByteScanner
         return letters | digits | Vector256.Equals(bytes, Vector256.Create((byte)'-'));
     }
 
-    // An unsigned comparison out of two instructions that AVX2 has.
+    // An unsigned comparison made of two instructions that AVX2 has.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static Vector256<byte> AtMost(Vector256<byte> bytes, byte limit) =>
         Vector256.Equals(Vector256.Min(bytes, Vector256.Create(limit)), bytes);

@@ -3,7 +3,7 @@ namespace Tunnel2.Http1.Syntax;
 /// <summary>The value of Content-Length.</summary>
 internal static class ContentLengthSyntax
 {
-    /// <summary>Reads a number of decimal digits only; false for anything else and for what does not fit 63 bits.</summary>
+    /// <summary>Reads a number of decimal digits only; false for other bytes, and for numbers that do not fit 63 bits.</summary>
     public static bool TryParse(ReadOnlySpan<byte> value, out long length)
     {
         length = 0;

@@ -1,6 +1,6 @@
 namespace Tunnel2.Http1.Syntax;
 
-/// <summary>Goes through the elements of a comma-separated value; whitespace around them is dropped, empty ones are reported.</summary>
+/// <summary>Reads the elements of a comma-separated value; whitespace around them is removed, empty ones are returned.</summary>
 internal ref struct ListReader
 {
     private ReadOnlySpan<byte> _rest;
@@ -13,7 +13,7 @@ internal ref struct ListReader
         _more = true;
     }
 
-    /// <summary>Gives the next element; false after the last one.</summary>
+    /// <summary>Returns the next element; false after the last one.</summary>
     public bool TryRead(out ReadOnlySpan<byte> element)
     {
         if (!_more)

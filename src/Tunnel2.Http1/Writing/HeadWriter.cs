@@ -3,9 +3,8 @@ using System.Buffers.Text;
 namespace Tunnel2.Http1;
 
 /// <summary>
-/// Writes a head or a trailer section into a span, checking everything it is given: what was written parses as the same fields. After the
-/// first failure nothing more is written and <see cref="Status"/> keeps its reason, so that callers ask once, at the end. Allocates
-/// nothing.
+/// Writes a head or a trailer section into a span and checks all of it: the result parses as the same fields. After the first failure it
+/// writes nothing more, and <see cref="Status"/> keeps the reason, so callers check once, at the end. Allocates nothing.
 /// </summary>
 internal ref struct HeadWriter
 {
@@ -19,10 +18,10 @@ internal ref struct HeadWriter
         _destination = destination;
     }
 
-    /// <summary>Whether all that was asked for has been written, and why not.</summary>
+    /// <summary>Whether everything was written, or why not.</summary>
     public readonly HeadWriteStatus Status => _status;
 
-    /// <summary>Bytes written so far. Of no use unless <see cref="Status"/> is Ok.</summary>
+    /// <summary>Bytes written so far. Valid only while <see cref="Status"/> is Ok.</summary>
     public readonly int Written => _written;
 
     /// <summary>Bytes that a field line takes.</summary>
@@ -30,7 +29,7 @@ internal ref struct HeadWriter
 
     /// <summary>Writes the request line of an HTTP/1.1 request.</summary>
     /// <param name="method">A token.</param>
-    /// <param name="target">What <see cref="FieldSyntax.IsTarget"/> accepts; its form is the caller's business.</param>
+    /// <param name="target">A target that <see cref="FieldSyntax.IsTarget"/> accepts; the caller chooses its form.</param>
     public void WriteRequestLine(ReadOnlySpan<byte> method, ReadOnlySpan<byte> target)
     {
         if (!FieldSyntax.IsToken(method) || !FieldSyntax.IsTarget(target))
@@ -69,7 +68,7 @@ internal ref struct HeadWriter
 
     /// <summary>Writes a field line.</summary>
     /// <param name="name">A token.</param>
-    /// <param name="value">Anything without control characters other than HTAB; may be empty.</param>
+    /// <param name="value">A value without control characters except HTAB; may be empty.</param>
     public void WriteField(scoped ReadOnlySpan<byte> name, scoped ReadOnlySpan<byte> value)
     {
         if (!FieldSyntax.IsToken(name) || !FieldSyntax.IsFieldValue(value))
@@ -102,7 +101,7 @@ internal ref struct HeadWriter
         WriteField(name, digits[..length]);
     }
 
-    /// <summary>Writes complete lines that were checked when they were made, such as constants. Their bytes are not looked at.</summary>
+    /// <summary>Writes complete lines that were checked before, such as constants. Their bytes are not checked again.</summary>
     /// <param name="lines">Zero or more lines, each with its CR LF.</param>
     public void WriteCheckedLines(ReadOnlySpan<byte> lines)
     {
@@ -112,7 +111,7 @@ internal ref struct HeadWriter
         }
     }
 
-    /// <summary>Writes the empty line that ends the head or trailer section, and says how it all went.</summary>
+    /// <summary>Writes the empty line that ends the head or trailer section, and returns the status of the whole.</summary>
     public HeadWriteStatus WriteEnd()
     {
         if (TryTake(2, out Span<byte> line))
@@ -138,7 +137,7 @@ internal ref struct HeadWriter
         return true;
     }
 
-    // Invalid syntax outweighs lack of room: writing again into a larger buffer would be in vain.
+    // Invalid syntax wins over lack of room, because writing again into a larger buffer would not help.
     private void Fail(HeadWriteStatus status)
     {
         if (_status != HeadWriteStatus.InvalidSyntax)

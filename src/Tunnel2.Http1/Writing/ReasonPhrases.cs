@@ -3,7 +3,7 @@ namespace Tunnel2.Http1;
 /// <summary>The usual reason phrases (RFC 9110 section 15), for responses that come without one.</summary>
 internal static class ReasonPhrases
 {
-    /// <summary>The phrase for <paramref name="statusCode"/>; empty where there is none, which is legal.</summary>
+    /// <summary>The phrase for <paramref name="statusCode"/>; empty if there is none, which is legal.</summary>
     public static ReadOnlySpan<byte> Of(int statusCode) => statusCode switch
     {
         100 => "Continue"u8,

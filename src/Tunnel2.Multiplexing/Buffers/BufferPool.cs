@@ -5,7 +5,7 @@ using Tunnel2.Multiplexing.Threading;
 namespace Tunnel2.Multiplexing.Buffers;
 
 /// <summary>
-/// Where every buffer of the data plane comes from, with a count of what is out, so that a test (and a metric) can show that whatever ends
+/// Where every buffer of the data plane comes from, with a count of what is out, so that a test (and a metric) can show that, whatever ends
 /// a session, every buffer came back. Thread-safe.
 /// </summary>
 /// <remarks>
@@ -20,7 +20,7 @@ internal sealed class BufferPool
 
     private const int SmallestKept = 1024;
 
-    /// <summary>The most bytes that one size keeps: 2,048 of the usual 16 KiB.</summary>
+    /// <summary>How many bytes one size keeps: 2,048 buffers of the usual 16 KiB.</summary>
     private const int MaxKeptBytes = 32 * 1024 * 1024;
 
     /// <summary>What lay unused for as long as this is halved.</summary>

@@ -6,21 +6,21 @@ using Tunnel2.Protocol.Errors;
 namespace Tunnel2.Multiplexing.Heartbeat;
 
 /// <summary>
-/// One timer for all uplinks of a process: it asks each four times a second whether its peer is silent, dead or stalled. Thread-safe.
+/// One timer for all uplinks of a process: four times a second it has each check whether its peer is silent, stalled or dead. Thread-safe.
 /// </summary>
 internal sealed class UplinkHeartbeat : IDisposable
 {
-    /// <summary>How often each uplink is looked at.</summary>
-    public static readonly TimeSpan Period = TimeSpan.FromMilliseconds(250);
-
     private readonly ConcurrentDictionary<UplinkConnection, byte> _uplinks = new();
     private readonly ContainedFaults _faults;
     private readonly ITimer _timer;
 
+    /// <param name="timeProvider">The clock of the timer.</param>
+    /// <param name="faults">Where faults of an uplink are counted.</param>
     public UplinkHeartbeat(TimeProvider timeProvider, ContainedFaults? faults = null)
     {
         _faults = faults ?? new ContainedFaults(timeProvider);
-        _timer = timeProvider.CreateTimer(static self => ((UplinkHeartbeat)self!).Beat(), this, Period, Period);
+        var period = UplinkLiveness.HeartbeatPeriod;
+        _timer = timeProvider.CreateTimer(static self => ((UplinkHeartbeat)self!).Beat(), this, period, period);
     }
 
     /// <summary>Uplinks watched.</summary>

@@ -80,7 +80,7 @@ internal sealed class TunnelSession
                 slot++;
             }
 
-            uplink.Slot = slot;
+            uplink.Streams.Slot = slot;
             _uplinks = [.. _uplinks, uplink];
             return true;
         }
@@ -112,26 +112,29 @@ internal sealed class TunnelSession
     /// <summary>Opens a stream on the uplink with the fewest outstanding bytes.</summary>
     /// <param name="except">An uplink that has just refused or lost the stream, or null.</param>
     /// <param name="home">The event loop that the caller lives on, or null.</param>
+    /// <param name="isSettled">
+    /// Whether the caller has worked on that loop already. Then it leaves only for an uplink that is far less busy.
+    /// </param>
     /// <returns>Null when no uplink takes one.</returns>
-    public TunnelStream? TryOpenStream(UplinkConnection? except = null, PipeScheduler? home = null)
+    public TunnelStream? TryOpenStream(UplinkStreams? except = null, PipeScheduler? home = null, bool isSettled = true)
     {
         // Step 3: the least loaded uplink opens a stream for the request.
         var uplinks = _uplinks;
         if (uplinks.Length == 1)
         {
-            return uplinks[0] == except ? null : uplinks[0].TryOpenStream();
+            return uplinks[0].Streams == except ? null : uplinks[0].TryOpenStream();
         }
 
-        var best = FindBest(uplinks, except, home);
+        var best = FindBest(uplinks, except, home, isSettled);
         if (best?.TryOpenStream() is { } stream)
         {
             return stream;
         }
 
-        // It is full, or has ended since: any other will do.
+        // It is full, or has just ended: any other will do.
         foreach (var uplink in uplinks)
         {
-            if (uplink != best && uplink != except && uplink.TryOpenStream() is { } other)
+            if (uplink != best && uplink.Streams != except && uplink.TryOpenStream() is { } other)
             {
                 return other;
             }
@@ -178,7 +181,7 @@ internal sealed class TunnelSession
         }
     }
 
-    private static UplinkConnection? FindBest(UplinkConnection[] uplinks, UplinkConnection? except, PipeScheduler? home)
+    private static UplinkConnection? FindBest(UplinkConnection[] uplinks, UplinkStreams? except, PipeScheduler? home, bool isSettled)
     {
         UplinkConnection? best = null;
         UplinkConnection? near = null;
@@ -187,7 +190,7 @@ internal sealed class TunnelSession
         long now = 0;
         foreach (var uplink in uplinks)
         {
-            if (!uplink.IsOpenForStreams || uplink == except)
+            if (!uplink.IsOpenForStreams || uplink.Streams == except)
             {
                 continue;
             }
@@ -208,6 +211,7 @@ internal sealed class TunnelSession
         }
 
         // A visitor goes where its streams are, and that costs; so it stays where it is, unless it is clearly busier there.
-        return near is not null && !lowestNear.IsFarAbove(lowest) ? near : best;
+        var leaves = near is null || (isSettled ? lowestNear.IsFarAbove(lowest) : lowestNear.IsClearlyAbove(lowest));
+        return leaves ? best : near;
     }
 }

@@ -11,11 +11,12 @@ namespace Tunnel2.Multiplexing.Session;
 /// may be credit that was merely not returned yet, and says nothing.
 /// </param>
 /// <param name="Group">
-/// Open streams by fours. Before those that wait: how many wait is the chance of a moment, and a crowd that comes at once would follow it
-/// to a few uplinks.
+/// Open streams by fours. It comes before <paramref name="Waiting"/>, which is the chance of a moment: many requests at once would follow
+/// it to a few uplinks.
 /// </param>
 /// <param name="Waiting">Streams that wait for their turn or for credit of the uplink.</param>
-/// <param name="Streams">Open streams: where downloads go, this side sends next to nothing, and only their number tells.</param>
+/// <param name="Streams">Open streams: where the traffic is downloads, this side sends next to nothing, and only their number says
+/// something.</param>
 /// <param name="Outstanding">Bytes outstanding, exactly.</param>
 internal readonly record struct UplinkLoad(bool IsStalled, long Level, int Group, int Waiting, int Streams, long Outstanding)
 {
@@ -24,13 +25,13 @@ internal readonly record struct UplinkLoad(bool IsStalled, long Level, int Group
     /// <param name="now">A timestamp of the uplink's time provider.</param>
     public static UplinkLoad Of(UplinkConnection uplink, long now)
     {
-        var outstanding = uplink.Writer.OutstandingBytes;
+        var outstanding = uplink.Sending.OutstandingBytes;
         var streams = uplink.OpenStreams;
         return new UplinkLoad(
             uplink.IsStalled(now),
             outstanding / Math.Max(1, uplink.Settings.SendUplinkWindow / 4),
             streams / 4,
-            uplink.Writer.WaitingStreams,
+            uplink.Sending.WaitingStreams,
             streams,
             outstanding);
     }
@@ -44,9 +45,20 @@ internal readonly record struct UplinkLoad(bool IsStalled, long Level, int Group
         : Outstanding < other.Outstanding;
 
     /// <summary>
-    /// Whether it is so much busier than another that going there pays: stalled, a quarter of its window more, or a quarter of its streams.
-    /// So of few streams each counts: one that stands still on an uplink is a reason to try another.
+    /// Whether it is clearly busier than another: stalled, a quarter of its window more, or more streams by a quarter. An idle uplink is
+    /// always worth it: one stream that stands still on the other is a reason to go.
     /// </summary>
-    public bool IsFarAbove(in UplinkLoad other) =>
-        (IsStalled && !other.IsStalled) || Level > other.Level || Streams * 4 > other.Streams * 5;
+    public bool IsClearlyAbove(in UplinkLoad other) => HasLessRoomThan(other) || Streams * 4 > other.Streams * 5;
+
+    /// <summary>
+    /// Whether it is clearly busier than another, and by more streams than chance makes (twice the square root), as they come and go with
+    /// each request.
+    /// </summary>
+    public bool IsFarAbove(in UplinkLoad other)
+    {
+        var more = Streams - other.Streams;
+        return HasLessRoomThan(other) || (IsClearlyAbove(other) && more * more > other.Streams * 4);
+    }
+
+    private bool HasLessRoomThan(in UplinkLoad other) => (IsStalled && !other.IsStalled) || Level > other.Level;
 }

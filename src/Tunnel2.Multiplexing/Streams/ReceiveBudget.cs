@@ -1,27 +1,26 @@
 using Tunnel2.Multiplexing.Threading;
-using Tunnel2.Multiplexing.Uplinks;
 
 namespace Tunnel2.Multiplexing.Streams;
 
 /// <summary>
-/// The memory of a process for bytes that arrived on uplinks and that nobody has consumed yet. While there is room, an uplink whose window
-/// is held by streams that stand still borrows as much as they hold, so that they never own it. When there is little left, windows of
-/// streams shrink as their bytes are consumed; when there is none, the streams that cost most are cut. Thread-safe.
+/// The memory of a process for bytes that arrived on uplinks and are not consumed yet. While there is room, an uplink borrows as much as
+/// its streams that stand still hold, so that they never take its whole window. When little room is left, windows of streams shrink as
+/// their bytes are consumed; when none is left, the streams that cost most are cut. Thread-safe.
 /// </summary>
 /// <remarks>
 /// Uplinks report in portions of <see cref="Portion"/> and keep the first for themselves, so that ordinary traffic never comes here. What a
-/// stream costs is what it holds times how long the oldest of it has been here: a reader that takes a byte now and then stands still as
-/// well.
+/// stream costs is what it holds times how long the oldest of it has been here: a reader that takes a byte now and then stands still
+/// as well.
 /// </remarks>
 internal sealed class ReceiveBudget : IDisposable
 {
     /// <summary>What an uplink reports at once, and what it holds without a report: 256 KiB.</summary>
     public const int Portion = 256 * 1024;
 
-    /// <summary>The least that makes sense, in bytes: 16 MiB.</summary>
+    /// <summary>The smallest limit that makes sense, in bytes: 16 MiB.</summary>
     public const long SmallestLimit = 16L * 1024 * 1024;
 
-    /// <summary>The most that is taken unless somebody says otherwise, in bytes: 256 MiB.</summary>
+    /// <summary>The largest default, in bytes: 256 MiB.</summary>
     public const long LargestDefault = 256L * 1024 * 1024;
 
     /// <summary>No stream's window shrinks below this: one full frame.</summary>
@@ -29,28 +28,28 @@ internal sealed class ReceiveBudget : IDisposable
 
     private const string FaultPlace = "receive budget";
 
-    /// <summary>How often streams are looked at while uplinks hold more than a portion.</summary>
+    /// <summary>How often the budget looks at streams while uplinks hold more than a portion.</summary>
     private static readonly TimeSpan _period = TimeSpan.FromMilliseconds(250);
 
     /// <summary>The same while the budget is short.</summary>
     private static readonly TimeSpan _shortPeriod = TimeSpan.FromMilliseconds(50);
 
-    /// <summary>Nobody who takes all he was sent within this time is cut.</summary>
+    /// <summary>A stream whose bytes are all consumed within this time is not cut.</summary>
     private static readonly TimeSpan _leastAge = TimeSpan.FromMilliseconds(50);
 
-    /// <summary>How often cut streams are told of, at the most.</summary>
-    private static readonly TimeSpan _tellPeriod = TimeSpan.FromSeconds(1);
+    /// <summary>Cut streams are reported at most this often.</summary>
+    private static readonly TimeSpan _reportPeriod = TimeSpan.FromSeconds(1);
 
     private readonly Lock _gate = new();
     private readonly Lock _looking = new();
-    private readonly HashSet<UplinkConnection> _uplinks = [];
+    private readonly HashSet<UplinkStreams> _uplinks = [];
     private readonly TimeProvider _time;
     private readonly ContainedFaults _faults;
     private readonly ITimer _timer;
     private long _held;
     private long _cut;
-    private int _untold;
-    private long? _toldAt;
+    private int _unreported;
+    private long? _reportedAt;
     private int _share = int.MaxValue;
     private bool _isTicking;
     private bool _isShort;
@@ -58,7 +57,7 @@ internal sealed class ReceiveBudget : IDisposable
     /// <summary>Makes a budget of which nothing is taken.</summary>
     /// <param name="limit">Bytes, at least <see cref="Portion"/>.</param>
     /// <param name="time">The clock of ages.</param>
-    /// <param name="faults">Where faults of the timer, and of those who are told on it, are counted.</param>
+    /// <param name="faults">Where faults of the timer and of its callbacks are counted.</param>
     public ReceiveBudget(long limit, TimeProvider time, ContainedFaults? faults = null)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(limit, Portion);
@@ -89,7 +88,9 @@ internal sealed class ReceiveBudget : IDisposable
     /// <summary>What a stream's window may be now, in bytes: without a bound unless the budget is more than half taken.</summary>
     public int StreamShare => Volatile.Read(ref _share);
 
-    /// <summary>Called with how many streams were cut since the last call, at most once a second; on a thread of the pool.</summary>
+    /// <summary>
+    /// Called with the number of streams that were cut after the last call, at most once a second; on a thread of the pool.
+    /// </summary>
     public event Action<int>? StreamsCut;
 
     /// <summary>Whether an uplink may grant this many bytes more to its peer.</summary>
@@ -98,7 +99,7 @@ internal sealed class ReceiveBudget : IDisposable
     /// <summary>An uplink holds more than it has reported.</summary>
     /// <param name="uplink">The uplink.</param>
     /// <param name="count">Bytes, ≥ 1.</param>
-    public void Take(UplinkConnection uplink, int count)
+    public void Take(UplinkStreams uplink, int count)
     {
         var held = Interlocked.Add(ref _held, count);
         lock (_gate)
@@ -120,7 +121,9 @@ internal sealed class ReceiveBudget : IDisposable
     /// <inheritdoc/>
     public void Dispose() => _timer.Dispose();
 
-    /// <summary>Looks at every stream that holds something: how old it is, what each may have, and who has to go.</summary>
+    /// <summary>
+    /// Looks at every stream that holds something: how old its bytes are, how large its window may be, and whether it has to be cut.
+    /// </summary>
     internal void Look()
     {
         lock (_looking)
@@ -129,7 +132,7 @@ internal sealed class ReceiveBudget : IDisposable
             var holding = 0;
             foreach (var uplink in Uplinks())
             {
-                holding += uplink.WeighStreams(_time, _leastAge, streams);
+                holding += uplink.Pool.Weigh(_time, _leastAge, streams);
             }
 
             Volatile.Write(
@@ -142,11 +145,11 @@ internal sealed class ReceiveBudget : IDisposable
 
             foreach (var uplink in Uplinks())
             {
-                // One whose peer has no credit left hears of room here and nowhere else.
-                uplink.BorrowIfLow();
+                // An uplink whose peer has no credit left learns only here that there is room.
+                uplink.ReceiveCredit.BorrowIfLow();
             }
 
-            Tell(_time.GetTimestamp());
+            ReportCut(_time.GetTimestamp());
             Rest();
         }
     }
@@ -173,22 +176,22 @@ internal sealed class ReceiveBudget : IDisposable
         if (cut > 0)
         {
             Interlocked.Add(ref _cut, cut);
-            _untold += cut;
+            _unreported += cut;
         }
     }
 
-    private void Tell(long now)
+    private void ReportCut(long now)
     {
-        if (_untold > 0 && (_toldAt is not { } toldAt || _time.GetElapsedTime(toldAt, now) >= _tellPeriod))
+        if (_unreported > 0 && (_reportedAt is not { } reportedAt || _time.GetElapsedTime(reportedAt, now) >= _reportPeriod))
         {
-            _toldAt = now;
-            var count = _untold;
-            _untold = 0;
-            _faults.Run(FaultPlace, static told => told.StreamsCut?.Invoke(told.count), (StreamsCut, count));
+            _reportedAt = now;
+            var count = _unreported;
+            _unreported = 0;
+            _faults.Run(FaultPlace, static report => report.StreamsCut?.Invoke(report.count), (StreamsCut, count));
         }
     }
 
-    private UplinkConnection[] Uplinks()
+    private UplinkStreams[] Uplinks()
     {
         lock (_gate)
         {
@@ -201,9 +204,9 @@ internal sealed class ReceiveBudget : IDisposable
     {
         lock (_gate)
         {
-            _uplinks.RemoveWhere(static uplink => !uplink.HasReported);
+            _uplinks.RemoveWhere(static uplink => !uplink.ReceiveCredit.HasReported);
             var isShort = Held > Limit;
-            if (_uplinks.Count == 0 && !isShort && _untold == 0)
+            if (_uplinks.Count == 0 && !isShort && _unreported == 0)
             {
                 _isTicking = false;
                 _isShort = false;
@@ -219,7 +222,7 @@ internal sealed class ReceiveBudget : IDisposable
     }
 }
 
-/// <summary>A stream that holds bytes which nobody has consumed.</summary>
+/// <summary>A stream that holds bytes which are not consumed.</summary>
 /// <param name="Stream">The stream.</param>
 /// <param name="Id">Which use of it.</param>
 /// <param name="Cost">Bytes held times the age of the oldest, in ticks.</param>

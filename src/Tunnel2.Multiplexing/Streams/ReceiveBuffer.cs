@@ -12,7 +12,7 @@ internal struct ReceiveBuffer
     private const int SmallSegment = 4 * 1024;
     private const int LargeSegment = 16 * 1024;
 
-    /// <summary>What a body that comes faster than it is read goes on in: the consumer sends as much at once.</summary>
+    /// <summary>The segments of a body that comes faster than it is read: the consumer sends as much at once.</summary>
     private const int BulkSegment = 64 * 1024;
 
     /// <summary>The largest ring that is kept: what a window of 256 KiB fills.</summary>
@@ -87,7 +87,7 @@ internal struct ReceiveBuffer
 
     /// <summary>Gives back all but the first segment, which its reader may be looking at.</summary>
     /// <returns>Body bytes that were held in what was given back.</returns>
-    public int ClearBehindFirst(BufferPool pool)
+    public int ClearAfterFirst(BufferPool pool)
     {
         var given = 0;
         while (_count > 1)

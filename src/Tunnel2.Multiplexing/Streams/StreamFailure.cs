@@ -5,7 +5,7 @@ namespace Tunnel2.Multiplexing.Streams;
 /// <summary>Who cut a stream short.</summary>
 internal enum StreamFailureKind
 {
-    /// <summary>Nobody.</summary>
+    /// <summary>It was not cut short.</summary>
     None,
 
     /// <summary>The peer, by RST.</summary>

@@ -1,18 +1,17 @@
 using Tunnel2.Multiplexing.Threading;
-using Tunnel2.Multiplexing.Uplinks;
 
 namespace Tunnel2.Multiplexing.Streams;
 
 /// <summary>The stream objects of an uplink: those in use, and those that wait for their next stream. Thread-safe.</summary>
 internal sealed class StreamPool
 {
-    /// <summary>Objects that are kept at the most.</summary>
+    /// <summary>How many objects are kept.</summary>
     private const int MaxKept = 1024;
 
-    /// <summary>The same while nothing arrives.</summary>
+    /// <summary>How many are kept while nothing arrives.</summary>
     private const int MaxKeptIdle = 16;
 
-    private readonly UplinkConnection _uplink;
+    private readonly UplinkStreams _uplink;
     private readonly ShortLock _gate = new();
     private readonly Stack<TunnelStream> _kept = new();
 
@@ -23,9 +22,9 @@ internal sealed class StreamPool
     private readonly List<TunnelStream> _all = [];
 
     /// <param name="uplink">Whose streams they are.</param>
-    public StreamPool(UplinkConnection uplink) => _uplink = uplink;
+    public StreamPool(UplinkStreams uplink) => _uplink = uplink;
 
-    /// <summary>Takes an object out, or makes one.</summary>
+    /// <summary>Takes a kept object, or makes one.</summary>
     public TunnelStream Rent()
     {
         using (_gate.EnterScope())
@@ -41,7 +40,7 @@ internal sealed class StreamPool
         }
     }
 
-    /// <summary>Puts an object back that nobody uses any more.</summary>
+    /// <summary>Puts an object back that is in use no more.</summary>
     public void Return(TunnelStream stream)
     {
         using (_gate.EnterScope())
@@ -77,7 +76,7 @@ internal sealed class StreamPool
         }
     }
 
-    /// <summary>Finds the streams that hold bytes which nobody consumes; see <see cref="TunnelStream.TryWeigh"/>.</summary>
+    /// <summary>Finds the streams that hold bytes which are not consumed; see <see cref="TunnelStream.TryWeigh"/>.</summary>
     public int Weigh(TimeProvider time, TimeSpan leastAge, List<HeldStream> into)
     {
         TunnelStream[] all;

@@ -11,7 +11,7 @@ internal enum StreamSendStatus
     /// <summary>The peer reset the stream, or has said that it wants no more.</summary>
     PeerReset,
 
-    /// <summary>This side reset the stream meanwhile.</summary>
+    /// <summary>This side has reset the stream.</summary>
     LocalReset,
 
     /// <summary>The uplink is gone.</summary>

@@ -1,4 +1,5 @@
 using System.Threading.Tasks.Sources;
+using Tunnel2.Multiplexing.Windows;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.FlowControl;
 using Tunnel2.Protocol.Frames;
@@ -23,7 +24,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
     private bool _resetReceived;
 
     /// <summary>
-    /// Completes when <see cref="TryRead"/> has something to give: a head, bytes, the end or the failure. One wait at a time.
+    /// Completes when <see cref="TryRead"/> has something: a head, bytes, the end or the failure. One wait at a time.
     /// </summary>
     public ValueTask<bool> WaitToReadAsync()
     {
@@ -61,7 +62,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
         }
     }
 
-    /// <summary>The head that <see cref="TryRead"/> showed is done with; its memory is gone.</summary>
+    /// <summary>The head that <see cref="TryRead"/> showed is consumed; its memory is gone.</summary>
     public void ConsumeHead()
     {
         int waited;
@@ -78,7 +79,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
 
         if (waited > 0)
         {
-            _uplink.CountHead(-waited);
+            _uplink.ReceiveCredit.CountHead(-waited);
         }
     }
 
@@ -108,10 +109,10 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
             }
         }
 
-        _uplink.ReturnCredit(count);
+        _uplink.ReceiveCredit.Return(count);
         if (schedule)
         {
-            _writer.ScheduleControl(this);
+            _sending.Control.AddStream(this);
         }
 
         if (now != 0)
@@ -191,7 +192,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
 
         if (waits > 0)
         {
-            _uplink.CountHead(waits);
+            _uplink.ReceiveCredit.CountHead(waits);
         }
 
         FinishReceive(dropped, wake, recycle);
@@ -239,7 +240,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
         return ProtocolError.None;
     }
 
-    /// <summary>Lets the reader go on that <see cref="OnData"/> found waiting.</summary>
+    /// <summary>Wakes the reader that <see cref="OnData"/> found waiting.</summary>
     internal void WakeReader() => _readSource.SetResult(true);
 
     /// <summary>A RST frame came.</summary>
@@ -264,7 +265,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
             TakeResetHandlerUnsynchronized(ref completions);
             if (!_sendOver)
             {
-                // Every RST is answered, unless this direction has said its last word: so both ends know when the slot is free.
+                // Every RST is answered, except when this direction has ended: so both ends know when the slot is free.
                 DropQueuedSendsUnsynchronized(out completions.UplinkCredit);
                 if (!_resetPending)
                 {
@@ -280,7 +281,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
         Run(completions);
         if (recycle)
         {
-            _uplink.Recycle(this);
+            _uplink.Pool.Return(this);
         }
     }
 
@@ -319,9 +320,9 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
         return retired;
     }
 
-    /// <summary>Makes the window larger when it is what holds the peer up, and the budgets have room for it.</summary>
+    /// <summary>Makes the window larger when the window is what holds up the peer, and the budgets have room for it.</summary>
     /// <param name="consumed">Bytes whose credit returns now.</param>
-    /// <param name="now">When it was asked, or 0 where windows do not grow.</param>
+    /// <param name="now">The time of the question, or 0 where windows do not grow.</param>
     /// <returns>The credit to grant beyond what was consumed.</returns>
     private int GrowWindowUnsynchronized(int consumed, out long now)
     {
@@ -335,7 +336,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
 
         if (lost > 0)
         {
-            // It shrank when memory was short, which is over.
+            // It shrank while memory was short, and now there is enough.
             return _receiveWindow.Grow(lost);
         }
 
@@ -362,7 +363,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
     {
         if (dropped > 0)
         {
-            _uplink.ReturnCredit(dropped);
+            _uplink.ReceiveCredit.Return(dropped);
         }
 
         if (wake)
@@ -372,7 +373,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
 
         if (recycle)
         {
-            _uplink.Recycle(this);
+            _uplink.Pool.Return(this);
         }
     }
 }

@@ -32,7 +32,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
     private bool _controlReady;
     private bool _announced;
     private bool _endQueued;
-    private bool _resetBehindQueue;
+    private bool _resetAfterQueue;
     private bool _sendOver;
     private bool _resetPending;
     private int _windowPending;
@@ -83,7 +83,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
                 return SendStatusUnsynchronized();
             }
 
-            Debug.Assert(!_writeWaiting && !_endQueued, "One producer, and nothing behind the end.");
+            Debug.Assert(!_writeWaiting && !_endQueued, "One producer, and nothing after the end.");
 
             bodyTaken = TakeCreditUnsynchronized(Math.Min(body.Length, ProtocolLimits.MaxDataLength), parkForUplink: false);
             end &= bodyTaken == body.Length;
@@ -110,15 +110,15 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
 
         if (schedule)
         {
-            _writer.Schedule(this);
+            _sending.Add(this);
         }
 
         return StreamSendStatus.Sent;
     }
 
     /// <summary>
-    /// How many body bytes the peer's credit for the stream lets leave now, ≥ 0: who reads no more than that from somewhere else holds
-    /// nothing while the peer stalls. More may come at any time.
+    /// How many body bytes the peer's credit for the stream lets leave now, ≥ 0: a producer that reads at most as many from its source
+    /// holds nothing while the peer stalls. Credit may come at any time.
     /// </summary>
     public long SendRoom
     {
@@ -147,7 +147,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
                 return new ValueTask<StreamSendStatus>(SendStatusUnsynchronized());
             }
 
-            Debug.Assert(!_writeWaiting && !_endQueued, "One producer, one write at a time, and nothing behind the end.");
+            Debug.Assert(!_writeWaiting && !_endQueued, "One producer, one write at a time, and nothing after the end.");
 
             if (data.IsEmpty && !end)
             {
@@ -175,11 +175,11 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
 
         if (schedule)
         {
-            _writer.Schedule(this);
+            _sending.Add(this);
         }
         else if (starved)
         {
-            _uplink.Statistics.OnCreditWait();
+            _uplink.CountCreditWait();
         }
 
         return result;
@@ -201,7 +201,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
 
     private StreamSendStatus SendStatusUnsynchronized() => _failure.IsNone ? StreamSendStatus.PeerReset : _failure.ToSendStatus();
 
-    /// <summary>Whether there is something to send that credit allows and nobody queued the stream for it yet; marks it queued.</summary>
+    /// <summary>Whether credit allows to send something and the stream is in no queue for it yet; marks it queued.</summary>
     private bool TryMarkReadyUnsynchronized()
     {
         if (_ready || _sendOver || _resetPending || !(_headQueued || CanSendPendingUnsynchronized))
@@ -263,7 +263,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
             return 0;
         }
 
-        var granted = _writer.TakeUplinkCredit(taken, parkForUplink ? this : null);
+        var granted = _sending.TakeCredit(taken, parkForUplink ? this : null);
         if (granted < taken)
         {
             _sendCredit.TryAdd(taken - granted);

@@ -46,10 +46,10 @@ internal sealed partial class TunnelStream
             }
             else if (!_pending.IsEmpty && !_sendOver && !_resetPending)
             {
-                _uplink.Statistics.OnCreditWait();
+                _uplink.CountCreditWait();
             }
 
-            if (_resetBehindQueue
+            if (_resetAfterQueue
                 && !_headQueued
                 && !HasPendingUnsynchronized
                 && !_resetPending
@@ -66,7 +66,7 @@ internal sealed partial class TunnelStream
 
         if (control)
         {
-            _writer.ScheduleControl(this);
+            _sending.Control.AddStream(this);
         }
 
         if (completed)
@@ -76,7 +76,7 @@ internal sealed partial class TunnelStream
 
         if (recycle)
         {
-            _uplink.Recycle(this);
+            _uplink.Pool.Return(this);
         }
 
         return turn;
@@ -110,7 +110,7 @@ internal sealed partial class TunnelStream
 
         if (recycle)
         {
-            _uplink.Recycle(this);
+            _uplink.Pool.Return(this);
         }
 
         return written;
@@ -137,7 +137,7 @@ internal sealed partial class TunnelStream
 
         if (schedule)
         {
-            _writer.Schedule(this);
+            _sending.Add(this);
         }
 
         return ProtocolError.None;
@@ -155,7 +155,7 @@ internal sealed partial class TunnelStream
 
         if (schedule)
         {
-            _writer.Schedule(this);
+            _sending.Add(this);
         }
     }
 

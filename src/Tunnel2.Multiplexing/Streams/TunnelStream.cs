@@ -1,5 +1,4 @@
 using Tunnel2.Multiplexing.Threading;
-using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.FlowControl;
 using Tunnel2.Protocol.Frames;
@@ -22,8 +21,8 @@ internal sealed partial class TunnelStream
     public const int YoungLimit = 64 * 1024;
 
     private readonly ShortLock _lock = new();
-    private readonly UplinkConnection _uplink;
-    private readonly UplinkWriter _writer;
+    private readonly UplinkStreams _uplink;
+    private readonly SendQueue _sending;
     private StreamFailure _failure;
     private Action<object?, StreamId>? _onReset;
     private object? _onResetState;
@@ -31,10 +30,10 @@ internal sealed partial class TunnelStream
     private bool _closed = true;
     private bool _recycled = true;
 
-    internal TunnelStream(UplinkConnection uplink)
+    internal TunnelStream(UplinkStreams uplink)
     {
         _uplink = uplink;
-        _writer = uplink.Writer;
+        _sending = uplink.Sending;
         _readSource.RunContinuationsAsynchronously = !uplink.Settings.InlineContinuations;
         _writeSource.RunContinuationsAsynchronously = !uplink.Settings.InlineContinuations;
     }
@@ -45,8 +44,8 @@ internal sealed partial class TunnelStream
     /// <summary>The stream's id on its uplink.</summary>
     public StreamId Id { get; private set; }
 
-    /// <summary>The uplink that carries the stream.</summary>
-    public UplinkConnection Uplink => _uplink;
+    /// <summary>The uplink that carries the stream, as its streams know it.</summary>
+    public UplinkStreams Uplink => _uplink;
 
     /// <summary>Why the stream was cut short, or none.</summary>
     public StreamFailure Failure
@@ -62,7 +61,7 @@ internal sealed partial class TunnelStream
 
     /// <summary>
     /// Whether the stream was cut short and the peer has certainly done nothing with it: it refused the stream, or nothing of it was ever
-    /// sent. Such a request may be tried elsewhere whatever its method (docs/protocol.md section 8).
+    /// sent. Such a request may be tried elsewhere, with any method (docs/protocol.md section 8).
     /// </summary>
     public bool IsUntouched
     {
@@ -80,7 +79,7 @@ internal sealed partial class TunnelStream
         }
     }
 
-    /// <summary>Whether a stream that this object once was is over, for somebody who does not own it.</summary>
+    /// <summary>Whether a stream that used this object is over: for a caller that does not own it.</summary>
     /// <param name="id">The stream that is meant.</param>
     public bool IsOver(StreamId id)
     {
@@ -91,8 +90,8 @@ internal sealed partial class TunnelStream
     }
 
     /// <summary>
-    /// Asks to be called once, from the uplink's threads, when the peer resets the stream or the uplink is lost: for an owner that waits
-    /// for something else than the stream. It may come while the owner calls <see cref="Release"/>, so it is given the id to compare.
+    /// Asks for one call, on a thread of the uplink, when the peer resets the stream or the uplink is lost: for an owner that waits for
+    /// something other than the stream. It may come while the owner calls <see cref="Release"/>, so it has the id to compare.
     /// </summary>
     /// <param name="onReset">Must not block or throw. Called at once when it has happened already.</param>
     /// <param name="state">Given to it.</param>
@@ -114,8 +113,8 @@ internal sealed partial class TunnelStream
     }
 
     /// <summary>
-    /// Makes the object a new stream. Nobody else knows it yet, except the list of those that wait for the uplink's credit: where an
-    /// earlier stream of this object stood in it, this one waits in its place.
+    /// Makes the object a new stream. No other thread knows it yet, with one exception: where an earlier stream of this object is in the
+    /// list of those that wait for the uplink's credit, this one waits in its place.
     /// </summary>
     internal void Open(StreamId id)
     {
@@ -137,7 +136,7 @@ internal sealed partial class TunnelStream
         _announced = _uplink.Settings.Role == UplinkRole.Agent;
         _headEnds = false;
         _headCredit = 0;
-        _resetBehindQueue = false;
+        _resetAfterQueue = false;
         _endQueued = false;
         _sendOver = false;
         _resetPending = false;
@@ -146,289 +145,24 @@ internal sealed partial class TunnelStream
         _bytesSent = 0;
     }
 
-    /// <summary>
-    /// Cuts the stream short: RST with a reason, both directions over, every wait completed. Does nothing when it is over already.
-    /// </summary>
-    /// <param name="reason">The reason for the peer.</param>
-    /// <param name="detail">More about it.</param>
-    public void Reset(StreamResetReason reason, StreamResetDetail detail = StreamResetDetail.None)
-    {
-        Completions completions;
-        using (_lock.EnterScope())
-        {
-            completions = ResetUnsynchronized(new StreamFailure(StreamFailureKind.LocalReset, reason, detail));
-        }
-
-        Run(completions);
-    }
-
-    /// <summary>
-    /// The same, but after a head and its first bytes that still wait for their turn: what came before the cut is sent. For the stream's
-    /// owner, with no write under way.
-    /// </summary>
-    /// <param name="reason">The reason for the peer.</param>
-    /// <param name="detail">More about it.</param>
-    public void ResetBehindHead(StreamResetReason reason, StreamResetDetail detail = StreamResetDetail.None)
-    {
-        Completions completions = default;
-        using (_lock.EnterScope())
-        {
-            var failure = new StreamFailure(StreamFailureKind.LocalReset, reason, detail);
-            if (!_headQueued || _writeWaiting || _closed || _resetPending || !_failure.IsNone)
-            {
-                completions = ResetUnsynchronized(failure);
-            }
-            else
-            {
-                _failure = failure;
-                _resetBehindQueue = true;
-            }
-        }
-
-        Run(completions);
-    }
-
-    /// <summary>
-    /// The same as <see cref="Reset"/> from somebody who does not own the stream and may come late: nothing happens when the object serves
-    /// another stream by now.
-    /// </summary>
-    /// <param name="id">The stream that is meant.</param>
-    /// <param name="reason">The reason for the peer.</param>
-    /// <param name="detail">More about it.</param>
-    public void ResetIf(StreamId id, StreamResetReason reason, StreamResetDetail detail = StreamResetDetail.None)
-    {
-        Completions completions = default;
-        using (_lock.EnterScope())
-        {
-            if (Id == id && !_released)
-            {
-                completions = ResetUnsynchronized(new StreamFailure(StreamFailureKind.LocalReset, reason, detail));
-            }
-        }
-
-        Run(completions);
-    }
-
-    /// <summary>
-    /// Gives the stream back. What it has left to say in order is still said; a direction that has not ended in order is ended by RST.
-    /// </summary>
-    public void Release()
-    {
-        // Step 10: each side releases its stream once, and last.
-        Completions completions = default;
-        bool recycle;
-        int unread, waiting, grown;
-        using (_lock.EnterScope())
-        {
-            if (_released)
-            {
-                return;
-            }
-
-            _released = true;
-            _onReset = null;
-            _onResetState = null;
-            var sendUnfinished = !_sendOver && !_endQueued && !_resetPending;
-            var receiveUnfinished = !_endReceived && !_resetReceived;
-            if (!_closed && _failure.IsNone && (sendUnfinished || receiveUnfinished))
-            {
-                // A complete response with a request body still coming is no failure: the peer only has to stop.
-                var failure = new StreamFailure(
-                    StreamFailureKind.LocalReset, sendUnfinished ? StreamResetReason.Cancel : StreamResetReason.None);
-                if (sendUnfinished || _sendOver)
-                {
-                    completions = ResetUnsynchronized(failure);
-                }
-                else
-                {
-                    // The end still waits for its turn; the RST goes after it.
-                    _failure = failure;
-                    _resetBehindQueue = true;
-                }
-            }
-
-            if (_building is not null)
-            {
-                _uplink.Settings.Buffers.Return(_building);
-                _building = null;
-            }
-
-            unread = _received.Clear(_uplink.Settings.Buffers);
-            waiting = _heads.TakeWaiting();
-            grown = _grown;
-            recycle = TryTakeForRecyclingUnsynchronized();
-        }
-
-        _uplink.ReturnCredit(unread);
-        if (waiting > 0)
-        {
-            _uplink.CountHead(-waiting);
-        }
-
-        if (grown > 0)
-        {
-            _uplink.WindowGrowth.Return(grown);
-        }
-
-        Run(completions);
-        if (recycle)
-        {
-            _uplink.Recycle(this);
-        }
-    }
-
-    /// <summary>
-    /// Memory is short, and nobody takes what this stream holds: what it holds is given back at once, the stream is reset if it is not over
-    /// yet, and its owner is told (<see cref="NotifyReset"/>) because it waits for somebody else than the stream.
-    /// </summary>
-    /// <param name="id">The stream that is meant.</param>
-    /// <returns>Bytes that were given back; the owner gives back the rest when it lets go.</returns>
-    internal int CutStalled(StreamId id)
-    {
-        Completions completions;
-        using (_lock.EnterScope())
-        {
-            if (Id != id || _released || _received.IsEmpty)
-            {
-                return 0;
-            }
-
-            var reason = _uplink.Settings.Role == UplinkRole.Entry ? StreamResetReason.Cancel : StreamResetReason.BackendTimeout;
-            var failure = new StreamFailure(StreamFailureKind.LocalReset, reason, StreamResetDetail.Stalled);
-            completions = ResetUnsynchronized(failure);
-            if (_failure != failure)
-            {
-                // Over on the wire already, in whatever way: only what it holds is left of it.
-                _failure = failure;
-                completions = TakeCompletionsUnsynchronized(failure.ToSendStatus());
-                completions.Unread = _received.ClearBehindFirst(_uplink.Settings.Buffers);
-            }
-
-            TakeResetHandlerUnsynchronized(ref completions);
-        }
-
-        var given = completions.Unread;
-        Run(completions);
-        return given;
-    }
-
-    /// <summary>The uplink is gone: everything ends here, and nothing can be said any more.</summary>
-    internal void OnUplinkLost(SessionEndReason reason)
-    {
-        Completions completions;
-        using (_lock.EnterScope())
-        {
-            if (_failure.IsNone && !(_endReceived && (_sendOver || _endQueued)))
-            {
-                _failure = new StreamFailure(StreamFailureKind.UplinkLost, UplinkReason: reason);
-            }
-
-            _sendOver = true;
-            _resetReceived = true;
-            _closed = true;
-            DropQueuedSendsUnsynchronized(out _);
-            completions = TakeCompletionsUnsynchronized(StreamSendStatus.UplinkLost);
-            TakeResetHandlerUnsynchronized(ref completions);
-        }
-
-        Run(completions);
-    }
-
-    /// <summary>Takes the stream back when nothing of it has been sent: to its owner it is lost, to the peer it never was.</summary>
-    internal void Withdraw(SessionEndReason reason)
-    {
-        Completions completions = default;
-        using (_lock.EnterScope())
-        {
-            if (!_announced && !_released && !_closed && _failure.IsNone)
-            {
-                completions = ResetUnsynchronized(new StreamFailure(StreamFailureKind.UplinkLost, UplinkReason: reason));
-                TakeResetHandlerUnsynchronized(ref completions);
-            }
-        }
-
-        Run(completions);
-    }
-
-    private Completions ResetUnsynchronized(StreamFailure failure)
-    {
-        if (_closed || _resetPending || !_failure.IsNone)
-        {
-            return default;
-        }
-
-        _failure = failure;
-        DropQueuedSendsUnsynchronized(out var credit);
-        var completions = TakeCompletionsUnsynchronized(failure.ToSendStatus());
-        completions.UplinkCredit = credit;
-        if (failure.Kind == StreamFailureKind.LocalReset)
-        {
-            // Nobody will read it. The first piece may be on its way to a socket: its holder gives that one back.
-            completions.Unread = _received.ClearBehindFirst(_uplink.Settings.Buffers);
-        }
-
-        if (_announced)
-        {
-            _resetPending = true;
-            completions.ControlQueued = TryMarkControlUnsynchronized();
-        }
-        else
-        {
-            // The peer has never heard of the stream: to it, a RST would be for one that was never opened.
-            _sendOver = true;
-            _closed = true;
-            _uplink.AbandonSlot(Id);
-        }
-
-        return completions;
-    }
-
-    /// <summary>Both directions over: the slot is free for the next generation.</summary>
-    private bool TryCloseUnsynchronized()
-    {
-        if (_closed || !_sendOver || (!_endReceived && !_resetReceived))
-        {
-            return false;
-        }
-
-        _closed = true;
-        _uplink.FreeSlot(Id);
-        return true;
-    }
-
-    /// <summary>
-    /// Whether this call is the one that may give the object to the pool: the stream is over, its owner has released it and no queue
-    /// holds it. True once for each use of the object.
-    /// </summary>
-    private bool TryTakeForRecyclingUnsynchronized()
-    {
-        if (!_released || !_closed || _ready || _controlReady || _recycled)
-        {
-            return false;
-        }
-
-        _recycled = true;
-        return true;
-    }
-
     /// <summary>Wakes whom a change concerns. Never under a lock.</summary>
     private void Run(Completions completions)
     {
         if (completions.UplinkCredit > 0)
         {
-            _writer.GiveBackUplinkCredit(completions.UplinkCredit);
+            _sending.TryAddCredit(completions.UplinkCredit);
         }
 
         if (completions.ControlQueued)
         {
-            _writer.ScheduleControl(this);
+            _sending.Control.AddStream(this);
         }
 
-        _uplink.ReturnCredit(completions.Unread);
+        _uplink.ReceiveCredit.Return(completions.Unread);
         if (completions.OnReset is not null)
         {
-            // A fault of one owner: those that wait on the stream learn it all the same, and so do the uplink's other streams.
-            _uplink.Settings.Faults.Run("reset of a stream", static told => told.OnReset!(told.OnResetState, told.Id), completions);
+            // A fault of one owner: those that wait on the stream are still woken, and so are those of the uplink's other streams.
+            _uplink.Settings.Faults.Run("reset of a stream", static call => call.OnReset!(call.OnResetState, call.Id), completions);
         }
 
         if (completions.Reader)

@@ -1,19 +1,19 @@
 namespace Tunnel2.Multiplexing.Streams;
 
 /// <summary>
-/// The header blocks of a stream that nobody has read. They have no credit, so their number and the bytes of interim ones are bounded, and
-/// those that wait behind another are counted as memory. A mutable struct; the stream's lock guards it.
+/// The header blocks of a stream that are not read yet. They have no credit, so their number and the bytes of interim ones are bounded, and
+/// all except the first count as memory. A mutable struct; the stream's lock guards it.
 /// </summary>
 internal struct UnreadHeads
 {
-    /// <summary>The most interim responses of one stream: twice what an agent passes on.</summary>
+    /// <summary>How many interim responses a stream may have: twice what an agent passes on.</summary>
     public const int MaxInterim = 32;
 
-    /// <summary>The most that may wait unread.</summary>
+    /// <summary>How many may wait unread.</summary>
     public const int MaxUnread = 20;
 
     /// <summary>
-    /// The most bytes of interim responses that wait unread: those beyond are dropped, as any proxy may (RFC 9110 section 15.2).
+    /// How many bytes of interim responses may wait unread: those beyond are dropped, as any proxy may do (RFC 9110 section 15.2).
     /// </summary>
     public const int MaxInterimBytes = 64 * 1024;
 
@@ -21,7 +21,7 @@ internal struct UnreadHeads
     private int _interim;
     private int _waiting;
 
-    /// <summary>Bytes of the blocks that wait behind another.</summary>
+    /// <summary>Bytes of the blocks that wait after another.</summary>
     public readonly int Bytes => _waiting;
 
     /// <summary>A block came.</summary>
@@ -58,7 +58,7 @@ internal struct UnreadHeads
         return HeadRoom.Kept;
     }
 
-    /// <summary>The first block was read: the next one does not wait behind another any more.</summary>
+    /// <summary>The first block was read: the next one does not wait after another any more.</summary>
     /// <param name="length">Bytes of the one that was read.</param>
     /// <param name="waited">Bytes that are not to be counted any more.</param>
     public void Remove(int length, out int waited)
@@ -92,6 +92,6 @@ internal enum HeadRoom
     /// <summary>An interim response for which there is no room.</summary>
     Dropped,
 
-    /// <summary>More than any peer sends that keeps to the protocol.</summary>
+    /// <summary>More than a peer sends that keeps to the protocol.</summary>
     TooMany,
 }

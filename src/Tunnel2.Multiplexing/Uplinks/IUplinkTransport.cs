@@ -2,7 +2,9 @@ using Tunnel2.Multiplexing.Transports;
 
 namespace Tunnel2.Multiplexing.Uplinks;
 
-/// <summary>The byte connection under an uplink, and what is told of it. Receives and sends are each started by their own loop.</summary>
+/// <summary>
+/// The byte connection under an uplink, and what is known of it. The reader starts the receives, the write loop the sends.
+/// </summary>
 internal interface IUplinkTransport : IByteTransport
 {
     /// <summary>The peer's address, for people; never used for decisions.</summary>

@@ -5,8 +5,8 @@ using Tunnel2.Protocol.Errors;
 namespace Tunnel2.Multiplexing.Uplinks;
 
 /// <summary>
-/// Tells the streams of an uplink that has ended, some at a time: those that wait for one may answer its visitor right there, and thousands
-/// of answers would hold up everybody else on the thread.
+/// Fails the streams of an uplink that has ended, some at a time: the owner of a stream may answer its visitor inside that call, and
+/// thousands of answers would hold up everything else on the thread.
 /// </summary>
 internal sealed class LostStreams
 {
@@ -24,7 +24,7 @@ internal sealed class LostStreams
         _scheduler = scheduler;
     }
 
-    /// <summary>Tells the first at once, the rest by way of the scheduler.</summary>
+    /// <summary>Fails the first of them at once, the others by way of the scheduler.</summary>
     public static void Tell(IReadOnlyList<TunnelStream> streams, SessionEndReason reason, PipeScheduler scheduler) =>
         new LostStreams(streams, reason, scheduler).TellSome();
 

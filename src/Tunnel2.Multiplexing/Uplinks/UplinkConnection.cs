@@ -1,5 +1,5 @@
-using Tunnel2.Multiplexing.Heartbeat;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Windows;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Headers;
@@ -12,7 +12,7 @@ namespace Tunnel2.Multiplexing.Uplinks;
 /// </summary>
 internal sealed class UplinkConnection
 {
-    /// <summary>How long the last words (a GOAWAY) and the peer's leaving may take.</summary>
+    /// <summary>How long a last GOAWAY, and the end that the peer sends, may take.</summary>
     private static readonly TimeSpan _farewell = TimeSpan.FromSeconds(1);
 
     private readonly IUplinkTransport _transport;
@@ -20,8 +20,6 @@ internal sealed class UplinkConnection
     private readonly Action<TunnelStream>? _onStream;
     private readonly Action<UplinkConnection, GoAwayPhase>? _onGoAway;
     private readonly UplinkLiveness _liveness;
-    private readonly StreamPool _pool;
-    private readonly UplinkReceiveCredit _receiveCredit;
     private readonly TaskCompletionSource _ended;
     private UplinkEnd? _end;
     private volatile bool _refusing;
@@ -36,53 +34,50 @@ internal sealed class UplinkConnection
     /// The agent: called by the reader with each new stream, whose request head can be read at once. It must not block; with inline
     /// continuations it runs on the reader's thread, and an exception it throws is contained and resets the stream.
     /// </param>
-    /// <param name="onGoAway">Called when the peer says GOAWAY.</param>
+    /// <param name="onGoAway">Called when a GOAWAY has come.</param>
     public UplinkConnection(
         IUplinkTransport transport, UplinkSettings settings, Action<TunnelStream>? onStream = null,
         Action<UplinkConnection, GoAwayPhase>? onGoAway = null)
     {
         _transport = transport;
-        _pool = new StreamPool(this);
-        Settings = transport.Home is { } home && home != settings.WriterScheduler ? settings with { WriterScheduler = home } : settings;
+        Streams = new UplinkStreams(
+            transport.Home is { } home && home != settings.WriterScheduler ? settings with { WriterScheduler = home } : settings);
         _onStream = onStream;
         _onGoAway = onGoAway;
         _ended = new TaskCompletionSource(
             settings.InlineContinuations ? TaskCreationOptions.None : TaskCreationOptions.RunContinuationsAsynchronously);
-        Streams = new StreamTable(settings.MaxStreams);
-        RoundTrip = new RoundTripEstimator(settings.TimeProvider);
-
-        // However slow the readers of grown windows are, half of the uplink's credit is left for the others.
-        WindowGrowth = new WindowBudget(settings.ReceiveUplinkWindow / 2, settings.ProcessWindowBudget);
-        _receiveCredit = new UplinkReceiveCredit(this, settings);
         Writer = new UplinkWriter(this, transport);
         _reader = new UplinkReader(this, transport);
-        _liveness = new UplinkLiveness(settings, Writer, _reader, RoundTrip);
+        _liveness = new UplinkLiveness(Streams, Writer, _reader);
     }
 
-    public UplinkSettings Settings { get; }
+    public UplinkSettings Settings => Streams.Settings;
 
     public UplinkWriter Writer { get; }
 
-    public StreamTable Streams { get; }
+    /// <summary>Its streams, and what they share.</summary>
+    public UplinkStreams Streams { get; }
+
+    /// <summary>What waits to be sent.</summary>
+    public SendQueue Sending => Streams.Sending;
 
     public UplinkStatistics Statistics { get; } = new();
 
-    /// <summary>
-    /// Which of its session's uplinks this is: the lowest number that was free when it came. 0 for one that is no session's.
-    /// </summary>
-    public int Slot { get; internal set; }
+    /// <summary>Which of its session's uplinks this is.</summary>
+    public int Slot => Streams.Slot;
 
     /// <summary>
     /// Called by the heartbeat, about four times a second, for as long as the uplink is stalled. Set before the heartbeat knows the uplink.
     /// </summary>
     public Action<UplinkConnection>? StallObserver { get; set; }
 
-    /// <summary>Segments that the connection had to send again so far; 0 where the transport cannot tell.</summary>
+    /// <summary>Segments that the connection had to send again so far; 0 where the transport does not know.</summary>
     public long RetransmittedSegments => _transport.RetransmittedSegments;
-    public RoundTripEstimator RoundTrip { get; }
+
+    public RoundTripEstimator RoundTrip => Streams.RoundTrip;
 
     /// <summary>What the windows of this uplink's streams may grow by.</summary>
-    public WindowBudget WindowGrowth { get; }
+    public WindowBudget WindowGrowth => Streams.WindowGrowth;
 
     /// <summary>The peer's address, for people.</summary>
     public string RemoteName => _transport.RemoteName;
@@ -93,7 +88,7 @@ internal sealed class UplinkConnection
     /// <summary>Whether new streams may be opened here.</summary>
     public bool IsOpenForStreams => End is null && !_peerDraining && !_refusing;
 
-    public int OpenStreams => Streams.Count;
+    public int OpenStreams => Streams.Table.Count;
 
     /// <summary>
     /// Whether bytes are under way and nothing says that they arrive: a send or a PING has waited for longer than
@@ -106,10 +101,7 @@ internal sealed class UplinkConnection
     public SessionEndReason PeerGoAwayReason { get; private set; }
 
     /// <summary>Bytes granted to the peer that are neither held here nor granted now: for tests of conservation.</summary>
-    internal (int Granted, int Held, int Returnable, int Size) ReceiveCredit => _receiveCredit.Window;
-
-    /// <summary>Whether the uplink holds more than it may without the process's budget.</summary>
-    internal bool HasReported => _receiveCredit.HasReported;
+    internal (int Granted, int Held, int Returnable, int Size) ReceiveCredit => Streams.ReceiveCredit.Window;
 
     /// <summary>Runs reader and writer until the uplink ends, and disposes of the transport.</summary>
     /// <param name="initial">Bytes that arrived after the handshake.</param>
@@ -121,7 +113,7 @@ internal sealed class UplinkConnection
         await _ended.Task.ConfigureAwait(false);
         try
         {
-            // The last words may still be on their way; a peer that does not read them does not hold us up.
+            // A last GOAWAY may still be on its way. A peer that does not read it does not hold up this side.
             await loops.WaitAsync(_farewell, Settings.TimeProvider).ConfigureAwait(false);
         }
         catch (TimeoutException)
@@ -135,7 +127,7 @@ internal sealed class UplinkConnection
     }
 
     /// <summary>
-    /// Ends the uplink; the first cause wins. A cause that the peer cannot know is said to it in a last GOAWAY. Every stream fails.
+    /// Ends the uplink; the first cause wins. A last GOAWAY gives the peer a cause that it cannot know. Every stream fails.
     /// </summary>
     /// <returns>Whether this was the first cause.</returns>
     public bool TryEnd(UplinkEnd end)
@@ -149,17 +141,17 @@ internal sealed class UplinkConnection
             || end.Reason is SessionEndReason.PeerClosed or SessionEndReason.TransportFailed or SessionEndReason.PeerSilent
                 or SessionEndReason.WriteStalled)
         {
-            Writer.Complete();
+            Sending.Complete();
             _transport.Abort();
         }
         else
         {
             var text = end.Text.Length > 0 || end.Error == ProtocolError.None ? end.Text : end.Error.ToString();
-            Writer.ScheduleGoAway(GoAwayPhase.Final, end.Reason, text);
-            Writer.CloseBehindControl();
+            Sending.Control.AddGoAway(GoAwayPhase.Final, end.Reason, text);
+            Writer.CloseAfterControl();
         }
 
-        LostStreams.Tell(Streams.Snapshot(), end.Reason, Settings.WriterScheduler);
+        LostStreams.Tell(Streams.Table.Snapshot(), end.Reason, Settings.WriterScheduler);
         _ended.TrySetResult();
         return true;
     }
@@ -173,16 +165,16 @@ internal sealed class UplinkConnection
             return null;
         }
 
-        var stream = _pool.Rent();
-        if (!Streams.TryOpen(stream))
+        var stream = Streams.Pool.Rent();
+        if (!Streams.Table.TryOpen(stream))
         {
-            _pool.Return(stream);
+            Streams.Pool.Return(stream);
             return null;
         }
 
         if (End is { } end)
         {
-            // The uplink ended between the look and the opening: nobody else would tell this stream.
+            // The uplink ended between the check and the opening: this stream is not among those that learn of it.
             stream.OnUplinkLost(end.Reason);
             stream.Release();
             return null;
@@ -192,18 +184,17 @@ internal sealed class UplinkConnection
     }
 
     /// <summary>The first step of a drain: asks the peer to open no more, or to expect no more.</summary>
-    public void SendGoAwayNotice(SessionEndReason reason, string text) => Writer.ScheduleGoAway(GoAwayPhase.Notice, reason, text);
+    public void SendGoAwayNotice(SessionEndReason reason, string text) => Sending.Control.AddGoAway(GoAwayPhase.Notice, reason, text);
 
     /// <summary>
-    /// ProxyEntry: opens no more streams here, tells the agent to expect no more, and ends the uplink when its last stream is over. Whoever
-    /// opens knows best when that is: nothing can cross the end. The peer's own notice has the same effect.
+    /// ProxyEntry: opens no more streams here, sends the agent a notice, and ends the uplink when its last stream is over. Only the side
+    /// that opens streams knows when that is: nothing can cross the end. The peer's own notice has the same effect.
     /// </summary>
     public void Drain(SessionEndReason reason, string text)
     {
         _refusing = true;
         SendGoAwayNotice(reason, text);
-        Interlocked.CompareExchange(ref _whenDrained, new UplinkEnd(reason, Text: text), null);
-        EndIfDrained();
+        EndWhenDrained(new UplinkEnd(reason, Text: text));
     }
 
     /// <summary>The second step of a drain: from now on new streams are refused.</summary>
@@ -212,13 +203,15 @@ internal sealed class UplinkConnection
     /// <summary>Takes back the streams of which nothing has been sent: each fails as lost, and may be tried elsewhere.</summary>
     public void WithdrawUnsent()
     {
-        foreach (var stream in Streams.Snapshot())
+        foreach (var stream in Streams.Table.Snapshot())
         {
             stream.Withdraw(SessionEndReason.WriteStalled);
         }
     }
 
-    /// <summary>Called a few times a second: asks a silent peer for a sign of life, tells of a stall, gives up a dead peer.</summary>
+    /// <summary>
+    /// Called a few times a second: asks a silent peer for a sign of life, reports a stall, ends an uplink whose peer is dead.
+    /// </summary>
     public void OnHeartbeat()
     {
         var time = Settings.TimeProvider;
@@ -228,8 +221,8 @@ internal sealed class UplinkConnection
             return;
         }
 
-        // By the next look it would be longer than the limit.
-        if (time.GetElapsedTime(_reader.LastInbound, now) > Settings.DeadAfter - UplinkHeartbeat.Period)
+        // At the next heartbeat it would be longer than the limit.
+        if (time.GetElapsedTime(_reader.LastInbound, now) > Settings.DeadAfter - UplinkLiveness.HeartbeatPeriod)
         {
             TryEnd(new UplinkEnd(SessionEndReason.PeerSilent));
         }
@@ -241,7 +234,7 @@ internal sealed class UplinkConnection
         {
             if (_liveness.OnHeartbeat(now))
             {
-                _pool.Trim();
+                Streams.Pool.Trim();
             }
             else
             {
@@ -255,90 +248,24 @@ internal sealed class UplinkConnection
         }
     }
 
-    /// <summary>Numbers for metrics.</summary>
-    public UplinkSnapshot Snapshot() => new(
-        Statistics.BytesReceived,
-        Statistics.FramesReceived,
-        Statistics.Receives,
-        Statistics.BytesSent,
-        Statistics.FramesSent,
-        Statistics.Flushes,
-        Streams.Opened,
-        Streams.Count,
-        Statistics.CreditWaits,
-        Writer.StarvingStreams,
-        Writer.OutstandingBytes,
-        Statistics.SendingBytes,
-        WindowGrowth.Taken,
-        RoundTrip.Last,
-        RoundTrip.Minimum);
-
     /// <summary>
-    /// Whether the reader hands what one receive brought to the streams' readers. What these have the writer send then waits for the end of
-    /// the round. Another thread may see it late; that costs a round.
-    /// </summary>
-    internal bool IsWakingReaders { get; set; }
-
-    /// <summary>
-    /// Measures the round trip again as long as the first few answers are missing: right from the start and one after the other, since a
-    /// path tells how short it is while it is quiet. Under load it would tell how long its queues are. Not under a lock either.
+    /// Measures the round trip again until the first few answers have come: right from the start, one after the other. A quiet path shows
+    /// how short it is, and a busy one how long its queues are. Never under a lock.
     /// </summary>
     internal void LearnPath()
     {
         if (Settings.GrowsWindows && End is null && RoundTrip.IsStarting)
         {
-            ProbeRoundTrip(Settings.TimeProvider.GetTimestamp());
+            Streams.ProbeRoundTrip(Settings.TimeProvider.GetTimestamp());
         }
     }
-
-    /// <summary>Measures the round trip if it is time to. Never under a lock: the write loop may run on this thread.</summary>
-    internal void ProbeRoundTrip(long now)
-    {
-        if (RoundTrip.TryBegin(now, out var opaque))
-        {
-            Writer.SchedulePing(opaque);
-        }
-    }
-
-    internal bool TryReceive(int count) => count == 0 || _receiveCredit.TryReceive(count);
-
-    /// <summary>Bytes of some stream were consumed, or thrown away: the uplink's credit returns.</summary>
-    internal void ReturnCredit(int count) => _receiveCredit.Return(count);
-
-    /// <summary>A header block waits behind another one of its stream, or (negative) no longer does.</summary>
-    internal void CountHead(int length) => _receiveCredit.CountHead(length);
-
-    /// <summary>Grants more where streams that stand still hold the window.</summary>
-    internal void BorrowIfLow() => _receiveCredit.BorrowIfLow();
-
-    /// <summary>Finds the streams that hold bytes which nobody consumes.</summary>
-    /// <param name="time">The budget's clock.</param>
-    /// <param name="leastAge">How old the oldest byte of a stream has to be.</param>
-    /// <param name="into">Where to.</param>
-    /// <returns>How many streams hold anything, however young.</returns>
-    internal int WeighStreams(TimeProvider time, TimeSpan leastAge, List<HeldStream> into) => _pool.Weigh(time, leastAge, into);
-
-    internal void FreeSlot(StreamId id)
-    {
-        Streams.Free(id);
-        CheckDrainLater();
-    }
-
-    /// <summary>A stream of which nothing was ever sent is over.</summary>
-    internal void AbandonSlot(StreamId id)
-    {
-        Streams.Abandon(id);
-        CheckDrainLater();
-    }
-
-    internal void Recycle(TunnelStream stream) => _pool.Return(stream);
 
     /// <summary>The agent's reader: ProxyEntry opened a stream.</summary>
     internal ProtocolError Accept(
         StreamId id, ReadOnlySpan<byte> blockBytes, scoped in HeaderBlock block, ReadOnlySpan<byte> body, bool end)
     {
-        var stream = _pool.Rent();
-        Streams.Accept(id, stream);
+        var stream = Streams.Pool.Rent();
+        Streams.Table.Accept(id, stream);
         var error = stream.OnHeaders(blockBytes, block, body, end);
         if (error != ProtocolError.None)
         {
@@ -347,7 +274,7 @@ internal sealed class UplinkConnection
 
         if (End is { } uplinkEnd)
         {
-            // The uplink ended while the frame was read: nobody else would tell this stream.
+            // The uplink ended while the frame was read: this stream is not among those that learn of it.
             stream.OnUplinkLost(uplinkEnd.Reason);
             stream.Release();
             return ProtocolError.None;
@@ -366,7 +293,8 @@ internal sealed class UplinkConnection
         }
         else
         {
-            ThreadPool.UnsafeQueueUserWorkItem(static work => work.Uplink.Start(work), stream, preferLocal: false);
+            ThreadPool.UnsafeQueueUserWorkItem(
+                static work => work.Uplink.Start(work.Stream), (Uplink: this, Stream: stream), preferLocal: false);
         }
 
         return ProtocolError.None;
@@ -378,10 +306,11 @@ internal sealed class UplinkConnection
         PeerGoAwayReason = reason;
         if (reason == SessionEndReason.HandOver && Settings.Role == UplinkRole.Entry && !_peerFinished)
         {
-            // It serves on, and again where its notice had made us stop.
+            // It continues to serve, also where its notice had stopped new streams.
             _peerDraining = false;
             if (!_refusing)
             {
+                Streams.SlotFreed = null;
                 _whenDrained = null;
             }
 
@@ -398,23 +327,20 @@ internal sealed class UplinkConnection
         _onGoAway?.Invoke(this, phase);
         if (Settings.Role == UplinkRole.Entry)
         {
-            Interlocked.CompareExchange(ref _whenDrained, new UplinkEnd(SessionEndReason.Shutdown, Text: "All is done."), null);
-            EndIfDrained();
+            EndWhenDrained(new UplinkEnd(SessionEndReason.Shutdown, Text: "All is done."));
         }
     }
 
-    /// <summary>The caller holds a stream's lock, under which no uplink may end.</summary>
-    private void CheckDrainLater()
+    private void EndWhenDrained(UplinkEnd end)
     {
-        if (_whenDrained is not null)
-        {
-            ThreadPool.UnsafeQueueUserWorkItem(static self => self.EndIfDrained(), this, preferLocal: false);
-        }
+        Interlocked.CompareExchange(ref _whenDrained, end, null);
+        Streams.SlotFreed = EndIfDrained;
+        EndIfDrained();
     }
 
     private void EndIfDrained()
     {
-        if (_whenDrained is { } end && Streams.TryCloseEmpty())
+        if (_whenDrained is { } end && Streams.Table.TryCloseEmpty())
         {
             TryEnd(end);
         }

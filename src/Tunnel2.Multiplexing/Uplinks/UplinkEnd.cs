@@ -2,10 +2,10 @@ using Tunnel2.Protocol.Errors;
 
 namespace Tunnel2.Multiplexing.Uplinks;
 
-/// <summary>Why an uplink ended: the first cause, whatever followed from it.</summary>
+/// <summary>Why an uplink ended: the first cause. What followed from it does not count.</summary>
 /// <param name="Reason">The cause.</param>
 /// <param name="Error">How the peer broke the protocol, where it did.</param>
-/// <param name="ByPeer">Whether the peer told us (GOAWAY) rather than we them.</param>
+/// <param name="ByPeer">Whether the peer ended it, by GOAWAY.</param>
 /// <param name="Text">Words for a log line; from the peer, untrusted, where <paramref name="ByPeer"/>.</param>
 internal sealed record UplinkEnd(SessionEndReason Reason, ProtocolError Error = ProtocolError.None, bool ByPeer = false, string Text = "")
 {

@@ -1,23 +1,28 @@
+using Tunnel2.Multiplexing.Streams;
+
 namespace Tunnel2.Multiplexing.Uplinks;
 
 /// <summary>
-/// Whether an uplink's peer gives signs of life: asks for one when there is reason to, and says when it has been waited for too long.
-/// Asking is the heartbeat's; anyone may look.
+/// Whether an uplink's peer gives signs of life: asks for one when there is reason to, and knows when it has not come for too long. The
+/// heartbeat asks; any thread may read.
 /// </summary>
 internal sealed class UplinkLiveness
 {
+    /// <summary>How often the heartbeat looks at each uplink.</summary>
+    public static readonly TimeSpan HeartbeatPeriod = TimeSpan.FromMilliseconds(250);
+
     private readonly UplinkSettings _settings;
+    private readonly UplinkStreams _streams;
     private readonly UplinkWriter _writer;
     private readonly UplinkReader _reader;
-    private readonly RoundTripEstimator _roundTrip;
     private long _probe; // when the PING that waits for an answer was queued; 0: none waits
 
-    public UplinkLiveness(UplinkSettings settings, UplinkWriter writer, UplinkReader reader, RoundTripEstimator roundTrip)
+    public UplinkLiveness(UplinkStreams streams, UplinkWriter writer, UplinkReader reader)
     {
-        _settings = settings;
+        _settings = streams.Settings;
+        _streams = streams;
         _writer = writer;
         _reader = reader;
-        _roundTrip = roundTrip;
     }
 
     /// <summary>Whether a send or a PING has waited for longer than the limit.</summary>
@@ -48,7 +53,7 @@ internal sealed class UplinkLiveness
         if (isIdle || (silence > _settings.ProbeAfter && _writer.LastStreamSend > lastInbound))
         {
             Volatile.Write(ref _probe, now);
-            _writer.SchedulePing(_roundTrip.Begin(now));
+            _streams.Sending.Control.AddPing(_streams.RoundTrip.Begin(now));
         }
         else
         {

@@ -1,8 +1,8 @@
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
-using Tunnel2.Protocol.Headers;
 
 namespace Tunnel2.Multiplexing.Uplinks;
 
@@ -10,7 +10,7 @@ namespace Tunnel2.Multiplexing.Uplinks;
 /// The reader of an uplink. It awaits nothing but the transport: payloads are copied to their streams, which credit guarantees room for,
 /// and answers are left to the writer. So no stream, backend or slow visitor can ever hold up another.
 /// </summary>
-internal sealed class UplinkReader
+internal sealed partial class UplinkReader
 {
     /// <summary>What an uplink with little to do holds.</summary>
     private const int SmallBuffer = 16 * 1024;
@@ -34,13 +34,14 @@ internal sealed class UplinkReader
     private const int FrameWork = 512;
 
     private readonly UplinkConnection _uplink;
+    private readonly UplinkStreams _streams;
     private readonly IUplinkTransport _transport;
     private readonly BufferPool _buffers;
     private readonly TimeProvider _time;
 
     /// <summary>
-    /// Streams whose readers go on once the whole buffer has been looked at: with all of their bytes at once rather than frame by frame,
-    /// which is a system call and a wake-up of the next process for each.
+    /// Streams whose readers continue when all frames of the buffer are handled: with all of their bytes at once. Frame by frame, each
+    /// would cost a system call and wake the next process.
     /// </summary>
     private readonly List<TunnelStream> _woken = [];
     private long _lastInbound;
@@ -51,6 +52,7 @@ internal sealed class UplinkReader
     public UplinkReader(UplinkConnection uplink, IUplinkTransport transport)
     {
         _uplink = uplink;
+        _streams = uplink.Streams;
         _transport = transport;
         _buffers = uplink.Settings.Buffers;
         _time = uplink.Settings.TimeProvider;
@@ -60,7 +62,7 @@ internal sealed class UplinkReader
     /// <summary>When anything arrived last, a timestamp of the settings' time provider.</summary>
     public long LastInbound => Volatile.Read(ref _lastInbound);
 
-    /// <summary>The loop. Returns when the peer has closed or the connection broke; the uplink has then been told.</summary>
+    /// <summary>The loop. Returns when the peer has closed or the connection broke; the uplink has ended then.</summary>
     /// <param name="initial">Bytes that arrived after the handshake.</param>
     public async Task RunAsync(ReadOnlyMemory<byte> initial)
     {
@@ -81,8 +83,8 @@ internal sealed class UplinkReader
             {
                 if (_uplink.End is not null)
                 {
-                    // Nothing more is listened to. The peer is only waited for: closing on bytes that it sent would take our last words
-                    // from it (RFC 9112 section 9.6 has the same care).
+                    // What still arrives is dropped, and only the peer's end is waited for: closing with bytes unread would destroy the
+                    // last GOAWAY (RFC 9112 section 9.6 has the same care).
                     filled = 0;
                 }
                 else if (filled > 0 && buffer is not null)
@@ -184,14 +186,14 @@ internal sealed class UplinkReader
             return;
         }
 
-        // Each piece that a reader consumes may return credit: one frame after all of them says it as well as one after each.
-        _uplink.IsWakingReaders = true;
+        // Each piece that a reader consumes may return credit: one frame after all of them is enough.
+        _streams.IsWakingReaders = true;
         foreach (var stream in _woken)
         {
             stream.WakeReader();
         }
 
-        _uplink.IsWakingReaders = false;
+        _streams.IsWakingReaders = false;
         _woken.Clear();
     }
 
@@ -266,176 +268,5 @@ internal sealed class UplinkReader
         }
 
         return ProtocolError.None;
-    }
-
-    /// <summary>A frame that carries nothing: legal, and not for ever.</summary>
-    private ProtocolError OnEmpty() => _empty.TryTake(_time) ? ProtocolError.None : ProtocolError.EmptyFrameFlood;
-
-    private ProtocolError Dispatch(FrameHeader header, ReadOnlySpan<byte> payload)
-    {
-        switch (header.Type)
-        {
-            case FrameType.Data:
-                return OnData(header, payload);
-            case FrameType.Headers:
-                return OnHeaders(header, payload);
-            case FrameType.Window:
-                return OnWindow(header, payload);
-            case FrameType.Rst:
-                return OnRst(header, payload);
-            case FrameType.Ping:
-                return OnPing(header, payload);
-            case FrameType.GoAway:
-                var error = ControlFrames.TryReadGoAway(payload, out var phase, out var reason, out var text);
-                if (error == ProtocolError.None)
-                {
-                    _uplink.OnGoAway(phase, reason, text);
-                }
-
-                return error;
-            default:
-                return ProtocolError.UnexpectedHandshake;
-        }
-    }
-
-    private ProtocolError OnData(FrameHeader header, ReadOnlySpan<byte> payload)
-    {
-        if (!_uplink.TryReceive(payload.Length))
-        {
-            return ProtocolError.UplinkCreditOverrun;
-        }
-
-        var lookup = _uplink.Streams.Find(header.Stream, out var stream);
-        if (lookup == StreamLookup.Over)
-        {
-            _uplink.ReturnCredit(payload.Length);
-            return payload.IsEmpty ? OnEmpty() : ProtocolError.None;
-        }
-
-        if (lookup != StreamLookup.Open)
-        {
-            return ProtocolError.UnknownStream;
-        }
-
-        if (payload.IsEmpty && !header.EndsDirection && OnEmpty() is not ProtocolError.None and var flood)
-        {
-            return flood;
-        }
-
-        // Step 8: the stream keeps a copy; its reader continues in WakeReaders, once for all frames of a receive.
-        var error = stream!.OnData(payload, header.EndsDirection, out var wake);
-        if (wake)
-        {
-            _woken.Add(stream);
-        }
-
-        return error;
-    }
-
-    private ProtocolError OnHeaders(FrameHeader header, ReadOnlySpan<byte> payload)
-    {
-        var error = HeaderBlock.TrySplit(payload, out var blockBytes, out var body);
-        if (error != ProtocolError.None)
-        {
-            return error;
-        }
-
-        error = HeaderBlock.TryRead(blockBytes, out var block);
-        if (error != ProtocolError.None)
-        {
-            return error;
-        }
-
-        if (!_uplink.TryReceive(body.Length))
-        {
-            return ProtocolError.UplinkCreditOverrun;
-        }
-
-        var isRequest = block.Kind == HeaderBlockKind.Request;
-        if (isRequest && _uplink.Settings.Role == UplinkRole.Entry)
-        {
-            return ProtocolError.StreamNotAllowed;
-        }
-
-        switch (_uplink.Streams.Find(header.Stream, out var stream))
-        {
-            case StreamLookup.Open:
-                return isRequest ? ProtocolError.StreamNotAllowed
-                    : _uplink.Settings.Role == UplinkRole.Agent && block.Kind == HeaderBlockKind.Response
-                    ? ProtocolError.UnexpectedHeaderBlock
-                    : stream!.OnHeaders(blockBytes, block, body, header.EndsDirection);
-            case StreamLookup.Over:
-                _uplink.ReturnCredit(body.Length);
-                return OnEmpty();
-            case StreamLookup.NotFree when isRequest:
-                return ProtocolError.StreamNotAllowed;
-            case StreamLookup.Next when isRequest:
-                // Step 5: the agent has a new request.
-                return _uplink.Accept(header.Stream, blockBytes, block, body, header.EndsDirection);
-            case StreamLookup.OutOfRange:
-                return ProtocolError.TooManyStreams;
-            default:
-                return ProtocolError.UnknownStream;
-        }
-    }
-
-    private ProtocolError OnWindow(FrameHeader header, ReadOnlySpan<byte> payload)
-    {
-        var error = ControlFrames.TryReadWindow(payload, out var increment);
-        if (error != ProtocolError.None)
-        {
-            return error;
-        }
-
-        if (increment < EmptyFrameBudget.LeastIncrement && OnEmpty() is not ProtocolError.None and var flood)
-        {
-            return flood;
-        }
-
-        if (header.Stream.IsUplink)
-        {
-            return _uplink.Writer.OnUplinkWindow(increment);
-        }
-
-        return _uplink.Streams.Find(header.Stream, out var stream) switch
-        {
-            StreamLookup.Open => stream!.OnWindow(header.Stream, increment),
-            StreamLookup.Over => OnEmpty(),
-            _ => ProtocolError.UnknownStream,
-        };
-    }
-
-    private ProtocolError OnRst(FrameHeader header, ReadOnlySpan<byte> payload)
-    {
-        var reason = ControlFrames.ReadRst(payload, out var detail);
-        switch (_uplink.Streams.Find(header.Stream, out var stream))
-        {
-            case StreamLookup.Open:
-                stream!.OnRst(header.Stream, reason, detail);
-                return ProtocolError.None;
-            case StreamLookup.Over:
-                return OnEmpty();
-            default:
-                return ProtocolError.UnknownStream;
-        }
-    }
-
-    private ProtocolError OnPing(FrameHeader header, ReadOnlySpan<byte> payload)
-    {
-        var opaque = ControlFrames.ReadPing(payload);
-        if ((header.Flags & FrameFlags.Ack) == 0)
-        {
-            if (!_uplink.Writer.TryScheduleAnswer(opaque))
-            {
-                _uplink.TryEnd(new UplinkEnd(SessionEndReason.ControlQueueOverflow));
-            }
-        }
-        else
-        {
-            _uplink.RoundTrip.OnAnswer(opaque, _time.GetTimestamp());
-            _uplink.LearnPath();
-        }
-
-        return OnEmpty();
     }
 }

@@ -3,8 +3,8 @@ using System.Numerics;
 namespace Tunnel2.Multiplexing.Uplinks;
 
 /// <summary>
-/// What an uplink did so far. Each counter is written by one loop only (a plain increment) and may be read by anyone at any time; a read
-/// may be a moment old. <see cref="UplinkConnection.Snapshot"/> gives all of it at once.
+/// What an uplink did so far. Each counter is written by one loop only (a plain increment) and may be read by any thread at any time; a
+/// read may be a moment old.
 /// </summary>
 internal sealed class UplinkStatistics
 {
@@ -14,7 +14,6 @@ internal sealed class UplinkStatistics
     public static readonly int[] FlushSizeBounds = [256, 1024, 4096, 16_384, 65_536, 131_072];
 
     private readonly long[] _flushSizes = new long[FlushSizeBounds.Length + 1];
-    private long _creditWaits;
 
     public long BytesReceived { get; set; }
 
@@ -31,9 +30,6 @@ internal sealed class UplinkStatistics
     /// <summary>Bytes of the send that is under way, or 0.</summary>
     public int SendingBytes { get; set; }
 
-    /// <summary>How often a stream had bytes to send and no credit for them.</summary>
-    public long CreditWaits => Volatile.Read(ref _creditWaits);
-
     /// <summary>How many flushes had how many bytes, by <see cref="FlushSizeBounds"/>.</summary>
     public ReadOnlySpan<long> FlushSizes => _flushSizes;
 
@@ -45,9 +41,6 @@ internal sealed class UplinkStatistics
         SendingBytes = bytes;
         _flushSizes[Bucket(bytes)]++;
     }
-
-    /// <summary>A stream begins to wait for credit: rare, and on whatever thread its producer runs.</summary>
-    public void OnCreditWait() => Interlocked.Increment(ref _creditWaits);
 
     private static int Bucket(int bytes) => bytes switch
     {

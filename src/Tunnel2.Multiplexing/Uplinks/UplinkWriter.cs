@@ -3,7 +3,6 @@ using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
-using Tunnel2.Protocol.FlowControl;
 using Tunnel2.Protocol.Frames;
 
 namespace Tunnel2.Multiplexing.Uplinks;
@@ -34,13 +33,10 @@ internal sealed class UplinkWriter
 
     private readonly UplinkConnection _uplink;
     private readonly IUplinkTransport _transport;
+    private readonly SendQueue _sending;
     private readonly ReadyStreamChannel _ready;
-    private readonly ControlQueue _control = new();
+    private readonly ControlQueue _control;
     private readonly BufferPool _buffers;
-    private readonly ShortLock _creditGate = new();
-    private readonly List<TunnelStream> _parked = [];
-    private readonly int _initialCredit;
-    private SendCredit _credit;
     private TunnelStream? _first;
     private long _sendStarted;
     private int _batchLimit = BatchSize;
@@ -53,38 +49,10 @@ internal sealed class UplinkWriter
         _uplink = uplink;
         _transport = transport;
         _buffers = uplink.Settings.Buffers;
-        _initialCredit = uplink.Settings.SendUplinkWindow;
-        _credit = new SendCredit(_initialCredit);
-        _ready = new ReadyStreamChannel(
-            uplink.Settings.WriterScheduler, () => !uplink.IsWakingReaders && uplink.OpenStreams <= uplink.Settings.QuietStreams);
+        _sending = uplink.Sending;
+        _ready = _sending.Ready;
+        _control = _sending.Control;
     }
-
-    /// <summary>Streams that wait for credit of the uplink.</summary>
-    internal int StarvingStreams
-    {
-        get
-        {
-            using (_creditGate.EnterScope())
-            {
-                return _parked.Count;
-            }
-        }
-    }
-
-    /// <summary>Bytes sent that the peer has not consumed yet, as far as its credit says.</summary>
-    public long OutstandingBytes
-    {
-        get
-        {
-            using (_creditGate.EnterScope())
-            {
-                return _initialCredit - _credit.Available;
-            }
-        }
-    }
-
-    /// <summary>Streams that wait for a turn or for credit of the uplink. May be a moment old.</summary>
-    public int WaitingStreams => _ready.Count + StarvingStreams;
 
     /// <summary>When frames of streams were sent last, a timestamp of the settings' time provider; 0: never.</summary>
     public long LastStreamSend => Volatile.Read(ref _lastStreamSend);
@@ -92,79 +60,12 @@ internal sealed class UplinkWriter
     /// <summary>Whether a send is under way.</summary>
     public bool IsSending => Volatile.Read(ref _sendStarted) != 0;
 
-    /// <summary>Queues a stream that has marked itself ready. Never under a lock: the loop may run on this thread.</summary>
-    public void Schedule(TunnelStream stream) => _ready.Writer.TryWrite(stream);
-
-    /// <summary>Queues a stream whose control frames wait.</summary>
-    public void ScheduleControl(TunnelStream stream)
-    {
-        _control.AddStream(stream);
-        _ready.Signal();
-    }
-
-    public void ScheduleUplinkCredit(int increment)
-    {
-        _control.AddUplinkCredit(increment);
-        _ready.Signal();
-    }
-
-    public void SchedulePing(ulong opaque)
-    {
-        _control.AddPing(opaque);
-        _ready.Signal();
-    }
-
-    /// <summary>Queues the answer to a PING.</summary>
-    /// <returns>False when too many wait: the session ends.</returns>
-    public bool TryScheduleAnswer(ulong opaque)
-    {
-        if (!_control.TryAddAnswer(opaque))
-        {
-            return false;
-        }
-
-        _ready.Signal();
-        return true;
-    }
-
-    public void ScheduleGoAway(GoAwayPhase phase, SessionEndReason reason, string text)
-    {
-        _control.AddGoAway(phase, reason, text);
-        _ready.Signal();
-    }
-
     /// <summary>Lets the loop send the control frames that wait (a last GOAWAY) and end the connection after them.</summary>
-    public void CloseBehindControl()
+    public void CloseAfterControl()
     {
         _closing = true;
         _ready.Signal();
     }
-
-    /// <summary>Ends the loop: it takes nothing more. What was queued is dropped; the streams are told by the uplink.</summary>
-    public void Complete() => _ready.Writer.TryComplete();
-
-    /// <summary>Takes credit of the uplink for a stream.</summary>
-    /// <param name="wanted">Bytes, ≥ 1.</param>
-    /// <param name="park">A stream to call back (<see cref="TunnelStream.OnUplinkCredit"/>) when none was left, or null.</param>
-    public int TakeUplinkCredit(int wanted, TunnelStream? park)
-    {
-        using (_creditGate.EnterScope())
-        {
-            var granted = _credit.Take(wanted);
-            if (granted == 0 && park is not null)
-            {
-                _parked.Add(park);
-            }
-
-            return granted;
-        }
-    }
-
-    /// <summary>The peer granted credit for the uplink.</summary>
-    public ProtocolError OnUplinkWindow(int increment) => TryAddUplinkCredit(increment) ? ProtocolError.None : ProtocolError.CreditOverflow;
-
-    /// <summary>Credit that was taken for bytes which were dropped before they were sent. Never under a stream's lock.</summary>
-    public void GiveBackUplinkCredit(int count) => TryAddUplinkCredit(count);
 
     /// <summary>Whether one send has been under way for longer than the limit.</summary>
     public bool IsStalled(long now, TimeSpan limit)
@@ -233,40 +134,13 @@ internal sealed class UplinkWriter
         }
         finally
         {
-            // A dead loop poisons its queue: those that wait learn of the end, and nobody can queue any more.
-            Complete();
+            // A dead loop poisons its queue: those that wait learn of the end, and nothing can be queued any more.
+            _sending.Complete();
             if (batch is not null)
             {
                 _buffers.Return(batch);
             }
         }
-    }
-
-    private bool TryAddUplinkCredit(int count)
-    {
-        TunnelStream[] woken;
-        using (_creditGate.EnterScope())
-        {
-            if (!_credit.TryAdd(count))
-            {
-                return false;
-            }
-
-            if (_parked.Count == 0)
-            {
-                return true;
-            }
-
-            woken = [.. _parked];
-            _parked.Clear();
-        }
-
-        foreach (var stream in woken)
-        {
-            stream.OnUplinkCredit();
-        }
-
-        return true;
     }
 
     private int FillBatch(Span<byte> batch, bool closing)

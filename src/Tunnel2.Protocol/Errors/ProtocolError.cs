@@ -1,12 +1,12 @@
 namespace Tunnel2.Protocol.Errors;
 
 /// <summary>
-/// What is wrong with bytes that a peer sent. Every value ends the session (see <see cref="SessionEndReason.ProtocolError"/>): after any
-/// of them the two ends no longer agree about the state of the uplink.
+/// The error in bytes that a peer sent. Every value ends the session (see <see cref="SessionEndReason.ProtocolError"/>), because afterwards
+/// the two ends no longer agree about the state of the uplink.
 /// </summary>
 public enum ProtocolError
 {
-    /// <summary>Nothing is wrong.</summary>
+    /// <summary>No error.</summary>
     None = 0,
 
     /// <summary>The header announces more bytes than the frame's type may have.</summary>
@@ -36,13 +36,13 @@ public enum ProtocolError
     /// <summary>The header block has more fields than the limit.</summary>
     TooManyHeaderFields,
 
-    /// <summary>A length inside a header block points beyond its end, or bytes are left over.</summary>
+    /// <summary>A length inside a header block is beyond the block's end, or bytes are left over.</summary>
     MalformedHeaderBlock,
 
-    /// <summary>The header block's kind is unknown, or not the one that may stand here.</summary>
+    /// <summary>The header block's kind is unknown, or not allowed here.</summary>
     UnexpectedHeaderBlock,
 
-    /// <summary>More first body bytes stand after a block than the limit.</summary>
+    /// <summary>More body bytes follow a block in the same frame than the limit.</summary>
     HeadersBodyTooLong,
 
     /// <summary>The first frame is neither HELLO nor JOIN (at ProxyEntry), or not their answer (at the agent).</summary>
@@ -51,10 +51,10 @@ public enum ProtocolError
     /// <summary>A handshake frame came after the handshake.</summary>
     UnexpectedHandshake,
 
-    /// <summary>A handshake message's magic is wrong: something else than Tunnel2 speaks.</summary>
+    /// <summary>A handshake message's magic is wrong: the peer does not speak Tunnel2.</summary>
     WrongMagic,
 
-    /// <summary>A length inside a handshake message points beyond its end, or a value is out of range.</summary>
+    /// <summary>A length inside a handshake message is beyond the message's end, or a value is out of range.</summary>
     MalformedHandshake,
 
     /// <summary>A frame came for a generation that was never opened.</summary>
@@ -63,7 +63,7 @@ public enum ProtocolError
     /// <summary>The agent tried to open a stream, or ProxyEntry opened one in a slot that is not free.</summary>
     StreamNotAllowed,
 
-    /// <summary>A frame came on a direction that has ended, or a body before its head.</summary>
+    /// <summary>A frame came on a direction that has ended, or a body came before its head.</summary>
     FrameAfterEnd,
 
     /// <summary>More bytes came than the stream's credit allowed.</summary>
@@ -72,12 +72,12 @@ public enum ProtocolError
     /// <summary>More bytes came than the uplink's credit allowed.</summary>
     UplinkCreditOverrun,
 
-    /// <summary>A WINDOW would lift the credit above 2^31 − 1.</summary>
+    /// <summary>A WINDOW would raise the credit above 2^31 − 1.</summary>
     CreditOverflow,
 
     /// <summary>More streams were opened than the handshake allowed.</summary>
     TooManyStreams,
 
-    /// <summary>Frames that carry nothing came faster than any honest peer sends them.</summary>
+    /// <summary>Frames that carry nothing came faster than a correct peer sends them.</summary>
     EmptyFrameFlood,
 }

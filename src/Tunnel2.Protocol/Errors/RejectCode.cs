@@ -6,13 +6,13 @@ public enum RejectCode : ushort
     /// <summary>Not a refusal.</summary>
     None = 0,
 
-    /// <summary>The version ranges do not meet.</summary>
+    /// <summary>The peers have no version in common.</summary>
     VersionNotSupported = 1,
 
     /// <summary>The wanted name breaks the rules for names.</summary>
     InvalidName = 2,
 
-    /// <summary>Another identity holds the name.</summary>
+    /// <summary>Another identity has the name.</summary>
     NameTaken = 3,
 
     /// <summary>The token is missing, unknown, wrong or revoked: one answer for all four.</summary>
@@ -24,10 +24,10 @@ public enum RejectCode : ushort
     /// <summary>The message breaks the protocol.</summary>
     Malformed = 6,
 
-    /// <summary>ProxyEntry has as many sessions or uplinks as it takes; try later.</summary>
+    /// <summary>ProxyEntry has as many sessions or uplinks as it accepts; try again later.</summary>
     Overloaded = 7,
 
-    /// <summary>ProxyEntry is going away; try later or elsewhere.</summary>
+    /// <summary>ProxyEntry is stopping; try again later or at another server.</summary>
     GoingAway = 8,
 
     /// <summary>JOIN: the session is unknown or its proof is wrong.</summary>

@@ -1,6 +1,6 @@
 namespace Tunnel2.Protocol.Errors;
 
-/// <summary>Why a session or one of its uplinks ended (16 bits in GOAWAY). The first cause wins and is the one that is kept.</summary>
+/// <summary>Why a session or one of its uplinks ended (16 bits in GOAWAY). The first reason is kept.</summary>
 public enum SessionEndReason : ushort
 {
     /// <summary>It has not ended.</summary>
@@ -9,7 +9,7 @@ public enum SessionEndReason : ushort
     /// <summary>This side was asked to stop.</summary>
     Shutdown = 1,
 
-    /// <summary>The peer said that it goes away.</summary>
+    /// <summary>The peer announced that it stops.</summary>
     PeerGoingAway = 2,
 
     /// <summary>The peer closed the connection.</summary>
@@ -21,7 +21,7 @@ public enum SessionEndReason : ushort
     /// <summary>Nothing arrived for the time after which a peer counts as dead.</summary>
     PeerSilent = 5,
 
-    /// <summary>The peer broke the protocol; a <see cref="Errors.ProtocolError"/> says how.</summary>
+    /// <summary>The peer broke the protocol; the <see cref="Errors.ProtocolError"/> has the details.</summary>
     ProtocolError = 6,
 
     /// <summary>More control frames were queued than the limit.</summary>
@@ -39,12 +39,12 @@ public enum SessionEndReason : ushort
     /// <summary>A fault of this side itself.</summary>
     Internal = 11,
 
-    /// <summary>One write made no progress for the stall limit.</summary>
+    /// <summary>One write made no progress for longer than the stall limit.</summary>
     WriteStalled = 12,
 
     /// <summary>The agent's token, certificate or right to its name was withdrawn while the session ran.</summary>
     Revoked = 13,
 
-    /// <summary>The agent is about to stop and serves until then: any agent that may claim its name can have it.</summary>
+    /// <summary>The agent is about to stop and serves until then. Any agent that may claim its name can have it.</summary>
     HandOver = 14,
 }

@@ -3,7 +3,7 @@ namespace Tunnel2.Protocol.Errors;
 /// <summary>More about a <see cref="StreamResetReason"/>, for the person who reads the error (16 bits on the wire).</summary>
 public enum StreamResetDetail : ushort
 {
-    /// <summary>Nothing more to say.</summary>
+    /// <summary>No detail.</summary>
     None = 0,
 
     /// <summary>The backend's port refused the connection.</summary>
@@ -24,7 +24,7 @@ public enum StreamResetDetail : ushort
     /// <summary>The backend closed the connection before it answered.</summary>
     ClosedBeforeResponse = 6,
 
-    /// <summary>The backend closed the connection in the middle of its body.</summary>
+    /// <summary>The backend closed the connection before the end of its body.</summary>
     ClosedInBody = 7,
 
     /// <summary>The backend's response head is not HTTP.</summary>
@@ -39,16 +39,16 @@ public enum StreamResetDetail : ushort
     /// <summary>The backend switched protocols without being asked.</summary>
     UnexpectedUpgrade = 11,
 
-    /// <summary>No byte of the body moved for the idle limit.</summary>
+    /// <summary>No byte of the body moved for longer than the idle limit.</summary>
     BodyIdle = 12,
 
-    /// <summary>The agent has as many streams as it takes.</summary>
+    /// <summary>The agent has as many streams as it accepts.</summary>
     TooManyStreams = 13,
 
     /// <summary>The agent is going away.</summary>
     GoingAway = 14,
 
-    /// <summary>Memory for bytes that nobody takes was short, and this stream had stood still for longest.</summary>
+    /// <summary>Memory for unread bytes was short, and this stream had stood still for the longest time.</summary>
     Stalled = 15,
 
     /// <summary>The backend speaks TLS, and plain HTTP was tried.</summary>
@@ -60,7 +60,7 @@ public enum StreamResetDetail : ushort
     /// <summary>The backend does not speak TLS, and it was tried.</summary>
     NotTls = 18,
 
-    /// <summary>The agent has as many connections to backends as it may have, and none came free in time.</summary>
+    /// <summary>The agent has as many connections to backends as it may have, and none became free in time.</summary>
     TooManyConnections = 19,
 
     /// <summary>The agent's process has no file descriptor left for a connection to the backend.</summary>

@@ -3,10 +3,9 @@ using System.Diagnostics;
 namespace Tunnel2.Protocol.FlowControl;
 
 /// <summary>
-/// The receiver's side of a credit window. Bytes move through three states: granted (the peer may send them), held (they arrived and
-/// nobody has consumed them), returnable (consumed, and not yet granted again). Their sum is the window's size at all times. The size may
-/// grow at any time, and shrink by bytes that are consumed: what was granted is never taken back.
-/// A mutable struct; the caller holds whatever lock guards it.
+/// The receiver's side of a credit window. Bytes go through three states: granted (the peer may send them), held (they arrived and were not
+/// consumed), returnable (consumed, and not granted again yet). Their sum is always the window's size. The size may grow at any time, and
+/// shrink by bytes that are consumed: granted credit is never taken back. A mutable struct; the caller holds the lock that guards it.
 /// </summary>
 public struct ReceiveWindow
 {
@@ -48,19 +47,17 @@ public struct ReceiveWindow
         return true;
     }
 
-    /// <summary>
-    /// Counts bytes that were consumed (written to the visitor's or the backend's socket, or thrown away with their stream).
-    /// </summary>
+    /// <summary>Counts consumed bytes: written to the visitor's or the backend's socket, or dropped with their stream.</summary>
     /// <param name="count">Bytes, 0…<see cref="Held"/>.</param>
     /// <returns>
-    /// The increment to send in a WINDOW now, or 0: credit is returned in portions of a quarter of the window, so that a peer is
-    /// never left waiting and WINDOW frames stay rare.
+    /// The increment to send in a WINDOW now, or 0. Credit is returned in portions of a quarter of the window, so that a peer does not run
+    /// out of credit and WINDOW frames stay rare.
     /// </returns>
     public int Consume(int count) => Consume(count, _size / 4);
 
     /// <summary>The same with another portion than a quarter of the window.</summary>
     /// <param name="count">Bytes, 0…<see cref="Held"/>.</param>
-    /// <param name="portion">From how many returnable bytes on credit is returned.</param>
+    /// <param name="portion">The number of returnable bytes from which credit is returned.</param>
     /// <returns>The increment to send in a WINDOW now, or 0.</returns>
     public int Consume(int count, int portion)
     {
@@ -69,7 +66,7 @@ public struct ReceiveWindow
         return _returnable >= portion ? TakeReturnable() : 0;
     }
 
-    /// <summary>Makes the window smaller by bytes that were consumed: their credit does not return.</summary>
+    /// <summary>Makes the window smaller by consumed bytes: their credit does not return.</summary>
     /// <param name="count">Bytes, 0…<see cref="Held"/>.</param>
     public void Retire(int count)
     {
@@ -77,9 +74,9 @@ public struct ReceiveWindow
         _size -= count;
     }
 
-    /// <summary>Makes the window larger: the peer is granted the difference on top of what it gave back.</summary>
+    /// <summary>Makes the window larger: grants the peer the difference, and all returnable bytes.</summary>
     /// <param name="by">Bytes, ≥ 0; the size stays at or below <see cref="ProtocolLimits.MaxCredit"/>.</param>
-    /// <returns>The increment to send: <paramref name="by"/>, and with it all that is returnable.</returns>
+    /// <returns>The increment to send: <paramref name="by"/> plus all returnable bytes.</returns>
     public int Grow(int by)
     {
         Debug.Assert(by >= 0 && _size + (long)by <= ProtocolLimits.MaxCredit, "Credit has a bound (docs/protocol.md, section 7).");
@@ -88,7 +85,7 @@ public struct ReceiveWindow
         return TakeReturnable();
     }
 
-    /// <summary>Grants all that is returnable.</summary>
+    /// <summary>Grants all returnable bytes.</summary>
     /// <returns>The increment to send, or 0.</returns>
     public int TakeReturnable()
     {

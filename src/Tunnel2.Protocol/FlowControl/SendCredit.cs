@@ -1,7 +1,7 @@
 namespace Tunnel2.Protocol.FlowControl;
 
 /// <summary>
-/// The sender's side of a credit window: how many bytes may still be sent. A mutable struct; the caller holds whatever lock guards it.
+/// The sender's side of a credit window: how many bytes may still be sent. A mutable struct; the caller holds the lock that guards it.
 /// </summary>
 public struct SendCredit
 {

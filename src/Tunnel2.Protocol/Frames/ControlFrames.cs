@@ -4,7 +4,7 @@ using Tunnel2.Protocol.Errors;
 
 namespace Tunnel2.Protocol.Frames;
 
-/// <summary>Writes and reads the small frames whole: RST, WINDOW, PING, GOAWAY. Stateless; safe from any thread.</summary>
+/// <summary>Writes and reads the small frames as a whole: RST, WINDOW, PING, GOAWAY. Stateless; safe from any thread.</summary>
 public static class ControlFrames
 {
     /// <summary>Bytes of a RST frame, header included.</summary>
@@ -22,7 +22,7 @@ public static class ControlFrames
     /// <param name="destination">At least <see cref="RstSize"/> bytes.</param>
     /// <param name="stream">The stream that ends.</param>
     /// <param name="reason">Why.</param>
-    /// <param name="detail">More about the reason, for the person who reads the error.</param>
+    /// <param name="detail">More about the reason, for people.</param>
     /// <returns>Bytes written.</returns>
     public static int WriteRst(
         Span<byte> destination, StreamId stream, StreamResetReason reason, StreamResetDetail detail = StreamResetDetail.None)
@@ -33,7 +33,7 @@ public static class ControlFrames
         return RstSize;
     }
 
-    /// <summary>Reads a RST payload. A reason or detail that this version does not know is given as it is.</summary>
+    /// <summary>Reads a RST payload. An unknown reason or detail is returned as it is.</summary>
     /// <param name="payload">The payload; its length was checked with the header.</param>
     /// <param name="detail">More about the reason.</param>
     public static StreamResetReason ReadRst(ReadOnlySpan<byte> payload, out StreamResetDetail detail)
@@ -83,9 +83,9 @@ public static class ControlFrames
 
     /// <summary>Writes a GOAWAY frame; a text that does not fit is cut at a character.</summary>
     /// <param name="destination">At least <see cref="FrameHeader.Size"/> + <see cref="ProtocolLimits.MaxGoAwayLength"/> bytes.</param>
-    /// <param name="phase">Which of the two steps.</param>
+    /// <param name="phase">The step of the drain.</param>
     /// <param name="reason">Why the session ends.</param>
-    /// <param name="text">Words for the person at the other end; may be empty.</param>
+    /// <param name="text">A text for people at the other end; may be empty.</param>
     /// <returns>Bytes written.</returns>
     public static int WriteGoAway(Span<byte> destination, GoAwayPhase phase, SessionEndReason reason, string text)
     {
@@ -100,9 +100,9 @@ public static class ControlFrames
 
     /// <summary>Reads a GOAWAY payload.</summary>
     /// <param name="payload">The payload.</param>
-    /// <param name="phase">Which of the two steps.</param>
+    /// <param name="phase">The step of the drain.</param>
     /// <param name="reason">Why the session ends; may be a value that this version does not know.</param>
-    /// <param name="text">Words for a person: the peer's, made safe to show.</param>
+    /// <param name="text">The peer's text for people, made safe to show.</param>
     /// <returns>An error when the payload is too short or the phase unknown.</returns>
     public static ProtocolError TryReadGoAway(
         ReadOnlySpan<byte> payload, out GoAwayPhase phase, out SessionEndReason reason, out string text)

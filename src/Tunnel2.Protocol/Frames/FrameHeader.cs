@@ -42,11 +42,9 @@ public readonly record struct FrameHeader(int Length, FrameType Type, FrameFlags
         BinaryPrimitives.WriteUInt32BigEndian(destination[4..], Stream.Value);
     }
 
-    /// <summary>
-    /// Reads and judges a header: an illegal type, length or stream is found here, before a byte of the payload is buffered.
-    /// </summary>
+    /// <summary>Reads and checks a header: an illegal type, length or stream is found before a byte of the payload is buffered.</summary>
     /// <param name="source">At least <see cref="Size"/> bytes.</param>
-    /// <param name="header">The header, also when it is refused.</param>
+    /// <param name="header">The header, also if it is refused.</param>
     /// <returns><see cref="ProtocolError.None"/> when the frame may be read (or, if not <see cref="IsKnown"/>, skipped).</returns>
     public static ProtocolError TryRead(ReadOnlySpan<byte> source, out FrameHeader header)
     {

@@ -18,7 +18,7 @@ public enum FrameType : byte
     /// <summary>The agent's first frame on a further uplink of a session.</summary>
     Join = 4,
 
-    /// <summary>A header block (request, response, 1xx or trailers), with the first body bytes after it where they are at hand.</summary>
+    /// <summary>A header block (request, response, 1xx or trailers), and after it the first body bytes that are available.</summary>
     Headers = 5,
 
     /// <summary>Body bytes, or raw bytes of an upgraded exchange.</summary>

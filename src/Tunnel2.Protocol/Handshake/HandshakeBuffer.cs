@@ -4,7 +4,7 @@ using System.Text;
 namespace Tunnel2.Protocol.Handshake;
 
 /// <summary>
-/// Writes a handshake message's fields one after another; throws <see cref="ArgumentException"/> for what cannot be encoded.
+/// Writes a handshake message's fields one after another; throws <see cref="ArgumentException"/> for values that cannot be encoded.
 /// </summary>
 internal ref struct HandshakeWriter(Span<byte> buffer)
 {
@@ -73,7 +73,7 @@ internal ref struct HandshakeWriter(Span<byte> buffer)
 }
 
 /// <summary>
-/// Reads a handshake message's fields; once something does not fit, <see cref="Failed"/> stays true and all reads give nothing.
+/// Reads a handshake message's fields. After a field that does not fit, <see cref="Failed"/> stays true and all reads return empty values.
 /// </summary>
 internal ref struct HandshakeReader(ReadOnlySpan<byte> buffer)
 {
@@ -111,10 +111,10 @@ internal ref struct HandshakeReader(ReadOnlySpan<byte> buffer)
 
     public ReadOnlySpan<byte> Long() => Take(UInt16());
 
-    /// <summary>Words of the peer's, clean.</summary>
+    /// <summary>A text of the peer, cleaned.</summary>
     public string ShortText() => PlainText.Read(Short());
 
-    /// <summary>Words of the peer's, clean and of a bounded length.</summary>
+    /// <summary>A text of the peer, cleaned and cut to the limit.</summary>
     public string LongText() => PlainText.Read(Long());
 
     private ReadOnlySpan<byte> Take(int count)

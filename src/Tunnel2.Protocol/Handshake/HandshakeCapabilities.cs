@@ -1,6 +1,8 @@
 namespace Tunnel2.Protocol.Handshake;
 
-/// <summary>What a side can do beyond version 1's minimum (32 bits). Unknown bits are ignored; the answer names what both can do.</summary>
+/// <summary>
+/// What a side can do beyond version 1's minimum (32 bits). Unknown bits are ignored; the answer has the bits of both sides.
+/// </summary>
 [Flags]
 public enum HandshakeCapabilities : uint
 {

@@ -2,7 +2,7 @@ using Tunnel2.Protocol.Frames;
 
 namespace Tunnel2.Protocol.Handshake;
 
-/// <summary>The step that all handshake messages share: the header in front of the payload.</summary>
+/// <summary>The step that all handshake messages have in common: the header before the payload.</summary>
 internal static class HandshakeFrame
 {
     public static byte[] Complete(byte[] buffer, int payloadLength, FrameType type)

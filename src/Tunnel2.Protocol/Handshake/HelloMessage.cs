@@ -29,7 +29,7 @@ public sealed record HelloMessage
     /// <summary>The credit that the agent grants the uplink, in bytes.</summary>
     public int UplinkWindow { get; init; } = ProtocolLimits.DefaultUplinkWindow;
 
-    /// <summary>The most streams the agent takes at once on an uplink, 1…65536.</summary>
+    /// <summary>How many streams the agent accepts at once on an uplink, 1…65536.</summary>
     public int MaxStreams { get; init; } = ProtocolLimits.MaxSlots;
 
     /// <summary>The agent program's name, for people ("tunnel2").</summary>
@@ -38,7 +38,7 @@ public sealed record HelloMessage
     /// <summary>The agent program's version, for people.</summary>
     public required string AgentVersion { get; init; }
 
-    /// <summary>A random key of the running agent, 16…64 bytes: the identity that owns a name where there are no tokens.</summary>
+    /// <summary>A random key of the running agent, 16…64 bytes: the identity that owns a name when there are no tokens.</summary>
     public required ReadOnlyMemory<byte> InstanceKey { get; init; }
 
     /// <summary>The public name the agent wants; empty: ProxyEntry chooses.</summary>
@@ -54,13 +54,15 @@ public sealed record HelloMessage
     public ReadOnlyMemory<byte> Proof { get; init; }
 
     /// <summary>
-    /// A secret that an agent without a token keeps over its restarts, 32 bytes, or empty: a name and the requests that wait for it are
-    /// kept for the agent that shows the same one. Never logged.
+    /// A secret that an agent without a token keeps over its restarts, 32 bytes, or empty. A name, and the requests that wait for it, are
+    /// kept for the agent with the same secret. Never logged.
     /// </summary>
     public ReadOnlyMemory<byte> OwnerKey { get; init; }
 
     /// <summary>Encodes the whole frame.</summary>
-    /// <exception cref="ArgumentException">A field is longer than its length prefix or the message than its limit.</exception>
+    /// <exception cref="ArgumentException">
+    /// A field is longer than its length prefix allows, or the message is longer than its limit.
+    /// </exception>
     public byte[] ToFrame()
     {
         var buffer = new byte[FrameHeader.Size + ProtocolLimits.MaxHelloLength];
@@ -121,12 +123,12 @@ public sealed record HelloMessage
             return ProtocolError.MalformedHandshake;
         }
 
-        // The first version had no such field: whatever else stands there is nobody's key.
+        // The first version had no such field, so bytes of another length are not a key.
         var ownerKey = reader.Short();
         message = ownerKey.Length == OwnerKeyLength ? read with { OwnerKey = ownerKey.ToArray() } : read;
         return ProtocolError.None;
     }
 
-    /// <summary>Names the agent and what it wants, and none of its secrets.</summary>
+    /// <summary>The agent and its wanted name, without its secrets.</summary>
     public override string ToString() => $"HELLO {AgentName}/{AgentVersion} name={WantedName} agent={AgentId} proof={ProofKind}";
 }

@@ -6,8 +6,8 @@ namespace Tunnel2.Protocol.Handshake;
 
 /// <summary>
 /// JOIN: the agent's first frame on a further uplink. It proves to know the session's join secret without sending it:
-/// HMAC-SHA256(secret, "tunnel2 join" ‖ session id ‖ counter). The counter rises with every JOIN of a session, so that a proof that was
-/// overheard is worth nothing. Immutable.
+/// HMAC-SHA256(secret, "tunnel2 join" ‖ session id ‖ counter). The counter increases with every JOIN of a session, so a copied proof is
+/// useless. Immutable.
 /// </summary>
 public sealed record JoinMessage
 {
@@ -19,7 +19,7 @@ public sealed record JoinMessage
     /// <summary>The session's id.</summary>
     public required ReadOnlyMemory<byte> SessionId { get; init; }
 
-    /// <summary>1 for the session's first JOIN, then rising.</summary>
+    /// <summary>1 for the session's first JOIN, then increasing.</summary>
     public required ulong Counter { get; init; }
 
     /// <summary>The proof.</summary>
@@ -28,17 +28,17 @@ public sealed record JoinMessage
     /// <summary>Makes a JOIN with its proof.</summary>
     /// <param name="sessionId">The session's id.</param>
     /// <param name="joinSecret">The session's join secret.</param>
-    /// <param name="counter">Higher than in any JOIN before.</param>
+    /// <param name="counter">Higher than in all earlier JOINs.</param>
     public static JoinMessage Create(ReadOnlyMemory<byte> sessionId, ReadOnlySpan<byte> joinSecret, ulong counter) =>
         new() { SessionId = sessionId, Counter = counter, Proof = ComputeProof(sessionId.Span, joinSecret, counter) };
 
-    /// <summary>Checks the proof in constant time. That the counter rose is the caller's to check.</summary>
+    /// <summary>Checks the proof in constant time. The caller must check that the counter increased.</summary>
     /// <param name="joinSecret">The session's join secret.</param>
     public bool IsProvenBy(ReadOnlySpan<byte> joinSecret) =>
         CryptographicOperations.FixedTimeEquals(Proof.Span, ComputeProof(SessionId.Span, joinSecret, Counter));
 
     /// <summary>Encodes the whole frame.</summary>
-    /// <exception cref="ArgumentException">The session id or the proof is not of its fixed length.</exception>
+    /// <exception cref="ArgumentException">The session id or the proof does not have its fixed length.</exception>
     public byte[] ToFrame()
     {
         var buffer = new byte[FrameHeader.Size + ProtocolLimits.MaxJoinLength];
@@ -79,7 +79,7 @@ public sealed record JoinMessage
         return ProtocolError.None;
     }
 
-    /// <summary>Names the session, and not the proof.</summary>
+    /// <summary>The session, without the proof.</summary>
     public override string ToString() => $"JOIN session={Convert.ToHexString(SessionId.Span)} counter={Counter}";
 
     private static byte[] ComputeProof(ReadOnlySpan<byte> sessionId, ReadOnlySpan<byte> joinSecret, ulong counter)

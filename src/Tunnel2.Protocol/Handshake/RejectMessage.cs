@@ -7,9 +7,9 @@ namespace Tunnel2.Protocol.Handshake;
 /// <summary>REJECT: ProxyEntry's answer that refuses a HELLO or a JOIN; it closes the connection after it. Immutable.</summary>
 /// <param name="Code">Why; may be a value that this version does not know.</param>
 /// <param name="RetryAfter">
-/// How long to wait before another try; zero where waiting does not help. Sent in whole milliseconds, rounded up, at most 49 days.
+/// How long to wait before the next try; zero when waiting does not help. Sent in whole milliseconds, rounded up, at most 49 days.
 /// </param>
-/// <param name="Text">Words for a person, made safe to show when read; at most 1,000 bytes of UTF-8 are sent.</param>
+/// <param name="Text">A text for people, made safe to show when it is read; at most 1,000 bytes of UTF-8 are sent.</param>
 public sealed record RejectMessage(RejectCode Code, TimeSpan RetryAfter, string Text)
 {
     private const int MaxTextLength = 1000; // bytes
@@ -23,7 +23,7 @@ public sealed record RejectMessage(RejectCode Code, TimeSpan RetryAfter, string 
         var buffer = new byte[FrameHeader.Size + ProtocolLimits.MaxRejectLength];
         var writer = new HandshakeWriter(buffer.AsSpan(FrameHeader.Size));
         writer.UInt16((ushort)Code);
-        // Rounded up: a wait that became 0 would tell the agent that waiting does not help.
+        // Rounded up, because a wait of 0 would mean that waiting does not help.
         writer.UInt32((uint)Math.Clamp(Math.Ceiling(RetryAfter.TotalMilliseconds), 0, uint.MaxValue));
         Span<byte> text = stackalloc byte[MaxTextLength];
         Encoding.UTF8.GetEncoder().Convert(Text, text, flush: true, out _, out var textLength, out _);

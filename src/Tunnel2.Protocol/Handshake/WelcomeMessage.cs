@@ -21,7 +21,7 @@ public sealed record WelcomeMessage
     /// <summary>The session's id, <see cref="SessionIdLength"/> bytes.</summary>
     public required ReadOnlyMemory<byte> SessionId { get; init; }
 
-    /// <summary>What a JOIN must prove to know, <see cref="JoinSecretLength"/> bytes. A secret: never logged.</summary>
+    /// <summary>The secret that a JOIN must prove to know, <see cref="JoinSecretLength"/> bytes. Never logged.</summary>
     public required ReadOnlyMemory<byte> JoinSecret { get; init; }
 
     /// <summary>The registration's epoch: later registrations of the name have higher ones.</summary>
@@ -33,10 +33,10 @@ public sealed record WelcomeMessage
     /// <summary>The credit that ProxyEntry grants the uplink, in bytes.</summary>
     public int UplinkWindow { get; init; } = ProtocolLimits.DefaultUplinkWindow;
 
-    /// <summary>The most streams ProxyEntry opens at once on an uplink, 1…65536.</summary>
+    /// <summary>How many streams ProxyEntry opens at once on an uplink, 1…65536.</summary>
     public int MaxStreams { get; init; } = ProtocolLimits.MaxSlots;
 
-    /// <summary>The most uplinks the session may have, 1…255.</summary>
+    /// <summary>How many uplinks the session may have, 1…255.</summary>
     public byte MaxUplinks { get; init; } = 1;
 
     /// <summary>The name that the session serves.</summary>
@@ -45,12 +45,13 @@ public sealed record WelcomeMessage
     /// <summary>The public URLs of the session; the first is the one to show.</summary>
     public required IReadOnlyList<string> PublicUrls { get; init; }
 
-    /// <summary>How long the agent may try to connect to its backend, in whole milliseconds; zero: the agent's own choice.</summary>
+    /// <summary>How long the agent may take to connect to its backend, in whole milliseconds; zero: the agent decides.</summary>
     public TimeSpan BackendConnectTimeout { get; init; }
 
     /// <summary>Encodes the whole frame.</summary>
-    /// <exception cref="ArgumentException">A field is longer than its length prefix, not of its fixed length, or the message too
-    /// long.</exception>
+    /// <exception cref="ArgumentException">
+    /// A field is longer than its length prefix allows, a field does not have its fixed length, or the message is too long.
+    /// </exception>
     public byte[] ToFrame()
     {
         var buffer = new byte[FrameHeader.Size + ProtocolLimits.MaxWelcomeLength];
@@ -128,6 +129,6 @@ public sealed record WelcomeMessage
         return ProtocolError.None;
     }
 
-    /// <summary>Names the session, and none of its secrets.</summary>
+    /// <summary>The session, without its secrets.</summary>
     public override string ToString() => $"WELCOME {Name} session={Convert.ToHexString(SessionId.Span)} epoch={Epoch}";
 }

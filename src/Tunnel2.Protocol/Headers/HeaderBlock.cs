@@ -4,8 +4,8 @@ using Tunnel2.Protocol.Errors;
 namespace Tunnel2.Protocol.Headers;
 
 /// <summary>
-/// A header block as it came: views into the bytes it was read from, valid as long as they are. Reading checks every length; it does not
-/// judge names and values, which is the business of the side that puts them into HTTP again.
+/// A header block as it was received: views of its bytes, valid as long as these. Reading checks every length. It does not check names and
+/// values: the side that writes them as HTTP does.
 /// </summary>
 public readonly ref struct HeaderBlock
 {
@@ -15,7 +15,7 @@ public readonly ref struct HeaderBlock
         Flags = flags;
     }
 
-    /// <summary>What the block is.</summary>
+    /// <summary>The kind of block.</summary>
     public HeaderBlockKind Kind { get; private init; }
 
     /// <summary>The flags.</summary>
@@ -48,8 +48,9 @@ public readonly ref struct HeaderBlock
     /// <summary>
     /// Splits a HEADERS payload into the block and the first body bytes after it.
     /// </summary>
-    /// <param name="payload">The payload; at least <see cref="ProtocolLimits.HeaderBlockPrefixLength"/> bytes, as its header was checked
-    /// for.</param>
+    /// <param name="payload">
+    /// The payload; at least <see cref="ProtocolLimits.HeaderBlockPrefixLength"/> bytes, which the check of its frame header ensured.
+    /// </param>
     /// <param name="block">The block's bytes.</param>
     /// <param name="body">The first body bytes; may be empty.</param>
     public static ProtocolError TrySplit(ReadOnlySpan<byte> payload, out ReadOnlySpan<byte> block, out ReadOnlySpan<byte> body)
@@ -78,8 +79,8 @@ public readonly ref struct HeaderBlock
     }
 
     /// <summary>Reads a block.</summary>
-    /// <param name="source">The block's bytes, no more and no less.</param>
-    /// <param name="block">The block; its views point into <paramref name="source"/>.</param>
+    /// <param name="source">The block's bytes, exactly.</param>
+    /// <param name="block">The block; its views refer to <paramref name="source"/>.</param>
     public static ProtocolError TryRead(ReadOnlySpan<byte> source, out HeaderBlock block)
     {
         block = default;

@@ -8,9 +8,9 @@ public enum HeaderBlockFlags : byte
     None = 0,
 
     /// <summary>
-    /// Request: the visitor asked to switch protocols; the block has an <c>Upgrade</c> field, and the agent adds
-    /// <c>Connection: upgrade</c>, which as a hop-by-hop field never crosses the uplink. Response: the backend switched (101): raw bytes
-    /// follow both ways.
+    /// Request: the visitor asked to switch protocols. The block has an <c>Upgrade</c> field, and the agent adds <c>Connection:
+    /// upgrade</c>, which is hop-by-hop and so never crosses the uplink. Response: the backend switched (101), and raw bytes follow both
+    /// ways.
     /// </summary>
     Upgrade = 0x01,
 }

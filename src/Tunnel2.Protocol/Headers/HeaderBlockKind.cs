@@ -1,6 +1,6 @@
 namespace Tunnel2.Protocol.Headers;
 
-/// <summary>What a header block is: its first byte.</summary>
+/// <summary>The kind of a header block: its first byte.</summary>
 public enum HeaderBlockKind : byte
 {
     /// <summary>Never sent.</summary>

@@ -4,8 +4,8 @@ using System.Text;
 namespace Tunnel2.Protocol.Headers;
 
 /// <summary>
-/// Writes one header block into a span. It never throws and never writes outside: when the span is too small it remembers that in
-/// <see cref="Overflowed"/>, and the caller starts again with a larger one. Order, case and duplicates of fields are kept.
+/// Writes one header block into a span. It never throws and never writes outside of the span. If the span is too small,
+/// <see cref="Overflowed"/> is set, and the caller starts again with a larger one. Order, case and duplicates of fields are kept.
 /// </summary>
 public ref struct HeaderBlockWriter
 {
@@ -15,13 +15,13 @@ public ref struct HeaderBlockWriter
     private int _count;
 
     /// <summary>Begins at the start of <paramref name="buffer"/>.</summary>
-    /// <param name="buffer">Room for the block, at most <see cref="ProtocolLimits.MaxHeaderBlockLength"/> bytes of it are used.</param>
+    /// <param name="buffer">Memory for the block; at most <see cref="ProtocolLimits.MaxHeaderBlockLength"/> bytes of it are used.</param>
     public HeaderBlockWriter(Span<byte> buffer)
     {
         _buffer = buffer.Length > ProtocolLimits.MaxHeaderBlockLength ? buffer[..ProtocolLimits.MaxHeaderBlockLength] : buffer;
     }
 
-    /// <summary>Whether something did not fit; what was written is then useless.</summary>
+    /// <summary>Whether the span was too small; the written bytes are then useless.</summary>
     public bool Overflowed { get; private set; }
 
     /// <summary>Whether more fields were added than <see cref="ProtocolLimits.MaxHeaderFields"/>; the block must not be sent.</summary>
@@ -107,7 +107,7 @@ public ref struct HeaderBlockWriter
         _count++;
     }
 
-    /// <summary>Ends the block: writes the number of fields where it belongs.</summary>
+    /// <summary>Ends the block: writes the number of fields at its place.</summary>
     /// <returns>Bytes of the block; meaningless when <see cref="Overflowed"/> or <see cref="HasTooManyFields"/>.</returns>
     public readonly int Complete()
     {

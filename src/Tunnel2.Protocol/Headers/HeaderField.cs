@@ -1,6 +1,6 @@
 namespace Tunnel2.Protocol.Headers;
 
-/// <summary>A field of a header block: views into the block's bytes.</summary>
+/// <summary>A field of a header block: views of the block's bytes.</summary>
 public readonly ref struct HeaderField
 {
     internal HeaderField(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value)
@@ -9,7 +9,7 @@ public readonly ref struct HeaderField
         Value = value;
     }
 
-    /// <summary>The name, with the case it was sent with.</summary>
+    /// <summary>The name, in the case in which it was sent.</summary>
     public ReadOnlySpan<byte> Name { get; }
 
     /// <summary>The value.</summary>

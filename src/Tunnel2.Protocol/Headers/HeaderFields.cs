@@ -4,8 +4,7 @@ using Tunnel2.Protocol.Errors;
 namespace Tunnel2.Protocol.Headers;
 
 /// <summary>
-/// The fields of a header block in their order (<c>foreach</c> works), over bytes that were walked once, so that going through them again
-/// finds nothing amiss.
+/// The fields of a header block in their order (<c>foreach</c> works). Their bytes were checked once, so enumerating them finds no error.
 /// </summary>
 public readonly ref struct HeaderFields
 {
@@ -23,7 +22,7 @@ public readonly ref struct HeaderFields
     /// <summary>Begins before the first field.</summary>
     public HeaderFieldEnumerator GetEnumerator() => new(_fields);
 
-    /// <summary>Walks count and lengths; the block must end exactly after the last field.</summary>
+    /// <summary>Checks count and lengths; the block must end exactly after the last field.</summary>
     internal static ProtocolError TryRead(ReadOnlySpan<byte> source, out HeaderFields fields)
     {
         fields = default;

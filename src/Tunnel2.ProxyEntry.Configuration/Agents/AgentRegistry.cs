@@ -1,14 +1,14 @@
 namespace Tunnel2.ProxyEntry.Agents;
 
 /// <summary>The agents that may connect now: those of the start, until the settings are read again. Thread-safe.</summary>
-/// <param name="start">Those of the start.</param>
+/// <param name="start">The agents of the start.</param>
 internal sealed class AgentRegistry(AgentTable start)
 {
     private volatile AgentTable _current = start;
 
-    /// <summary>The table that holds now. One decision asks once.</summary>
+    /// <summary>The current table. A decision reads it once.</summary>
     public AgentTable Current => _current;
 
-    /// <summary>Lets another table hold from now on.</summary>
+    /// <summary>Replaces the table.</summary>
     public void Replace(AgentTable table) => _current = table;
 }

@@ -3,7 +3,7 @@ using System.Security.Cryptography;
 
 namespace Tunnel2.ProxyEntry.Agents;
 
-/// <summary>All configured agents, and who may claim which name. Immutable, so safe for any number of threads.</summary>
+/// <summary>All configured agents, and the names that each may claim. Immutable, so safe for any number of threads.</summary>
 internal sealed class AgentTable
 {
     private readonly AgentSettings[] _agents;
@@ -13,7 +13,7 @@ internal sealed class AgentTable
     private readonly FrozenSet<string>.AlternateLookup<ReadOnlySpan<char>> _literalNamesBySpan;
 
     /// <param name="agents">The agents.</param>
-    /// <param name="tiers">The tiers they name; null: those that are built in.</param>
+    /// <param name="tiers">The tiers that they name; null: the built-in ones.</param>
     public AgentTable(IEnumerable<AgentSettings> agents, TierTable? tiers = null)
     {
         _tiers = tiers ?? TierTable.BuiltIn;
@@ -33,7 +33,9 @@ internal sealed class AgentTable
     /// <summary>The agent with an id (in any case), or null.</summary>
     public AgentSettings? Find(string id) => _byId.GetValueOrDefault(id);
 
-    /// <summary>The agent whose token this is (UTF-8), or null. Looks at every agent, so that the time tells nothing.</summary>
+    /// <summary>
+    /// The agent with this token (UTF-8), or null. It compares with every agent, so its time does not depend on the token.
+    /// </summary>
     public AgentSettings? FindByToken(ReadOnlySpan<byte> token)
     {
         Span<byte> hash = stackalloc byte[SHA256.HashSizeInBytes];
@@ -50,18 +52,15 @@ internal sealed class AgentTable
         return found;
     }
 
-    /// <summary>The agent whose certificate this is, or null.</summary>
+    /// <summary>The agent with this certificate, or null.</summary>
     public AgentSettings? FindByCertificate(AgentCertificate certificate) => Array.Find(_agents, agent => agent.Accepts(certificate));
 
-    /// <summary>Whether some agent may show a certificate instead of a token.</summary>
+    /// <summary>Whether an agent may use a certificate instead of a token.</summary>
     public bool UsesCertificates =>
         Array.Exists(_agents, agent => agent.CertificateFingerprint is not null || agent.CertificateName is not null);
 
-    /// <summary>
-    /// Whether what an agent was admitted by still holds: its agent is there, accepts the same token or certificate, and may claim the
-    /// name.
-    /// </summary>
-    /// <param name="grant">What it was admitted by; null for an agent without a token.</param>
+    /// <summary>Whether a grant is still valid: its agent exists, has the same token or certificate, and may claim the name.</summary>
+    /// <param name="grant">How the agent was admitted; null for an agent without a token.</param>
     /// <param name="name">The name it serves (lower case).</param>
     public bool StillGrants(AgentGrant? grant, string name)
     {
@@ -76,18 +75,18 @@ internal sealed class AgentTable
             && MayClaim(agent, name);
     }
 
-    /// <summary>The limits of whoever holds a grant; null for none, as for an agent without a token.</summary>
+    /// <summary>The limits of an agent with this grant; null for no limit, as for an agent without a token.</summary>
     public RateTier? TierOf(AgentGrant? grant) => grant is null ? null : _tiers.Find(Find(grant.AgentId)?.Tier);
 
     /// <summary>
-    /// Whether a name (lower case) is written out in some agent's list: such a name is known even if its agent was never seen.
+    /// Whether an agent's list has this name (lower case) written out: such a name is known even if its agent never connected.
     /// </summary>
     public bool IsConfiguredName(ReadOnlySpan<char> name) => _literalNamesBySpan.Contains(name);
 
     /// <summary>
-    /// Whether an agent may claim a name (lower case); null stands for an agent without a token. It must be among the names that the agent
-    /// lists, if it lists any, and no other agent may list it more specifically (<see cref="NamePattern.Specificity"/>). Of two that list
-    /// it as specifically, either may claim it.
+    /// Whether an agent may claim a name (lower case); null is an agent without a token. If the agent lists names, the name must be among
+    /// them. No other agent may list it more specifically (<see cref="NamePattern.Specificity"/>). If two list it equally specifically,
+    /// either may claim it.
     /// </summary>
     public bool MayClaim(AgentSettings? agent, ReadOnlySpan<char> name)
     {
@@ -108,7 +107,7 @@ internal sealed class AgentTable
         return true;
     }
 
-    /// <summary>How specifically an agent lists a name; -1 where it does not.</summary>
+    /// <summary>How specifically an agent lists a name; -1 if it does not list it.</summary>
     private static int Specificity(AgentSettings agent, ReadOnlySpan<char> name)
     {
         var most = -1;

@@ -15,8 +15,8 @@ internal sealed class NamePattern
     public bool IsLiteral => !_text.Contains('*');
 
     /// <summary>
-    /// How closely it says which names it means: a name says it exactly; of two patterns the one with more characters other than <c>*</c>
-    /// says more. A pattern of nothing but <c>*</c> says nothing (0), and keeps no name from the others.
+    /// How specific the pattern is. A name without <c>*</c> is the most specific; of two patterns it is the one with more characters other
+    /// than <c>*</c>. A pattern of only <c>*</c> has 0, and reserves no name.
     /// </summary>
     public int Specificity => IsLiteral ? int.MaxValue : _text.Length - _text.AsSpan().Count('*');
 
@@ -33,7 +33,7 @@ internal sealed class NamePattern
     /// <summary>Whether the pattern covers a name, which must be in lower case.</summary>
     public bool Matches(ReadOnlySpan<char> name)
     {
-        // Greedy with one point of return: after a mismatch the latest wildcard takes one character more.
+        // Greedy, with one position to return to: after a mismatch the latest wildcard takes one character more.
         var (p, n, wildcard, resume) = (0, 0, -1, 0);
         while (n < name.Length)
         {

@@ -5,7 +5,7 @@ using System.Text;
 namespace Tunnel2.ProxyEntry.Agents;
 
 /// <summary>
-/// The SHA-256 of a token: settings keep this and never the token. Comparing hashes in constant time tells an attacker neither the
+/// The SHA-256 of a token: settings keep it, never the token. Hashes are compared in constant time, so an attacker learns neither the
 /// length of the token nor how much of a guess was right. Immutable.
 /// </summary>
 internal sealed class TokenHash
@@ -18,7 +18,7 @@ internal sealed class TokenHash
     /// <summary>Hashes a token's UTF-8 bytes.</summary>
     public static TokenHash FromToken(string token) => new(SHA256.HashData(Encoding.UTF8.GetBytes(token)));
 
-    /// <summary>A new token with 256 random bits, which starts with <c>t2_</c> so that secret scanners can find it.</summary>
+    /// <summary>Makes a new token with 256 random bits. It starts with <c>t2_</c>, so that secret scanners can find it.</summary>
     public static string CreateToken() =>
         "t2_" + Convert.ToBase64String(RandomNumberGenerator.GetBytes(32)).TrimEnd('=').Replace('+', '-').Replace('/', '_');
 
@@ -48,7 +48,7 @@ internal sealed class TokenHash
         return true;
     }
 
-    /// <summary>The form that <see cref="TryParse"/> reads and that belongs into <c>Agents:&lt;id&gt;:TokenHash</c>.</summary>
+    /// <summary>The form for <c>Agents:&lt;id&gt;:TokenHash</c>, which <see cref="TryParse"/> reads.</summary>
     public string ToSetting() => Prefix + Convert.ToHexStringLower(_hash);
 
     /// <summary>Whether this is the hash of the token, in a time that does not depend on the answer.</summary>
@@ -60,12 +60,12 @@ internal sealed class TokenHash
         return MatchesHash(other);
     }
 
-    /// <summary>Whether the SHA-256 given is this one, in constant time; anything but 32 bytes is not.</summary>
+    /// <summary>Whether the given SHA-256 is this one, in constant time; false for any length except 32 bytes.</summary>
     public bool MatchesHash(ReadOnlySpan<byte> hash) => CryptographicOperations.FixedTimeEquals(_hash, hash);
 
     /// <summary>Whether both are the hash of the same token, in constant time.</summary>
     public bool IsSameAs(TokenHash other) => MatchesHash(other._hash);
 
-    /// <summary>Says nothing: the hash of a short token could be searched for.</summary>
+    /// <summary>Never the hash, because the token of a short hash could be searched for.</summary>
     public override string ToString() => nameof(TokenHash);
 }

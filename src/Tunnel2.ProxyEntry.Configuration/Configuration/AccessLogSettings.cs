@@ -1,19 +1,19 @@
 namespace Tunnel2.ProxyEntry.Configuration;
 
-/// <summary>Which requests the access log has.</summary>
+/// <summary>Which requests get a line in the access log.</summary>
 public enum AccessLogMode
 {
     /// <summary>None.</summary>
     Off = 0,
 
-    /// <summary>A share of them, and all that the tunnel itself failed.</summary>
+    /// <summary>A share of the requests, and all that the tunnel itself failed.</summary>
     Sampled,
 
     /// <summary>All.</summary>
     Full,
 }
 
-/// <summary>How a line of the access log looks.</summary>
+/// <summary>The form of a line in the access log.</summary>
 public enum AccessLogFormat
 {
     /// <summary>One JSON object.</summary>
@@ -58,11 +58,11 @@ internal sealed class AccessLogSettings(SettingsReader read)
     /// <summary>The file's full path, or null for the standard output.</summary>
     public string? FilePath { get; private set; }
 
-    /// <summary>The share of requests that get a line; those that the tunnel itself failed always do.</summary>
+    /// <summary>The share of requests that get a line; requests that the tunnel itself failed always get one.</summary>
     public double SampleRate => Mode == AccessLogMode.Full ? 1 : _sampleRate;
 
     /// <summary>
-    /// Finds the file. That it can be written is found out when it is: a full disk must not keep a server from starting.
+    /// Finds the file's path. Whether the file can be written is not checked, because a full disk must not keep a server from starting.
     /// </summary>
     public void Check(SettingsReader read)
     {

@@ -4,7 +4,7 @@ using Tunnel2.Transport.Tls;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 
-/// <summary>One agent that holds a token or a certificate.</summary>
+/// <summary>The settings of one agent with a token or a certificate.</summary>
 internal sealed class AgentEntry(SettingsReader read)
 {
     public const string TokenHashKey = "TokenHash";

@@ -2,12 +2,12 @@ using Tunnel2.ProxyEntry.Agents;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 
-/// <summary>Checks agents against each other and the tiers, and makes the agents of the table. One use per instance.</summary>
+/// <summary>Checks agents against each other and against the tiers, and makes the agents of the table. One use per instance.</summary>
 internal sealed class AgentsCheck(SettingsReader read, TierTable tiers)
 {
     private readonly Dictionary<string, string> _owners = new(StringComparer.OrdinalIgnoreCase);
 
-    /// <summary>Makes the agents; they mean nothing when mistakes were reported.</summary>
+    /// <summary>Makes the agents; if mistakes were reported, they must not be used.</summary>
     public List<AgentSettings> Make(IReadOnlyList<AgentEntry> entries)
     {
         var agents = new List<AgentSettings>();

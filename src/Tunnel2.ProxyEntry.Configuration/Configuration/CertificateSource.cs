@@ -3,7 +3,7 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 
-/// <summary>Where a server certificate and its private key are. Can be loaded again when the files were renewed. Immutable.</summary>
+/// <summary>The files of a server certificate and its private key. They can be loaded again after a renewal. Immutable.</summary>
 internal sealed class CertificateSource
 {
     private readonly string? _keyPath;
@@ -22,9 +22,9 @@ internal sealed class CertificateSource
     /// <summary>The files to watch for a renewal.</summary>
     public IReadOnlyList<string> Files => _keyPath is null ? [Path] : [Path, _keyPath];
 
-    /// <summary>Loads the certificate with its private key; the caller disposes it.</summary>
-    /// <param name="intermediates">Receives the further certificates of the file, which TLS sends along.</param>
-    /// <exception cref="CryptographicException">The file is no certificate, has no private key, or the password is wrong.</exception>
+    /// <summary>Loads the certificate with its private key; the caller disposes of it.</summary>
+    /// <param name="intermediates">Receives the other certificates of the file, which TLS also sends.</param>
+    /// <exception cref="CryptographicException">The file is not a certificate, has no private key, or the password is wrong.</exception>
     /// <exception cref="IOException">The file cannot be read.</exception>
     /// <exception cref="UnauthorizedAccessException">The process may not read the file.</exception>
     public X509Certificate2 Load(X509Certificate2Collection intermediates)
@@ -39,7 +39,7 @@ internal sealed class CertificateSource
         return certificate;
     }
 
-    /// <summary>The path only: a password must not end in a log.</summary>
+    /// <summary>The path only, because a password must not get into a log.</summary>
     public override string ToString() => Path;
 
     private bool IsPkcs12 =>
@@ -87,7 +87,7 @@ internal sealed class CertificateSource
             return leaf;
         }
 
-        // Windows' TLS cannot use a key that lives in memory only.
+        // Windows' TLS cannot use a key that is in memory only.
         using (leaf)
         {
             return X509CertificateLoader.LoadPkcs12(leaf.Export(X509ContentType.Pkcs12), null);

@@ -9,7 +9,7 @@ internal static class ClientAuthorities
     /// <summary>Reads a PEM file.</summary>
     /// <param name="path">The file.</param>
     /// <param name="authorities">Its certificates.</param>
-    /// <param name="problem">What is wrong with it.</param>
+    /// <param name="problem">The mistake in it.</param>
     public static bool TryLoad(string path, out X509Certificate2Collection authorities, out string problem)
     {
         authorities = [];

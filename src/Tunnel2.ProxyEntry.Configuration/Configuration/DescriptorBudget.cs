@@ -1,28 +1,30 @@
 namespace Tunnel2.ProxyEntry.Configuration;
 
 /// <summary>
-/// How the descriptors that the process may still open are divided among the kinds of connections, so that all of them together with a
-/// reserve stay below its limit: beyond it the runtime cannot even start a thread, and ends. Immutable.
+/// Divides the descriptors that the process may still open among the kinds of connections. All of them together with a reserve stay below
+/// the process's limit: at the limit the runtime cannot start a thread, and the process ends. Immutable.
 /// </summary>
 internal sealed record DescriptorBudget
 {
-    /// <summary>Below this many descriptors in all somebody should know.</summary>
+    /// <summary>Below this many descriptors in all, the log reports the numbers.</summary>
     public const int FewFiles = 4096;
 
-    /// <summary>With fewer the runtime itself fails during the start, and less clearly: it keeps two for each assembly. The exact number
-    /// is known behind the start.</summary>
+    /// <summary>
+    /// With fewer descriptors the runtime itself fails during the start, with a less clear error, because it keeps two for each assembly.
+    /// The exact number is known only after the start.
+    /// </summary>
     public const int LeastFiles = 200;
 
-    /// <summary>The fewest connections that a server is of use with.</summary>
+    /// <summary>The smallest number of connections with which a server is useful.</summary>
     private const int LeastConnections = 11;
 
-    /// <summary>No limit is taken for more than this.</summary>
+    /// <summary>A higher limit counts as this one.</summary>
     private const int MostFiles = 1 << 20;
 
-    /// <summary>Below this share of what there is, what is not set never gets.</summary>
+    /// <summary>Kinds of connections without a setting get together at least 1 / this of the free descriptors.</summary>
     private const int LeastAutoShare = 4;
 
-    /// <summary>Subscribers that there are places for where nothing is set.</summary>
+    /// <summary>Places for subscribers, at most, if there is no setting.</summary>
     public const int MostSubscribers = 12_000;
 
     /// <summary>Files that the process may have open.</summary>
@@ -31,41 +33,41 @@ internal sealed record DescriptorBudget
     /// <summary>Connections of visitors.</summary>
     public required int Visitors { get; init; }
 
-    /// <summary>Those of one address.</summary>
+    /// <summary>Connections of visitors from one address.</summary>
     public required int VisitorsPerAddress { get; init; }
 
-    /// <summary>Connections of agents behind their handshake.</summary>
+    /// <summary>Connections of agents after their handshake.</summary>
     public required int Uplinks { get; init; }
 
-    /// <summary>Connections of agents before it.</summary>
+    /// <summary>Connections of agents before the end of their handshake.</summary>
     public required int Handshakes { get; init; }
 
-    /// <summary>Connections of the admin listener but for subscribers.</summary>
+    /// <summary>Connections of the admin listener, except subscribers.</summary>
     public required int Admin { get; init; }
 
     /// <summary>Subscribers of the live view.</summary>
     public required int Subscribers { get; init; }
 
-    /// <summary>The settings that were reduced, as <c>Key=value: what holds</c>.</summary>
+    /// <summary>The settings that were reduced, as <c>Key=value: the new value</c>.</summary>
     public required IReadOnlyList<string> Reduced { get; init; }
 
-    /// <summary>What stays free for threads, files and whatever comes and goes.</summary>
+    /// <summary>Descriptors that stay free for threads, files and other short uses.</summary>
     /// <param name="limit">Files that the process may have open.</param>
-    /// <param name="settings">The settings: the relay's clients are few and stay within the reserve.</param>
+    /// <param name="settings">The settings. The relay's clients are few and belong to the reserve.</param>
     public static int Reserve(int limit, ProxyEntrySettings settings) =>
         Math.Clamp(limit / 32, 20, 512) + (settings.RelayListen is null ? 0 : RelayDescriptors);
 
-    /// <summary>The fewest files that the process must be allowed to open.</summary>
+    /// <summary>The lowest limit of open files with which the server starts.</summary>
     public static int Least(int limit, int open, ProxyEntrySettings settings) => open + Reserve(limit, settings) + LeastConnections;
 
-    /// <summary>Clients of the relay, and those that hear that they are too many.</summary>
+    /// <summary>Clients of the relay, and refused ones that get an answer.</summary>
     private const int RelayDescriptors = 64 + 16 + 2;
 
-    /// <summary>Divides.</summary>
+    /// <summary>Divides the descriptors.</summary>
     /// <param name="limit">Files that the process may have open.</param>
-    /// <param name="open">Those that it has now, without a connection.</param>
-    /// <param name="settings">What is asked for.</param>
-    /// <returns>Null where the limit is below <see cref="Least"/>.</returns>
+    /// <param name="open">How many files it has open now, without connections.</param>
+    /// <param name="settings">The numbers that the settings ask for.</param>
+    /// <returns>Null when the limit is below <see cref="Least"/>.</returns>
     public static DescriptorBudget? Divide(int limit, int open, ProxyEntrySettings settings)
     {
         limit = Math.Min(limit, MostFiles);

@@ -7,13 +7,13 @@ using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 
-/// <content>What is checked of single values, what is checked of several together, and what follows from them.</content>
+/// Checks of single values and of several together, and the values that follow from them.
 internal sealed partial class ProxyEntrySettings
 {
-    /// <summary>An event loop's own two files, and one for each listener of visitors.</summary>
+    /// <summary>Descriptors of an event loop: its own two, and one for each listener of visitors.</summary>
     private const int FilesPerLoop = 4;
 
-    /// <summary>Nobody has asked for loops that leave no room for connections.</summary>
+    /// <summary>Descriptors that <c>auto</c> counts for each loop after the first, so that loops leave room for connections.</summary>
     private const int FilesPerAutoLoop = 4 * FilesPerLoop;
 
     private static readonly SearchValues<char> _nameCharacters = SearchValues.Create("abcdefghijklmnopqrstuvwxyz0123456789-");
@@ -21,7 +21,7 @@ internal sealed partial class ProxyEntrySettings
     /// <summary>The certificate for HTTPS; null with a self-made one, or without HTTPS.</summary>
     public CertificateSource? HttpsCertificate { get; private set; }
 
-    /// <summary>Whether the uplink is encrypted, and by whose certificate.</summary>
+    /// <summary>How the uplink is protected, and whose certificate it uses.</summary>
     public UplinkSecurity UplinkSecurity { get; private set; }
 
     /// <summary>The certificate for TLS on the uplink; not null exactly with <see cref="UplinkSecurity.Certificate"/>.</summary>
@@ -33,10 +33,12 @@ internal sealed partial class ProxyEntrySettings
     /// <summary>Whether an agent without a token is accepted.</summary>
     public bool AnonymousAgentsAllowed => _allowAnonymous ?? IPAddress.IsLoopback(UplinkListen.Address);
 
-    /// <summary>Agents with a token or a certificate, as they were at the start; <see cref="AgentRegistry"/> has those of now.</summary>
+    /// <summary>Agents with a token or a certificate, at the start; <see cref="AgentRegistry"/> has the current ones.</summary>
     public AgentTable Agents { get; private set; } = null!;
 
-    /// <summary>Reports settings that cannot go together, and finds what follows from several. Reads certificate files.</summary>
+    /// <summary>
+    /// Reports settings that contradict each other, and computes values that follow from several. Reads certificate files.
+    /// </summary>
     public void Check(SettingsReader read)
     {
         CheckListeners(read);
@@ -45,7 +47,7 @@ internal sealed partial class ProxyEntrySettings
         var own = LoadCertificate(read, SettingKeys.PublicCertificate, _publicCertificate, _publicKey, _publicPassword);
         HttpsCertificate = IsSelfMade(_publicCertificate) ? null : own ?? UplinkCertificate;
 
-        // Off loopback there is TLS unless plaintext is asked for, so nobody has to make a certificate to be safe.
+        // Off loopback there is TLS unless the settings ask for plaintext. So the operator is safe without making a certificate.
         UplinkSecurity = IsSelfMade(_uplinkCertificate) ? UplinkSecurity.SelfMade
             : _uplinkCertificate is not null ? UplinkSecurity.Certificate
             : _allowPlaintext || IPAddress.IsLoopback(UplinkListen.Address) ? UplinkSecurity.Plaintext
@@ -136,7 +138,7 @@ internal sealed partial class ProxyEntrySettings
         {
             if (_agents.Any(static agent => agent.CertificateName is not null))
             {
-                read.Report(SettingKeys.UplinkClientCa, "is missing, but an agent has a CertificateName: somebody must have issued it.");
+                read.Report(SettingKeys.UplinkClientCa, "is missing, but an agent has a CertificateName: name the authority of it.");
             }
 
             return;
@@ -179,7 +181,7 @@ internal sealed partial class ProxyEntrySettings
         return loops;
     }
 
-    /// <summary>The certificate in a file, which is read to check it; null where there is none.</summary>
+    /// <summary>The certificate in a file, which is read to check it; null if there is no file.</summary>
     private static CertificateSource? LoadCertificate(SettingsReader read, string key, string? path, string? keyPath, string? password)
     {
         if (path is null || IsSelfMade(path))
@@ -254,7 +256,7 @@ internal sealed partial class ProxyEntrySettings
     {
         var domain = value = text.EndsWith('.') ? text[..^1].ToLowerInvariant() : text.ToLowerInvariant();
 
-        // A name and an entry id are put in front: 63 characters and a dot of the 253 that DNS allows.
+        // A name and an entry id come before it: they need 63 characters and a dot of the 253 that DNS allows.
         if (domain.Length is 0 or > 189)
         {
             return "is not a domain of 1 to 189 characters.";

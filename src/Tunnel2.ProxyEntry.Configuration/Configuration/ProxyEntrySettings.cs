@@ -6,10 +6,10 @@ using Tunnel2.Transport.Engine;
 namespace Tunnel2.ProxyEntry.Configuration;
 
 /// <summary>
-/// The table of all settings, and their values. Each property that calls <paramref name="read"/> is one setting: its key, default, range
-/// and the words of docs/settings.md. A new setting is one more property here (or in <see cref="AccessLogSettings"/>,
-/// <see cref="TelemetrySettings"/>, <see cref="AgentEntry"/>, <see cref="TierEntry"/>) and the code that uses it. Immutable once
-/// <see cref="SettingsLoader"/> has made it, so safe for any number of threads.
+/// The table of all settings, with their values. Each property that calls <paramref name="read"/> is one setting: its key, default, range
+/// and the words of docs/settings.md. A new setting needs only one more property, here or in <see cref="AccessLogSettings"/>,
+/// <see cref="TelemetrySettings"/>, <see cref="AgentEntry"/> or <see cref="TierEntry"/>, and the code that uses it.
+/// <see cref="SettingsLoader"/> makes it; afterwards it is immutable, so safe for any number of threads.
 /// </summary>
 internal sealed partial class ProxyEntrySettings(SettingsReader read)
 {
@@ -58,7 +58,7 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
         "permits agents without a token. Off loopback, everyone who reaches the port can then publish a service under your domain",
         ParseOptionalSwitch, inWords: "loopback: `true`, elsewhere `false`");
 
-    /// <summary>0 is no limit.</summary>
+    /// <summary>Failed attempts per minute and address; 0 means no limit.</summary>
     public int FailuresPerMinute { get; } = read.Number(
         "Uplink:FailuresPerMinute", 10, 0, 10_000,
         "failed attempts of one address (IPv6: /64) in a minute; after them the address has to wait. `0` is off");
@@ -80,12 +80,12 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
         SettingKeys.AdminListen, "127.0.0.1:12002",
         "`/health/live`, `/health/ready`, `/metrics` (Prometheus text), the live view. Off loopback it needs `Admin:Token`");
 
-    /// <summary>What the admin token must hash to, or null when none is asked for.</summary>
+    /// <summary>The hash of the admin token, or null when no token is needed.</summary>
     public TokenHash? AdminToken { get; } = read.Value<TokenHash?>(
         SettingKeys.AdminToken, null, "visible ASCII; secret", "the bearer token that everything but `/health/*` asks for",
         ParseAdminToken, isSecret: true, refusesEmpty: true);
 
-    /// <summary>The tunnel2-ports that hands over the listening sockets, before anything else is looked at.</summary>
+    /// <summary>The path of the tunnel2-ports that hands over the listening sockets. It is read before all other settings.</summary>
     public string? ListenersFrom { get; } = read.Text(
         SettingKeys.ListenersFrom, "a Unix socket",
         "the socket of a running `tunnel2-ports`, which holds the listening sockets over restarts (Linux); see "
@@ -101,7 +101,7 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
 
     public bool TestMode { get; } = read.Switch("TestMode", false, "also serves `/session/{name}/rest`; for trials");
 
-    /// <summary>Whose forwarding headers are believed.</summary>
+    /// <summary>The proxies whose forwarding headers are trusted.</summary>
     public TrustedProxySet TrustedProxies { get; } = new(read.List<IPNetwork>(
         "TrustedProxies", "addresses, networks (CIDR)",
         "proxies in front of ProxyEntry whose `X-Forwarded-*` and `Forwarded` are believed", SettingValues.ParseNetwork));
@@ -117,7 +117,7 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
         "how long a body may stand still, and how long bytes sent to a visitor may stay unacknowledged (Linux). Silent upgraded "
         + "connections have no limit");
 
-    /// <summary>How long a request waits for the agent of a known name; zero when it does not.</summary>
+    /// <summary>How long a request waits for the agent of a known name; zero: it does not wait.</summary>
     public TimeSpan ParkTimeout { get; } = OffIsZero(read.DurationOrOff(
         "Timeouts:Park", "5s", "10ms", "1m",
         "how long a request waits for the agent of a known name to come back: then 503; `off`: 503 at once. The name is kept for its "
@@ -148,7 +148,7 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
     public long ParkedBytes { get; } = 1024 * 1024L * read.Number(
         "Parking:Megabytes", 128, 1, 65_536, "MiB that waiting requests may hold in all");
 
-    /// <summary>Bytes that may be held for visitors who do not take them; null: a share of the memory.</summary>
+    /// <summary>Bytes that may be held for visitors that do not read them; null: a share of the memory.</summary>
     public long? BufferBytes { get; } = 1024 * 1024 * read.NumberOr(
         "Limits:BufferMegabytes", "auto", 16, 65_536,
         "MiB that may be held of bytes that agents have sent and visitors have not read. Above it, transfers that stand still are cut. "
@@ -161,7 +161,7 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
     public int MaxRequestLineBytes { get; } = read.Number(
         "Limits:RequestLineBytes", 16 * 1024, 256, ProtocolLimits.MaxHeaderBlockLength, "bytes of a request's first line. Above it 414");
 
-    /// <summary>The most bytes of a request's body, or null.</summary>
+    /// <summary>How many bytes a request's body may have, or null.</summary>
     public long? MaxRequestBodyBytes { get; } = read.NumberOr(
         "Limits:RequestBodyBytes", "off", 0, long.MaxValue, "bytes of a request's body. Above it 413");
 
@@ -169,11 +169,11 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
     public int? MaxConnections { get; } = read.CountOrAuto(
         SettingKeys.Connections, "connections of visitors at once; see [how many](settings.md#how-many-connections)");
 
-    /// <summary>Those of one address; null: half of all.</summary>
+    /// <summary>Connections of visitors from one address; null: half of all.</summary>
     public int? MaxConnectionsPerAddress { get; } = read.CountOrAuto(
         "Limits:ConnectionsPerAddress", "connections from one address (IPv6: /64; not of `TrustedProxies`)");
 
-    /// <summary>Which requests are logged, how and where.</summary>
+    /// <summary>The settings of the access log.</summary>
     public AccessLogSettings AccessLog { get; } = new(read);
 
     /// <summary>OTLP, traces and <c>Server-Timing</c>.</summary>
@@ -194,7 +194,7 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
     public int RingSlots { get; } = read.Value<int>(
         "Ring:Slots", "65536", "a power of two, 64 to 16,777,216", "records that are kept; 256 bytes each", ParseSlots);
 
-    /// <summary>Where the relay listens, or null for none.</summary>
+    /// <summary>The relay's address, or null for none.</summary>
     public IPEndPoint? RelayListen { get; } = read.ListenOrOff(
         SettingKeys.RelayListen, "off", "serves what is published over TCP, without tokens; `tunnel2 tap --host` expects port 12003");
 
@@ -202,13 +202,21 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
         "Relay:AllowRemote", false,
         "permits the relay off loopback. It has no token and no TLS: everyone who reaches it sees every request");
 
-    /// <summary>Subscribers that the hub takes at most; null: by the limit of open files.</summary>
+    /// <summary>How many subscribers the hub takes at most; null: by the limit of open files.</summary>
     public int? HubMaxConnections { get; } = read.CountOrAuto(
         SettingKeys.HubMaxConnections,
         "subscribers of the live view at once; more get 503. `auto`: 12,000, or fewer where the "
         + "[limit of open files](settings.md#how-many-connections) is lower");
 
-    /// <summary>What serves connections; <see cref="EngineMode.Auto"/> is not resolved yet.</summary>
+    private readonly int? _aggregationPartitions = (int?)read.NumberOr(
+        "Aggregation:Partitions", "auto", 1, 64,
+        "partitions of the live view's statistics. With 1 the thread that reads the ring adds them up; with more, it hands records on to "
+        + "workers, each with sessions of its own. `auto`: 1 up to four processors, then one per four");
+
+    /// <summary>Partitions of the live view's statistics.</summary>
+    public int AggregationPartitions => _aggregationPartitions ?? AutoPartitions(Environment.ProcessorCount);
+
+    /// <summary>The engine that serves connections; <see cref="EngineMode.Auto"/> is not resolved yet.</summary>
     public EngineMode Engine { get; } = read.Value<EngineMode>(
         SettingKeys.Engine, "auto", "auto, epoll, portable",
         "what serves connections: `epoll`, an event loop of our own (default on Linux, x64 and arm64), or `portable`, .NET's sockets and "
@@ -220,7 +228,7 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
         "event loops, a thread each. `auto`: one for each processor that ProxyEntry may use (affinity and the limits of containers count), "
         + "at most 32, and fewer where the limit of open files is very low. Each loop needs four open files");
 
-    /// <summary>Where what ProxyEntry makes itself is kept. It may not exist yet.</summary>
+    /// <summary>The folder of the files that ProxyEntry makes itself. It may not exist yet.</summary>
     public string StateFolder { get; } = read.Text(
         "StateFolder", "a folder", "where self-made certificates and authorities are kept",
         inWords: "`$STATE_DIRECTORY`, `/var/lib/tunnel2` (root), `$XDG_STATE_HOME/tunnel2`, `~/.local/state/tunnel2`")
@@ -229,6 +237,9 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
     public LogLevel LogLevel { get; } = (LogLevel)read.Word(
         "LogLevel", "information", "a level", "the lowest level that the log writes to standard output; see [log events](log-events.md)",
         "trace", "debug", "information", "warning", "error", "critical", "none");
+
+    /// <summary>Partitions where no number is set, by the processors that ProxyEntry may use.</summary>
+    internal static int AutoPartitions(int processors) => Math.Clamp(processors / 4, 1, 64);
 
     /// <summary>A short text for logs.</summary>
     public override string ToString() =>

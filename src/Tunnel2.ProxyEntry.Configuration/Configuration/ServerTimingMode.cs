@@ -1,12 +1,12 @@
 namespace Tunnel2.ProxyEntry.Configuration;
 
-/// <summary>Which responses say where their time went (<c>Server-Timing</c>).</summary>
+/// <summary>Which responses report where their time went (<c>Server-Timing</c>).</summary>
 public enum ServerTimingMode
 {
-    /// <summary>None: timings tell strangers about what is behind the tunnel.</summary>
+    /// <summary>No response, because timings show strangers what is behind the tunnel.</summary>
     Off,
 
-    /// <summary>Those to requests with the field <c>Tunnel2-Timing</c>, whatever its value.</summary>
+    /// <summary>Responses to requests with the field <c>Tunnel2-Timing</c>, with any value.</summary>
     OnRequest,
 
     /// <summary>All.</summary>

@@ -2,10 +2,10 @@ using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 
-/// <summary>The keys that more than their own entry in <see cref="ProxyEntrySettings"/> names.</summary>
+/// <summary>Keys that other code names too, apart from their entries in <see cref="ProxyEntrySettings"/>.</summary>
 internal static class SettingKeys
 {
-    /// <summary>The configuration section that all keys are in.</summary>
+    /// <summary>The configuration section of all keys.</summary>
     public const string Section = "Tunnel2";
 
     public const string HttpListen = "Public:HttpListen";
@@ -27,7 +27,7 @@ internal static class SettingKeys
     public const string Agents = "Agents";
     public const string Tiers = "Tiers";
 
-    /// <summary>Keys that earlier versions had, each with what to do now: left in a file, they would be a wish without effect.</summary>
+    /// <summary>Keys of earlier versions, each with the replacement. In a file they would have no effect, so they are reported.</summary>
     public static IReadOnlyDictionary<string, string> Removed { get; } = new Dictionary<string, string>(StringComparer.OrdinalIgnoreCase)
     {
         ["Transport"] = $"is not a setting any more; use {Section}:{Engine} ({EngineSetup.Names}) and remove it.",

@@ -6,7 +6,7 @@ using System.Net.Sockets;
 namespace Tunnel2.ProxyEntry.Configuration;
 
 /// <summary>
-/// Parsers of single values, without spaces around them. Each returns what is wrong, as a sentence that begins with the value, or null.
+/// Parsers of single values, without spaces around them. Each returns the mistake, as a sentence that begins with the value, or null.
 /// </summary>
 internal static class SettingValues
 {
@@ -29,13 +29,13 @@ internal static class SettingValues
         return value || text.ToLowerInvariant() is "false" or "no" or "off" or "0" ? null : "is neither true nor false.";
     }
 
-    /// <summary>A whole number of a range.</summary>
+    /// <summary>A whole number in a range.</summary>
     public static string? ParseNumber(string text, int least, int most, out int value) =>
         int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out value)
             ? Range(value, least, most)
             : "is not a whole number.";
 
-    /// <summary>A whole number of a range, or a word, which is null.</summary>
+    /// <summary>A whole number in a range, or a word, for which the result is null.</summary>
     public static string? ParseNumberOr(string text, string word, long least, long most, out long? value)
     {
         value = null;
@@ -53,7 +53,7 @@ internal static class SettingValues
         return Range(number, least, most, $" (or {word})");
     }
 
-    /// <summary>A part of the whole: 0 to 1.</summary>
+    /// <summary>A share of the whole: 0 to 1.</summary>
     public static string? ParseShare(string text, bool mayBeZero, out double value)
     {
         if (!double.TryParse(text, NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out value))
@@ -64,7 +64,7 @@ internal static class SettingValues
         return value <= 1 && (value > 0 || mayBeZero) ? null : mayBeZero ? "is not between 0 and 1." : "is not above 0 and up to 1.";
     }
 
-    /// <summary>A number of bytes, or of KB, MB or GB, which are of 1024.</summary>
+    /// <summary>A number of bytes, or of KB, MB or GB of 1024.</summary>
     public static string? ParseSize(string text, long least, out long value)
     {
         var shift = text.Length < 2 ? 0 : text[^2..].ToUpperInvariant() switch { "KB" => 10, "MB" => 20, "GB" => 30, _ => 0 };
@@ -78,7 +78,7 @@ internal static class SettingValues
         return value >= least ? null : string.Create(CultureInfo.InvariantCulture, $"is less than {least} bytes.");
     }
 
-    /// <summary>A duration of a range; <c>off</c> is <see cref="Timeout.InfiniteTimeSpan"/>.</summary>
+    /// <summary>A duration in a range; <c>off</c> is <see cref="Timeout.InfiniteTimeSpan"/>.</summary>
     public static string? ParseDuration(string text, string least, string most, bool mayBeOff, out TimeSpan value)
     {
         if (text.Equals("off", StringComparison.OrdinalIgnoreCase))
@@ -97,7 +97,7 @@ internal static class SettingValues
         return value >= shortest && value <= longest ? null : $"is not between {least} and {most}{(mayBeOff ? " (or off)" : "")}.";
     }
 
-    /// <summary>A duration. A bare number is refused: its unit is a guess.</summary>
+    /// <summary>A duration. A number without a unit is refused.</summary>
     private static string? ParseDuration(string text, out TimeSpan value)
     {
         value = default;

@@ -3,10 +3,10 @@ using System.Text;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 
-/// <summary>Prints mistakes for a person at a terminal.</summary>
+/// <summary>Formats mistakes for people at a terminal.</summary>
 internal static class SettingsErrorFormatter
 {
-    /// <summary>The exit code of a process that refuses to start because of its settings.</summary>
+    /// <summary>The exit code of a process that does not start because of its settings.</summary>
     public const int ExitCode = 2;
 
     /// <summary>One headline, then one line per mistake, each beginning with its key. Ends with a line break.</summary>
@@ -25,7 +25,7 @@ internal static class SettingsErrorFormatter
         return text.ToString();
     }
 
-    /// <summary>A value as it may be shown: in quotes, without control characters, cut after 80 characters.</summary>
+    /// <summary>A value in a form that is safe to show: in quotes, without control characters, cut after 80 characters.</summary>
     public static string Quote(string value)
     {
         var text = new StringBuilder("\"");

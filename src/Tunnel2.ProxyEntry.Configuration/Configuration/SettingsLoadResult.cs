@@ -2,7 +2,7 @@ using System.Diagnostics.CodeAnalysis;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 
-/// <summary>The settings, or everything that is wrong with them.</summary>
+/// <summary>The settings, or all mistakes in them.</summary>
 internal readonly struct SettingsLoadResult
 {
     private readonly SettingsError[] _errors;
@@ -23,7 +23,7 @@ internal readonly struct SettingsLoadResult
     [MemberNotNullWhen(true, nameof(Settings))]
     public bool IsValid => Settings is not null;
 
-    /// <summary>Takes the result apart: <c>var (settings, errors) = SettingsLoader.Load(configuration);</c></summary>
+    /// <summary>Deconstructs the result: <c>var (settings, errors) = SettingsLoader.Load(configuration);</c></summary>
     public void Deconstruct(out ProxyEntrySettings? settings, out IReadOnlyList<SettingsError> errors)
     {
         settings = Settings;

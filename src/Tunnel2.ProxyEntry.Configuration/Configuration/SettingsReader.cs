@@ -5,12 +5,12 @@ using System.Net;
 namespace Tunnel2.ProxyEntry.Configuration;
 
 /// <summary>Reads a value from its text.</summary>
-/// <returns>What is wrong, as a sentence that begins with the value; null: nothing.</returns>
+/// <returns>The mistake, as a sentence that begins with the value; null if there is none.</returns>
 internal delegate string? SettingParser<T>(string text, out T value);
 
 /// <summary>
-/// Reads settings, one with each call, and collects what is wrong with them and what the document says about them. ConfigurationBinder
-/// would stop at the first value that it cannot convert, and pass over misspelt keys in silence. One use per instance.
+/// Reads settings, one with each call, and collects their mistakes and their rows in the document. ConfigurationBinder would stop at the
+/// first value that it cannot convert, and would ignore misspelt keys. One use per instance.
 /// </summary>
 internal sealed class SettingsReader
 {
@@ -25,7 +25,7 @@ internal sealed class SettingsReader
 
     /// <summary>Reads section <c>Tunnel2</c>.</summary>
     /// <param name="configuration">The root configuration, not the section.</param>
-    /// <param name="files">Files that the process may have open; null: not known.</param>
+    /// <param name="files">How many files the process may have open; null: not known.</param>
     public SettingsReader(IConfiguration configuration, int? files = null)
     {
         _section = configuration.GetSection(SettingKeys.Section);
@@ -46,19 +46,19 @@ internal sealed class SettingsReader
         Errors = errors;
     }
 
-    /// <summary>The name that the operator chose, where settings are read that are there once for each name.</summary>
+    /// <summary>The name that the operator chose, for settings that exist once for each name.</summary>
     public string Name { get; } = "";
 
-    /// <summary>Files that the process may have open; null: not known.</summary>
+    /// <summary>How many files the process may have open; null: not known.</summary>
     public int? Files { get; }
 
-    /// <summary>All that is wrong, in the order in which it was found.</summary>
+    /// <summary>All mistakes, in the order in which they were found.</summary>
     public List<SettingsError> Errors { get; }
 
-    /// <summary>Every setting that was read, in this order.</summary>
+    /// <summary>Every setting that was read, in that order.</summary>
     public IList<SettingEntry> Entries => _entries.Values;
 
-    /// <summary>Whether something is wrong with a setting.</summary>
+    /// <summary>Whether a setting has a mistake.</summary>
     public bool HasError(string path) => Errors.Exists(error => error.Key == FullKey(path));
 
     /// <summary>Adds a mistake.</summary>
@@ -67,15 +67,17 @@ internal sealed class SettingsReader
     /// <summary>Whether a setting has a value.</summary>
     public bool IsGiven(string path) => !string.IsNullOrWhiteSpace(_section[path]);
 
-    /// <summary>Reads a value of any kind; the other methods are this one with a parser.</summary>
+    /// <summary>Reads a value of any kind; the other methods call this one with a parser.</summary>
     /// <param name="path">The key.</param>
-    /// <param name="standard">The default, as it would be written; null: there is none.</param>
+    /// <param name="standard">The default, as text; null: there is none.</param>
     /// <param name="allowed">For the document.</param>
     /// <param name="words">For the document.</param>
-    /// <param name="parse">Reads the text, from which spaces around it are gone unless it is secret.</param>
-    /// <param name="inWords">The default for the document, where it is not one text.</param>
+    /// <param name="parse">Reads the text. Spaces around it were removed, unless it is secret.</param>
+    /// <param name="inWords">The default in the document, if it is not the text of <paramref name="standard"/>.</param>
     /// <param name="isSecret">Whether messages must not show the value.</param>
-    /// <param name="refusesEmpty">Whether an empty value is a mistake: what was meant to be given must not silently be absent.</param>
+    /// <param name="refusesEmpty">
+    /// Whether an empty value is a mistake: a value that should be given must not be missing without notice.
+    /// </param>
     public T Value<T>(
         string path,
         string? standard,
@@ -102,11 +104,11 @@ internal sealed class SettingsReader
             : throw new InvalidOperationException($"The default of {path} {fault}");
     }
 
-    /// <summary>Any text; null where there is none.</summary>
+    /// <summary>Any text; null if there is none.</summary>
     public string? Text(string path, string allowed, string words, string? inWords = null) =>
         Value<string?>(path, null, allowed, words, SettingValues.ParseText, inWords);
 
-    /// <summary>A text that no message shows; null where there is none.</summary>
+    /// <summary>A text that no message shows; null if there is none.</summary>
     public string? Secret(string path, string words) =>
         Value<string?>(path, null, "text; secret", words, SettingValues.ParseText, isSecret: true);
 
@@ -114,8 +116,8 @@ internal sealed class SettingsReader
     public bool Switch(string path, bool standard, string words) =>
         Value<bool>(path, standard ? "true" : "false", "true, false", words, SettingValues.ParseSwitch);
 
-    /// <summary>One of several words; the noun is what a mistake says that the value is not.</summary>
-    /// <returns>Its place among the words.</returns>
+    /// <summary>One of several words. A message about a mistake uses the noun for the kind of word.</summary>
+    /// <returns>Its index among the words.</returns>
     public int Word(string path, string standard, string noun, string words, params string[] choices) =>
         Value(path, standard, string.Join(", ", choices), words, (string text, out int value) =>
         {
@@ -128,7 +130,7 @@ internal sealed class SettingsReader
         Value(path, Plain(standard), Range(least, most), words, (string text, out int value) =>
             SettingValues.ParseNumber(text, least, most, out value));
 
-    /// <summary>A whole number; null where there is none.</summary>
+    /// <summary>A whole number; null if there is none.</summary>
     public int? NumberOrNone(string path, int least, int most, string words, string inWords) =>
         Value(path, null, Range(least, most), words, (string text, out int? value) =>
         {
@@ -137,21 +139,21 @@ internal sealed class SettingsReader
             return mistake;
         }, inWords);
 
-    /// <summary>A whole number, or a word that is none.</summary>
+    /// <summary>A whole number, or a word for which the result is null.</summary>
     /// <param name="path">The key.</param>
-    /// <param name="word">What may be written in place of the number, and is the default: <c>auto</c> or <c>off</c>.</param>
+    /// <param name="word">The word that may be written instead of the number, and is the default: <c>auto</c> or <c>off</c>.</param>
     /// <param name="least">The smallest number.</param>
     /// <param name="most">The largest number.</param>
     /// <param name="words">For the document.</param>
-    /// <param name="inWords">The default for the document, where it is not the word.</param>
+    /// <param name="inWords">The default in the document, if it is not the word.</param>
     public long? NumberOr(string path, string word, long least, long most, string words, string? inWords = null) =>
         Value(path, word, $"{Range(least, most)}, {word}", words, (string text, out long? value) =>
             SettingValues.ParseNumberOr(text, word, least, most, out value), inWords);
 
-    /// <summary>How many there may be at once, or <c>auto</c>, which is null.</summary>
+    /// <summary>How many there may be at once; null for <c>auto</c>.</summary>
     public int? CountOrAuto(string path, string words) => (int?)NumberOr(path, "auto", 1, 1_000_000, words);
 
-    /// <summary>A part of the whole, at most 1.</summary>
+    /// <summary>A share of the whole, at most 1.</summary>
     public double Share(string path, double standard, bool mayBeZero, string words) =>
         Value(path, Plain(standard), mayBeZero ? "0 to 1" : "above 0, up to 1", words, (string text, out double value) =>
             SettingValues.ParseShare(text, mayBeZero, out value));
@@ -166,15 +168,15 @@ internal sealed class SettingsReader
         Value(path, standard, $"{least} to {most}, off", words, (string text, out TimeSpan value) =>
             SettingValues.ParseDuration(text, least, most, mayBeOff: true, out value));
 
-    /// <summary>Where something listens.</summary>
+    /// <summary>The address of a listener.</summary>
     public IPEndPoint Listen(string path, string standard, string words) =>
         Value<IPEndPoint>(path, standard, "host:port", words, SettingValues.ParseListen);
 
-    /// <summary>Where something listens, or <c>off</c>, which is null.</summary>
+    /// <summary>The address of a listener; null for <c>off</c>.</summary>
     public IPEndPoint? ListenOrOff(string path, string standard, string words) =>
         Value<IPEndPoint?>(path, standard, "host:port, off", words, SettingValues.ParseListenOrOff);
 
-    /// <summary>An array, or one value with commas: that one (environment, command line) replaces an array of a file.</summary>
+    /// <summary>An array, or one value with commas. The one value (environment, command line) replaces an array in a file.</summary>
     public ImmutableArray<T> List<T>(string path, string allowed, string words, SettingParser<T> parse, string? inWords = null)
     {
         Describe(path, inWords ?? None, allowed, words, isList: true);
@@ -198,18 +200,18 @@ internal sealed class SettingsReader
     }
 
     /// <summary>
-    /// Reads settings that are there once for each name that the operator chooses: <c>Agents:web:Tier</c>. They may change while the server
+    /// Reads settings that exist once for each name that the operator chooses: <c>Agents:web:Tier</c>. They may change while the server
     /// runs.
     /// </summary>
     /// <param name="group">The first part of the key.</param>
-    /// <param name="placeholder">What the document writes for the name.</param>
+    /// <param name="placeholder">The text for the name in the document.</param>
     /// <param name="readOne">Reads the settings of a name.</param>
     public IReadOnlyList<T> Named<T>(string group, string placeholder, Func<SettingsReader, T> readOne)
     {
         _placeholders[group] = placeholder;
         var pattern = $"{group}:{placeholder}:";
 
-        // Where no name is given, nothing else would say which keys there are.
+        // If there is no name, this call still registers the keys of the group.
         readOne(new SettingsReader(this, placeholder, _section.GetSection(pattern), pattern, pattern, []));
         var all = new List<T>();
         foreach (var one in _section.GetSection(group).GetChildren())
@@ -220,7 +222,7 @@ internal sealed class SettingsReader
         return all;
     }
 
-    /// <summary>Adds a mistake for each key that nobody has read, with the key that was probably meant. Called after all others.</summary>
+    /// <summary>Adds a mistake for each key that was not read, with the key that was probably meant. Called after all others.</summary>
     public void ReportUnknown()
     {
         var groups = new HashSet<string>(StringComparer.OrdinalIgnoreCase);
@@ -281,7 +283,7 @@ internal sealed class SettingsReader
             return;
         }
 
-        // Below a name that the operator chose, only the keys of this group can be meant.
+        // After a name that the operator chose, only keys of this group are possible.
         var parts = path.Split(':');
         var placeholder = parts.Length > 2 ? _placeholders.GetValueOrDefault(parts[0]) : null;
         var parent = placeholder is null ? "" : $"{parts[0]}:{parts[1]}:";
@@ -295,7 +297,7 @@ internal sealed class SettingsReader
             : $"unknown setting {FullKey(path)}, did you mean {FullKey(parent + suggestion)}?");
     }
 
-    /// <summary>The text of a setting, without spaces around it unless it is secret; null: there is none.</summary>
+    /// <summary>The text of a setting, without spaces around it unless it is secret; null if there is none.</summary>
     private string? Find(string path, string standard, string allowed, string words, bool isSecret, bool refusesEmpty)
     {
         Describe(path, standard, allowed, words, isList: false);

@@ -5,10 +5,10 @@ namespace Tunnel2.ProxyEntry.Configuration;
 /// <summary>Finds the key that a misspelt one was probably meant to be.</summary>
 internal static class SpellingSuggestion
 {
-    /// <summary>The nearest of the known keys, or null when none is near.</summary>
+    /// <summary>The most similar known key, or null when none is similar.</summary>
     public static string? Find(string written, IReadOnlyList<string> known)
     {
-        // The right word in the wrong group: HttpListen for Public:HttpListen.
+        // The right last word in the wrong group: HttpListen for Public:HttpListen.
         var lastWord = written[(written.LastIndexOf(':') + 1)..];
         var sameWord = known.Where(key => key.EndsWith(":" + lastWord, StringComparison.OrdinalIgnoreCase)).Take(2).ToArray();
         if (sameWord.Length == 1)

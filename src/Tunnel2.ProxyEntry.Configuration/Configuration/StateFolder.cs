@@ -1,11 +1,11 @@
 namespace Tunnel2.ProxyEntry.Configuration;
 
-/// <summary>The folder of what a server makes itself and must find again after a restart.</summary>
+/// <summary>The folder for files that a server makes itself and needs again after a restart.</summary>
 internal static class StateFolder
 {
     private const string Name = "tunnel2";
 
-    /// <summary>Where it is when no setting says so. systemd's choice wins, since it has made and protected that folder.</summary>
+    /// <summary>The folder if no setting names one. systemd's choice wins, because systemd has made and protected that folder.</summary>
     public static string Default()
     {
         if (Environment.GetEnvironmentVariable("STATE_DIRECTORY") is { Length: > 0 } systemd)
@@ -28,7 +28,7 @@ internal static class StateFolder
             : Path.Combine(Environment.GetFolderPath(Environment.SpecialFolder.UserProfile), ".local", "state", Name);
     }
 
-    /// <summary>Makes the folder, for its owner only, unless it is there.</summary>
+    /// <summary>Makes the folder, for its owner only, unless it exists.</summary>
     /// <exception cref="IOException">It cannot be made.</exception>
     /// <exception cref="UnauthorizedAccessException">The process may not make it.</exception>
     public static void Create(string path)

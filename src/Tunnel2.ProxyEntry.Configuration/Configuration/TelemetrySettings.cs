@@ -25,16 +25,16 @@ internal sealed class TelemetrySettings(SettingsReader read)
         "which responses report where their time went, as `Server-Timing`; `on-request`: those to requests with the field `Tunnel2-Timing`",
         "off", "on-request", "always");
 
-    /// <summary>Reports settings that mean nothing together.</summary>
+    /// <summary>Reports settings that have no effect together.</summary>
     public void Check(SettingsReader read)
     {
         if (SampleRatio > 0 && !read.IsGiven("Otlp:Endpoint"))
         {
-            read.Report(SampleRatioKey, "needs Tunnel2:Otlp:Endpoint: nobody would get the traces.");
+            read.Report(SampleRatioKey, "needs Tunnel2:Otlp:Endpoint, which gets the traces.");
         }
     }
 
-    // What is wrong may be a password in it, so no message shows it.
+    // A wrong value may contain a password, so no message shows it.
     private static string? ParseCollector(string text, out Uri? value) =>
         Uri.TryCreate(text.Trim(), UriKind.Absolute, out value) && value.Scheme is "http" or "https" && value.UserInfo.Length == 0
             ? null

@@ -2,7 +2,7 @@ using Tunnel2.ProxyEntry.Agents;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 
-/// <summary>One set of limits that agents' tokens can name.</summary>
+/// <summary>The settings of one tier, which agents' settings can name.</summary>
 internal sealed class TierEntry(SettingsReader read)
 {
     private const string Rate = "RequestsPerSecond";

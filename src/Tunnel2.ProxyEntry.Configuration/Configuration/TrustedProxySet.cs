@@ -3,17 +3,17 @@ using System.Net;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 
-/// <summary>The networks whose forwarding headers are believed. Immutable. Ask once per connection, not per request.</summary>
+/// <summary>The networks whose forwarding headers are trusted. Immutable. Ask once per connection, not per request.</summary>
 internal sealed class TrustedProxySet
 {
     private readonly ImmutableArray<IPNetwork> _networks;
 
     public TrustedProxySet(ImmutableArray<IPNetwork> networks) => _networks = networks;
 
-    /// <summary>Whether nobody is trusted.</summary>
+    /// <summary>Whether no address is trusted.</summary>
     public bool IsEmpty => _networks.IsEmpty;
 
-    /// <summary>Whether an address is trusted; an IPv4 address mapped into IPv6 counts as itself.</summary>
+    /// <summary>Whether an address is trusted; an IPv4 address mapped into IPv6 counts as IPv4.</summary>
     public bool Contains(IPAddress? address)
     {
         if (address is null || _networks.IsEmpty)

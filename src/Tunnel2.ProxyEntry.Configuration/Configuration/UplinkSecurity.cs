@@ -3,7 +3,7 @@ namespace Tunnel2.ProxyEntry.Configuration;
 /// <summary>How the uplink is protected.</summary>
 internal enum UplinkSecurity
 {
-    /// <summary>Not at all: it listens on loopback, or the settings say that the network is safe.</summary>
+    /// <summary>Plaintext: it listens on loopback, or the settings say that the network is safe.</summary>
     Plaintext,
 
     /// <summary>TLS with the certificate that the settings name.</summary>

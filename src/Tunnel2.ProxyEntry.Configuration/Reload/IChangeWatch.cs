@@ -1,11 +1,11 @@
 namespace Tunnel2.ProxyEntry.Reload;
 
-/// <summary>Notices changes of what was read. A change is news until it was taken over. Not thread-safe.</summary>
+/// <summary>Notices changes of data that were read. A change is reported until it was accepted. Not thread-safe.</summary>
 internal interface IChangeWatch
 {
-    /// <summary>Whether anything has changed since it was last taken over (or since the watch was made).</summary>
+    /// <summary>Whether the data differ from those that were last accepted (or from those when the watch was made).</summary>
     bool HaveChanged();
 
-    /// <summary>What the last look saw has been taken over.</summary>
+    /// <summary>The data of the last look are in use.</summary>
     void Accept();
 }

@@ -2,10 +2,10 @@ using Tunnel2.Multiplexing.Threading;
 
 namespace Tunnel2.ProxyEntry.Reload;
 
-/// <summary>Looks every two seconds whether something is to be read again, on the thread pool.</summary>
+/// <summary>Every two seconds lets the reloadable parts look at their files, on the thread pool.</summary>
 internal sealed class ReloadLoop : IAsyncDisposable
 {
-    /// <summary>Between two looks. A revoked token is dead after this long.</summary>
+    /// <summary>The time between two looks. A revoked token stops working after this time.</summary>
     public static readonly TimeSpan Period = TimeSpan.FromSeconds(2);
 
     private readonly IReadOnlyList<IReloadable> _reloadables;
@@ -21,7 +21,7 @@ internal sealed class ReloadLoop : IAsyncDisposable
         _timeProvider = timeProvider;
     }
 
-    /// <summary>Starts it; with nothing to look at there is no loop.</summary>
+    /// <summary>Starts the loop; without reloadable parts there is no loop.</summary>
     public void Start()
     {
         if (_reloadables.Count > 0)
@@ -44,7 +44,7 @@ internal sealed class ReloadLoop : IAsyncDisposable
         {
             foreach (var reloadable in _reloadables)
             {
-                // One that fails is asked again next time; the others are asked all the same.
+                // If one fails, it is asked again next time, and the others are still asked now.
                 _faults.Run("reload", static reloadable => reloadable.ReloadIfChanged(), reloadable);
             }
         }

@@ -3,8 +3,8 @@ using Tunnel2.ProxyEntry.Configuration;
 namespace Tunnel2.ProxyEntry.Reload;
 
 /// <summary>
-/// Where the settings come from: files, environment and command line, read as a whole each time. Configuration's own reload would leave a
-/// broken file's section empty, and so take every agent's token away. Used by one thread at a time.
+/// The source of the settings: files, environment and command line, read as a whole each time. The reload of .NET's configuration would
+/// leave the section of a broken file empty, and so remove every agent's token. Used by one thread at a time.
 /// </summary>
 internal sealed class SettingsSource : ISettingsSource
 {
@@ -12,16 +12,16 @@ internal sealed class SettingsSource : ISettingsSource
     private readonly IReadOnlyList<KeyValuePair<string, string?>> _facts;
     private readonly bool[] _present;
 
-    /// <param name="files">The settings files, the last wins; each may be missing.</param>
+    /// <param name="files">The settings files, of which the last wins; each may be missing.</param>
     /// <param name="args">The command line.</param>
-    /// <param name="facts">What holds whatever the others say: where the sockets listen that were handed over. Null: nothing.</param>
+    /// <param name="facts">Values that win over all others: the addresses of sockets that were handed over. Null: none.</param>
     public SettingsSource(IReadOnlyList<string> files, string[] args, IReadOnlyList<KeyValuePair<string, string?>>? facts = null)
     {
         Files = files;
         _args = args;
         _facts = facts ?? [];
 
-        // Before the first reading: what changes between it and the first look is then a change as well.
+        // Before the first reading, so that a change between it and the first look is also seen.
         Watch = new WatchedFiles(files);
         _present = [.. files.Select(File.Exists)];
     }
@@ -29,15 +29,15 @@ internal sealed class SettingsSource : ISettingsSource
     /// <summary>The files that may change.</summary>
     public IReadOnlyList<string> Files { get; }
 
-    /// <summary>Tells that they did, beginning before they were first read.</summary>
+    /// <summary>Notices their changes, from before the first reading on.</summary>
     public WatchedFiles Watch { get; }
 
     IChangeWatch ISettingsSource.Watch => Watch;
 
-    /// <summary>The <see cref="FixedValues"/> of the first reading, which the process runs with; null before it.</summary>
+    /// <summary>The <see cref="FixedValues"/> of the first reading, with which the process runs; null before it.</summary>
     public Dictionary<string, string?>? FirstRead { get; private set; }
 
-    /// <summary>The source of a process: the program's own appsettings.json, then that of the folder it was started in.</summary>
+    /// <summary>The source of a process: the program's own appsettings.json, then that of the working directory.</summary>
     public static SettingsSource OfProcess(string[] args, IReadOnlyList<KeyValuePair<string, string?>>? facts = null) => new(
         [
             .. new[]
@@ -49,7 +49,7 @@ internal sealed class SettingsSource : ISettingsSource
         args,
         facts);
 
-    /// <summary>Reads everything.</summary>
+    /// <summary>Reads all settings.</summary>
     /// <exception cref="InvalidDataException">A file is not JSON.</exception>
     /// <exception cref="IOException">A file cannot be read.</exception>
     /// <exception cref="UnauthorizedAccessException">The process may not read a file.</exception>
@@ -75,7 +75,7 @@ internal sealed class SettingsSource : ISettingsSource
         {
             if (_present[i] && !File.Exists(Files[i]))
             {
-                // A file that went away is an accident, or is being replaced; that no agent may connect any more is said by an empty list.
+                // A missing file is an accident, or is being replaced. To let no agent connect, the operator writes an empty list.
                 return new ReloadProblem(Files[i], "the file is gone");
             }
         }
@@ -92,7 +92,7 @@ internal sealed class SettingsSource : ISettingsSource
         }
     }
 
-    /// <summary>The values of the section that a reload leaves as they are.</summary>
+    /// <summary>The values of the section that a reload does not change.</summary>
     public static Dictionary<string, string?> FixedValues(IConfiguration configuration) => configuration
         .GetSection(SettingKeys.Section)
         .AsEnumerable(makePathsRelative: true)

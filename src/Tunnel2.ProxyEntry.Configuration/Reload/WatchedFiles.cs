@@ -3,9 +3,9 @@ using System.Security.Cryptography;
 namespace Tunnel2.ProxyEntry.Reload;
 
 /// <summary>
-/// Notices that small files changed, by their content: unlike times it also tells of a renewed link, a mounted secret and a file system
-/// without notifications. A change is news until it was taken over (<see cref="Accept"/>): what could not be read or used is tried again.
-/// Not thread-safe.
+/// Notices changes of small files, by their content. Unlike times, the content also shows a renewed link, a mounted secret, and changes on
+/// a file system without notifications. A change is reported until it was accepted (<see cref="Accept"/>), so a file that could not be read
+/// or used is tried again. Not thread-safe.
 /// </summary>
 internal sealed class WatchedFiles : IChangeWatch
 {
@@ -13,21 +13,21 @@ internal sealed class WatchedFiles : IChangeWatch
     private byte[] _accepted;
     private byte[] _seen;
 
-    /// <summary>Looks at the files. Make it before they are loaded: what changes meanwhile is then seen as a change.</summary>
+    /// <summary>Reads the files. Make the watch before the files are loaded, so that later changes are noticed.</summary>
     public WatchedFiles(IEnumerable<string> paths)
     {
         _paths = [.. paths];
         _accepted = _seen = Look();
     }
 
-    /// <summary>Whether any file differs from how it was when its content was last taken over (or when the watch was made).</summary>
+    /// <summary>Whether a file differs from its last accepted content (or from that when the watch was made).</summary>
     public bool HaveChanged()
     {
         _seen = Look();
         return !_seen.AsSpan().SequenceEqual(_accepted);
     }
 
-    /// <summary>What the last look saw has been taken over.</summary>
+    /// <summary>The content of the last look is in use.</summary>
     public void Accept() => _accepted = _seen;
 
     private byte[] Look()
@@ -41,7 +41,7 @@ internal sealed class WatchedFiles : IChangeWatch
             }
             catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
             {
-                // Missing or not readable is a state as well; what it means is for whoever loads the file to say.
+                // A missing or unreadable file is a state too. The code that loads the file decides what it means.
                 hash.AppendData("none"u8);
             }
         }

@@ -1,9 +1,9 @@
 namespace Tunnel2.ProxyEntry.Reload;
 
 /// <summary>
-/// What was read from files, and is read again when they change. A change that could not be read, understood or applied is tried again at
-/// every look, until it can be or the files are as before: a half-written file, a certificate without its key and a disk that failed for a
-/// moment must not lose a revocation. Each distinct failure is told once. For the reload loop alone.
+/// A part that was read from files, and is read again when they change. A change that could not be read, understood or applied is tried
+/// again at every look, until it succeeds or the files are as before. So a half-written file, a certificate without its key or a short disk
+/// failure does not lose a revocation. Each distinct failure is logged once. For the reload loop alone.
 /// </summary>
 internal abstract class WatchedReload : IReloadable
 {
@@ -28,7 +28,7 @@ internal abstract class WatchedReload : IReloadable
         }
         catch (Exception exception)
         {
-            // Whatever it is: an exception here would end the loop, and with it every later reload.
+            // Every exception is caught: it would end the loop, and with it all later reloads.
             problems = [new ReloadProblem("", exception.GetBaseException().Message.ReplaceLineEndings(" "))];
         }
 
@@ -53,7 +53,7 @@ internal abstract class WatchedReload : IReloadable
     }
 
     /// <summary>
-    /// Reads and applies what is in the files now. Changes nothing where there is a problem; may throw instead of naming it.
+    /// Reads and applies the current files. If there is a problem, it changes nothing. It may throw instead of returning the problem.
     /// </summary>
     protected abstract IReadOnlyList<ReloadProblem> Reload();
 

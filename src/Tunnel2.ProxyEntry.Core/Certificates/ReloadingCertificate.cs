@@ -5,8 +5,8 @@ using Tunnel2.ProxyEntry.Reload;
 namespace Tunnel2.ProxyEntry.Certificates;
 
 /// <summary>
-/// A certificate, read again when its files change: that of the uplink, that for visitors, or one that serves both. New connections see the
-/// new one, running ones stay. Files that cannot be used are logged, and the certificate before stays. <see cref="Current"/> is
+/// A certificate that is read again when its files change: the uplink's, the visitors', or one for both. New connections get the new one,
+/// running ones keep theirs. Files that cannot be used are logged, and the previous certificate stays in use. <see cref="Current"/> is
 /// thread-safe.
 /// </summary>
 internal sealed class ReloadingCertificate : WatchedReload
@@ -19,7 +19,7 @@ internal sealed class ReloadingCertificate : WatchedReload
 
     /// <summary>Loads the certificate; throws as <see cref="CertificateSource.Load"/> does.</summary>
     /// <param name="source">The files.</param>
-    /// <param name="isForAgents">Whether agents see it, who may pin its fingerprint; else visitors alone.</param>
+    /// <param name="isForAgents">Whether agents see the certificate and may pin its fingerprint; false when only visitors see it.</param>
     /// <param name="timeProvider">The clock.</param>
     /// <param name="logger">Where to log.</param>
     public ReloadingCertificate(CertificateSource source, bool isForAgents, TimeProvider timeProvider, ILogger logger)
@@ -40,7 +40,7 @@ internal sealed class ReloadingCertificate : WatchedReload
     {
         var before = _current;
 
-        // Taken even where the certificate itself is the same: what changed may be its chain.
+        // The context is replaced even if the certificate is the same, because its chain may have changed.
         var loaded = _current = ServerCertificate.Load(_source);
         if (loaded.Fingerprint.Equals(before.Fingerprint))
         {

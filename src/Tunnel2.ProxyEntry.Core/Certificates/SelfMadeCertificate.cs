@@ -7,7 +7,7 @@ using Tunnel2.Telemetry.Files;
 namespace Tunnel2.ProxyEntry.Certificates;
 
 /// <summary>
-/// The certificate that ProxyEntry makes on its first start where nobody gave one, and finds again on every later one: agents pin its
+/// The certificate that ProxyEntry makes at its first start when the settings give none. Every later start finds it again: agents pin its
 /// fingerprint, so it must not change.
 /// </summary>
 internal static class SelfMadeCertificate
@@ -22,7 +22,7 @@ internal static class SelfMadeCertificate
     /// <param name="settings">Folder and domain.</param>
     /// <param name="now">The time.</param>
     /// <param name="isNew">Whether it was made now.</param>
-    /// <exception cref="IOException">It cannot be kept; the message says where and what to set instead.</exception>
+    /// <exception cref="IOException">The file cannot be written; the message says where and which setting to use instead.</exception>
     public static CertificateSource FindOrCreate(ProxyEntrySettings settings, DateTimeOffset now, out bool isNew)
     {
         var path = Path.Combine(settings.StateFolder, FileName);
@@ -50,9 +50,9 @@ internal static class SelfMadeCertificate
         }
     }
 
-    /// <summary>Makes a certificate with its key in a file of its owner only; one that is there already stays.</summary>
+    /// <summary>Makes a certificate with its key in a file that only its owner can read. A file that exists already stays.</summary>
     /// <param name="path">The file.</param>
-    /// <param name="hosts">The names and addresses that it is for; what is neither is left out.</param>
+    /// <param name="hosts">Names and addresses that the certificate is for; other texts are left out.</param>
     /// <param name="now">The time.</param>
     public static void Create(string path, IEnumerable<string> hosts, DateTimeOffset now) => Write(path, CreatePem(hosts, now));
 
@@ -68,12 +68,12 @@ internal static class SelfMadeCertificate
         return certificate.ExportCertificatePem() + "\n" + key.ExportPkcs8PrivateKeyPem() + "\n";
     }
 
-    /// <summary>Whether something is a name, an address, or a name below which all are meant (<c>*.example.com</c>).</summary>
+    /// <summary>Whether a text is a name, an address or a wildcard name (<c>*.example.com</c>).</summary>
     public static bool IsHost(string host) =>
         IPAddress.TryParse(host, out _)
             || Uri.CheckHostName(host.StartsWith("*.", StringComparison.Ordinal) ? host[2..] : host) == UriHostNameType.Dns;
 
-    /// <summary>Names and addresses as a certificate has them; what is neither is left out.</summary>
+    /// <summary>Names and addresses as a certificate has them; other texts are left out.</summary>
     public static X509Extension SubjectNames(IEnumerable<string> hosts)
     {
         var names = new SubjectAlternativeNameBuilder();
@@ -92,7 +92,9 @@ internal static class SelfMadeCertificate
         return names.Build();
     }
 
-    /// <summary>Written beside and moved: whoever reads sees a whole file, and of two first starts at once one wins.</summary>
+    /// <summary>
+    /// Writes a file beside the path and moves it there, so readers see a whole file. Of two first starts at once, one wins.
+    /// </summary>
     public static void Write(string path, string pem)
     {
         var temporary = $"{path}.{Guid.NewGuid():N}";

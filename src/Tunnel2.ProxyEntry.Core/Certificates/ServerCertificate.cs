@@ -7,7 +7,7 @@ using Tunnel2.Transport.Tls;
 namespace Tunnel2.ProxyEntry.Certificates;
 
 /// <summary>
-/// A loaded certificate, in the form that handshakes use. Immutable; handshakes may still use it when another has taken its place.
+/// A loaded certificate, in the form that handshakes use. Immutable: running handshakes may use it after another one has replaced it.
 /// </summary>
 internal sealed class ServerCertificate
 {
@@ -30,20 +30,20 @@ internal sealed class ServerCertificate
 
     public string Subject { get; }
 
-    /// <summary>When it ends, as a person reads it.</summary>
+    /// <summary>The end of its validity, for people to read.</summary>
     public string Until => NotAfter.ToString("yyyy-MM-dd HH:mm'Z'", CultureInfo.InvariantCulture);
 
-    /// <summary>Loads from the files; throws as <see cref="CertificateSource.Load"/> does.</summary>
+    /// <summary>Loads it from the files; throws as <see cref="CertificateSource.Load"/> does.</summary>
     public static ServerCertificate Load(CertificateSource source)
     {
         var chain = new X509Certificate2Collection();
         return Create(source.Load(chain), chain);
     }
 
-    /// <summary>Makes it of a certificate with its key and what stands between it and its authority.</summary>
+    /// <summary>Makes it from a certificate with its key, and the certificates between it and its authority.</summary>
     public static ServerCertificate Create(X509Certificate2 leaf, X509Certificate2Collection chain)
     {
-        // Offline: what the file does not have is not looked for on the network while somebody waits.
+        // Offline: missing certificates are not fetched from the network while a handshake waits.
         return new ServerCertificate(SslStreamCertificateContext.Create(leaf, chain, offline: true), leaf);
     }
 }

@@ -20,9 +20,9 @@ internal sealed class EngineMetrics
             "Event loops that serve connections; 0 with the portable engine, which uses the thread pool.");
     }
 
-    /// <summary>As setting <c>Engine</c> writes it.</summary>
+    /// <summary>The engine's name, as setting <c>Engine</c> writes it.</summary>
     public string Engine { get; }
 
-    /// <summary>Event loops.</summary>
+    /// <summary>Number of event loops.</summary>
     public int Loops { get; }
 }

@@ -3,7 +3,7 @@ using Tunnel2.Multiplexing.Threading;
 
 namespace Tunnel2.ProxyEntry.Diagnostics;
 
-/// <summary>Counts the faults that were contained, in the meter of <see cref="ProxyEntryMetrics"/>.</summary>
+/// <summary>Counts contained faults, in the meter of <see cref="ProxyEntryMetrics"/>.</summary>
 internal sealed class FaultMetrics
 {
     public FaultMetrics(IMeterFactory factory, ContainedFaults faults) =>

@@ -1,11 +1,11 @@
 namespace Tunnel2.ProxyEntry.Diagnostics;
 
-/// <summary>Lets one line a second through, for what may happen any number of times. Thread-safe.</summary>
+/// <summary>Lets one log line a second through, for events that may happen any number of times. Thread-safe.</summary>
 internal sealed class OncePerSecond(TimeProvider timeProvider)
 {
     private long _next = long.MinValue;
 
-    /// <summary>Whether the line may be written now.</summary>
+    /// <summary>Whether a line may be written now.</summary>
     public bool MayLog()
     {
         var now = timeProvider.GetTimestamp();

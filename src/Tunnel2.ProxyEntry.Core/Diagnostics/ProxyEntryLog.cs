@@ -3,8 +3,8 @@ using System.Net;
 namespace Tunnel2.ProxyEntry.Diagnostics;
 
 /// <summary>
-/// The events of ProxyEntry: 2000–2099 routing and agents, 2100–2199 forwarding, 2200–2299 admin and process. Ids are fixed for ever.
-/// A visitor's fault is Debug, ours is Warning. No secret, header or body is ever logged.
+/// The events of ProxyEntry: 2000–2099 routing and agents, 2100–2199 forwarding, 2200–2299 admin and process. Ids never change. A visitor's
+/// fault is Debug, ours is Warning. No secret, header or body is ever logged.
 /// </summary>
 internal static partial class ProxyEntryLog
 {
@@ -33,13 +33,13 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2005, LogLevel.Debug, "Uplink connection from {RemoteEndPoint} ended before its handshake: {Reason}")]
     public static partial void HandshakeFailed(ILogger logger, string remoteEndPoint, string reason);
 
-    [LoggerMessage(2007, LogLevel.Warning, "Accepting a connection failed: {Reason}; it goes on by itself")]
+    [LoggerMessage(2007, LogLevel.Warning, "Accepting a connection failed: {Reason}. The listener tries again by itself")]
     public static partial void AcceptFailed(ILogger logger, string reason);
 
     [LoggerMessage(2008, LogLevel.Error, "An agent's connection failed by a fault of ProxyEntry")]
     public static partial void UplinkFault(ILogger logger, Exception exception);
 
-    [LoggerMessage(2009, LogLevel.Debug, "Uplink {UplinkIndex} of session {SessionId} left: {Reason}; the session goes on")]
+    [LoggerMessage(2009, LogLevel.Debug, "Uplink {UplinkIndex} of session {SessionId} left: {Reason}; the session continues")]
     public static partial void UplinkLeft(ILogger logger, int uplinkIndex, string sessionId, string reason);
 
     [LoggerMessage(2010, LogLevel.Debug, "A further uplink from {RemoteEndPoint} refused: {Reason} ({Detail})")]
@@ -80,7 +80,7 @@ internal static partial class ProxyEntryLog
 
     [LoggerMessage(
         2115, LogLevel.Warning,
-        "{Count} transfers that stood still were cut: {Held} of {Limit} MiB were held for visitors who take nothing "
+        "{Count} transfers that stood still were cut: {Held} of {Limit} MiB were held for visitors that read nothing "
             + "(Limits:BufferMegabytes)")]
     public static partial void StalledTransfersCut(ILogger logger, int count, long held, long limit);
 
@@ -119,7 +119,8 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2209, LogLevel.Warning, "The time to finish is over: {Connections} connections of visitors are cut")]
     public static partial void GraceOver(ILogger logger, int connections);
 
-    [LoggerMessage(2210, LogLevel.Information, "Listening sockets of {Holder} are used: {Names}. Connections wait in them over a restart")]
+    [LoggerMessage(
+        2210, LogLevel.Information, "Listening sockets of {Holder} are used: {Names}. Connections wait in them during a restart")]
     public static partial void SocketsInherited(ILogger logger, string holder, string names);
 
     [LoggerMessage(2211, LogLevel.Information, "Engine {Engine}: {Loops} event loops on {Processors} processors")]
@@ -138,10 +139,10 @@ internal static partial class ProxyEntryLog
         2217, LogLevel.Warning, "Settings were reduced to fit into the {Limit} files that this process may have open: {Settings}")]
     public static partial void LimitsReduced(ILogger logger, string settings, int limit);
 
-    [LoggerMessage(2212, LogLevel.Warning, "All {Most} connections ({Kind}) are taken; who comes now waits until one ends")]
+    [LoggerMessage(2212, LogLevel.Warning, "All {Most} connections ({Kind}) are in use; new ones wait until one ends")]
     public static partial void LimitReached(ILogger logger, string kind, int most);
 
-    [LoggerMessage(2213, LogLevel.Warning, "{RemoteAddress} has {Most} connections ({Kind}) and may have no more; those beyond are closed")]
+    [LoggerMessage(2213, LogLevel.Warning, "{RemoteAddress} has {Most} connections ({Kind}), which is its limit; further ones are closed")]
     public static partial void AddressLimitReached(ILogger logger, string kind, IPAddress remoteAddress, int most);
 
     [LoggerMessage(2214, LogLevel.Information, "{Ended} connections ({Kind}) that only waited were ended to make room")]
@@ -149,14 +150,14 @@ internal static partial class ProxyEntryLog
 
     [LoggerMessage(
         2218, LogLevel.Error,
-        "Event loop {Loop} hangs: no sign of life for {Seconds} s. Its {Connections} connections are reset, the other loops serve on")]
+        "Event loop {Loop} hangs: no sign of life for {Seconds} s. Its {Connections} connections are reset, the other loops continue")]
     public static partial void LoopHangs(ILogger logger, int loop, int connections, double seconds);
 
     [LoggerMessage(2219, LogLevel.Warning, "Event loop {Loop} is back and serves again")]
     public static partial void LoopIsBack(ILogger logger, int loop);
 
     [LoggerMessage(
-        2220, LogLevel.Error, "Event loop {Loop} has died: its connections are lost, the other loops serve on. Restart the process")]
+        2220, LogLevel.Error, "Event loop {Loop} has died: its connections are lost, the other loops continue. Restart the process")]
     public static partial void LoopDied(ILogger logger, int loop, Exception exception);
 
     [LoggerMessage(
@@ -176,7 +177,7 @@ internal static partial class ProxyEntryLog
         "Uplink certificate read again from {Path}: {Subject}, --server-fingerprint {Fingerprint}, until {Until}")]
     public static partial void CertificateReloaded(ILogger logger, string path, string subject, string fingerprint, string until);
 
-    [LoggerMessage(2253, LogLevel.Error, "The changed certificate in {Path} cannot be used, the one before stays: {Reason}")]
+    [LoggerMessage(2253, LogLevel.Error, "The changed certificate in {Path} cannot be used, the previous one stays in use: {Reason}")]
     public static partial void CertificateNotReloaded(ILogger logger, string path, string reason);
 
     [LoggerMessage(
@@ -186,7 +187,7 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2255, LogLevel.Information, "Settings read again: {Agents} agents may connect, {Ended} sessions were ended")]
     public static partial void AgentsReloaded(ILogger logger, int agents, int ended);
 
-    [LoggerMessage(2256, LogLevel.Error, "The changed settings have a mistake, those before stay: {Key}: {Reason}")]
+    [LoggerMessage(2256, LogLevel.Error, "The changed settings have a mistake, the previous ones stay in force: {Key}: {Reason}")]
     public static partial void SettingsNotReloaded(ILogger logger, string key, string reason);
 
     [LoggerMessage(2257, LogLevel.Warning, "{Key} has changed and takes effect with the next start")]

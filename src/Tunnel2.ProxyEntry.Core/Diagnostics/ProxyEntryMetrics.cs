@@ -5,8 +5,8 @@ using Tunnel2.ProxyEntry.RateLimits;
 namespace Tunnel2.ProxyEntry.Diagnostics;
 
 /// <summary>
-/// What ProxyEntry counts, as meter <c>Tunnel2.ProxyEntry</c>; what happens to requests is in <see cref="RequestMetrics"/>. Names never
-/// appear in tags: everybody can register one. Thread-safe; recording allocates nothing.
+/// ProxyEntry's metrics, as meter <c>Tunnel2.ProxyEntry</c>; those of requests are in <see cref="RequestMetrics"/>. Tags never contain
+/// names of tunnels, because anybody can register one. Thread-safe; recording allocates nothing.
 /// </summary>
 internal sealed class ProxyEntryMetrics
 {
@@ -37,27 +37,27 @@ internal sealed class ProxyEntryMetrics
     {
         var meter = factory.Create(MeterName);
         _rateLimited = meter.CreateCounter<long>(
-            "tunnel2.entry.rate_limited", "{request}", "Requests refused because their session had more than its tier allows.");
+            "tunnel2.entry.rate_limited", "{request}", "Requests refused because their session had used what its tier allows.");
         _parkedNow = meter.CreateUpDownCounter<long>(
             "tunnel2.entry.parked.active", "{request}", "Requests that wait for an agent to come back.");
         _parked = meter.CreateCounter<long>(
-            "tunnel2.entry.parked", "{request}", "Requests that waited for an agent to come back, or found no place to, by how it ended.");
+            "tunnel2.entry.parked", "{request}", "Requests that waited for an agent to come back, or found no place, by outcome.");
         meter.CreateObservableCounter(
             "tunnel2.entry.traces.limited",
             () => Volatile.Read(ref _tracesLimited),
             "{request}",
-            "Requests that were to be traced and were not, because as many as may be were.");
+            "Requests that were not traced because the limit of traced requests was reached.");
         meter.CreateObservableCounter(
             "tunnel2.entry.otlp.spans.dropped",
             () => Volatile.Read(ref _spansDropped),
             "{span}",
-            "Spans that were lost because the collector of OTLP takes them too slowly.");
+            "Spans that were lost because the OTLP collector was too slow.");
         _activeSessions = meter.CreateUpDownCounter<long>("tunnel2.entry.sessions.active", "{session}", "Agents' registrations in force.");
         _rejectedSessions = meter.CreateCounter<long>("tunnel2.entry.sessions.rejected", "{session}", "Agents turned away.");
         _sessionDuration = meter.CreateHistogram(
             "tunnel2.entry.session.duration", "s", "How long sessions lasted, by the reason of their end.", advice: _sessionBuckets);
         _exports = meter.CreateCounter<long>(
-            "tunnel2.entry.otlp.exports", "{export}", "Batches sent to the collector of OTLP, or lost because it did not take them.");
+            "tunnel2.entry.otlp.exports", "{export}", "Batches that the OTLP collector accepted, or that were lost.");
         _accessLogDropped = meter.CreateCounter<long>(
             "tunnel2.entry.access_log.dropped", "{line}", "Lines of the access log that were lost, by the reason.");
     }
@@ -65,23 +65,23 @@ internal sealed class ProxyEntryMetrics
     /// <summary>A request waits for its agent; <see cref="ParkingEnded"/> must follow exactly once.</summary>
     public void ParkingStarted() => _parkedNow.Add(1);
 
-    /// <summary>A request waits no longer.</summary>
+    /// <summary>A request no longer waits for its agent.</summary>
     public void ParkingEnded(ParkOutcome outcome)
     {
         _parkedNow.Add(-1);
         _parked.Add(1, new KeyValuePair<string, object?>("outcome", _parkOutcomes[(int)outcome]));
     }
 
-    /// <summary>A request found no place to wait.</summary>
+    /// <summary>A request that should wait found no place.</summary>
     public void ParkingRefused() => _parked.Add(1, new KeyValuePair<string, object?>("outcome", "full"));
 
-    /// <summary>A request was refused because its session has had its share.</summary>
+    /// <summary>A request was refused because its session has used what its tier allows.</summary>
     public void RateLimited(SessionRateLimit limit) => _rateLimited.Add(1, limit.TierTag);
 
-    /// <summary>A request was to be traced, and is not: there were too many.</summary>
+    /// <summary>A request was not traced because of <c>Tracing:MaxPerSecond</c>.</summary>
     public void TraceLimited() => Interlocked.Increment(ref _tracesLimited);
 
-    /// <summary>A span was lost: too many wait for the collector.</summary>
+    /// <summary>A span was lost because too many waited for the collector.</summary>
     public void SpanDropped() => Interlocked.Increment(ref _spansDropped);
 
     /// <summary>A session was registered; <see cref="SessionEnded"/> must follow exactly once.</summary>
@@ -98,13 +98,13 @@ internal sealed class ProxyEntryMetrics
 
     /// <summary>Lines of the access log were lost.</summary>
     /// <param name="lines">How many.</param>
-    /// <param name="reason"><c>full</c>: the writer was too slow; <c>unwritable</c>: the file or output took none.</param>
+    /// <param name="reason"><c>full</c>: the writer was too slow; <c>unwritable</c>: the file or output could not be written.</param>
     public void AccessLogDropped(long lines, string reason) =>
         _accessLogDropped.Add(lines, new KeyValuePair<string, object?>("error.type", reason));
 
-    /// <summary>A batch was sent to the collector, or could not be.</summary>
+    /// <summary>A batch for the collector was sent, or failed.</summary>
     /// <param name="signal"><c>metrics</c> or <c>traces</c>.</param>
-    /// <param name="succeeded">Whether it took the batch.</param>
+    /// <param name="succeeded">Whether the collector accepted it.</param>
     public void Exported(string signal, bool succeeded) =>
         _exports.Add(1, new("signal", signal), new("outcome", succeeded ? "ok" : "failed"));
 

@@ -1,5 +1,6 @@
 using System.Diagnostics.Metrics;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Requests;
 
@@ -10,8 +11,10 @@ internal sealed class RequestMetrics : RequestObserver
 {
     private static readonly string[] _outcomes = ["completed", "upgraded", "error", "visitor_aborted", "aborted"];
     private static readonly string[] _statusClasses = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
+    private static readonly int _outcomeCells = _outcomes.Length * _statusClasses.Length;
 
-    // http.server.request.duration's advice, and three more below: on one machine most requests take less than 5 ms.
+    // The buckets that OpenTelemetry advises for http.server.request.duration, and three smaller ones: on one machine most requests take
+    // less than 5 ms.
     private static readonly InstrumentAdvice<double> _requestBuckets = new()
     {
         HistogramBucketBoundaries = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10],
@@ -22,13 +25,9 @@ internal sealed class RequestMetrics : RequestObserver
     private readonly Histogram<double> _duration;
     private readonly Histogram<double> _firstByte;
 
-    // What every request counts is kept here and asked for when somebody looks: an addition instead of a call of each listener.
-    private readonly long[] _ended = new long[_outcomes.Length * _statusClasses.Length];
-    private long _activeStreams;
-    private long _connectionsMoved;
-    private long _streamsCrossed;
-    private long _received;
-    private long _sent;
+    // Counters that every request increments are plain additions here; listeners read them when they collect. First the numbers of
+    // requests by outcome and status class, then the totals.
+    private readonly StripedCounters _counters = new(_outcomeCells + (int)Total.Count);
 
     /// <param name="factory">Makes the meter.</param>
     public RequestMetrics(IMeterFactory factory)
@@ -40,7 +39,7 @@ internal sealed class RequestMetrics : RequestObserver
         _moved = meter.CreateCounter<long>(
             "tunnel2.entry.requests.moved",
             "{request}",
-            "Requests taken to another stream because nothing had been done with them on the first.");
+            "Requests moved to another stream because nothing had been done with them on the first.");
         _duration = meter.CreateHistogram(
             "tunnel2.entry.request.duration", "s", "From a request's head to the end of its response.", advice: _requestBuckets);
         _firstByte = meter.CreateHistogram(
@@ -50,22 +49,32 @@ internal sealed class RequestMetrics : RequestObserver
             advice: _requestBuckets);
         meter.CreateObservableUpDownCounter(
             "tunnel2.entry.streams.active",
-            () => Volatile.Read(ref _activeStreams),
+            () => Read(Total.ActiveStreams),
             "{stream}",
             "Exchanges and upgraded connections that are open.");
         meter.CreateObservableCounter(
             "tunnel2.entry.loop.connections.moved",
-            () => Volatile.Read(ref _connectionsMoved),
+            () => Read(Total.ConnectionsMoved),
             "{connection}",
-            "Times that a visitor's connection went to the event loop of the uplink that its request is for.");
+            "Moves of a visitor's connection to the event loop of the uplink that its request is for.");
         meter.CreateObservableCounter(
             "tunnel2.entry.loop.streams.crossed",
-            () => Volatile.Read(ref _streamsCrossed),
+            () => Read(Total.StreamsCrossed),
             "{stream}",
             "Streams between a visitor's connection and an uplink that live on different event loops.");
         meter.CreateObservableCounter(
-            "tunnel2.entry.visitor.received", () => Volatile.Read(ref _received), "By", "Body bytes received from visitors.");
-        meter.CreateObservableCounter("tunnel2.entry.visitor.sent", () => Volatile.Read(ref _sent), "By", "Body bytes sent to visitors.");
+            "tunnel2.entry.visitor.received", () => Read(Total.Received), "By", "Body bytes received from visitors.");
+        meter.CreateObservableCounter("tunnel2.entry.visitor.sent", () => Read(Total.Sent), "By", "Body bytes sent to visitors.");
+    }
+
+    private enum Total
+    {
+        ActiveStreams,
+        ConnectionsMoved,
+        StreamsCrossed,
+        Received,
+        Sent,
+        Count,
     }
 
     /// <inheritdoc/>
@@ -75,14 +84,14 @@ internal sealed class RequestMetrics : RequestObserver
     /// <inheritdoc/>
     public override void OnStreamOpened(VisitorExchange exchange, ForwardedRequest request)
     {
-        Interlocked.Increment(ref _activeStreams);
+        Add(Total.ActiveStreams, 1);
         switch (request.LoopPath)
         {
             case LoopPath.Moved:
-                Interlocked.Increment(ref _connectionsMoved);
+                Add(Total.ConnectionsMoved, 1);
                 break;
             case LoopPath.Crossed:
-                Interlocked.Increment(ref _streamsCrossed);
+                Add(Total.StreamsCrossed, 1);
                 break;
             default:
                 break;
@@ -97,7 +106,8 @@ internal sealed class RequestMetrics : RequestObserver
     }
 
     /// <inheritdoc/>
-    public override void OnStreamEnded(VisitorExchange exchange, ForwardedRequest request) => Interlocked.Decrement(ref _activeStreams);
+    public override void OnStreamEnded(VisitorExchange exchange, ForwardedRequest request) =>
+        Add(Total.ActiveStreams, -1);
 
     /// <inheritdoc/>
     public override void OnFailed(VisitorExchange exchange, ForwardedRequest request, bool isAnswered)
@@ -112,10 +122,10 @@ internal sealed class RequestMetrics : RequestObserver
     /// <inheritdoc/>
     public override void OnEnded(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome)
     {
-        Add(ref _received, request.BytesReceived);
-        Add(ref _sent, request.BytesSent);
+        Add(Total.Received, request.BytesReceived);
+        Add(Total.Sent, request.BytesSent);
         var statusClass = request.Status is >= 100 and < 600 ? request.Status / 100 : 0;
-        Interlocked.Increment(ref _ended[((int)outcome * _statusClasses.Length) + statusClass]);
+        _counters.Add(((int)outcome * _statusClasses.Length) + statusClass, 1);
         if (_duration.Enabled)
         {
             _duration.Record(request.Times.Total.TotalSeconds, OutcomeTag((int)outcome), StatusTag(statusClass));
@@ -127,13 +137,15 @@ internal sealed class RequestMetrics : RequestObserver
         }
     }
 
-    private static void Add(ref long sum, long bytes)
+    private void Add(Total total, long amount)
     {
-        if (bytes != 0)
+        if (amount != 0)
         {
-            Interlocked.Add(ref sum, bytes);
+            _counters.Add(_outcomeCells + (int)total, amount);
         }
     }
+
+    private long Read(Total total) => _counters.Sum(_outcomeCells + (int)total);
 
     private static KeyValuePair<string, object?> OutcomeTag(int outcome) => new("outcome", _outcomes[outcome]);
 
@@ -142,9 +154,9 @@ internal sealed class RequestMetrics : RequestObserver
 
     private IEnumerable<Measurement<long>> ObserveEnded()
     {
-        for (var i = 0; i < _ended.Length; i++)
+        for (var i = 0; i < _outcomeCells; i++)
         {
-            if (Volatile.Read(ref _ended[i]) is > 0 and var count)
+            if (_counters.Sum(i) is > 0 and var count)
             {
                 yield return new Measurement<long>(count, OutcomeTag(i / _statusClasses.Length), StatusTag(i % _statusClasses.Length));
             }

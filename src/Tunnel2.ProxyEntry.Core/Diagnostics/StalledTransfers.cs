@@ -6,8 +6,8 @@ using Tunnel2.ProxyEntry.Configuration;
 namespace Tunnel2.ProxyEntry.Diagnostics;
 
 /// <summary>
-/// What ProxyEntry holds of bytes that visitors have not taken, as metrics, and a line at most once a second when transfers were cut
-/// because that was too much. Thread-safe.
+/// Metrics of the bytes that ProxyEntry holds because visitors have not read them. When transfers were cut because of that, it also logs a
+/// line, at most once a second. Thread-safe.
 /// </summary>
 internal sealed class StalledTransfers : IDisposable
 {
@@ -23,9 +23,9 @@ internal sealed class StalledTransfers : IDisposable
             "tunnel2.entry.receive.held",
             () => Budget.Held,
             "By",
-            "Bytes from agents that visitors have not taken, in portions of 256 KiB; what each uplink holds of its first is not counted.");
+            "Bytes from agents that visitors have not read, in portions of 256 KiB; the first portion of each uplink is not counted.");
         meter.CreateObservableGauge(
-            "tunnel2.entry.receive.limit", () => Budget.Limit, "By", "What may be held before transfers that stand still are cut.");
+            "tunnel2.entry.receive.limit", () => Budget.Limit, "By", "Bytes that may be held before transfers that stand still are cut.");
         meter.CreateObservableCounter(
             "tunnel2.entry.receive.cut",
             () => Budget.CutStreams,

@@ -7,9 +7,9 @@ using Tunnel2.Multiplexing.Uplinks;
 namespace Tunnel2.ProxyEntry.Diagnostics;
 
 /// <summary>
-/// What the uplinks do, added up over all sessions by <c>slot</c> (which of its session's uplinks one is, so at most
-/// <see cref="TunnelSession.MaxUplinks"/> values): equal numbers in equal slots mean balance. Read from the uplinks' own counters when
-/// somebody asks, so that it costs the data plane nothing. Thread-safe.
+/// Metrics of uplinks, summed over all sessions by <c>slot</c>: the uplink's position in its session, so at most
+/// <see cref="TunnelSession.MaxUplinks"/> values. Equal numbers in all slots mean balance. The values are read from the uplinks' own
+/// counters at each scrape, which costs the data plane nothing. Thread-safe.
 /// </summary>
 internal sealed class UplinkMetrics
 {
@@ -35,7 +35,7 @@ internal sealed class UplinkMetrics
     {
         var meter = factory.Create(ProxyEntryMetrics.MeterName);
         meter.CreateObservableGauge(
-            "tunnel2.entry.uplinks.active", () => Observe(static totals => totals.Active), "{uplink}", "Agents' connections that stand.");
+            "tunnel2.entry.uplinks.active", () => Observe(static totals => totals.Active), "{uplink}", "Open connections of agents.");
         meter.CreateObservableGauge(
             "tunnel2.entry.uplink.streams.active",
             () => Observe(static totals => totals.OpenStreams),
@@ -60,7 +60,7 @@ internal sealed class UplinkMetrics
             "tunnel2.entry.uplink.pending",
             () => Observe(static totals => totals.Pending),
             "By",
-            "Bytes of the sends under way: written into batches, not yet taken by the kernel.");
+            "Bytes of running sends, not yet taken by the kernel.");
         meter.CreateObservableGauge(
             "tunnel2.entry.uplink.window.growth",
             () => Observe(static totals => totals.WindowGrowth),
@@ -113,7 +113,7 @@ internal sealed class UplinkMetrics
         }
     }
 
-    /// <summary>An uplink has ended: what it did stays in the sums.</summary>
+    /// <summary>An uplink has ended; what it counted stays in the sums.</summary>
     public void Remove(UplinkConnection uplink)
     {
         lock (_gate)
@@ -145,7 +145,7 @@ internal sealed class UplinkMetrics
     }
 
     /// <summary>
-    /// No instrument can be handed a histogram that is counted already, so each bucket is a counter: by size, all slots together.
+    /// No instrument accepts a histogram that is already counted. So each bucket is a counter of its own: by size, all slots together.
     /// </summary>
     private IEnumerable<Measurement<long>> ObserveFlushes()
     {

@@ -2,7 +2,7 @@ using Tunnel2.Multiplexing.Uplinks;
 
 namespace Tunnel2.ProxyEntry.Diagnostics;
 
-/// <summary>What uplinks did and hold, added up. Not thread-safe.</summary>
+/// <summary>Sums of what uplinks have done and hold. Not thread-safe.</summary>
 internal struct UplinkTotals
 {
     private long[]? _flushes;
@@ -37,10 +37,10 @@ internal struct UplinkTotals
 
     public long CreditWaits { get; private set; }
 
-    /// <summary>By <see cref="UplinkStatistics.FlushSizeBounds"/>; empty before the first uplink.</summary>
+    /// <summary>Sends by <see cref="UplinkStatistics.FlushSizeBounds"/>; empty before the first uplink.</summary>
     public readonly ReadOnlySpan<long> Flushes => _flushes;
 
-    /// <summary>The same numbers, to go on from: nothing added to one is seen in the other.</summary>
+    /// <summary>A copy with the same numbers; later additions to one do not change the other.</summary>
     public readonly UplinkTotals Copy()
     {
         var copy = this;
@@ -58,8 +58,8 @@ internal struct UplinkTotals
         FramesSent += done.FramesSent;
         FramesReceived += done.FramesReceived;
         Receives += done.Receives;
-        CreditWaits += done.CreditWaits;
-        Streams += uplink.Streams.Opened;
+        CreditWaits += uplink.Streams.CreditWaits;
+        Streams += uplink.Streams.Table.Opened;
         _flushes ??= new long[UplinkStatistics.FlushSizeBounds.Length + 1];
         var sizes = done.FlushSizes;
         for (var i = 0; i < sizes.Length; i++)
@@ -73,8 +73,8 @@ internal struct UplinkTotals
     {
         Active++;
         OpenStreams += uplink.OpenStreams;
-        WaitingStreams += uplink.Writer.WaitingStreams;
-        Outstanding += uplink.Writer.OutstandingBytes;
+        WaitingStreams += uplink.Sending.WaitingStreams;
+        Outstanding += uplink.Sending.OutstandingBytes;
         Pending += uplink.Statistics.SendingBytes;
         WindowGrowth += uplink.WindowGrowth.Taken;
         Stalled += uplink.IsStalled(uplink.Settings.TimeProvider.GetTimestamp()) ? 1 : 0;

@@ -6,12 +6,12 @@ namespace Tunnel2.ProxyEntry.Errors;
 /// <summary>Chooses the form of an error's body by <c>Accept</c> (RFC 9110 section 12.5.1). Never throws, never allocates.</summary>
 internal static class ErrorBodyNegotiation
 {
-    // More than any browser sends; what follows does not count.
+    // Longer than any browser sends; the rest is ignored.
     private const int MaxAcceptLength = 512;
 
     /// <summary>
-    /// HTML if the client names it and likes no JSON better; problem+json otherwise. A wildcard is not a wish for HTML: <c>*/*</c> is what
-    /// curl and most libraries send.
+    /// HTML if the client names it and does not prefer JSON; otherwise problem+json. A wildcard does not ask for HTML: curl and most
+    /// libraries send <c>*/*</c>.
     /// </summary>
     public static ErrorBodyFormat Choose(ReadOnlySpan<char> accept)
     {
@@ -37,7 +37,7 @@ internal static class ErrorBodyNegotiation
         return html > 0 && html >= json ? ErrorBodyFormat.Html : ErrorBodyFormat.ProblemJson;
     }
 
-    /// <summary>As above, for a value that is still bytes.</summary>
+    /// <summary>The same for a value in bytes.</summary>
     public static ErrorBodyFormat Choose(ReadOnlySpan<byte> accept)
     {
         Span<char> characters = stackalloc char[MaxAcceptLength];

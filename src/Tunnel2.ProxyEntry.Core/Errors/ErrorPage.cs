@@ -5,8 +5,8 @@ using System.Text.Encodings.Web;
 namespace Tunnel2.ProxyEntry.Errors;
 
 /// <summary>
-/// Renders an error as one self-contained HTML page: no script, no external resource, light and dark, with the way of the request and the
-/// place where it broke.
+/// Renders an error as one self-contained HTML page: no script, no external resource, light and dark. It shows the request's path through
+/// the tunnel and the place where it failed.
 /// </summary>
 internal static class ErrorPage
 {

@@ -7,7 +7,7 @@ internal static class ErrorResponses
 {
     private const int FormatCount = 2;
 
-    // Filled on first use: a few dozen small bodies at most, and most processes never need any.
+    // Filled on first use: a few dozen small bodies at most, and most processes never need one.
     private static readonly ErrorResponse?[] _constant = new ErrorResponse?[ProxyErrorCatalog.All.Count * FormatCount];
 
     /// <summary>The constant answer to an error: rendered once, then shared.</summary>
@@ -17,7 +17,7 @@ internal static class ErrorResponses
         return Volatile.Read(ref slot) ?? Publish(ref slot, error, format);
     }
 
-    /// <summary>The answer to an error with what is particular to one request; the constant one where that is nothing.</summary>
+    /// <summary>The answer to an error with the details of one request; the constant answer if there are none.</summary>
     public static ErrorResponse Get(ProxyError error, ErrorBodyFormat format, in ErrorDetails details) =>
         details.IsEmpty ? Get(error, format) : Render(ProxyErrorCatalog.Get(error), format, details);
 
@@ -51,6 +51,6 @@ internal static class ErrorResponses
         return new ErrorResponse(info.Status, headers.ToArray(), body);
     }
 
-    /// <summary>The first 200 characters of a value that somebody else chose.</summary>
+    /// <summary>The first 200 characters of a value that a visitor chose.</summary>
     internal static string Cut(string value) => value.Length <= 200 ? value : value[..200];
 }

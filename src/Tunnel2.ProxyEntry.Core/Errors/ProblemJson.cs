@@ -3,7 +3,7 @@ using System.Text.Json;
 
 namespace Tunnel2.ProxyEntry.Errors;
 
-/// <summary>Renders an error as <c>application/problem+json</c> (RFC 9457), indented since people read it in terminals.</summary>
+/// <summary>Renders an error as <c>application/problem+json</c> (RFC 9457), indented because people read it in terminals.</summary>
 internal static class ProblemJson
 {
     private static readonly JsonWriterOptions _options = new() { Indented = true };

@@ -1,14 +1,15 @@
 namespace Tunnel2.ProxyEntry.Errors;
 
 /// <summary>
-/// Everything that ProxyEntry itself answers. <see cref="ProxyErrorCatalog"/> says how. The values are not sent anywhere.
+/// The errors with which ProxyEntry itself answers. <see cref="ProxyErrorCatalog"/> has the answer of each. The numbers never leave the
+/// process.
 /// </summary>
 internal enum ProxyError
 {
     /// <summary>The visitor's request is not HTTP, or contradicts itself.</summary>
     BadRequest,
 
-    /// <summary>The visitor's request has no Host, several, or one that is no host.</summary>
+    /// <summary>The visitor's request has no Host, several, or a value that is not a host.</summary>
     InvalidHost,
 
     /// <summary>The visitor's request line is longer than the limit.</summary>
@@ -32,10 +33,10 @@ internal enum ProxyError
     /// <summary>The visitor speaks a version of HTTP that its listener does not.</summary>
     VersionNotSupported,
 
-    /// <summary>The Host is none of this server's.</summary>
+    /// <summary>The Host is not below this server's domain.</summary>
     UnknownHost,
 
-    /// <summary>No session is or was known by this name.</summary>
+    /// <summary>No agent had this name in the last 24 hours.</summary>
     UnknownName,
 
     /// <summary>The name is known, but its agent is not connected.</summary>
@@ -68,13 +69,13 @@ internal enum ProxyError
     /// <summary>The TLS handshake with the backend failed.</summary>
     BackendTlsFailed,
 
-    /// <summary>The backend speaks TLS, and the agent was told plain HTTP.</summary>
+    /// <summary>The backend speaks TLS, and the agent was started with http.</summary>
     BackendSpeaksTls,
 
     /// <summary>The backend speaks HTTP/2, and the agent speaks HTTP/1.1.</summary>
     BackendSpeaksHttp2,
 
-    /// <summary>The backend does not speak TLS, and the agent was told https.</summary>
+    /// <summary>The backend does not speak TLS, and the agent was started with https.</summary>
     BackendNotTls,
 
     /// <summary>The backend closed the connection before it answered.</summary>
@@ -92,13 +93,13 @@ internal enum ProxyError
     /// <summary>The request's body stood still for longer than the limit.</summary>
     BodyIdleTimeout,
 
-    /// <summary>Memory for bytes on their way was short, and this visitor took nothing of its response for longest.</summary>
+    /// <summary>Memory for unread bytes was short, and this visitor had read nothing for the longest time.</summary>
     VisitorStalled,
 
-    /// <summary>Memory for bytes on their way was short, and the backend took nothing of this request's body for longest.</summary>
+    /// <summary>Memory for unread bytes was short, and the backend had read nothing of this request's body for the longest time.</summary>
     BackendStalled,
 
-    /// <summary>The session has as many streams open as it may.</summary>
+    /// <summary>The session has as many open streams as it may have.</summary>
     StreamLimit,
 
     /// <summary>More requests than the rate limit allows.</summary>

@@ -3,7 +3,8 @@ namespace Tunnel2.ProxyEntry.Errors;
 /// <summary>The table of all errors. Safe for any number of threads.</summary>
 internal static class ProxyErrorCatalog
 {
-    // Titles and details stay within plain ASCII without quotes, < > & and backslashes: they stand in HTML, JSON and a quoted header value.
+    // Titles and details are plain ASCII without quotes, < > & and backslashes, because they appear in HTML, JSON and a quoted header
+    // value.
     private static readonly ProxyErrorInfo[] _errors = CreateTable(
     [
         Visitor(ProxyError.BadRequest, 400, "bad-request", "Bad request",
@@ -57,7 +58,7 @@ internal static class ProxyErrorCatalog
             ProxyError.BackendConnectionLimit, 503, "backend-connection-limit", "connection_limit_reached",
             "Too many connections to the service",
             "The agent has as many connections to its services as its setting backend-connections or the open files of its process "
-                + "allow, and none came free in time. "
+                + "allow, and none became free in time. "
             + "The service saw nothing of the request: it is safe to try again.",
             retryAfter: 1),
         Backend(ProxyError.BackendTlsFailed, 502, "backend-tls-failed", "tls_protocol_error", "No TLS connection to the service",
@@ -70,7 +71,7 @@ internal static class ProxyErrorCatalog
             "The service answered in version 2 of HTTP, as gRPC servers do. The tunnel speaks version 1.1 to services; those that speak "
                 + "only version 2 are not carried yet."),
         Backend(ProxyError.BackendNotTls, 502, "backend-not-tls", "tls_protocol_error", "The service does not speak TLS",
-            "The agent was told to speak TLS to the service, which does not on this port. Start the agent with an http address."),
+            "The agent speaks TLS to the service, which does not speak it on this port. Start the agent with an http address."),
         Backend(ProxyError.BackendClosed, 502, "backend-closed", "connection_terminated", "The service closed the connection",
             "The service took the request and closed the connection without an answer. Its log says why: it may have crashed, or expect "
                 + "something else than version 1.1 of HTTP on this port, such as TLS."),
@@ -85,9 +86,9 @@ internal static class ProxyErrorCatalog
         Backend(ProxyError.BodyIdleTimeout, 504, "body-idle-timeout", "connection_read_timeout", "The transfer stood still",
             "No byte of the body moved for longer than the configured limit, so the exchange was ended."),
         Visitor(ProxyError.VisitorStalled, 408, "visitor-stalled", "The answer was not taken",
-            "The client took nothing of the answer for too long while many others did the same, so the exchange was ended."),
+            "The client read nothing of the answer for too long while many others did the same, so the exchange was ended."),
         Backend(ProxyError.BackendStalled, 504, "backend-stalled", "connection_write_timeout", "The service does not take the data",
-            "The agent is connected, but the service took nothing of the body for too long while many others did the same, so the "
+            "The agent is connected, but the service read nothing of the body for too long while many others did the same, so the "
                 + "exchange was ended."),
         Entry(ProxyError.StreamLimit, 503, "stream-limit", "connection_limit_reached", "Too many requests at once",
             "This tunnel has as many requests open as it may have. Try again in a moment.", retryAfter: 1),
@@ -102,12 +103,12 @@ internal static class ProxyErrorCatalog
     /// <summary>All errors, in the order of the enum.</summary>
     public static IReadOnlyList<ProxyErrorInfo> All => _errors;
 
-    /// <summary>What there is to know about an error.</summary>
+    /// <summary>The row of an error.</summary>
     public static ProxyErrorInfo Get(ProxyError error) => _errors[(int)error];
 
     private static ProxyErrorInfo[] CreateTable(ProxyErrorInfo[] rows)
     {
-        // The enum and this table are kept in step by a test.
+        // A test checks that this table has a row for each member of the enum.
         Array.Sort(rows, static (a, b) => a.Error.CompareTo(b.Error));
         return rows;
     }

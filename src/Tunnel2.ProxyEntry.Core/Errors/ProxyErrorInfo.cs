@@ -1,6 +1,6 @@
 namespace Tunnel2.ProxyEntry.Errors;
 
-/// <summary>How an error is told to visitors, logs and metrics. Immutable.</summary>
+/// <summary>How visitors, logs and metrics see an error. Immutable.</summary>
 internal sealed record ProxyErrorInfo
 {
     /// <summary>The error.</summary>
@@ -33,7 +33,7 @@ internal sealed record ProxyErrorInfo
     /// <summary>One or two sentences: what happened, and what the reader can do.</summary>
     public required string Detail { get; init; }
 
-    /// <summary>After how many seconds a visitor should try again (<c>Retry-After</c>), or null when trying again is no remedy.</summary>
+    /// <summary>After how many seconds a visitor should try again (<c>Retry-After</c>), or null when trying again does not help.</summary>
     public int? RetryAfterSeconds { get; init; }
 
     /// <summary>Whether the visitor, not this system, is at fault: such errors are logged as Debug.</summary>

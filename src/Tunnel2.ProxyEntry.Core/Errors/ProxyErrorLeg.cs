@@ -1,6 +1,6 @@
 namespace Tunnel2.ProxyEntry.Errors;
 
-/// <summary>Which part of the way failed.</summary>
+/// <summary>Which part of the request's path failed.</summary>
 internal enum ProxyErrorLeg
 {
     /// <summary>Between visitor and ProxyEntry: the request.</summary>

@@ -4,7 +4,7 @@ using Tunnel2.ProxyEntry.Errors;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 
-/// <summary>Says of a stream that was cut short which leg failed, in the words that the visitor gets.</summary>
+/// <summary>Maps the failure of a stream to the error that the visitor gets, with the leg that failed.</summary>
 internal static class FailureMapping
 {
     public static ProxyError ToProxyError(this StreamFailure failure) => failure.Kind switch

@@ -7,15 +7,14 @@ using Tunnel2.ProxyEntry.Requests;
 namespace Tunnel2.ProxyEntry.Forwarding;
 
 /// <summary>
-/// Ends requests that stand still for longer than the limits. One timer for all of them, and a linked list, so that a request costs two
-/// short locks. Limits are kept to within a second. Thread-safe.
+/// Ends requests that stand still for longer than the limits. All requests share one timer, and each event loop has its own list, so that
+/// loops do not wait for each other. Limits are accurate to a second. Thread-safe.
 /// </summary>
 internal sealed class ForwardWatchdog : IDisposable
 {
     private static readonly TimeSpan _period = TimeSpan.FromSeconds(1);
 
-    private readonly Lock _gate = new();
-    private readonly ForwardedRequest _list = new();
+    private readonly WatchedRequests[] _lists = [.. Enumerable.Range(0, Stripe.Count).Select(static _ => new WatchedRequests())];
     private readonly long _headLimit;
     private readonly long _bodyLimit;
     private readonly RequestObservers _observers;
@@ -29,38 +28,22 @@ internal sealed class ForwardWatchdog : IDisposable
         _observers = observers;
         _headLimit = Milliseconds(settings.BackendHeadersTimeout);
         _bodyLimit = Milliseconds(settings.BodyIdleTimeout);
-        _list.Next = _list;
-        _list.Previous = _list;
         _timer = timeProvider.CreateTimer(static self => ((ForwardWatchdog)self!).OnTimer(), this, _period, _period);
     }
 
     public void Add(ForwardedRequest request)
     {
-        lock (_gate)
-        {
-            request.Previous = _list.Previous;
-            request.Next = _list;
-            _list.Previous!.Next = request;
-            _list.Previous = request;
-        }
+        request.WatchedBy = Stripe.Current;
+        _lists[request.WatchedBy].Add(request);
     }
 
-    public void Remove(ForwardedRequest request)
-    {
-        lock (_gate)
-        {
-            request.Previous!.Next = request.Next;
-            request.Next!.Previous = request.Previous;
-            request.Next = null;
-            request.Previous = null;
-        }
-    }
+    public void Remove(ForwardedRequest request) => _lists[request.WatchedBy].Remove(request);
 
     /// <summary>
-    /// Waits for what only the visitor can end, and no longer than for a body that stands still: then the visitor is cut.
+    /// Waits for something that only the visitor can end. After the limit of bodies that stand still, the visitor is cut.
     /// </summary>
     /// <param name="exchange">The visitor's exchange.</param>
-    /// <param name="request">Its state, watched already or not.</param>
+    /// <param name="request">Its state; it may already be watched.</param>
     /// <param name="sending">What is waited for.</param>
     public ValueTask WaitForVisitorAsync(VisitorExchange exchange, ForwardedRequest request, Task sending) =>
         sending.IsCompletedSuccessfully ? default : AwaitVisitorAsync(exchange, request, sending);
@@ -97,9 +80,9 @@ internal sealed class ForwardWatchdog : IDisposable
     {
         List<(ForwardedRequest Request, int Use, bool Head)>? late = null;
         var now = Environment.TickCount64;
-        lock (_gate)
+        foreach (var list in _lists)
         {
-            for (var request = _list.Next!; request != _list; request = request.Next!)
+            list.Visit(request =>
             {
                 var idle = request.IdleMilliseconds(now);
                 if (request.WaitsForVisitor && idle > _bodyLimit)
@@ -118,7 +101,7 @@ internal sealed class ForwardWatchdog : IDisposable
                 {
                     (late ??= []).Add((request, request.Use, false));
                 }
-            }
+            });
         }
 
         foreach (var one in late ?? [])

@@ -2,7 +2,6 @@ using System.IO.Pipelines;
 using System.Runtime.CompilerServices;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
-using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
@@ -15,18 +14,18 @@ using Tunnel2.ProxyEntry.Sessions;
 namespace Tunnel2.ProxyEntry.Forwarding;
 
 /// <summary>
-/// Takes a visitor's request through the tunnel, whatever the front it came by: finds the session, opens a stream, moves both bodies,
-/// answers for whatever fails. Thread-safe.
+/// Takes a visitor's request through the tunnel, from any front: finds the session, opens a stream, moves both bodies, and answers when
+/// something fails. Thread-safe.
 /// </summary>
 internal sealed class Forwarder : IForwarder
 {
     private const int RequestBlockGuess = 2 * 1024;
     private const int RetryAfterSeconds = 5;
 
-    /// <summary>As much of a host that is none as a log shows.</summary>
+    /// <summary>How many characters of an invalid host a log line shows.</summary>
     private const int LongestHost = 255;
 
-    /// <summary>On how many streams a request is tried in all, while none of them did anything with it.</summary>
+    /// <summary>On how many streams a request is tried in all, if each of them did nothing with it.</summary>
     private const int MaxTries = 4;
 
     private readonly PatientOpener _opener;
@@ -54,9 +53,9 @@ internal sealed class Forwarder : IForwarder
 
     /// <inheritdoc/>
     /// <remarks>
-    /// Takes the request to one stream, and to another one when nothing was done with it on the first: refused, or lost before a byte of it
-    /// was sent (docs/protocol.md section 8). The visitor does not notice. What usually waits, the answer's head, waits here: each method
-    /// in between would be another one to suspend and to resume.
+    /// Sends the request on a stream, and on another one if nothing was done with it on the first: it was refused, or lost before a byte of
+    /// it was sent (docs/protocol.md section 8). The visitor does not notice. The wait for the answer's head, which nearly every request
+    /// has, is in this method: each method in between would also be suspended and resumed.
     /// </remarks>
     [AsyncMethodBuilder(typeof(ReusedValueTaskMethodBuilder))]
     public async ValueTask ForwardAsync(VisitorExchange exchange, ForwardedRequest request)
@@ -72,7 +71,7 @@ internal sealed class Forwarder : IForwarder
                 outcome = await FailAsync(exchange, request, fault, null).ConfigureAwait(false);
             }
 
-            UplinkConnection? left = null;
+            UplinkStreams? left = null;
             StreamFailure failure = default;
             for (var tries = 1; outcome is null; tries++)
             {
@@ -113,7 +112,7 @@ internal sealed class Forwarder : IForwarder
 
                     if (request.Phase == ForwardPhase.Head)
                     {
-                        // Step 8: the reader of the uplink has something for the stream.
+                        // Step 8: the reader of the uplink has data for the stream.
                         await stream.WaitToReadAsync().ConfigureAwait(false);
                     }
 
@@ -132,7 +131,7 @@ internal sealed class Forwarder : IForwarder
                 {
                     _watchdog.Remove(request);
                     request.Detach();
-                    // Step 10: given back once, and last.
+                    // Step 10: the stream is released exactly once, last.
                     stream.Release();
                     _observers.StreamEnded(exchange, request);
                 }
@@ -147,8 +146,8 @@ internal sealed class Forwarder : IForwarder
         End(exchange, request, outcome!.Value);
     }
 
-    /// <summary>Brings the visitor's connection to the loop of its uplink, so that one thread does all of the request.</summary>
-    /// <returns>Where to go on; null: right here.</returns>
+    /// <summary>Moves the visitor's connection to the loop of its uplink, so that one thread does all of the request.</summary>
+    /// <returns>Where to continue; null when no move is needed or possible.</returns>
     private static PipeScheduler? MoveToUplink(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
     {
         request.LoopPath = LoopPath.Same;
@@ -177,19 +176,19 @@ internal sealed class Forwarder : IForwarder
         _watchdog.Add(request);
     }
 
-    /// <summary>The request is over: whoever counts or records it is told.</summary>
+    /// <summary>The request is over: the observers learn it.</summary>
     private void End(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome)
     {
         request.Kept.Drop();
         request.Times.MarkEnded();
         _observers.Ended(exchange, request, outcome);
 
-        // An idle visitor's connection must not keep a session that has ended.
+        // An idle connection of a visitor must not keep an ended session in memory.
         request.Session = null;
     }
 
     /// <summary>Moves both bodies once the request's head is sent.</summary>
-    /// <returns>Null when nothing was done with the request, so that it may be tried on another stream.</returns>
+    /// <returns>Null when nothing was done with the request, so it may be tried on another stream.</returns>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     private async ValueTask<RequestOutcome?> ExchangeAsync(
         VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession session, bool mayTryAgain)
@@ -208,7 +207,7 @@ internal sealed class Forwarder : IForwarder
         }
         catch when (requestPump is { IsCompleted: false })
         {
-            // A fault of ours: the stream is released all the same, and only once the pump has left it.
+            // A fault of ours: the stream is still released, after the pump has left it.
             request.IsBodyUnwanted = true;
             exchange.StopReadingBody();
             stream.Reset(StreamResetReason.Internal);
@@ -223,7 +222,7 @@ internal sealed class Forwarder : IForwarder
             request.Continue?.Release();
             if (!pump.IsCompleted)
             {
-                // The answer is complete, or there will be none: the rest of the body is not wanted.
+                // The answer is complete, or there will be none, so the rest of the body is not wanted.
                 exchange.StopReadingBody();
                 stream.Reset(StreamResetReason.None);
             }
@@ -278,7 +277,8 @@ internal sealed class Forwarder : IForwarder
 
             if (!writer.Overflowed)
             {
-                // Before it, as it may send at once: that is the tunnel's time. A stream that is over already says so to whoever reads it.
+                // Marked before the head is queued, because EndHead may send it at once, and that time belongs to the tunnel. A stream that
+                // has already ended reports this to its reader.
                 request.Times.MarkHeadSent();
                 stream.EndHead(length, default, end, out _);
                 request.Phase = exchange.HasBody && !exchange.IsUpgrade ? ForwardPhase.Upload : ForwardPhase.Head;
@@ -308,10 +308,10 @@ internal sealed class Forwarder : IForwarder
 
         request.Error = error;
 
-        // Of a request that is refused it may be what the visitor wrote as its host, which may be anything.
+        // For a refused request the name may be the host as the visitor wrote it, which can be any text.
         name = PlainText.Clean(TargetText.WithoutUserInfo(name ?? _opener.NameOf(exchange)), LongestHost);
 
-        // Bytes of a body that were written cannot be taken back, sent or not: no other answer may follow them.
+        // Body bytes that were written cannot be taken back, sent or not. So no other answer may follow them.
         if (exchange.HasResponseStarted || request.BytesSent > 0)
         {
             ProxyEntryLog.ResponseAborted(_logger, exchange.RequestId, name, info.LegName, request.BytesSent, info.Code);
@@ -322,7 +322,7 @@ internal sealed class Forwarder : IForwarder
                 return RequestOutcome.Aborted;
             }
 
-            // What has come is sent on first; a visitor that does not take it meets the limit of bodies.
+            // Bytes that have arrived are sent first. A visitor that does not read them is cut after the limit of bodies.
             await _watchdog.WaitForVisitorAsync(
                 exchange, request, exchange.CutAsync(isShort: request.ResponseLeft > 0).AsTask()).ConfigureAwait(false);
             return RequestOutcome.Aborted;

@@ -10,16 +10,16 @@ using Tunnel2.ProxyEntry.Requests;
 namespace Tunnel2.ProxyEntry.Forwarding;
 
 /// <summary>
-/// Moves a visitor's body into the stream. What the stream has no credit for is not read, so that the visitor is held up, not we filled.
+/// Moves a visitor's body into the stream. It reads only what the stream has credit for, so the visitor waits and our memory does not fill.
 /// </summary>
 internal static class RequestBodyPump
 {
     /// <summary>
-    /// A visitor that expects a 100 gets it after this long, when the backend does not care to answer: as any client would go on.
+    /// A visitor that expects a 100 gets one after this time if the backend sends none: any client would send its body then.
     /// </summary>
     private static readonly TimeSpan _continueAnyway = TimeSpan.FromSeconds(1);
 
-    /// <summary>Runs until the body has ended, failed or is not wanted any more. Never throws.</summary>
+    /// <summary>Runs until the body has ended, has failed or is no longer wanted. Never throws.</summary>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
     public static async ValueTask RunAsync(
         VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, TimeProvider timeProvider)
@@ -31,7 +31,7 @@ internal static class RequestBodyPump
                 await Task.WhenAny(turn.MayRead, Task.Delay(_continueAnyway, timeProvider)).ConfigureAwait(false);
                 if (request.IsBodyUnwanted || !await turn.TryContinueAsync(exchange).ConfigureAwait(false))
                 {
-                    // The final answer came first, or the stream has failed: the body is not wanted.
+                    // The final answer came first, or the stream has failed, so the body is not wanted.
                     return;
                 }
 
@@ -42,7 +42,7 @@ internal static class RequestBodyPump
         }
         catch (Exception exception)
         {
-            // The visitor left, or broke its body's framing: the backend must never take what came for the whole.
+            // The visitor left, or broke its body's framing. The backend must not take the bytes so far for the whole body.
             if (exception is BadHttpRequestException broken
                 && exchange.CanAnswerBrokenBody
                 && !exchange.VisitorLeft.IsCancellationRequested)
@@ -76,8 +76,8 @@ internal static class RequestBodyPump
             var buffer = read.Buffer;
             if (read.IsCanceled)
             {
-                // Handed back unread: the front still has to drain the body. A cancellation that was meant for an earlier stream of the
-                // request is passed over.
+                // Returned unread, because the front still has to drain the body. A cancellation that was meant for an earlier stream of
+                // the request is ignored.
                 body.AdvanceTo(buffer.Start);
                 if (request.IsBodyUnwanted)
                 {
@@ -96,7 +96,7 @@ internal static class RequestBodyPump
             {
                 if (status != StreamSendStatus.Sent)
                 {
-                    // Too much to keep, but it has not gone anywhere: another stream can have it from the visitor's pipe.
+                    // Too much to keep, but none of it was sent: another stream can read it from the visitor's pipe.
                     body.AdvanceTo(buffer.Start);
                     return;
                 }

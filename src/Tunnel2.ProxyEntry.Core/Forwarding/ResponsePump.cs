@@ -7,36 +7,36 @@ using Tunnel2.ProxyEntry.WebSockets;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
 
-/// <summary>How a response got to its visitor.</summary>
+/// <summary>How a response ended.</summary>
 internal enum ResponseEnd
 {
-    /// <summary>Whole.</summary>
+    /// <summary>The visitor has the whole response.</summary>
     Complete,
 
-    /// <summary>The connection was upgraded, and has ended.</summary>
+    /// <summary>The connection was upgraded and has ended.</summary>
     Upgraded,
 
     /// <summary>The visitor left.</summary>
     VisitorLeft,
 
-    /// <summary>The stream failed; it says why.</summary>
+    /// <summary>The stream failed; its failure says why.</summary>
     StreamFailed,
 
-    /// <summary>What came cannot become a response.</summary>
+    /// <summary>The agent's data is not a valid response.</summary>
     Malformed,
 }
 
 /// <summary>Moves a response from its stream to the visitor, each piece as it comes. Thread-safe.</summary>
-/// <param name="observers">Who is told that the response has come.</param>
+/// <param name="observers">The observers that learn of the response.</param>
 internal sealed class ResponsePump(RequestObservers observers)
 {
-    /// <summary>From this size on a piece is sent from where it is.</summary>
+    /// <summary>Pieces of at least this size are sent from where they are, without a copy.</summary>
     private const int SendAt = 16 * 1024;
 
-    /// <summary>As long as more is at hand, pieces are gathered up to this before they are sent.</summary>
+    /// <summary>While more data is at hand, pieces are gathered up to this size before they are sent.</summary>
     private const int FlushAt = 64 * 1024;
 
-    /// <summary>Runs until the response has ended, one way or another.</summary>
+    /// <summary>Runs until the response has ended or failed.</summary>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public async ValueTask<ResponseEnd> RunAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
     {
@@ -90,12 +90,12 @@ internal sealed class ResponsePump(RequestObservers observers)
                 return await UpgradedPump.RunAsync(exchange, request, stream, isWebSocket).ConfigureAwait(false);
             }
 
-            // The final head stands: a body that the visitor still holds back for a 100 is not wanted any more.
+            // The final head has arrived: a body that the visitor holds back for a 100 is no longer wanted.
             request.Continue?.Release();
             request.Phase = ForwardPhase.Body;
             if (exchange.IsUpgrade)
             {
-                // Asked, but not switched: the visitor's direction has nothing to say.
+                // The visitor asked for an upgrade and the backend did not switch: the visitor's direction carries nothing.
                 await stream.WriteAsync(default, end: true).ConfigureAwait(false);
             }
 
@@ -113,7 +113,7 @@ internal sealed class ResponsePump(RequestObservers observers)
         {
             if (!stream.TryRead(out var item))
             {
-                // The head does not wait for a body that may take its time.
+                // The head does not wait for the body, which may come much later.
                 if (unflushed > 0 || !exchange.HasResponseStarted)
                 {
                     unflushed = 0;
@@ -165,7 +165,7 @@ internal sealed class ResponsePump(RequestObservers observers)
                         return await FinishAsync(exchange, request, unflushed).ConfigureAwait(false);
                     }
 
-                    // Step 9: a flush where no more is at hand, or 64 KiB are gathered.
+                    // Step 9: a flush when no more data is at hand, or when 64 KiB are gathered.
                     if (isThere && unflushed >= FlushAt)
                     {
                         unflushed = 0;
@@ -195,13 +195,13 @@ internal sealed class ResponsePump(RequestObservers observers)
     {
         if (request.ResponseLeft > 0)
         {
-            // Less than was declared: no front may make a whole answer of it.
+            // Less than the declared length: no front may present it as a complete answer.
             return ResponseEnd.Malformed;
         }
 
         exchange.CompleteResponse();
 
-        // Bytes advanced into a response that has started leave only by a flush; a response that has not started leaves whole by itself.
+        // Bytes of a response that has started leave only by a flush; a response that has not started is sent as a whole at its end.
         return unflushed == 0
             || !exchange.HasResponseStarted
             || await request.WaitForVisitor(exchange, exchange.FlushAsync()).ConfigureAwait(false)

@@ -7,20 +7,21 @@ using Tunnel2.ProxyEntry.WebSockets;
 namespace Tunnel2.ProxyEntry.Forwarding;
 
 /// <summary>
-/// Moves raw bytes both ways after a 101. The end of one direction ends only that one. A silent connection has no limit; once one direction
-/// has ended, the other is held to the limit of bodies, because then nobody may be there any more.
+/// Moves raw bytes both ways after a 101. The end of one direction does not end the other. A silent connection has no limit. After one
+/// direction has ended, the other has the limit of bodies, because its peer may be gone.
 /// </summary>
 internal static class UpgradedPump
 {
-    /// <summary>Requests to close come once or twice; a read that is cancelled again and again is broken.</summary>
+    /// <summary>A connection is asked to close once or twice; a read that is cancelled more often is broken.</summary>
     private const int MaxInterruptions = 4;
 
     /// <summary>Runs until both directions have ended.</summary>
     /// <param name="exchange">The visitor's exchange.</param>
     /// <param name="request">Its state.</param>
     /// <param name="stream">The tunnel's stream.</param>
-    /// <param name="isWebSocket">Whether the backend agreed on WebSocket, so that it may be ended in order when the session is about to
-    /// end.</param>
+    /// <param name="isWebSocket">
+    /// Whether the backend agreed on WebSocket, so that it gets a Close frame when the session is about to end.
+    /// </param>
     public static async ValueTask<ResponseEnd> RunAsync(
         VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, bool isWebSocket)
     {
@@ -35,15 +36,14 @@ internal static class UpgradedPump
 
         if (complete && await connection.EndSendAsync().ConfigureAwait(false))
         {
-            // What is left is the visitor's direction. Whoever cuts the request, or loses it, has to wake the one that waits for the
-            // visitor.
+            // Only the visitor's direction is left. Code that cuts or loses the request must wake the wait for the visitor.
             request.BeginVisitorWait(exchange);
             request.Phase = ForwardPhase.Body;
             stream.NotifyReset(static (input, _) => ((PipeReader)input!).CancelPendingRead(), connection.Input);
         }
         else
         {
-            // Cut short, which the visitor must not take for an orderly end; or an end that the front can say only for both directions.
+            // Cut, which must not look like an orderly end; or an end that the front can only do for both directions.
             stream.Reset(complete ? StreamResetReason.None : StreamResetReason.Cancel);
             connection.Input.CancelPendingRead();
             if (!complete)
@@ -52,7 +52,7 @@ internal static class UpgradedPump
             }
         }
 
-        // The stream is another request's as soon as we return: whoever still waits for the visitor must have left it by then.
+        // The stream serves another request as soon as this method returns, so the wait for the visitor must have ended before.
         await inbound.ConfigureAwait(false);
         await connection.Input.CompleteAsync().ConfigureAwait(false);
         return ResponseEnd.Upgraded;
@@ -78,7 +78,8 @@ internal static class UpgradedPump
                 }
                 catch (OperationCanceledException) when (interruptions++ < MaxInterruptions)
                 {
-                    // Kestrel asks its connections to close by cancelling what they read. This one ends when its two sides want it to.
+                    // Kestrel asks connections to close by cancelling their reads. An upgraded connection ends when visitor or backend ends
+                    // it.
                     continue;
                 }
 
@@ -111,7 +112,7 @@ internal static class UpgradedPump
         }
         catch (Exception)
         {
-            // The visitor left: the backend learns it as a cut, not as an end.
+            // The visitor left without an orderly end, so the backend gets a cut and not an end.
             stream.Reset(StreamResetReason.Cancel);
         }
     }

@@ -9,6 +9,6 @@ internal enum ReadinessPhase
     /// <summary>Yes.</summary>
     Ready,
 
-    /// <summary>Not any more: it finishes what is open.</summary>
+    /// <summary>No longer: it finishes running requests.</summary>
     Draining,
 }

@@ -6,12 +6,12 @@ using System.Net.Sockets;
 namespace Tunnel2.ProxyEntry.Limits;
 
 /// <summary>
-/// What addresses are counted by: IPv4 as it is, IPv6 by its /64, which one customer has to himself. Not a <see cref="UInt128"/>: no method
-/// that handles one is compiled ahead, and each connection that is accepted has such a key.
+/// The key by which addresses are counted: IPv4 as it is, IPv6 by its /64, which usually belongs to one customer. Not a
+/// <see cref="UInt128"/>, because methods with that type are not compiled ahead, and each accepted connection makes a key.
 /// </summary>
 internal readonly record struct AddressKey(ulong Upper, ulong Lower)
 {
-    /// <summary>What stands for an address; an IPv4 address mapped into IPv6 counts as itself.</summary>
+    /// <summary>The key of an address; an IPv4 address mapped into IPv6 counts as IPv4.</summary>
     public static AddressKey Of(IPAddress address)
     {
         Span<byte> bytes = stackalloc byte[16];
@@ -19,7 +19,7 @@ internal readonly record struct AddressKey(ulong Upper, ulong Lower)
         var plain = address.IsIPv4MappedToIPv6 ? address.MapToIPv4() : address;
         if (plain.AddressFamily == AddressFamily.InterNetwork)
         {
-            // As IPv4-mapped IPv6, which no /64 of real IPv6 addresses is: its upper half is zero, and its lower half is not.
+            // As IPv4-mapped IPv6. No /64 of real IPv6 addresses is equal to it: its upper half is zero, and its lower half is not.
             bytes[10] = bytes[11] = 0xFF;
             plain.TryWriteBytes(bytes[12..], out _);
         }

@@ -5,8 +5,8 @@ using Tunnel2.Transport.Sockets;
 namespace Tunnel2.ProxyEntry.Limits;
 
 /// <summary>
-/// How many connections of a kind may be open. In all: whoever comes beyond waits, in the kernel, until one ends. From one address (IPv6:
-/// /64): whoever comes beyond is closed at once, so that one address never holds up the others. Thread-safe.
+/// How many connections of a kind may be open. Above the total, new connections wait in the kernel until one ends. Above the limit of one
+/// address (IPv6: /64), new ones are closed at once, so that one address never holds up the others. Thread-safe.
 /// </summary>
 internal sealed class ConnectionLimit : IAcceptGate
 {
@@ -18,10 +18,12 @@ internal sealed class ConnectionLimit : IAcceptGate
     private volatile int _most;
     private volatile int _mostPerAddress;
 
-    /// <param name="kind">What the connections are, as metrics and logs call them.</param>
-    /// <param name="most">The most at once.</param>
-    /// <param name="mostPerAddress">The most from one address; no limit of its own from <paramref name="most"/> on.</param>
-    /// <param name="exempt">Who may have any number of them: proxies, whose address stands for many visitors.</param>
+    /// <param name="kind">The kind of connections, as metrics and logs call it.</param>
+    /// <param name="most">How many at once, at most.</param>
+    /// <param name="mostPerAddress">
+    /// How many from one address, at most; no limit per address when it is not below <paramref name="most"/>.
+    /// </param>
+    /// <param name="exempt">Addresses without a limit: proxies, because one address carries many visitors there.</param>
     public ConnectionLimit(string kind, int most, int mostPerAddress, TrustedProxySet? exempt = null)
     {
         Kind = kind;
@@ -30,28 +32,28 @@ internal sealed class ConnectionLimit : IAcceptGate
         _exempt = exempt;
     }
 
-    /// <summary>What the connections are.</summary>
+    /// <summary>The kind of connections.</summary>
     public string Kind { get; }
 
-    /// <summary>The most at once.</summary>
+    /// <summary>How many at once, at most.</summary>
     public int Most => _most;
 
-    /// <summary>The most from one address.</summary>
+    /// <summary>How many from one address, at most.</summary>
     public int MostPerAddress => _mostPerAddress;
 
-    /// <summary>Open now.</summary>
+    /// <summary>Connections that are open now.</summary>
     public int Count => _count;
 
-    /// <summary>Called when somebody has to wait, from any thread. Must not block.</summary>
+    /// <summary>Called when a connection has to wait, from any thread. Must not block.</summary>
     public Action? Full { get; set; }
 
-    /// <summary>Called with an address that has too many, from any thread. Must not block.</summary>
+    /// <summary>Called with an address that has reached its limit, from any thread. Must not block.</summary>
     public Action<IPAddress>? AddressFull { get; set; }
 
     /// <inheritdoc/>
     public bool IsOpen => _count < _most;
 
-    /// <summary>Whether somebody waits.</summary>
+    /// <summary>Whether a connection waits.</summary>
     public bool HasWaiting
     {
         get
@@ -63,7 +65,7 @@ internal sealed class ConnectionLimit : IAcceptGate
         }
     }
 
-    /// <summary>Changes the limits; connections beyond them stay.</summary>
+    /// <summary>Changes the limits; connections above them stay open.</summary>
     public void Set(int most, int mostPerAddress)
     {
         Action[] resumed;
@@ -77,8 +79,8 @@ internal sealed class ConnectionLimit : IAcceptGate
         Array.ForEach(resumed, static resume => resume());
     }
 
-    /// <summary>Counts a connection that was accepted. The whole number is the gate's business.</summary>
-    /// <returns>False: its address has too many, and it is to be closed.</returns>
+    /// <summary>Counts an accepted connection. The total is not checked here: the gate before the accept does that.</summary>
+    /// <returns>False when its address has reached its limit: close the connection.</returns>
     public bool TryEnter(IPAddress? address, out ConnectionPlace place)
     {
         place = default;
@@ -104,7 +106,7 @@ internal sealed class ConnectionLimit : IAcceptGate
         return false;
     }
 
-    /// <summary>Whether an address has as many as it may.</summary>
+    /// <summary>Whether an address has reached its limit.</summary>
     public bool IsAddressFull(IPAddress? address)
     {
         if (!CountsByAddress(address))
@@ -118,7 +120,7 @@ internal sealed class ConnectionLimit : IAcceptGate
         }
     }
 
-    /// <summary>A connection is over, and its descriptor closed.</summary>
+    /// <summary>A connection is over and its descriptor is closed.</summary>
     public void Leave(ConnectionPlace place)
     {
         Action[] resumed;

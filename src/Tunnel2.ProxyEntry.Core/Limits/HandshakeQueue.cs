@@ -2,13 +2,13 @@ using Tunnel2.Multiplexing.Uplinks;
 
 namespace Tunnel2.ProxyEntry.Limits;
 
-/// <summary>Agents' connections whose handshake is not over, the oldest first. Thread-safe.</summary>
+/// <summary>Agents' connections that are still in their handshake, the oldest first. Thread-safe.</summary>
 internal sealed class HandshakeQueue(ConnectionLimit limit, TimeProvider timeProvider)
 {
     private readonly Lock _gate = new();
     private readonly LinkedList<PendingHandshake> _pending = [];
 
-    /// <summary>How many there may be.</summary>
+    /// <summary>The limit of such connections.</summary>
     public ConnectionLimit Limit { get; } = limit;
 
     /// <summary>A connection was accepted; <see cref="PendingHandshake.Finish"/> must follow.</summary>
@@ -25,7 +25,7 @@ internal sealed class HandshakeQueue(ConnectionLimit limit, TimeProvider timePro
 
     /// <summary>Ends the oldest, to make room.</summary>
     /// <param name="most">How many at most.</param>
-    /// <param name="least">Only those that have taken this long.</param>
+    /// <param name="least">Only handshakes that have lasted this long.</param>
     /// <returns>How many were ended.</returns>
     public int EndOldest(int most, TimeSpan least)
     {
@@ -52,7 +52,7 @@ internal sealed class HandshakeQueue(ConnectionLimit limit, TimeProvider timePro
         return slow.Count;
     }
 
-    /// <summary>One of them: its place is given back once.</summary>
+    /// <summary>A connection in its handshake. Its place is given back exactly once.</summary>
     internal sealed class PendingHandshake(HandshakeQueue queue, IUplinkTransport transport, ConnectionPlace place, long began)
     {
         /// <summary>The connection, below its TLS.</summary>
@@ -61,13 +61,13 @@ internal sealed class HandshakeQueue(ConnectionLimit limit, TimeProvider timePro
         /// <summary>When it was accepted.</summary>
         public long Began { get; } = began;
 
-        /// <summary>Whether it was ended for the sake of others. Under the queue's gate.</summary>
+        /// <summary>Whether it was ended to make room. Guarded by the queue's gate.</summary>
         public bool IsCut { get; set; }
 
-        /// <summary>Its place in the queue; null when it is over. Under the queue's gate.</summary>
+        /// <summary>Its place in the queue; null when it has left it. Guarded by the queue's gate.</summary>
         public LinkedListNode<PendingHandshake>? Node { get; set; }
 
-        /// <summary>The agent is in, or its connection closed.</summary>
+        /// <summary>The handshake is over, or the connection is closed.</summary>
         public void Finish()
         {
             lock (queue._gate)

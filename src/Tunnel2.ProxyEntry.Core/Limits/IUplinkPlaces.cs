@@ -1,11 +1,11 @@
 namespace Tunnel2.ProxyEntry.Limits;
 
-/// <summary>The connections that agents have behind their handshake. Thread-safe.</summary>
+/// <summary>The agents' connections after their handshake. Thread-safe.</summary>
 internal interface IUplinkPlaces
 {
-    /// <summary>Connections now.</summary>
+    /// <summary>How many there are now.</summary>
     int Connections { get; }
 
-    /// <summary>The most connections. Those that are there stay.</summary>
+    /// <summary>How many there may be at most. A lower value does not close connections.</summary>
     int MostConnections { get; set; }
 }

@@ -4,12 +4,12 @@ using System.Net.Sockets;
 namespace Tunnel2.ProxyEntry.Limits;
 
 /// <summary>
-/// Accepts on a listening <see cref="Socket"/> within a <see cref="ConnectionLimit"/>. Nothing that goes wrong with one connection, and no
-/// shortage of the system, ends it or makes it spin. One caller at a time.
+/// Accepts on a listening <see cref="Socket"/> within a <see cref="ConnectionLimit"/>. An error of one connection, or a shortage of
+/// descriptors or memory, neither ends it nor makes it spin. One caller at a time.
 /// </summary>
 internal sealed class LimitedAcceptor
 {
-    /// <summary>After an accept that failed for want of descriptors or memory: a moment, and then again, for ever.</summary>
+    /// <summary>The pause after an accept that failed because descriptors or memory were short. Then it tries again, without end.</summary>
     private static readonly TimeSpan _pause = TimeSpan.FromMilliseconds(100);
 
     private readonly Socket _listener;
@@ -18,11 +18,11 @@ internal sealed class LimitedAcceptor
     private readonly Action<SocketError> _failed;
     private readonly TimeProvider _timeProvider;
 
-    /// <param name="listener">The socket, which listens.</param>
-    /// <param name="limit">How many there may be.</param>
-    /// <param name="failed">Told where the system was out of something.</param>
+    /// <param name="listener">The listening socket.</param>
+    /// <param name="limit">The limit of connections.</param>
+    /// <param name="failed">Called when descriptors or memory were short.</param>
     /// <param name="timeProvider">The clock.</param>
-    /// <param name="accept">How to accept; for tests.</param>
+    /// <param name="accept">How to accept; tests replace it.</param>
     public LimitedAcceptor(
         Socket listener, ConnectionLimit limit, Action<SocketError> failed, TimeProvider timeProvider,
         Func<CancellationToken, ValueTask<Socket>>? accept = null)
@@ -34,8 +34,8 @@ internal sealed class LimitedAcceptor
         _timeProvider = timeProvider;
     }
 
-    /// <summary>Waits for the next connection that may come in.</summary>
-    /// <returns>The connection and its place, which is to be given back; null once the listener is closed.</returns>
+    /// <summary>Waits for the next connection that may enter.</summary>
+    /// <returns>The connection and its place, which the caller gives back; null once the listener is closed.</returns>
     public async ValueTask<(Socket Socket, ConnectionPlace Place)?> AcceptAsync(CancellationToken stopping)
     {
         while (true)
@@ -65,7 +65,7 @@ internal sealed class LimitedAcceptor
                 continue;
             }
 
-            // Accepted before there is room for it, so that it is known that somebody waits, and who: one more than there may be.
+            // Accepted before there is room: one more than the limit. So it is known that a connection waits, and from which address.
             var address = (socket.RemoteEndPoint as IPEndPoint)?.Address;
             if (!_limit.IsOpen && !_limit.IsAddressFull(address) && !await WaitForRoomAsync(stopping).ConfigureAwait(false))
             {
@@ -83,7 +83,7 @@ internal sealed class LimitedAcceptor
         }
     }
 
-    /// <summary>Closes a connection so that its peer knows at once and nothing of it is left here.</summary>
+    /// <summary>Closes a connection with a reset, so that its peer notices at once and the system keeps nothing of it.</summary>
     private static void Reset(Socket socket)
     {
         try
@@ -92,7 +92,7 @@ internal sealed class LimitedAcceptor
         }
         catch (SocketException)
         {
-            // It is gone already.
+            // The peer has already gone.
         }
 
         socket.Dispose();

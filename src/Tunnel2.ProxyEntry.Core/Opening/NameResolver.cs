@@ -6,10 +6,10 @@ using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Opening;
 
-/// <summary>Finds the session that a request is for. Thread-safe; allocates nothing for an ordinary Host.</summary>
+/// <summary>Finds the session for a request. Thread-safe; allocates nothing for an ordinary Host.</summary>
 internal sealed class NameResolver
 {
-    /// <summary>After a start agents are still coming back: for this long every name counts as known.</summary>
+    /// <summary>Agents connect again in this time after a start, so every name counts as known.</summary>
     private static readonly TimeSpan _startPhase = TimeSpan.FromSeconds(30);
 
     private readonly ProxyEntrySettings _settings;
@@ -31,7 +31,7 @@ internal sealed class NameResolver
         _paths = new PathAddressParser(settings.EntryId);
     }
 
-    /// <summary>The name that a request which was taken for one of ours is for. Allocates: not for every request.</summary>
+    /// <summary>The name that the request is for. Allocates, so it is not for every request.</summary>
     public string GetName(in RequestAddress address)
     {
         Span<char> name = stackalloc char[PublicName.MaxLength];
@@ -41,10 +41,10 @@ internal sealed class NameResolver
     }
 
     /// <summary>Finds the session.</summary>
-    /// <param name="address">What the request says about where it goes.</param>
-    /// <param name="path">What of the target is to be forwarded: in test mode what stands behind the name.</param>
+    /// <param name="address">Host and target of the request.</param>
+    /// <param name="path">The part of the target to forward; in test mode the part after the name.</param>
     /// <param name="session">The session, or null.</param>
-    /// <returns>Why there is none, or null.</returns>
+    /// <returns>Why there is no session, or null.</returns>
     public ProxyError? Resolve(in RequestAddress address, out PathAddress path, out EntrySession? session)
     {
         path = default;
@@ -59,8 +59,8 @@ internal sealed class NameResolver
         return path.Outcome == PathAddressOutcome.Name ? Find(name[..path.NameLength], out session) : ProxyError.UnknownHost;
     }
 
-    /// <summary>Finds the session by what the Host says, unless the target has to say it.</summary>
-    /// <returns>Whether the target has to.</returns>
+    /// <summary>Finds the session by the Host, unless the target must decide.</summary>
+    /// <returns>Whether the target must decide.</returns>
     private bool IsLeftToTarget(
         HostAddressOutcome outcome, bool isEmpty, ReadOnlySpan<char> name, out ProxyError? error, out EntrySession? session)
     {

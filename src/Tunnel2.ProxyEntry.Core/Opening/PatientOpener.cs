@@ -1,5 +1,4 @@
 using Tunnel2.Multiplexing.Streams;
-using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Parking;
@@ -9,15 +8,15 @@ using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Opening;
 
-/// <summary>What looking for a session gave: a stream on it, or why not.</summary>
+/// <summary>The result of a look-up: a stream, or the reason why there is none.</summary>
 /// <param name="Error">Why there is no stream, or null.</param>
-/// <param name="Session">The session, where there is one.</param>
+/// <param name="Session">The session, if one was found.</param>
 /// <param name="Stream">The stream; null with an error.</param>
 internal readonly record struct OpenResult(ProxyError? Error, EntrySession? Session, TunnelStream? Stream);
 
 /// <summary>
-/// Finds the session of a request and opens a stream on it. An agent that is away, but expected back, is waited for; the request's body is
-/// not read meanwhile. Thread-safe.
+/// Finds the session of a request and opens a stream on it. If the agent is away but expected back, the request waits for it; its body is
+/// not read until then. Thread-safe.
 /// </summary>
 internal sealed class PatientOpener
 {
@@ -35,11 +34,11 @@ internal sealed class PatientOpener
         directory.Registered += session => lot.Release(session.Name, session.Owner);
     }
 
-    /// <summary>Looks once, without waiting.</summary>
+    /// <summary>Looks up the session once, without waiting.</summary>
     /// <param name="exchange">The request.</param>
-    /// <param name="request">What the forwarder keeps of it.</param>
+    /// <param name="request">The forwarder's state of the request.</param>
     /// <param name="except">An uplink that has just refused or lost the request, or null.</param>
-    public OpenResult TryOpen(VisitorExchange exchange, ForwardedRequest request, UplinkConnection? except = null)
+    public OpenResult TryOpen(VisitorExchange exchange, ForwardedRequest request, UplinkStreams? except = null)
     {
         var unresolved = _names.Resolve(exchange.Address, out var path, out var session);
         exchange.Forward(path);
@@ -50,7 +49,7 @@ internal sealed class PatientOpener
 
         if (request.Owner is { } owner && session!.Owner != owner)
         {
-            // It waited for another's session, or was on its way to it: what is in it is not for whoever has the name now.
+            // The request waited for another owner's session, or was already sent to it. The agent that has the name now must not get it.
             return new OpenResult(ProxyError.AgentOffline, null, null);
         }
 
@@ -60,7 +59,7 @@ internal sealed class PatientOpener
             return new OpenResult(ProxyError.RateLimit, session, null);
         }
 
-        if (session.Tunnel.TryOpenStream(except, exchange.Home) is { } stream)
+        if (session.Tunnel.TryOpenStream(except, exchange.Home, exchange.IsSettled) is { } stream)
         {
             return new OpenResult(null, session, stream);
         }
@@ -77,14 +76,14 @@ internal sealed class PatientOpener
     }
 
     /// <summary>
-    /// What the log calls the tunnel of a request that found no session: by its name, as everywhere; its Host where that has none.
+    /// The name of the tunnel for log lines about a request without a session: the public name, or the Host if that contains none.
     /// Allocates.
     /// </summary>
     public string NameOf(VisitorExchange exchange) =>
         _names.GetName(exchange.Address) is { Length: > 0 } name ? name : exchange.Authority;
 
     /// <summary>
-    /// Goes on where <see cref="TryOpen"/> found the agent offline: waits for it, where that is worth it, and looks again.
+    /// Continues after <see cref="TryOpen"/> found the agent offline: waits for the agent, if the policy says so, and looks again.
     /// </summary>
     public async ValueTask<OpenResult> WaitAsync(VisitorExchange exchange, ForwardedRequest request, OpenResult result)
     {
@@ -105,7 +104,7 @@ internal sealed class PatientOpener
                 return result;
             }
 
-            // The agent may have come between the look and the entry: nobody would tell.
+            // The agent may have registered between the look-up and the entry, and no signal would come.
             result = TryOpen(exchange, request);
             if (result.Error != ProxyError.AgentOffline)
             {
@@ -129,8 +128,8 @@ internal sealed class PatientOpener
         }
     }
 
-    /// <summary>Counts a request against its session's limit, and says in the response how much is left.</summary>
-    /// <returns>False when it is one too many.</returns>
+    /// <summary>Counts a request against its session's limit, and adds to the response how much is left.</summary>
+    /// <returns>False when the limit is reached.</returns>
     private static bool TryCount(VisitorExchange exchange, ForwardedRequest request, SessionRateLimit limit)
     {
         if (!request.IsCounted)

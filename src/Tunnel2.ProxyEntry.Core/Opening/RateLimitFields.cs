@@ -3,7 +3,7 @@ using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Opening;
 
-/// <summary>Says in a response how much of its session's limit is left (draft-ietf-httpapi-ratelimit-headers-10).</summary>
+/// <summary>Adds to a response how much of its session's limit is left (draft-ietf-httpapi-ratelimit-headers-10).</summary>
 internal static class RateLimitFields
 {
     public static void Describe(SessionRateLimit limit, ExchangeExtras extras)

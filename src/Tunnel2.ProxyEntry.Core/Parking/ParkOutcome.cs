@@ -1,20 +1,20 @@
 namespace Tunnel2.ProxyEntry.Parking;
 
-/// <summary>Why a request waits no longer.</summary>
+/// <summary>Why a request no longer waits.</summary>
 internal enum ParkOutcome
 {
-    /// <summary>It waits still.</summary>
+    /// <summary>It still waits.</summary>
     None,
 
     /// <summary>The name was registered: look again.</summary>
     Returned,
 
-    /// <summary>Nobody came in time.</summary>
+    /// <summary>No agent came in time.</summary>
     TimedOut,
 
     /// <summary>The visitor left.</summary>
     VisitorLeft,
 
-    /// <summary>ProxyEntry is stopping, so that no agent can come any more.</summary>
+    /// <summary>ProxyEntry is stopping, so no agent will come.</summary>
     Closed,
 }

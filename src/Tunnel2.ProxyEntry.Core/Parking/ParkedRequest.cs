@@ -3,8 +3,8 @@ using Tunnel2.ProxyEntry.Sessions;
 namespace Tunnel2.ProxyEntry.Parking;
 
 /// <summary>
-/// The place of one waiting request. Whoever got it awaits <see cref="WaitAsync"/> or gives it back with <see cref="Leave"/>, in any case
-/// once; every way out frees the place. Thread-safe.
+/// The place of one waiting request. Its owner calls either <see cref="WaitAsync"/> or <see cref="Leave"/>, exactly once; both free the
+/// place. Thread-safe.
 /// </summary>
 internal sealed class ParkedRequest
 {
@@ -20,16 +20,16 @@ internal sealed class ParkedRequest
         Bytes = bytes;
     }
 
-    /// <summary>The name waited for.</summary>
+    /// <summary>The name that the request waits for.</summary>
     public string Name { get; }
 
-    /// <summary>Whose session is waited for; null for that of whoever comes.</summary>
+    /// <summary>The owner whose session is waited for; null for any owner.</summary>
     internal AgentIdentity? Owner { get; }
 
-    /// <summary>When waiting ends, as a timestamp of the lot's clock.</summary>
+    /// <summary>When the wait ends, as a timestamp of the lot's clock.</summary>
     internal long Deadline { get; }
 
-    /// <summary>Bytes that count for the lot's limit.</summary>
+    /// <summary>Bytes that count against the lot's limit.</summary>
     internal long Bytes { get; }
 
     /// <summary>Whether the place is still taken. Guarded by the lot's gate.</summary>
@@ -45,7 +45,7 @@ internal sealed class ParkedRequest
     /// <summary>Gives the place back without having waited.</summary>
     public void Leave() => End(ParkOutcome.Returned);
 
-    /// <summary>Tells whoever waits. The place has been freed.</summary>
+    /// <summary>Ends the wait. The place is already free.</summary>
     internal void Complete(ParkOutcome outcome) => _done.TrySetResult(outcome);
 
     private void End(ParkOutcome outcome)

@@ -5,12 +5,12 @@ using Tunnel2.ProxyEntry.Sessions;
 namespace Tunnel2.ProxyEntry.Parking;
 
 /// <summary>
-/// The requests that wait for agents to come back: a list for each name, bounded for each name, in number and in bytes. One timer for all,
-/// which runs only while somebody waits; deadlines are kept to within a tenth of a second. Thread-safe.
+/// The requests that wait for agents to come back: a list for each name, bounded for each name, in number and in bytes. All share one
+/// timer, which runs only while requests wait; deadlines are accurate to a tenth of a second. Thread-safe.
 /// </summary>
 internal sealed class ParkingLot : IDisposable
 {
-    /// <summary>How often deadlines are looked at.</summary>
+    /// <summary>How often deadlines are checked.</summary>
     public static readonly TimeSpan SweepPeriod = TimeSpan.FromMilliseconds(100);
 
     private readonly Lock _gate = new();
@@ -48,7 +48,7 @@ internal sealed class ParkingLot : IDisposable
         }
     }
 
-    /// <summary>Bytes that they count for.</summary>
+    /// <summary>Bytes that the waiting requests count for.</summary>
     public long Bytes
     {
         get
@@ -62,8 +62,8 @@ internal sealed class ParkingLot : IDisposable
 
     /// <summary>Takes a place.</summary>
     /// <param name="name">The name to wait for.</param>
-    /// <param name="owner">Whose session under that name; null for anybody's.</param>
-    /// <param name="deadline">Until when, as a timestamp of the clock that the lot was given.</param>
+    /// <param name="owner">The owner whose session under that name is waited for; null for any owner.</param>
+    /// <param name="deadline">When the wait ends, as a timestamp of the lot's clock.</param>
     /// <param name="bytes">What the request may hold while it waits.</param>
     /// <returns>The place, or null when there is none: too many wait, or ProxyEntry is stopping.</returns>
     public ParkedRequest? TryEnter(string name, AgentIdentity? owner, long deadline, long bytes)
@@ -102,8 +102,8 @@ internal sealed class ParkingLot : IDisposable
     }
 
     /// <summary>
-    /// A name was registered: all that wait for it go on, in the order in which they came. Those that wait for somebody else's session go
-    /// on waiting: what a visitor sent to one service, cookies and all, is not for another.
+    /// A name was registered: the requests that wait for it continue, in the order in which they came. Those that wait for another owner's
+    /// session continue to wait, because a request for one service, with its cookies, must not reach another.
     /// </summary>
     public void Release(string name, AgentIdentity owner)
     {
@@ -134,7 +134,7 @@ internal sealed class ParkingLot : IDisposable
         CompleteAll(released, ParkOutcome.Returned);
     }
 
-    /// <summary>ProxyEntry is stopping: nobody waits any more.</summary>
+    /// <summary>ProxyEntry is stopping: all waits end.</summary>
     public void Close()
     {
         List<ParkedRequest> released;
@@ -154,7 +154,7 @@ internal sealed class ParkingLot : IDisposable
 
     public void Dispose() => _timer.Dispose();
 
-    /// <summary>Frees a place, whoever is first to.</summary>
+    /// <summary>Frees a place; only the first call has an effect.</summary>
     internal void Remove(ParkedRequest place)
     {
         lock (_gate)
@@ -204,7 +204,7 @@ internal sealed class ParkingLot : IDisposable
                 list.RemoveAll(static place => !place.IsIn);
                 if (list.Count == 0)
                 {
-                    // A dictionary may lose entries while it is walked.
+                    // Removed during the enumeration, which a dictionary allows.
                     _waiting.Remove(name);
                 }
             }

@@ -3,23 +3,21 @@ using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Parking;
 
-/// <summary>
-/// Decides whether a request for an absent name is worth waiting, from what is known of its agent. Thread-safe.
-/// </summary>
+/// <summary>Decides whether a request for an absent name should wait, from what is known about its agent. Thread-safe.</summary>
 /// <remarks>
 /// | the agent | a request waits |
 /// |---|---|
-/// | was lost without a word less than a minute ago | up to the limit: it is connecting again |
-/// | said goodbye | until the limit has passed since the goodbye: a restart is quick, and a stop looks the same until then |
+/// | was lost without a goodbye less than a minute ago | up to the limit: it is connecting again |
+/// | said goodbye | until the limit has passed since the goodbye: a restart is over by then, and a final stop looks the same |
 /// | was never here, and ProxyEntry has just started | up to the limit: it was connected to the process before |
 /// | everything else | not at all |
 /// </remarks>
 internal sealed class ParkingPolicy
 {
-    /// <summary>An agent lost for longer is probably gone, and tries so seldom that waiting for it is in vain.</summary>
+    /// <summary>An agent that was lost earlier is probably gone, and tries too seldom for a wait to help.</summary>
     public static readonly TimeSpan ReturnWindow = TimeSpan.FromMinutes(1);
 
-    /// <summary>After a start agents are still coming back.</summary>
+    /// <summary>Agents connect again in this time after a start.</summary>
     public static readonly TimeSpan StartPhase = TimeSpan.FromSeconds(30);
 
     private readonly ISessionDirectory _directory;
@@ -35,11 +33,11 @@ internal sealed class ParkingPolicy
         _started = timeProvider.GetTimestamp();
     }
 
-    /// <summary>Until when a request that has just found the name absent should wait.</summary>
-    /// <param name="name">The name in lower case; one that counts as known.</param>
+    /// <summary>Until when a request should wait that has just found the name absent.</summary>
+    /// <param name="name">The name in lower case; a name that counts as known.</param>
     /// <param name="deadline">A timestamp of the clock.</param>
-    /// <param name="owner">Whose session it should wait for; null where nobody's is known.</param>
-    /// <returns>False when it should not.</returns>
+    /// <param name="owner">The owner whose session it should wait for; null when no owner is known.</param>
+    /// <returns>False when it should not wait.</returns>
     public bool TryGetDeadline(ReadOnlySpan<char> name, out long deadline, out AgentIdentity? owner)
     {
         owner = null;

@@ -8,7 +8,7 @@ using Tunnel2.ProxyEntry.Agents;
 namespace Tunnel2.ProxyEntry.RateLimits;
 
 /// <summary>
-/// The token bucket of one session. It has no timer: whoever takes a token first puts in what the time that passed has earned. Thread-safe.
+/// The token bucket of one session. It has no timer: taking a token first adds what was earned since the last call. Thread-safe.
 /// </summary>
 [SuppressMessage(
     "Design", "CA1001:Types that own disposable fields should be disposable",
@@ -16,9 +16,7 @@ namespace Tunnel2.ProxyEntry.RateLimits;
         + "session's end.")]
 internal sealed class SessionRateLimit
 {
-    /// <summary>
-    /// What the fields call the limit. Not the tier's name: what the owner of a tunnel pays for is not the visitors' business.
-    /// </summary>
+    /// <summary>The limit's name in the fields. Not the tier's name, because the owner's tier is no information for visitors.</summary>
     private const string PolicyName = "tunnel";
 
     private readonly TokenBucketRateLimiter _bucket;
@@ -30,7 +28,7 @@ internal sealed class SessionRateLimit
         Tier = tier;
         TierTag = new KeyValuePair<string, object?>("tunnel2.tier", tier.Name);
 
-        // One token at a time, but not more often than the clock of a processor under load can be trusted with.
+        // One token at a time, but not more often than about every millisecond: a busy machine's clock is not more accurate.
         var tokens = Math.Max(1, tier.RequestsPerSecond / 1000);
         _bucket = new TokenBucketRateLimiter(new TokenBucketRateLimiterOptions
         {
@@ -44,14 +42,14 @@ internal sealed class SessionRateLimit
             string.Create(CultureInfo.InvariantCulture, $"\"{PolicyName}\";q={tier.Burst};w={SecondsFor(tier.Burst)}"));
     }
 
-    /// <summary>The limits that hold.</summary>
+    /// <summary>The tier that limits the session.</summary>
     public RateTier Tier { get; }
 
     /// <summary>The tier as a tag of a metric; its values are those of the settings.</summary>
     public KeyValuePair<string, object?> TierTag { get; }
 
     /// <summary>Takes a token for a request.</summary>
-    /// <returns>False when the session has had its share.</returns>
+    /// <returns>False when the session has used what its tier allows.</returns>
     public bool TryTake()
     {
         _bucket.TryReplenish();
@@ -59,12 +57,12 @@ internal sealed class SessionRateLimit
         return lease.IsAcquired;
     }
 
-    /// <summary>The limit as <c>RateLimit-Policy</c> says it: <c>q</c> is the burst, <c>w</c> the seconds in which it is earned.</summary>
+    /// <summary>The value of <c>RateLimit-Policy</c>: <c>q</c> is the burst, <c>w</c> the seconds in which it is earned.</summary>
     public ReadOnlySpan<byte> Policy => _policy;
 
     /// <summary>
-    /// Writes how much is left as <c>RateLimit</c> says it: <c>r</c> is what is left of the burst, <c>t</c> the seconds until all of it is
-    /// there again.
+    /// Writes the value of <c>RateLimit</c>: <c>r</c> is what is left of the burst, <c>t</c> the seconds until all of it is available
+    /// again.
     /// </summary>
     /// <param name="destination">64 bytes are enough.</param>
     /// <returns>How many bytes were written.</returns>

@@ -3,22 +3,22 @@ using System.Buffers.Text;
 namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>
-/// What the agent measured, as its response field <c>Tunnel2-Timing</c> says it: two numbers of microseconds, <c>connect,backend</c>. An
+/// The agent's measurements, as its response field <c>Tunnel2-Timing</c> has them: two numbers of microseconds, <c>connect,backend</c>. An
 /// agent that does not know the field sends none.
 /// </summary>
 /// <param name="Connect">From the request's arrival at the agent until there was a connection to the backend.</param>
-/// <param name="Backend">From there until the response's head has come.</param>
+/// <param name="Backend">From there until the response's head arrived.</param>
 internal readonly record struct AgentTiming(TimeSpan Connect, TimeSpan Backend)
 {
-    /// <summary>An hour: more than this is no measurement.</summary>
+    /// <summary>One hour; a larger value is not a measurement.</summary>
     private const long LongestMicroseconds = 3_600_000_000;
 
-    /// <summary>Both together.</summary>
+    /// <summary>The sum of both.</summary>
     public TimeSpan Total => Connect + Backend;
 
     /// <summary>Reads the field's value.</summary>
     /// <param name="value">The value.</param>
-    /// <returns>Null when it says nothing that can be.</returns>
+    /// <returns>Null when the value is not valid.</returns>
     public static AgentTiming? Parse(ReadOnlySpan<byte> value)
     {
         var comma = value.IndexOf((byte)',');

@@ -3,8 +3,8 @@ using System.Diagnostics.CodeAnalysis;
 namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>
-/// What is kept of a request whose visitor waits for <c>100 Continue</c>: the request's pump, which says it, and the response's pump, which
-/// may have an answer at the same moment, write to the visitor in turns. Thread-safe.
+/// State of a request whose visitor waits for <c>100 Continue</c>. The request's pump sends the 100, and the response's pump may have an
+/// answer at the same moment: with this object they take turns in writing to the visitor. Thread-safe.
 /// </summary>
 [SuppressMessage("Design", "CA1001", Justification = "A semaphore whose wait handle nobody asks for holds nothing to dispose of.")]
 internal sealed class ContinueTurn
@@ -13,25 +13,25 @@ internal sealed class ContinueTurn
     private readonly TaskCompletionSource _mayRead = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private bool _finalStarted;
 
-    /// <summary>Completes when there is no need to wait for the backend any more: it said 100, or gave its answer.</summary>
+    /// <summary>Completes when the wait for the backend is over: it sent a 100 or its answer.</summary>
     public Task MayRead => _mayRead.Task;
 
-    /// <summary>Lets the request's pump go on.</summary>
+    /// <summary>Lets the request's pump continue.</summary>
     public void Release() => _mayRead.TrySetResult();
 
     /// <summary>The response's pump takes its turn to write; <see cref="EndHead"/> follows.</summary>
     public Task BeginHeadAsync() => _turn.WaitAsync();
 
-    /// <summary>The response's pump has written.</summary>
-    /// <param name="isFinal">Whether the final response has begun: then nobody else writes ever after.</param>
+    /// <summary>The response's pump has finished writing.</summary>
+    /// <param name="isFinal">Whether the final response has begun. Then the request's pump never writes again.</param>
     public void EndHead(bool isFinal)
     {
         _finalStarted |= isFinal;
         _turn.Release();
     }
 
-    /// <summary>Says <c>100 Continue</c>, unless the final response has begun.</summary>
-    /// <returns>False when it has: the body is not wanted.</returns>
+    /// <summary>Sends <c>100 Continue</c>, unless the final response has begun.</summary>
+    /// <returns>False when it has begun, so the body is not wanted.</returns>
     public async ValueTask<bool> TryContinueAsync(VisitorExchange exchange)
     {
         await _turn.WaitAsync().ConfigureAwait(false);

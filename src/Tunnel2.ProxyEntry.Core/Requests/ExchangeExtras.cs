@@ -4,13 +4,13 @@ using Tunnel2.Protocol.Headers;
 namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>
-/// What ProxyEntry itself adds to a request and to the response to it, beside who forwarded what: trace context, timings, what is left of a
-/// limit. Most exchanges have none. Used by one request at a time and again by the next.
+/// What ProxyEntry itself adds to a request and its response, apart from the forwarding fields: trace context, timings, the rest of a
+/// limit. Most exchanges have none. It serves one request at a time, and is reused.
 /// </summary>
 internal sealed class ExchangeExtras
 {
     /// <summary>
-    /// The request field that asks the agent for its timings, and the response field that has them. Neither gets to backend or visitor.
+    /// The request field that asks the agent for its timings, and the response field that carries them. Neither reaches backend or visitor.
     /// </summary>
     public static ReadOnlySpan<byte> TimingField => "Tunnel2-Timing"u8;
 
@@ -20,10 +20,10 @@ internal sealed class ExchangeExtras
     private byte[] _lines = new byte[192];
     private int _length;
 
-    /// <summary>Whether a trace goes on through the tunnel: the request's own <c>traceparent</c> is replaced.</summary>
+    /// <summary>Whether the trace continues through the tunnel, so the request's own <c>traceparent</c> is replaced.</summary>
     public bool HasTraceParent { get; private set; }
 
-    /// <summary>Whether <c>tracestate</c> is left out, because nothing valid says which trace it belongs to.</summary>
+    /// <summary>Whether <c>tracestate</c> is left out, because no valid <c>traceparent</c> says which trace it belongs to.</summary>
     public bool DropsTraceState { get; set; }
 
     /// <summary>Whether the agent is asked for its timings.</summary>
@@ -32,7 +32,7 @@ internal sealed class ExchangeExtras
     /// <summary>The lines to add to the response's head, each with its CR LF.</summary>
     public ReadOnlySpan<byte> ResponseLines => _lines.AsSpan(0, _length);
 
-    /// <summary>Nothing is added any more.</summary>
+    /// <summary>Removes all additions.</summary>
     public void Reset()
     {
         HasTraceParent = false;
@@ -41,7 +41,7 @@ internal sealed class ExchangeExtras
         _length = 0;
     }
 
-    /// <summary>The request goes on with this <c>traceparent</c>: 55 bytes are to be written.</summary>
+    /// <summary>The request continues with a new <c>traceparent</c>: the caller writes its 55 bytes.</summary>
     public Span<byte> SetTraceParent()
     {
         HasTraceParent = true;
@@ -50,7 +50,7 @@ internal sealed class ExchangeExtras
 
     /// <summary>Adds a field to the response.</summary>
     /// <param name="name">Its name: a token.</param>
-    /// <param name="value">Its value: ASCII, and our own.</param>
+    /// <param name="value">Its value: ASCII, made by ProxyEntry.</param>
     public void AddResponseField(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value)
     {
         var needed = _length + name.Length + value.Length + 4;
@@ -65,7 +65,7 @@ internal sealed class ExchangeExtras
         Append("\r\n"u8);
     }
 
-    /// <summary>Whether a field of the visitor's gives way to what is added.</summary>
+    /// <summary>Whether an added field replaces a field of the visitor.</summary>
     /// <param name="known">A field whose rule is <see cref="FieldRule.Trace"/>.</param>
     public bool Replaces(KnownField known) => known == KnownField.TraceParent ? HasTraceParent : DropsTraceState;
 

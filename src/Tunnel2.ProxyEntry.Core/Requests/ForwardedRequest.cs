@@ -9,8 +9,8 @@ using Tunnel2.ProxyEntry.Sessions;
 namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>
-/// What the forwarder keeps of one request while it is under way: its stream, how far it came, and when something last moved. Used by one
-/// request at a time and again by the next.
+/// The forwarder's state of one running request: its stream, its phase, and when it last made progress. It serves one request at a time,
+/// and is reused.
 /// </summary>
 internal sealed class ForwardedRequest
 {
@@ -33,10 +33,13 @@ internal sealed class ForwardedRequest
     /// <summary>Neighbours in the watchdog's list; its lock guards them.</summary>
     public ForwardedRequest? Previous { get; set; }
 
-    /// <summary>When what happened.</summary>
+    /// <summary>The number of the watchdog's list that it is in.</summary>
+    public int WatchedBy { get; set; }
+
+    /// <summary>The times of the request's events.</summary>
     public RequestTimes Times { get; } = new();
 
-    /// <summary>Where the request stands: what it waits for decides which limit holds.</summary>
+    /// <summary>The phase: what the request waits for decides which limit applies.</summary>
     public ForwardPhase Phase
     {
         get => (ForwardPhase)Volatile.Read(ref _phase);
@@ -49,44 +52,44 @@ internal sealed class ForwardedRequest
     /// <summary>Body bytes sent to the visitor.</summary>
     public long BytesSent { get; set; }
 
-    /// <summary>Bytes that the response's body still lacks of its declared length, or <see cref="ResponseFacts.NoLength"/>.</summary>
+    /// <summary>Bytes of the declared length that the response's body still lacks, or <see cref="ResponseFacts.NoLength"/>.</summary>
     public long ResponseLeft { get; set; }
 
     /// <summary>The status of the response, or 0.</summary>
     public int Status { get; set; }
 
-    /// <summary>Who serves the request, or null while or because that is not known.</summary>
+    /// <summary>The session that serves the request; null while none is known.</summary>
     public EntrySession? Session { get; set; }
 
     /// <summary>
-    /// Whose session it is meant for, once it waited for one or was on its way to one: no other may get it. Null as long as any may.
+    /// The owner whose session the request is for, after it waited for that session or was sent to it: no other owner may get it. Null
+    /// while any may.
     /// </summary>
     public AgentIdentity? Owner { get; set; }
 
-    /// <summary>What ProxyEntry itself failed the request with, or null.</summary>
+    /// <summary>The error with which ProxyEntry itself failed the request, or null.</summary>
     public ProxyError? Error { get; set; }
 
     /// <summary>
-    /// The stream that carried the request; the default value when none did. For the request's own flow, and under the watchdog's list.
+    /// The stream that carried the request; the default value when there was none. Read by the request's own code, and by the watchdog with
+    /// its list locked.
     /// </summary>
     public StreamId StreamId => _id;
 
-    /// <summary>
-    /// The position of the stream's uplink among those of its session when the stream was opened; -1 when there was none.
-    /// </summary>
+    /// <summary>The position of the stream's uplink in its session when the stream was opened; -1 when there was none.</summary>
     public int UplinkIndex { get; private set; } = -1;
 
-    /// <summary>How it gets from its visitor's event loop to that of its uplink.</summary>
+    /// <summary>How the request gets from its visitor's event loop to its uplink's.</summary>
     public LoopPath LoopPath { get; set; }
 
-    /// <summary>Where the visitor expects a 100: who says it, and when.</summary>
+    /// <summary>The turns for sending a 100 to a visitor that expects one; null otherwise.</summary>
     public ContinueTurn? Continue { get; set; }
 
-    /// <summary>Whether somebody waits for nothing but the visitor, whose connection is to be cut with the request.</summary>
+    /// <summary>Whether code waits only for the visitor, whose connection is then cut together with the request.</summary>
     public bool WaitsForVisitor => Volatile.Read(ref _cutWith) is not null;
 
     /// <summary>
-    /// Whether nobody wants the rest of the request's body any more: the exchange on its stream is over. Set before the pump is woken.
+    /// Whether the rest of the request's body is not wanted, because the exchange on its stream is over. Set before the pump is woken.
     /// </summary>
     public bool IsBodyUnwanted
     {
@@ -94,16 +97,16 @@ internal sealed class ForwardedRequest
         set => Volatile.Write(ref _bodyUnwanted, value);
     }
 
-    /// <summary>Whether bytes of the request's body were sent and not kept, so that another stream could not have them.</summary>
+    /// <summary>Whether bytes of the request's body were sent and not kept, so another stream cannot send them again.</summary>
     public bool IsBodyTaken { get; set; }
 
-    /// <summary>Whether the visitor was told to go on with its body; once is enough.</summary>
+    /// <summary>Whether the visitor got its 100; it gets only one.</summary>
     public bool HasContinued { get; set; }
 
     /// <summary>The beginning of the body, kept in case the stream is refused.</summary>
     public KeptBody Kept { get; } = new();
 
-    /// <summary>What ProxyEntry itself cut the request for, or null.</summary>
+    /// <summary>The error for which ProxyEntry itself cut the request, or null.</summary>
     public ProxyError? CutBy
     {
         get
@@ -115,10 +118,10 @@ internal sealed class ForwardedRequest
         }
     }
 
-    /// <summary>Milliseconds since something moved.</summary>
+    /// <summary>Milliseconds since the last progress.</summary>
     public long IdleMilliseconds(long now) => now - Volatile.Read(ref _lastProgress);
 
-    /// <summary>Which use of the object this is: what is decided about one request must not hit the next.</summary>
+    /// <summary>The number of this use of the object. A decision about one request must not hit the next one.</summary>
     public int Use
     {
         get
@@ -130,10 +133,10 @@ internal sealed class ForwardedRequest
         }
     }
 
-    /// <summary>Whether it was counted against its session's limit: once, however often it is tried or waits.</summary>
+    /// <summary>Whether it was counted against its session's limit. It counts once, however often it is tried or waits.</summary>
     public bool IsCounted { get; set; }
 
-    /// <summary>What ProxyEntry adds to the exchange, from now on.</summary>
+    /// <summary>The additions of ProxyEntry to the exchange; made on the first call.</summary>
     public ExchangeExtras UseExtras(VisitorExchange exchange)
     {
         if (exchange.Extras is { } present)
@@ -146,8 +149,8 @@ internal sealed class ForwardedRequest
         return exchange.Extras = _extras;
     }
 
-    /// <summary>What was kept of this request; null when nothing was.</summary>
-    /// <typeparam name="TNote">Whose note it is.</typeparam>
+    /// <summary>The observer's note about this request; null when there is none.</summary>
+    /// <typeparam name="TNote">The observer's type of note.</typeparam>
     public TNote? NoteOf<TNote>()
         where TNote : RequestNote
     {
@@ -162,9 +165,9 @@ internal sealed class ForwardedRequest
         return null;
     }
 
-    /// <summary>Somebody keeps something of this request: from now on <see cref="NoteOf"/> finds it.</summary>
-    /// <typeparam name="TNote">Whose note it is.</typeparam>
-    /// <returns>The note, with what an earlier request has left in it.</returns>
+    /// <summary>Makes a note about this request, which <see cref="NoteOf"/> then finds.</summary>
+    /// <typeparam name="TNote">The observer's type of note.</typeparam>
+    /// <returns>The note, with the values that an earlier request left in it.</returns>
     public TNote UseNote<TNote>()
         where TNote : RequestNote, new()
     {
@@ -185,7 +188,7 @@ internal sealed class ForwardedRequest
     }
 
     /// <summary>A request begins.</summary>
-    /// <param name="clock">What its times are read from.</param>
+    /// <param name="clock">The clock for its times.</param>
     public void Begin(TimeProvider clock)
     {
         Times.Begin(clock);
@@ -214,7 +217,7 @@ internal sealed class ForwardedRequest
         }
     }
 
-    /// <summary>The request goes to another stream, from its beginning.</summary>
+    /// <summary>The request starts again on another stream.</summary>
     public void BeginAgain()
     {
         Phase = ForwardPhase.Idle;
@@ -224,10 +227,10 @@ internal sealed class ForwardedRequest
         Touch();
     }
 
-    /// <summary>Something moved.</summary>
+    /// <summary>The request made progress.</summary>
     public void Touch() => Volatile.Write(ref _lastProgress, Environment.TickCount64);
 
-    /// <summary>The request has been sent whole: what remains to be waited for is the response, unless that has begun already.</summary>
+    /// <summary>The whole request was sent. It now waits for the response, unless that has already begun.</summary>
     public void RequestSent()
     {
         Touch();
@@ -258,7 +261,7 @@ internal sealed class ForwardedRequest
         }
     }
 
-    /// <summary>The stream is about to be released.</summary>
+    /// <summary>The stream will be released next.</summary>
     public void Detach()
     {
         using (_gate.EnterScope())
@@ -268,10 +271,9 @@ internal sealed class ForwardedRequest
     }
 
     /// <summary>
-    /// Somebody is going to wait for nothing but the visitor, from now on until <see cref="EndVisitorWait"/>: whoever cuts the request has
-    /// to end that wait, too.
+    /// From now on until <see cref="EndVisitorWait"/>, the caller waits only for the visitor. A cut of the request also ends that wait.
     /// </summary>
-    /// <param name="exchange">The visitor's exchange. Aborted at once where the request has been cut already.</param>
+    /// <param name="exchange">The visitor's exchange. It is aborted at once if the request has already been cut.</param>
     public void BeginVisitorWait(VisitorExchange exchange)
     {
         bool isCut;
@@ -288,7 +290,7 @@ internal sealed class ForwardedRequest
         }
     }
 
-    /// <summary>The visitor has taken something, or is gone.</summary>
+    /// <summary>The visitor has read something, or is gone.</summary>
     public void EndVisitorWait()
     {
         Touch();
@@ -298,14 +300,14 @@ internal sealed class ForwardedRequest
         }
     }
 
-    /// <summary>Waits until the visitor has taken what is being sent. Whoever cuts the request ends the wait.</summary>
+    /// <summary>Waits until the visitor has read what is being sent. A cut of the request ends the wait.</summary>
     /// <returns>False when the visitor is gone.</returns>
     public ValueTask<bool> WaitForVisitor(VisitorExchange exchange, ValueTask<bool> sending) =>
         sending.IsCompleted ? sending : AwaitVisitorAsync(exchange, sending);
 
     /// <summary>
-    /// What was reset is the request's stream. Where it was cut because nobody takes what it holds, the visitor is waited for, not the
-    /// stream.
+    /// The request's stream was reset. If it was reset because its bytes were not read, the wait is one for the visitor and not for the
+    /// stream, so the request is cut.
     /// </summary>
     /// <param name="id">The stream.</param>
     public void OnStreamReset(StreamId id)
@@ -330,10 +332,10 @@ internal sealed class ForwardedRequest
     public void CutByVisitor() => Cut(Use, null, StreamResetReason.Cancel);
 
     /// <summary>Cuts the request from outside.</summary>
-    /// <param name="use">The use that is meant; a later one is left alone.</param>
-    /// <param name="error">What the visitor is to be told, or null.</param>
-    /// <param name="reason">The reason for the agent.</param>
-    /// <param name="detail">More about it.</param>
+    /// <param name="use">The use of the object that is meant; a later one is not touched.</param>
+    /// <param name="error">The error for the visitor, or null.</param>
+    /// <param name="reason">The reset reason for the agent.</param>
+    /// <param name="detail">The reset detail for the agent.</param>
     public void Cut(int use, ProxyError? error, StreamResetReason reason, StreamResetDetail detail = StreamResetDetail.None)
     {
         TunnelStream? stream;
@@ -356,7 +358,7 @@ internal sealed class ForwardedRequest
             }
         }
 
-        // Outside the gate: whoever waits on the stream may continue right here.
+        // Outside the gate, because code that waits on the stream may continue inside this call.
         stream?.ResetIf(id, reason, detail);
         exchange?.Abort();
     }
@@ -379,7 +381,7 @@ internal sealed class ForwardedRequest
 /// <summary>What a forwarded request waits for.</summary>
 internal enum ForwardPhase
 {
-    /// <summary>It is not under way.</summary>
+    /// <summary>No request is running.</summary>
     Idle,
 
     /// <summary>Bytes of the request's body.</summary>
@@ -391,6 +393,6 @@ internal enum ForwardPhase
     /// <summary>Bytes of a body, of either direction.</summary>
     Body,
 
-    /// <summary>Nothing that a limit holds for: it was upgraded.</summary>
+    /// <summary>Nothing that has a limit: the connection was upgraded.</summary>
     Upgraded,
 }

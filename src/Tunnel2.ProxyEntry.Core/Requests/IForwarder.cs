@@ -1,10 +1,10 @@
 namespace Tunnel2.ProxyEntry.Requests;
 
-/// <summary>What a front gives requests to. Thread-safe.</summary>
+/// <summary>Fronts give their requests to it. Thread-safe.</summary>
 internal interface IForwarder
 {
-    /// <summary>Has one request answered, one way or another. Never throws.</summary>
+    /// <summary>Answers one request, with the backend's response or an error. Never throws.</summary>
     /// <param name="exchange">The request, from its front.</param>
-    /// <param name="request">Where its state is kept.</param>
+    /// <param name="request">The object for its state.</param>
     ValueTask ForwardAsync(VisitorExchange exchange, ForwardedRequest request);
 }

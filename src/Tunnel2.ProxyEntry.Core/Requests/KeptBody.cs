@@ -4,12 +4,12 @@ using Tunnel2.Multiplexing.Buffers;
 namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>
-/// The first bytes of a request's body, kept until the response begins: should the stream be refused, another one gets them. Used by the
-/// request's pump while that runs, and otherwise by whoever runs the request.
+/// The first bytes of a request's body, kept until the response begins. If the stream is refused, another stream gets them. The request's
+/// pump uses it while it runs, and at other times the code that runs the request.
 /// </summary>
 internal sealed class KeptBody
 {
-    /// <summary>Bodies that are larger than this are not kept: a request of theirs that is refused fails.</summary>
+    /// <summary>Larger bodies are not kept: if such a request is refused, it fails.</summary>
     public const int Limit = 16 * 1024;
 
     private BufferPool? _pool;
@@ -18,13 +18,13 @@ internal sealed class KeptBody
     /// <summary>Bytes kept.</summary>
     public int Length { get; private set; }
 
-    /// <summary>The bytes; valid until something is added or all is dropped.</summary>
+    /// <summary>The bytes; valid until the next <see cref="TryAdd"/> or <see cref="Drop"/>.</summary>
     public ReadOnlyMemory<byte> Bytes => _buffer.AsMemory(0, Length);
 
-    /// <summary>Keeps bytes behind those that are kept already.</summary>
+    /// <summary>Appends bytes.</summary>
     /// <param name="bytes">The bytes.</param>
-    /// <param name="pool">What the buffer is rented from, if there is none yet.</param>
-    /// <returns>False when they are too many: then none of them is kept.</returns>
+    /// <param name="pool">The pool for the buffer, if there is none yet.</param>
+    /// <returns>False when they are too many; then none of them is kept.</returns>
     public bool TryAdd(ReadOnlySequence<byte> bytes, BufferPool pool)
     {
         if (Length + bytes.Length > Limit)
@@ -48,7 +48,7 @@ internal sealed class KeptBody
         return true;
     }
 
-    /// <summary>Nothing of it is needed any more.</summary>
+    /// <summary>The bytes are no longer needed.</summary>
     public void Drop()
     {
         if (_buffer is { } buffer)

@@ -1,14 +1,14 @@
 namespace Tunnel2.ProxyEntry.Requests;
 
-/// <summary>How a request gets from its visitor's event loop to that of its uplink.</summary>
+/// <summary>How a request gets from its visitor's event loop to its uplink's.</summary>
 internal enum LoopPath
 {
-    /// <summary>It is the same loop, or there are none.</summary>
+    /// <summary>Both are on the same loop, or there are no loops.</summary>
     Same,
 
-    /// <summary>The visitor's connection went to the uplink's.</summary>
+    /// <summary>The visitor's connection moved to the uplink's loop.</summary>
     Moved,
 
-    /// <summary>The visitor's connection stays where it is: each byte crosses.</summary>
+    /// <summary>The visitor's connection stays on its loop, and each byte crosses between the loops.</summary>
     Crossed,
 }

@@ -1,21 +1,21 @@
 namespace Tunnel2.ProxyEntry.Requests;
 
-/// <summary>What a <see cref="RequestObserver"/> may want to be told of a request.</summary>
+/// <summary>The moments of a request that a <see cref="RequestObserver"/> can ask for.</summary>
 [Flags]
 internal enum RequestMoments
 {
     None = 0,
 
-    /// <summary>The request has come.</summary>
+    /// <summary>The request has arrived.</summary>
     Began = 1,
 
     /// <summary>It has a stream.</summary>
     StreamOpened = 2,
 
-    /// <summary>The head of its response has come.</summary>
+    /// <summary>The head of its response has arrived.</summary>
     Answered = 4,
 
-    /// <summary>It goes to another stream.</summary>
+    /// <summary>It moves to another stream.</summary>
     Moved = 8,
 
     /// <summary>Its stream is released.</summary>
@@ -24,7 +24,7 @@ internal enum RequestMoments
     /// <summary>ProxyEntry fails it.</summary>
     Failed = 32,
 
-    /// <summary>It was upgraded, and goes on.</summary>
+    /// <summary>It was upgraded and still runs.</summary>
     Lasts = 64,
 
     /// <summary>It is over.</summary>

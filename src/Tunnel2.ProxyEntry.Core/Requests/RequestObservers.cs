@@ -3,8 +3,8 @@ using Tunnel2.Multiplexing.Streams;
 namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>
-/// Who is told of requests, in the order of the list. Each moment has an array of those who want it: who is absent costs nothing, and one
-/// more changes nothing for those who tell. Immutable; thread-safe.
+/// The observers of requests, called in the order of the list. Each moment has an array of the observers that want it: an absent observer
+/// costs nothing, and a new one changes no code of the forwarder. Immutable; thread-safe.
 /// </summary>
 internal sealed class RequestObservers
 {
@@ -17,7 +17,7 @@ internal sealed class RequestObservers
     private readonly RequestObserver[] _lasts;
     private readonly RequestObserver[] _ended;
 
-    /// <param name="observers">All of them.</param>
+    /// <param name="observers">All observers.</param>
     public RequestObservers(IReadOnlyCollection<RequestObserver> observers)
     {
         _began = Those(RequestMoments.Began);

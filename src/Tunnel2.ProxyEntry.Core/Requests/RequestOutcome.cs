@@ -3,10 +3,10 @@ namespace Tunnel2.ProxyEntry.Requests;
 /// <summary>How a visitor's request ended (metric tag <c>outcome</c>).</summary>
 internal enum RequestOutcome
 {
-    /// <summary>The backend's answer was passed on whole.</summary>
+    /// <summary>The visitor got the backend's whole answer.</summary>
     Completed,
 
-    /// <summary>The connection was upgraded, and has ended.</summary>
+    /// <summary>The connection was upgraded and has ended.</summary>
     Upgraded,
 
     /// <summary>ProxyEntry answered with an error of its own.</summary>

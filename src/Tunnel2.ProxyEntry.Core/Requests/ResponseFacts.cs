@@ -5,25 +5,25 @@ using Tunnel2.Protocol.Headers;
 namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>
-/// What ProxyEntry itself has to know of a response's fields, from one walk over them. The agent is not trusted to have checked any of it.
+/// What ProxyEntry itself needs to know from a response's fields, read in one pass. It does not trust the agent to have checked them.
 /// </summary>
 /// <param name="Length">The declared length of the body in bytes, or <see cref="NoLength"/>.</param>
-/// <param name="Timing">What the agent measured, or null.</param>
+/// <param name="Timing">The agent's measurements, or null.</param>
 internal readonly record struct ResponseFacts(long Length, AgentTiming? Timing)
 {
-    /// <summary>The body's length is not declared: it ends where the stream does.</summary>
+    /// <summary>The length of the body is not declared: it ends with the stream.</summary>
     public const long NoLength = -1;
 
-    /// <summary>That of Content-Length and of the timing's field, and of few others.</summary>
+    /// <summary>The length of the names Content-Length and Tunnel2-Timing; few other names have it.</summary>
     private const int NameLength = 14;
 
     /// <summary>Whether a field declares the body's length.</summary>
     public bool HasLength => Length != NoLength;
 
-    /// <summary>Reads them. Of several timings the last counts: the agent adds its own behind the backend's fields.</summary>
+    /// <summary>Reads them. Of several timings the last one counts, because the agent adds its own after the backend's fields.</summary>
     /// <param name="head">The block.</param>
-    /// <param name="facts">What it says; of a head that is refused only the timing counts.</param>
-    /// <returns>False when what is declared is no length, or two different ones.</returns>
+    /// <param name="facts">The result; for a head that is refused only the timing counts.</param>
+    /// <returns>False when a declared length is invalid, or two of them differ.</returns>
     public static bool TryRead(scoped in HeaderBlock head, out ResponseFacts facts)
     {
         var isValid = true;

@@ -8,12 +8,12 @@ using Tunnel2.ProxyEntry.Routing;
 namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>
-/// A visitor's request and the response to it, as a front gives them to the forwarder: the one seam between HTTP and the tunnel. A front
-/// knows its version of HTTP; limits, logs, metrics and errors are the forwarder's. Used by one request at a time and again by the next.
+/// A visitor's request and its response, as a front gives them to the forwarder: the one seam between HTTP and the tunnel. A front knows
+/// its version of HTTP; limits, logs, metrics and errors belong to the forwarder. It serves one request at a time, and is reused.
 /// </summary>
 internal abstract class VisitorExchange
 {
-    /// <summary>The request's method. A front may have to make the text: not for every request.</summary>
+    /// <summary>The request's method. A front may have to make the text, so it is not for every request.</summary>
     public abstract string Method { get; }
 
     /// <summary>Host or <c>:authority</c> as the visitor wrote it; empty when there was none. A front may have to make the text.</summary>
@@ -36,22 +36,22 @@ internal abstract class VisitorExchange
     /// <summary>Whether the visitor asks to switch protocols.</summary>
     public abstract bool IsUpgrade { get; }
 
-    /// <summary>What is wrong with the request so that it must not be forwarded, or null.</summary>
+    /// <summary>The fault for which the request must not be forwarded, or null.</summary>
     public abstract ProxyError? Fault { get; }
 
-    /// <summary>An id for log lines. May cost something: only for failures.</summary>
+    /// <summary>An id for log lines. It may be costly, so it is for failures only.</summary>
     public abstract string RequestId { get; }
 
     /// <summary>
-    /// Copies what a trusted proxy in front says about where the request came from (<c>X-Forwarded-For</c>), as much of it as fits; nothing
-    /// when there is none, or the peer is not trusted. For every request when the access log is on: allocates nothing.
+    /// Copies what a trusted proxy in front says about the origin of the request (<c>X-Forwarded-For</c>), as much as fits; nothing when
+    /// there is none, or when the peer is not trusted. Called for every request when the access log is on, so it allocates nothing.
     /// </summary>
     /// <returns>How many bytes were copied.</returns>
     public abstract int CopyForwardedFor(Span<byte> destination);
 
     /// <summary>
-    /// Writes <see cref="RequestId"/>, as much of it as fits. For every request when the access log is on: a front overrides it where it
-    /// can do that without making the string.
+    /// Writes <see cref="RequestId"/>, as much as fits. Called for every request when the access log is on; a front overrides it if it can
+    /// do so without making the string.
     /// </summary>
     /// <returns>How many characters were written.</returns>
     public virtual int WriteRequestId(Span<char> destination)
@@ -63,8 +63,8 @@ internal abstract class VisitorExchange
     }
 
     /// <summary>
-    /// Copies <see cref="Method"/> as bytes, as much of it as fits. For every request when it is recorded: a front overrides it where it
-    /// can do that without making the string.
+    /// Copies <see cref="Method"/> as bytes, as much as fits. Called for every recorded request; a front overrides it if it can do so
+    /// without making the string.
     /// </summary>
     /// <returns>How many bytes were copied.</returns>
     public virtual int CopyMethod(Span<byte> destination) => Copy(Method, destination);
@@ -73,88 +73,90 @@ internal abstract class VisitorExchange
     /// <returns>How many bytes were copied.</returns>
     public virtual int CopyTarget(Span<byte> destination) => Copy(Target, destination);
 
-    /// <summary>Whether a visitor whose body turned out to be broken can be told so, because its connection has not ended.</summary>
+    /// <summary>Whether a visitor whose body is broken can get an answer, because its connection has not ended.</summary>
     public virtual bool CanAnswerBrokenBody => true;
 
-    /// <summary>The most bytes that the front holds of the request while nobody reads its body: what a waiting request costs.</summary>
+    /// <summary>How many bytes the front holds at most while the request's body is not read: what a waiting request costs.</summary>
     public virtual long BytesHeldUnread => HasBody ? 1024 * 1024 : 16 * 1024;
 
     /// <summary>The request's body.</summary>
     public abstract PipeReader RequestBody { get; }
 
-    /// <summary>Ends a read of the request's body that is under way: it returns as cancelled. Never throws.</summary>
+    /// <summary>Ends a running read of the request's body: it returns as cancelled. Never throws.</summary>
     public virtual void StopReadingBody() => RequestBody.CancelPendingRead();
 
-    /// <summary>Whether trailers came behind the request's body. Valid once that was read to its end.</summary>
+    /// <summary>Whether trailers followed the request's body. Valid once the body was read to its end.</summary>
     public virtual bool HasRequestTrailers => false;
 
-    /// <summary>Whether the response's head has left, so that no other answer can be given.</summary>
+    /// <summary>Whether the response's head was sent, so that no other answer can be given.</summary>
     public abstract bool HasResponseStarted { get; }
 
     /// <summary>Whether the response may have a body at all.</summary>
     public abstract bool ResponseMayHaveBody { get; }
 
-    /// <summary>The event loop that the visitor's connection lives on; null where there is none.</summary>
+    /// <summary>The visitor's event loop; null where there is none.</summary>
     public virtual PipeScheduler? Home => null;
 
+    /// <summary>Whether the visitor's connection has had a request before, on the loop that it lives on.</summary>
+    public virtual bool IsSettled => false;
+
     /// <summary>
-    /// Moves the visitor's connection to the event loop of the uplink that its request goes to, so that one thread does all of it. Only
-    /// before anything of the request was read behind its head.
+    /// Moves the visitor's connection to the event loop of its request's uplink, so that one thread does all of the request. Allowed only
+    /// before anything after the request's head was read.
     /// </summary>
-    /// <returns>False where it stays. Else the caller is to go on on that loop's thread.</returns>
+    /// <returns>False when it stays. Otherwise the caller must continue on that loop's thread.</returns>
     public virtual bool TryMoveTo(PipeScheduler home) => false;
 
     /// <summary>Signalled when the visitor leaves before the end.</summary>
     public abstract CancellationToken VisitorLeft { get; }
 
-    /// <summary>What ProxyEntry itself adds to the request and its response; null, as for most, when that is nothing.</summary>
+    /// <summary>What ProxyEntry itself adds to the request and its response; null for most requests.</summary>
     public ExchangeExtras? Extras { get; set; }
 
-    /// <summary>Copies the value of a field of the request's head.</summary>
-    /// <param name="name">The field's name; any case finds it.</param>
+    /// <summary>Copies the value of a field in the request's head.</summary>
+    /// <param name="name">The field's name, in any case.</param>
     /// <param name="destination">Where to.</param>
     /// <returns>The value's length; -1 when there is no such field, more than one, or no room for the value.</returns>
     public virtual int CopyField(ReadOnlySpan<byte> name, Span<byte> destination) => -1;
 
     /// <summary>
-    /// What the request says about where it goes: <see cref="Authority"/> and <see cref="Target"/> without making text. For every request:
-    /// allocates nothing.
+    /// The request's <see cref="Authority"/> and <see cref="Target"/> without making text. For every request: allocates nothing.
     /// </summary>
     public abstract RequestAddress Address { get; }
 
-    /// <summary>Takes note of which part of the target is forwarded: all of it, unless the name was found there.</summary>
+    /// <summary>Sets which part of the target is forwarded: all of it, unless the name was found there.</summary>
     public abstract void Forward(in PathAddress path);
 
-    /// <summary>Writes the request block, after <see cref="Forward"/>: what is not hop-by-hop, and who forwarded what.</summary>
-    /// <param name="writer">Where to. When it overflows, the call is repeated with more room.</param>
+    /// <summary>Writes the request block, after <see cref="Forward"/>: the end-to-end fields, and the forwarding fields.</summary>
+    /// <param name="writer">The writer. When it overflows, the call is repeated with more room.</param>
     public abstract void WriteRequestBlock(ref HeaderBlockWriter writer);
 
     /// <summary>
-    /// Writes the fields of <see cref="HasRequestTrailers"/> that may go on into a block of trailers that has been begun.
+    /// Writes the fields of <see cref="HasRequestTrailers"/> that may be forwarded into a block of trailers that has been begun.
     /// </summary>
-    /// <returns>False when one of them breaks a rule: the request is never whole.</returns>
+    /// <returns>False when one of them breaks a rule: then the request never counts as complete.</returns>
     public virtual bool TryWriteRequestTrailers(ref HeaderBlockWriter writer) => true;
 
-    /// <summary>Tells a visitor that expects it to send the body. Never at the same time as anything else that writes.</summary>
+    /// <summary>Sends a 100 to a visitor that expects one. No other write may run at the same time.</summary>
     public virtual ValueTask SendContinueAsync() => default;
 
-    /// <summary>Writes an interim response, where the version of HTTP and the front can. <see cref="FlushAsync"/> sends it.</summary>
+    /// <summary>Writes an interim response, if the version of HTTP and the front can. <see cref="FlushAsync"/> sends it.</summary>
     /// <returns>Whether there is something to send.</returns>
     public abstract bool WriteInterim(scoped in HeaderBlock head);
 
     /// <summary>Sets the response's head from a block. Nothing is sent yet.</summary>
     /// <param name="head">The block.</param>
     /// <param name="declaresLength">Whether a field of it declares the body's length.</param>
-    /// <returns>False when the block cannot become a response: nothing of it was kept.</returns>
+    /// <returns>False when the block cannot become a response; then nothing of it was kept.</returns>
     public abstract bool TryStartResponse(scoped in HeaderBlock head, bool declaresLength);
 
     /// <summary>
-    /// Writes body bytes behind the head that <see cref="TryStartResponse"/> set. They are copied; <see cref="FlushAsync"/> sends them.
+    /// Writes body bytes after the head that <see cref="TryStartResponse"/> set. They are copied; <see cref="FlushAsync"/> sends them.
     /// </summary>
     public abstract void WriteBody(ReadOnlySpan<byte> data);
 
     /// <summary>
-    /// Writes body bytes and sends them with all before them; without copying them where the front can. They are borrowed until it is done.
+    /// Writes body bytes and sends them with all bytes before them; without a copy if the front can. They are borrowed until it completes.
     /// </summary>
     /// <returns>False when the visitor is gone.</returns>
     public virtual ValueTask<bool> SendBodyAsync(ReadOnlyMemory<byte> data)
@@ -163,35 +165,35 @@ internal abstract class VisitorExchange
         return FlushAsync();
     }
 
-    /// <summary>Sends what was set and written so far, and waits while the visitor does not take it.</summary>
+    /// <summary>Sends what was set and written so far, and waits while the visitor does not read it.</summary>
     /// <returns>False when the visitor is gone.</returns>
     public abstract ValueTask<bool> FlushAsync();
 
-    /// <summary>Adds trailers, where the version of HTTP and the front can.</summary>
+    /// <summary>Adds trailers, if the version of HTTP and the front can.</summary>
     public abstract void SendTrailers(scoped in HeaderBlock trailers);
 
     /// <summary>
-    /// The response is whole: its end may be said in order, now or when the forwarder is done. Without this call a response never ends in
-    /// order, whatever happened.
+    /// The response is complete: the front may end it in order, now or when the forwarder is done. Without this call the front never ends a
+    /// response in order.
     /// </summary>
     public virtual void CompleteResponse()
     {
     }
 
-    /// <summary>Switches the connection to raw bytes, behind a 101 whose head has been set.</summary>
+    /// <summary>Switches the connection to raw bytes, after a 101 whose head has been set.</summary>
     public abstract ValueTask<UpgradedConnection> UpgradeAsync();
 
     /// <summary>Answers with an error of ProxyEntry's own; aborts when a response has begun.</summary>
     public abstract Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds);
 
     /// <summary>
-    /// Ends a response that was cut short: what has been written still reaches a visitor who takes it, and then comes an end that nobody
-    /// can take for that of a whole response.
+    /// Ends a response that was cut. A visitor that reads still gets the bytes that were written, and then an end that cannot look like the
+    /// end of a complete response.
     /// </summary>
     /// <param name="isShort">Whether bytes of a declared length are missing.</param>
     public abstract ValueTask CutAsync(bool isShort);
 
-    /// <summary>Cuts the exchange off at once, so that the visitor cannot take what it has for a whole response.</summary>
+    /// <summary>Aborts the exchange at once, so that the visitor cannot take the bytes so far for a complete response.</summary>
     public abstract void Abort();
 
     private static int Copy(string text, Span<byte> destination) =>

@@ -77,7 +77,7 @@ internal sealed class HostAddressParser
         return ParseLabel(host[..labelLength], nameBuffer, out nameLength);
     }
 
-    /// <summary>As above, for a value that is still bytes; anything outside ASCII is invalid.</summary>
+    /// <summary>The same for a value in bytes; a byte outside ASCII is invalid.</summary>
     public HostAddressOutcome Parse(ReadOnlySpan<byte> host, Span<char> nameBuffer, out int nameLength)
     {
         Span<char> characters = stackalloc char[MaxHostLength];

@@ -1,6 +1,6 @@
 namespace Tunnel2.ProxyEntry.Routing;
 
-/// <summary>What a request target says in test mode.</summary>
+/// <summary>The result of reading a request target in test mode.</summary>
 internal enum PathAddressOutcome
 {
     /// <summary>It is not below <c>/session/</c>: the host decides.</summary>
@@ -9,6 +9,6 @@ internal enum PathAddressOutcome
     /// <summary>It is below <c>/session/</c>, but what follows cannot be a name (404).</summary>
     Invalid,
 
-    /// <summary>It has a public name in it, which may or may not be known.</summary>
+    /// <summary>It contains a public name, known or not.</summary>
     Name,
 }

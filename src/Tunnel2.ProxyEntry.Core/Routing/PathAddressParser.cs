@@ -13,13 +13,13 @@ internal sealed class PathAddressParser
     /// <param name="entryId">This node's id in lower case.</param>
     public PathAddressParser(string entryId) => _entryId = entryId;
 
-    /// <summary>Parses a target in origin form (RFC 9112 section 3.2.1); others are no session.</summary>
+    /// <summary>Parses a target in origin form (RFC 9112 section 3.2.1); other forms name no session.</summary>
     /// <param name="target">Path and query as received.</param>
     /// <param name="nameBuffer">Receives the name in lower case; at least <see cref="PublicName.MaxLength"/> long.</param>
     public PathAddress Parse(ReadOnlySpan<char> target, Span<char> nameBuffer) =>
         target.StartsWith("/session/") ? ParseName(target, nameBuffer) : default;
 
-    /// <summary>As above, for a target that is still bytes.</summary>
+    /// <summary>The same for a target in bytes.</summary>
     public PathAddress Parse(ReadOnlySpan<byte> target, Span<char> nameBuffer) =>
         target.StartsWith("/session/"u8) ? ParseName(target, nameBuffer) : default;
 

@@ -14,7 +14,7 @@ internal static class PublicName
     private static readonly SearchValues<char> _allowed = SearchValues.Create("abcdefghijklmnopqrstuvwxyz0123456789-");
 
     /// <summary>Checks a name without allocating.</summary>
-    /// <param name="name">The name; upper case is refused, so lower it before where it should be tolerated.</param>
+    /// <param name="name">The name. Upper case is refused: convert it before, where upper case is allowed.</param>
     /// <param name="entryId">This node's id in lower case, without the hyphen.</param>
     public static PublicNameProblem Check(ReadOnlySpan<char> name, ReadOnlySpan<char> entryId)
     {

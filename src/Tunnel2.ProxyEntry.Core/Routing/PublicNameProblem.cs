@@ -3,7 +3,7 @@ namespace Tunnel2.ProxyEntry.Routing;
 /// <summary>Why a text cannot be a public name.</summary>
 internal enum PublicNameProblem
 {
-    /// <summary>It can.</summary>
+    /// <summary>It is a valid name.</summary>
     None,
 
     /// <summary>It has no characters.</summary>
@@ -18,6 +18,8 @@ internal enum PublicNameProblem
     /// <summary>A hyphen at the beginning or the end.</summary>
     HyphenAtEnd,
 
-    /// <summary>The name ends like the second form of every address, <c>-{EntryId}</c>, and could not be told from it.</summary>
+    /// <summary>
+    /// The name ends in <c>-{EntryId}</c>, as the second form of every address does, so the two could not be distinguished.
+    /// </summary>
     EndsInEntryId,
 }

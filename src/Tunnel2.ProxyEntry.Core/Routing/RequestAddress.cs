@@ -1,6 +1,6 @@
 namespace Tunnel2.ProxyEntry.Routing;
 
-/// <summary>Where a request says that it goes, as its front has it: bytes of HTTP/1.1, or the text that HttpContext made of it.</summary>
+/// <summary>Host and target of a request, as its front has them: bytes of HTTP/1.1, or the text that HttpContext made of them.</summary>
 internal readonly ref struct RequestAddress
 {
     private readonly ReadOnlySpan<byte> _authorityBytes;

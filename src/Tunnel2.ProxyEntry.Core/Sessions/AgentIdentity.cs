@@ -3,14 +3,14 @@ using System.Security.Cryptography;
 namespace Tunnel2.ProxyEntry.Sessions;
 
 /// <summary>
-/// Who owns a name: the agent id that a token belongs to, or, without tokens, a digest of the running agent's instance key. One parsed
-/// value for every decision. Never shows a secret.
+/// The owner of a name: the agent id that a token belongs to, or, without a token, a digest of the running agent's instance key. Every
+/// decision uses this one parsed value. It never contains a secret.
 /// </summary>
 internal readonly record struct AgentIdentity
 {
     private AgentIdentity(string value) => Value = value;
 
-    /// <summary>What two identities are compared by.</summary>
+    /// <summary>The value by which two identities are compared.</summary>
     public string Value { get; }
 
     public static AgentIdentity OfToken(string agentId) => new("agent:" + agentId);
@@ -18,7 +18,7 @@ internal readonly record struct AgentIdentity
     public static AgentIdentity OfInstance(ReadOnlySpan<byte> instanceKey) =>
         new("instance:" + Convert.ToHexStringLower(SHA256.HashData(instanceKey)));
 
-    /// <summary>Whoever keeps a secret over the restarts of agents without a token.</summary>
+    /// <summary>The owner of a secret that an agent without a token keeps over its restarts.</summary>
     public static AgentIdentity OfOwner(ReadOnlySpan<byte> ownerKey) => new("owner:" + Convert.ToHexStringLower(SHA256.HashData(ownerKey)));
 
     /// <inheritdoc/>

@@ -6,26 +6,27 @@ internal enum RegistrationStatus
     /// <summary>The name now leads to the session.</summary>
     Registered,
 
-    /// <summary>Another identity holds the name, or it is still kept for another.</summary>
+    /// <summary>Another identity has the name, or it is still kept for another owner.</summary>
     NameTaken,
 }
 
-/// <summary>What a registration gave.</summary>
+/// <summary>The result of a registration.</summary>
 /// <param name="Status">How it ended.</param>
-/// <param name="Epoch">The registration's number: higher than that of any before it under the name.</param>
-/// <param name="Superseded">The session that held the name until now and that takes requests still, or null.</param>
-/// <param name="FreeIn">With <see cref="RegistrationStatus.NameTaken"/>: how long the name is still kept for whoever has just left; zero
-/// while it is held.</param>
+/// <param name="Epoch">The registration's number, higher than all earlier ones under the name.</param>
+/// <param name="Superseded">The session that had the name until now and still takes requests, or null.</param>
+/// <param name="FreeIn">
+/// With <see cref="RegistrationStatus.NameTaken"/>: how long the name is still kept for its previous owner; zero while a session has it.
+/// </param>
 internal readonly record struct RegistrationResult(
     RegistrationStatus Status, long Epoch, EntrySession? Superseded, TimeSpan FreeIn = default);
 
-/// <summary>What is known of a name.</summary>
+/// <summary>What is known about a name.</summary>
 internal enum NameState
 {
     /// <summary>Nothing.</summary>
     Unknown,
 
-    /// <summary>It was seen lately, but no agent is connected, or the one that is has said goodbye.</summary>
+    /// <summary>It was known lately, but no agent is connected, or the connected one has said goodbye.</summary>
     Offline,
 
     /// <summary>A session serves it.</summary>
@@ -33,8 +34,8 @@ internal enum NameState
 }
 
 /// <summary>
-/// Which session serves a name. Everything that registers or looks up a session goes through it, so that it may be a table of this process
-/// or one that several nodes share. Thread-safe.
+/// Which session serves a name. All code that registers or looks up a session uses it, so it may be a table of this process or one that
+/// several nodes share. Thread-safe.
 /// </summary>
 internal interface ISessionDirectory
 {
@@ -42,31 +43,32 @@ internal interface ISessionDirectory
     int Count { get; }
 
     /// <summary>
-    /// Registers a session under its name. The same identity takes its name over at once, and the same owner from a holder that hands over;
-    /// another one is refused, also for a while after the session that had the name said goodbye or was lost: its agent may be restarting.
+    /// Registers a session under its name. The same identity takes over its name at once, and so does the same owner when the present
+    /// session hands over. Other identities are refused, also for a while after the session said goodbye or was lost, because its agent may
+    /// be restarting.
     /// </summary>
     ValueTask<RegistrationResult> RegisterAsync(EntrySession session, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Takes note that a session's agent is about to stop: it is sent requests as before, also when it had said goodbye already, and gives
-    /// way to a successor of the same owner. A registration of another epoch stays untouched.
+    /// A session's agent is about to stop. It gets requests as before, also if it had already said goodbye, until a successor of the same
+    /// owner takes over. A registration of another epoch is not touched.
     /// </summary>
     ValueTask MarkHandingOverAsync(string name, long epoch, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Takes note that a session's agent has said goodbye: nothing new is sent to it, and the name is kept for its owner for a while. A
-    /// registration of another epoch stays untouched.
+    /// A session's agent has said goodbye: it gets no new requests, and the name is kept for its owner for a while. A registration of
+    /// another epoch is not touched.
     /// </summary>
     ValueTask MarkLeavingAsync(string name, long epoch, CancellationToken cancellationToken);
 
-    /// <summary>Removes a registration; one of another epoch stays untouched.</summary>
+    /// <summary>Removes a registration; one of another epoch is not touched.</summary>
     /// <param name="name">The name.</param>
     /// <param name="epoch">The registration's number.</param>
-    /// <param name="isKept">Whether the name is kept for its owner for a while; not where the right to it was withdrawn.</param>
+    /// <param name="isKept">Whether the name is kept for its owner for a while; false when the right to it was withdrawn.</param>
     /// <param name="cancellationToken">Gives up.</param>
     ValueTask UnregisterAsync(string name, long epoch, bool isKept, CancellationToken cancellationToken);
 
-    /// <summary>Looks up a name. On the path of every request: does not wait, does not allocate.</summary>
+    /// <summary>Looks up a name. Called for every request: it does not wait or allocate.</summary>
     /// <param name="name">The name in lower case.</param>
     /// <param name="session">The session that serves it.</param>
     NameState Find(ReadOnlySpan<char> name, out EntrySession? session);
@@ -78,7 +80,7 @@ internal interface ISessionDirectory
     NameAbsence GetAbsence(ReadOnlySpan<char> name);
 
     /// <summary>
-    /// Raised with each session that was registered, or is served again, once a look-up finds it. Handlers must not block or throw.
+    /// Raised with each session that was registered or serves again, after <see cref="Find"/> finds it. Handlers must not block or throw.
     /// </summary>
     event Action<EntrySession>? Registered;
 

@@ -3,15 +3,15 @@ using System.Collections.Concurrent;
 namespace Tunnel2.ProxyEntry.Sessions;
 
 /// <summary>
-/// The directory of a single node: a table in memory. A name stays known for a day after its last session, and is kept for the owner of
-/// that session for as long as requests wait for it.
+/// The directory of a single node: a table in memory. A name stays known for a day after its last session. It is kept for that session's
+/// owner for as long as requests may wait for it.
 /// </summary>
 internal sealed class InMemorySessionDirectory : ISessionDirectory
 {
-    /// <summary>How long a name counts as known when its agent is gone.</summary>
+    /// <summary>How long a name counts as known after its agent has left.</summary>
     public static readonly TimeSpan Memory = TimeSpan.FromHours(24);
 
-    /// <summary>More names than this are not remembered: nobody can fill our memory by registering at random.</summary>
+    /// <summary>How many names are remembered at most, so that random registrations cannot fill the memory.</summary>
     public const int MaxRemembered = 100_000;
 
     private readonly Lock _gate = new();
@@ -24,7 +24,7 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
     private int _count;
 
     /// <param name="timeProvider">The clock.</param>
-    /// <param name="keptFor">How long a name is kept for its owner after the owner's session; zero when it is free at once.</param>
+    /// <param name="keptFor">How long a name is kept for its owner after the session; zero: it is free at once.</param>
     public InMemorySessionDirectory(TimeProvider timeProvider, TimeSpan keptFor)
     {
         _timeProvider = timeProvider;
@@ -66,7 +66,7 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
 
                 if (present.Session is not null)
                 {
-                    // Who said goodbye holds nothing any more, and finishes what it has in its own time.
+                    // A session that said goodbye no longer holds the name, and finishes its requests in its own time.
                     _count--;
                 }
             }
@@ -173,7 +173,7 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
             return new NameAbsence(AbsenceKind.SaidGoodbye, entry.LeftAt, entry.Owner);
         }
 
-        // With a session that opens no stream: it has just been lost, and is about to be removed.
+        // It has a session that opens no stream: the session has just been lost and will be removed.
         return new NameAbsence(AbsenceKind.Lost, entry.Session is null ? entry.LeftAt : _timeProvider.GetTimestamp(), entry.Owner);
     }
 
@@ -198,7 +198,7 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
         {
             _left.Dequeue();
 
-            // Only if the name was not registered again meanwhile.
+            // Only if the name was not registered again in that time.
             _entries.TryRemove(new KeyValuePair<string, Entry>(oldest.Name, oldest.Entry));
         }
     }

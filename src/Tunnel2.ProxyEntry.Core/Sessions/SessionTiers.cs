@@ -3,11 +3,11 @@ using Tunnel2.ProxyEntry.RateLimits;
 
 namespace Tunnel2.ProxyEntry.Sessions;
 
-/// <summary>Gives sessions the limit of their tier.</summary>
+/// <summary>Sets the limits of sessions from their tiers.</summary>
 internal static class SessionTiers
 {
     /// <summary>
-    /// Lets the table's tier hold for a session. A limit that is the same as before keeps its bucket: a reload of the settings is no gift.
+    /// Applies the tier of the table to a session. An unchanged limit keeps its bucket, so a reload of the settings does not fill it.
     /// </summary>
     public static void Apply(EntrySession session, AgentTable agents)
     {
@@ -18,7 +18,7 @@ internal static class SessionTiers
         }
     }
 
-    /// <summary>A session takes the place of another of the same agent, and its bucket: reconnecting is no gift either.</summary>
+    /// <summary>A session takes over the bucket of the session that it replaces, so a new connection does not fill it.</summary>
     public static void Inherit(EntrySession session, EntrySession superseded)
     {
         if (superseded.Identity == session.Identity && superseded.RateLimit is { } limit && limit.Tier == session.RateLimit?.Tier)

@@ -8,11 +8,11 @@ using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Uplink;
 
-/// <summary>What became of a HELLO.</summary>
+/// <summary>The decision about a HELLO.</summary>
 /// <param name="Reject">The refusal, or null.</param>
 /// <param name="Name">The name that the session may register.</param>
 /// <param name="Identity">Who the agent is.</param>
-/// <param name="Grant">By what it was admitted; null without a token or certificate.</param>
+/// <param name="Grant">How the agent was admitted; null without a token or certificate.</param>
 internal readonly record struct AdmissionResult(RejectMessage? Reject, string Name, AgentIdentity Identity, AgentGrant? Grant);
 
 /// <summary>Decides whether an agent may have the name it wants. Thread-safe.</summary>
@@ -30,13 +30,13 @@ internal sealed class AgentAdmission
     }
 
     /// <summary>Judges a HELLO.</summary>
-    /// <param name="hello">What the agent said.</param>
-    /// <param name="peer">Who it came from.</param>
+    /// <param name="hello">The agent's message.</param>
+    /// <param name="peer">The peer that sent it.</param>
     public AdmissionResult Admit(HelloMessage hello, UplinkPeer peer = default)
     {
         if (!_failures.MayTry(peer.Address, out var wait))
         {
-            // Before anything is looked at: whether the token would have been good cannot be learned from it.
+            // Before any check, so the answer shows nothing about the token.
             return Refuse(RejectCode.Overloaded, "Too many failed attempts from this address.", wait);
         }
 
@@ -48,7 +48,7 @@ internal sealed class AgentAdmission
                     + $"{hello.HighestVersion}.");
         }
 
-        // Looked for whatever the proof is, so that every refusal takes as long. A token comes before a certificate.
+        // Looked up for every kind of proof, so that every refusal takes as long. A token counts before a certificate.
         var agents = _agents.Current;
         var byToken = agents.FindByToken(hello.Proof.Span);
         var agent = hello.ProofKind switch
@@ -58,7 +58,8 @@ internal sealed class AgentAdmission
             _ => null,
         };
 
-        // A wrong token is refused even where none is needed: whoever gives one means to be somebody. So is a wrong certificate.
+        // A wrong token is refused even where none is needed, because an agent that sends one claims an identity. The same holds for a
+        // certificate.
         var claimsToBeSomebody = hello.ProofKind != TokenProofKind.None || peer.Certificate is not null;
         if (agent is null && (claimsToBeSomebody || !_settings.AnonymousAgentsAllowed))
         {

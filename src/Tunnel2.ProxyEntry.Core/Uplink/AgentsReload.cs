@@ -5,8 +5,8 @@ using Tunnel2.ProxyEntry.Reload;
 namespace Tunnel2.ProxyEntry.Uplink;
 
 /// <summary>
-/// Reads the settings again when their files change, and takes over the agents: tokens, certificates, names, tiers. Everything else waits
-/// for a restart, and is said to. Settings with a mistake change nothing.
+/// Reads the settings again when their files change, and applies the agents: tokens, certificates, names, tiers. All other settings wait
+/// for a restart, and a log line says so. Settings with a mistake change nothing.
 /// </summary>
 internal sealed class AgentsReload : WatchedReload
 {

@@ -5,15 +5,15 @@ using Tunnel2.ProxyEntry.Limits;
 namespace Tunnel2.ProxyEntry.Uplink;
 
 /// <summary>
-/// How many failed attempts each address has left: a bucket that a failure takes one from and time fills again. IPv6 counts by /64, which
-/// one customer has to himself. The table is bounded; full buckets are forgotten first. Thread-safe.
+/// How many failed attempts each address has left: a bucket that each failure takes one from, and that time fills again. IPv6 counts by
+/// /64, which usually belongs to one customer. The table is bounded; full buckets are forgotten first. Thread-safe.
 /// </summary>
 internal sealed class FailedAttempts
 {
-    /// <summary>The most addresses that are remembered.</summary>
+    /// <summary>How many addresses are remembered at most.</summary>
     public const int MaxAddresses = 10_000;
 
-    /// <summary>What is lost between ticks and fractions of an attempt.</summary>
+    /// <summary>Tolerance for rounding between ticks and fractions of an attempt.</summary>
     private const double Rounding = 1e-6;
 
     private readonly Lock _gate = new();
@@ -40,9 +40,7 @@ internal sealed class FailedAttempts
         }
     }
 
-    /// <summary>
-    /// Whether an address may try now. What it would be tried with is not looked at, so the answer tells nothing about it.
-    /// </summary>
+    /// <summary>Whether an address may try now. The attempt itself is not checked, so the answer shows nothing about it.</summary>
     /// <param name="address">The address; null is never limited.</param>
     /// <param name="wait">How long to wait otherwise.</param>
     public bool MayTry(IPAddress? address, out TimeSpan wait)
@@ -63,7 +61,7 @@ internal sealed class FailedAttempts
             var left = LeftUnsynchronized(bucket);
             var mayTry = left >= 1 - Rounding;
 
-            // Rounded up: whoever waits as told gets through.
+            // Rounded up: after this wait the address may try.
             wait = mayTry ? TimeSpan.Zero : TimeSpan.FromMilliseconds(Math.Ceiling((1 - left) / _perMinute * 60_000));
             return mayTry;
         }
@@ -94,7 +92,7 @@ internal sealed class FailedAttempts
     }
 
     /// <summary>
-    /// Drops what is full again, from the oldest on; where nothing is, the oldest: an attacker with many addresses gains nothing else.
+    /// Removes full buckets, the oldest first; if there are none, the oldest bucket, so an attacker with many addresses gains nothing else.
     /// </summary>
     private void ForgetUnsynchronized()
     {

@@ -17,14 +17,14 @@ internal sealed class PublicAddresses
         _https = settings.HttpsListen;
     }
 
-    /// <summary>Replaces the configured end points by the bound ones.</summary>
+    /// <summary>Replaces the configured end points with the bound ones.</summary>
     public void Bound(IPEndPoint? http, IPEndPoint? https)
     {
         _http = http;
         _https = https;
     }
 
-    /// <summary>The URL to show: https where there is one.</summary>
+    /// <summary>The URL to show: https if there is one.</summary>
     public string Main(string name) => All(name)[0];
 
     /// <summary>All URLs, the one to show first.</summary>

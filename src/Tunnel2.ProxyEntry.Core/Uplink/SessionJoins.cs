@@ -5,8 +5,8 @@ using Tunnel2.ProxyEntry.Sessions;
 namespace Tunnel2.ProxyEntry.Uplink;
 
 /// <summary>
-/// The sessions of this process that further uplinks may join, by session id. A JOIN counts when it proves to know the session's secret and
-/// its counter is higher than all that were accepted before; one that does not changes nothing. Thread-safe.
+/// The sessions of this process that further uplinks may join, by session id. A JOIN is accepted if it proves to know the session's secret
+/// and its counter is higher than all accepted before; a refused one changes nothing. Thread-safe.
 /// </summary>
 internal sealed class SessionJoins
 {
@@ -17,16 +17,16 @@ internal sealed class SessionJoins
     /// <summary>Sessions that can be joined.</summary>
     public int Count => _sessions.Count;
 
-    /// <summary>A session stands: its agent may send JOINs as soon as it has seen the WELCOME.</summary>
+    /// <summary>A session begins: its agent may send JOINs after the WELCOME.</summary>
     public void Add(EntrySession session) => _sessions[KeyOf(session.SessionId)] = new Entry(session);
 
     /// <summary>The session is over.</summary>
     public void Remove(EntrySession session) => _sessions.TryRemove(KeyOf(session.SessionId), out _);
 
     /// <summary>
-    /// Judges a JOIN. The proof is computed for a session that does not exist too: an answer's time does not tell which it was.
+    /// Judges a JOIN. The proof is also computed for an unknown session, so the time of the answer does not show whether it exists.
     /// </summary>
-    /// <returns>The session, or null when it is unknown, the proof wrong or the counter not new.</returns>
+    /// <returns>The session; null when it is unknown, the proof is wrong or the counter is not new.</returns>
     public EntrySession? Find(JoinMessage join)
     {
         _sessions.TryGetValue(KeyOf(join.SessionId), out var entry);

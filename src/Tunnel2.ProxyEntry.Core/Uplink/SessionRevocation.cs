@@ -6,8 +6,8 @@ using Tunnel2.ProxyEntry.Sessions;
 namespace Tunnel2.ProxyEntry.Uplink;
 
 /// <summary>
-/// Lets what the table of agents says hold for sessions: ends those whose agent lost its token, certificate or name, gives the others their
-/// tier. Thread-safe.
+/// Applies a table of agents to sessions: ends those whose agent lost its token, certificate or name, and sets the tier of the others.
+/// Thread-safe.
 /// </summary>
 internal sealed class SessionRevocation
 {
@@ -22,7 +22,7 @@ internal sealed class SessionRevocation
         _logger = logger;
     }
 
-    /// <summary>Lets another table of agents hold, ends what it no longer grants, and changes the tiers of the rest.</summary>
+    /// <summary>Replaces the table of agents, ends sessions that it does not grant, and sets the tiers of the rest.</summary>
     /// <returns>How many sessions were ended.</returns>
     public int Apply(AgentTable table)
     {
@@ -31,8 +31,8 @@ internal sealed class SessionRevocation
     }
 
     /// <summary>
-    /// Ends a session that the present table does not grant, and gives its tier to one that it grants. Called behind a registration too:
-    /// the table may have changed between the admission and the moment from which <see cref="Apply"/> finds the session.
+    /// Ends a session that the current table does not grant; otherwise sets its tier. Also called after a registration, because the table
+    /// may have changed between the admission and the moment from which <see cref="Apply"/> finds the session.
     /// </summary>
     /// <returns>Whether it was ended.</returns>
     public bool Settle(EntrySession session)

@@ -8,7 +8,7 @@ using Tunnel2.ProxyEntry.Sessions;
 namespace Tunnel2.ProxyEntry.Uplink;
 
 /// <summary>
-/// Runs the uplinks of sessions, each from its WELCOME to its end. Whichever of a session's uplinks ends last takes the session out of the
+/// Runs the uplinks of sessions, each from its WELCOME to its end. The last uplink of a session to end removes the session from the
 /// directory, and only its own registration. Thread-safe.
 /// </summary>
 internal sealed class SessionUplinks
@@ -45,7 +45,7 @@ internal sealed class SessionUplinks
         _logger = logger;
     }
 
-    /// <summary>A session was registered, and <see cref="RunAsync"/> follows for its first uplink at once.</summary>
+    /// <summary>A session was registered; <see cref="RunAsync"/> follows at once for its first uplink.</summary>
     public void Begin(EntrySession session)
     {
         session.StartedAt = _timeProvider.GetTimestamp();
@@ -53,12 +53,12 @@ internal sealed class SessionUplinks
         _joins.Add(session);
     }
 
-    /// <summary>Welcomes and runs an uplink until it ends.</summary>
+    /// <summary>Welcomes an uplink and runs it until it ends.</summary>
     /// <param name="transport">The connection.</param>
-    /// <param name="session">Its session, which has the uplink already.</param>
+    /// <param name="session">Its session, which already has the uplink.</param>
     /// <param name="uplink">The uplink.</param>
     /// <param name="welcome">The answer to its HELLO or JOIN.</param>
-    /// <param name="rest">Bytes that arrived behind the handshake.</param>
+    /// <param name="rest">Bytes that arrived after the handshake.</param>
     public async Task RunAsync(
         IUplinkTransport transport, EntrySession session, UplinkConnection uplink, WelcomeMessage welcome, ReadOnlyMemory<byte> rest)
     {
@@ -67,7 +67,7 @@ internal sealed class SessionUplinks
         _uplinkMetrics.Add(uplink);
         try
         {
-            // A request may find the uplink from here on: what it sends waits behind the welcome, because the writer starts after it.
+            // From here on a request may find the uplink. Its bytes follow the WELCOME, because the writer starts after it.
             await transport.SendAsync(welcome.ToFrame()).ConfigureAwait(false);
             if (uplink.Slot == 0 && session.Tunnel.Uplinks.Count == 1)
             {
@@ -95,7 +95,7 @@ internal sealed class SessionUplinks
         _uplinkMetrics.Remove(uplink);
         if (end.Reason is SessionEndReason.ProtocolError or SessionEndReason.ControlQueueOverflow)
         {
-            // The two ends no longer agree about the session: no uplink of it may go on (docs/protocol.md section 10).
+            // The two ends no longer agree about the session, so all of its uplinks must end (docs/protocol.md section 10).
             session.Tunnel.End(end.Reason, end.Error == ProtocolError.None ? end.Text : end.Error.ToString());
         }
 

@@ -1,6 +1,8 @@
 using System.Security.Cryptography;
 using Tunnel2.Multiplexing.Handshake;
 using Tunnel2.Multiplexing.Session;
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
@@ -23,10 +25,10 @@ internal sealed class UplinkAcceptor
 {
     private const string SupersededText = "The same agent registered the name again.";
 
-    /// <summary>What an agent is told to wait before it tries again to add an uplink, or where there are too many.</summary>
+    /// <summary>How long an agent should wait before it adds an uplink again, or after it was refused because there are too many.</summary>
     private static readonly TimeSpan _joinAgain = TimeSpan.FromSeconds(10);
 
-    /// <summary>An agent that comes while we stop may try again after this: the next process may be there by then.</summary>
+    /// <summary>The wait for an agent that comes while ProxyEntry stops: the next process may be running by then.</summary>
     private static readonly TimeSpan _drainingRetry = TimeSpan.FromMilliseconds(500);
 
     private static readonly byte[] _noSecret = new byte[WelcomeMessage.JoinSecretLength];
@@ -90,14 +92,14 @@ internal sealed class UplinkAcceptor
     }
 
     /// <summary>Serves a connection until it ends.</summary>
-    /// <param name="transport">The connection, behind its TLS handshake where there is one.</param>
-    /// <param name="peer">Who is at its other end.</param>
-    /// <param name="stopping">Gives up a handshake.</param>
+    /// <param name="transport">The connection, after its TLS handshake if there is one.</param>
+    /// <param name="peer">The peer.</param>
+    /// <param name="stopping">Cancels a handshake.</param>
     public async Task ServeAsync(IUplinkTransport transport, UplinkPeer peer, CancellationToken stopping)
     {
         try
         {
-            // One limit for all of the handshake: what TLS took is gone.
+            // One limit for the whole handshake: the time of TLS counts.
             var left = ProtocolLimits.HandshakeTimeout - (
                 peer.Connected is { } connected ? _timeProvider.GetElapsedTime(connected) : TimeSpan.Zero);
             var first = await HandshakeFrameReader.ReadAsync(
@@ -201,11 +203,11 @@ internal sealed class UplinkAcceptor
     }
 
     /// <summary>Registers a session and runs its first uplink until it ends.</summary>
-    /// <returns>Whether it was registered, so that its end is seen to elsewhere.</returns>
+    /// <returns>Whether the session was registered. If so, its end is handled by <see cref="SessionUplinks"/>.</returns>
     private async Task<bool> RegisterAsync(
         IUplinkTransport transport, EntrySession session, ReadOnlyMemory<byte> rest, UplinkPeer peer, CancellationToken stopping)
     {
-        // Before anybody can find the session: no request slips through ahead of its limit.
+        // Before any request can find the session, so that none passes without its limit.
         SessionTiers.Apply(session, _agents.Current);
         var uplink = CreateUplink(transport, session);
         session.Tunnel.TryAdd(uplink);
@@ -300,13 +302,13 @@ internal sealed class UplinkAcceptor
         {
             if (session.IsLeaving)
             {
-                // It began to leave meanwhile, and may have told its uplinks before this one was among them.
+                // The session began to leave in that time, and this uplink may have missed the notice.
                 uplink.Drain(SessionEndReason.Superseded, SupersededText);
             }
 
             peer.Handshake?.Finish();
 
-            // The secret has crossed the wire once; that is enough.
+            // The secret has crossed the wire once, which is enough.
             await _uplinks.RunAsync(transport, session, uplink, CreateWelcome(session, _noSecret), rest).ConfigureAwait(false);
         }
         else if (session.Tunnel.HasEnded)
@@ -320,7 +322,7 @@ internal sealed class UplinkAcceptor
         }
     }
 
-    /// <summary>There are too many: not a line for each, since who is told to come again comes again.</summary>
+    /// <summary>There are too many agents. Not a line for each refusal, because refused agents come again and again.</summary>
     private async Task RefuseForNowAsync(IUplinkTransport transport, string text)
     {
         _metrics.SessionRejected(RejectCode.Overloaded.ToString());
@@ -332,7 +334,7 @@ internal sealed class UplinkAcceptor
         await _rejection.SendQuietlyAsync(transport, new RejectMessage(RejectCode.Overloaded, _joinAgain, text)).ConfigureAwait(false);
     }
 
-    /// <summary>Not a warning: anybody can send JOINs, and they harm nobody.</summary>
+    /// <summary>Not a warning: anybody can send JOINs, and a refused one does no harm.</summary>
     private async Task RefuseJoinAsync(IUplinkTransport transport, RejectCode code, TimeSpan retryAfter, string text)
     {
         ProxyEntryLog.JoinRefused(_logger, transport.RemoteName, code.ToString(), text);
@@ -341,8 +343,8 @@ internal sealed class UplinkAcceptor
     }
 
     /// <summary>
-    /// The name leads to the successor already. The same process has lost the older connection itself; another one may still be answering
-    /// requests on it, and finishes them.
+    /// The name already leads to the successor. If both sessions are of one process, the older connection is already lost for it. Otherwise
+    /// the older process may still be answering requests, and finishes them.
     /// </summary>
     private static void Supersede(EntrySession older, EntrySession successor)
     {
@@ -360,8 +362,8 @@ internal sealed class UplinkAcceptor
     }
 
     /// <summary>
-    /// The agent is about to stop and serves on, so that no request has to wait for its last streams: the name is free for a successor.
-    /// What would go on for ever, WebSockets, gets its end now and can be with the successor soonest.
+    /// The agent is about to stop and still serves requests, so that none has to wait for its last streams: the name is free for a
+    /// successor. WebSockets, which have no end of their own, are ended now, so that they can connect to the successor early.
     /// </summary>
     private async Task OnHandOverAsync(EntrySession session)
     {
@@ -373,7 +375,7 @@ internal sealed class UplinkAcceptor
         await _directory.MarkHandingOverAsync(session.Name, session.Epoch, CancellationToken.None).ConfigureAwait(false);
     }
 
-    /// <summary>The agent is stopping: nothing new goes to it, and its name is free once none of its uplinks takes streams.</summary>
+    /// <summary>The agent is stopping: it gets no new streams, and its name is free once none of its uplinks takes streams.</summary>
     private async Task OnGoodbyeAsync(EntrySession session)
     {
         foreach (var uplink in session.Tunnel.Uplinks)

@@ -8,8 +8,9 @@ using Tunnel2.Transport.Engine;
 namespace Tunnel2.ProxyEntry.Uplink;
 
 /// <summary>
-/// Accepts agents' connections. Raw sockets rather than Kestrel's transport: the uplink wants one large buffer parsed in place, and
-/// Kestrel's 4 KiB blocks halve its bulk speed when continuations run inline (docs/performance.md).
+/// Accepts agents' connections. It uses raw sockets instead of Kestrel's transport, because the uplink wants one large buffer that is
+/// parsed in place. With Kestrel's 4 KiB blocks and inline continuations, bulk transfers had half the speed
+/// (docs/decisions/0003-raw-sockets-under-the-uplink.md).
 /// </summary>
 internal sealed class UplinkListener : IAsyncDisposable
 {
@@ -26,12 +27,12 @@ internal sealed class UplinkListener : IAsyncDisposable
     private readonly CancellationTokenSource _stopping = new();
     private Task _loop = Task.CompletedTask;
 
-    /// <param name="bound">A bound socket; it is taken over, and disposed of where this fails.</param>
-    /// <param name="acceptor">Serves what is accepted.</param>
-    /// <param name="tls">Encrypts it; null: nobody does.</param>
-    /// <param name="engine">Moves its bytes.</param>
-    /// <param name="handshakes">Where they wait until the end of their handshake, and how many may.</param>
-    /// <param name="failed">Called where the system was out of something.</param>
+    /// <param name="bound">A bound socket. The listener owns it, and disposes of it if the constructor fails.</param>
+    /// <param name="acceptor">Serves accepted connections.</param>
+    /// <param name="tls">Encrypts them; null for plaintext.</param>
+    /// <param name="engine">The engine that moves their bytes.</param>
+    /// <param name="handshakes">The connections in their handshake, and their limit.</param>
+    /// <param name="failed">Called when descriptors or memory were short.</param>
     /// <param name="timeProvider">The clock.</param>
     /// <param name="logger">The log.</param>
     public UplinkListener(
@@ -64,11 +65,11 @@ internal sealed class UplinkListener : IAsyncDisposable
         _accepting = new LimitedAcceptor(_listener, _handshakes.Limit, failed, timeProvider);
     }
 
-    /// <summary>Where it listens, with the port the system chose where 0 was asked for.</summary>
+    /// <summary>Where it listens, with the port that the system chose if the settings had port 0.</summary>
     public IPEndPoint EndPoint => (IPEndPoint)_listener.LocalEndPoint!;
 
     /// <summary>Binds a socket of the process's own.</summary>
-    /// <exception cref="SocketException">The address cannot be had.</exception>
+    /// <exception cref="SocketException">The address is not available.</exception>
     public static Socket Bind(IPEndPoint endPoint)
     {
         var socket = new Socket(endPoint.AddressFamily, SocketType.Stream, ProtocolType.Tcp);
@@ -91,7 +92,7 @@ internal sealed class UplinkListener : IAsyncDisposable
 
     public void Start() => _loop = AcceptAsync();
 
-    /// <summary>Closes the listener; agents that are connected, or about to be, stay.</summary>
+    /// <summary>Closes the listener; connected agents, and those in their handshake, stay.</summary>
     public void StopAccepting() => _listener.Dispose();
 
     /// <inheritdoc/>
@@ -131,11 +132,11 @@ internal sealed class UplinkListener : IAsyncDisposable
         }
         catch (IOException)
         {
-            // The peer left while it was told that it is refused.
+            // The peer left while the refusal was sent.
         }
         catch (Exception exception)
         {
-            // A fault of ours with one agent's connection; the others go on.
+            // A fault of ours with one agent's connection; the others continue.
             ProxyEntryLog.UplinkFault(_logger, exception);
         }
         finally

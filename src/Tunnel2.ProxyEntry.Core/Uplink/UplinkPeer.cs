@@ -5,11 +5,12 @@ using Tunnel2.ProxyEntry.Limits;
 
 namespace Tunnel2.ProxyEntry.Uplink;
 
-/// <summary>What is known of whoever connects before its first frame. Immutable.</summary>
-/// <param name="Address">Its address; null where there is none, as in a test.</param>
+/// <summary>What is known about a peer before its first frame. Immutable.</summary>
+/// <param name="Address">Its address; null when there is none, as in a test.</param>
 /// <param name="Certificate">The certificate it showed, or null.</param>
-/// <param name="Connected">When it connected, a timestamp of the time provider: the handshake's limit counts from here; null: from
-/// now.</param>
+/// <param name="Connected">
+/// When it connected, a timestamp of the time provider; the limit of the handshake counts from here. Null: from now.
+/// </param>
 /// <param name="Handshake">Its place among the handshakes, or null.</param>
 internal readonly record struct UplinkPeer(
     IPAddress? Address, AgentCertificate? Certificate = null, long? Connected = null, HandshakeQueue.PendingHandshake? Handshake = null)
@@ -23,7 +24,7 @@ internal readonly record struct UplinkPeer(
         }
         catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
         {
-            // It has left already.
+            // It has already left.
             return new UplinkPeer(null, null, connected);
         }
     }

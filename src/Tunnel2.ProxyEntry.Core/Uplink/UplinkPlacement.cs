@@ -4,17 +4,19 @@ using Tunnel2.Transport.Epoll;
 namespace Tunnel2.ProxyEntry.Uplink;
 
 /// <summary>
-/// Which event loop a session's next uplink lives on: the listener deals connections out in turn, whosever they are, so that two uplinks
-/// of a session could come to share a loop while others have none of it.
+/// Chooses the event loop of a session's next uplink. The listener gives connections to the loops in turn, for all sessions together. So
+/// two uplinks of a session could share a loop while others have none of it.
 /// </summary>
 internal static class UplinkPlacement
 {
-    /// <summary>Moves a fresh connection to the loop with the fewest of its session's uplinks; of several such, to the one that waits for
-    /// the fewest sockets. One that is out of service is left out.</summary>
-    /// <param name="loops">The process's loops; none: nothing is to be chosen.</param>
+    /// <summary>
+    /// Moves a fresh connection to the loop with the fewest uplinks of its session. Of several such loops, it takes the one that waits for
+    /// the fewest sockets. Loops that are out of service are left out.
+    /// </summary>
+    /// <param name="loops">The process's loops; empty when the engine has none.</param>
     /// <param name="uplinks">The session's uplinks.</param>
-    /// <param name="transport">The connection, behind its handshake; nothing is under way on it.</param>
-    /// <returns>Where the caller is to go on; null: where it is.</returns>
+    /// <param name="transport">The connection, after its handshake, with no operation running.</param>
+    /// <returns>Where the caller must continue; null: where it is.</returns>
     public static EpollLoop? TryMove(IReadOnlyList<EpollLoop> loops, IReadOnlyList<UplinkConnection> uplinks, IUplinkTransport transport)
     {
         if (loops.Count < 2 || transport.Home is not EpollLoop present)

@@ -8,8 +8,8 @@ using Tunnel2.ProxyEntry.Sessions;
 namespace Tunnel2.ProxyEntry.Uplink;
 
 /// <summary>
-/// How many connections agents may have behind their handshake, and how many sessions each of them. Who has too many is told so and may
-/// come again. Thread-safe.
+/// How many connections agents may have after their handshake, and how many sessions each agent. An agent above the limit gets a REJECT
+/// that says so, and may come again. Thread-safe.
 /// </summary>
 internal sealed class UplinkQuota : IUplinkPlaces
 {
@@ -37,8 +37,8 @@ internal sealed class UplinkQuota : IUplinkPlaces
     }
 
     /// <summary>
-    /// Whose sessions a new one counts to: its agent's, or for an agent without a token its address's; null where nobody counts, as for the
-    /// agents without a token of this machine.
+    /// The holder that a new session counts to: its agent, or for an agent without a token its address. Null when it counts to none, as for
+    /// agents without a token on this machine.
     /// </summary>
     public static string? HolderOf(AgentGrant? grant, IPAddress? address) =>
         grant is not null ? "agent " + grant.AgentId
@@ -47,8 +47,8 @@ internal sealed class UplinkQuota : IUplinkPlaces
 
     /// <summary>Takes a session's place and that of its first connection.</summary>
     /// <param name="session">The session.</param>
-    /// <param name="replaces">Whether it takes over a name from one of the same agent, which ends for it.</param>
-    /// <returns>Why not, for the agent to read; null when it has them.</returns>
+    /// <param name="replaces">Whether it takes over a name from a session of the same agent, which then ends.</param>
+    /// <returns>The reason for the agent when there is no place; null when it has the places.</returns>
     public string? TryEnter(EntrySession session, bool replaces)
     {
         lock (_gate)
@@ -64,7 +64,8 @@ internal sealed class UplinkQuota : IUplinkPlaces
                     ?? _settings.SessionsPerAgent;
                 var present = _sessions.GetValueOrDefault(holder);
 
-                // Whoever comes back while its lost session still stands only takes its own place; but not any number of times.
+                // An agent that comes back while its lost session is still registered only takes its own place, but not any number of
+                // times.
                 if (present >= (replaces ? 2L * most : most))
                 {
                     return string.Create(
@@ -80,7 +81,7 @@ internal sealed class UplinkQuota : IUplinkPlaces
         }
     }
 
-    /// <summary>Takes the place of a session's further connection. The last quarter is kept for sessions that have none yet.</summary>
+    /// <summary>Takes the place of a session's further connection. The last quarter is kept for first connections of sessions.</summary>
     public bool TryJoin()
     {
         lock (_gate)

@@ -4,7 +4,7 @@ using Tunnel2.ProxyEntry.Diagnostics;
 
 namespace Tunnel2.ProxyEntry.Uplink;
 
-/// <summary>Tells a peer why it is refused, so that it gets to read it. Thread-safe.</summary>
+/// <summary>Sends a peer the reason why it is refused, in a way that lets the peer read it. Thread-safe.</summary>
 internal sealed class UplinkRejection
 {
     private readonly ProxyEntryMetrics _metrics;
@@ -27,14 +27,15 @@ internal sealed class UplinkRejection
         await SendQuietlyAsync(transport, reject).ConfigureAwait(false);
     }
 
-    /// <summary>The same without a word in log and metrics: those are the caller's.</summary>
+    /// <summary>The same without a log line and metric, which the caller writes.</summary>
     /// <exception cref="IOException">The connection failed.</exception>
     public async Task SendQuietlyAsync(IUplinkTransport transport, RejectMessage reject)
     {
         await transport.SendAsync(reject.ToFrame()).ConfigureAwait(false);
         transport.ShutdownSend();
 
-        // Closing at once could destroy what was just sent, where the peer has sent more than we read: let it read first, for a moment.
+        // A close at once could destroy what was just sent, if the peer has sent bytes that were not read. So the peer gets a moment to
+        // read.
         await LingerAsync(transport).ConfigureAwait(false);
     }
 
@@ -54,7 +55,7 @@ internal sealed class UplinkRejection
         }
         catch (IOException)
         {
-            // It is gone, which is what was waited for.
+            // The peer is gone, which is what this code waits for.
         }
     }
 }

@@ -13,8 +13,8 @@ using Tunnel2.Transport.Tls;
 namespace Tunnel2.ProxyEntry.Uplink;
 
 /// <summary>
-/// Makes an encrypted connection of an accepted one. Agents' certificates are asked for where the settings use them, and judged where
-/// tokens are, so that both get the same answer. Thread-safe.
+/// Turns an accepted connection into an encrypted one. Agents' certificates are requested if the settings use them. They are judged where
+/// tokens are judged, so that both get the same answer. Thread-safe.
 /// </summary>
 internal sealed class UplinkTlsServer
 {
@@ -42,9 +42,10 @@ internal sealed class UplinkTlsServer
     }
 
     /// <summary>
-    /// Shakes hands. A peer that fails has been told and logged when this returns; the transport is still to be disposed of.
+    /// Does the TLS handshake. A failure has been reported to the peer and logged when this returns; the caller still disposes of the
+    /// transport.
     /// </summary>
-    /// <returns>The encrypted transport and who is behind it; a null transport when it failed.</returns>
+    /// <returns>The encrypted transport and its peer; a null transport when the handshake failed.</returns>
     [SuppressMessage(
         "Security", "CA5359", Justification = "An agent's certificate, not a server's: the admission judges it where it judges tokens.")]
     public async Task<(IUplinkTransport? Transport, UplinkPeer Peer)> OpenAsync(
@@ -59,7 +60,7 @@ internal sealed class UplinkTlsServer
             CertificateChainPolicy = CreateChainPolicy(),
             RemoteCertificateValidationCallback = (_, _, _, errors) =>
             {
-                // The handshake only proves that the peer has the key; whether that helps it is for the admission to say.
+                // The handshake only proves that the peer has the key. The admission decides whether the certificate is accepted.
                 policyErrors = errors;
                 return true;
             },
@@ -81,7 +82,9 @@ internal sealed class UplinkTlsServer
         }
     }
 
-    /// <summary>Only the settings' authorities count for agents, never the system's: those issue to anybody.</summary>
+    /// <summary>
+    /// Only the authorities of the settings count for agents, never the system's, because those issue certificates to anybody.
+    /// </summary>
     private X509ChainPolicy CreateChainPolicy()
     {
         var policy = new X509ChainPolicy

@@ -6,13 +6,13 @@ using Tunnel2.ProxyEntry.Diagnostics;
 
 namespace Tunnel2.ProxyEntry.Uplink;
 
-/// <summary>The uplink's protection as the settings want it.</summary>
-/// <param name="Server">Shakes hands; null for plaintext.</param>
-/// <param name="Certificate">What it shows; null for plaintext.</param>
-/// <param name="Description">How and why, for the line that says where agents connect.</param>
+/// <summary>TLS of the uplink, as the settings want it.</summary>
+/// <param name="Server">Does the handshakes; null for plaintext.</param>
+/// <param name="Certificate">The server's certificate; null for plaintext.</param>
+/// <param name="Description">The kind of protection and its reason, for the line that shows the listener.</param>
 internal sealed record UplinkTlsSetup(UplinkTlsServer? Server, ReloadingCertificate? Certificate, string Description)
 {
-    /// <summary>Makes it; a self-made certificate is found or made here.</summary>
+    /// <summary>Makes it from the settings; a self-made certificate is found or made here.</summary>
     /// <exception cref="IOException">The certificate cannot be read or kept.</exception>
     public static UplinkTlsSetup Create(ProxyEntrySettings settings, IServiceProvider services)
     {
@@ -22,7 +22,7 @@ internal sealed record UplinkTlsSetup(UplinkTlsServer? Server, ReloadingCertific
                 null,
                 null,
                 System.Net.IPAddress.IsLoopback(settings.UplinkListen.Address)
-                    ? "plaintext, since it is loopback"
+                    ? "plaintext, because it is loopback"
                     : "plaintext, by Tunnel2:Uplink:AllowPlaintext");
         }
 

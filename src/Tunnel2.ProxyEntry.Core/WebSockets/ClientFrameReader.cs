@@ -3,7 +3,7 @@ using Tunnel2.Telemetry.SubscriptionHub;
 
 namespace Tunnel2.ProxyEntry.WebSockets;
 
-/// <summary>What a subscriber's bytes turned out to be.</summary>
+/// <summary>What the next bytes of a subscriber are.</summary>
 internal enum ClientFrameKind
 {
     /// <summary>More bytes are needed.</summary>
@@ -12,7 +12,7 @@ internal enum ClientFrameKind
     /// <summary>A whole text message.</summary>
     Text,
 
-    /// <summary>A ping; its payload wants to be sent back.</summary>
+    /// <summary>A ping; its payload must be sent back.</summary>
     Ping,
 
     /// <summary>A pong.</summary>
@@ -32,12 +32,12 @@ internal enum ClientFrameKind
 }
 
 /// <summary>
-/// Takes a client's frames apart (RFC 6455 section 5) and puts fragments of a text message together, up to a limit. It holds a buffer only
-/// while a message is incomplete. Not thread-safe.
+/// Parses a client's frames (RFC 6455 section 5) and joins the fragments of a text message, up to a limit. It holds a buffer only while a
+/// message is incomplete. Not thread-safe.
 /// </summary>
 internal sealed class ClientFrameReader : IDisposable
 {
-    /// <summary>The longest message, and room for one frame of it.</summary>
+    /// <summary>The longest message in bytes; the buffer has room for it in one frame.</summary>
     public const int MaxMessage = 4096;
 
     private const int Capacity = 2 * MaxMessage;
@@ -49,7 +49,7 @@ internal sealed class ClientFrameReader : IDisposable
     private int _messageLength;
     private bool _inMessage;
 
-    /// <summary>Where received bytes go; at least one byte of room.</summary>
+    /// <summary>Memory for received bytes; at least one byte.</summary>
     public Memory<byte> GetMemory()
     {
         _buffer ??= ArrayPool<byte>.Shared.Rent(Capacity);
@@ -63,10 +63,10 @@ internal sealed class ClientFrameReader : IDisposable
         return _buffer.AsMemory(_end);
     }
 
-    /// <summary>So many bytes were received.</summary>
+    /// <summary>Adds a number of received bytes.</summary>
     public void Advance(int length) => _end += length;
 
-    /// <summary>Takes the next frame or message out; the payload is valid until the next call of any method.</summary>
+    /// <summary>Reads the next frame or message; the payload is valid until the next call of any method.</summary>
     public ClientFrameKind TryRead(out ReadOnlySpan<byte> payload)
     {
         while (true)
@@ -79,7 +79,7 @@ internal sealed class ClientFrameReader : IDisposable
         }
     }
 
-    /// <summary>Gives the buffer back when nothing is in it: an idle subscriber holds none.</summary>
+    /// <summary>Gives the buffer back when it is empty: an idle subscriber holds none.</summary>
     public void ReleaseIfEmpty()
     {
         if (_buffer is not null && _start == _end)
@@ -116,7 +116,7 @@ internal sealed class ClientFrameReader : IDisposable
         var header = new WebSocketFrameHeader(data[0], data[1]);
         var (isFinal, isControl) = (header.IsFinal, header.IsControl);
 
-        // No extension was agreed on, clients mask, and control frames are short and whole.
+        // No extension was agreed on, clients must mask, and control frames must be short and not fragmented.
         if (header.IsExtended || !header.IsMasked || (isControl && (!isFinal || !header.IsShort)) || !IsKnown(header.Opcode))
         {
             return ClientFrameKind.Broken;

@@ -3,21 +3,21 @@ using System.Buffers.Binary;
 namespace Tunnel2.ProxyEntry.WebSockets;
 
 /// <summary>
-/// How a frame begins (RFC 6455 section 5.2), from its first two bytes: they say how long the header is. What a server sends is written by
-/// <see cref="Telemetry.SubscriptionHub.WebSocketFrame"/>.
+/// A frame's header (RFC 6455 section 5.2), from its first two bytes, which say how long the header is.
+/// <see cref="Telemetry.SubscriptionHub.WebSocketFrame"/> writes the frames of servers.
 /// </summary>
 internal readonly struct WebSocketFrameHeader(byte first, byte second)
 {
-    /// <summary>Bytes that say how long a header is.</summary>
+    /// <summary>Bytes from which the length of a header is known.</summary>
     public const int FixedSize = 2;
 
-    /// <summary>No header is longer.</summary>
+    /// <summary>The length of the longest header, in bytes.</summary>
     public const int MaxSize = FixedSize + sizeof(ulong) + MaskSize;
 
-    /// <summary>The most payload of a control frame, and of any frame without an extended length.</summary>
+    /// <summary>The longest payload of a control frame, and of any frame without an extended length.</summary>
     public const int MaxShortLength = 125;
 
-    /// <summary>The opcode of a fragment that goes on with a message.</summary>
+    /// <summary>The opcode of a fragment that continues a message.</summary>
     public const int Continuation = 0;
 
     /// <summary>The opcode of a binary message.</summary>
@@ -34,23 +34,23 @@ internal readonly struct WebSocketFrameHeader(byte first, byte second)
 
     public int Opcode => first & 0x0F;
 
-    /// <summary>Whether it is a control frame, which may stand between the fragments of a message.</summary>
+    /// <summary>Whether it is a control frame, which may come between the fragments of a message.</summary>
     public bool IsControl => Opcode >= FirstControl;
 
     /// <summary>Whether the payload is masked, as clients do.</summary>
     public bool IsMasked => (second & 0x80) != 0;
 
-    /// <summary>Whether the payload's length stands in the first two bytes.</summary>
+    /// <summary>Whether the first two bytes contain the payload's length.</summary>
     public bool IsShort => LengthCode <= MaxShortLength;
 
-    /// <summary>How long the header is, mask included.</summary>
+    /// <summary>The length of the header in bytes, mask included.</summary>
     public int Size => FixedSize + LengthSize + (IsMasked ? MaskSize : 0);
 
     private int LengthCode => second & 0x7F;
 
     private int LengthSize => LengthCode switch { 126 => sizeof(ushort), 127 => sizeof(ulong), _ => 0 };
 
-    /// <summary>The payload's length, or a negative number where it breaks the rules: the highest bit of 64 has to be 0.</summary>
+    /// <summary>The payload's length; negative if it breaks the rules, because the highest bit of 64 must be 0.</summary>
     /// <param name="header">The whole header.</param>
     public long PayloadLength(ReadOnlySpan<byte> header) => LengthSize switch
     {

@@ -4,33 +4,33 @@ using Tunnel2.Telemetry.SubscriptionHub;
 namespace Tunnel2.ProxyEntry.WebSockets;
 
 /// <summary>
-/// Follows the frames of one direction of a WebSocket (RFC 6455 section 5.2) without looking at their payload: where one ends is where
-/// another may be put in. Bytes come in pieces of any size. Not thread-safe.
+/// Follows the frames in one direction of a WebSocket (RFC 6455 section 5.2) without reading their payload. Another frame may be inserted
+/// where one ends. Bytes come in pieces of any size. Not thread-safe.
 /// </summary>
 internal struct WebSocketFrameTracker
 {
     private HeaderBytes _header;
 
-    /// <summary>Header bytes of the frame so far; 0 between frames.</summary>
+    /// <summary>Header bytes received of the current frame; 0 between frames.</summary>
     private int _headerLength;
 
-    /// <summary>Header bytes that the frame has; known from its second byte on.</summary>
+    /// <summary>Header bytes of the current frame in all; known from its second byte on.</summary>
     private int _headerSize;
     private long _payloadLeft;
 
-    /// <summary>Whether no frame is half sent.</summary>
+    /// <summary>Whether the last frame was sent completely.</summary>
     public readonly bool IsAtBoundary => _headerLength == 0;
 
     /// <summary>Whether a Close frame has begun: nothing may follow it.</summary>
     public bool HasClosed { get; private set; }
 
-    /// <summary>Whether what came is no frame, so that nothing can be said of boundaries any more.</summary>
+    /// <summary>Whether a frame was invalid, so that boundaries are unknown from then on.</summary>
     public bool IsBroken { get; private set; }
 
-    /// <summary>Takes note of bytes.</summary>
+    /// <summary>Follows the next bytes.</summary>
     /// <param name="bytes">The next bytes of the direction.</param>
-    /// <param name="stopAtBoundary">Whether to stop behind the first frame that ends in them.</param>
-    /// <returns>How many bytes were taken; less than all only behind a frame's end.</returns>
+    /// <param name="stopAtBoundary">Whether to stop after the first frame that ends in them.</param>
+    /// <returns>How many bytes were taken; less than all only at the end of a frame.</returns>
     public int Advance(ReadOnlySpan<byte> bytes, bool stopAtBoundary)
     {
         var taken = 0;

@@ -4,14 +4,14 @@ using Tunnel2.Telemetry.SubscriptionHub;
 namespace Tunnel2.ProxyEntry.WebSockets;
 
 /// <summary>
-/// Says goodbye to a WebSocket's visitor when its session is about to end: a Close frame with code 1001, put between two frames of the
-/// backend, so that browsers connect again at once. What the backend sends behind it is dropped; the visitor's own Close frame reaches the
+/// Says goodbye to the visitor of a WebSocket when its session is about to end: it puts a Close frame with code 1001 between two frames of
+/// the backend, so that browsers connect again at once. Later bytes of the backend are dropped. The visitor's own Close frame reaches the
 /// backend and ends the exchange. One pump calls <see cref="BeginWrite"/> and <see cref="EndWriteAsync"/> by turns; the goodbye itself may
 /// come from any thread.
 /// </summary>
 internal sealed class WebSocketGoodbye : IAsyncDisposable
 {
-    /// <summary>1001, "going away" (RFC 6455 section 7.4.1), without a word.</summary>
+    /// <summary>1001, "going away" (RFC 6455 section 7.4.1), without a text.</summary>
     private static readonly byte[] _closeFrame = WebSocketFrame.CloseWith(1001, "");
 
     private readonly Lock _gate = new();
@@ -24,16 +24,16 @@ internal sealed class WebSocketGoodbye : IAsyncDisposable
     private bool _said;
 
     /// <param name="visitor">The upgraded connection.</param>
-    /// <param name="leaving">Cancelled when goodbye is to be said.</param>
+    /// <param name="leaving">Cancelled when the goodbye should be sent.</param>
     public WebSocketGoodbye(UpgradedConnection visitor, CancellationToken leaving)
     {
         _visitor = visitor;
         _registration = leaving.UnsafeRegister(static self => ((WebSocketGoodbye)self!).Want(), this);
     }
 
-    /// <summary>The pump is about to write bytes of the backend.</summary>
-    /// <param name="bytes">Them.</param>
-    /// <returns>How many of them may be written: all, or those of the frame that is under way, or none.</returns>
+    /// <summary>The pump will write bytes of the backend next.</summary>
+    /// <param name="bytes">The bytes.</param>
+    /// <returns>How many of them may be written: all, or those up to the end of the current frame, or none.</returns>
     public int BeginWrite(ReadOnlySpan<byte> bytes)
     {
         lock (_gate)
@@ -48,7 +48,9 @@ internal sealed class WebSocketGoodbye : IAsyncDisposable
         }
     }
 
-    /// <summary>The pump has written what it might. Says goodbye where it was wanted meanwhile and a frame has ended.</summary>
+    /// <summary>
+    /// The pump has written what it was allowed to. Sends the goodbye if it was requested in that time and a frame has ended.
+    /// </summary>
     public ValueTask EndWriteAsync()
     {
         lock (_gate)
@@ -63,7 +65,7 @@ internal sealed class WebSocketGoodbye : IAsyncDisposable
         return SayAsync();
     }
 
-    /// <summary>No goodbye any more; one that is being said is waited for.</summary>
+    /// <summary>No goodbye from now on; waits for one that is being sent.</summary>
     public async ValueTask DisposeAsync()
     {
         await _registration.DisposeAsync().ConfigureAwait(false);
@@ -84,7 +86,7 @@ internal sealed class WebSocketGoodbye : IAsyncDisposable
             _wanted = true;
             if (TryTakeTurnUnsynchronized())
             {
-                // Whoever cancels the token is not held up by a visitor that reads slowly.
+                // On the pool, so that a visitor that reads slowly does not hold up the code that cancels the token.
                 _saying = Task.Run(() => SayAsync().AsTask());
             }
         }
@@ -109,7 +111,7 @@ internal sealed class WebSocketGoodbye : IAsyncDisposable
         }
         catch (Exception)
         {
-            // The visitor has left, which the pump learns by itself.
+            // The visitor has left; the pump notices it by itself.
         }
     }
 }

@@ -7,8 +7,8 @@ using Tunnel2.Protocol.Headers;
 namespace Tunnel2.ProxyEntry.WebSockets;
 
 /// <summary>
-/// The opening handshake of a WebSocket (RFC 6455 section 4): the key of whoever asks, and the answer by which a server shows that it has
-/// read it.
+/// The opening handshake of a WebSocket (RFC 6455 section 4): the client's key, and the answer with which a server proves that it has read
+/// the key.
 /// </summary>
 internal static class WebSocketHandshake
 {
@@ -17,10 +17,10 @@ internal static class WebSocketHandshake
 
     private const string Guid = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-    /// <summary>Bytes that a key is made of.</summary>
+    /// <summary>Length of the random value in a key, in bytes.</summary>
     private const int NonceLength = 16;
 
-    /// <summary>Makes a <c>Sec-WebSocket-Key</c> that nobody could have guessed.</summary>
+    /// <summary>Makes an unpredictable <c>Sec-WebSocket-Key</c>.</summary>
     public static string CreateKey()
     {
         Span<byte> nonce = stackalloc byte[NonceLength];
@@ -28,11 +28,11 @@ internal static class WebSocketHandshake
         return Convert.ToBase64String(nonce);
     }
 
-    /// <summary>The <c>Sec-WebSocket-Accept</c> that answers a key.</summary>
+    /// <summary>The <c>Sec-WebSocket-Accept</c> for a key.</summary>
     [SuppressMessage("Security", "CA5350", Justification = "RFC 6455 says SHA-1; nothing is protected by it.")]
     public static string Accept(string key) => Convert.ToBase64String(SHA1.HashData(Encoding.ASCII.GetBytes(key.Trim() + Guid)));
 
-    /// <summary>Whether a 101 agrees on WebSocket, whatever else it agrees on.</summary>
+    /// <summary>Whether a 101 agrees on WebSocket, alone or with other protocols.</summary>
     public static bool IsAgreed(scoped in HeaderBlock head)
     {
         foreach (var field in head.Fields)
@@ -46,7 +46,7 @@ internal static class WebSocketHandshake
         return false;
     }
 
-    /// <summary>Whether a 101 is a WebSocket server's answer to a key, as a client has to check it (RFC 6455 section 4.1).</summary>
+    /// <summary>Whether a 101 is a WebSocket server's correct answer to a key. A client has to check this (RFC 6455 section 4.1).</summary>
     /// <param name="head">The response.</param>
     /// <param name="key">The key of the request.</param>
     public static bool IsAccepted(scoped in HeaderBlock head, string key)

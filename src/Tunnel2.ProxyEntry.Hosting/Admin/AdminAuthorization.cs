@@ -6,8 +6,8 @@ using Tunnel2.ProxyEntry.Agents;
 namespace Tunnel2.ProxyEntry.Admin;
 
 /// <summary>
-/// Guards the admin listener: by bearer token (RFC 6750 section 2.1) where one is configured, otherwise against DNS rebinding, by which a
-/// web page could reach a listener on loopback under a name of its own. Immutable, so safe for any number of threads.
+/// Guards the admin listener: by bearer token (RFC 6750 section 2.1) if one is configured, otherwise against DNS rebinding, with which a
+/// web page could reach a listener on loopback under its own name. Immutable, so safe for any number of threads.
 /// </summary>
 internal sealed class AdminAuthorization
 {
@@ -16,12 +16,12 @@ internal sealed class AdminAuthorization
 
     private readonly TokenHash? _token;
 
-    /// <param name="token">The token asked for, or null for none.</param>
+    /// <param name="token">The required token, or null for none.</param>
     public AdminAuthorization(TokenHash? token) => _token = token;
 
-    /// <summary>Whether a request may go on. The token is compared in constant time.</summary>
+    /// <summary>Whether a request is allowed. The token is compared in constant time.</summary>
     /// <param name="request">The request.</param>
-    /// <param name="otherToken">A token that came by another way than the header, or null.</param>
+    /// <param name="otherToken">A token that did not come in the header, or null.</param>
     public AdminAccess Check(HttpRequest request, string? otherToken = null)
     {
         if (_token is null)

@@ -7,8 +7,8 @@ using Tunnel2.ProxyEntry.Lifetime;
 namespace Tunnel2.ProxyEntry.Admin;
 
 /// <summary>
-/// Serves the admin listener: <c>/health/live</c>, <c>/health/ready</c> and <c>/metrics</c>. A switch, since three paths need no routing.
-/// Health is open to all who reach the listener, for probes carry no token and it tells nothing; everything else is guarded. Thread-safe.
+/// Serves the admin listener: <c>/health/live</c>, <c>/health/ready</c> and <c>/metrics</c>. A switch, because three paths need no routing.
+/// Health needs no token, because probes carry none and it shows no secret; all else is guarded. Thread-safe.
 /// </summary>
 internal sealed class AdminEndpoints
 {
@@ -26,11 +26,11 @@ internal sealed class AdminEndpoints
         _logger = logger;
     }
 
-    /// <summary>As the end of a pipeline: what is not served here is 404.</summary>
+    /// <summary>As the end of a pipeline: other paths get 404.</summary>
     public Task HandleAsync(HttpContext context) => HandleAsync(context, static other =>
         WriteTextAsync(other, StatusCodes.Status404NotFound, "not found; there are /health/live, /health/ready and /metrics\n"));
 
-    /// <summary>As a step of a pipeline: what is not served here goes on, but only if it is authorised.</summary>
+    /// <summary>As a step of a pipeline: other paths are passed on, if the request is authorised.</summary>
     public Task HandleAsync(HttpContext context, RequestDelegate next)
     {
         switch (context.Request.Path.Value)

@@ -13,21 +13,21 @@ using Tunnel2.ProxyEntry.Uplink;
 namespace Tunnel2.ProxyEntry.Draining;
 
 /// <summary>
-/// ProxyEntry's way out, in order: not ready any more and no new agents; a last call to the visitors; no new visitors; what is under way
-/// finished within the grace; sessions ended; Kestrel stopped. Runs once.
+/// Stops ProxyEntry, in this order: readiness off and no new agents; a last call to visitors; no new visitors; running requests finish
+/// within the grace; sessions end; Kestrel stops. Runs once.
 /// </summary>
 internal sealed class EntryDrain
 {
     /// <summary>
-    /// For this long after the order every response says <c>Connection: close</c> while connections and listeners are still open: a visitor
-    /// whose next request is on its way when an idle connection is closed would lose it, and a busy visitor has left by then.
+    /// For this time after the signal, connections and listeners stay open, and every response says <c>Connection: close</c>. A busy
+    /// visitor leaves in this time. Otherwise it could lose a request that is on its way when its connection is closed.
     /// </summary>
     private static readonly TimeSpan _lastCall = TimeSpan.FromMilliseconds(250);
 
-    /// <summary>For subscribers of the live view to read that it ends: a connection that is cut takes the word back.</summary>
+    /// <summary>The time for subscribers of the live view to read the close message: a cut would destroy it.</summary>
     private static readonly TimeSpan _lastWords = TimeSpan.FromMilliseconds(500);
 
-    /// <summary>For last words, and for what was cut to be noticed.</summary>
+    /// <summary>The time for close messages, and for peers to notice cuts.</summary>
     private static readonly TimeSpan _farewell = TimeSpan.FromSeconds(2);
 
     private readonly ProxyEntrySettings _settings;
@@ -68,9 +68,9 @@ internal sealed class EntryDrain
         _logger = logger;
     }
 
-    /// <summary>Runs the drain; everything has stopped when the task ends.</summary>
+    /// <summary>Runs the drain; when the task ends, everything has stopped.</summary>
     /// <param name="agents">The agents' listener.</param>
-    /// <param name="hurry">Ends the delay and the grace: what is under way is cut. What is cut still gets its last words.</param>
+    /// <param name="hurry">Ends the delay and the grace: running requests are cut. Close messages are still sent.</param>
     public async Task RunAsync(UplinkListener agents, CancellationToken hurry = default)
     {
         _readiness.MarkDraining();
@@ -80,7 +80,7 @@ internal sealed class EntryDrain
         ProxyEntryLog.Draining(_logger, sessions.Count, sessions.Sum(static session => session.Tunnel.OpenStreams));
         foreach (var uplink in _uplinks.Snapshot())
         {
-            // A notice only: requests of visitors that are here already still go to the agent.
+            // Only a notice: the agent still gets requests of visitors that are connected.
             uplink.SendGoAwayNotice(SessionEndReason.Shutdown, "The server is stopping.");
         }
 
@@ -106,7 +106,7 @@ internal sealed class EntryDrain
         _parking.Close();
         foreach (var session in _directory.Snapshot())
         {
-            // What has no end of its own, WebSockets, gets one.
+            // WebSockets, which have no end of their own, are ended.
             session.MarkLeaving();
         }
 

@@ -25,9 +25,7 @@ using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.ProxyEntry.Hosting;
 
-/// <summary>
-/// Registers the parts of ProxyEntry. A part that was registered before stays: that is how a host replaces the directory.
-/// </summary>
+/// <summary>Registers the parts of ProxyEntry. A part that was registered before stays, so a host can replace the directory.</summary>
 internal static class CoreServices
 {
     public static IServiceCollection AddTunnel2Core(this IServiceCollection services, ProxyEntrySettings settings, IEngine engine)
@@ -89,7 +87,7 @@ internal static class CoreServices
         return services;
     }
 
-    /// <summary>Who is told of requests: first who counts, last those that a host has registered.</summary>
+    /// <summary>The observers of requests: metrics first, then the others, and last those that a host has registered.</summary>
     private static RequestObservers ObserversOf(IServiceProvider provider) => new(
     [
         provider.GetRequiredService<RequestMetrics>(),

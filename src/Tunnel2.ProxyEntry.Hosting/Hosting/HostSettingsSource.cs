@@ -5,8 +5,8 @@ using Tunnel2.ProxyEntry.Reload;
 namespace Tunnel2.ProxyEntry.Hosting;
 
 /// <summary>
-/// The settings of a server that another program hosts: section <c>Tunnel2</c> of the program's configuration, and over it the values that
-/// are given in code. It looks at the configuration's token instead of registering with it, so there is nothing to take back.
+/// The settings of a server that another program hosts: section <c>Tunnel2</c> of the program's configuration, and over it the values from
+/// code. It polls the configuration's reload token and does not register with it, so there is no registration to end.
 /// </summary>
 internal sealed class HostSettingsSource : ISettingsSource, IChangeWatch
 {
@@ -17,7 +17,7 @@ internal sealed class HostSettingsSource : ISettingsSource, IChangeWatch
     private IConfigurationProvider[] _givers;
 
     /// <param name="host">The program's configuration, from its root.</param>
-    /// <param name="values">Pairs of key and value, relative to the section; the last one of a key wins.</param>
+    /// <param name="values">Pairs of key and value, relative to the section; the last value of a key wins.</param>
     public HostSettingsSource(IConfiguration host, IEnumerable<KeyValuePair<string, string?>> values)
     {
         _host = host;
@@ -36,7 +36,7 @@ internal sealed class HostSettingsSource : ISettingsSource, IChangeWatch
     /// <inheritdoc/>
     public Dictionary<string, string?>? FirstRead { get; private set; }
 
-    /// <summary>A copy: the program's configuration may change while it is read.</summary>
+    /// <summary>A copy, because the program's configuration may change during the reading.</summary>
     public IConfiguration Read()
     {
         var configuration = new ConfigurationBuilder()
@@ -47,7 +47,7 @@ internal sealed class HostSettingsSource : ISettingsSource, IChangeWatch
         return configuration;
     }
 
-    /// <summary>A file that is gone or broken leaves its provider empty, and so would take every agent's token away.</summary>
+    /// <summary>A missing or broken file leaves its provider empty, which would remove every agent's token.</summary>
     public ReloadProblem? FindLoss() => _givers.FirstOrDefault(static giver => !Gives(giver)) is { } lost
         ? new ReloadProblem(SettingKeys.Section, $"{lost} has no setting of this section any more")
         : null;
@@ -57,7 +57,7 @@ internal sealed class HostSettingsSource : ISettingsSource, IChangeWatch
     {
         if (_token.HasChanged)
         {
-            // Before the reading: what changes after it is then another change.
+            // Taken before the reading, so a change after it counts as another change.
             _token = _host.GetReloadToken();
             _hasChanged = true;
         }
@@ -65,7 +65,7 @@ internal sealed class HostSettingsSource : ISettingsSource, IChangeWatch
         return _hasChanged;
     }
 
-    /// <summary>Of the watch and of the source: what was read has been taken over.</summary>
+    /// <summary>For the watch and the source: the values that were read are in use.</summary>
     public void Accept()
     {
         _hasChanged = false;

@@ -5,28 +5,31 @@ using Tunnel2.ProxyEntry.Configuration;
 namespace Tunnel2.ProxyEntry.Hosting;
 
 /// <summary>
-/// How large a head Kestrel reads. Where it refuses one it resets the stream, or ends the connection and with it all other requests of that
-/// browser. So its limits lie above ours, and a request between the two gets our answer while the connection goes on.
+/// The size of heads that Kestrel reads. For a larger one Kestrel resets the stream, or ends the connection and with it all other requests
+/// of that browser. So its limits are above ours: a request between the two gets our answer, and the connection continues.
 /// </summary>
 internal static class KestrelHeadLimits
 {
-    /// <summary>So many times our limit is still read, to be answered.</summary>
+    /// <summary>How many times our limit of bytes Kestrel reads.</summary>
     private const int Bytes = 4;
 
-    /// <summary>Fewer than of bytes: with HPACK a field may cost its sender one byte, and us a hundred.</summary>
+    /// <summary>
+    /// How many times our limit of fields Kestrel reads. Not more, because with HPACK a field may cost its sender one byte, and us a
+    /// hundred.
+    /// </summary>
     private const int Fields = 5;
 
-    /// <summary>However low our limit is set.</summary>
+    /// <summary>Kestrel's limit of bytes is at least this, also when our limit is lower.</summary>
     private const int LeastBytes = 64 * 1024;
 
-    /// <summary>Sets them.</summary>
+    /// <summary>Sets Kestrel's limits.</summary>
     public static void Apply(KestrelServerLimits limits, ProxyEntrySettings settings)
     {
         var head = Math.Max(settings.MaxRequestHeadBytes * Bytes, LeastBytes);
         limits.MaxRequestHeadersTotalSize = head;
         limits.Http2.MaxRequestHeaderFieldSize = head;
 
-        // Beyond it a stream of HTTP/2 is reset. Kestrel keeps the target several times over.
+        // A stream of HTTP/2 with a longer target is reset. Kestrel keeps several copies of the target.
         limits.MaxRequestLineSize = head / 2;
         limits.MaxRequestHeaderCount = ProtocolLimits.MaxHeaderFields * Fields;
     }

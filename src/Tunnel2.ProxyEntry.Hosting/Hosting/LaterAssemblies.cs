@@ -3,8 +3,8 @@ using System.Reflection;
 namespace Tunnel2.ProxyEntry.Hosting;
 
 /// <summary>
-/// Loads what would be loaded by the first request of a kind: an assembly keeps two descriptors for good, and one that cannot be loaded
-/// fails the request, or the process. Where descriptors are few, they are counted with those open from the start.
+/// Loads assemblies that the first request of a kind would load. Each keeps two descriptors, and one that cannot be loaded fails the
+/// request or the process. Loaded at the start, they count among the open files when descriptors are divided.
 /// </summary>
 internal static class LaterAssemblies
 {
@@ -14,7 +14,7 @@ internal static class LaterAssemblies
         "System.Security.Claims", "System.Threading.Channels",
     ];
 
-    /// <summary>Loads them. One that is not there is not needed.</summary>
+    /// <summary>Loads them. A missing one is not needed.</summary>
     public static void Load()
     {
         foreach (var name in _names)
@@ -25,7 +25,7 @@ internal static class LaterAssemblies
             }
             catch (Exception exception) when (exception is IOException or BadImageFormatException)
             {
-                // Another version of the framework has it elsewhere.
+                // Another version of the framework has it in another place.
             }
         }
     }

@@ -28,22 +28,21 @@ using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.ProxyEntry.Hosting;
 
-/// <summary>A running ProxyEntry: its listeners and everything behind them.</summary>
+/// <summary>A running ProxyEntry: its listeners and all parts of the server.</summary>
 internal sealed class ProxyEntryHost : IAsyncDisposable
 {
     /// <summary>
-    /// Streams that a visitor may have open on one connection of HTTP/2. A page's WebSockets hold one each for as long as they live, and
-    /// its requests must find room beside a thousand of them. What they may send unread is bounded by the connection's window, however many
-    /// they are.
+    /// How many streams a visitor may have open on one HTTP/2 connection. A page's WebSockets hold one each while they live, and its
+    /// requests must find room beside a thousand of them. The connection's window limits their unread bytes, for any number of streams.
     /// </summary>
     private const int MaxStreamsPerConnection = 1280;
 
-    /// <summary>What a visitor may send on one stream of HTTP/2 before anybody reads it.</summary>
+    /// <summary>Bytes that a visitor may send on one HTTP/2 stream before they are read.</summary>
     private const int StreamWindow = 512 * 1024;
 
     /// <summary>
-    /// The same on all streams of a connection. Kestrel gives credit back by halves of it: as long as half of it is not held by streams
-    /// that nobody reads, which takes eight of them, the others go on.
+    /// Bytes that a visitor may send on all streams of a connection before they are read. Kestrel returns credit in portions of half of it.
+    /// So other streams continue until unread streams hold half of it, which takes eight of them.
     /// </summary>
     private const int ConnectionWindow = 16 * StreamWindow;
 
@@ -68,25 +67,25 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         _logger = logger;
     }
 
-    /// <summary>Where visitors connect by HTTP, or null.</summary>
+    /// <summary>The address for visitors over HTTP, or null.</summary>
     public IPEndPoint? HttpEndPoint { get; private init; }
 
-    /// <summary>Where visitors connect by HTTPS, or null.</summary>
+    /// <summary>The address for visitors over HTTPS, or null.</summary>
     public IPEndPoint? HttpsEndPoint { get; private init; }
 
-    /// <summary>Where agents connect.</summary>
+    /// <summary>The address for agents.</summary>
     public IPEndPoint UplinkEndPoint => _uplinks.EndPoint;
 
-    /// <summary>What agents are shown now; null for plaintext.</summary>
+    /// <summary>The certificate that agents get now; null for plaintext.</summary>
     public ServerCertificate? UplinkCertificate => _tls.Certificate?.Current;
 
-    /// <summary>Where administration is served.</summary>
+    /// <summary>The address for administration.</summary>
     public IPEndPoint AdminEndPoint { get; private init; } = null!;
 
-    /// <summary>Requests that wait for an agent now.</summary>
+    /// <summary>Number of requests that wait for an agent now.</summary>
     public int ParkedRequests => _application.Services.GetRequiredService<ParkingLot>().Count;
 
-    /// <summary>What <c>/metrics</c> shows.</summary>
+    /// <summary>The collector for <c>/metrics</c>.</summary>
     public PrometheusCollector Metrics => _application.Services.GetRequiredService<PrometheusCollector>();
 
     /// <summary>The live view of requests.</summary>
@@ -95,13 +94,13 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
     /// <summary>The directory of sessions.</summary>
     public ISessionDirectory Directory => _directory;
 
-    /// <summary>Starts everything; it serves when the task ends.</summary>
+    /// <summary>Starts all parts; when the task ends, the server serves.</summary>
     /// <param name="settings">The checked settings.</param>
     /// <param name="engine">The process's engine.</param>
-    /// <param name="configureLogging">Where log lines go.</param>
-    /// <param name="source">Where the settings come from, to read the agents again when it changes; null: never.</param>
-    /// <param name="inherited">Listening sockets that were handed over, at addresses that the settings have; null: none.</param>
-    /// <exception cref="IOException">A listener's address is in use or cannot be had.</exception>
+    /// <param name="configureLogging">Configures the log.</param>
+    /// <param name="source">The source of the settings, from which the agents are read again when it changes; null: never.</param>
+    /// <param name="inherited">Listening sockets that were handed over, with the addresses of the settings; null: none.</param>
+    /// <exception cref="IOException">A listener's address is in use or not available.</exception>
     public static async Task<ProxyEntryHost> StartAsync(
         ProxyEntrySettings settings, IEngine engine, Action<ILoggingBuilder> configureLogging, ISettingsSource? source = null,
         InheritedSockets? inherited = null)
@@ -120,7 +119,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         var connections = new ListenerConnections(engine.Faults);
         builder.Services.AddSingleton(connections);
 
-        // Registered last: Kestrel asks it first.
+        // Registered last, because Kestrel uses the last one.
         builder.Services.AddSingleton<IConnectionListenerFactory>(static provider => provider.GetRequiredService<SocketListenerFactory>());
         if (engine.Loops.Count > 0)
         {
@@ -164,7 +163,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             host._export = OtlpExport.Start(settings, services.GetRequiredService<ProxyEntryMetrics>());
             services.GetRequiredService<PublicAddresses>().Bound(host.HttpEndPoint, host.HttpsEndPoint);
 
-            // Before the first agent, which would be sent away.
+            // Before the first agent connects, because the first limits would refuse it.
             host.DivideDescriptors(settings);
             uplinks.Start();
             host._reload.Start();
@@ -183,11 +182,11 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         }
     }
 
-    /// <summary>Says why it is about to stop: what holds the listening sockets has ended.</summary>
+    /// <summary>Logs why the server will stop: the holder of the listening sockets has ended.</summary>
     public void ReportHolderEnded(string holder) => ProxyEntryLog.HolderEnded(_logger, holder);
 
     /// <summary>Stops in order; see <see cref="EntryDrain"/>.</summary>
-    /// <param name="hurry">Ends the grace of what is under way.</param>
+    /// <param name="hurry">Ends the grace of running requests.</param>
     public async Task StopAsync(CancellationToken hurry = default)
     {
         if (_stopped)
@@ -212,10 +211,12 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         await _application.DisposeAsync().ConfigureAwait(false);
     }
 
-    /// <summary>Kestrel says neither which setting an address came from nor, for some faults, which address it was.</summary>
+    /// <summary>
+    /// Binds it here, because Kestrel does not report which setting an address came from, nor for some faults which address it was.
+    /// </summary>
     private static Socket BindListener(EndPoint endPoint, ProxyEntrySettings settings, InheritedSockets? inherited)
     {
-        // By reference: two listeners on port 0 have equal addresses.
+        // Compared by reference: two listeners on port 0 have equal addresses.
         var key = ReferenceEquals(endPoint, settings.HttpListen) ? SettingKeys.HttpListen
             : ReferenceEquals(endPoint, settings.HttpsListen) ? SettingKeys.HttpsListen
             : SettingKeys.AdminListen;
@@ -280,8 +281,8 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         return new ReloadLoop(reloadables, services.GetRequiredService<TimeProvider>(), services.GetRequiredService<ContainedFaults>());
     }
 
-    /// <summary>When everything that does not come and go is open.</summary>
-    /// <exception cref="IOException">The process may open too few.</exception>
+    /// <summary>Divides the descriptors that are left when all permanent ones are open.</summary>
+    /// <exception cref="IOException">The process may have too few files open.</exception>
     private void DivideDescriptors(ProxyEntrySettings settings)
     {
         var services = _application.Services;
@@ -336,12 +337,12 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
     {
         kestrel.AddServerHeader = false;
 
-        // Sizes and rates are the backend's business; standing still is the watchdog's.
+        // The backend decides about sizes and rates, and the watchdog about bodies that stand still.
         kestrel.Limits.MaxRequestBodySize = settings.MaxRequestBodyBytes;
         kestrel.Limits.MinRequestBodyDataRate = null;
         kestrel.Limits.MinResponseDataRate = null;
 
-        // What each stream of HTTP/2 may have waiting for a visitor who does not read, beside the piece at hand.
+        // Bytes that each HTTP/2 stream may hold for a visitor that does not read, in addition to the piece that is being written.
         kestrel.Limits.MaxResponseBufferSize = 16 * 1024;
         KestrelHeadLimits.Apply(kestrel.Limits, settings);
         kestrel.Limits.RequestHeadersTimeout = settings.RequestHeadTimeout == Timeout.InfiniteTimeSpan
@@ -355,14 +356,14 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         kestrel.Limits.Http2.InitialStreamWindowSize = StreamWindow;
         kestrel.Limits.Http2.InitialConnectionWindowSize = ConnectionWindow;
 
-        // Characters are bytes: what a visitor or backend wrote beyond ASCII passes unchanged.
+        // Characters are bytes: bytes of a visitor or backend beyond ASCII pass unchanged.
         kestrel.RequestHeaderEncodingSelector = static _ => Encoding.Latin1;
         kestrel.ResponseHeaderEncodingSelector = static _ => Encoding.Latin1;
         if (settings.HttpListen is { } http)
         {
             kestrel.Listen(http, listen =>
             {
-                // Without TLS Kestrel serves one version only; behind our front nothing but HTTP/2 is left for it.
+                // Without TLS Kestrel serves one version only. Our front has already served HTTP/1, so only HTTP/2 is left.
                 listen.Protocols = HttpProtocols.Http2;
                 listen.Use(connections.Visitors.Track);
                 listen.TakeTurns();
@@ -400,7 +401,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         });
     }
 
-    /// <summary>Behind TLS, where there is any: what speaks HTTP/1 ends here, the rest goes on to Kestrel.</summary>
+    /// <summary>After TLS, if there is any: our front serves HTTP/1, and the rest goes to Kestrel.</summary>
     private static void UseHttp1Front(ListenOptions listen)
     {
         var front = listen.ApplicationServices.GetRequiredService<Http1Front>();

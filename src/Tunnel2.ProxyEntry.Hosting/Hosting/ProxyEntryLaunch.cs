@@ -5,16 +5,16 @@ using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.ProxyEntry.Hosting;
 
-/// <summary>What a server is started with.</summary>
+/// <summary>What a server needs for its start.</summary>
 /// <param name="Settings">The checked settings.</param>
-/// <param name="Source">Where they come from, to read the agents again when it changes.</param>
+/// <param name="Source">The source of the settings, from which the agents are read again when it changes.</param>
 /// <param name="Inherited">Listening sockets that were handed over; null: none.</param>
 internal sealed record ProxyEntryLaunch(ProxyEntrySettings Settings, ISettingsSource Source, InheritedSockets? Inherited = null)
 {
-    /// <summary>Checks what was read.</summary>
-    /// <param name="configuration">What the source gave.</param>
+    /// <summary>Checks the settings that were read.</summary>
+    /// <param name="configuration">The values of the source.</param>
     /// <param name="source">The source.</param>
-    /// <param name="errors">Mistakes that are known already.</param>
+    /// <param name="errors">Mistakes found before.</param>
     /// <param name="inherited">Listening sockets that were handed over.</param>
     /// <exception cref="ProxyEntrySettingsException">There are mistakes; it has all of them.</exception>
     public static ProxyEntryLaunch Load(

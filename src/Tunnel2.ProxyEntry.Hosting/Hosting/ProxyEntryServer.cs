@@ -4,8 +4,8 @@ namespace Tunnel2.ProxyEntry.Hosting;
 
 /// <summary>
 /// A tunnel server that a host runs. <see cref="Tunnel2ServiceCollectionExtensions.AddTunnel2ProxyEntry"/> registers one as a singleton;
-/// several are enumerated in the order of the calls. It gives the addresses: with port 0 in the settings the system chooses the port. They
-/// stay as they are when the host has stopped. Thread-safe.
+/// several are enumerated in the order of the calls. It has the addresses: with port 0 in the settings the system chooses the port. They
+/// stay the same after the host has stopped. Thread-safe.
 /// </summary>
 public sealed class ProxyEntryServer
 {
@@ -13,22 +13,22 @@ public sealed class ProxyEntryServer
     {
     }
 
-    /// <summary>Where visitors call over HTTP; null before the host has started, and where HTTP is off.</summary>
+    /// <summary>The address for visitors over HTTP; null before the host has started, and when HTTP is off.</summary>
     public IPEndPoint? HttpEndPoint { get; private set; }
 
-    /// <summary>Where visitors call over HTTPS; null before the host has started, and where HTTPS is off.</summary>
+    /// <summary>The address for visitors over HTTPS; null before the host has started, and when HTTPS is off.</summary>
     public IPEndPoint? HttpsEndPoint { get; private set; }
 
-    /// <summary>Where agents connect; null before the host has started.</summary>
+    /// <summary>The address for agents; null before the host has started.</summary>
     public IPEndPoint? UplinkEndPoint { get; private set; }
 
-    /// <summary>Where health, metrics and the live view are served; null before the host has started.</summary>
+    /// <summary>The address of health, metrics and the live view; null before the host has started.</summary>
     public IPEndPoint? AdminEndPoint { get; private set; }
 
-    /// <summary>What runs, or ran until the host stopped; null before the host has started.</summary>
+    /// <summary>The server that runs, or ran until the host stopped; null before the host has started.</summary>
     internal ProxyEntryHost? Running { get; private set; }
 
-    /// <summary>It runs. Its addresses are kept when it has stopped.</summary>
+    /// <summary>The server runs. Its addresses are kept after it has stopped.</summary>
     internal void Started(ProxyEntryHost running)
     {
         (HttpEndPoint, HttpsEndPoint) = (running.HttpEndPoint, running.HttpsEndPoint);

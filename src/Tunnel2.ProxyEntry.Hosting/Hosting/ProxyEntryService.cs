@@ -4,8 +4,8 @@ using Tunnel2.Transport.Engine;
 namespace Tunnel2.ProxyEntry.Hosting;
 
 /// <summary>
-/// Runs a server for a generic host, and owns its engine. The settings are checked before any service of the host starts. The server drains
-/// before any service of the host stops: its backend, or an agent, may be one of them, and requests under way still need it.
+/// Runs a server for a generic host, and owns its engine. It checks the settings before any service of the host starts. It drains before
+/// any service of the host stops, because its backend, or an agent, may be one of them, and running requests still need it.
 /// </summary>
 internal sealed class ProxyEntryService : IHostedLifecycleService, IAsyncDisposable
 {
@@ -54,7 +54,7 @@ internal sealed class ProxyEntryService : IHostedLifecycleService, IAsyncDisposa
     /// <inheritdoc/>
     public Task StoppedAsync(CancellationToken cancellationToken) => Task.CompletedTask;
 
-    /// <summary>A host that is disposed of without having been stopped does not wait for requests.</summary>
+    /// <summary>If a host is disposed of without a stop, running requests are not waited for.</summary>
     public async ValueTask DisposeAsync() => await EndAsync(new CancellationToken(canceled: true)).ConfigureAwait(false);
 
     private static IEngine StartEngine(ProxyEntrySettings settings)

@@ -5,8 +5,8 @@ namespace Tunnel2.ProxyEntry.Hosting;
 
 /// <summary>
 /// The settings of a tunnel server are wrong; the host's start fails with it before anything listens. It has all mistakes at once, one in
-/// each of <see cref="OptionsValidationException.Failures"/> (<c>Tunnel2:Key: what is wrong and what would be right.</c>). No secret is in
-/// it.
+/// each of <see cref="OptionsValidationException.Failures"/> (<c>Tunnel2:Key: what is wrong and what would be right.</c>). It contains no
+/// secret.
 /// </summary>
 public sealed class ProxyEntrySettingsException : OptionsValidationException
 {
@@ -14,6 +14,8 @@ public sealed class ProxyEntrySettingsException : OptionsValidationException
         : base(SettingKeys.Section, typeof(ProxyEntryServer), errors.Select(static error => $"{error.Key}: {error.Message}")) =>
         Message = SettingsErrorFormatter.Format(errors);
 
-    /// <summary>What the program <c>tunnel2-entry</c> prints: a headline, then a line for each mistake. Ends with a line break.</summary>
+    /// <summary>
+    /// The text that the program <c>tunnel2-entry</c> prints: a headline, then a line for each mistake. Ends with a line break.
+    /// </summary>
     public override string Message { get; }
 }

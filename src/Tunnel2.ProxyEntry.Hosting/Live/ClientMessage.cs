@@ -2,11 +2,11 @@ using System.Text.Json;
 
 namespace Tunnel2.ProxyEntry.Live;
 
-/// <summary>What a subscriber asks for (docs/live.md): <c>{"op":"subscribe","channel":"session.*.stats","id":"1"}</c>.</summary>
-/// <param name="Op">The operation, or null when the message is not understood.</param>
+/// <summary>A subscriber's message (docs/live.md): <c>{"op":"subscribe","channel":"session.*.stats","id":"1"}</c>.</summary>
+/// <param name="Op">The operation, or null when the message is not valid.</param>
 /// <param name="Channel">The channel or pattern.</param>
-/// <param name="Id">Comes back in the answer; at most 64 characters.</param>
-/// <param name="Mistake">The error's code when the message is not understood.</param>
+/// <param name="Id">Returned in the answer; at most 64 characters.</param>
+/// <param name="Mistake">The error's code when the message is not valid.</param>
 internal readonly record struct ClientMessage(string? Op, string? Channel, string? Id, string? Mistake)
 {
     private const int MaxIdLength = 64;

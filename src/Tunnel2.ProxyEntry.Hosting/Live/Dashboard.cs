@@ -3,8 +3,7 @@ using Microsoft.Net.Http.Headers;
 namespace Tunnel2.ProxyEntry.Live;
 
 /// <summary>
-/// The page at <c>/</c> of the admin listener: static and without data of its own, so it needs no token; what it shows comes by
-/// <c>/live</c>.
+/// The page at <c>/</c> of the admin listener. It is static and contains no data, so it needs no token; its data come over <c>/live</c>.
 /// </summary>
 internal static class Dashboard
 {

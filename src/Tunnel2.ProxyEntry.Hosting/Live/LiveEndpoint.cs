@@ -12,8 +12,8 @@ using Tunnel2.Telemetry.SubscriptionHub;
 namespace Tunnel2.ProxyEntry.Live;
 
 /// <summary>
-/// <c>/live</c> on the admin listener: takes the WebSocket handshake (RFC 6455 section 4.2), and then what the subscriber says. What it is
-/// told leaves by the hub's own thread, straight to the socket, so that thousands of subscribers never hold an engine thread. Thread-safe.
+/// <c>/live</c> on the admin listener: handles the WebSocket handshake (RFC 6455 section 4.2) and the subscriber's messages. The hub's own
+/// thread writes directly to the socket, so that thousands of subscribers never hold an engine thread. Thread-safe.
 /// </summary>
 internal sealed class LiveEndpoint
 {
@@ -23,7 +23,9 @@ internal sealed class LiveEndpoint
     /// <summary>The subprotocol's name.</summary>
     public const string Protocol = "tunnel2.live.v1";
 
-    /// <summary>What a browser, which can set no header, puts before the token in <c>Sec-WebSocket-Protocol</c>, in base64url.</summary>
+    /// <summary>
+    /// The prefix of a browser's token in <c>Sec-WebSocket-Protocol</c>, in base64url: a browser can set no other header.
+    /// </summary>
     public const string TokenPrefix = "tunnel2.token.";
 
     private readonly LivePlane _plane;
@@ -98,7 +100,7 @@ internal sealed class LiveEndpoint
             return true;
         }
 
-        // A page of another origin may open a WebSocket to anywhere, and the browser asks nobody.
+        // A page of another origin may open a WebSocket to any address, and the browser allows it.
         string? origin = request.Headers[HeaderNames.Origin];
         if (!string.IsNullOrEmpty(origin) && !IsOwnOrigin(origin, request.Host.Value))
         {
@@ -150,14 +152,14 @@ internal sealed class LiveEndpoint
 
                 if (client.IsClosing)
                 {
-                    // Only the end is awaited any more.
+                    // From here on the code only waits for the end.
                     frames.Dispose();
                 }
             }
         }
         catch (Exception exception) when (exception is IOException or OperationCanceledException or ObjectDisposedException)
         {
-            // The subscriber is gone.
+            // The subscriber has left.
         }
         finally
         {
@@ -165,7 +167,9 @@ internal sealed class LiveEndpoint
         }
     }
 
-    /// <summary>An empty read first, so that a silent subscriber holds no buffer; then off the thread that the bytes came by.</summary>
+    /// <summary>
+    /// Begins with an empty read, so that a silent subscriber holds no buffer; then leaves the thread that received the bytes.
+    /// </summary>
     private static async ValueTask<bool> ReceiveAsync(Stream stream, ClientFrameReader frames)
     {
         await stream.ReadAsync(Memory<byte>.Empty).ConfigureAwait(false);

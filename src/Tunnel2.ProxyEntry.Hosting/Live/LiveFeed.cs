@@ -7,22 +7,27 @@ using Tunnel2.Telemetry.SubscriptionHub;
 namespace Tunnel2.ProxyEntry.Live;
 
 /// <summary>
-/// Reads the ring on a thread of its own, aggregates, and publishes what comes of it to the hub: statistics per window, sessions that come
-/// and go, and the requests of those sessions that somebody watches. It polls, so that forwarding never wakes it.
+/// Reads the ring on a thread of its own, aggregates (<see cref="FeedPartitions"/>), and publishes what comes of it to the hub: statistics
+/// per window, sessions that come and go, and the requests of those sessions that somebody watches. It polls, so that forwarding never
+/// wakes it.
 /// </summary>
 internal sealed class LiveFeed : IDisposable
 {
     private const int BatchSize = 256;
 
-    /// <summary>Session names that are numbered before numbering starts again: bounds memory where names come and go for months.</summary>
+    /// <summary>
+    /// How many session names are numbered before the numbering starts again. This limits the memory when names change for months.
+    /// </summary>
     private const int MostNames = 16_384;
 
-    /// <summary>How far behind the latest event a record may be: they are published in the moment they end.</summary>
+    /// <summary>
+    /// How much older than the latest event a record may be. Records are published at the moment when their requests end.
+    /// </summary>
     private static readonly TimeSpan _lateness = TimeSpan.FromMilliseconds(500);
 
     private static readonly TimeSpan _pollEvery = TimeSpan.FromMilliseconds(20);
 
-    /// <summary>Between a fault and the next try: whatever comes of it costs and says little.</summary>
+    /// <summary>The wait between a fault and the next try, so that a fault that repeats costs little and logs few lines.</summary>
     private static readonly TimeSpan _faultPause = TimeSpan.FromSeconds(1);
 
     private static readonly TimeSpan _endLimit = TimeSpan.FromSeconds(5);
@@ -34,13 +39,15 @@ internal sealed class LiveFeed : IDisposable
     private readonly ILogger _logger;
     private readonly SessionStatusFeed _statuses;
     private readonly Hub _hub;
+    private readonly int _partitions;
     private readonly CancellationTokenSource _stop = new();
     private readonly Thread _thread;
 
     public LiveFeed(
         SharedEventRing ring, Hub hub, RequestPublisher publisher, ISessionDirectory directory, TimeProvider time, ContainedFaults faults,
-        ILogger logger)
+        ILogger logger, int partitions)
     {
+        _partitions = partitions;
         _faults = faults;
         _ring = ring;
         _hub = hub;
@@ -51,7 +58,7 @@ internal sealed class LiveFeed : IDisposable
         _thread = new Thread(Run) { IsBackground = true, Name = "live feed" };
     }
 
-    /// <summary>What is published after this is read, however late the thread comes to run.</summary>
+    /// <summary>Starts the thread. Records published after this call are read, also if the thread begins later.</summary>
     public void Start() => _thread.Start(CreateReader());
 
     public void Dispose()
@@ -79,7 +86,7 @@ internal sealed class LiveFeed : IDisposable
             }
             catch (Exception exception)
             {
-                // It goes on with what comes from now on: what it was at when it failed is not tried again.
+                // Continues with the records from now on; those of the failed batch are not tried again.
                 _faults.Add("live feed", exception);
                 LiveLog.AggregationFailed(_logger, exception);
                 Thread.Sleep(_faultPause);
@@ -100,22 +107,20 @@ internal sealed class LiveFeed : IDisposable
         }
     }
 
-    /// <summary>Aggregates until the names are too many, which is as good as never.</summary>
+    /// <summary>Aggregates until there are too many names, which practically never happens.</summary>
     /// <returns>False when the ring is closed.</returns>
     private bool Follow(EventRingReader reader, FeedCounters counters, long from)
     {
         var intake = new RequestIntake(new WatermarkFilter(_lateness));
         var requests = new RequestFeed(_ring, _hub, intake.Sessions, _statuses, from, _time);
-        using var statistics = new StatisticsFeed(_hub, intake.Sessions, counters, _statuses);
+        using var partitions = new FeedPartitions(_partitions, _hub, intake.Sessions, counters, _statuses);
         var source = new RingRequestSource(_ring, reader, intake, BatchSize, long.MaxValue, requests, _stop.Token);
-        var state = new WindowedState(statistics);
         var nextChores = 0L;
         while (source.TryRead(out var batch))
         {
-            state.Process(batch);
+            partitions.Process(batch);
             counters.Update(intake, source.Missed, _publisher.Dropped);
-            state.AdvanceTo(source.Watermark);
-            statistics.EndOfWindows();
+            partitions.AdvanceTo(source.Watermark);
             requests.EndOfBatch(_time.GetTimestamp(), reader.Cursor);
             if (_time.GetTimestamp() >= nextChores)
             {
@@ -130,8 +135,7 @@ internal sealed class LiveFeed : IDisposable
             }
         }
 
-        state.Complete();
-        statistics.EndOfWindows();
+        partitions.Complete();
         counters.Keep(intake);
         return intake.Sessions.Count > MostNames;
     }

@@ -2,13 +2,14 @@ using System.Net;
 
 namespace Tunnel2.ProxyEntry.Live;
 
-/// <summary>The events of the live plane: 4000–4099. Ids are fixed for ever. No target, header or body is ever logged.</summary>
+/// <summary>The events of the live plane: 4000–4099. Ids never change. No target, header or body is ever logged.</summary>
 internal static partial class LiveLog
 {
     [LoggerMessage(4000, LogLevel.Information, "Requests are published to {Path}; follow them with tunnel2 tap")]
     public static partial void RingOpened(ILogger logger, string path);
 
-    [LoggerMessage(4001, LogLevel.Warning, "No live view of requests: the event ring cannot be had ({Reason}); forwarding is not affected")]
+    [LoggerMessage(
+        4001, LogLevel.Warning, "No live view of requests: the event ring cannot be opened ({Reason}); forwarding is not affected")]
     public static partial void RingFailed(ILogger logger, string reason);
 
     [LoggerMessage(4002, LogLevel.Warning, "The ring at {Path} was not taken over ({Reason}); a new one has been put in its place")]
@@ -21,11 +22,11 @@ internal static partial class LiveLog
     public static partial void RelayFailed(ILogger logger, EndPoint endPoint, string reason);
 
     [LoggerMessage(
-        4005, LogLevel.Error, "The live view failed by a fault of its own and goes on with what comes next; forwarding is not affected")]
+        4005, LogLevel.Error, "The live view failed by a fault of its own and continues with the next records; forwarding is not affected")]
     public static partial void AggregationFailed(ILogger logger, Exception exception);
 
     [LoggerMessage(
         4006, LogLevel.Information,
-        "The live view takes {Most} subscribers at most instead of {Wanted}: this process may have {Limit} files open")]
+        "The live view takes at most {Most} subscribers instead of {Wanted}: this process may have {Limit} files open")]
     public static partial void FewerSubscribers(ILogger logger, int most, int wanted, int limit);
 }

@@ -10,15 +10,15 @@ using Tunnel2.Telemetry.SubscriptionHub;
 namespace Tunnel2.ProxyEntry.Live;
 
 /// <summary>
-/// Owns the parts of the live plane and says who feeds whom: forwarder → ring → aggregation, relay, and taps of other processes. Whatever
-/// of it cannot be had is logged and left out; forwarding goes on. Thread-safe.
+/// Owns and connects the parts of the live plane: forwarder → ring → aggregation, relay, and taps of other processes. A part that cannot be
+/// started is logged and left out; forwarding continues. Thread-safe.
 /// </summary>
 internal sealed class LivePlane : IAsyncDisposable
 {
-    /// <summary>How often readers of this process look at the ring: they poll, so that a publish never wakes anybody.</summary>
+    /// <summary>How often the relay reads the ring. Readers poll, so that a publish wakes no thread.</summary>
     private static readonly TimeSpan _pollEvery = TimeSpan.FromMilliseconds(10);
 
-    /// <summary>Of one address, in bursts of twice as many.</summary>
+    /// <summary>New subscribers of one address per second; a burst may be twice as many.</summary>
     private const int NewSubscribersPerSecond = 100;
 
     private readonly ProxyEntrySettings _settings;
@@ -45,29 +45,29 @@ internal sealed class LivePlane : IAsyncDisposable
         {
             _usage = new ContainerUsage(timeProvider);
 
-            // Until it is known how many descriptors the start has left.
+            // A limit of one until the start knows how many descriptors are left.
             Guard = new AdmissionGuard(1, NewSubscribersPerSecond, timeProvider);
             Hub = new Hub(new HubLimits(), meters.Create(HubMetrics.MeterName), timeProvider, ReadUsage, fault => faults.Add("hub", fault));
-            _feed = new LiveFeed(_ring.Ring, Hub, Publisher, directory, timeProvider, faults, logger);
+            _feed = new LiveFeed(_ring.Ring, Hub, Publisher, directory, timeProvider, faults, logger, settings.AggregationPartitions);
         }
     }
 
-    /// <summary>What the forwarder publishes to; off when there is no ring.</summary>
+    /// <summary>The forwarder's publisher; off when there is no ring.</summary>
     public RequestPublisher Publisher { get; }
 
-    /// <summary>Who subscribes to what; null when there is no ring.</summary>
+    /// <summary>The subscriptions; null when there is no ring.</summary>
     public Hub? Hub { get; }
 
-    /// <summary>Who may subscribe; null when there is no ring.</summary>
+    /// <summary>Decides who may subscribe; null when there is no ring.</summary>
     public AdmissionGuard? Guard { get; }
 
     /// <summary>The ring, or null.</summary>
     public SharedEventRing? Ring => _ring?.Ring;
 
-    /// <summary>Where the relay listens, or null.</summary>
+    /// <summary>The relay's address, or null.</summary>
     public System.Net.IPEndPoint? RelayEndPoint => _relay?.LocalEndPoint;
 
-    /// <summary>Starts what reads the ring.</summary>
+    /// <summary>Starts the readers of the ring.</summary>
     public void Start()
     {
         if (_ring is null)
@@ -99,8 +99,8 @@ internal sealed class LivePlane : IAsyncDisposable
         }
     }
 
-    /// <summary>Says how many subscribers there may be.</summary>
-    /// <param name="most">The most.</param>
+    /// <summary>Sets how many subscribers there may be.</summary>
+    /// <param name="most">The limit.</param>
     /// <param name="files">Files that this process may have open.</param>
     public void LimitSubscribers(int most, int files)
     {
@@ -117,7 +117,7 @@ internal sealed class LivePlane : IAsyncDisposable
         }
     }
 
-    /// <summary>Tells subscribers that the server stops, so that their connections do not hold it up.</summary>
+    /// <summary>Sends subscribers the notice that the server stops, so that their connections do not hold it up.</summary>
     public void CloseSubscribers() => Hub?.CloseAll(1001, "the server is stopping");
 
     /// <inheritdoc/>

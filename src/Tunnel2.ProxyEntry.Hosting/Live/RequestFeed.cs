@@ -9,14 +9,14 @@ using Tunnel2.Telemetry.SubscriptionHub;
 namespace Tunnel2.ProxyEntry.Live;
 
 /// <summary>
-/// Publishes single requests on <c>session.{name}.requests</c> while somebody subscribes: the keys are 0 to 19 in turn, so that a
-/// snapshot holds the last twenty. Where nobody looks a request costs a look into an array. For the feed's thread alone.
+/// Publishes single requests on <c>session.{name}.requests</c> while there is a subscriber. The keys are 0 to 19 in turn, so a snapshot has
+/// the last twenty. Without a subscriber a request costs one look into an array. For the feed's thread alone.
 /// </summary>
 internal sealed class RequestFeed : IRecordObserver
 {
     private const int Remembered = 20;
 
-    /// <summary>Requests a second that are shown, over all sessions; a person reads fewer, and the tap has them all.</summary>
+    /// <summary>How many requests a second are shown, over all sessions. People read fewer, and the tap has them all.</summary>
     private const int MostPerSecond = 500;
 
     private const double SecondsBetweenLooks = 0.2;
@@ -41,10 +41,10 @@ internal sealed class RequestFeed : IRecordObserver
     private int _shown;
 
     /// <param name="ring">The ring.</param>
-    /// <param name="hub">Where to.</param>
+    /// <param name="hub">The hub for the messages.</param>
     /// <param name="names">The sessions' numbers.</param>
-    /// <param name="sessions">Has the channels.</param>
-    /// <param name="from">The ring's number of the first record to be shown: those before were a predecessor's.</param>
+    /// <param name="sessions">The sessions, which have the channels.</param>
+    /// <param name="from">The ring's number of the first record to show; earlier ones belong to a previous numbering of sessions.</param>
     /// <param name="time">The clock.</param>
     public RequestFeed(SharedEventRing ring, Hub hub, SessionKeyTable names, SessionStatusFeed sessions, long from, TimeProvider time)
     {
@@ -65,7 +65,7 @@ internal sealed class RequestFeed : IRecordObserver
         }
     }
 
-    /// <summary>The records up to <paramref name="cursor"/> have been seen: finds out who is watched now.</summary>
+    /// <summary>The records up to <paramref name="cursor"/> were read: finds out which sessions are watched now.</summary>
     public void EndOfBatch(long timestamp, long cursor)
     {
         var changed = _version != _hub.SubscriptionVersion || _known != _names.Count;
@@ -104,7 +104,7 @@ internal sealed class RequestFeed : IRecordObserver
         }
     }
 
-    /// <summary>What the ring still has of sessions that somebody has begun to watch: their last requests.</summary>
+    /// <summary>Shows the last requests of newly watched sessions that the ring still has.</summary>
     private void ShowHistory(HashSet<int> begun, long cursor)
     {
         using var reader = _ring.CreateReader(new EventRingReaderOptions { From = Math.Max(0, cursor - _ring.Capacity) });
@@ -146,7 +146,7 @@ internal sealed class RequestFeed : IRecordObserver
         }
 
         watch.Next = sequence + 1;
-        var second = Environment.TickCount64 / 1000;
+        var second = _time.GetTimestamp() / _time.TimestampFrequency;
         (_shown, _second) = second == _second ? (_shown + 1, _second) : (1, second);
         if (_shown > MostPerSecond)
         {

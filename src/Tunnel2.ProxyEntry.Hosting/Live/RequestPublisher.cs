@@ -9,8 +9,8 @@ using Tunnel2.Telemetry.Records;
 namespace Tunnel2.ProxyEntry.Live;
 
 /// <summary>
-/// The data plane's whole duty towards the live plane: one record per finished request, and one a second for each upgraded connection.
-/// Thread-safe; never waits, allocates nothing, enters no kernel. Off until it is given a ring.
+/// The data plane's only work for the live plane: one record per finished request, and one a second for each upgraded connection.
+/// Thread-safe; it never waits, allocates or enters the kernel. Off without a ring.
 /// </summary>
 internal sealed class RequestPublisher : RequestObserver
 {
@@ -24,7 +24,7 @@ internal sealed class RequestPublisher : RequestObserver
     private readonly double _microsecondsPerTick;
     private ClockAnchor _anchor;
 
-    /// <param name="ring">Where to, or null to be off.</param>
+    /// <param name="ring">The ring, or null for off.</param>
     /// <param name="timeProvider">The forwarder's clock.</param>
     /// <param name="includesQuery">Whether records have the query of a target.</param>
     public RequestPublisher(SharedEventRing? ring, TimeProvider timeProvider, bool includesQuery = false)
@@ -37,19 +37,19 @@ internal sealed class RequestPublisher : RequestObserver
         _anchor = ClockAnchor.Now(timeProvider);
     }
 
-    /// <summary>The name under which requests are recorded for which no session was found; no session can have it.</summary>
+    /// <summary>The name in records of requests without a session; no session can have it.</summary>
     public const string NoSession = "-";
 
-    /// <summary>Bytes of a target that are recorded at the most.</summary>
+    /// <summary>Bytes of a target that are recorded at most.</summary>
     public const int MaxTargetLength = 256;
 
-    /// <summary>No record is longer: its fixed part, a name and a target.</summary>
+    /// <summary>The length of the longest record: its fixed part, a name and a target.</summary>
     private const int MaxRecordLength = 384;
 
     /// <summary>Records that found no place in the ring.</summary>
     public long Dropped => _producer?.Dropped ?? 0;
 
-    /// <summary>Sets timestamps and the time of day in step again; about once a second, from anywhere.</summary>
+    /// <summary>Synchronises timestamps with the time of day; called about once a second, from any thread.</summary>
     public void Synchronise()
     {
         if (_producer is not null)
@@ -65,7 +65,9 @@ internal sealed class RequestPublisher : RequestObserver
         return RequestMethods.Parse(method[..exchange.CopyMethod(method)]);
     }
 
-    /// <summary>The target of a request as records have it: cut to what fits, and without its query unless that is asked for.</summary>
+    /// <summary>
+    /// The target of a request as records have it: cut to what fits, and without its query unless the settings ask for it.
+    /// </summary>
     /// <returns>Its length.</returns>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public int CopyTarget(VisitorExchange exchange, Span<byte> destination)

@@ -7,7 +7,7 @@ namespace Tunnel2.ProxyEntry.Live;
 
 /// <summary>
 /// Publishes on <c>session.{name}.status</c> when a session comes, goes or changes, within a second, and forgets the channels of names
-/// that have been gone for ten minutes. For the feed's thread alone.
+/// that have been gone for ten minutes. For the feed's thread alone, except for <see cref="ChannelOf"/> and <see cref="Online"/>.
 /// </summary>
 internal sealed class SessionStatusFeed
 {
@@ -17,8 +17,10 @@ internal sealed class SessionStatusFeed
     private readonly Hub _hub;
     private readonly ISessionDirectory _directory;
     private readonly TimeProvider _time;
+    private readonly Lock _lock = new(); // Of the dictionary and of what a session has of channels. Nothing is published with it held.
     private readonly Dictionary<string, Known> _sessions = new(StringComparer.Ordinal);
     private int _look;
+    private int _online;
 
     public SessionStatusFeed(Hub hub, ISessionDirectory directory, TimeProvider time)
     {
@@ -28,37 +30,45 @@ internal sealed class SessionStatusFeed
     }
 
     /// <summary>Sessions that are registered.</summary>
-    public int Online { get; private set; }
+    public int Online => Volatile.Read(ref _online);
 
-    /// <summary>A channel of a session; it lives as long as the session is known.</summary>
+    /// <summary>A channel of a session, to be published to at once; it lives as long as the session is known. On any thread.</summary>
     /// <param name="name">The session's name.</param>
-    /// <param name="part">What of it.</param>
+    /// <param name="part">The last part of the channel's name.</param>
     public HubChannel ChannelOf(string name, string part)
     {
-        if (!_sessions.TryGetValue(name, out var known))
+        lock (_lock)
         {
-            // A request of a session that came and went between two looks.
-            _sessions.Add(name, known = new Known { Look = _look, GoneAt = _time.GetTimestamp() });
-        }
+            var known = KnownUnsynchronized(name);
+            if (!known.Channels.TryGetValue(part, out var channel))
+            {
+                known.Channels.Add(part, channel = _hub.GetChannel($"session.{name}.{part}"));
+            }
 
-        if (!known.Channels.TryGetValue(part, out var channel))
-        {
-            known.Channels.Add(part, channel = _hub.GetChannel($"session.{name}.{part}"));
+            known.UsedIn = _look;
+            return channel;
         }
-
-        return channel;
     }
 
     /// <summary>Compares with the directory.</summary>
     public void Look()
     {
-        _look++;
+        lock (_lock)
+        {
+            _look++;
+        }
+
         var sessions = _directory.Snapshot();
-        Online = sessions.Count;
+        Volatile.Write(ref _online, sessions.Count);
         foreach (var session in sessions)
         {
             var channel = ChannelOf(session.Name, "status");
-            var known = _sessions[session.Name];
+            Known known;
+            lock (_lock)
+            {
+                known = KnownUnsynchronized(session.Name);
+            }
+
             known.Look = _look;
             var uplinks = session.Tunnel.Uplinks.Count;
             if (known.Session != session || known.Uplinks != uplinks)
@@ -68,14 +78,8 @@ internal sealed class SessionStatusFeed
             }
         }
 
-        List<string>? forgotten = null;
-        foreach (var (name, known) in _sessions)
+        foreach (var (name, known) in Absent())
         {
-            if (known.Look == _look)
-            {
-                continue;
-            }
-
             if (known.Session is not null)
             {
                 known.Session = null;
@@ -84,18 +88,48 @@ internal sealed class SessionStatusFeed
             }
             else if (_time.GetElapsedTime(known.GoneAt) > _forgetAfter)
             {
-                (forgotten ??= []).Add(name);
+                Forget(name, known);
             }
+        }
+    }
+
+    /// <summary>What the look has not found in the directory.</summary>
+    private List<KeyValuePair<string, Known>> Absent()
+    {
+        lock (_lock)
+        {
+            return [.. _sessions.Where(pair => pair.Value.Look != _look)];
+        }
+    }
+
+    private void Forget(string name, Known known)
+    {
+        lock (_lock)
+        {
+            // Since the last look a partition was given a channel, which it may not have published to yet.
+            if (known.UsedIn >= _look - 1)
+            {
+                return;
+            }
+
+            _sessions.Remove(name);
         }
 
-        foreach (var name in forgotten ?? [])
+        foreach (var channel in known.Channels.Values)
         {
-            _sessions.Remove(name, out var known);
-            foreach (var channel in known!.Channels.Values)
-            {
-                _hub.RemoveChannel(channel);
-            }
+            _hub.RemoveChannel(channel);
         }
+    }
+
+    private Known KnownUnsynchronized(string name)
+    {
+        if (!_sessions.TryGetValue(name, out var known))
+        {
+            // A request of a session that came and went between two looks.
+            _sessions.Add(name, known = new Known { Look = _look, GoneAt = _time.GetTimestamp() });
+        }
+
+        return known;
     }
 
     private void Publish(HubChannel channel, string name, EntrySession? session, int uplinks)
@@ -127,7 +161,11 @@ internal sealed class SessionStatusFeed
 
         public int Uplinks { get; set; }
 
+        /// <summary>The last look that found it in the directory.</summary>
         public int Look { get; set; }
+
+        /// <summary>The last look before a channel of it was used.</summary>
+        public int UsedIn { get; set; }
 
         public long GoneAt { get; set; }
     }

@@ -1,108 +1,88 @@
-using System.Buffers;
-using System.Text.Json;
 using Tunnel2.Telemetry.Aggregation;
-using Tunnel2.Telemetry.Records;
 using Tunnel2.Telemetry.SubscriptionHub;
 
 namespace Tunnel2.ProxyEntry.Live;
 
 /// <summary>
-/// Publishes windows as they close: <c>session.{name}.stats</c> for each session, <c>node.stats</c> for all together, with the window's
-/// length as the key. For the feed's thread alone.
+/// A partition of the feed: the windows of its sessions. Publishes them as they close: <c>session.{name}.stats</c>, with the window's
+/// length as the key; <see cref="NodeStatistics"/> gets their sum. For its partition's thread alone.
 /// </summary>
-internal sealed class StatisticsFeed : IWindowSink, IDisposable
+internal sealed class StatisticsFeed : IPartitionState<RequestSample>, IWindowSink, IDisposable
 {
+    private readonly int _partition;
     private readonly Hub _hub;
     private readonly SessionKeyTable _names;
-    private readonly FeedCounters _counters;
     private readonly SessionStatusFeed _statuses;
-    private readonly HubChannel _node;
-    private readonly WindowCell _sum = new();
-    private readonly ArrayBufferWriter<byte> _buffer = new(512);
-    private readonly Utf8JsonWriter _json;
+    private readonly NodeStatistics _node;
+    private readonly WindowedState _windows;
+    private readonly WindowMessage _message = new();
+    private WindowCell _sum = new();
     private long _sumStart;
     private int _sumSeconds;
+    private long _passed = long.MinValue;
 
-    public StatisticsFeed(Hub hub, SessionKeyTable names, FeedCounters counters, SessionStatusFeed statuses)
+    public StatisticsFeed(int partition, Hub hub, SessionKeyTable names, SessionStatusFeed statuses, NodeStatistics node)
     {
+        _partition = partition;
         _hub = hub;
         _names = names;
-        _counters = counters;
         _statuses = statuses;
-        _node = hub.GetChannel("node.stats");
-        _json = new Utf8JsonWriter(_buffer);
+        _node = node;
+        _windows = new WindowedState(this);
+    }
+
+    /// <inheritdoc/>
+    public void Process(ReadOnlySpan<RequestSample> batch) => _windows.Process(batch);
+
+    /// <inheritdoc/>
+    public void AdvanceTo(long watermark)
+    {
+        _windows.AdvanceTo(watermark);
+        if (watermark >= _passed)
+        {
+            // Windows end with seconds: between two of them there is nothing to say.
+            HandOverSum();
+            _node.Pass(_partition, watermark);
+            _passed = watermark - (watermark % WatermarkFilter.Second) + WatermarkFilter.Second;
+        }
+    }
+
+    /// <inheritdoc/>
+    public void Complete()
+    {
+        _windows.Complete();
+        HandOverSum();
+        _node.Pass(_partition, long.MaxValue);
     }
 
     /// <inheritdoc/>
     public void OnWindow(int key, long start, int seconds, WindowCell cell)
     {
-        if (_sumSeconds != 0 && (start != _sumStart || seconds != _sumSeconds))
+        if (start != _sumStart || seconds != _sumSeconds)
         {
-            EndOfWindows();
+            HandOverSum();
+            (_sumStart, _sumSeconds) = (start, seconds);
         }
 
-        (_sumStart, _sumSeconds) = (start, seconds);
         _sum.Merge(cell);
         var name = _names.Name(key);
-        if (name == RequestPublisher.NoSession)
+        if (name != RequestPublisher.NoSession)
         {
-            return;
+            _hub.Publish(
+                _statuses.ChannelOf(name, "stats"), WindowMessage.Key(seconds),
+                _message.OfSession(name, cell.ToResult(key, start, seconds), cell));
         }
-
-        Publish(_statuses.ChannelOf(name, "stats"), cell.ToResult(key, start, seconds), cell, name);
     }
+
+    public void Dispose() => _message.Dispose();
 
     /// <summary>No more cells of the window at hand will come.</summary>
-    public void EndOfWindows()
+    private void HandOverSum()
     {
-        if (_sumSeconds == 0)
+        if (_sumSeconds != 0)
         {
-            return;
+            _sum = _node.Exchange(_sumStart, _sumSeconds, _sum);
+            _sumSeconds = 0;
         }
-
-        Publish(_node, _sum.ToResult(0, _sumStart, _sumSeconds), _sum, null);
-        _sum.Clear();
-        _sumSeconds = 0;
-    }
-
-    public void Dispose() => _json.Dispose();
-
-    private void Publish(HubChannel channel, in WindowResult window, WindowCell cell, string? session)
-    {
-        var json = _json;
-        json.WriteStartObject();
-        if (session is not null)
-        {
-            json.WriteString("session"u8, session);
-        }
-
-        json.WriteNumber("startUs"u8, window.StartUnixMicroseconds);
-        json.WriteNumber("seconds"u8, window.Seconds);
-        WindowJson.WriteMembers(json, window);
-        if (cell.ErrorsByCode is { } errors)
-        {
-            json.WriteStartObject("errorsByCode"u8);
-            foreach (var (code, count) in errors)
-            {
-                json.WriteNumber(RequestErrorCodes.Name(code)!, count);
-            }
-
-            json.WriteEndObject();
-        }
-
-        if (session is null)
-        {
-            json.WriteNumber("sessions"u8, _statuses.Online);
-            json.WriteNumber("missed"u8, _counters.Missed);
-            json.WriteNumber("late"u8, _counters.Late);
-            json.WriteNumber("unreadable"u8, _counters.Bad);
-            json.WriteNumber("dropped"u8, _counters.Dropped);
-        }
-
-        json.WriteEndObject();
-        json.Flush();
-        _hub.Publish(channel, window.Seconds switch { 1 => "1s", 10 => "10s", _ => "1m" }, _buffer.WrittenSpan.ToArray());
-        _buffer.ResetWrittenCount();
-        json.Reset();
     }
 }

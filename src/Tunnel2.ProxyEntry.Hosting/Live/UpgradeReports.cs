@@ -4,8 +4,8 @@ using Tunnel2.Telemetry.Records;
 namespace Tunnel2.ProxyEntry.Live;
 
 /// <summary>
-/// What reports about an upgraded connection need while it goes on: they are made by a thread that must not ask its exchange. Made for
-/// such connections only. Guarded by the watchdog's list once the connection is on it.
+/// The data for reports about an open upgraded connection: another thread makes them, and it must not use the exchange. Only such
+/// connections have it. The watchdog's list guards it while the connection is on the list.
 /// </summary>
 internal sealed class UpgradeReports : RequestNote
 {
@@ -13,7 +13,7 @@ internal sealed class UpgradeReports : RequestNote
 
     /// <summary>A request asks for an upgrade.</summary>
     /// <param name="exchange">The request.</param>
-    /// <param name="publisher">Who says what of the target is recorded.</param>
+    /// <param name="publisher">Decides how much of the target is recorded.</param>
     public void Begin(VisitorExchange exchange, RequestPublisher publisher)
     {
         Span<byte> bytes = stackalloc byte[RequestPublisher.MaxTargetLength];
@@ -22,24 +22,24 @@ internal sealed class UpgradeReports : RequestNote
         Reported(0, 0, 0);
     }
 
-    /// <summary>The connection is over: an idle visitor keeps nothing of it.</summary>
+    /// <summary>The connection is over: an idle visitor's connection keeps no target.</summary>
     public void End() => _target = [];
 
     /// <summary>The request's method.</summary>
     public RequestMethod Method { get; private set; }
 
-    /// <summary>The request's target, cut where a record would cut it.</summary>
+    /// <summary>The request's target, cut as in a record.</summary>
     public ReadOnlySpan<byte> Target => _target;
 
-    /// <summary>Until when the connection has been reported; 0 before the first report.</summary>
+    /// <summary>The end of the time that was already reported; 0 before the first report.</summary>
     public long ReportedAt { get; private set; }
 
-    /// <summary>Body bytes received that have been reported already.</summary>
+    /// <summary>Received body bytes that were already reported.</summary>
     public long ReportedIn { get; private set; }
 
-    /// <summary>Body bytes sent that have been reported already.</summary>
+    /// <summary>Sent body bytes that were already reported.</summary>
     public long ReportedOut { get; private set; }
 
-    /// <summary>The connection has been reported.</summary>
+    /// <summary>A report was made.</summary>
     public void Reported(long at, long bytesIn, long bytesOut) => (ReportedAt, ReportedIn, ReportedOut) = (at, bytesIn, bytesOut);
 }

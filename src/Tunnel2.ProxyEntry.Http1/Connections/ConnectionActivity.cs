@@ -1,8 +1,8 @@
 namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
-/// Connection feature: whether a request is under way on one of Kestrel's connections, and since when not. A connection without one is the
-/// first to go where there are too many. Thread-safe.
+/// Connection feature: whether one of Kestrel's connections has a running request, and since when it has none. When there are too many
+/// connections, those without a request are ended first. Thread-safe.
 /// </summary>
 internal sealed class ConnectionActivity
 {
@@ -17,13 +17,13 @@ internal sealed class ConnectionActivity
         _since = timeProvider.GetTimestamp();
     }
 
-    /// <summary>Whether it has had a request.</summary>
+    /// <summary>Whether it has served a request.</summary>
     public bool HasServed => _hasServed;
 
-    /// <summary>Whether it was asked to close already.</summary>
+    /// <summary>Whether it was already asked to close.</summary>
     public bool IsAskedToClose { get; set; }
 
-    /// <summary>A request begins, or the connection is somebody else's to judge; <see cref="RequestEnded"/> must follow.</summary>
+    /// <summary>A request begins, or other code decides about the connection from now on; <see cref="RequestEnded"/> must follow.</summary>
     public void RequestBegan()
     {
         _hasServed = true;

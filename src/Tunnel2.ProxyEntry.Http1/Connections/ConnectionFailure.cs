@@ -4,7 +4,7 @@ using Tunnel2.Transport.Native;
 
 namespace Tunnel2.ProxyEntry.Connections;
 
-/// <summary>A socket's errors as Kestrel knows them: it takes a visitor who left for no fault.</summary>
+/// <summary>A socket's errors as exceptions that Kestrel knows: it does not log a visitor who left as a fault.</summary>
 internal static class ConnectionFailure
 {
     /// <summary>The exception for an error of the system.</summary>

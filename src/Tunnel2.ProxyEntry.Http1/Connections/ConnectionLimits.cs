@@ -6,27 +6,29 @@ using Tunnel2.ProxyEntry.Limits;
 namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
-/// The limits of all listeners, what makes room where one is reached, and what is said of it. Small until <see cref="Apply"/> says how many
-/// descriptors there are. Thread-safe.
+/// The limits of all listeners: it makes room when one is reached, and reports it in log and metrics. The limits are small until
+/// <see cref="Apply"/> sets those that the number of descriptors allows. Thread-safe.
 /// </summary>
 internal sealed class ConnectionLimits
 {
-    /// <summary>Until the start is over.</summary>
+    /// <summary>The limit of each kind during the start.</summary>
     private const int Provisional = 16;
 
-    /// <summary>A visitor who has sent nothing yet, or nothing more, is left alone for this long.</summary>
+    /// <summary>A connection that waits for the first or the next request is not ended earlier than this.</summary>
     private static readonly TimeSpan _leastIdle = TimeSpan.FromSeconds(1);
 
-    /// <summary>A request's head, or TLS, is given this long.</summary>
+    /// <summary>A connection in a request's head or a TLS handshake is not ended earlier than this.</summary>
     private static readonly TimeSpan _leastHead = TimeSpan.FromSeconds(2);
 
-    /// <summary>Both, where others have waited for a second.</summary>
+    /// <summary>Both times when others have waited for a second.</summary>
     private static readonly TimeSpan _leastPressed = TimeSpan.FromMilliseconds(400);
 
-    /// <summary>Of the few connections for administration a new one is worth more than one that says nothing.</summary>
+    /// <summary>The time for administration. There are few such connections, so a new one counts more than one that is silent.</summary>
     private static readonly TimeSpan _leastAdmin = TimeSpan.FromMilliseconds(25);
 
-    /// <summary>Between two looks for places: who waits for one waits hardly longer, and looking costs little.</summary>
+    /// <summary>
+    /// The time between two searches for connections to end. A search costs little, and nothing waits much longer than this.
+    /// </summary>
     private static readonly TimeSpan _period = TimeSpan.FromMilliseconds(100);
 
     private readonly ProxyEntrySettings _settings;
@@ -71,7 +73,7 @@ internal sealed class ConnectionLimits
         ]);
     }
 
-    /// <summary>Connections of visitors, whatever they speak.</summary>
+    /// <summary>Connections of visitors, of every protocol.</summary>
     public ConnectionLimit Visitors { get; }
 
     /// <summary>Connections for administration, subscribers of the live view among them.</summary>
@@ -80,7 +82,7 @@ internal sealed class ConnectionLimits
     /// <summary>Connections of agents before the end of their handshake.</summary>
     public HandshakeQueue Handshakes { get; }
 
-    /// <summary>Lets the limits hold that the process's descriptors allow, and says so where they are few.</summary>
+    /// <summary>Sets the limits that the process's descriptors allow, and logs them when they are low.</summary>
     public void Apply(DescriptorBudget budget)
     {
         Visitors.Set(budget.Visitors, budget.VisitorsPerAddress);
@@ -100,7 +102,7 @@ internal sealed class ConnectionLimits
         }
     }
 
-    /// <summary>A listener could not accept: the system was out of something. It goes on by itself.</summary>
+    /// <summary>An accept failed because descriptors or memory were short. The listener tries again by itself.</summary>
     public void AcceptFailed(SocketError error)
     {
         _metrics.AcceptFailed(error.ToString());
@@ -120,8 +122,8 @@ internal sealed class ConnectionLimits
         {
             if (!_isApplied || limit.IsOpen)
             {
-                // Many have waited in a socket that was handed over. In a moment there are places for them, or there are now, and no reason
-                // to end anybody.
+                // Many have waited in a socket that was handed over. There are places for them now or very soon, so no connection has to
+                // end.
                 return;
             }
 

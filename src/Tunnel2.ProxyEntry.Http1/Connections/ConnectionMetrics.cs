@@ -3,7 +3,7 @@ using Tunnel2.ProxyEntry.Diagnostics;
 
 namespace Tunnel2.ProxyEntry.Connections;
 
-/// <summary>What is counted of connections and their limits, on the meter of ProxyEntry. Thread-safe.</summary>
+/// <summary>Metrics of connections and their limits, on the meter of ProxyEntry. Thread-safe.</summary>
 internal sealed class ConnectionMetrics
 {
     private readonly Meter _meter;
@@ -18,16 +18,16 @@ internal sealed class ConnectionMetrics
         _waits = _meter.CreateCounter<long>(
             "tunnel2.entry.connections.waits",
             "{wait}",
-            "How often a listener had to wait because as many connections were open as may be.");
+            "How often a listener had to wait because the limit of connections was reached.");
         _refused = _meter.CreateCounter<long>(
-            "tunnel2.entry.connections.refused", "{connection}", "Connections closed at once because their address has as many as it may.");
+            "tunnel2.entry.connections.refused", "{connection}", "Connections closed at once because their address had reached its limit.");
         _ended = _meter.CreateCounter<long>(
             "tunnel2.entry.connections.ended", "{connection}", "Connections that only waited and were ended to make room.");
         _failures = _meter.CreateCounter<long>(
-            "tunnel2.entry.accept.failures", "{failure}", "Accepts that failed because the system was out of something.");
+            "tunnel2.entry.accept.failures", "{failure}", "Accepts that failed because the system lacked descriptors or memory.");
     }
 
-    /// <summary>Shows how many connections there are of each kind, and may be.</summary>
+    /// <summary>Publishes how many connections of each kind there are, and may be.</summary>
     public void Observe(Func<IReadOnlyList<(string Kind, int Count, int Most)>> read)
     {
         _meter.CreateObservableUpDownCounter(
@@ -39,13 +39,13 @@ internal sealed class ConnectionMetrics
             "tunnel2.entry.connections.limit",
             () => read().Select(static one => new Measurement<long>(one.Most, Tag(one.Kind))),
             "{connection}",
-            "The most connections that may be open.");
+            "Connections that there may be at most.");
     }
 
     /// <summary>A listener has to wait.</summary>
     public void Waited(string kind) => _waits.Add(1, Tag(kind));
 
-    /// <summary>A connection was closed at once.</summary>
+    /// <summary>A connection was closed because its address had reached its limit.</summary>
     public void Refused(string kind) => _refused.Add(1, Tag(kind));
 
     /// <summary>Connections were ended to make room.</summary>

@@ -3,13 +3,13 @@ using Tunnel2.ProxyEntry.Limits;
 namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
-/// Makes room where a <see cref="ConnectionLimit"/> is reached and somebody waits: connections that only wait end, the longest first, a few
-/// at a time. Runs only while somebody waits. Thread-safe.
+/// Makes room when a <see cref="ConnectionLimit"/> is reached and a connection waits: it ends connections that only wait, the longest
+/// first, a few at a time. It runs only while a connection waits. Thread-safe.
 /// </summary>
 internal sealed class ConnectionRelief
 {
     /// <summary>
-    /// So many looks on end, and those who wait get less time: a visitor who has waited in the kernel has sent its request by now.
+    /// After so many searches the connections get less time: a visitor that has waited so long in the kernel has sent its request by now.
     /// </summary>
     private const int Patience = 10;
 
@@ -21,10 +21,12 @@ internal sealed class ConnectionRelief
     private int _running;
 
     /// <param name="limit">The limit.</param>
-    /// <param name="end">Ends up to so many connections, the young too where somebody has waited for long, and says how many it
-    /// was.</param>
-    /// <param name="period">Between two looks.</param>
-    /// <param name="ended">Told how many were ended.</param>
+    /// <param name="end">
+    /// Ends up to a number of connections and returns how many it ended; with <see langword="true"/> also younger ones, because others have
+    /// waited for long.
+    /// </param>
+    /// <param name="period">The time between two searches.</param>
+    /// <param name="ended">Called with how many were ended.</param>
     /// <param name="timeProvider">The clock.</param>
     public ConnectionRelief(ConnectionLimit limit, Func<int, bool, int> end, TimeSpan period, Action<int> ended, TimeProvider timeProvider)
     {
@@ -35,7 +37,7 @@ internal sealed class ConnectionRelief
         _timeProvider = timeProvider;
     }
 
-    /// <summary>Somebody waits. Returns at once.</summary>
+    /// <summary>A connection waits. Returns at once.</summary>
     public void Begin()
     {
         if (Interlocked.Exchange(ref _running, 1) == 0)
@@ -46,7 +48,7 @@ internal sealed class ConnectionRelief
 
     private async Task RunAsync()
     {
-        // Not on the thread that accepts: it may be an engine's.
+        // Not on the accepting thread, which may belong to an engine.
         await Task.CompletedTask.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
         for (var looks = 0; _limit.HasWaiting; looks++)
         {

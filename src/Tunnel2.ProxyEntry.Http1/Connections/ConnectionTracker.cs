@@ -7,8 +7,8 @@ using Tunnel2.Multiplexing.Threading;
 namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
-/// The open connections of some of Kestrel's listeners, as a connection middleware: Kestrel itself can only close those of all listeners at
-/// once, and health has to be answered until the end. Thread-safe.
+/// The open connections of some of Kestrel's listeners, counted by a connection middleware. Kestrel itself can only close those of all
+/// listeners at once, but health checks must be answered until the end. Thread-safe.
 /// </summary>
 [SuppressMessage("Design", "CA1001", Justification = "Its source of cancellation has no timer and lives as long as the process.")]
 internal sealed class ConnectionTracker
@@ -23,7 +23,7 @@ internal sealed class ConnectionTracker
     private int _expected;
     private volatile bool _closing;
 
-    /// <param name="faults">Where faults of whoever is told to end are counted; null: nobody looks at them.</param>
+    /// <param name="faults">Counts faults of callbacks when connections are asked to end; null: they are not counted.</param>
     /// <param name="timeProvider">The clock; null: the system's.</param>
     public ConnectionTracker(ContainedFaults? faults = null, TimeProvider? timeProvider = null)
     {
@@ -35,17 +35,18 @@ internal sealed class ConnectionTracker
     public int Count => _open.Count;
 
     /// <summary>
-    /// A connection was accepted that <see cref="Track"/> will hear of in a moment: nobody may think meanwhile that there is none.
+    /// A connection was accepted that <see cref="Track"/> will count in a moment. Until then <see cref="WaitForNoneAsync"/> must not
+    /// complete.
     /// </summary>
     public void Expect() => Interlocked.Increment(ref _expected);
 
-    /// <summary>Signalled when every connection is to end. For those that say so themselves by <see cref="Opened"/>.</summary>
+    /// <summary>Signalled when every connection should end. For connections that register by <see cref="Opened"/>.</summary>
     public CancellationToken Closing => _closingSource.Token;
 
-    /// <summary>A connection is served, past the middleware.</summary>
+    /// <summary>A connection is served without the middleware.</summary>
     public void Opened(ConnectionContext connection) => _open.TryAdd(connection, null);
 
-    /// <summary>It is not any longer.</summary>
+    /// <summary>A connection of <see cref="Opened"/> has ended.</summary>
     public void Ended(ConnectionContext connection)
     {
         _open.TryRemove(connection, out _);
@@ -61,7 +62,7 @@ internal sealed class ConnectionTracker
         Interlocked.Decrement(ref _expected);
         if (_closing)
         {
-            // It was accepted while the listener closed: it gets its one answer.
+            // It was accepted while the listener closed: it gets one answer.
             RequestClose(connection);
         }
 
@@ -75,7 +76,7 @@ internal sealed class ConnectionTracker
         }
     };
 
-    /// <summary>Asks every connection to end: idle ones at once, the others behind the response that is under way.</summary>
+    /// <summary>Asks every connection to end: idle ones at once, the others after their current response.</summary>
     /// <returns>Completes when all have ended.</returns>
     public Task CloseAsync()
     {
@@ -108,11 +109,11 @@ internal sealed class ConnectionTracker
     }
 
     /// <summary>
-    /// Ends those that have waited longest for a request, to make room. What never had one is cut; the others are asked to close, which
-    /// loses no request that is on its way, and cut when they do not.
+    /// Ends the connections that have waited longest for a request, to make room. One that never had a request is cut. The others are asked
+    /// to close, so a request on its way is not lost, and cut when they do not close.
     /// </summary>
     /// <param name="most">How many at most.</param>
-    /// <param name="least">Only those that have waited for this long.</param>
+    /// <param name="least">Only those that have waited this long.</param>
     /// <returns>How many were ended.</returns>
     public int EndWaiting(int most, TimeSpan least)
     {

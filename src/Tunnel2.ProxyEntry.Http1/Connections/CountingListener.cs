@@ -4,8 +4,8 @@ using Microsoft.AspNetCore.Connections;
 namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
-/// Announces each accepted connection to its tracker before Kestrel has it: between the two it is in a queue of the pool, where a stop that
-/// looks for open connections would not find it.
+/// Announces each accepted connection to its tracker before Kestrel gets it. Between the two the connection is in a queue of the pool,
+/// where a stop would not see it.
 /// </summary>
 internal sealed class CountingListener(IConnectionListener inner, ConnectionTracker tracker) : IConnectionListener
 {

@@ -12,7 +12,7 @@ using Tunnel2.Transport.Epoll.Pipes;
 
 namespace Tunnel2.ProxyEntry.Connections;
 
-/// <summary>A visitor's connection on the event loop, as Kestrel and connection handlers want it.</summary>
+/// <summary>A visitor's connection on the event loop, in the form that Kestrel and connection handlers expect.</summary>
 internal sealed class EpollConnectionContext
     : ConnectionContext, IConnectionIdFeature, IConnectionTransportFeature, IConnectionItemsFeature,
     IConnectionLifetimeFeature, IConnectionEndPointFeature, IMemoryPoolFeature, ILoopFeature, IVisitorLinkFeature
@@ -33,7 +33,7 @@ internal sealed class EpollConnectionContext
     private CancellationToken? _closedToken;
     private bool _closed;
 
-    /// <summary>Takes over an accepted descriptor and its place, which is given back when it is closed.</summary>
+    /// <summary>Takes over an accepted descriptor and its place, which is given back when the descriptor is closed.</summary>
     public EpollConnectionContext(
         EpollLoop loop, int descriptor, IPEndPoint listenerEndPoint, IPEndPoint? remote, MemoryPool<byte> memoryPool, ConnectionLimit limit,
         ConnectionPlace place)
@@ -80,7 +80,7 @@ internal sealed class EpollConnectionContext
                     return token;
                 }
 
-                // Made for whoever asks: many connections come and go without.
+                // Made on demand, because many connections never need it.
                 _closedSource = new CancellationTokenSource();
                 if (_closed)
                 {
@@ -167,7 +167,9 @@ internal sealed class EpollConnectionContext
         return features;
     }
 
-    /// <summary>Tells whoever listens, on the loop or the pool, but never inside the call that ended the connection.</summary>
+    /// <summary>
+    /// Notifies the listeners of the token, on the loop or the pool, but never inside the call that ended the connection.
+    /// </summary>
     private void MarkClosed()
     {
         lock (_gate)
@@ -187,7 +189,7 @@ internal sealed class EpollConnectionContext
         _pipe.Schedule(static self => ((EpollConnectionContext)self!).CancelClosed(), this);
     }
 
-    /// <summary>Runs what others have registered, each of them; what any of it throws costs this connection and nothing else.</summary>
+    /// <summary>Runs all registered callbacks; an exception of one costs only this connection.</summary>
     private void CancelClosed()
     {
         try

@@ -23,15 +23,15 @@ internal sealed class EpollConnectionListener : IConnectionListener
     private readonly Func<EpollConnectionContext, Task<bool>>? _serve;
 
     /// <summary>Starts to listen.</summary>
-    /// <param name="loops">The loops that the connections live on, at first each on the one that has accepted it.</param>
-    /// <param name="bound">A bound socket; it is taken over.</param>
-    /// <param name="backlog">Connections that the kernel holds until they are accepted.</param>
-    /// <param name="memoryPool">What Kestrel's own pipes rent from.</param>
-    /// <param name="limit">How many connections there may be.</param>
-    /// <param name="failed">Told where the system was out of something.</param>
+    /// <param name="loops">The loops of the connections; each begins on the loop that accepted it.</param>
+    /// <param name="bound">A bound socket; the listener owns it.</param>
+    /// <param name="backlog">How many connections the kernel holds until they are accepted.</param>
+    /// <param name="memoryPool">The pool for Kestrel's own pipes.</param>
+    /// <param name="limit">The limit of connections.</param>
+    /// <param name="failed">Called when descriptors or memory were short.</param>
     /// <param name="serve">
-    /// Serves a connection right on the loop, without Kestrel's task, thread and bookkeeping for each; false: Kestrel is to have it, as it
-    /// was. Null: Kestrel has them all.
+    /// Serves a connection directly on the loop, without Kestrel's task, thread and bookkeeping for each. False: Kestrel serves it,
+    /// unchanged. Null: Kestrel serves all.
     /// </param>
     public EpollConnectionListener(
         IReadOnlyList<EpollLoop> loops,
@@ -47,7 +47,7 @@ internal sealed class EpollConnectionListener : IConnectionListener
         _faults = loops[0].Faults;
         _memoryPool = memoryPool;
 
-        // Kestrel's accept loop continues right where a connection was accepted; all it does is to queue it to the pool.
+        // Kestrel's accept loop continues inside the accepting call; it only queues the connection to the pool.
         _accepted = Channel.CreateUnbounded<EpollConnectionContext>(
             new UnboundedChannelOptions { SingleReader = true, AllowSynchronousContinuations = true });
         _endPoint = (IPEndPoint)bound.LocalEndPoint!;
@@ -76,7 +76,7 @@ internal sealed class EpollConnectionListener : IConnectionListener
     {
         await StopAsync().ConfigureAwait(false);
 
-        // Until Kestrel has taken the last one.
+        // Waits until Kestrel has taken the last one.
         await _accepted.Reader.Completion.WaitAsync(cancellationToken).ConfigureAwait(false);
     }
 

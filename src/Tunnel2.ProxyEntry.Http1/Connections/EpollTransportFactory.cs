@@ -10,8 +10,8 @@ using Tunnel2.Transport.Epoll;
 namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
-/// Kestrel's listeners on the engine's event loop (docs/decisions/0007-own-epoll-transport.md). Registered only where the engine has one.
-/// How a listener is bound is the socket transport's setting, so that both say the same about an address that cannot be had.
+/// Kestrel's listeners on the engine's event loop (docs/decisions/0007-own-epoll-transport.md). Registered only if the engine has loops.
+/// The socket transport's settings bind the listeners, so both report the same about an address that is not available.
 /// </summary>
 internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConnectionListenerFactorySelector
 {
@@ -54,7 +54,8 @@ internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConne
     {
         if (ReferenceEquals(endpoint, _admin))
         {
-            // The live view writes to its subscribers' sockets itself, and what an operator asks for must not depend on the loop.
+            // The admin listener stays on the pool: the live view writes to its subscribers' sockets itself, and an operator's request must
+            // not depend on a loop.
             return _sockets.BindAsync(endpoint, cancellationToken);
         }
 
@@ -76,9 +77,7 @@ internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConne
         }
     }
 
-    /// <summary>
-    /// A visitor without TLS: nothing stands between the connection and our front. HTTP/2 is Kestrel's, which tracks it itself.
-    /// </summary>
+    /// <summary>A visitor without TLS: our front serves the connection directly. Kestrel serves HTTP/2, and tracks it itself.</summary>
     private async Task<bool> ServeAsync(EpollConnectionContext connection)
     {
         _visitors.Opened(connection);

@@ -5,19 +5,19 @@ using Microsoft.AspNetCore.Server.Kestrel.Core;
 namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
-/// What goes around Kestrel's TLS middleware. Handshakes stay off the event loop: their arithmetic takes a millisecond, for which every
-/// other visitor would wait; the connection leaves the loop before it and comes back behind it.
+/// The steps before and after Kestrel's TLS middleware. A handshake's cryptography takes a millisecond, which would hold up every other
+/// visitor of the loop. So the connection leaves the loop before the handshake and returns after it.
 /// </summary>
 internal static class HandshakeScheduling
 {
     /// <summary>Before the TLS middleware.</summary>
     public static void LeaveLoop(this ListenOptions listen) => SetRunsOnLoop(listen, false);
 
-    /// <summary>Behind the TLS middleware.</summary>
+    /// <summary>After the TLS middleware.</summary>
     public static void ReturnToLoop(this ListenOptions listen) => SetRunsOnLoop(listen, true);
 
     /// <summary>
-    /// Before the TLS middleware: TLS does not tell when the connection below it is lost, so <see cref="IVisitorLinkFeature"/> does.
+    /// Before the TLS middleware: TLS does not report when the connection below it is lost, so <see cref="IVisitorLinkFeature"/> does.
     /// </summary>
     public static void WatchForLoss(this ListenOptions listen) => listen.Use((ConnectionDelegate next) => connection =>
     {

@@ -3,12 +3,12 @@ using Tunnel2.Transport.Epoll.Pipes;
 
 namespace Tunnel2.ProxyEntry.Connections;
 
-/// <summary>Connection feature: where the users of a connection continue.</summary>
+/// <summary>Connection feature: where the code that uses a connection continues.</summary>
 internal interface ILoopFeature
 {
     /// <summary>
-    /// True (default): on the event loop's thread, where nothing may take its time. False: on the pool. Set while nothing is being read or
-    /// flushed.
+    /// True (default): on the event loop's thread, where code must not block or take long. False: on the pool. Set only while no read and
+    /// no flush is running.
     /// </summary>
     bool RunsOnLoop { get; set; }
 

@@ -6,10 +6,10 @@ using Tunnel2.ProxyEntry.Configuration;
 namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
-/// Listening sockets that somebody else holds and handed over: the starter of this process, by the protocol of systemd's socket units
-/// (sd_listen_fds(3)), or <c>tunnel2-ports</c> (<see cref="ListenerHolder"/>). They outlive the process, so connections of a restart wait
-/// in their backlogs instead of being refused. An address of the settings is replaced by its socket's, so that everything that is checked
-/// of an address is checked of that one. Not thread-safe.
+/// Listening sockets that another process holds and handed over: the starter of this process, by the protocol of systemd's socket units
+/// (sd_listen_fds(3)), or <c>tunnel2-ports</c> (<see cref="ListenerHolder"/>). They outlive the process, so during a restart connections
+/// wait in their backlogs instead of being refused. A socket's address replaces that of the settings, so all checks of addresses apply to
+/// it. Not thread-safe.
 /// </summary>
 internal sealed class InheritedSockets : IDisposable
 {
@@ -20,7 +20,7 @@ internal sealed class InheritedSockets : IDisposable
     private const string ProcessVariable = "LISTEN_PID";
     private const string HolderKey = $"{SettingKeys.Section}:{SettingKeys.ListenersFrom}";
 
-    /// <summary>What a socket may be called, and the setting that it takes the place of.</summary>
+    /// <summary>The name of each socket, and the setting that it replaces.</summary>
     private static readonly (string Name, string Key)[] _kinds =
     [
         ("public", SettingKeys.HttpListen), ("https", SettingKeys.HttpsListen), ("uplink", SettingKeys.UplinkListen),
@@ -43,10 +43,10 @@ internal sealed class InheritedSockets : IDisposable
     {
     }
 
-    /// <summary>Who holds them, for the log.</summary>
+    /// <summary>The holders, for the log.</summary>
     public string Holders => string.Join(" and ", _holders);
 
-    /// <summary>The names of the sockets that are still here, for the log.</summary>
+    /// <summary>The names of the sockets that were not taken yet, for the log.</summary>
     public IReadOnlyList<string> Names => [.. _kinds.Where(kind => _sockets.ContainsKey(kind.Key)).Select(static kind => kind.Name)];
 
     /// <summary>The settings that say where the sockets listen, as pairs of full key and value.</summary>
@@ -57,14 +57,14 @@ internal sealed class InheritedSockets : IDisposable
                     $"{SettingKeys.Section}:{pair.Key}", pair.Value.LocalEndPoint!.ToString())),
         ];
 
-    /// <summary>None, for hosts that hand nothing over.</summary>
+    /// <summary>No sockets, for hosts to which none are handed over.</summary>
     public static InheritedSockets None() => new();
 
-    /// <summary>Takes over what the environment says was handed to this process.</summary>
+    /// <summary>Takes over the sockets that the environment's variables describe.</summary>
     /// <param name="environment">Gives the value of a variable, or null.</param>
-    /// <param name="processId">This process: descriptors that were meant for another are nobody's.</param>
-    /// <param name="errors">Takes all that is wrong.</param>
-    /// <param name="firstDescriptor">The first of them; 3 but for tests.</param>
+    /// <param name="processId">The id of this process; descriptors for another process are ignored.</param>
+    /// <param name="errors">Receives all mistakes.</param>
+    /// <param name="firstDescriptor">The first descriptor; 3 except in tests.</param>
     public static InheritedSockets Read(
         Func<string, string?> environment, int processId, List<SettingsError> errors, int firstDescriptor = FirstDescriptor)
     {
@@ -76,7 +76,7 @@ internal sealed class InheritedSockets : IDisposable
 
         if (process != processId.ToString(CultureInfo.InvariantCulture))
         {
-            // As sd_listen_fds says: the variables of a parent that were passed on by mistake.
+            // As sd_listen_fds specifies: a parent passed on its own variables by mistake.
             return inherited;
         }
 
@@ -98,9 +98,9 @@ internal sealed class InheritedSockets : IDisposable
         return inherited;
     }
 
-    /// <summary>Takes over what a holder has given to this process.</summary>
+    /// <summary>Takes over the sockets of a holder.</summary>
     /// <param name="holder">The holder; its descriptors belong to this object from now on.</param>
-    /// <param name="errors">Takes all that is wrong.</param>
+    /// <param name="errors">Receives all mistakes.</param>
     public void Add(ListenerHolder holder, List<SettingsError> errors)
     {
         foreach (var (name, descriptor) in holder.TakeDescriptors())
@@ -111,10 +111,10 @@ internal sealed class InheritedSockets : IDisposable
         _holders.Add(holder.Path);
     }
 
-    /// <summary>Gives the socket of a listener away, to be closed by whoever takes it; null where none was handed over.</summary>
+    /// <summary>Gives away the socket of a listener; the caller closes it. Null when none was handed over.</summary>
     public Socket? Take(string key) => _sockets.Remove(key, out var socket) ? socket : null;
 
-    /// <summary>Closes what nobody took.</summary>
+    /// <summary>Closes the sockets that were not taken.</summary>
     public void Dispose()
     {
         foreach (var socket in _sockets.Values)
@@ -146,8 +146,8 @@ internal sealed class InheritedSockets : IDisposable
         Socket? socket = null;
         try
         {
-            // Close-on-exec is left as it is, and it is off: .NET then knows that others have the socket too, and disconnects it for none
-            // of them when an accept is under way while it closes. This program starts no other.
+            // Close-on-exec stays off. .NET then knows that others share the socket, and does not disconnect it for them when it closes
+            // during an accept. This program starts no other.
             socket = new Socket(new SafeSocketHandle(descriptor, ownsHandle: true));
             var isTcp = socket is
             {
@@ -164,18 +164,18 @@ internal sealed class InheritedSockets : IDisposable
         }
         catch (Exception exception) when (exception is SocketException or ArgumentException)
         {
-            // No socket at all, or none of a kind that .NET knows.
+            // Not a socket, or of a kind that .NET does not know.
         }
 
         socket?.Dispose();
         errors.Add(new SettingsError(source.SocketsKey, $"{which}: is not a TCP socket that listens{source.KindHint}."));
     }
 
-    /// <summary>Where sockets come from, for the words about what is wrong with them.</summary>
-    /// <param name="NamesKey">Whose mistake a name is.</param>
-    /// <param name="SocketsKey">Whose mistake a socket is.</param>
-    /// <param name="NameHint">What names a socket.</param>
-    /// <param name="TwiceHint">Why none is needed twice.</param>
-    /// <param name="KindHint">What makes a socket of the right kind.</param>
+    /// <summary>Where sockets come from, for messages about mistakes.</summary>
+    /// <param name="NamesKey">The setting or variable to blame for a wrong name.</param>
+    /// <param name="SocketsKey">The setting or variable to blame for a wrong socket.</param>
+    /// <param name="NameHint">How to name a socket.</param>
+    /// <param name="TwiceHint">Why no name is needed twice.</param>
+    /// <param name="KindHint">How to get a socket of the right kind.</param>
     private sealed record Source(string NamesKey, string SocketsKey, string NameHint, string TwiceHint, string KindHint);
 }

@@ -6,7 +6,7 @@ using Tunnel2.ProxyEntry.Limits;
 
 namespace Tunnel2.ProxyEntry.Connections;
 
-/// <summary>One of Kestrel's connections over a socket, which gives its place back when the socket is closed.</summary>
+/// <summary>One of Kestrel's connections over a socket. It gives its place back when the socket is closed.</summary>
 internal sealed class LimitedConnection(ConnectionContext inner, ConnectionLimit limit, ConnectionPlace place) : ConnectionContext
 {
     private int _left;

@@ -8,20 +8,20 @@ using Tunnel2.Transport.Sockets;
 namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
-/// The connection to a running <c>tunnel2-ports</c>, which holds the listening sockets of one ProxyEntry after the other. It says one
-/// line, <c>tunnel2-ports/1 public uplink</c>, with a descriptor for each name beside it, and nothing more: what ends the connection is
-/// its own end. Not thread-safe.
+/// The connection to a running <c>tunnel2-ports</c>, which holds the listening sockets for one ProxyEntry after another. It sends one line,
+/// <c>tunnel2-ports/1 public uplink</c>, with a descriptor for each name, and then nothing. The connection ends when the holder ends. Not
+/// thread-safe.
 /// </summary>
 internal sealed class ListenerHolder : IDisposable
 {
     private const string FirstWord = "tunnel2-ports/1";
 
-    /// <summary>One more than there are names, to see that there are too many.</summary>
+    /// <summary>One more than there are names, to detect too many.</summary>
     private const int MaxDescriptors = 5;
 
     private const int MaxWords = 256;
 
-    /// <summary>How long a start waits for the holder, which may be starting itself.</summary>
+    /// <summary>How long a start waits for the holder, which may itself be starting.</summary>
     public static TimeSpan Patience { get; } = TimeSpan.FromSeconds(30);
 
     private static readonly TimeSpan _pause = TimeSpan.FromMilliseconds(100);
@@ -37,18 +37,18 @@ internal sealed class ListenerHolder : IDisposable
         Ended = WaitForEndAsync();
     }
 
-    /// <summary>Its Unix socket.</summary>
+    /// <summary>The path of its Unix socket.</summary>
     public string Path { get; }
 
     /// <summary>Completes when the holder has ended, or this object is disposed of.</summary>
     public Task Ended { get; }
 
-    /// <summary>Connects and takes the sockets.</summary>
+    /// <summary>Connects and receives the sockets.</summary>
     /// <param name="path">The holder's Unix socket.</param>
-    /// <param name="patience">How long to try while nobody is there, or nobody answers.</param>
+    /// <param name="patience">How long to try while the holder is not there or does not answer.</param>
     /// <param name="timeProvider">The clock.</param>
-    /// <param name="waiting">Told once that somebody is waited for, and why.</param>
-    /// <exception cref="ListenersUnavailableException">There are no sockets to be had, with a text for whoever reads the log.</exception>
+    /// <param name="waiting">Called once, with the reason, when it has to wait.</param>
+    /// <exception cref="ListenersUnavailableException">The sockets are not available; the message is for the log.</exception>
     public static async Task<ListenerHolder> ConnectAsync(string path, TimeSpan patience, TimeProvider timeProvider, Action<string> waiting)
     {
         if (!OperatingSystem.IsLinux())
@@ -79,7 +79,7 @@ internal sealed class ListenerHolder : IDisposable
         }
     }
 
-    /// <summary>Gives the descriptors away, once.</summary>
+    /// <summary>Gives away the descriptors, once.</summary>
     public IReadOnlyList<(string Name, int Descriptor)> TakeDescriptors() => Interlocked.Exchange(ref _descriptors, []);
 
     /// <inheritdoc/>
@@ -89,8 +89,8 @@ internal sealed class ListenerHolder : IDisposable
         _socket.Dispose();
     }
 
-    /// <returns>The holder, or why there is none yet.</returns>
-    /// <exception cref="ListenersUnavailableException">There will be none.</exception>
+    /// <returns>The holder, or the reason why there is none yet.</returns>
+    /// <exception cref="ListenersUnavailableException">There will be no sockets.</exception>
     private static async Task<(ListenerHolder? Holder, string Problem)> TryConnectAsync(
         string path, TimeSpan patience, TimeProvider timeProvider)
     {
@@ -100,7 +100,7 @@ internal sealed class ListenerHolder : IDisposable
         {
             await socket.ConnectAsync(new UnixDomainSocketEndPoint(path)).ConfigureAwait(false);
 
-            // Of no bytes: until some have come.
+            // A receive of no bytes: it completes when bytes have arrived.
             await socket.ReceiveAsync(Memory<byte>.Empty).AsTask().WaitAsync(patience, timeProvider).ConfigureAwait(false);
             return TryTake(path, socket, out holder) ? (holder, "") : (null, "it ended the connection");
         }
@@ -129,8 +129,8 @@ internal sealed class ListenerHolder : IDisposable
         }
     }
 
-    /// <summary>Reads the answer. All of it comes as one piece, since it was sent as one and is short.</summary>
-    /// <returns>False where the connection has ended instead.</returns>
+    /// <summary>Reads the answer. It arrives in one piece, because it was sent in one piece and is short.</summary>
+    /// <returns>False when the connection has ended instead.</returns>
     private static bool TryTake(string path, Socket socket, [NotNullWhen(true)] out ListenerHolder? holder)
     {
         holder = null;
@@ -172,12 +172,12 @@ internal sealed class ListenerHolder : IDisposable
         {
             while (await _socket.ReceiveAsync(unexpected).ConfigureAwait(false) > 0)
             {
-                // It has no more to say, but a word too many is not its end.
+                // Unexpected bytes are ignored: only the end of the connection counts.
             }
         }
         catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
         {
-            // It was killed, or nobody asks any more.
+            // The holder was killed, or this object was disposed of.
         }
     }
 

@@ -9,8 +9,8 @@ using Tunnel2.Transport.Epoll;
 namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
-/// Asks every event loop for a sign of life once a second. One that gives none for <see cref="Limit"/> hangs: it is given up until it
-/// comes back. One whose thread has failed is dead for good. Readiness, the log and a metric tell of both. Thread-safe.
+/// Asks every event loop for a sign of life once a second. A loop that gives none for <see cref="Limit"/> hangs, and is given up until it
+/// comes back. A loop whose thread has failed is dead, and stays dead. Readiness, the log and a metric report both. Thread-safe.
 /// </summary>
 internal sealed class LoopWatch : IDisposable
 {
@@ -18,12 +18,12 @@ internal sealed class LoopWatch : IDisposable
     public static readonly TimeSpan Period = TimeSpan.FromSeconds(1);
 
     /// <summary>
-    /// For how long a loop may owe the sign. It is asked once more before it is given up: so a loop that hangs is seen behind at most
-    /// this and two periods.
+    /// How long a loop may owe the sign. It is asked once more before it is given up, so a hanging loop is noticed after at most this and
+    /// two periods.
     /// </summary>
     public static readonly TimeSpan Limit = TimeSpan.FromSeconds(5);
 
-    /// <summary>So long in real time too: where the clock only jumps, nobody had the time to answer.</summary>
+    /// <summary>The wait in real time, at least: if the clock only jumps, the loop had no time to answer.</summary>
     private static readonly TimeSpan _leastWait = TimeSpan.FromSeconds(2);
 
     private const string Place = "watch of event loops";
@@ -49,7 +49,7 @@ internal sealed class LoopWatch : IDisposable
             "tunnel2.entry.engine.loops.failed",
             Observe,
             "{loop}",
-            "Event loops that serve nobody: those that hang, and those that are dead.");
+            "Event loops that serve no connection: those that hang, and those that are dead.");
         if (_loops.Length > 0)
         {
             engine.OutlivesLoops = true;
@@ -99,7 +99,7 @@ internal sealed class LoopWatch : IDisposable
             _readiness.SetTrouble(Describe());
         }
 
-        // Told first: a lock that the hanging thread holds may hold up whoever ends its connections.
+        // Logged first: a lock that the hanging thread holds may block the code that ends its connections.
         foreach (var loop in _loops)
         {
             if (loop.State == LoopState.Hung && Interlocked.Exchange(ref loop.GivingUp, 1) == 0)
@@ -110,7 +110,7 @@ internal sealed class LoopWatch : IDisposable
                         work.Faults.Run(Place, static loop => loop.GiveUp(), work.Loop.Loop);
                         if (work.Loop.State == LoopState.Running)
                         {
-                            // It came back in this very moment.
+                            // It came back at this moment.
                             work.Loop.Loop.TakeBack();
                         }
 
@@ -147,7 +147,7 @@ internal sealed class LoopWatch : IDisposable
 
     private sealed class Watched(EpollLoop loop)
     {
-        /// <summary>Whether somebody is giving it up.</summary>
+        /// <summary>1 while a thread gives the loop up, otherwise 0.</summary>
         public int GivingUp;
 
         private volatile LoopState _state;
@@ -164,7 +164,7 @@ internal sealed class LoopWatch : IDisposable
             set => _state = value;
         }
 
-        /// <summary>Judges the loop, and asks it again.</summary>
+        /// <summary>Decides the loop's state, and asks it again.</summary>
         public LoopState Look(TimeProvider time)
         {
             if (loop.Failure is not null)
@@ -184,7 +184,7 @@ internal sealed class LoopWatch : IDisposable
             }
             else if (time.GetElapsedTime(_owesSince) >= Limit && Stopwatch.GetElapsedTime(_owesSinceReal) >= _leastWait)
             {
-                // Behind a stop of the whole process it has not had its chance yet.
+                // If the whole process was stopped, the loop had no chance to answer yet. So it is asked once more.
                 state = _isSuspect ? LoopState.Hung : state;
                 _isSuspect = true;
             }

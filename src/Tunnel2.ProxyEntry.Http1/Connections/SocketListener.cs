@@ -9,11 +9,13 @@ using Tunnel2.Transport.Sockets;
 namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
-/// Hands Kestrel connections over .NET's sockets, within a limit. Kestrel's own listener spins where the system has no descriptor left.
+/// Gives Kestrel connections over .NET's sockets, within a limit. Kestrel's own listener spins when no descriptor is left.
 /// </summary>
 internal sealed class SocketListener : IConnectionListener
 {
-    /// <summary>While connections that are too many wait for a place, the queue does not get empty.</summary>
+    /// <summary>
+    /// How long it empties the queue. The queue does not become empty while connections above the limit wait for a place.
+    /// </summary>
     private static readonly TimeSpan _patience = TimeSpan.FromSeconds(1);
 
     private static readonly TimeSpan _look = TimeSpan.FromMilliseconds(10);
@@ -27,12 +29,12 @@ internal sealed class SocketListener : IConnectionListener
     private readonly CancellationTokenSource _stopping = new();
 
     /// <summary>Starts to listen.</summary>
-    /// <param name="bound">A bound socket; it is taken over.</param>
-    /// <param name="options">How its connections are.</param>
-    /// <param name="limit">How many there may be.</param>
-    /// <param name="failed">Told where the system was out of something.</param>
+    /// <param name="bound">A bound socket; the listener owns it.</param>
+    /// <param name="options">The options of its connections.</param>
+    /// <param name="limit">The limit of connections.</param>
+    /// <param name="failed">Called when descriptors or memory were short.</param>
     /// <param name="timeProvider">The clock.</param>
-    /// <param name="logger">For Kestrel's connections.</param>
+    /// <param name="logger">The log for Kestrel's connections.</param>
     public SocketListener(
         Socket bound, SocketTransportOptions options, ConnectionLimit limit, Action<SocketError> failed, TimeProvider timeProvider,
         ILogger logger)
@@ -74,7 +76,7 @@ internal sealed class SocketListener : IConnectionListener
         }
         catch (SocketException)
         {
-            // The peer has left; whoever reads learns of it.
+            // The peer has left; the code that reads notices it.
         }
 
         return new LimitedConnection(_connections.Create(socket), _limit, place);
@@ -99,10 +101,10 @@ internal sealed class SocketListener : IConnectionListener
         _connections.Dispose();
     }
 
-    /// <summary>Lets Kestrel accept whom the kernel has taken for us already: the socket's end would reset them.</summary>
+    /// <summary>Lets Kestrel accept the connections in the kernel's queue: a close of the socket would reset them.</summary>
     private async Task EmptyAsync()
     {
-        // The kernel's time, whatever the host's clock says.
+        // In real time, because the wait is for the kernel.
         if (NewConnections.TryHold(_socket))
         {
             await Task.Delay(NewConnections.Handshakes).ConfigureAwait(false);

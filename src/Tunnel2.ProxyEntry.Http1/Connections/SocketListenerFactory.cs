@@ -7,7 +7,7 @@ using Tunnel2.ProxyEntry.Configuration;
 
 namespace Tunnel2.ProxyEntry.Connections;
 
-/// <summary>Kestrel's listeners over .NET's sockets: all of them with the portable engine, that of administration with any.</summary>
+/// <summary>Kestrel's listeners over .NET's sockets: all of them with the portable engine, only the admin listener with others.</summary>
 internal sealed class SocketListenerFactory : IConnectionListenerFactory, IConnectionListenerFactorySelector
 {
     private readonly SocketTransportOptions _options;

@@ -4,8 +4,8 @@ using Microsoft.AspNetCore.Connections;
 namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
-/// Stands between Kestrel and its transport, to be able to close the visitors' listeners while Kestrel serves on: connections that are open
-/// finish, and the admin listener goes on answering health checks. Thread-safe.
+/// A layer between Kestrel and its transport that can close the visitors' listeners while Kestrel runs: open connections finish, and the
+/// admin listener continues to answer health checks. Thread-safe.
 /// </summary>
 internal sealed class StoppableListenerFactory : IConnectionListenerFactory, IConnectionListenerFactorySelector
 {
@@ -17,7 +17,7 @@ internal sealed class StoppableListenerFactory : IConnectionListenerFactory, ICo
 
     /// <param name="inner">The transport.</param>
     /// <param name="kept">The end point, as the object given to Kestrel, whose listener stays open.</param>
-    /// <param name="connections">Who counts what is accepted.</param>
+    /// <param name="connections">Counts the accepted connections.</param>
     public StoppableListenerFactory(IConnectionListenerFactory inner, EndPoint kept, ListenerConnections connections)
     {
         _connections = connections;
@@ -25,7 +25,7 @@ internal sealed class StoppableListenerFactory : IConnectionListenerFactory, ICo
         _kept = kept;
     }
 
-    /// <summary>Puts one in front of the transport that was registered last.</summary>
+    /// <summary>Puts this layer in front of the transport that was registered last.</summary>
     public static void AddTo(IServiceCollection services, EndPoint kept)
     {
         var transport = services.Last(static service => service.ServiceType == typeof(IConnectionListenerFactory));
@@ -57,7 +57,7 @@ internal sealed class StoppableListenerFactory : IConnectionListenerFactory, ICo
         return listener;
     }
 
-    /// <summary>Closes the listeners: nobody can connect any more, and another process may have the address.</summary>
+    /// <summary>Closes the listeners: no connection comes in, and another process may use the address.</summary>
     public async Task StopAcceptingAsync()
     {
         IConnectionListener[] listeners;

@@ -5,7 +5,7 @@ using Tunnel2.Transport.Epoll.Pipes;
 
 namespace Tunnel2.ProxyEntry.Connections;
 
-/// <summary>Lets the connections of a listener be read in turns, behind TLS where there is any.</summary>
+/// <summary>Lets the connections of a listener be read in turns, after TLS if there is any.</summary>
 internal static class TurnTaking
 {
     public static void TakeTurns(this ListenOptions listen)
@@ -24,7 +24,7 @@ internal static class TurnTaking
     private static PipeScheduler TurnsOf(ConnectionContext connection) =>
         connection.Features.Get<ILoopFeature>() is { } loop ? new LoopTurns(loop) : PipeScheduler.ThreadPool;
 
-    /// <summary>The turns of the loop that a connection lives on, wherever it moves.</summary>
+    /// <summary>The turns of the connection's loop, also after it moved to another one.</summary>
     private sealed class LoopTurns(ILoopFeature connection) : PipeScheduler
     {
         public override void Schedule(Action<object?> action, object? state) => connection.Loop.Turns.Schedule(action, state);

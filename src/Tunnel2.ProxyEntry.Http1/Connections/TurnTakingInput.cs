@@ -2,13 +2,12 @@ using System.Buffers;
 using System.IO.Pipelines;
 using System.Runtime.CompilerServices;
 using Tunnel2.Multiplexing.Threading;
-using Tunnel2.Multiplexing.Uplinks;
 
 namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
-/// What a visitor sends, read in turns: whoever has read a share without ever having had to wait goes on behind the others of the engine.
-/// Over pipes that do not see to it themselves, as those of the event loop do: Kestrel's, and TLS over any.
+/// A visitor's bytes, read in turns. A reader that has read its share without any wait continues after the other connections of the engine.
+/// For pipes that do not take turns themselves, as the event loop's do: Kestrel's, and TLS over any pipe.
 /// </summary>
 internal sealed class TurnTakingInput(PipeReader inner, PipeScheduler turns) : PipeReader
 {

@@ -2,15 +2,15 @@ using System.Net.Sockets;
 
 namespace Tunnel2.ProxyEntry.Connections;
 
-/// <summary>What the visitors' listeners give to each connection that they accept.</summary>
+/// <summary>The socket options of visitors' listeners, which accepted connections inherit.</summary>
 internal static class VisitorSockets
 {
     private const int IpProtoTcp = 6;
     private const int TcpUserTimeout = 18;
 
     /// <summary>
-    /// A visitor whose network is gone acknowledges nothing and says nothing: without a limit the kernel tries for a quarter of an hour,
-    /// while a slow response flows on into its buffers. Accepted connections inherit the limit.
+    /// A visitor whose network is gone acknowledges nothing. Without a limit the kernel tries for a quarter of an hour, while a slow
+    /// response flows into its buffers. Accepted connections inherit the limit.
     /// </summary>
     /// <param name="listener">The listening socket.</param>
     /// <param name="limit">How long bytes may stay unacknowledged.</param>
@@ -28,7 +28,7 @@ internal static class VisitorSockets
         }
         catch (SocketException)
         {
-            // A system that lacks it keeps to its own limit.
+            // A system without this option keeps its own limit.
         }
     }
 }

@@ -6,8 +6,8 @@ using Tunnel2.Transport.Sockets;
 namespace Tunnel2.ProxyEntry.Connections;
 
 /// <summary>
-/// Stands between a connection and its TLS and takes note when the connection takes no more bytes: TLS reads of that in no answer of the
-/// pipe below it, so that a response would flow into nothing for ever.
+/// A layer between a connection and its TLS that notices when the connection accepts no more bytes. TLS ignores the result of the pipe
+/// below it, so without this a response would flow into nothing, without end.
 /// </summary>
 internal sealed class WatchedTransport : PipeWriter, IDuplexPipe, IVisitorLinkFeature
 {
@@ -16,10 +16,10 @@ internal sealed class WatchedTransport : PipeWriter, IDuplexPipe, IVisitorLinkFe
     private readonly Socket? _socket;
     private volatile bool _isLost;
 
-    /// <summary>Takes the place of a connection's transport.</summary>
+    /// <summary>Replaces a connection's transport.</summary>
     /// <param name="transport">The transport.</param>
-    /// <param name="connection">The connection, where it knows itself when it is broken.</param>
-    /// <param name="socket">Its socket, where it does not.</param>
+    /// <param name="connection">The connection, if it knows by itself when it is broken.</param>
+    /// <param name="socket">Its socket, if the connection does not know.</param>
     public WatchedTransport(IDuplexPipe transport, IVisitorLinkFeature? connection, Socket? socket)
     {
         _socket = socket;

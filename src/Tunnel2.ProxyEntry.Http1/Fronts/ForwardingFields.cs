@@ -8,13 +8,13 @@ using Tunnel2.ProxyEntry.Configuration;
 namespace Tunnel2.ProxyEntry.Fronts;
 
 /// <summary>
-/// Says to the backend who asked and how: <c>X-Forwarded-*</c> and <c>Forwarded</c> (RFC 7239). What the visitor wrote is overwritten,
-/// unless it is a trusted proxy: then its words are kept and its own address is added. What does not change on a connection is made once.
-/// Used by one request at a time.
+/// Writes for the backend who sent the request and how: <c>X-Forwarded-*</c> and <c>Forwarded</c> (RFC 7239). The visitor's own fields are
+/// replaced, unless the peer is a trusted proxy: then its values are kept and its address is added. Values that stay the same on a
+/// connection are made once. Used by one request at a time.
 /// </summary>
 internal sealed class ForwardingFields
 {
-    /// <summary>Room for the words of a trusted proxy that is kept from request to request.</summary>
+    /// <summary>Room for a trusted proxy's values that is kept between requests, in bytes.</summary>
     private const int UsualWords = 4 * 1024;
 
     private readonly VisitorAddress _address;
@@ -25,11 +25,11 @@ internal sealed class ForwardingFields
     private byte[]? _host;
     private byte[] _forwarded = [];
 
-    /// <summary>Takes what stays the same on a connection.</summary>
+    /// <summary>Sets the values that stay the same on a connection.</summary>
     /// <param name="remote">The peer.</param>
     /// <param name="localPort">The port it called.</param>
-    /// <param name="isTls">Whether by TLS.</param>
-    /// <param name="trusted">The proxies that are believed.</param>
+    /// <param name="isTls">Whether it used TLS.</param>
+    /// <param name="trusted">The trusted proxies.</param>
     public ForwardingFields(IPAddress? remote, int localPort, bool isTls, TrustedProxySet trusted)
     {
         _address = new VisitorAddress(remote);
@@ -44,13 +44,13 @@ internal sealed class ForwardingFields
     /// <summary>The peer's address.</summary>
     public IPAddress? Address => _address.Address;
 
-    /// <summary>The scheme that the peer used.</summary>
+    /// <summary>The peer's scheme.</summary>
     public ReadOnlySpan<byte> Scheme => _scheme;
 
-    /// <summary>Whether the peer is a proxy whose words are kept.</summary>
+    /// <summary>Whether the peer is a trusted proxy, whose values are kept.</summary>
     public bool IsTrusted { get; }
 
-    /// <summary>Begins with a request, before any <see cref="Keep(KnownField, ReadOnlySpan{byte})"/> of it.</summary>
+    /// <summary>Begins a request, before any <see cref="Keep(KnownField, ReadOnlySpan{byte})"/> of it.</summary>
     public void Begin()
     {
         if (IsTrusted)
@@ -60,7 +60,7 @@ internal sealed class ForwardingFields
     }
 
     /// <summary>
-    /// Keeps what a trusted proxy says, and nothing of any other peer. Values of one field become one list, without empty elements.
+    /// Keeps a value if the peer is a trusted proxy; ignores it otherwise. Values of one field become one list, without empty elements.
     /// </summary>
     /// <param name="known">A field whose rule is <see cref="FieldRule.Forwarding"/>.</param>
     /// <param name="value">Its value.</param>
@@ -83,8 +83,8 @@ internal sealed class ForwardingFields
     }
 
     /// <summary>Writes the fields.</summary>
-    /// <param name="writer">Where to.</param>
-    /// <param name="authority">The Host that the visitor asked for.</param>
+    /// <param name="writer">The writer.</param>
+    /// <param name="authority">The request's Host.</param>
     public void Write(ref HeaderBlockWriter writer, ReadOnlySpan<byte> authority)
     {
         if (_host is null || !authority.SequenceEqual(_host))
@@ -121,7 +121,7 @@ internal sealed class ForwardingFields
         writer.AddField("Forwarded"u8, _forwarded);
     }
 
-    /// <summary>A trusted proxy's words are kept, and its own address is added.</summary>
+    /// <summary>Keeps a trusted proxy's values and adds its own address.</summary>
     private void WriteAfterOthers(ref HeaderBlockWriter writer)
     {
         var saidHost = Words(KnownField.XForwardedHost);
@@ -149,7 +149,7 @@ internal sealed class ForwardingFields
         writer.AddField("Forwarded"u8, Words(KnownField.Forwarded));
     }
 
-    /// <summary>An element of <c>Forwarded</c> (RFC 7239) is the same for all requests to one host.</summary>
+    /// <summary>Makes the element of <c>Forwarded</c> (RFC 7239), which is the same for all requests to one host.</summary>
     private void SetHost(byte[] host)
     {
         _host = host;
@@ -179,7 +179,7 @@ internal sealed class ForwardingFields
             }
             else
             {
-                // An unusual request leaves nothing of its size.
+                // Larger than usual: it is not kept for the next request.
                 words = new ArrayBufferWriter<byte>();
             }
         }

@@ -6,17 +6,17 @@ using System.Text;
 namespace Tunnel2.ProxyEntry.Fronts;
 
 /// <summary>
-/// Completes what a trusted proxy in front says about its visitor. Many proxies say only a part of it; a service that reads another part
-/// must not learn of the proxy's hop to us instead: a port that no visitor can reach, or <c>http</c> for what was <c>https</c>.
+/// Completes a trusted proxy's fields about its visitor. Many proxies send only some of them. A service that reads another one must not get
+/// the values of the proxy's hop to us: a port that no visitor can reach, or <c>http</c> instead of <c>https</c>.
 /// </summary>
 internal static class ProxiedVisitor
 {
     /// <summary>Digits of the largest port.</summary>
     public const int LongestPort = 5;
 
-    /// <summary>The port that the visitor called, where the proxy does not say it: the one in the host, or the scheme's own.</summary>
-    /// <param name="host">The host that the visitor asked for.</param>
-    /// <param name="scheme">The scheme that the visitor used.</param>
+    /// <summary>The port that the visitor called, if the proxy does not say it: the one in the host, or the scheme's default.</summary>
+    /// <param name="host">The visitor's Host.</param>
+    /// <param name="scheme">The visitor's scheme.</param>
     /// <param name="digits">Room for <see cref="LongestPort"/> bytes.</param>
     public static ReadOnlySpan<byte> Port(ReadOnlySpan<byte> host, ReadOnlySpan<byte> scheme, Span<byte> digits)
     {
@@ -32,12 +32,12 @@ internal static class ProxiedVisitor
     }
 
     /// <summary>
-    /// <c>Forwarded</c> from what <c>X-Forwarded-*</c> say, as RFC 7239 section 7.4 wants it: the visitor's element has host and scheme,
-    /// the proxies' only their address.
+    /// <c>Forwarded</c> made from <c>X-Forwarded-*</c>, as RFC 7239 section 7.4 wants it: the visitor's element has host and scheme, the
+    /// proxies' elements have only their address.
     /// </summary>
     /// <param name="addresses">The addresses, as in <c>X-Forwarded-For</c>, the last proxy's included.</param>
-    /// <param name="host">The host that the visitor asked for.</param>
-    /// <param name="scheme">The scheme that the visitor used.</param>
+    /// <param name="host">The visitor's Host.</param>
+    /// <param name="scheme">The visitor's scheme.</param>
     public static string Forwarded(string addresses, string host, string scheme)
     {
         var text = new StringBuilder();
@@ -54,12 +54,10 @@ internal static class ProxiedVisitor
         return text.ToString();
     }
 
-    /// <summary>
-    /// Writes one field's value behind those before it, as one list (RFC 9110 section 5.3), as much of it as fits. Characters are bytes.
-    /// </summary>
+    /// <summary>Appends a field's value to a list (RFC 9110 section 5.3), as much as fits. Characters are bytes.</summary>
     /// <param name="value">The value.</param>
-    /// <param name="destination">Where the list stands.</param>
-    /// <param name="written">How much of it stands there already.</param>
+    /// <param name="destination">The memory of the list.</param>
+    /// <param name="written">How many bytes the list already has.</param>
     /// <returns>How many bytes were added.</returns>
     public static int AddElement(ReadOnlySpan<char> value, Span<byte> destination, int written)
     {
@@ -68,7 +66,7 @@ internal static class ProxiedVisitor
         return separator + Encoding.Latin1.GetBytes(value[..Math.Min(value.Length, rest.Length)], rest);
     }
 
-    /// <summary>The same for a value that is still bytes.</summary>
+    /// <summary>The same for a value in bytes.</summary>
     public static int AddElement(ReadOnlySpan<byte> value, Span<byte> destination, int written)
     {
         var separator = Separator(value.Length, destination, written);
@@ -90,7 +88,7 @@ internal static class ProxiedVisitor
 
     private static string Node(ReadOnlySpan<char> address)
     {
-        // With a port, as some proxies write it.
+        // It has a port, as some proxies write it.
         IPAddress? parsed = null;
         if (
             address.IndexOfAny('.', ':') < 0

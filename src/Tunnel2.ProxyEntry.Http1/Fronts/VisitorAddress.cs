@@ -16,15 +16,15 @@ internal sealed class VisitorAddress
 
     public IPAddress? Address { get; }
 
-    /// <summary>As <c>X-Forwarded-For</c> has it.</summary>
+    /// <summary>The form in <c>X-Forwarded-For</c>.</summary>
     public string Text { get; }
 
-    /// <summary>As <c>Forwarded</c> has it (RFC 7239 section 6).</summary>
+    /// <summary>The form in <c>Forwarded</c> (RFC 7239 section 6).</summary>
     public string Node { get; }
 
     /// <summary>
-    /// An element of <c>Forwarded</c>. A host has none of the characters that a quoted string must escape; the port's colon is what makes
-    /// it need the quotes.
+    /// An element of <c>Forwarded</c>. A host has no character that a quoted string must escape. It is quoted because a port brings a
+    /// colon.
     /// </summary>
     public string ForwardedText(string host, string scheme) => $"for={Node};host=\"{host}\";proto={scheme}";
 }

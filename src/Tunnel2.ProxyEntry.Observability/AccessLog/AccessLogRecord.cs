@@ -8,17 +8,17 @@ namespace Tunnel2.ProxyEntry.AccessLog;
 
 /// <summary>
 /// One finished request, of fixed size and without references, so that it can be written in place into a ring that was allocated once.
-/// Texts that are longer than their place are cut.
+/// Longer texts are cut.
 /// </summary>
 internal struct AccessLogRecord
 {
-    /// <summary>Bytes of a method that are kept at the most.</summary>
+    /// <summary>How many bytes of a method are kept at most.</summary>
     public const int MaxMethodLength = 16;
 
-    /// <summary>Bytes of <c>X-Forwarded-For</c> that are kept at the most.</summary>
+    /// <summary>How many bytes of <c>X-Forwarded-For</c> are kept at most.</summary>
     public const int MaxForwardedForLength = 64;
 
-    /// <summary>Bytes of a path that are kept at the most.</summary>
+    /// <summary>How many bytes of a path are kept at most.</summary>
     public const int MaxPathLength = 384;
 
     /// <summary>When the request ended, UTC.</summary>
@@ -47,12 +47,12 @@ internal struct AccessLogRecord
 
     public RequestOutcome Outcome;
 
-    /// <summary>What the tunnel failed it with; meaningless without <see cref="HasError"/>.</summary>
+    /// <summary>The tunnel's error; meaningless without <see cref="HasError"/>.</summary>
     public ProxyError Error;
 
     public short UplinkIndex;
 
-    /// <summary>Whether a session was found. Otherwise <see cref="Name"/> is the Host that was asked for.</summary>
+    /// <summary>Whether a session was found. Otherwise <see cref="Name"/> is the request's Host.</summary>
     public bool HasSession;
 
     public bool HasError;
@@ -60,7 +60,7 @@ internal struct AccessLogRecord
     /// <summary>Whether the path did not fit.</summary>
     public bool IsPathCut;
 
-    /// <summary>0 when it is not known, 4 or 16.</summary>
+    /// <summary>0 when the address is not known, otherwise 4 or 16.</summary>
     public byte AddressLength;
 
     public byte NameLength;
@@ -75,7 +75,7 @@ internal struct AccessLogRecord
     public Bytes64 ForwardedFor;
     public Bytes384 Path;
 
-    /// <summary>Sets the address, an IPv4 address in its short form whatever the socket was.</summary>
+    /// <summary>Sets the address; an IPv4 address always has its short form, also from a socket of IPv6.</summary>
     public void SetAddress(IPAddress? address)
     {
         AddressLength = 0;
@@ -103,7 +103,7 @@ internal struct AccessLogRecord
         return length;
     }
 
-    /// <summary>Copies characters, which stand for bytes (Latin-1), as many as fit.</summary>
+    /// <summary>Copies characters as bytes (Latin-1), as many as fit.</summary>
     /// <returns>How many.</returns>
     public static int Copy(ReadOnlySpan<char> text, Span<byte> destination)
     {

@@ -4,12 +4,12 @@ using System.Runtime.InteropServices;
 namespace Tunnel2.ProxyEntry.AccessLog;
 
 /// <summary>
-/// A bounded queue of records for many producers and one consumer, without locks, waits or allocation: a record is written in place, and a
-/// producer that finds no place is told so at once.
+/// A bounded queue of records for many producers and one consumer, without locks, waits or allocation. A record is written in place, and a
+/// producer that finds no place learns it at once.
 /// </summary>
 /// <remarks>
-/// After Dmitry Vyukov's bounded queue: each slot has a sequence number that says whose turn it is. A producer that claimed a slot must
-/// publish it, or the consumer waits there for ever; so nothing that can fail may stand between the two.
+/// After Dmitry Vyukov's bounded queue: each slot has a sequence number that shows whose turn it is. A producer that claimed a slot must
+/// publish it, because the consumer waits there. So no code that can fail may run between the two.
 /// </remarks>
 internal sealed class AccessLogRing
 {
@@ -32,7 +32,7 @@ internal sealed class AccessLogRing
 
     public int Capacity => _slots.Length;
 
-    /// <summary>How many slots are claimed; a moment old.</summary>
+    /// <summary>How many slots are claimed; the number may be slightly out of date.</summary>
     public int Count => (int)(Volatile.Read(ref _positions.Tail) - Volatile.Read(ref _positions.Head));
 
     /// <summary>Claims a slot. Thread-safe.</summary>
@@ -65,10 +65,10 @@ internal sealed class AccessLogRing
         }
     }
 
-    /// <summary>The record of a slot that was claimed, or that <see cref="TryPeek"/> gave.</summary>
+    /// <summary>The record of a claimed slot, or of one that <see cref="TryPeek"/> returned.</summary>
     public ref AccessLogRecord At(long position) => ref _slots[(int)position & _mask].Record;
 
-    /// <summary>Hands a claimed slot over to the consumer.</summary>
+    /// <summary>Gives a claimed slot to the consumer.</summary>
     public void Publish(long position) => Volatile.Write(ref _slots[(int)position & _mask].Sequence, position + 1);
 
     /// <summary>The next record in order, if it is there. For the consumer alone.</summary>
@@ -78,7 +78,7 @@ internal sealed class AccessLogRing
         return Volatile.Read(ref _slots[(int)position & _mask].Sequence) == position + 1;
     }
 
-    /// <summary>Gives the slot of the last <see cref="TryPeek"/> back. For the consumer alone.</summary>
+    /// <summary>Frees the slot of the last <see cref="TryPeek"/>. For the consumer alone.</summary>
     public void Advance()
     {
         var position = _positions.Head;
@@ -92,7 +92,7 @@ internal sealed class AccessLogRing
         public AccessLogRecord Record;
     }
 
-    /// <summary>A cache line each, so that producers and the consumer do not slow each other down.</summary>
+    /// <summary>Each in its own cache line, so that producers and the consumer do not slow each other down.</summary>
     [StructLayout(LayoutKind.Explicit, Size = 192)]
     private struct Positions
     {

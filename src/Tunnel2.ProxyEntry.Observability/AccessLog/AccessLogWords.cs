@@ -2,7 +2,7 @@ using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.AccessLog;
 
-/// <summary>Words of the access log; the same as the metrics' tags.</summary>
+/// <summary>The words in lines of the access log; the metrics' tags have the same.</summary>
 internal static class AccessLogWords
 {
     public static string Of(RequestOutcome outcome) => outcome switch

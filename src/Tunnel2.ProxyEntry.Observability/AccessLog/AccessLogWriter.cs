@@ -4,15 +4,17 @@ using Tunnel2.ProxyEntry.Diagnostics;
 namespace Tunnel2.ProxyEntry.AccessLog;
 
 /// <summary>
-/// The consumer of the ring: a thread that turns records into lines and hands them to the sink. It looks every 50 ms as long as there is
-/// something, and is only woken where it sleeps longer or the ring fills, so that a request costs no system call.
+/// The consumer of the ring: a thread that turns records into lines and gives them to the sink. It reads the ring every 50 ms while there
+/// are records. It is woken only when it sleeps longer or the ring fills, so that a request costs no system call.
 /// </summary>
-/// <remarks>A sink that fails is tried again every 5 s; meanwhile its lines are thrown away and counted, and it is said once.</remarks>
+/// <remarks>
+/// After a failed write it tries the sink again every 5 s. Until then lines are dropped and counted; this is logged once.
+/// </remarks>
 internal sealed class AccessLogWriter : IDisposable
 {
     private static readonly TimeSpan _look = TimeSpan.FromMilliseconds(50);
 
-    /// <summary>The sleep of an idle writer. Bounds what a wake-up that was missed can cost.</summary>
+    /// <summary>How long an idle writer sleeps at most, which limits the cost of a missed wake-up.</summary>
     private static readonly TimeSpan _sleep = TimeSpan.FromSeconds(1);
 
     private static readonly TimeSpan _retry = TimeSpan.FromSeconds(5);
@@ -54,7 +56,7 @@ internal sealed class AccessLogWriter : IDisposable
         _thread.Start();
     }
 
-    /// <summary>A record was published. Thread-safe; a system call only where the writer sleeps or falls behind.</summary>
+    /// <summary>A record was published. Thread-safe; a system call only if the writer sleeps or is late.</summary>
     public void Published()
     {
         if (Volatile.Read(ref _asleep) != 0 || _ring.Count == _crowded)
@@ -66,7 +68,7 @@ internal sealed class AccessLogWriter : IDisposable
     /// <summary>A record found no room. Thread-safe.</summary>
     public void Dropped() => Interlocked.Increment(ref _dropped);
 
-    /// <summary>Writes what waits, as far as the sink takes it within 2 s.</summary>
+    /// <summary>Writes the waiting records, as many as the sink accepts within 2 s.</summary>
     public void Dispose()
     {
         if (Interlocked.Exchange(ref _disposed, 1) != 0)
@@ -93,7 +95,7 @@ internal sealed class AccessLogWriter : IDisposable
             }
             catch (ObjectDisposedException)
             {
-                // The log has ended; the request that comes after it has no line.
+                // The log has ended; a request after that has no line.
             }
         }
     }
@@ -103,7 +105,7 @@ internal sealed class AccessLogWriter : IDisposable
         var quiet = 0;
         while (true)
         {
-            // Asked before the ring is looked at: what was published before the stop is still written.
+            // Read before the ring, so that records published before the stop are still written.
             var last = _stopping;
             var any = TryDrain();
             if (last)
@@ -143,7 +145,7 @@ internal sealed class AccessLogWriter : IDisposable
         }
     }
 
-    /// <summary>Writes all there is.</summary>
+    /// <summary>Writes all records that are there.</summary>
     private bool Drain()
     {
         var any = false;
@@ -170,7 +172,9 @@ internal sealed class AccessLogWriter : IDisposable
         return any;
     }
 
-    /// <summary>Makes a record's line. One that cannot be made costs what was gathered with it, because half of it may be there.</summary>
+    /// <summary>
+    /// Makes a record's line. If that fails, the lines gathered with it are lost too, because a part of this one may be among them.
+    /// </summary>
     private void Format(long position)
     {
         try
@@ -186,7 +190,7 @@ internal sealed class AccessLogWriter : IDisposable
         }
     }
 
-    /// <summary>A fault of our own: this thread serves every request, so that it goes on, and says so now and then.</summary>
+    /// <summary>Logs a fault of our own, not each time: this thread serves all requests, so it continues.</summary>
     private void Complain(Exception exception)
     {
         if (_complainedAt == 0 || _timeProvider.GetElapsedTime(_complainedAt) >= _retry)

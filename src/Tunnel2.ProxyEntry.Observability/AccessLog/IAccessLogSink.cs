@@ -1,15 +1,15 @@
 namespace Tunnel2.ProxyEntry.AccessLog;
 
-/// <summary>Where lines go. Used by one thread, which it may block.</summary>
+/// <summary>The destination of lines. One thread uses it, and it may block that thread.</summary>
 internal interface IAccessLogSink : IDisposable
 {
-    /// <summary>What it is, for people: a path or the standard output.</summary>
+    /// <summary>Its name for people: a path or the standard output.</summary>
     string Name { get; }
 
-    /// <summary>How many bytes are best handed over at once.</summary>
+    /// <summary>How many bytes a write should have, for the best speed.</summary>
     int PreferredBytes { get; }
 
     /// <summary>Writes whole lines.</summary>
-    /// <exception cref="IOException">It cannot, for now. Nothing or only a part was written; a later call may work again.</exception>
+    /// <exception cref="IOException">The write failed, wholly or partly; a later one may succeed.</exception>
     void Write(ReadOnlySpan<byte> lines);
 }

@@ -5,7 +5,9 @@ using Tunnel2.ProxyEntry.Errors;
 
 namespace Tunnel2.ProxyEntry.AccessLog;
 
-/// <summary>A JSON object per line. Names of members are a contract: additions only. What does not apply is left out.</summary>
+/// <summary>
+/// A JSON object per line. Members' names are a contract: only additions are allowed. Values that do not apply are left out.
+/// </summary>
 internal sealed class JsonAccessLogFormatter : IAccessLogFormatter, IDisposable
 {
     private readonly Utf8JsonWriter _json = new(
@@ -15,7 +17,7 @@ internal sealed class JsonAccessLogFormatter : IAccessLogFormatter, IDisposable
     private readonly double? _sampleRate;
 
     /// <summary>Makes a formatter.</summary>
-    /// <param name="sampleRate">The share of requests that get a line, said in each; null for all.</param>
+    /// <param name="sampleRate">The share of requests that get a line, which each line has as a member; null when all get one.</param>
     public JsonAccessLogFormatter(double? sampleRate)
     {
         _sampleRate = sampleRate;

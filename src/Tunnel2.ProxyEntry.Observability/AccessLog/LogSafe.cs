@@ -3,15 +3,15 @@ using System.Buffers;
 namespace Tunnel2.ProxyEntry.AccessLog;
 
 /// <summary>
-/// Makes bytes that came from a visitor safe for a log: what is not visible ASCII is written as <c>%XX</c>, so that no line break, escape
-/// sequence or broken encoding gets in. In a request target that is the same address, spelt differently (RFC 3986 section 2.1).
+/// Makes a visitor's bytes safe for a log: all bytes except visible ASCII are written as <c>%XX</c>. So no line break, escape sequence or
+/// broken encoding gets in. In a request target this is the same address in another spelling (RFC 3986 section 2.1).
 /// </summary>
 internal static class LogSafe
 {
     private static readonly SearchValues<byte> _harmless = SearchValues.Create(
         "!#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{|}~"u8);
 
-    /// <summary>How long the safe form can get.</summary>
+    /// <summary>The length of the safe form at most.</summary>
     public static int MaxLength(int length) => length * 3;
 
     /// <summary>Writes the safe form.</summary>

@@ -6,12 +6,12 @@ using Tunnel2.ProxyEntry.Requests;
 namespace Tunnel2.ProxyEntry.AccessLog;
 
 /// <summary>
-/// Takes note of each finished request and has it written by a thread of its own. Never blocks and allocates nothing on the caller's
-/// thread; what there is no room for is dropped and counted. Thread-safe.
+/// Records each finished request; a separate thread writes the lines. It never blocks and never allocates on the caller's thread; records
+/// without room are dropped and counted. Thread-safe.
 /// </summary>
 internal sealed class RequestAccessLog : RequestObserver, IDisposable
 {
-    /// <summary>Records that may wait: about 5 MB, only when the log is on.</summary>
+    /// <summary>How many records may wait: about 5 MB, only when the log is on.</summary>
     private const int RingCapacity = 8192;
 
     private readonly AccessLogSettings _settings;
@@ -27,7 +27,7 @@ internal sealed class RequestAccessLog : RequestObserver, IDisposable
     {
     }
 
-    /// <summary>For tests: with a sink and a capacity of their choice.</summary>
+    /// <summary>For tests: with their own sink and capacity.</summary>
     internal RequestAccessLog(
         AccessLogSettings settings, Func<AccessLogSettings, IAccessLogSink> createSink, int capacity, ProxyEntryMetrics metrics,
         TimeProvider timeProvider, ILogger logger)
@@ -56,12 +56,12 @@ internal sealed class RequestAccessLog : RequestObserver, IDisposable
             return;
         }
 
-        // Everything that belongs to others is asked before a slot is claimed: from there to the end nothing can fail.
+        // Values of other objects are read before a slot is claimed, because after the claim nothing may fail.
         var now = _timeProvider.GetUtcNow().UtcTicks;
         Span<byte> method = stackalloc byte[AccessLogRecord.MaxMethodLength];
         method = method[..exchange.CopyMethod(method)];
 
-        // One byte more than there is a place for, to know whether something was cut off.
+        // One byte more than the record has room for, which shows whether the path was cut.
         Span<byte> path = stackalloc byte[AccessLogRecord.MaxPathLength + 1];
         path = path[..exchange.CopyTarget(path)];
         if (!_settings.IncludesQuery)
@@ -109,7 +109,7 @@ internal sealed class RequestAccessLog : RequestObserver, IDisposable
         _writer!.Published();
     }
 
-    /// <summary>Writes what waits, for a short while at most.</summary>
+    /// <summary>Writes the waiting records, for a short time at most.</summary>
     public void Dispose() => _writer?.Dispose();
 
     private bool IsSampled() => _sampleBelow == ulong.MaxValue || (ulong)Random.Shared.NextInt64() << 1 < _sampleBelow;

@@ -4,7 +4,7 @@ using Tunnel2.Telemetry.Files;
 namespace Tunnel2.ProxyEntry.AccessLog;
 
 /// <summary>
-/// Lines into a file that is put aside when it would get too large: <c>access.log</c> becomes <c>access.log.1</c>, that one
+/// Writes lines into a file that is renamed when it would get too large: <c>access.log</c> becomes <c>access.log.1</c>, that one
 /// <c>access.log.2</c>, and the oldest is deleted. Only their owner may read them.
 /// </summary>
 internal sealed class RotatingFileSink : IAccessLogSink
@@ -17,7 +17,7 @@ internal sealed class RotatingFileSink : IAccessLogSink
 
     /// <summary>Opens nothing yet: a file that cannot be opened is a failed write.</summary>
     /// <param name="path">The full path.</param>
-    /// <param name="maxBytes">The size that no file exceeds, unless a single write does.</param>
+    /// <param name="maxBytes">The largest size of a file, unless a single write is larger.</param>
     /// <param name="maxFiles">How many files are kept, the current one included.</param>
     public RotatingFileSink(string path, long maxBytes, int maxFiles)
     {
@@ -38,7 +38,7 @@ internal sealed class RotatingFileSink : IAccessLogSink
         try
         {
             var file = _file ??= OpenFirst();
-            // A device or pipe has no length, and is not put aside.
+            // A device or pipe has no length and is not renamed.
             if (file.CanSeek && file.Length > 0 && file.Length + lines.Length > _maxBytes)
             {
                 file = Rotate();
@@ -46,7 +46,7 @@ internal sealed class RotatingFileSink : IAccessLogSink
 
             if (_endsInMidLine)
             {
-                // The disk was full in the middle of a line: what follows must not become part of it.
+                // The disk was full in the middle of a line; the next line must not become part of it.
                 file.Write("\n"u8);
             }
 
@@ -56,7 +56,7 @@ internal sealed class RotatingFileSink : IAccessLogSink
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
-            // Opened again by the next write: the file may have been deleted, or its disk mounted elsewhere.
+            // The next write opens it again, because the file may have been deleted, or its disk mounted elsewhere.
             Close();
             throw exception as IOException ?? new IOException(exception.Message, exception);
         }
@@ -83,7 +83,7 @@ internal sealed class RotatingFileSink : IAccessLogSink
 
     private string Aside(int number) => number == 0 ? _path : string.Create(CultureInfo.InvariantCulture, $"{_path}.{number}");
 
-    /// <summary>Opens the file, and takes others' rights from those that an earlier version put aside.</summary>
+    /// <summary>Opens the file, and removes other users' rights from older files that an earlier version renamed.</summary>
     private FileStream OpenFirst()
     {
         for (var i = 1; i < _maxFiles && File.Exists(Aside(i)); i++)
@@ -94,7 +94,7 @@ internal sealed class RotatingFileSink : IAccessLogSink
         return Open();
     }
 
-    // No buffer of its own: the writer hands over many lines at once, and they shall be in the file then.
+    // No buffer of its own: a write has many lines, and afterwards they must be in the file.
     private FileStream Open() => OwnerOnlyFile.Open(_path, FileMode.Append, FileAccess.Write, FileShare.Read | FileShare.Delete);
 
     private void Close()
@@ -105,7 +105,7 @@ internal sealed class RotatingFileSink : IAccessLogSink
         }
         catch (IOException)
         {
-            // Nothing is buffered, so nothing is lost with it.
+            // Nothing is buffered, so nothing is lost.
         }
 
         _file = null;

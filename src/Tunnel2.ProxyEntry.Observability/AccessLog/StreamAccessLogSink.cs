@@ -1,6 +1,6 @@
 namespace Tunnel2.ProxyEntry.AccessLog;
 
-/// <summary>Lines into a stream, the standard output.</summary>
+/// <summary>Writes lines into a stream, the standard output.</summary>
 internal sealed class StreamAccessLogSink : IAccessLogSink
 {
     private readonly Stream _stream;

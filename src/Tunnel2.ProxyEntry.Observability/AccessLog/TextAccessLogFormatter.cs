@@ -6,9 +6,9 @@ using Tunnel2.ProxyEntry.Errors;
 namespace Tunnel2.ProxyEntry.AccessLog;
 
 /// <summary>
-/// Columns separated by single spaces, for awk and eyes: time, name (or Host), visitor, forwarded-for, method, path, status, outcome,
-/// error, duration in ms, time to first byte in ms, bytes in, bytes out, session/uplink/stream, request id. <c>-</c> where there is none.
-/// No value has a space in it.
+/// Columns separated by single spaces, for awk and people: time, name (or Host), visitor, forwarded-for, method, path, status, outcome,
+/// error, duration in ms, time to first byte in ms, bytes in, bytes out, session/uplink/stream, request id. <c>-</c> for a missing value.
+/// No value contains a space.
 /// </summary>
 internal sealed class TextAccessLogFormatter : IAccessLogFormatter
 {

@@ -5,8 +5,8 @@ using Tunnel2.ProxyEntry.Diagnostics;
 namespace Tunnel2.ProxyEntry.Otlp;
 
 /// <summary>
-/// The batches of spans for the collector, with a bound of our own on what waits: the library's queue drops without telling anybody how
-/// much. Thread-safe.
+/// Batches spans for the collector, with our own limit of waiting spans: the library's queue drops spans without reporting how many.
+/// Thread-safe.
 /// </summary>
 internal sealed class BoundedSpanProcessor : BatchActivityExportProcessor
 {
@@ -18,7 +18,7 @@ internal sealed class BoundedSpanProcessor : BatchActivityExportProcessor
 
     /// <param name="exporter">Sends the batches.</param>
     /// <param name="timeoutMilliseconds">How long one batch may take.</param>
-    /// <param name="metrics">Where lost spans are counted.</param>
+    /// <param name="metrics">Counts lost spans.</param>
     public BoundedSpanProcessor(CountedSpanExporter exporter, int timeoutMilliseconds, ProxyEntryMetrics metrics)
         : base(exporter, MostWaiting, DelayMilliseconds, timeoutMilliseconds)
     {
@@ -29,7 +29,7 @@ internal sealed class BoundedSpanProcessor : BatchActivityExportProcessor
     /// <inheritdoc/>
     public override void OnEnd(Activity data)
     {
-        // Never more than the queue has room for, so that what is given to it is there.
+        // At most as many as the queue has room for, so the queue drops none.
         if (_exporter.TryAdd(MostWaiting))
         {
             base.OnEnd(data);

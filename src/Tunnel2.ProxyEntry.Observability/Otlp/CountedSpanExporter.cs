@@ -4,19 +4,19 @@ using OpenTelemetry.Exporter;
 
 namespace Tunnel2.ProxyEntry.Otlp;
 
-/// <summary>Knows how many spans wait for the collector, those on their way to it included. Thread-safe.</summary>
+/// <summary>Counts the spans that wait for the collector, including those being sent. Thread-safe.</summary>
 internal sealed class CountedSpanExporter : OtlpTraceExporter
 {
     private long _waiting;
 
-    /// <param name="options">Where it sends to.</param>
+    /// <param name="options">The options with the collector's address.</param>
     public CountedSpanExporter(OtlpExporterOptions options)
         : base(options)
     {
     }
 
-    /// <summary>One more waits, unless as many do as may.</summary>
-    /// <param name="most">As many as may.</param>
+    /// <summary>Counts another waiting span, unless the limit is reached.</summary>
+    /// <param name="most">The limit.</param>
     /// <returns>Whether there was room.</returns>
     public bool TryAdd(int most)
     {

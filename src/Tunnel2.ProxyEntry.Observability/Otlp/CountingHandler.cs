@@ -2,14 +2,14 @@ using Tunnel2.ProxyEntry.Diagnostics;
 
 namespace Tunnel2.ProxyEntry.Otlp;
 
-/// <summary>Counts what became of the batches that an exporter sends. Thread-safe.</summary>
+/// <summary>Counts whether the batches of an exporter were accepted. Thread-safe.</summary>
 internal sealed class CountingHandler : DelegatingHandler
 {
     private readonly string _signal;
     private readonly ProxyEntryMetrics _metrics;
 
     /// <param name="signal"><c>metrics</c> or <c>traces</c>.</param>
-    /// <param name="metrics">Where it is counted.</param>
+    /// <param name="metrics">The metrics for the counts.</param>
     public CountingHandler(string signal, ProxyEntryMetrics metrics)
         : base(new SocketsHttpHandler { UseCookies = false, AllowAutoRedirect = false })
     {

@@ -12,8 +12,8 @@ using Tunnel2.ProxyEntry.Tracing;
 namespace Tunnel2.ProxyEntry.Otlp;
 
 /// <summary>
-/// Sends metrics and spans to a collector by OTLP over HTTP, on threads of its own: whatever the collector does, requests do not feel it.
-/// What it does not take is lost and counted. Thread-safe.
+/// Sends metrics and spans to a collector by OTLP over HTTP, on its own threads, so the collector never holds up requests. Data that the
+/// collector does not accept are lost and counted. Thread-safe.
 /// </summary>
 internal sealed class OtlpExport : IAsyncDisposable
 {
@@ -28,7 +28,7 @@ internal sealed class OtlpExport : IAsyncDisposable
         _traces = traces;
     }
 
-    /// <summary>Starts sending; null, and nothing of OpenTelemetry is loaded, when no collector is set.</summary>
+    /// <summary>Starts sending. Without a collector in the settings it returns null, and nothing of OpenTelemetry is loaded.</summary>
     public static OtlpExport? Start(ProxyEntrySettings settings, ProxyEntryMetrics metrics) =>
         settings.Telemetry.OtlpEndpoint is { } endpoint ? Create(settings, endpoint, metrics) : null;
 
@@ -43,7 +43,7 @@ internal sealed class OtlpExport : IAsyncDisposable
         }).ConfigureAwait(false);
     }
 
-    // A method of its own: compiling one loads what it names.
+    // A separate method, because compiling it loads the types that it names.
     [MethodImpl(MethodImplOptions.NoInlining)]
     private static OtlpExport Create(ProxyEntrySettings settings, Uri endpoint, ProxyEntryMetrics metrics)
     {
@@ -61,7 +61,7 @@ internal sealed class OtlpExport : IAsyncDisposable
         var traces = settings.Telemetry.SampleRatio == 0 ? null : Sdk.CreateTracerProviderBuilder()
             .SetResourceBuilder(resource)
             .AddSource(RequestTracer.SourceName)
-            .SetSampler(new AlwaysOnSampler()) // what is not to be sampled never becomes a span
+            .SetSampler(new AlwaysOnSampler()) // a request that is not sampled never has a span
             .AddProcessor(
                 new BoundedSpanProcessor(new CountedSpanExporter(OptionsFor(endpoint, "traces", metrics)), TimeoutMilliseconds, metrics))
             .Build();

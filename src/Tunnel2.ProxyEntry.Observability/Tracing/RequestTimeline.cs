@@ -5,8 +5,7 @@ using Tunnel2.ProxyEntry.Requests;
 namespace Tunnel2.ProxyEntry.Tracing;
 
 /// <summary>
-/// The legs of a request that somebody wants to know, and its spans where it is traced. Used by one request at a time and again by the
-/// next.
+/// The legs of a request that is measured, and its spans when it is traced. It serves one request at a time, and is reused.
 /// </summary>
 internal sealed class RequestTimeline : RequestNote
 {
@@ -17,18 +16,20 @@ internal sealed class RequestTimeline : RequestNote
     /// <summary>The span of the whole request, or null when it is not traced.</summary>
     public Activity? Edge { get; set; }
 
-    /// <summary>The span of the agent's leg, which the backend's own spans hang under, or null.</summary>
+    /// <summary>The span of the agent's leg, which is the parent of the backend's own spans, or null.</summary>
     public Activity? Agent { get; set; }
 
-    /// <summary>What the agent measured, or null.</summary>
+    /// <summary>The agent's measurements, or null.</summary>
     public AgentTiming? Timing { get; private set; }
 
-    /// <summary>From the request's head on the stream to the response's head, without what the agent measured; null before.</summary>
+    /// <summary>
+    /// From the request's head on the stream to the response's head, without the time that the agent measured; null before that.
+    /// </summary>
     public TimeSpan? Tunnel { get; private set; }
 
     /// <summary>A request begins.</summary>
     /// <param name="times">The request's times.</param>
-    /// <param name="tellsVisitor">Whether the response is to have <c>Server-Timing</c>.</param>
+    /// <param name="tellsVisitor">Whether the response should have <c>Server-Timing</c>.</param>
     public void Begin(RequestTimes times, bool tellsVisitor)
     {
         _times = times;
@@ -40,8 +41,8 @@ internal sealed class RequestTimeline : RequestNote
         Agent = null;
     }
 
-    /// <summary>The response's final head came, and has not been passed on yet.</summary>
-    /// <param name="timing">What the agent measured, or null.</param>
+    /// <summary>The response's final head has arrived and was not passed on yet.</summary>
+    /// <param name="timing">The agent's measurements, or null.</param>
     /// <param name="exchange">The request.</param>
     /// <param name="at">When: a timestamp of the request's times.</param>
     public void OnResponseHead(AgentTiming? timing, VisitorExchange exchange, long at)
@@ -53,7 +54,7 @@ internal sealed class RequestTimeline : RequestNote
     }
 
     /// <summary>
-    /// Puts <c>Server-Timing</c> (W3C) into the response, where it is wanted and not there yet; durations are milliseconds.
+    /// Adds <c>Server-Timing</c> (W3C) to the response, if it should have it and does not yet; durations are milliseconds.
     /// </summary>
     public void TellVisitor(VisitorExchange exchange)
     {
@@ -72,7 +73,7 @@ internal sealed class RequestTimeline : RequestNote
         }
         else if (_times.HeadSent != 0)
         {
-            // An error: who took how long of it was not told.
+            // An error: which part took how long is not known.
             Append(text, ref length, ", tunnel;desc=\"and all behind it\";dur="u8, _times.SinceHeadSent(_times.Now()));
         }
 
@@ -85,7 +86,7 @@ internal sealed class RequestTimeline : RequestNote
         extras.AddResponseField("Server-Timing"u8, text[..length]);
     }
 
-    /// <summary>Milliseconds with three digits behind the point, by hand: a format of <c>double</c> takes ten times as long.</summary>
+    /// <summary>Milliseconds with three decimals. Formatted by hand, because formatting a <c>double</c> takes ten times as long.</summary>
     private static void Append(Span<byte> text, ref int length, ReadOnlySpan<byte> name, TimeSpan duration)
     {
         name.CopyTo(text[length..]);

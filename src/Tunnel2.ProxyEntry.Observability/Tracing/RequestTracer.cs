@@ -7,8 +7,8 @@ using Tunnel2.ProxyEntry.Requests;
 namespace Tunnel2.ProxyEntry.Tracing;
 
 /// <summary>
-/// Decides of which requests the legs are measured, for a trace or for the visitor, and makes the spans: one of the whole request, one of
-/// the agent's leg, under which the backend goes on. A request that is not traced keeps the <c>traceparent</c> it came with. Thread-safe.
+/// Decides which requests are measured, for a trace or for the visitor, and makes the spans: one of the whole request, and one of the
+/// agent's leg, which is the parent of the backend's spans. A request that is not traced keeps its own <c>traceparent</c>. Thread-safe.
 /// </summary>
 internal sealed class RequestTracer : RequestObserver, IDisposable
 {
@@ -35,7 +35,7 @@ internal sealed class RequestTracer : RequestObserver, IDisposable
     }
 
     /// <inheritdoc/>
-    /// <remarks>Nothing where no request is traced or timed.</remarks>
+    /// <remarks>None when no request is traced or timed.</remarks>
     public override RequestMoments Moments => _source is null && _serverTiming == ServerTimingMode.Off
         ? RequestMoments.None
         : RequestMoments.Began | RequestMoments.StreamOpened | RequestMoments.Answered | RequestMoments.Failed | RequestMoments.Ended;
@@ -73,7 +73,7 @@ internal sealed class RequestTracer : RequestObserver, IDisposable
 
         if (timeline.Agent is { } left)
         {
-            // Nothing was done with the request on the stream before.
+            // Nothing was done with the request on the earlier stream.
             left.SetStatus(ActivityStatusCode.Error);
             Stop(left);
         }
@@ -143,8 +143,8 @@ internal sealed class RequestTracer : RequestObserver, IDisposable
     public void Dispose() => _source?.Dispose();
 
     /// <summary>
-    /// Whether a request is traced, within the budget. What a proxy of ours has decided holds; a stranger's flag does not, or strangers
-    /// could have everything traced.
+    /// Whether a request is traced, within the budget. A trusted proxy's decision counts; a stranger's flag does not, because strangers
+    /// could then have everything traced.
     /// </summary>
     private bool IsSampled(VisitorExchange exchange, long now, out ActivityContext parent)
     {
@@ -183,7 +183,7 @@ internal sealed class RequestTracer : RequestObserver, IDisposable
         return may;
     }
 
-    // Drawn anew, not from the trace's id: whoever chooses that would choose this.
+    // A new random number, not the trace's id: a visitor that chooses the id would choose the sampling.
     private bool Draw() => _ratio >= 1 || Random.Shared.NextDouble() < _ratio;
 
     private static void EndAgent(Activity agent, ForwardedRequest request, RequestTimeline timeline)
@@ -193,7 +193,7 @@ internal sealed class RequestTracer : RequestObserver, IDisposable
             agent.SetTag("tunnel2.tunnel", tunnel.TotalSeconds);
             if (timeline.Timing is { } timing)
             {
-                // The tunnel took as long there as back, as far as anybody knows.
+                // The times of both ways through the tunnel are not known separately, so each counts as half.
                 agent.SetStartTime(agent.StartTimeUtc + (tunnel / 2));
                 agent.SetTag("tunnel2.agent.connect", timing.Connect.TotalSeconds);
                 agent.SetTag("tunnel2.backend.time_to_first_byte", timing.Backend.TotalSeconds);
@@ -208,7 +208,7 @@ internal sealed class RequestTracer : RequestObserver, IDisposable
         Stop(agent);
     }
 
-    /// <summary>Starts a span without making it the current one: requests of many visitors share these threads.</summary>
+    /// <summary>Starts a span without making it the current one, because requests of many visitors share these threads.</summary>
     private Activity? Start(string name, ActivityKind kind, ActivityContext parent)
     {
         Activity.Current = null;
@@ -223,7 +223,7 @@ internal sealed class RequestTracer : RequestObserver, IDisposable
         Activity.Current = null;
     }
 
-    /// <summary>OpenTelemetry's rule: a name that anybody can make up is no name of a span.</summary>
+    /// <summary>OpenTelemetry's rule: an unknown method, which anybody can invent, must not become a span's name.</summary>
     private static string MethodOf(VisitorExchange exchange) => exchange.Method switch
     {
         "GET" => "GET",

@@ -1,16 +1,16 @@
 namespace Tunnel2.ProxyEntry.Tracing;
 
 /// <summary>
-/// How many requests a second may be traced: spans and their export cost a third of what the request does otherwise, and the exporter's
-/// queue is short. Earned evenly, so that of a flood not just the first moment of each second is seen; what was not used stays for a
-/// second. Thread-safe, one word that is never locked.
+/// How many requests a second may be traced. Spans and their export cost a third of the request's other work, and the exporter's queue is
+/// short. The budget is earned evenly, so a flood is not sampled only at the start of each second; unused budget stays for a second.
+/// Thread-safe: one word, without a lock.
 /// </summary>
 internal sealed class TraceBudget
 {
     private readonly long _interval;
     private readonly long _second;
 
-    // When the next one is earned if none is spared; the generic cell rate algorithm (ITU-T I.371, annex A).
+    // When the next one is earned if none is left; the generic cell rate algorithm (ITU-T I.371, annex A).
     private long _next = long.MinValue;
 
     /// <param name="perSecond">How many, 1 or more.</param>
@@ -21,9 +21,9 @@ internal sealed class TraceBudget
         _interval = Math.Max(1, _second / perSecond);
     }
 
-    /// <summary>Takes one.</summary>
+    /// <summary>Takes one from the budget.</summary>
     /// <param name="now">A timestamp of the clock.</param>
-    /// <returns>False when there is none.</returns>
+    /// <returns>False when none is left.</returns>
     public bool TryTake(long now)
     {
         while (true)

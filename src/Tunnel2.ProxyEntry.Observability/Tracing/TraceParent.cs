@@ -5,11 +5,11 @@ using System.Text;
 namespace Tunnel2.ProxyEntry.Tracing;
 
 /// <summary>
-/// The value of <c>traceparent</c> (W3C Trace Context, level 1, section 3.2): which trace a request belongs to, and which span sent it.
+/// The value of <c>traceparent</c> (W3C Trace Context, level 1, section 3.2): the trace of a request, and the span that sent it.
 /// </summary>
 internal static class TraceParent
 {
-    /// <summary>The length of version 00, and the part of later versions that is known.</summary>
+    /// <summary>The length of version 00, and of the part of later versions that is known.</summary>
     public const int Length = 55;
 
     private static readonly SearchValues<byte> _hexDigits = SearchValues.Create("0123456789abcdef"u8);
@@ -20,8 +20,8 @@ internal static class TraceParent
 
     /// <summary>Reads a value.</summary>
     /// <param name="value">The field's value.</param>
-    /// <param name="context">What it says.</param>
-    /// <returns>False when it is not valid: a trace begins anew.</returns>
+    /// <param name="context">The trace and the parent span.</param>
+    /// <returns>False when it is not valid; then a new trace begins.</returns>
     public static bool TryParse(ReadOnlySpan<byte> value, out ActivityContext context)
     {
         context = default;
@@ -34,7 +34,7 @@ internal static class TraceParent
             return false;
         }
 
-        // Version 00 ends here; later ones may go on behind a dash; ff is no version.
+        // Version 00 ends here; later ones may continue after a dash; ff is not a version.
         var isVersion0 = value.StartsWith("00"u8);
         if (value.StartsWith("ff"u8) || (value.Length > Length && (isVersion0 || value[Length] != '-')))
         {
@@ -57,7 +57,7 @@ internal static class TraceParent
         return true;
     }
 
-    /// <summary>Writes the value of a span that is sampled.</summary>
+    /// <summary>Writes the value of a sampled span.</summary>
     /// <param name="span">The span.</param>
     /// <param name="destination">At least <see cref="Length"/> bytes.</param>
     public static void Write(Activity span, Span<byte> destination)
@@ -69,7 +69,7 @@ internal static class TraceParent
         "-01"u8.CopyTo(destination[52..]);
     }
 
-    // The specification has lower case only.
+    // The specification allows lower case only.
     private static bool IsHex(ReadOnlySpan<byte> digits) => !digits.ContainsAnyExcept(_hexDigits);
 
     private static int Digit(byte hex) => hex <= '9' ? hex - '0' : hex - 'a' + 10;

@@ -6,8 +6,8 @@ using Tunnel2.Transport.Tls;
 namespace Tunnel2.ProxyEntry.Hosting;
 
 /// <summary>
-/// <c>tunnel2-entry certificate create</c>: makes a certificate for <c>Uplink:Certificate</c> before the first start, so that agents can be
-/// told its fingerprint, or for <c>Public:Certificate</c>. Only the fingerprint goes to the output.
+/// <c>tunnel2-entry certificate create</c>: makes a certificate for <c>Uplink:Certificate</c> before the first start, so that agents can
+/// get its fingerprint early, or for <c>Public:Certificate</c>. It prints only the fingerprint.
 /// </summary>
 internal static class CertificateCommand
 {
@@ -48,7 +48,7 @@ internal static class CertificateCommand
         {
             if (File.Exists(path))
             {
-                // Agents may trust the one that is there.
+                // Agents may trust the existing one.
                 error.WriteLine($"tunnel2-entry: {path} is there already");
                 return ExitFailed;
             }

@@ -2,12 +2,10 @@ using System.Reflection;
 
 namespace Tunnel2.ProxyEntry.Hosting;
 
-/// <summary>
-/// What <c>tunnel2-entry</c> says about itself: help, of which each command has its own, version, and the lines under a mistake.
-/// </summary>
+/// <summary>The texts of <c>tunnel2-entry</c>: help for the program and each command, the version, and the lines after a mistake.</summary>
 internal static class EntryHelp
 {
-    /// <summary>The lines under a mistake that is no command's own.</summary>
+    /// <summary>The lines after a mistake that belongs to no command.</summary>
     public const string Usage =
         """
         usage: tunnel2-entry [--Tunnel2:Key=value ...]
@@ -17,14 +15,14 @@ internal static class EntryHelp
                tunnel2-entry help [token | certificate | health]
         """;
 
-    /// <summary>The line under a mistake of <c>token</c>.</summary>
+    /// <summary>The line after a mistake in <c>token</c>.</summary>
     public const string TokenUsage = "usage: tunnel2-entry token create --name NAME [--tier TIER]";
 
-    /// <summary>The line under a mistake of <c>certificate</c>.</summary>
+    /// <summary>The line after a mistake in <c>certificate</c>.</summary>
     public const string CertificateUsage = "usage: tunnel2-entry certificate create --host NAME[,NAME...] [--host NAME...] --out FILE; a "
         + "NAME may be *.example.com";
 
-    /// <summary>The line under a mistake of <c>health</c>.</summary>
+    /// <summary>The line after a mistake in <c>health</c>.</summary>
     public const string HealthUsage = "usage: tunnel2-entry health [URL]";
 
     private const string Main =
@@ -58,7 +56,7 @@ internal static class EntryHelp
 
         Exit codes:
           0  it was stopped
-          1  a listener's address cannot be had, or what holds the listening sockets is missing or has ended
+          1  a listener's address is not available, or the holder of the listening sockets is missing or has ended
           2  a setting, or the command line, is wrong
 
         """;
@@ -104,7 +102,7 @@ internal static class EntryHelp
         }
     }
 
-    /// <summary>The text that a command line asks for, to end with; null where it asks for none.</summary>
+    /// <summary>The text that a command line asks for (help or version); null if it asks for none.</summary>
     public static string? Asked(string[] args)
     {
         if (args is ["help", .. var topics])

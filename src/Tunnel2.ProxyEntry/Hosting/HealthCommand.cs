@@ -3,8 +3,8 @@ using Tunnel2.ProxyEntry.Configuration;
 namespace Tunnel2.ProxyEntry.Hosting;
 
 /// <summary>
-/// <c>tunnel2-entry health [URL]</c>: asks a running ProxyEntry whether it is ready. It is there for the health checks of containers, whose
-/// images have no <c>curl</c>.
+/// <c>tunnel2-entry health [URL]</c>: asks a running ProxyEntry whether it is ready. For the health checks of containers, whose images have
+/// no <c>curl</c>.
 /// </summary>
 internal static class HealthCommand
 {
@@ -18,7 +18,7 @@ internal static class HealthCommand
     public static bool IsMeant(string[] args) => args is ["health", ..];
 
     /// <summary>Runs the command.</summary>
-    /// <returns>0 when ProxyEntry is ready, 1 when it is not or does not answer within 3 s, 2 for wrong words.</returns>
+    /// <returns>0 when ProxyEntry is ready, 1 when it is not or does not answer within 3 s, 2 for a wrong command line.</returns>
     public static async Task<int> RunAsync(string[] args, TextWriter output, TextWriter error)
     {
         var address = args is [_, var given] ? given : DefaultAddress;
@@ -28,7 +28,7 @@ internal static class HealthCommand
             return SettingsErrorFormatter.ExitCode;
         }
 
-        // A proxy of the environment is for the network; a health check stays on the machine.
+        // A proxy of the environment is for the network; a health check stays on this machine.
         using var handler = new SocketsHttpHandler { UseProxy = false, AllowAutoRedirect = false, ConnectTimeout = _limit };
         using var client = new HttpClient(handler) { Timeout = _limit };
         try

@@ -8,10 +8,12 @@ using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.ProxyEntry.Hosting;
 
-/// <summary>The program behind <c>tunnel2-entry</c>: reads the settings, runs until a signal, gives the exit code.</summary>
+/// <summary>
+/// The command of <c>tunnel2-entry</c> that runs the server: reads the settings, runs until a signal, returns the exit code.
+/// </summary>
 internal static class ProxyEntryCommand
 {
-    /// <summary>A listener could not be bound, its holder has ended, or another fault at the start.</summary>
+    /// <summary>A listener could not be bound, the holder of the sockets has ended, or another fault at the start.</summary>
     private const int ExitStartFailed = 1;
 
     public static async Task<int> RunAsync(string[] args)
@@ -41,7 +43,7 @@ internal static class ProxyEntryCommand
         {
             await Console.Error.WriteLineAsync(
                 stray == "help"
-                    ? "tunnel2-entry: 'help' comes first, and one of the commands token, certificate, health behind it"
+                    ? "tunnel2-entry: 'help' comes first, and after it one of the commands token, certificate, health"
                     : $"tunnel2-entry: '{PlainText.Clean(stray, maxLength: 100)}' is neither a command nor a setting; settings are "
                         + $"given as --Tunnel2:Key=value").ConfigureAwait(false);
             await Console.Error.WriteLineAsync(EntryHelp.Usage).ConfigureAwait(false);
@@ -57,7 +59,7 @@ internal static class ProxyEntryCommand
             return ExitStartFailed;
         }
 
-        // Before anything that takes time: the first process of a container does not get signals that it has no handler for.
+        // Registered first: the first process of a container ignores signals that it has no handler for.
         var stop = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         using var interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, OnSignal);
         using var terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, OnSignal);
@@ -114,8 +116,8 @@ internal static class ProxyEntryCommand
             var isOrdered = await IsOrderedAsync(stop.Task, holder).ConfigureAwait(false);
             if (!isOrdered)
             {
-                // The ports of another container's network have ended with it; elsewhere the next holder cannot have them before this
-                // process lets go.
+                // The ports belonged to the holder's network or socket. In another container they ended with it; elsewhere the next holder
+                // cannot bind them before this process ends.
                 host.Services.GetRequiredService<ProxyEntryServer>().Running!.ReportHolderEnded(holder!.Path);
             }
 
@@ -132,7 +134,7 @@ internal static class ProxyEntryCommand
 
         void OnSignal(PosixSignalContext context)
         {
-            // The second signal does what the system does with it.
+            // The system handles the second signal, which ends the process.
             context.Cancel = stop.TrySetResult();
         }
     }
@@ -147,19 +149,19 @@ internal static class ProxyEntryCommand
         })
         .Services.Configure<ConsoleLoggerOptions>(static console =>
         {
-            // Log lines are written by a thread of their own, and rather lost than waited for.
+            // A separate thread writes log lines. A line is dropped when that thread is too slow; no code waits for it.
             console.QueueFullMode = ConsoleLoggerQueueFullMode.DropWrite;
         });
 
     /// <summary>
-    /// The same way in as for any other program. What a host would do with signals and time limits, this one does itself.
+    /// Uses the same public call as any other program. This program handles signals and time limits itself, not the host.
     /// </summary>
     private static IHost BuildHost(ProxyEntryLaunch launch)
     {
         var builder = Host.CreateEmptyApplicationBuilder(new HostApplicationBuilderSettings());
         ConfigureLogging(builder.Logging, launch.Settings.LogLevel);
 
-        // What it would log of a start that failed is written to standard error.
+        // A failed start is reported on standard error, not in the log.
         builder.Logging.AddFilter("Microsoft.Extensions.Hosting", LogLevel.None);
         builder.Services.AddSingleton<IHostLifetime, SignalsElsewhere>();
         builder.Services.Configure<HostOptions>(static options => options.ShutdownTimeout = Timeout.InfiniteTimeSpan);
@@ -167,11 +169,11 @@ internal static class ProxyEntryCommand
         return builder.Build();
     }
 
-    /// <summary>Waits for the order to stop, or for the end of what holds the sockets; says whether it was the order.</summary>
+    /// <summary>Waits for the signal to stop, or for the end of the sockets' holder. True when it was the signal.</summary>
     private static async Task<bool> IsOrderedAsync(Task stop, ListenerHolder? holder) =>
         await Task.WhenAny(holder is null ? [stop] : [stop, holder.Ended]).ConfigureAwait(false) == stop;
 
-    /// <summary>The first word that is neither <c>--Tunnel2:Key=value</c> nor the two words <c>--Tunnel2:Key value</c>.</summary>
+    /// <summary>The first argument that is neither <c>--Tunnel2:Key=value</c> nor the pair <c>--Tunnel2:Key value</c>.</summary>
     private static string? FindStray(string[] args)
     {
         for (var i = 0; i < args.Length; i++)
@@ -190,7 +192,7 @@ internal static class ProxyEntryCommand
         return null;
     }
 
-    /// <summary>Signals are taken from before the settings are read, and the second one is the system's.</summary>
+    /// <summary>The command handles signals before the settings are read, so the host must not.</summary>
     private sealed class SignalsElsewhere : IHostLifetime
     {
         public Task WaitForStartAsync(CancellationToken cancellationToken) => Task.CompletedTask;

@@ -4,15 +4,15 @@ using Tunnel2.ProxyEntry.Configuration;
 namespace Tunnel2.ProxyEntry.Hosting;
 
 /// <summary>
-/// <c>tunnel2-entry token create --name web [--tier pro]</c>: prints a new token once, and the settings that hold its hash. Nothing is
-/// kept.
+/// <c>tunnel2-entry token create --name web [--tier pro]</c>: prints a new token once, and the settings that hold its hash. It stores
+/// nothing.
 /// </summary>
 internal static class TokenCommand
 {
     public static bool IsMeant(string[] args) => args is ["token", ..];
 
     /// <summary>Runs the command.</summary>
-    /// <returns>0, or 2 for wrong words.</returns>
+    /// <returns>0, or 2 for a wrong command line.</returns>
     public static int Run(string[] args, TextWriter output, TextWriter error)
     {
         string? name = null;
@@ -38,7 +38,7 @@ internal static class TokenCommand
             }
         }
 
-        // The name becomes a part of setting keys, so it keeps to what every source of settings can write.
+        // The name becomes a part of settings' keys, so it has only characters that every source of settings can write.
         mistake ??= name is null
             ? "--name is missing"
             : name.All(static c => char.IsAsciiLetterOrDigit(c) || c == '-')

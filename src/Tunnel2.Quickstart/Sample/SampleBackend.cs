@@ -5,8 +5,8 @@ using Microsoft.AspNetCore.Http.Features;
 namespace Tunnel2.Quickstart.Sample;
 
 /// <summary>
-/// The service behind the quick start's tunnel, on Kestrel and a port of the system's choice at 127.0.0.1: <c>/</c> shows what arrived,
-/// <c>/events</c> is a clock (server-sent events), <c>/echo</c> gives back what it is sent. Thread-safe.
+/// The sample service of the quick start, on Kestrel and a port that the system chooses at 127.0.0.1: <c>/</c> shows the request that
+/// arrived, <c>/events</c> is a clock (server-sent events), <c>/echo</c> returns the request's body. Thread-safe.
 /// </summary>
 internal sealed class SampleBackend : IAsyncDisposable
 {
@@ -35,7 +35,7 @@ internal sealed class SampleBackend : IAsyncDisposable
         return new SampleBackend(application, ending);
     }
 
-    /// <summary>Ends the clocks that are being watched.</summary>
+    /// <summary>Ends the running clocks.</summary>
     public void EndEvents() => _ = _ending.CancelAsync();
 
     /// <inheritdoc/>
@@ -88,7 +88,7 @@ internal sealed class SampleBackend : IAsyncDisposable
         }
     }
 
-    /// <summary>Whatever was sent comes back as text: a page of somebody else's making must not run under this origin.</summary>
+    /// <summary>Returns every body as text, because a page of others must not run under this origin.</summary>
     private static async Task EchoAsync(HttpContext context)
     {
         if (context.Features.Get<IHttpMaxRequestBodySizeFeature>() is { IsReadOnly: false } size)

@@ -3,10 +3,10 @@ using System.Text.Encodings.Web;
 
 namespace Tunnel2.Quickstart.Sample;
 
-/// <summary>Shows a request as it arrived at the service, as text and as one page without any external resource.</summary>
+/// <summary>Shows a request as it arrived at the service, as text and as a page without external resources.</summary>
 internal static class SamplePage
 {
-    /// <summary>The page may run its own script, ask its own origin, and nothing else.</summary>
+    /// <summary>The page may run its own script and call its own origin, nothing else.</summary>
     public const string ContentSecurityPolicy =
         "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action "
             + "'none'";

@@ -1,6 +1,6 @@
 namespace Tunnel2.Telemetry.Aggregation;
 
-/// <summary>A run of records on its way to one partition. Reused.</summary>
+/// <summary>A batch of records on its way to one partition. Reused.</summary>
 internal sealed class RecordBatch<T>
     where T : struct
 {
@@ -20,8 +20,8 @@ internal sealed class RecordBatch<T>
 }
 
 /// <summary>
-/// Bounded queue of batches from the router to one worker, and the way back for emptied ones. A lock per batch, not per record. A worker
-/// that dies poisons the queue, so that the router never waits for it.
+/// A bounded queue of batches from the router to one worker, which also returns the emptied ones. It takes a lock per batch, not per
+/// record. A worker that dies closes the queue with its exception, so that the router never waits for it.
 /// </summary>
 internal sealed class BatchQueue<T>
     where T : struct
@@ -40,7 +40,7 @@ internal sealed class BatchQueue<T>
         _batchSize = batchSize;
     }
 
-    /// <summary>Hands a batch over, waiting for room, and returns an empty one in exchange.</summary>
+    /// <summary>Gives a batch to the worker, waits for room if there is none, and returns an empty batch.</summary>
     /// <exception cref="InvalidOperationException">The worker has died; its exception is inside.</exception>
     internal RecordBatch<T> Exchange(RecordBatch<T> batch, ref long waitedTicks)
     {
@@ -48,7 +48,7 @@ internal sealed class BatchQueue<T>
         {
             if (_full.Count == _capacity && _fault is null)
             {
-                // Woken for half a queue and not for each batch: waking costs the workers' cores more than the routing in between.
+                // The router is woken when half of the queue is free, not for each batch: a wake-up costs more than the routing in between.
                 long start = TimeProvider.System.GetTimestamp();
                 while (_full.Count > _capacity / 2 && _fault is null)
                 {
@@ -73,7 +73,7 @@ internal sealed class BatchQueue<T>
         }
     }
 
-    /// <summary>The next batch, waiting for one; null when the input has ended and everything was taken.</summary>
+    /// <summary>The next batch, after a wait if needed; null when the input has ended and all batches were taken.</summary>
     internal RecordBatch<T>? Take(RecordBatch<T>? emptied)
     {
         lock (_lock)

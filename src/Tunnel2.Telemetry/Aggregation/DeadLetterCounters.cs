@@ -2,7 +2,7 @@ using Tunnel2.Telemetry.Records;
 
 namespace Tunnel2.Telemetry.Aggregation;
 
-/// <summary>Records that could not be taken in, by reason. Written by one thread, readable on any.</summary>
+/// <summary>Counts of records that could not be aggregated, by reason. Written by one thread, readable on any.</summary>
 internal sealed class DeadLetterCounters
 {
     private readonly long[] _counts = new long[Enum.GetValues<RecordDecodeStatus>().Length];

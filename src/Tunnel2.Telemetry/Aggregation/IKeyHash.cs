@@ -1,6 +1,6 @@
 namespace Tunnel2.Telemetry.Aggregation;
 
-/// <summary>Hash of a record's group key. A struct's static member, so that the router's loop has it inlined.</summary>
+/// <summary>The hash of a record's group key. A static member of a struct, so that it is inlined into the router's loop.</summary>
 internal interface IKeyHash<T>
     where T : struct
 {

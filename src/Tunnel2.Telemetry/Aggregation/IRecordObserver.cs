@@ -1,9 +1,9 @@
 namespace Tunnel2.Telemetry.Aggregation;
 
-/// <summary>Looks at the records on their way into aggregation, on its thread.</summary>
+/// <summary>Sees the records that aggregation takes, on its thread.</summary>
 internal interface IRecordObserver
 {
-    /// <summary>A record was taken in.</summary>
+    /// <summary>A record was taken.</summary>
     /// <param name="sequence">Its number in the ring.</param>
     /// <param name="key">Its session's number.</param>
     /// <param name="payload">Its bytes, valid during the call only.</param>

@@ -1,6 +1,6 @@
 namespace Tunnel2.Telemetry.Aggregation;
 
-/// <summary>Takes windows as they close, on the thread of their partition.</summary>
+/// <summary>Receives windows when they close, on the thread of their partition.</summary>
 internal interface IWindowSink
 {
     /// <summary>A window has closed. The cell is valid during the call only.</summary>

@@ -4,18 +4,29 @@ using Tunnel2.Telemetry.Relay;
 
 namespace Tunnel2.Telemetry.Aggregation;
 
-/// <summary>Requests from a recording. Not thread-safe.</summary>
+/// <summary>Requests from a recording, or from some of its frames. Not thread-safe.</summary>
 internal sealed class RecordingSource : IRecordSource<RequestSample>, IEventRelaySink
 {
     private readonly RecordingReader _reader;
+    private readonly long _end;
+    private readonly RecordingProgress? _progress;
+    private readonly CancellationToken _stop;
     private RequestSample[] _samples = new RequestSample[1024];
     private int _count;
 
-    /// <param name="reader">The recording; used by this source alone from now on.</param>
+    /// <param name="reader">The recording; only this source uses it from now on.</param>
     /// <param name="intake">Decodes and counts.</param>
-    internal RecordingSource(RecordingReader reader, RequestIntake intake)
+    /// <param name="end">Frames that begin at this byte of the file or after it are not read.</param>
+    /// <param name="progress">Adds up what was read; may be null.</param>
+    /// <param name="stop">Ends the input before its next frame.</param>
+    internal RecordingSource(
+        RecordingReader reader, RequestIntake intake, long end = long.MaxValue, RecordingProgress? progress = null,
+        CancellationToken stop = default)
     {
         _reader = reader;
+        _end = end;
+        _progress = progress;
+        _stop = stop;
         Intake = intake;
     }
 
@@ -24,6 +35,12 @@ internal sealed class RecordingSource : IRecordSource<RequestSample>, IEventRela
     /// <summary>Records that were missed when the recording was made.</summary>
     internal long Missed { get; private set; }
 
+    /// <summary>Event time of the earliest record that was taken in; <see cref="long.MaxValue"/> before the first.</summary>
+    internal long Earliest { get; private set; } = long.MaxValue;
+
+    /// <summary>Event time of the latest record that was taken in; <see cref="long.MinValue"/> before the first.</summary>
+    internal long Latest { get; private set; } = long.MinValue;
+
     /// <inheritdoc/>
     public long Watermark => Intake.Watermark;
 
@@ -31,7 +48,9 @@ internal sealed class RecordingSource : IRecordSource<RequestSample>, IEventRela
     public bool TryRead(out ReadOnlySpan<RequestSample> batch)
     {
         _count = 0;
-        bool more = _reader.TryRead(this);
+        long position = _reader.Position;
+        bool more = position < _end && !_stop.IsCancellationRequested && _reader.TryRead(this);
+        _progress?.Add(_reader.Position - position);
         batch = _samples.AsSpan(0, _count);
         return more || _count > 0;
     }
@@ -46,6 +65,8 @@ internal sealed class RecordingSource : IRecordSource<RequestSample>, IEventRela
         if (Intake.TryTake(type, payload, out RequestSample sample))
         {
             _samples[_count++] = sample;
+            Earliest = Math.Min(Earliest, sample.EndedUnixMicroseconds);
+            Latest = Math.Max(Latest, sample.EndedUnixMicroseconds);
         }
     }
 
@@ -53,6 +74,6 @@ internal sealed class RecordingSource : IRecordSource<RequestSample>, IEventRela
 
     void IEventRelaySink.OnSlowWarning(long behind, long limit)
     {
-        // A recording holds none.
+        // A recording has no such message.
     }
 }

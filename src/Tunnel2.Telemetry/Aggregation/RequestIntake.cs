@@ -3,7 +3,7 @@ using Tunnel2.Telemetry.Records;
 namespace Tunnel2.Telemetry.Aggregation;
 
 /// <summary>
-/// The way of a raw record into aggregation: decoded, its session numbered, late ones and bad ones counted and kept out. Not thread-safe.
+/// Prepares raw records for aggregation: decodes them, numbers their sessions, and counts and drops late and bad ones. Not thread-safe.
 /// </summary>
 internal sealed class RequestIntake
 {
@@ -18,7 +18,7 @@ internal sealed class RequestIntake
 
     internal DeadLetterCounters DeadLetters { get; } = new();
 
-    /// <summary>Records that came too late for their window.</summary>
+    /// <summary>Records that arrived too late for their window.</summary>
     internal long Late => _filter.Late;
 
     internal long Watermark => _filter.Watermark;
@@ -26,8 +26,10 @@ internal sealed class RequestIntake
     /// <summary>See <see cref="WatermarkFilter.AdvanceTo"/>.</summary>
     internal void AdvanceTo(long eventTime) => _filter.AdvanceTo(eventTime);
 
-    /// <summary>False when the record was counted elsewhere: as a dead letter or as late. An interim record of an upgraded connection
-    /// brings its bytes and counts as no request.</summary>
+    /// <summary>
+    /// False when the record was dropped and counted as bad or late. An interim record of an upgraded connection adds its bytes, and does
+    /// not count as a request.
+    /// </summary>
     internal bool TryTake(ushort type, ReadOnlySpan<byte> payload, out RequestSample sample)
     {
         sample = default;

@@ -3,7 +3,7 @@ using Tunnel2.Telemetry.EventRing;
 namespace Tunnel2.Telemetry.Aggregation;
 
 /// <summary>
-/// Requests from an event ring, live or recorded: the one place where aggregation meets the ring. Gaps are counted. Not thread-safe.
+/// Requests from an event ring, live or recorded. Aggregation uses the ring only here. Gaps are counted. Not thread-safe.
 /// </summary>
 internal sealed class RingRequestSource : IRecordSource<RequestSample>
 {
@@ -19,11 +19,11 @@ internal sealed class RingRequestSource : IRecordSource<RequestSample>
     private long? _idleAt;
 
     /// <param name="ring">The ring.</param>
-    /// <param name="reader">A reader of it; used by this source alone from now on.</param>
+    /// <param name="reader">A reader of it; only this source uses it from now on.</param>
     /// <param name="intake">Decodes and counts.</param>
-    /// <param name="batchSize">Records a batch.</param>
+    /// <param name="batchSize">Number of records in a batch.</param>
     /// <param name="end">The sequence number at which a recorded ring ends; <see cref="long.MaxValue"/> to follow a live one.</param>
-    /// <param name="observer">Sees every record that was taken in, too; may be null.</param>
+    /// <param name="observer">Also sees every record that was taken; may be null.</param>
     /// <param name="stop">Ends a live source at its next pause.</param>
     internal RingRequestSource(
         SharedEventRing ring, EventRingReader reader, RequestIntake intake, int batchSize, long end,
@@ -41,7 +41,7 @@ internal sealed class RingRequestSource : IRecordSource<RequestSample>
 
     internal RequestIntake Intake { get; }
 
-    /// <summary>Records that the ring did not have any more, or not intact.</summary>
+    /// <summary>Records that the ring no longer had, or that were damaged.</summary>
     internal long Missed => _reader.Missed;
 
     public long Watermark => Intake.Watermark;

@@ -1,19 +1,17 @@
 namespace Tunnel2.Telemetry.Aggregation;
 
-/// <summary>How records find their partition.</summary>
+/// <summary>How a record's partition is chosen.</summary>
 internal enum RoutingStrategy
 {
-    /// <summary>A router thread sends each record to the partition of its key's hash. Right for every source and state.</summary>
-    HashOfKey,
-
-    /// <summary>Each split of the source is a partition. Needs a source that is split along the key.</summary>
-    SourcePartition,
+    /// <summary>There is one partition, on the thread that reads: no hand-over.</summary>
+    Fused = 0,
 
     /// <summary>
-    /// Each split of the source keeps a local state, and the states are merged at the end. Needs a state that can be merged.
+    /// The reading thread sends each record to the partition of its key's hash. Right for every source and state; a group's records keep
+    /// their order.
     /// </summary>
-    SplitAndMerge,
+    HashOfKey,
 
-    /// <summary>Batches go to the partitions in turn. For stages without state only.</summary>
-    RoundRobin,
+    /// <summary>Each thread reads a part of the source, keeps a local state, and the states are merged.</summary>
+    SplitAndMerge,
 }

@@ -1,4 +1,3 @@
-using System.Runtime.InteropServices;
 using System.Text;
 using Tunnel2.Telemetry.Records;
 
@@ -6,18 +5,19 @@ namespace Tunnel2.Telemetry.Aggregation;
 
 /// <summary>
 /// Gives each session name a small dense number, in the order of first sight: an open-addressed table over the name's bytes. The names
-/// that have a number keep it. Not thread-safe.
+/// that have a number keep it. For one thread, except for names: a thread that was handed a number may ask for its name.
 /// </summary>
 internal sealed class SessionKeyTable
 {
-    private readonly List<byte[]> _names = [];
+    private byte[][] _names = new byte[32][]; // Replaced by a larger one, never changed where a name is.
+    private int _count;
     private int[] _slots = new int[64]; // Number + 1; 0 is free.
     private uint[] _hashes = new uint[64];
 
     /// <summary>Names seen so far.</summary>
-    internal int Count => _names.Count;
+    internal int Count => _count;
 
-    /// <summary>The number of <paramref name="name"/>, a new one at first sight.</summary>
+    /// <summary>The number of <paramref name="name"/>; a new one at its first appearance.</summary>
     internal int GetOrAdd(ReadOnlySpan<byte> name)
     {
         uint hash = Crc32C.Append(Crc32C.Seed, name);
@@ -31,7 +31,7 @@ internal sealed class SessionKeyTable
                 return Add(name, hash);
             }
 
-            if (_hashes[at] == hash && name.SequenceEqual(CollectionsMarshal.AsSpan(_names)[number]))
+            if (_hashes[at] == hash && name.SequenceEqual(_names[number]))
             {
                 return number;
             }
@@ -39,15 +39,19 @@ internal sealed class SessionKeyTable
     }
 
     /// <summary>The name behind a number.</summary>
-    internal string Name(int number) => Encoding.ASCII.GetString(_names[number]);
+    internal string Name(int number) => Encoding.ASCII.GetString(NameBytes(number));
 
     /// <summary>The bytes of the name behind a number.</summary>
-    internal ReadOnlySpan<byte> NameBytes(int number) => _names[number];
+    internal ReadOnlySpan<byte> NameBytes(int number) => Volatile.Read(ref _names)[number];
 
     private int Add(ReadOnlySpan<byte> name, uint hash)
     {
-        if ((_names.Count + 1) * 2 > _slots.Length)
+        if ((_count + 1) * 2 > _slots.Length)
         {
+            byte[][] names = new byte[_names.Length * 2][];
+            _names.CopyTo(names, 0);
+            Volatile.Write(ref _names, names);
+
             (int[] slots, uint[] hashes) = (_slots, _hashes);
             _slots = new int[slots.Length * 2];
             _hashes = new uint[slots.Length * 2];
@@ -60,9 +64,9 @@ internal sealed class SessionKeyTable
             }
         }
 
-        _names.Add(name.ToArray());
-        Place(_names.Count, hash);
-        return _names.Count - 1;
+        _names[_count++] = name.ToArray();
+        Place(_count, hash);
+        return _count - 1;
     }
 
     private void Place(int value, uint hash)

@@ -1,9 +1,9 @@
 namespace Tunnel2.Telemetry.Aggregation;
 
 /// <summary>
-/// Event-time order of one source: the watermark follows the latest event at a fixed distance, and a record whose one-second window it
-/// has passed is late. Decided here, in source order and before any routing, so that results do not depend on the number of
-/// partitions. Not thread-safe.
+/// Event-time order of one source. The watermark follows the latest event at a fixed distance. A record is late if the watermark has passed
+/// its one-second window. This is decided in source order and before any routing, so results do not depend on the number of partitions. Not
+/// thread-safe.
 /// </summary>
 internal sealed class WatermarkFilter
 {
@@ -13,7 +13,7 @@ internal sealed class WatermarkFilter
     private long _latest = long.MinValue;
     private long _firstOpen = long.MinValue;
 
-    /// <param name="lateness">How far behind the latest event a record may be; default 2 s, at most 60 s.</param>
+    /// <param name="lateness">How much older than the latest event a record may be; default 2 s, at most 60 s.</param>
     internal WatermarkFilter(TimeSpan? lateness = null)
     {
         TimeSpan value = lateness ?? TimeSpan.FromSeconds(2);
@@ -21,11 +21,14 @@ internal sealed class WatermarkFilter
         _lateness = value.Ticks / TimeSpan.TicksPerMicrosecond;
     }
 
-    /// <summary>Records that came too late for their window.</summary>
+    /// <summary>Records that arrived too late for their window.</summary>
     internal long Late { get; private set; }
 
     /// <summary>See <see cref="IRecordSource{T}.Watermark"/>.</summary>
     internal long Watermark => _latest == long.MinValue ? long.MinValue : _latest - _lateness;
+
+    /// <summary>Event time before which every record is late; <see cref="long.MinValue"/> before the first event.</summary>
+    internal long FirstOpen => _firstOpen;
 
     /// <summary>False for a late record, which is counted.</summary>
     internal bool Admit(long eventTime)
@@ -45,7 +48,7 @@ internal sealed class WatermarkFilter
         return false;
     }
 
-    /// <summary>Lets event time go on without a record: for a live source that is idle, with the current time.</summary>
+    /// <summary>Advances event time without a record: for an idle live source, to the current time.</summary>
     internal void AdvanceTo(long eventTime)
     {
         if (eventTime <= _latest)
@@ -54,7 +57,7 @@ internal sealed class WatermarkFilter
         }
 
         _latest = eventTime;
-        // The start of the window that holds the watermark: everything before it has been passed.
+        // The start of the window that contains the watermark: all windows before it have passed.
         long watermark = eventTime - _lateness;
         if (_firstOpen == long.MinValue || watermark >= _firstOpen + Second)
         {

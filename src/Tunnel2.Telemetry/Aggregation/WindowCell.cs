@@ -3,10 +3,10 @@ using Tunnel2.Telemetry.Records;
 
 namespace Tunnel2.Telemetry.Aggregation;
 
-/// <summary>The statistics of one session in one window; can be merged. Reused. Not thread-safe.</summary>
+/// <summary>The statistics of one session in one window; mergeable. Reused. Not thread-safe.</summary>
 /// <remarks>
-/// The histogram lies within the object: where there are more cells than the caches hold, its bucket's line is fetched beside the
-/// counters' line and not after it.
+/// The histogram is inside the object. With more cells than the caches hold, the cache line of its bucket is fetched at the same time as
+/// the line of the counters, not after it.
 /// </remarks>
 internal sealed class WindowCell
 {
@@ -64,7 +64,7 @@ internal sealed class WindowCell
         }
     }
 
-    /// <summary>The result of this window, quantiles computed.</summary>
+    /// <summary>The result of this window, with its quantiles.</summary>
     internal WindowResult ToResult(int key, long start, int seconds) => new(
         key,
         start,

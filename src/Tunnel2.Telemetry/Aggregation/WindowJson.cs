@@ -3,11 +3,11 @@ using System.Text.Json;
 namespace Tunnel2.Telemetry.Aggregation;
 
 /// <summary>
-/// Statistics as members of a JSON object: one form for <c>tunnel2 stats --json</c> and the hub (docs/live.md). Stateless.
+/// Writes statistics as members of a JSON object: one form for <c>tunnel2 stats --json</c> and the hub (docs/live.md). Stateless.
 /// </summary>
 internal static class WindowJson
 {
-    /// <summary>Writes the members into the object that is open.</summary>
+    /// <summary>Writes the members into the object that was begun.</summary>
     internal static void WriteMembers(Utf8JsonWriter json, in WindowResult window)
     {
         json.WriteNumber("requests"u8, window.Requests);

@@ -1,8 +1,8 @@
 namespace Tunnel2.Telemetry.Aggregation;
 
 /// <summary>
-/// Collects windows of several partitions or splits; those of the same session, start and length are merged. One per partition, then
-/// <see cref="Absorb"/>: not thread-safe.
+/// Collects windows of several partitions or splits, and merges those of the same session, start and length. Use one per partition, and
+/// then <see cref="Absorb"/>: not thread-safe.
 /// </summary>
 internal sealed class WindowMerger : IWindowSink
 {
@@ -19,7 +19,7 @@ internal sealed class WindowMerger : IWindowSink
         sum.Merge(cell);
     }
 
-    /// <summary>Adds the windows of another split, whose session <c>k</c> is <c>renumber(k)</c> here.</summary>
+    /// <summary>Adds the windows of another split, whose session <c>k</c> has the number <c>renumber(k)</c> here.</summary>
     internal void Absorb(WindowMerger other, Func<int, int> renumber)
     {
         foreach (((int key, long start, int seconds), WindowCell cell) in other._windows)
@@ -28,7 +28,7 @@ internal sealed class WindowMerger : IWindowSink
         }
     }
 
-    /// <summary>All results, by length, start and session.</summary>
+    /// <summary>All results, ordered by length, start and session.</summary>
     internal List<WindowResult> Results() =>
         [.. _windows.Select(w => w.Value.ToResult(w.Key.Key, w.Key.Start, w.Key.Seconds))
             .OrderBy(r => r.Seconds).ThenBy(r => r.StartUnixMicroseconds).ThenBy(r => r.Key)];

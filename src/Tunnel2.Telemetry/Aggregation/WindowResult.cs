@@ -5,7 +5,7 @@ namespace Tunnel2.Telemetry.Aggregation;
 /// <param name="StartUnixMicroseconds">Start of the window, a multiple of its length.</param>
 /// <param name="Seconds">Length of the window: 1, 10 or 60.</param>
 /// <param name="Requests">Requests that ended in it.</param>
-/// <param name="Errors">Those with an error code.</param>
+/// <param name="Errors">Requests with an error code.</param>
 /// <param name="BytesIn">Body bytes from visitors.</param>
 /// <param name="BytesOut">Body bytes to visitors.</param>
 /// <param name="P50">Median duration, µs, within 1/32.</param>

@@ -2,7 +2,7 @@ using System.Numerics;
 
 namespace Tunnel2.Telemetry.Aggregation;
 
-/// <summary>The cells of one window: by session number, and the list of the sessions that have one.</summary>
+/// <summary>The cells of one window by session number, and the list of sessions that have a cell.</summary>
 internal sealed class WindowSlot
 {
     internal WindowCell?[] Cells { get; private set; } = new WindowCell?[16];

@@ -4,8 +4,7 @@ namespace Tunnel2.Telemetry.Aggregation;
 
 /// <summary>
 /// Per-session statistics of one partition in tumbling windows of 1 s, 10 s and 60 s of event time. A record is counted once, in its
-/// second; longer windows are merged from closed shorter ones. A window is closed when the watermark has passed its end.
-/// Not thread-safe.
+/// second; longer windows are merged from closed shorter ones. A window is closed when the watermark has passed its end. Not thread-safe.
 /// </summary>
 internal sealed class WindowedState : IPartitionState<RequestSample>
 {
@@ -15,7 +14,7 @@ internal sealed class WindowedState : IPartitionState<RequestSample>
     private readonly WindowSlot[] _seconds = new WindowSlot[OpenSlots];
     private readonly Dictionary<long, WindowSlot> _tens = [];
     private readonly Dictionary<long, WindowSlot> _minutes = [];
-    private readonly List<long> _due = []; // Used by CloseLonger, again and again.
+    private readonly List<long> _due = []; // CloseLonger reuses it.
     private readonly Stack<WindowCell> _cells = new();
     private readonly Stack<WindowSlot> _slots = new();
     private long _nextToClose = long.MaxValue;
@@ -37,7 +36,7 @@ internal sealed class WindowedState : IPartitionState<RequestSample>
         WindowSlot? slot = null;
         foreach (ref readonly RequestSample sample in batch)
         {
-            // Most records are of the same second as the one before: no division, no look-up.
+            // Most records are of the same second as the previous one, and need no division and no look-up.
             if (slot is null || (ulong)(sample.EndedUnixMicroseconds - start) >= WatermarkFilter.Second)
             {
                 long second = sample.EndedUnixMicroseconds / WatermarkFilter.Second;
@@ -59,7 +58,7 @@ internal sealed class WindowedState : IPartitionState<RequestSample>
             CloseNext();
         }
 
-        // A partition without new records still closes its longer windows in time.
+        // Longer windows close in time also in a partition without new records.
         if (_tens.Count + _minutes.Count > 0 && _nextToClose > _lastOpened && watermark / WatermarkFilter.Second > _passed)
         {
             _passed = watermark / WatermarkFilter.Second;
@@ -89,7 +88,7 @@ internal sealed class WindowedState : IPartitionState<RequestSample>
 
         if (second > _lastOpened)
         {
-            // A leap of event time: what the slot held a minute ago is beyond any lateness.
+            // Event time has leapt: the slot's windows of a minute ago are older than any allowed lateness.
             while (_nextToClose <= _lastOpened && second - _nextToClose >= OpenSlots)
             {
                 CloseNext();
@@ -100,7 +99,7 @@ internal sealed class WindowedState : IPartitionState<RequestSample>
         }
         else if (second < _nextToClose)
         {
-            // The first records may come in any order within the lateness.
+            // The first records may arrive in any order within the lateness.
             _nextToClose = second;
         }
 

@@ -5,7 +5,7 @@ using static Tunnel2.Telemetry.EventRing.EventRingLayout;
 
 namespace Tunnel2.Telemetry.EventRing;
 
-/// <summary>The fixed fields of a ring's header page: written once at creation, validated before anything is mapped.</summary>
+/// <summary>The fixed fields of a ring's header page: written once at creation, validated before the file is mapped.</summary>
 internal readonly record struct EventRingHeader(
     int SlotSize, int Capacity, int Consumers, EventRingPolicy Policy, bool Checksum, ulong RingId)
 {

@@ -1,8 +1,8 @@
 namespace Tunnel2.Telemetry.EventRing;
 
 /// <summary>
-/// Where everything lies in the file. All fields little-endian and naturally aligned; fields written by different parties are 128
-/// bytes apart (a cache line and its prefetched neighbour).
+/// The layout of the file. All fields are little-endian and naturally aligned; fields that different parties write are 128 bytes apart (a
+/// cache line and its prefetched neighbour).
 /// <code>
 /// page 0      0 magic(8) version(4) slot size(4) capacity(4) consumers(4) policy(4) flags(4) ring id(8) created, unix ms(8)
 ///            48 CRC-32C of bytes 0..47 (4)
@@ -13,12 +13,12 @@ namespace Tunnel2.Telemetry.EventRing;
 /// page 1..    consumer table, 128 bytes an entry: state(8) cursor(8) beat(8) name(32)
 /// page-aligned slots: sequence(8) length(2) type(2) CRC-32C(4) payload
 /// </code>
-/// A slot's sequence is 0 when never used, n+1 once record n is committed, −(n+1) while its producer fills it.
+/// A slot's sequence is 0 before its first use, n+1 once record n is committed, −(n+1) while its producer fills it.
 /// The record's CRC covers sequence, length, type, four zero bytes, and the payload padded with zeros to a multiple of 8.
 /// </summary>
 internal static class EventRingLayout
 {
-    /// <summary>"T2RING\r\n" as a little-endian number; the line end shows a file that was mangled as text.</summary>
+    /// <summary>"T2RING\r\n" as a little-endian number; a program that converts line ends damages it visibly.</summary>
     internal const ulong Magic = 0x0A0D_474E_4952_3254;
     internal const int FormatVersion = 1;
     internal const int PageSize = 4096;
@@ -55,10 +55,10 @@ internal static class EventRingLayout
     internal const int SlotHeaderSize = 16;
     internal const int SlotMetaOffset = 8;
 
-    /// <summary>Where the first slot lies.</summary>
+    /// <summary>The offset of the first slot.</summary>
     internal static long SlotsOffset(int consumers) =>
         PageSize + (((((long)consumers * ConsumerEntrySize) + PageSize - 1) / PageSize) * PageSize);
 
-    /// <summary>Length of the whole file.</summary>
+    /// <summary>Length of the whole file in bytes.</summary>
     internal static long FileLength(int consumers, int capacity, int slotSize) => SlotsOffset(consumers) + ((long)capacity * slotSize);
 }

@@ -1,6 +1,6 @@
 namespace Tunnel2.Telemetry.EventRing;
 
-/// <summary>Why a file was refused as an event ring.</summary>
+/// <summary>Why a file cannot be used as an event ring.</summary>
 internal enum EventRingOpenError
 {
     None = 0,
@@ -11,7 +11,7 @@ internal enum EventRingOpenError
     /// <summary>The file may not be opened, or not for writing.</summary>
     AccessDenied,
 
-    /// <summary>The file cannot hold even the header page.</summary>
+    /// <summary>The file is shorter than the header page.</summary>
     TooShort,
 
     /// <summary>The file does not begin with the ring's magic number.</summary>

@@ -1,8 +1,8 @@
 namespace Tunnel2.Telemetry.EventRing;
 
 /// <summary>
-/// Geometry of a ring that is created, and the time limits by which this process judges the others. An existing ring keeps
-/// its own geometry; only the limits apply then. Immutable.
+/// The geometry of a new ring, and the time limits that this process applies to others. An existing ring keeps its own geometry; only the
+/// limits apply then. Immutable.
 /// </summary>
 internal sealed record EventRingOptions
 {
@@ -12,25 +12,25 @@ internal sealed record EventRingOptions
     /// <summary>Bytes of a slot with its 16-byte header, a power of two from 64 to 32,768. Default 256.</summary>
     internal int SlotSize { get; init; } = 256;
 
-    /// <summary>Entries of the consumer table, 1 to 256; nothing of the product takes one. Default 8.</summary>
+    /// <summary>Entries of the consumer table, 1 to 256; the product uses none. Default 8.</summary>
     internal int Consumers { get; init; } = 8;
 
-    /// <summary>Default: the oldest record gives way.</summary>
+    /// <summary>What happens when the ring is full. Default: the oldest record is overwritten.</summary>
     internal EventRingPolicy Policy { get; init; } = EventRingPolicy.OverwriteOldest;
 
     /// <summary>Whether records carry a CRC-32C over header and payload. Default on.</summary>
     internal bool Checksum { get; init; } = true;
 
     /// <summary>
-    /// How long a claimed record may stay uncommitted before readers skip it and producers take its slot. Default 100 ms: well above
-    /// a scheduling hiccup, well below what a person notices.
+    /// How long a claimed record may stay uncommitted before readers skip it and producers take its slot. Default 100 ms: longer than usual
+    /// scheduling delays, shorter than people notice.
     /// </summary>
     internal TimeSpan ClaimTimeout { get; init; } = TimeSpan.FromMilliseconds(100);
 
     /// <summary>The clock of the limits; read on slow paths only.</summary>
     internal TimeProvider Time { get; init; } = TimeProvider.System;
 
-    /// <summary>The first thing wrong with the geometry, or null.</summary>
+    /// <summary>The first mistake in the geometry, or null.</summary>
     internal string? Validate()
     {
         if (Capacity < 2 || Capacity > 1 << 24 || !int.IsPow2(Capacity))

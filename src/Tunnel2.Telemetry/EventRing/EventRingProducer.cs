@@ -8,13 +8,13 @@ namespace Tunnel2.Telemetry.EventRing;
 /// Publishes records. Safe on any thread; allocates nothing, reads no clock and enters the kernel only to wake a sleeping reader.
 /// </summary>
 /// <remarks>
-/// A record is claimed (its number taken from the head), its slot owned (compare-and-swap of the slot's sequence to −(n+1)), filled,
-/// and committed (sequence n+1). The swap is what keeps a producer that stalled between the first two steps from writing into a slot
-/// that a later lap owns.
+/// A record is claimed (its number taken from the head), its slot owned (compare-and-swap of the slot's sequence to −(n+1)), filled, and
+/// committed (sequence n+1). A producer may stall between the first two steps; then the swap keeps it from writing into a slot that a later
+/// lap owns.
 /// </remarks>
 internal sealed unsafe class EventRingProducer
 {
-    /// <summary>Numbers that are tried for one record before it is given up.</summary>
+    /// <summary>How many numbers are tried for one record before it is dropped.</summary>
     internal const int MaxClaims = 16;
 
     private readonly SharedEventRing _ring;
@@ -42,10 +42,10 @@ internal sealed unsafe class EventRingProducer
     /// <summary>This producer's number: 1 for the first since the ring was created.</summary>
     internal int Epoch { get; }
 
-    /// <summary>Records of this producer that reached no reader.</summary>
+    /// <summary>Records of this producer that no reader gets.</summary>
     internal long Dropped => Volatile.Read(ref _dropped);
 
-    /// <summary>Publishes a copy of <paramref name="payload"/>, and never waits.</summary>
+    /// <summary>Publishes a copy of <paramref name="payload"/>. Never waits.</summary>
     internal PublishStatus TryPublish(ushort type, ReadOnlySpan<byte> payload)
     {
         if (payload.Length > _maxPayload || type == 0)
@@ -67,10 +67,10 @@ internal sealed unsafe class EventRingProducer
         return PublishStatus.Dropped;
     }
 
-    /// <summary>Counts a record that reaches no reader.</summary>
+    /// <summary>Counts a record that no reader gets.</summary>
     internal void CountDropped() => Interlocked.Increment(ref _dropped);
 
-    /// <summary>Owns, fills and commits the slot of a claimed number; false when another lap has it or took it.</summary>
+    /// <summary>Owns, fills and commits the slot of a claimed number; false when another lap owns it or took it.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal bool TryFill(long sequence, ushort type, ref byte payload, int length)
     {
@@ -81,7 +81,7 @@ internal sealed unsafe class EventRingProducer
         return isFilled;
     }
 
-    /// <summary>Takes the slot for the claimed number; false when another lap has it.</summary>
+    /// <summary>Takes the slot for the claimed number; false when another lap owns it.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal bool TryOwn(byte* slot, long sequence)
     {
@@ -97,9 +97,9 @@ internal sealed unsafe class EventRingProducer
     }
 
     /// <summary>
-    /// The slot belongs to a later lap, or to an earlier one that is not finished. A later lap wins. An earlier one is left alone until
-    /// it has stalled for longer than the claim timeout: until then this number is given up and the record gets another. A number
-    /// that was never claimed is damage, and is written over.
+    /// The slot belongs to a later lap, or to an earlier one that is not committed. A later lap wins. An earlier one keeps the slot until
+    /// it has stalled for longer than the claim timeout; in that time this number is given up and the record gets another one. A number
+    /// that was never claimed is damage, and is overwritten.
     /// </summary>
     [MethodImpl(MethodImplOptions.NoInlining)]
     internal bool TryOwnContended(ref long word, long sequence)
@@ -129,10 +129,10 @@ internal sealed unsafe class EventRingProducer
     }
 
     /// <summary>
-    /// Makes the record visible if the slot is still ours. Between check and store another lap may take the slot only after we
-    /// stalled for the whole claim timeout right here; the worst outcome is one record that readers skip as never committed, because
-    /// they accept a slot only with the very number they look for and a checksum that covers it. That is not worth a second
-    /// locked instruction for every record.
+    /// Makes the record visible if the slot is still ours. Between check and store, another lap can take the slot only if this thread
+    /// stalls here for the whole claim timeout. The worst result is one record that readers skip as never committed, because they accept a
+    /// slot only with the exact number that they expect and a checksum that covers it. This does not justify a second locked instruction
+    /// for every record.
     /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static bool TryCommit(byte* slot, long sequence, ulong meta)

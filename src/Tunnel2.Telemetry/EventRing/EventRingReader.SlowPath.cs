@@ -2,7 +2,7 @@ using System.Runtime.CompilerServices;
 
 namespace Tunnel2.Telemetry.EventRing;
 
-/// <content>Everything but a record in its place: gaps, claims that are never committed, sleeping.</content>
+/// The rare cases: gaps, claims that are never committed, sleeping.
 internal sealed unsafe partial class EventRingReader
 {
     private static readonly TimeSpan _longestSleep = TimeSpan.FromMilliseconds(100);
@@ -54,7 +54,7 @@ internal sealed unsafe partial class EventRingReader
 
             if (Volatile.Read(ref _ring.Head) > _cursor)
             {
-                _idlePolls = PollsBetweenHeadReads - 1; // Claimed and not committed: let the next poll look at the clock.
+                _idlePolls = PollsBetweenHeadReads - 1; // Claimed and not committed: the next poll reads the clock.
                 return true;
             }
         }
@@ -111,7 +111,7 @@ internal sealed unsafe partial class EventRingReader
     private RingReadStatus NotReady(out RingGap gap)
     {
         gap = default;
-        // The head is the producers' line: looked at once in a while only.
+        // The head is in the producers' cache line, so it is read only on some polls.
         if (++_idlePolls % PollsBetweenHeadReads != 0)
         {
             return RingReadStatus.Empty;
@@ -140,7 +140,7 @@ internal sealed unsafe partial class EventRingReader
             return RingReadStatus.Empty;
         }
 
-        // Whatever was claimed when the watch began and is still not there has had its time, so a batch that died costs one wait.
+        // All claims from before the watch began that are still uncommitted have had their time, so a batch that died costs one wait.
         _watching = false;
         long end = _cursor;
         while (end < _watchedHead && !IsReady(end))
@@ -157,7 +157,7 @@ internal sealed unsafe partial class EventRingReader
         return RingReadStatus.Gap;
     }
 
-    /// <summary>Whether the slot of <paramref name="sequence"/> holds it or a later record.</summary>
+    /// <summary>Whether the slot of <paramref name="sequence"/> contains that record or a later one.</summary>
     private bool IsReady(long sequence)
     {
         long seen = Volatile.Read(ref *(long*)_ring.Slot(sequence));
@@ -166,8 +166,8 @@ internal sealed unsafe partial class EventRingReader
     }
 
     /// <summary>
-    /// The oldest record that can still be read. A reader that is lapped again before it read anything gets a margin: the oldest
-    /// slot is the very one that producers write next.
+    /// The oldest record that can still be read. A reader that is lapped again before it has read a record gets a margin, because producers
+    /// write to the oldest slot next.
     /// </summary>
     private long OldestSafe()
     {

@@ -6,11 +6,11 @@ using static Tunnel2.Telemetry.EventRing.EventRingLayout;
 namespace Tunnel2.Telemetry.EventRing;
 
 /// <summary>
-/// Reads a ring at its own pace. Every sequence number from the start on is handed out exactly once, as a record or within a gap.
-/// Not thread-safe: one thread at a time.
+/// Reads a ring at its own pace. It returns every sequence number from the start on exactly once, as a record or in a gap. Not thread-safe:
+/// one thread at a time.
 /// </summary>
 /// <remarks>
-/// A record is copied out, then its slot's sequence is read again, and only then does the cursor move; the checksum is that of the copy.
+/// A record is copied, then its slot's sequence is read again, and only then the cursor moves. The checksum is checked on the copy.
 /// </remarks>
 internal sealed unsafe partial class EventRingReader : IDisposable
 {
@@ -41,13 +41,13 @@ internal sealed unsafe partial class EventRingReader : IDisposable
     /// <summary>The sequence number of the next record.</summary>
     internal long Cursor => _cursor;
 
-    /// <summary>Sequence numbers claimed but not yet handed out.</summary>
+    /// <summary>Sequence numbers that were claimed and not returned yet.</summary>
     internal long Lag
     {
         get
         {
             long head = Volatile.Read(ref _ring.Head);
-            return Math.Max(0, head - _cursor); // A use of this object, so that the ring lives until here.
+            return Math.Max(0, head - _cursor); // A use of this object, so that the ring stays mapped until here.
         }
     }
 
@@ -57,7 +57,7 @@ internal sealed unsafe partial class EventRingReader : IDisposable
     /// <summary>Polls for one record.</summary>
     /// <param name="destination">Room for <see cref="SharedEventRing.MaxPayload"/> bytes.</param>
     /// <param name="entry">The record, its payload at offset 0, when the status is <see cref="RingReadStatus.Record"/>.</param>
-    /// <param name="gap">What was missed when the status is <see cref="RingReadStatus.Gap"/>.</param>
+    /// <param name="gap">The missed numbers, when the status is <see cref="RingReadStatus.Gap"/>.</param>
     internal RingReadStatus TryRead(Span<byte> destination, out RingEntry entry, out RingGap gap)
     {
         if (destination.Length < _maxPayload)
@@ -80,8 +80,8 @@ internal sealed unsafe partial class EventRingReader : IDisposable
     }
 
     /// <summary>
-    /// Polls for as many records as are there and fit, in order, each checked like a single one. A gap ends a batch: it is
-    /// reported by the next call.
+    /// Polls for as many records as are there and fit, in order, each checked like a single one. A gap ends the batch; the next call
+    /// reports it.
     /// </summary>
     internal RingReadStatus TryReadBatch(RingBatch batch, out RingGap gap)
     {
@@ -98,7 +98,7 @@ internal sealed unsafe partial class EventRingReader : IDisposable
         return TakeOther(taken, out gap);
     }
 
-    /// <summary>Ends its part in waking sleepers. The object must not be used afterwards.</summary>
+    /// <summary>Producers no longer wake this reader. The object must not be used afterwards.</summary>
     public void Dispose()
     {
         if (_sleeps)
@@ -110,7 +110,7 @@ internal sealed unsafe partial class EventRingReader : IDisposable
         GC.KeepAlive(this);
     }
 
-    /// <summary>Copies out records from the cursor on; says what stopped it.</summary>
+    /// <summary>Copies records from the cursor on; returns what stopped it.</summary>
     private Take ReadRun(RingBatch batch)
     {
         ref byte buffer = ref MemoryMarshal.GetArrayDataReference(batch.Buffer);
@@ -150,7 +150,7 @@ internal sealed unsafe partial class EventRingReader : IDisposable
         Abandoned,
     }
 
-    /// <summary>Copies record <paramref name="sequence"/> out; does not move the cursor.</summary>
+    /// <summary>Copies record <paramref name="sequence"/>; does not move the cursor.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private Take TryTake(long sequence, ref byte destination, out ulong meta)
     {
@@ -166,7 +166,7 @@ internal sealed unsafe partial class EventRingReader : IDisposable
 
         meta = *(ulong*)(slot + SlotMetaOffset);
         int length = (ushort)meta;
-        // The length is bounded here, whatever the slot says.
+        // The length is limited here, because the slot may be damaged.
         bool intact = length <= _maxPayload && SlotCodec.CopyOut(slot, ref destination, length, meta, sequence, _checksum);
         Volatile.ReadBarrier();
         bool isLapped = Volatile.Read(ref word) != expected;
@@ -179,7 +179,9 @@ internal sealed unsafe partial class EventRingReader : IDisposable
         return !intact ? Take.Corrupt : (ushort)(meta >> 16) == (ushort)RecordType.Abandoned ? Take.Abandoned : Take.Record;
     }
 
-    /// <summary>What <see cref="TakeIntact"/> did not take; out of line, so that its registers are not the loop's.</summary>
+    /// <summary>
+    /// Handles the records that <see cref="TakeIntact"/> did not take. A separate method, so that the loop keeps its registers.
+    /// </summary>
     [MethodImpl(MethodImplOptions.NoInlining)]
     private Take TakeOutOfLine(long sequence, ref byte destination, out uint meta)
     {
@@ -189,8 +191,8 @@ internal sealed unsafe partial class EventRingReader : IDisposable
     }
 
     /// <summary>
-    /// As <see cref="TryTake"/>, for the one outcome that a batch continues with: the low half of the meta word, and 0 for anything but an
-    /// intact record with a checksum. Calls nothing, so that the loop around it keeps its registers.
+    /// Like <see cref="TryTake"/>, for the one result with which a batch continues: returns the low half of the meta word, and 0 for all
+    /// except an intact record with a checksum. It calls no method, so that the loop around it keeps its registers.
     /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static uint TakeIntact(byte* slot, ref byte destination, long sequence, int maxPayload, bool checksum)

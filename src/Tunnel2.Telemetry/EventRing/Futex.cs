@@ -3,8 +3,8 @@ using System.Runtime.InteropServices;
 namespace Tunnel2.Telemetry.EventRing;
 
 /// <summary>
-/// Sleep until a word in shared memory changes, across processes: futex(2) on 64-bit Linux; elsewhere a 1 ms sleep, which keeps the
-/// contract (spurious returns are allowed) at a higher latency. Safe on any thread.
+/// Sleeps until a word in shared memory changes, across processes: futex(2) on 64-bit Linux. Elsewhere it sleeps for 1 ms, which keeps the
+/// contract (spurious returns are allowed) with a higher latency. Safe on any thread.
 /// </summary>
 internal static unsafe partial class Futex
 {

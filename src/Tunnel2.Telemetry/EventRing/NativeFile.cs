@@ -3,7 +3,7 @@ using Microsoft.Win32.SafeHandles;
 
 namespace Tunnel2.Telemetry.EventRing;
 
-/// <summary>The few things about files that only the system's own calls do. Stateless.</summary>
+/// <summary>File operations for which .NET has no method. Stateless.</summary>
 internal static partial class NativeFile
 {
     private const int Interrupted = 4;
@@ -11,10 +11,10 @@ internal static partial class NativeFile
     private const int QuotaExceeded = 122;
 
     /// <summary>
-    /// Gives every byte of the file a place on its disk, so that a store through a mapping can never meet a full disk: that would be a
-    /// SIGBUS, which ends the process.
+    /// Allocates all blocks of the file on its disk, so that a store through a mapping never meets a full disk. That would be a SIGBUS,
+    /// which ends the process.
     /// </summary>
-    /// <exception cref="IOException">There is no room.</exception>
+    /// <exception cref="IOException">The disk has no room.</exception>
     internal static void Allocate(FileStream file, long length)
     {
         if (OperatingSystem.IsLinux() && Environment.Is64BitProcess)

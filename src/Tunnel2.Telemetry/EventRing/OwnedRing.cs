@@ -3,8 +3,8 @@ using Tunnel2.Telemetry.Files;
 namespace Tunnel2.Telemetry.EventRing;
 
 /// <summary>
-/// A ring of this process, with a lock beside it, so that two processes never take the same file for their own. After a crash the next
-/// owner continues with the sequence numbers; an orderly end removes the file. Not thread-safe.
+/// A ring that this process owns, with a lock file, so that two processes never own the same file. After a crash the next owner continues
+/// with the sequence numbers; an orderly end removes the file. Not thread-safe.
 /// </summary>
 internal sealed class OwnedRing : IDisposable
 {
@@ -21,18 +21,21 @@ internal sealed class OwnedRing : IDisposable
 
     internal SharedEventRing Ring { get; }
 
-    /// <summary>Why a ring that was there was not taken over.</summary>
+    /// <summary>Why an existing ring was not taken over.</summary>
     internal EventRingOpenError Refused { get; }
 
-    /// <summary>Opens or creates the ring at a path that somebody chose.</summary>
-    /// <exception cref="IOException">It cannot be had: another process owns it, the disk is full, the directory is missing.</exception>
+    /// <summary>Opens or creates the ring at a path from the settings.</summary>
+    /// <exception cref="IOException">
+    /// The ring is not available: another process owns it, the disk is full, or the directory is missing.
+    /// </exception>
     internal static OwnedRing Open(string path, EventRingOptions options) =>
         TryOpen(path, options) ?? throw new IOException($"{path} belongs to another running process.");
 
     /// <summary>
-    /// Opens or creates the ring <c>name.ring</c> in the runtime directory, or <c>name-2.ring</c> and so on beside others that run.
+    /// Opens or creates the ring <c>name.ring</c> in the runtime directory, or <c>name-2.ring</c> and so on if other processes own those
+    /// before.
     /// </summary>
-    /// <exception cref="IOException">None can be had.</exception>
+    /// <exception cref="IOException">No ring is available.</exception>
     internal static OwnedRing OpenDefault(string name, EventRingOptions options)
     {
         RuntimeDirectory.Create();
@@ -48,7 +51,7 @@ internal sealed class OwnedRing : IDisposable
         throw new IOException($"{MostOwners} processes already have a ring named {name} in {RuntimeDirectory.Path}.");
     }
 
-    /// <summary>Closes the ring and removes its file; readers that have it mapped finish what is in it.</summary>
+    /// <summary>Closes the ring and removes its file; readers that have mapped it can read the rest.</summary>
     public void Dispose()
     {
         Ring.Dispose();
@@ -58,7 +61,7 @@ internal sealed class OwnedRing : IDisposable
         }
         catch (Exception e) when (e is IOException or UnauthorizedAccessException)
         {
-            // It is closed, which is what counts: the next owner puts a new one in its place.
+            // The ring is closed, which is enough: the next owner replaces the file.
         }
 
         _lock.Dispose();

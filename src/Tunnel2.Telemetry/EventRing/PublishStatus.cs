@@ -1,6 +1,6 @@
 namespace Tunnel2.Telemetry.EventRing;
 
-/// <summary>What became of a publish.</summary>
+/// <summary>The result of a publish.</summary>
 internal enum PublishStatus
 {
     /// <summary>Every reader can see it.</summary>
@@ -9,9 +9,6 @@ internal enum PublishStatus
     /// <summary>Longer than <see cref="SharedEventRing.MaxPayload"/>, or of the reserved type 0; nothing was claimed.</summary>
     Invalid,
 
-    /// <summary>
-    /// The slots within reach are held by producers that stalled in the middle of a record, or this one stalled so long that its slot was
-    /// taken.
-    /// </summary>
+    /// <summary>Stalled producers hold all slots within reach, or this producer stalled so long that its slot was taken.</summary>
     Dropped,
 }

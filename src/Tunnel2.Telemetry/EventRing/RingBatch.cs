@@ -1,19 +1,20 @@
 namespace Tunnel2.Telemetry.EventRing;
 
 /// <summary>
-/// A reusable run of records, payloads packed into one buffer: what batch publish takes and batch poll fills. Not thread-safe.
+/// A reusable batch of records, with all payloads in one buffer: the input of a batch publish and the output of a batch poll. Not
+/// thread-safe.
 /// </summary>
 internal sealed class RingBatch
 {
     private readonly RingEntry[] _entries;
 
-    /// <param name="maxRecords">At most so many records.</param>
+    /// <param name="maxRecords">How many records at most.</param>
     /// <param name="maxPayload">The ring's longest payload, bytes.</param>
     internal RingBatch(int maxRecords, int maxPayload)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(maxRecords, 1);
         _entries = new RingEntry[maxRecords];
-        // Payloads start at multiples of 8; the reader stores whole words.
+        // Payloads start at multiples of 8, because the reader stores whole words.
         Buffer = new byte[(long)maxRecords * ((maxPayload + 7) & ~7)];
     }
 
@@ -21,7 +22,7 @@ internal sealed class RingBatch
 
     internal int Count { get; private set; }
 
-    /// <summary>Bytes of the buffer in use.</summary>
+    /// <summary>Bytes of the buffer that are in use.</summary>
     internal int Length { get; private set; }
 
     internal ReadOnlySpan<RingEntry> Entries => _entries.AsSpan(0, Count);
@@ -34,10 +35,10 @@ internal sealed class RingBatch
         Length = 0;
     }
 
-    /// <summary>Room for the entries that a reader fills in.</summary>
+    /// <summary>Memory for the entries that a reader fills.</summary>
     internal Span<RingEntry> AllEntries => _entries;
 
-    /// <summary>Ends the filling by a reader.</summary>
+    /// <summary>A reader has filled the batch.</summary>
     internal void SetFilled(int count, int length)
     {
         Count = count;

@@ -1,6 +1,6 @@
 namespace Tunnel2.Telemetry.EventRing;
 
-/// <summary>A run of sequence numbers that a reader did not get. Records and gaps together cover every number once.</summary>
+/// <summary>A range of sequence numbers that a reader did not get. Records and gaps together cover every number once.</summary>
 /// <param name="First">The first missing number.</param>
 /// <param name="Count">How many are missing.</param>
 /// <param name="Reason">Why.</param>

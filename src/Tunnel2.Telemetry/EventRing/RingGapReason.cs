@@ -1,6 +1,6 @@
 namespace Tunnel2.Telemetry.EventRing;
 
-/// <summary>Why a reader did not get a run of sequence numbers. Part of the relay's wire format: never renumber.</summary>
+/// <summary>Why a reader did not get a range of sequence numbers. Part of the relay's wire format: never renumber.</summary>
 internal enum RingGapReason : byte
 {
     None = 0,
@@ -14,9 +14,9 @@ internal enum RingGapReason : byte
     /// <summary>The record's checksum or length was wrong.</summary>
     Corrupt = 3,
 
-    /// <summary>A waiting producer went on without this reader because it showed no sign of life; the count may be 0.</summary>
+    /// <summary>A waiting producer continued without this reader because it gave no sign of life; the count may be 0.</summary>
     SkippedAsStale = 4,
 
-    /// <summary>The ring is another one than before, so that the number of lost records is unknown (count 0).</summary>
+    /// <summary>Another ring has replaced the ring, so the number of lost records is unknown (count 0).</summary>
     NewRing = 5,
 }

@@ -1,6 +1,6 @@
 namespace Tunnel2.Telemetry.EventRing;
 
-/// <summary>What a poll found.</summary>
+/// <summary>The result of a poll.</summary>
 internal enum RingReadStatus
 {
     /// <summary>Nothing new.</summary>
@@ -9,9 +9,9 @@ internal enum RingReadStatus
     /// <summary>At least one record.</summary>
     Record,
 
-    /// <summary>Records were missed; the gap says how many. The next poll goes on after it.</summary>
+    /// <summary>Records were missed; the gap has their number. The next poll continues after it.</summary>
     Gap,
 
-    /// <summary>Nothing new, and nothing will come: the ring was closed or replaced.</summary>
+    /// <summary>Nothing new, and nothing will follow: the ring was closed or replaced.</summary>
     Closed,
 }

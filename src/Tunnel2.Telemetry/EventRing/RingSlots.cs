@@ -3,8 +3,8 @@ using System.Runtime.CompilerServices;
 namespace Tunnel2.Telemetry.EventRing;
 
 /// <summary>
-/// Where the slots lie. A value, so that a loop over a batch keeps it in registers: after an atomic operation every field of an object
-/// is read again. It does not keep the ring alive.
+/// The slots of a ring. A value, so that a loop over a batch keeps it in registers: after an atomic operation every field of an object is
+/// read again. It does not keep the ring alive.
 /// </summary>
 internal readonly unsafe struct RingSlots
 {
@@ -13,7 +13,7 @@ internal readonly unsafe struct RingSlots
     private readonly int _shift;
 
     /// <param name="first">The first slot.</param>
-    /// <param name="capacity">Slots, a power of two.</param>
+    /// <param name="capacity">The number of slots, a power of two.</param>
     /// <param name="slotSize">Bytes of a slot, a power of two.</param>
     internal RingSlots(byte* first, int capacity, int slotSize)
     {

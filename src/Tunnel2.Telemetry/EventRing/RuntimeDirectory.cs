@@ -3,12 +3,12 @@ using System.Runtime.InteropServices;
 namespace Tunnel2.Telemetry.EventRing;
 
 /// <summary>
-/// Where rings lie by default: a directory of this user alone, in memory where the system has such a place, so that pages of a ring are
-/// never written back to a disk while a producer stores into them. ProxyEntry and <c>tunnel2 tap</c> both look here. Stateless.
+/// The default directory for rings. It belongs to this user alone. If the system has such a place, it is in memory: then pages of a ring
+/// are not written back to a disk while a producer stores into them. ProxyEntry and <c>tunnel2 tap</c> both use it. Stateless.
 /// </summary>
 internal static partial class RuntimeDirectory
 {
-    /// <summary>What a ring's file name ends with.</summary>
+    /// <summary>The end of a ring's file name.</summary>
     internal const string RingExtension = ".ring";
 
     private const UnixFileMode OwnerOnly = UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute;
@@ -23,7 +23,7 @@ internal static partial class RuntimeDirectory
     /// <summary>The directory's path; nothing is created.</summary>
     internal static string Path { get; } = FindPath();
 
-    /// <summary>The rings that are there, by name; none when the directory is missing or not safe.</summary>
+    /// <summary>The existing rings, by name; none when the directory is missing or not safe.</summary>
     internal static string[] FindRings()
     {
         try
@@ -36,8 +36,8 @@ internal static partial class RuntimeDirectory
         }
     }
 
-    /// <summary>Creates the directory where it is missing and makes sure that nobody else can write in it.</summary>
-    /// <exception cref="IOException">It cannot be created, or belongs to somebody else.</exception>
+    /// <summary>Creates the directory if it is missing, and ensures that no other user can write in it.</summary>
+    /// <exception cref="IOException">It cannot be created, or belongs to another user.</exception>
     internal static void Create()
     {
         if (OperatingSystem.IsWindows())
@@ -54,7 +54,8 @@ internal static partial class RuntimeDirectory
     }
 
     /// <summary>
-    /// Says what is wrong with a directory whose files this process is to map: it must be this user's, and nobody else's to write in.
+    /// Why this process must not map files of a directory: it must belong to this user, and no other user may write in it. Null if it is
+    /// safe.
     /// </summary>
     internal static unsafe string? WhyUnsafe(string path)
     {

@@ -10,10 +10,9 @@ namespace Tunnel2.Telemetry.EventRing;
 /// Layout and invariants: <see cref="EventRingLayout"/>. Safe on any thread.
 /// </summary>
 /// <remarks>
-/// The mapping is released by the garbage collector, when neither the ring nor a producer nor a reader of it is reachable, and
-/// not by <see cref="Dispose"/>: a publish that is still under way on another thread must never touch unmapped memory. That is why
-/// whatever works on the mapping keeps the ring alive until it has done so (<see cref="GC.KeepAlive"/>), the last use of its pointers
-/// included.
+/// The garbage collector releases the mapping, when neither the ring nor a producer nor a reader of it is reachable. <see cref="Dispose"/>
+/// does not, because a publish that still runs on another thread must never touch unmapped memory. So all code that uses the mapping keeps
+/// the ring alive until after its last use of a pointer (<see cref="GC.KeepAlive"/>).
 /// </remarks>
 internal sealed unsafe class SharedEventRing : IDisposable
 {
@@ -34,25 +33,25 @@ internal sealed unsafe class SharedEventRing : IDisposable
             path, FileMode.Open, writable ? FileAccess.ReadWrite : FileAccess.Read, FileShare.ReadWrite | FileShare.Delete, bufferSize: 0);
         using var file = MemoryMappedFile.CreateFromFile(stream, null, length, access, HandleInheritability.None, leaveOpen: true);
         _view = file.CreateViewAccessor(0, length, access);
-        // Not AcquirePointer: what is acquired and never released would keep the view's finalizer from unmapping it.
+        // Not AcquirePointer: without a release it would keep the view's finalizer from unmapping.
         _base = (byte*)_view.SafeMemoryMappedViewHandle.DangerousGetHandle() + _view.PointerOffset;
         Slots = new RingSlots(_base + SlotsOffset(header.Consumers), header.Capacity, header.SlotSize);
     }
 
-    /// <summary>The file.</summary>
+    /// <summary>The file's path.</summary>
     internal string Path { get; }
 
-    /// <summary>The validated fixed fields; nothing on a hot path trusts the mapped header again.</summary>
+    /// <summary>The validated fixed fields; hot paths never read them from the mapped header again.</summary>
     internal EventRingHeader Header { get; }
 
     internal EventRingOptions Options { get; }
 
-    /// <summary>False when only lossy reading is possible.</summary>
+    /// <summary>False when only reading is possible, which may lose records.</summary>
     internal bool IsWritable { get; }
 
     internal RingSlots Slots { get; }
 
-    /// <summary>Longest payload of a record, bytes.</summary>
+    /// <summary>The longest payload of a record, in bytes.</summary>
     internal int MaxPayload => Header.SlotSize - SlotHeaderSize;
 
     internal int Capacity => Header.Capacity;
@@ -71,7 +70,7 @@ internal sealed unsafe class SharedEventRing : IDisposable
 
     internal int* WakeWord => (int*)(_base + WakeWordOffset);
 
-    /// <summary>True once the ring's owner closed it or put another in its place.</summary>
+    /// <summary>True after the ring's owner closed it or replaced it.</summary>
     internal bool IsClosed
     {
         get
@@ -82,7 +81,7 @@ internal sealed unsafe class SharedEventRing : IDisposable
         }
     }
 
-    /// <summary>Creates a ring, atomically replacing (and closing) the one that <paramref name="path"/> may hold.</summary>
+    /// <summary>Creates a ring. An existing one at <paramref name="path"/> is replaced atomically, and closed.</summary>
     /// <exception cref="ArgumentException">The geometry is invalid.</exception>
     /// <exception cref="IOException">The file cannot be written.</exception>
     internal static SharedEventRing Create(string path, EventRingOptions options)
@@ -107,7 +106,7 @@ internal sealed unsafe class SharedEventRing : IDisposable
             throw;
         }
 
-        // Readers of a predecessor keep its mapping; the mark tells them to look for this file.
+        // Readers of the previous ring keep its mapping; the mark tells them to open the new file.
         if (TryOpen(path, options, writable: true, owner: true, out SharedEventRing? predecessor) == EventRingOpenError.None)
         {
             using (predecessor)
@@ -122,12 +121,12 @@ internal sealed unsafe class SharedEventRing : IDisposable
     }
 
     /// <summary>
-    /// Opens the ring at <paramref name="path"/> and continues with its sequence numbers where it is intact, has the wanted geometry and
-    /// was not closed; creates a new one otherwise. For the process that owns the ring.
+    /// Opens the ring at <paramref name="path"/> and continues its sequence numbers, if it is intact, has the wanted geometry and was not
+    /// closed. Otherwise creates a new one. For the process that owns the ring.
     /// </summary>
     /// <param name="path">The file.</param>
     /// <param name="options">The wanted geometry and the limits.</param>
-    /// <param name="refused">Why an existing file was not taken over; <see cref="EventRingOpenError.None"/> where it was.</param>
+    /// <param name="refused">Why an existing file was not taken over; <see cref="EventRingOpenError.None"/> if it was.</param>
     internal static SharedEventRing OpenOrCreate(string path, EventRingOptions options, out EventRingOpenError refused)
     {
         refused = TryOpen(path, options, writable: true, owner: true, out SharedEventRing? ring);
@@ -153,7 +152,7 @@ internal sealed unsafe class SharedEventRing : IDisposable
         return Create(path, options);
     }
 
-    /// <summary>Opens an existing ring; the result names what is wrong with the file.</summary>
+    /// <summary>Opens an existing ring; the result names the file's fault.</summary>
     internal static EventRingOpenError TryOpen(string path, EventRingOptions options, bool writable, out SharedEventRing? ring) =>
         TryOpen(path, options, writable, owner: false, out ring);
 
@@ -169,7 +168,7 @@ internal sealed unsafe class SharedEventRing : IDisposable
             {
                 if (owner && !OwnerOnlyFile.IsTrusted(file.SafeFileHandle))
                 {
-                    // Its owner could cut it short under our mapping.
+                    // Its owner could shorten it under our mapping.
                     return EventRingOpenError.AccessDenied;
                 }
 
@@ -205,11 +204,11 @@ internal sealed unsafe class SharedEventRing : IDisposable
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal byte* Slot(long sequence) => Slots[sequence];
 
-    /// <summary>The number in a slot's sequence word plus one, committed or not; total, whatever bits a damaged file holds.</summary>
+    /// <summary>The number in a slot's sequence word plus one, committed or not; defined for all bits of a damaged file.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static ulong Number(long word) => (ulong)(word < 0 ? -word : word);
 
-    /// <summary>Tells readers that nothing more will come, and wakes those that sleep.</summary>
+    /// <summary>Marks the ring as closed for readers, and wakes those that sleep.</summary>
     internal void Close()
     {
         Volatile.Write(ref State, StateClosed);
@@ -220,8 +219,8 @@ internal sealed unsafe class SharedEventRing : IDisposable
     }
 
     /// <summary>
-    /// Wakes readers that sleep. The fence keeps the order "commit, then look for sleepers" against their "raise the flag, then look
-    /// for a commit"; it is paid only while some reader is of the sleeping kind.
+    /// Wakes sleeping readers. The fence orders "commit, then look for sleepers" against the readers' "raise the flag, then look for a
+    /// commit". It costs time only while a reader is of the kind that sleeps.
     /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal void SignalCommitted()
@@ -238,7 +237,7 @@ internal sealed unsafe class SharedEventRing : IDisposable
     private void WakeSleepers()
     {
         Interlocked.MemoryBarrier();
-        // Lowering the flag makes one wake-up serve all sleepers, and a sleeper that died costs a single wake-up, not one per record.
+        // The flag is lowered, so that one wake-up serves all sleepers, and a sleeper that died costs one wake-up and not one per record.
         if (Volatile.Read(ref WaitFlag) != 0 && Interlocked.Exchange(ref WaitFlag, 0) != 0)
         {
             Interlocked.Increment(ref *WakeWord);
@@ -249,7 +248,7 @@ internal sealed unsafe class SharedEventRing : IDisposable
     }
 
     /// <summary>
-    /// Frees the slots that a crash left half filled. A producer that is alive after all notices on commit that it lost its slot.
+    /// Frees the slots that a crash left half filled. If their producer still lives, it notices on commit that it lost its slot.
     /// </summary>
     private void RepairClaims()
     {
@@ -266,7 +265,7 @@ internal sealed unsafe class SharedEventRing : IDisposable
         GC.KeepAlive(this);
     }
 
-    /// <summary>Closes the ring if this object owns it. Producers and readers of this process may finish what they are doing.</summary>
+    /// <summary>Closes the ring if this object owns it. Running operations of this process's producers and readers may finish.</summary>
     public void Dispose()
     {
         if (_owner)

@@ -7,15 +7,15 @@ using static Tunnel2.Telemetry.EventRing.EventRingLayout;
 namespace Tunnel2.Telemetry.EventRing;
 
 /// <summary>
-/// Copies payloads into and out of slots, with the checksum taken from the very words that are stored. A word at a time: the
-/// checksum's latency (3 cycles a word) covers the copy. Stateless.
+/// Copies payloads into and out of slots, and computes the checksum from the same words that are stored. One word at a time, because the
+/// checksum's latency (3 cycles a word) hides the copy. Stateless.
 /// </summary>
 internal static unsafe class SlotCodec
 {
-    /// <summary>Bytes of a round of the copy loops: few enough branches that the end of a 200-byte record is predicted.</summary>
+    /// <summary>Bytes of one round of the copy loops: few enough branches that the end of a 200-byte record is predicted.</summary>
     private const int Unrolled = 32;
 
-    /// <summary>Length, type and checksum as they lie in the slot.</summary>
+    /// <summary>Length, type and checksum in the form of the slot.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static ulong Meta(int length, ushort type) => (ushort)length | ((ulong)type << 16);
 
@@ -47,7 +47,7 @@ internal static unsafe class SlotCodec
         return meta | ((ulong)~(uint)crc << 32);
     }
 
-    /// <summary>As <see cref="CopyIn"/>, with a checksum, for a payload of a word or more. Calls nothing.</summary>
+    /// <summary>Like <see cref="CopyIn"/>, with a checksum, for a payload of at least one word. Calls no method.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static ulong CopyWordsIn(byte* slot, ref byte payload, int length, ushort type, long sequence)
     {
@@ -77,7 +77,7 @@ internal static unsafe class SlotCodec
 
         if (i < length)
         {
-            // The last whole word of the payload, moved down until only what is left of it is there: zeros come in from above.
+            // The last whole word of the payload, shifted so that only the remaining bytes are left, with zeros above them.
             ulong word = Unsafe.ReadUnaligned<ulong>(ref Unsafe.AddByteOffset(ref payload, length - 8)) >> (int)((i + 8 - length) * 8);
             *(ulong*)(destination + i) = word;
             crc = Step(crc, word);
@@ -87,8 +87,8 @@ internal static unsafe class SlotCodec
     }
 
     /// <summary>
-    /// Copies the payload out, rounded up to whole words (the destination has room for the longest payload), and returns whether the
-    /// checksum of what was copied is the slot's.
+    /// Copies the payload, rounded up to whole words (the destination has room for the longest payload). Returns whether the checksum of
+    /// the copy is the slot's.
     /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static bool CopyOut(byte* slot, ref byte destination, int length, ulong meta, long sequence, bool checksum)
@@ -129,14 +129,14 @@ internal static unsafe class SlotCodec
     internal static ulong Start(long sequence, ulong meta) => Step(Step(Crc32C.Seed, (ulong)sequence), meta);
 
     /// <summary>
-    /// One word of the checksum. The register stays 64 bits wide between steps: narrowing it each time would add a cycle to the chain
-    /// of dependent instructions.
+    /// Adds one word to the checksum. The register stays 64 bits wide between steps, because narrowing it each time would add a cycle to
+    /// the chain of dependent instructions.
     /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static ulong Step(ulong register, ulong word) =>
         Sse42.X64.IsSupported ? Sse42.X64.Crc32(register, word) : BitOperations.Crc32C((uint)register, word);
 
-    /// <summary>Fewer than eight bytes as a word, zeros above them.</summary>
+    /// <summary>Fewer than eight bytes as a word, with zeros above them.</summary>
     private static ulong ShortWord(ref byte start, int count)
     {
         ulong word = 0;

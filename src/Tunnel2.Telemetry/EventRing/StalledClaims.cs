@@ -1,8 +1,8 @@
 namespace Tunnel2.Telemetry.EventRing;
 
 /// <summary>
-/// Remembers, per producer and on the slow path only, since when a slot has been seen in the hands of the same unfinished claim. No
-/// clock is read and no time is stored where records are published. Safe on any thread.
+/// Remembers for each producer, on the slow path only, since when the same unfinished claim holds a slot. Publishing a record reads no
+/// clock and stores no time. Safe on any thread.
 /// </summary>
 internal sealed class StalledClaims
 {
@@ -17,7 +17,7 @@ internal sealed class StalledClaims
         _options = options;
     }
 
-    /// <summary>Whether this claim (the slot's negative sequence) has been in the way for longer than the claim timeout.</summary>
+    /// <summary>Whether this claim (the slot's negative sequence) has held its slot for longer than the claim timeout.</summary>
     internal bool HasExpired(long claim)
     {
         lock (_lock)

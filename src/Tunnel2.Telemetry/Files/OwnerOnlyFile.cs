@@ -4,8 +4,8 @@ using Microsoft.Win32.SafeHandles;
 namespace Tunnel2.Telemetry.Files;
 
 /// <summary>
-/// Files that only their owner may read: what visitors ask for, and keys. A new one is made with that mode, whatever the umask is, so that
-/// there is no moment in which others can open it. Stateless.
+/// Files that only their owner may read: records of requests, and keys. A new file is created with that mode, under any umask, so others
+/// can never open it. Stateless.
 /// </summary>
 internal static partial class OwnerOnlyFile
 {
@@ -17,11 +17,11 @@ internal static partial class OwnerOnlyFile
     private const int TypeMask = 0xF000;
     private const int RegularFile = 0x8000;
 
-    /// <summary>Opens or makes a file for writing. One of ours that was there with a wider mode gets this one.</summary>
+    /// <summary>Opens or makes a file for writing. An existing file of this user with a wider mode gets this mode.</summary>
     /// <param name="path">The file.</param>
-    /// <param name="mode">How; new files get the mode.</param>
-    /// <param name="access">What for; not for reading alone.</param>
-    /// <param name="share">Who else may have it open.</param>
+    /// <param name="mode">How to open it; new files get the mode.</param>
+    /// <param name="access">The access; not for reading alone.</param>
+    /// <param name="share">What others may do with the open file.</param>
     /// <exception cref="IOException">It cannot be opened.</exception>
     /// <exception cref="UnauthorizedAccessException">The process may not open it.</exception>
     internal static FileStream Open(string path, FileMode mode, FileAccess access, FileShare share)
@@ -45,28 +45,28 @@ internal static partial class OwnerOnlyFile
         }
     }
 
-    /// <summary>Takes others' rights from a file that is there, if it is this user's. Nothing happens where it is not there.</summary>
+    /// <summary>Removes others' rights from an existing file, if it belongs to this user. A missing file is ignored.</summary>
     internal static void Narrow(string path)
     {
         try
         {
-            // For reading: a file is not to be changed for this.
+            // For reading, because this must not change the file's contents or times.
             using var file = new FileStream(path, FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete, bufferSize: 0);
             Narrow(file.SafeFileHandle);
         }
         catch (Exception e) when (e is IOException or UnauthorizedAccessException)
         {
-            // Not there, or not ours to read: then it is not ours to change either.
+            // The file is missing, or this user may not read it: then it must not be changed either.
         }
     }
 
-    /// <summary>Whether an open file is a regular file of this user or of root; where the system cannot tell it counts as one.</summary>
+    /// <summary>Whether an open file is a regular file of this user or of root; true if the system cannot say.</summary>
     internal static bool IsTrusted(SafeFileHandle file) =>
         !TryLook(file, out var type, out var owner) || (type == RegularFile && (owner == GetEffectiveUserId() || owner == 0));
 
     private static void Narrow(SafeFileHandle file)
     {
-        // A device or a pipe (/dev/null, /dev/stdout) is everybody's, and a file of somebody else's is theirs to open up.
+        // A device or a pipe (/dev/null, /dev/stdout) is shared, and another user's file is that user's decision.
         if (OperatingSystem.IsWindows()
             || !TryLook(file, out var type, out var owner)
             || type != RegularFile

@@ -3,7 +3,7 @@ using System.Runtime.InteropServices;
 namespace Tunnel2.Telemetry.MessageStore;
 
 /// <summary>
-/// Two cache lines of nothing (the prefetcher fetches them in pairs), for a class whose instances are written by different cores.
+/// Two empty cache lines (the prefetcher fetches them in pairs), for a class whose instances are written by different cores.
 /// </summary>
 [StructLayout(LayoutKind.Sequential, Size = 128)]
 internal readonly struct CacheLinePadding;

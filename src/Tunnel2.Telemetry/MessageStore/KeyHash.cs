@@ -5,10 +5,10 @@ using System.Runtime.InteropServices;
 namespace Tunnel2.Telemetry.MessageStore;
 
 /// <summary>
-/// A cheap string hash that leaves keys which differ in a counter at their end close together, and so in the same cache lines.
+/// A cheap string hash with which keys that differ in a counter at their end stay close together, and so in the same cache lines.
 /// </summary>
 /// <remarks>
-/// An attacker who chooses the keys can make them collide: a table that uses it must notice long chains (see
+/// An attacker who chooses the keys can make them collide, so a table that uses it must notice long chains (see
 /// <see cref="MessageTable{T}"/>).
 /// </remarks>
 internal static class KeyHash

@@ -6,10 +6,9 @@ namespace Tunnel2.Telemetry.MessageStore;
 
 /// <summary>One stripe of a <see cref="StripedMessageStore{T}"/>: a chained hash table with its own spin lock.</summary>
 /// <remarks>
-/// The messages lie dense in one array, in the form in which a snapshot hands them out, so that a snapshot is one block copy per stripe and
-/// never visits an empty place; the chains are indices beside them. Keys are hashed by <see cref="KeyHash"/> until a chain gets
-/// suspiciously long, and from then on by the process's randomized string hash. Everything but the lock itself needs the lock
-/// (…Unsynchronized).
+/// The messages are dense in one array, in the form in which a snapshot returns them. So a snapshot is one block copy per stripe and visits
+/// no empty place. The chains are indices in separate arrays. Keys are hashed by <see cref="KeyHash"/> until a chain gets suspiciously
+/// long, and from then on by the process's randomized string hash. All members except the lock's own need the lock (…Unsynchronized).
 /// </remarks>
 /// <typeparam name="T">The message.</typeparam>
 internal sealed class MessageTable<T>
@@ -17,12 +16,12 @@ internal sealed class MessageTable<T>
     private const int MinimumCapacity = 4;
 
     /// <summary>
-    /// About 1.5 µs on the machines .NET normalises its spins for; measured against 10 and against SpinWait's growing steps.
+    /// About 1.5 µs on machines for which .NET normalises its spins; measured against 10 and against SpinWait's growing steps.
     /// </summary>
     private const int SpinsPerRound = 40;
     private const int SpinRounds = 10;
 
-    /// <summary>A chain this long is no accident: somebody picked keys that collide.</summary>
+    /// <summary>A chain of this length is no accident: the keys were chosen to collide.</summary>
     private const int LongestChain = 100;
 
     private int _held;
@@ -32,7 +31,7 @@ internal sealed class MessageTable<T>
     private Link[] _links;
     private KeyValuePair<string, T>[] _messages;
 
-    /// <summary>Never read: it keeps the locks of neighbouring stripes off each other's cache line.</summary>
+    /// <summary>Never read: it keeps the locks of neighbouring stripes in different cache lines.</summary>
     internal readonly CacheLinePadding Padding;
 
     public MessageTable(int capacity)
@@ -47,9 +46,7 @@ internal sealed class MessageTable<T>
     /// <summary>Gets the number of keys.</summary>
     public int CountUnsynchronized => _count;
 
-    /// <summary>
-    /// Takes the lock. The sections behind it are tens of nanoseconds long, far less than putting a thread to sleep costs.
-    /// </summary>
+    /// <summary>Takes the lock. The sections under it take tens of nanoseconds, far less than putting a thread to sleep costs.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public void Enter()
     {
@@ -59,7 +56,7 @@ internal sealed class MessageTable<T>
         }
     }
 
-    /// <summary>Gives the lock back.</summary>
+    /// <summary>Releases the lock.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public void Exit()
     {
@@ -118,7 +115,7 @@ internal sealed class MessageTable<T>
             return false;
         }
 
-        // The last message moves into the hole, so that the messages stay dense.
+        // The last message moves to the free place, so that the messages stay dense.
         int last = _count - 1;
         ReplaceLinkUnsynchronized(index, _links[index].Next);
         if (index != last)
@@ -179,8 +176,8 @@ internal sealed class MessageTable<T>
         int rounds = 0;
         do
         {
-            // Waiting too long beats asking too often: meanwhile the holder's core does a run of operations with the data in its own cache.
-            // Then a yield and never a timer: with more threads than cores the holder may have lost its core and needs one back.
+            // A longer wait beats more attempts: in that time the holder's core does a run of operations with the data in its own cache.
+            // Then it yields, and never uses a timer: with more threads than cores the holder may have lost its core and needs one back.
             if (rounds++ < SpinRounds)
             {
                 Thread.SpinWait(SpinsPerRound);
@@ -193,7 +190,7 @@ internal sealed class MessageTable<T>
         while (Volatile.Read(ref _held) != 0 || Interlocked.CompareExchange(ref _held, 1, 0) != 0);
     }
 
-    /// <summary>The caller's cheap hash, unless somebody has made it collide.</summary>
+    /// <summary>The caller's cheap hash, unless chosen keys have made it collide.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private int HashUnsynchronized(string key, int hash) => _randomized ? key.GetHashCode() : hash;
 
@@ -216,7 +213,7 @@ internal sealed class MessageTable<T>
         return -1;
     }
 
-    /// <summary>Makes whatever points at <paramref name="index"/> in its chain point at <paramref name="target"/> instead.</summary>
+    /// <summary>Changes the link in the chain that points at <paramref name="index"/> to point at <paramref name="target"/>.</summary>
     private void ReplaceLinkUnsynchronized(int index, int target)
     {
         ref int pointer = ref _buckets[_links[index].Hash & (_buckets.Length - 1)];

@@ -7,20 +7,19 @@ using System.Runtime.InteropServices;
 namespace Tunnel2.Telemetry.MessageStore;
 
 /// <summary>
-/// The store Tunnel2 uses: the keys are spread over stripes with a spin lock each, and the last snapshot is kept until something changes.
+/// The store of Tunnel2: the keys are spread over stripes with a spin lock each, and the last snapshot is kept until something changes.
 /// </summary>
 /// <remarks>
 /// <para>
 /// <b>Snapshot.</b> It is taken with every stripe held, and the array stays in <c>_snapshot</c> until the next change, so readers of a
-/// quiet store neither lock nor allocate. A change clears that field with its stripe still held: the builder of a snapshot holds all
+/// quiet store neither lock nor allocate. A change clears that field with its stripe still held. The builder of a snapshot holds all
 /// stripes, so a change either happened before it (and is in it) or finds the new array and clears it. The clearing is an interlocked
-/// operation, made only when there is something to clear: after <see cref="Set"/> has returned no thread can be given a snapshot from
-/// before it.
+/// operation, made only when there is something to clear. After <see cref="Set"/> has returned, no thread gets an older snapshot.
 /// </para>
 /// <para>
 /// <b>Joining.</b> <see cref="Join"/> takes the snapshot and registers the observer with every stripe held, and a change stores and
-/// notifies with its stripe held. So each change of a key is either in the snapshot or notified, never both and never neither, and no
-/// number is compared to find out which.
+/// notifies with its stripe held. So each change of a key is either in the snapshot or notified, exactly once, and no numbers have to be
+/// compared.
 /// </para>
 /// <para><b>Lock order.</b> Stripes are taken in ascending order; a thread that holds one takes no other lock of this store.</para>
 /// </remarks>
@@ -33,7 +32,7 @@ internal sealed class StripedMessageStore<T> : IMessageStore<T>
     private IMessageObserver<T>[] _observers = [];
 
     /// <summary>Creates an empty store.</summary>
-    /// <param name="capacity">The number of keys to make room for; the store grows beyond it.</param>
+    /// <param name="capacity">The number of keys to reserve memory for; the store can grow.</param>
     /// <param name="stripes">A power of two from 1 to 256, or 0 for <see cref="DefaultStripes"/>.</param>
     /// <exception cref="ArgumentOutOfRangeException">A parameter is out of its range.</exception>
     public StripedMessageStore(int capacity = 0, int stripes = 0)
@@ -49,14 +48,14 @@ internal sealed class StripedMessageStore<T> : IMessageStore<T>
         _shift = 32 - BitOperations.Log2((uint)stripes);
         for (int i = 0; i < stripes; i++)
         {
-            // A quarter more than the even share: hashes do not spread evenly.
+            // A quarter more than the even share, because hashes do not spread evenly.
             _stripes[i] = new MessageTable<T>((capacity / stripes) + (capacity / stripes / 4));
         }
     }
 
-    /// <summary>Gets the number of stripes unless the constructor is told otherwise: one for every two cores, at most 8.</summary>
+    /// <summary>Gets the default number of stripes: one for every two cores, at most 8.</summary>
     /// <remarks>
-    /// A snapshot takes all of them, and on few cores the cost of a store is fetching lines that the other core has just written, which
+    /// A snapshot takes all stripes. On few cores a store's cost is the transfer of cache lines that another core has just written, which
     /// stripes do not save: on two cores one stripe won every workload.
     /// </remarks>
     public static int DefaultStripes { get; } =
@@ -180,13 +179,15 @@ internal sealed class StripedMessageStore<T> : IMessageStore<T>
     }
 
     /// <summary>
-    /// Reads a snapshot and runs <paramref name="register"/> at the same moment: no change happens and no observer is running meanwhile.
+    /// Reads a snapshot and runs <paramref name="register"/> at the same moment: in that time no change happens and no observer runs.
     /// </summary>
     /// <remarks>
-    /// For a caller that sends the live changes through an observer of its own and only needs to know from when on a receiver gets them.
+    /// For a caller that sends the live changes through its own observer, and needs to know the moment from which a receiver gets them.
     /// </remarks>
     /// <param name="state">Given to <paramref name="register"/>.</param>
-    /// <param name="register">Bound by the rules of <see cref="IMessageObserver{T}"/>: quick, not blocking, no call of this store.</param>
+    /// <param name="register">
+    /// It has the same rules as <see cref="IMessageObserver{T}"/>: quick, not blocking, no call of this store.
+    /// </param>
     public ImmutableArray<KeyValuePair<string, T>> GetState<TState>(TState state, Action<TState> register)
     {
         EnterAll();
@@ -207,7 +208,7 @@ internal sealed class StripedMessageStore<T> : IMessageStore<T>
     public ImmutableArray<KeyValuePair<string, T>> Join(IMessageObserver<T> observer) =>
         GetState((Store: this, Observer: observer), static join => join.Store._observers = [.. join.Store._observers, join.Observer]);
 
-    /// <summary>Ends what one <see cref="Join"/> began. No call of the observer runs or comes any more once this has returned.</summary>
+    /// <summary>Ends one <see cref="Join"/>. After it has returned, no call of the observer runs or follows.</summary>
     /// <returns><see langword="false"/> when the observer had not joined.</returns>
     public bool Leave(IMessageObserver<T> observer)
     {
@@ -230,7 +231,7 @@ internal sealed class StripedMessageStore<T> : IMessageStore<T>
     }
 
     /// <summary>
-    /// One hash per call: the stripe comes from its bits stirred (Fibonacci hashing), the place in the stripe from its low bits.
+    /// One hash per call: the stripe comes from its mixed bits (Fibonacci hashing), the place in the stripe from its low bits.
     /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private MessageTable<T> StripeOf(int hash) => _stripes[(int)((ulong)((uint)hash * 2_654_435_769) >> _shift)];

@@ -4,7 +4,7 @@ using Tunnel2.Telemetry.Relay;
 
 namespace Tunnel2.Telemetry.Recording;
 
-/// <summary>How the reading of a recording stands or ended.</summary>
+/// <summary>The state of reading a recording.</summary>
 internal enum RecordingStatus
 {
     /// <summary>There may be more.</summary>
@@ -13,29 +13,32 @@ internal enum RecordingStatus
     /// <summary>The whole file was read.</summary>
     Complete,
 
-    /// <summary>It is no recording.</summary>
+    /// <summary>The file is not a recording.</summary>
     NotARecording,
 
     /// <summary>Another version of the format.</summary>
     UnsupportedVersion,
 
-    /// <summary>It ends within a frame, as after a crash; all before that was read.</summary>
+    /// <summary>The file ends within a frame, as after a crash; all frames before that were read.</summary>
     CutShort,
 
-    /// <summary>A frame's checksum or contents are wrong; all before that was read.</summary>
+    /// <summary>A frame's checksum or contents are wrong; all frames before that were read.</summary>
     Damaged,
 }
 
-/// <summary>Reads a recording from its beginning. Not thread-safe.</summary>
+/// <summary>Reads a recording, from its beginning or from any frame on. Not thread-safe.</summary>
 internal sealed class RecordingReader : IDisposable
 {
+    /// <summary>Where bytes look like many headers, as a record's may that somebody made, the search for a frame ends.</summary>
+    private const int MostBytesToCheck = 16 * 1024 * 1024;
+
     private readonly Stream _stream;
     private readonly byte[] _buffer = new byte[2 * (RelayFrame.HeaderLength + RelayFrame.MaxBody)];
     private int _start;
     private int _end;
     private bool _atEnd;
 
-    /// <summary>Reads a stream, which belongs to the reader from now on.</summary>
+    /// <summary>Reads a stream, which the reader owns from now on.</summary>
     internal RecordingReader(Stream stream)
     {
         _stream = stream;
@@ -53,14 +56,17 @@ internal sealed class RecordingReader : IDisposable
         _start = RecordingFormat.HeaderLength;
     }
 
-    /// <summary>How it stands.</summary>
+    /// <summary>The state.</summary>
     internal RecordingStatus Status { get; private set; }
+
+    /// <summary>Bytes of the file now; null where it cannot be read from anywhere but its beginning.</summary>
+    internal long? Length => _stream.CanSeek ? _stream.Length : null;
 
     /// <summary>Where the next frame begins, bytes from the start of the file.</summary>
     internal long Position { get; private set; } = RecordingFormat.HeaderLength;
 
-    /// <summary>Hands the next frame's records or gap on.</summary>
-    /// <returns>False at the end, whose kind <see cref="Status"/> tells.</returns>
+    /// <summary>Passes the next frame's records or gap to the sink.</summary>
+    /// <returns>False at the end; <see cref="Status"/> has its kind.</returns>
     internal bool TryRead(IEventRelaySink sink)
     {
         if (Status != RecordingStatus.Reading)
@@ -91,6 +97,50 @@ internal sealed class RecordingReader : IDisposable
         _start += length;
         Position += length;
         return true;
+    }
+
+    /// <summary>
+    /// Goes to the first byte from <paramref name="from"/> on, and before <paramref name="before"/>, where bytes that check out as a whole
+    /// frame begin. Bytes within a record may look like one: only a reader that comes there frame by frame knows that it is one.
+    /// </summary>
+    /// <returns>False when there is none; then <see cref="MoveTo"/> has to follow.</returns>
+    internal bool TryMoveToFrame(long from, long before)
+    {
+        MoveTo(from);
+        Fill(_buffer.Length);
+        int checkedBytes = 0;
+        for (int at = 0; at <= RelayFrame.HeaderLength + RelayFrame.MaxBody && from + at < before; at++)
+        {
+            ReadOnlySpan<byte> data = _buffer.AsSpan(at, _end - at);
+            if (data.Length < RelayFrame.HeaderLength || checkedBytes > MostBytesToCheck)
+            {
+                break;
+            }
+
+            // The kind and the three zeros after it, as one number.
+            if (BinaryPrimitives.ReadUInt32LittleEndian(data[4..]) is (uint)RelayFrameKind.Records or (uint)RelayFrameKind.Gap
+                && BinaryPrimitives.ReadInt32LittleEndian(data) is >= 0 and <= RelayFrame.MaxBody and int length)
+            {
+                checkedBytes += length;
+                if (RelayFrame.TryRead(data, out _, out _) > 0)
+                {
+                    _start = at;
+                    Position = from + at;
+                    return true;
+                }
+            }
+        }
+
+        return false;
+    }
+
+    /// <summary>Goes to a byte of a recording, where a frame begins. The stream can seek.</summary>
+    internal void MoveTo(long position)
+    {
+        _stream.Position = position;
+        (_start, _end, _atEnd) = (0, 0, false);
+        Position = position;
+        Status = RecordingStatus.Reading;
     }
 
     public void Dispose() => _stream.Dispose();

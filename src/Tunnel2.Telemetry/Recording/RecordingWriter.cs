@@ -6,8 +6,8 @@ using Tunnel2.Telemetry.Relay;
 namespace Tunnel2.Telemetry.Recording;
 
 /// <summary>
-/// Writes records and gaps to a recording: the header of <see cref="RecordingFormat"/>, then the relay's own frames. A frame is on its
-/// way to the file after <see cref="Flush"/>; what a crash cuts off is found by the frame's checksum. Not thread-safe.
+/// Writes records and gaps to a recording: the header of <see cref="RecordingFormat"/>, then the relay's own frames. <see cref="Flush"/>
+/// gives them to the system. If a crash cuts a frame, its checksum shows this. Not thread-safe.
 /// </summary>
 internal sealed class RecordingWriter : IDisposable
 {
@@ -19,7 +19,7 @@ internal sealed class RecordingWriter : IDisposable
     private long _first;
     private uint _count;
 
-    /// <summary>Starts a recording in an empty stream, which belongs to the writer from now on.</summary>
+    /// <summary>Starts a recording in an empty stream, which the writer owns from now on.</summary>
     /// <exception cref="IOException">The stream cannot be written.</exception>
     internal RecordingWriter(Stream stream)
     {
@@ -30,7 +30,7 @@ internal sealed class RecordingWriter : IDisposable
     }
 
     /// <summary>Creates a recording that only this user may read.</summary>
-    /// <exception cref="IOException">The file is there already or cannot be created.</exception>
+    /// <exception cref="IOException">The file exists already or cannot be created.</exception>
     internal static RecordingWriter Create(string path) =>
         new(OwnerOnlyFile.Open(path, FileMode.CreateNew, FileAccess.ReadWrite, FileShare.Read));
 
@@ -62,7 +62,7 @@ internal sealed class RecordingWriter : IDisposable
         Write(frame[..RelayFrame.WriteGap(frame, gap)]);
     }
 
-    /// <summary>Hands what has been added to the system.</summary>
+    /// <summary>Gives all added records and gaps to the system.</summary>
     /// <exception cref="IOException">The disk is full or the file is gone.</exception>
     internal void Flush()
     {
@@ -90,7 +90,7 @@ internal sealed class RecordingWriter : IDisposable
         }
         catch (ArgumentOutOfRangeException exception)
         {
-            // What the runtime makes of EFBIG: a limit of the file system or of the process on the size of a file.
+            // The runtime's exception for EFBIG: a limit of the file system or of the process on the size of a file.
             throw new IOException("The recording has become as large as a file may be here.", exception);
         }
     }

@@ -6,7 +6,7 @@ namespace Tunnel2.Telemetry.Records;
 
 /// <summary>
 /// CRC-32C (Castagnoli, RFC 3720 section 12.1: reflected polynomial 0x82F63B78, initial value and final XOR 0xFFFFFFFF).
-/// <see cref="BitOperations"/> maps each step to the SSE4.2 or Arm CRC instruction, or to a table where the processor has neither.
+/// <see cref="BitOperations"/> maps each step to the SSE4.2 or Arm CRC instruction, or to a table if the processor has neither.
 /// Stateless, safe on any thread.
 /// </summary>
 internal static class Crc32C
@@ -17,7 +17,7 @@ internal static class Crc32C
     /// <summary>The checksum of <paramref name="data"/>.</summary>
     internal static uint Compute(ReadOnlySpan<byte> data) => ~Append(Seed, data);
 
-    /// <summary>Feeds <paramref name="data"/> to the running register <paramref name="register"/> (not yet inverted).</summary>
+    /// <summary>Adds <paramref name="data"/> to the running register <paramref name="register"/> (not yet inverted).</summary>
     internal static uint Append(uint register, ReadOnlySpan<byte> data)
     {
         ref byte start = ref MemoryMarshal.GetReference(data);
@@ -37,9 +37,9 @@ internal static class Crc32C
     }
 
     /// <summary>
-    /// Long data, three lanes at a time: each step of the instruction waits three cycles for the one before, and the processor can begin
-    /// one every cycle. The register is linear in its input, so that lanes begun at zero can be put together: what stands after a lane
-    /// moves its register on as so many zero bytes would.
+    /// Processes long data in three lanes at a time. Each step of the instruction waits three cycles for the one before, but the processor
+    /// can begin one every cycle. The register is linear in its input, so lanes that begin at zero can be combined: the bytes after a lane
+    /// change its register as the same number of zero bytes would.
     /// </summary>
     private static class ThreeLanes
     {
@@ -48,11 +48,11 @@ internal static class Crc32C
 
         private const int Lane = 1024;
 
-        /// <summary>A register moved on by a lane of zeros: four tables, one for each of its bytes.</summary>
+        /// <summary>Tables that advance a register by a lane of zeros: four, one for each of its bytes.</summary>
         private static readonly uint[] _moved = MakeTables();
 
-        /// <summary>Feeds as many whole blocks as there are.</summary>
-        /// <returns>How many bytes that was.</returns>
+        /// <summary>Adds as many whole blocks as there are.</summary>
+        /// <returns>How many bytes were added.</returns>
         internal static nuint Append(ref uint register, ref byte start, nuint length)
         {
             uint first = register;

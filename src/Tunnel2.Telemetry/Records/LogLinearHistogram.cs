@@ -3,21 +3,21 @@ using System.Runtime.CompilerServices;
 namespace Tunnel2.Telemetry.Records;
 
 /// <summary>
-/// A histogram on a <see cref="LogLinearScale"/> of 16 buckets an octave, so that a quantile is off by at most 1/32 of its value. Values
-/// are unsigned 32-bit in whatever unit the caller uses; counts saturate nowhere below 2^32 a bucket. The static members work on plain
-/// spans, so that many histograms may lie in one array. Not thread-safe.
+/// A histogram on a <see cref="LogLinearScale"/> of 16 buckets an octave, so a quantile differs by at most 1/32 of its value. Values are
+/// unsigned 32-bit numbers in any unit; a bucket can count up to 2^32 − 1. The static members work on plain spans, so that many histograms
+/// can be in one array. Not thread-safe.
 /// </summary>
 internal sealed class LogLinearHistogram
 {
     private const int SubBits = 4;
     private const int Sub = 1 << SubBits;
 
-    /// <summary>Counters of one histogram.</summary>
+    /// <summary>Number of counters of one histogram.</summary>
     internal const int BucketCount = (32 - SubBits + 1) * Sub;
 
     private readonly uint[] _counts = new uint[BucketCount];
 
-    /// <summary>Values added.</summary>
+    /// <summary>Number of values added.</summary>
     internal long Count { get; private set; }
 
     /// <summary>The largest value added.</summary>
@@ -31,7 +31,7 @@ internal sealed class LogLinearHistogram
     internal static uint Middle(int index) => (uint)(LogLinearScale.Low(index, SubBits) + (LogLinearScale.Width(index, SubBits) >> 1));
 
     /// <summary>
-    /// The value below or at which the share <paramref name="q"/> (0 to 1) of <paramref name="total"/> values lies (nearest rank);
+    /// The smallest value at or below which the share <paramref name="q"/> (0 to 1) of <paramref name="total"/> values lies (nearest rank);
     /// 0 when there are none.
     /// </summary>
     internal static uint Quantile(ReadOnlySpan<uint> counts, long total, double q)
@@ -65,7 +65,7 @@ internal sealed class LogLinearHistogram
     /// <summary>See the static overload.</summary>
     internal uint Quantile(double q) => Quantile(_counts, Count, q);
 
-    /// <summary>Adds another's values.</summary>
+    /// <summary>Adds the values of another histogram.</summary>
     internal void Merge(LogLinearHistogram other)
     {
         for (int i = 0; i < _counts.Length; i++)

@@ -4,8 +4,8 @@ using System.Runtime.CompilerServices;
 namespace Tunnel2.Telemetry.Records;
 
 /// <summary>
-/// Buckets that are linear within each power of two (the scheme of HdrHistogram): 2^bits of them an octave, so that a bucket is at most
-/// 1/2^bits of its values wide, and one value wide below 2^(bits + 1). Pure.
+/// Buckets that are linear within each power of two (the scheme of HdrHistogram): 2^bits of them an octave. So a bucket's width is at most
+/// 1/2^bits of its values, and below 2^(bits + 1) it has a single value. Pure.
 /// </summary>
 internal static class LogLinearScale
 {
@@ -24,7 +24,7 @@ internal static class LogLinearScale
         return (ulong)(index - (shift << bits)) << shift;
     }
 
-    /// <summary>How many values bucket <paramref name="index"/> has.</summary>
+    /// <summary>The number of values in bucket <paramref name="index"/>.</summary>
     internal static ulong Width(int index, int bits) => 1UL << Shift(index, bits);
 
     private static int Shift(int index, int bits) => Math.Max(0, (index >> bits) - 1);

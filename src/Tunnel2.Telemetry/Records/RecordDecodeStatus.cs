@@ -1,6 +1,6 @@
 namespace Tunnel2.Telemetry.Records;
 
-/// <summary>Why the bytes of a record could or could not be read; also the reason of a dead letter.</summary>
+/// <summary>Whether the bytes of a record could be read, or why not; also the reason of a dead letter.</summary>
 internal enum RecordDecodeStatus
 {
     Ok = 0,
@@ -14,12 +14,12 @@ internal enum RecordDecodeStatus
     /// <summary>The layout version is not one that this build reads.</summary>
     UnknownVersion,
 
-    /// <summary>The lengths inside the record do not add up to the record's length.</summary>
+    /// <summary>The lengths inside the record do not match the record's length.</summary>
     BadLengths,
 
     /// <summary>The record names no session.</summary>
     NoSession,
 
-    /// <summary>The start lies outside the years 2000 to 2200, so no window can hold it.</summary>
+    /// <summary>The start is outside the years 2000 to 2200, so no window can have it.</summary>
     BadTimestamp,
 }

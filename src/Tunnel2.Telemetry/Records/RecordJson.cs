@@ -3,10 +3,12 @@ using System.Text.Json;
 
 namespace Tunnel2.Telemetry.Records;
 
-/// <summary>A record as members of a JSON object: one form for <c>tunnel2 tap --json</c> and the hub (docs/live.md). Stateless.</summary>
+/// <summary>
+/// Writes a record as members of a JSON object: one form for <c>tunnel2 tap --json</c> and the hub (docs/live.md). Stateless.
+/// </summary>
 internal static class RecordJson
 {
-    /// <summary>Writes the members into the object that is open.</summary>
+    /// <summary>Writes the members into the object that was begun.</summary>
     internal static void WriteMembers(Utf8JsonWriter json, in RequestRecord record)
     {
         Span<char> text = stackalloc char[256];
@@ -45,7 +47,7 @@ internal static class RecordJson
         }
     }
 
-    /// <summary>Characters are bytes: what a visitor wrote beyond ASCII is shown, not lost.</summary>
+    /// <summary>Characters are bytes, so a visitor's bytes beyond ASCII are shown and not lost.</summary>
     private static ReadOnlySpan<char> Latin1(ReadOnlySpan<byte> bytes, Span<char> buffer)
     {
         if (bytes.Length > buffer.Length)

@@ -1,23 +1,23 @@
 namespace Tunnel2.Telemetry.Records;
 
 /// <summary>
-/// The numbers that stand in <see cref="RequestRecord.ErrorCode"/> for the codes of the <c>Tunnel2-Error</c> field. Part of the record's
-/// layout: numbers are added and never given to another code. Immutable.
+/// The numbers in <see cref="RequestRecord.ErrorCode"/> for the codes of the <c>Tunnel2-Error</c> field. Part of the record's layout:
+/// numbers are added, and never reused for another code. Immutable.
 /// </summary>
 internal static class RequestErrorCodes
 {
-    /// <summary>Nothing went wrong.</summary>
+    /// <summary>No error.</summary>
     internal const ushort None = 0;
 
     /// <summary>The visitor left before the end.</summary>
     internal const ushort VisitorLeft = 1;
 
-    /// <summary>A code without a number here.</summary>
+    /// <summary>A code that has no number here.</summary>
     internal const ushort Other = 2;
 
     /// <summary>
-    /// The service itself answered with a status from 500 on. Never in a record, whose status says it: aggregation counts it as an error
-    /// of this name.
+    /// The service itself answered with a status of 500 or above. Never in a record, which has the status: aggregation counts it as an
+    /// error of this name.
     /// </summary>
     internal const ushort BackendStatus = 3;
 
@@ -58,17 +58,17 @@ internal static class RequestErrorCodes
         [60] = "stream-limit",
         [61] = "rate-limit",
         [62] = "draining",
-        // 63 was given to loop-detected, which nothing ever reported.
+        // 63 belonged to loop-detected, which was never reported.
         [64] = "internal-error",
     };
 
     private static readonly Dictionary<string, ushort> _numbers = _names.ToDictionary(
         pair => pair.Value, pair => pair.Key, StringComparer.Ordinal);
 
-    /// <summary>The number of a code; <see cref="Other"/> where it has none.</summary>
+    /// <summary>The number of a code; <see cref="Other"/> if it has none.</summary>
     internal static ushort Number(string code) => _numbers.GetValueOrDefault(code, Other);
 
-    /// <summary>The code behind a number; null for success, the number itself where this build does not know it.</summary>
+    /// <summary>The code of a number; null for success, the number itself if this build does not know it.</summary>
     internal static string? Name(ushort number) =>
         number == None ? null : _names.TryGetValue(number, out string? name) ? name : $"error-{number}";
 }

@@ -1,6 +1,6 @@
 namespace Tunnel2.Telemetry.Records;
 
-/// <summary>Marks of a <see cref="RequestRecord"/>. Part of the record's layout: never renumber.</summary>
+/// <summary>Flags of a <see cref="RequestRecord"/>. Part of the record's layout: never renumber.</summary>
 [Flags]
 internal enum RequestFlags : byte
 {
@@ -12,6 +12,6 @@ internal enum RequestFlags : byte
     /// <summary>The exchange was upgraded (101 or an extended CONNECT).</summary>
     Upgraded = 2,
 
-    /// <summary>The exchange goes on: a report of the last second of an upgraded connection, not its end.</summary>
+    /// <summary>The exchange continues: a report of the last second of an upgraded connection, not its end.</summary>
     Interim = 4,
 }

@@ -3,7 +3,7 @@ namespace Tunnel2.Telemetry.Records;
 /// <summary>The request method (RFC 9110 section 9, RFC 5789) as one byte. Part of the record's layout: never renumber.</summary>
 internal enum RequestMethod : byte
 {
-    /// <summary>Any method without a number of its own.</summary>
+    /// <summary>Any method that has no number.</summary>
     Other = 0,
     Get = 1,
     Head = 2,

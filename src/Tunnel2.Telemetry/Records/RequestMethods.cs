@@ -3,7 +3,7 @@ namespace Tunnel2.Telemetry.Records;
 /// <summary>Method names and the numbers of <see cref="RequestMethod"/>. Stateless.</summary>
 internal static class RequestMethods
 {
-    /// <summary>The longest name of a method that has a number, in bytes.</summary>
+    /// <summary>The length of the longest method name that has a number, in bytes.</summary>
     internal const int MaxNameLength = 7;
 
     /// <summary>The number of a method (case-sensitive, RFC 9110 section 9.1).</summary>
@@ -24,7 +24,7 @@ internal static class RequestMethods
         _ => RequestMethod.Other,
     };
 
-    /// <summary>The method's name; <c>OTHER</c> where the record does not say which it was.</summary>
+    /// <summary>The method's name; <c>OTHER</c> if the record does not have it.</summary>
     internal static string Name(RequestMethod method) => method switch
     {
         RequestMethod.Get => "GET",

@@ -31,8 +31,8 @@ internal static class RequestRecordCodec
     internal const long MaxTimestamp = 7_258_118_400_000_000;
 
     /// <summary>
-    /// Writes <paramref name="record"/> into <paramref name="destination"/>, which needs room for the fixed part and the session name;
-    /// the target is cut to the rest and marked with <see cref="RequestFlags.TargetTruncated"/>.
+    /// Writes <paramref name="record"/> into <paramref name="destination"/>, which needs room for the fixed part and the session name. The
+    /// target is cut to the rest and then marked with <see cref="RequestFlags.TargetTruncated"/>.
     /// </summary>
     /// <returns>Bytes written; 0 when the destination is too small or the session name is empty or too long.</returns>
     internal static int Encode(Span<byte> destination, in RequestRecord record)
@@ -74,9 +74,7 @@ internal static class RequestRecordCodec
         return FixedLength + name.Length + target.Length;
     }
 
-    /// <summary>
-    /// Reads one record; on any other answer than <see cref="RecordDecodeStatus.Ok"/> <paramref name="record"/> is empty.
-    /// </summary>
+    /// <summary>Reads one record; with any result except <see cref="RecordDecodeStatus.Ok"/>, <paramref name="record"/> is empty.</summary>
     internal static RecordDecodeStatus Decode(ReadOnlySpan<byte> source, out RequestRecord record)
     {
         record = default;

@@ -6,8 +6,8 @@ using Tunnel2.Telemetry.EventRing;
 namespace Tunnel2.Telemetry.Relay;
 
 /// <summary>
-/// Follows a relay: reconnects by itself, resumes after the last record it handed on, and reports what was lost meanwhile. Records
-/// and gaps together cover every number once, across reconnects. One <see cref="RunAsync"/> at a time.
+/// Follows a relay: it reconnects by itself, resumes after the last record that it passed on, and reports records that were lost in
+/// between. Records and gaps together cover every number once, across reconnects. One <see cref="RunAsync"/> at a time.
 /// </summary>
 internal sealed class EventRelayClient
 {
@@ -25,7 +25,7 @@ internal sealed class EventRelayClient
         _next = options.From;
     }
 
-    /// <summary>The next sequence number that will be handed on; as configured before the first connection.</summary>
+    /// <summary>The next sequence number to be passed on; before the first connection, the configured one.</summary>
     internal long Next => Volatile.Read(ref _next);
 
     /// <summary>Follows the relay until cancelled.</summary>
@@ -148,7 +148,7 @@ internal sealed class EventRelayClient
                 _options.OnIdle?.Invoke();
             }
 
-            // What is left is less than a frame; it moves to the front only when the room after it gets short.
+            // The rest is less than a frame; it moves to the front only when the room after it gets short.
             if (start == end)
             {
                 start = end = 0;

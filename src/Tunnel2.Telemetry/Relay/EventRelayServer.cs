@@ -6,15 +6,15 @@ using Tunnel2.Telemetry.EventRing;
 namespace Tunnel2.Telemetry.Relay;
 
 /// <summary>
-/// Relays a ring over TCP: any number of clients get every record from the number they ask for, or are told what they missed. One
-/// thread (the pump) reads the ring, encodes each record once for all, and sends without waiting; a slow client costs only itself.
-/// Safe on any thread.
+/// Relays a ring over TCP: any number of clients get every record from the number they ask for, or learn what they missed. One thread (the
+/// pump) reads the ring, encodes each record once for all clients, and sends without waiting; a slow client affects only itself. Safe on
+/// any thread.
 /// </summary>
 internal sealed class EventRelayServer : IAsyncDisposable
 {
     private const int BytesPerTurn = 256 * 1024;
 
-    /// <summary>Connections beyond the limit that are heard out, so that they can be told.</summary>
+    /// <summary>How many connections above the limit at a time get an answer that says so.</summary>
     private const int MostWaitingOutside = 16;
 
     private static readonly TimeSpan _faultPause = TimeSpan.FromMilliseconds(100);
@@ -56,17 +56,17 @@ internal sealed class EventRelayServer : IAsyncDisposable
 
     internal RelayMetrics Metrics { get; }
 
-    /// <summary>Where clients connect to.</summary>
+    /// <summary>The address for clients.</summary>
     internal IPEndPoint LocalEndPoint { get; }
 
-    /// <summary>Connections that are open now, welcomed or not.</summary>
+    /// <summary>Open connections, welcomed or not.</summary>
     internal int ConnectionCount => _connections.Length;
 
     /// <summary>A batch that always fits into one frame.</summary>
     private RingBatch NewBatch() =>
         new(Math.Clamp((RelayFrame.MaxBody - RelayFrame.RecordsHeaderLength) / (_ring.MaxPayload + 12), 1, 512), _ring.MaxPayload);
 
-    /// <summary>Bytes that a client which never lost its connection would have been sent so far.</summary>
+    /// <summary>Bytes that a client without any interruption would have received so far.</summary>
     internal long StreamPosition => _history.Position;
 
     private void Pump()
@@ -84,7 +84,7 @@ internal sealed class EventRelayServer : IAsyncDisposable
             }
             catch (Exception exception)
             {
-                // Without this thread nobody would be sent anything: it continues with what comes next.
+                // All clients need this thread, so it continues with the next records.
                 _options.OnFault?.Invoke(exception);
                 Thread.Sleep(_faultPause);
             }
@@ -94,7 +94,7 @@ internal sealed class EventRelayServer : IAsyncDisposable
         Array.ForEach(_connections, c => c.Close(RelayCloseReason.ServerStopped));
     }
 
-    /// <summary>Moves what there is, or waits a moment for something.</summary>
+    /// <summary>Moves the available records, or waits briefly for some.</summary>
     /// <returns>False when the ring is closed.</returns>
     private bool Turn(RingBatch batch)
     {
@@ -126,7 +126,7 @@ internal sealed class EventRelayServer : IAsyncDisposable
         return true;
     }
 
-    /// <summary>Moves what the ring has, up to one turn's worth, into the stream.</summary>
+    /// <summary>Moves available records, up to one turn's worth, into the stream.</summary>
     private RingReadStatus Fill(RingBatch batch)
     {
         long limit = _history.Position + BytesPerTurn;
@@ -167,7 +167,7 @@ internal sealed class EventRelayServer : IAsyncDisposable
             }
             catch (Exception exception)
             {
-                // What of it was sent is not known: it ends, and the others go on.
+                // How much of it was sent is not known: this client ends, and the others continue.
                 _options.OnFault?.Invoke(exception);
                 connection.Close(RelayCloseReason.ClientGone);
             }
@@ -196,7 +196,7 @@ internal sealed class EventRelayServer : IAsyncDisposable
                     _options.OnFault?.Invoke(exception);
                 }
 
-                // A visitor that left before it was accepted, or too many open files: neither ends the relay.
+                // A client that left before it was accepted, or too many open files: neither ends the relay.
                 await Task.Delay(TimeSpan.FromMilliseconds(10), _time, CancellationToken.None).ConfigureAwait(false);
             }
         }
@@ -204,13 +204,13 @@ internal sealed class EventRelayServer : IAsyncDisposable
 
     private async Task ServeAsync(Socket socket)
     {
-        // Completions of sockets may come inline on a thread that must not be held; what follows reads the ring and takes its time.
+        // A socket's completion may run inline on a thread that must not be held, and the next steps read the ring, which takes time.
         await Task.CompletedTask.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
         using var connection = new RelayConnection(socket, Metrics, _time);
         bool room = TryAdd(connection);
         if (!room && Interlocked.Increment(ref _waitingOutside) > MostWaitingOutside)
         {
-            // Even the refusal is not for everybody: who only connects must not use up the server's sockets.
+            // The number of refusals is limited too, because connections that only wait must not use up the server's sockets.
             Interlocked.Decrement(ref _waitingOutside);
             connection.Close(RelayCloseReason.Refused);
             return;
@@ -270,8 +270,8 @@ internal sealed class EventRelayServer : IAsyncDisposable
     }
 
     /// <summary>
-    /// Joins the shared stream at its end and sends what lies between the wanted number and that place straight from the ring. The
-    /// stream goes on meanwhile; the rule for slow clients already holds.
+    /// Joins the shared stream at its end, and sends the records between the wanted number and that place directly from the ring. The
+    /// stream continues in that time, and the limit for slow clients already applies.
     /// </summary>
     private async Task CatchUpFromRingAsync(RelayConnection connection, ulong ringId, long from)
     {
@@ -282,7 +282,7 @@ internal sealed class EventRelayServer : IAsyncDisposable
 
         while (from <= Volatile.Read(ref _ring.Head) && from > _history.NextSequence)
         {
-            // Published already, but the pump has not come so far: joining now would repeat records to this client.
+            // Published, but the pump has not read it yet: joining now would repeat records for this client.
             await Task.Delay(TimeSpan.FromMilliseconds(1), _time, _stop.Token).ConfigureAwait(false);
         }
 
@@ -323,7 +323,7 @@ internal sealed class EventRelayServer : IAsyncDisposable
             }
             else
             {
-                // A number that the pump skipped as never committed: this reader has to sit out the bound, too.
+                // A number that the pump skipped as never committed: this reader must wait for the same time limit.
                 await Task.Delay(TimeSpan.FromMilliseconds(1), _time, _stop.Token).ConfigureAwait(false);
                 continue;
             }

@@ -2,15 +2,15 @@ using Tunnel2.Telemetry.EventRing;
 
 namespace Tunnel2.Telemetry.Relay;
 
-/// <summary>What a relay client hands on, on its own task, in order. Implementations must not block.</summary>
+/// <summary>Receives a relay client's records, on the client's task, in order. Implementations must not block.</summary>
 internal interface IEventRelaySink
 {
     /// <summary>A record; the payload is valid during the call only.</summary>
     void OnRecord(long sequence, ushort type, ReadOnlySpan<byte> payload);
 
-    /// <summary>Records that will not come, while connected or across a reconnect.</summary>
+    /// <summary>Records that will not come, during a connection or over a reconnect.</summary>
     void OnGap(RingGap gap);
 
-    /// <summary>The server finds this client slow: bytes behind, and the limit at which it will be closed.</summary>
+    /// <summary>The server warns that this client is slow: bytes not sent yet, and the limit at which it closes the connection.</summary>
     void OnSlowWarning(long behind, long limit);
 }

@@ -2,7 +2,7 @@ using Tunnel2.Telemetry.Records;
 
 namespace Tunnel2.Telemetry.Relay;
 
-/// <summary>p50, p95 and p99 of the last whole window of durations, in seconds. Safe on any thread.</summary>
+/// <summary>p50, p95 and p99 of durations in the last complete window, in seconds. Safe on any thread.</summary>
 internal sealed class QuantileWindow
 {
     private readonly Lock _lock = new();
@@ -30,7 +30,7 @@ internal sealed class QuantileWindow
         }
     }
 
-    /// <summary>The last whole window; zeros when nothing happened in it.</summary>
+    /// <summary>The last complete window; zeros when it is empty.</summary>
     internal (double P50, double P95, double P99, long Count) Read()
     {
         lock (_lock)

@@ -9,12 +9,12 @@ internal enum RelayClientEnd
     /// <summary>Closed by the server or the network.</summary>
     Closed,
 
-    /// <summary>Nothing, not even a heartbeat, for the limit.</summary>
+    /// <summary>No byte, not even a heartbeat, for the limit.</summary>
     Silent,
 
-    /// <summary>The bytes broke the protocol: a checksum, a length, or an order of sequence numbers.</summary>
+    /// <summary>The bytes broke the protocol: a wrong checksum, length, or order of sequence numbers.</summary>
     ProtocolError,
 
-    /// <summary>The server refused the hello for the time being.</summary>
+    /// <summary>The server refused the hello for now.</summary>
     Refused,
 }

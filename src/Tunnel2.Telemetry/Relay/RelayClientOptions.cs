@@ -9,7 +9,7 @@ internal sealed record RelayClientOptions
     /// <summary>The relay's address.</summary>
     internal required EndPoint Server { get; init; }
 
-    /// <summary>As <see cref="EventRingReaderOptions.From"/>, for the first connection; later ones resume.</summary>
+    /// <summary>Like <see cref="EventRingReaderOptions.From"/>, for the first connection; later ones resume.</summary>
     internal long From { get; init; } = EventRingReaderOptions.FromHead;
 
     /// <summary>Delay before the first attempt to reconnect; doubles each time. Default 100 ms.</summary>
@@ -18,10 +18,10 @@ internal sealed record RelayClientOptions
     /// <summary>The longest delay. Default 5 s.</summary>
     internal TimeSpan LongestDelay { get; init; } = TimeSpan.FromSeconds(5);
 
-    /// <summary>A connection on which nothing comes for so long is given up. Default 15 s.</summary>
+    /// <summary>A connection without any byte for this time is given up. Default 15 s.</summary>
     internal TimeSpan SilenceLimit { get; init; } = TimeSpan.FromSeconds(15);
 
-    /// <summary>Bytes of the receive buffer; must hold a whole frame. Default 1 MiB.</summary>
+    /// <summary>Size of the receive buffer in bytes; it must hold a whole frame. Default 1 MiB.</summary>
     internal int ReceiveBuffer { get; init; } = 1024 * 1024;
 
     /// <summary>The kernel's receive buffer, bytes; 0 (default) leaves it to the system.</summary>
@@ -32,10 +32,10 @@ internal sealed record RelayClientOptions
     /// <summary>Called when a connection has ended, with the delay before the next attempt.</summary>
     internal Action<RelayClientEnd, TimeSpan>? OnDisconnected { get; init; }
 
-    /// <summary>Called when what has come was handed on and no more is at hand.</summary>
+    /// <summary>Called when all received records were passed on and no more are at hand.</summary>
     internal Action? OnIdle { get; init; }
 
-    /// <summary>The delay before attempt <paramref name="attempt"/> (0 = first retry), its upper half at random.</summary>
+    /// <summary>The delay before attempt <paramref name="attempt"/> (0 = first retry); its upper half is random.</summary>
     internal TimeSpan Delay(int attempt, double random)
     {
         double full = Math.Min(LongestDelay.TotalMilliseconds, FirstDelay.TotalMilliseconds * Math.Pow(2, Math.Min(attempt, 30)));

@@ -5,10 +5,10 @@ internal enum RelayCloseReason
 {
     None = 0,
 
-    /// <summary>The client closed it or the network did.</summary>
+    /// <summary>The client or the network closed it.</summary>
     ClientGone,
 
-    /// <summary>It lagged behind by more than <see cref="RelayServerOptions.ClientBuffer"/>.</summary>
+    /// <summary>More than <see cref="RelayServerOptions.ClientBuffer"/> bytes were not sent yet.</summary>
     TooSlow,
 
     /// <summary>Its hello was refused or did not come.</summary>

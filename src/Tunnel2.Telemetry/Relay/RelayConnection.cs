@@ -3,8 +3,8 @@ using System.Net.Sockets;
 namespace Tunnel2.Telemetry.Relay;
 
 /// <summary>
-/// One client of the relay. While its socket takes everything at once, the pump sends to it directly and without waiting; when the
-/// socket is full, the connection's own task sends until it has caught up with the stream, and the pump leaves it alone.
+/// One client of the relay. While its socket takes all bytes at once, the pump sends to it directly and without waiting. When the socket is
+/// full, the connection's own task sends until it has caught up with the stream, and the pump does not send to it.
 /// </summary>
 internal sealed class RelayConnection : IDisposable
 {
@@ -65,7 +65,7 @@ internal sealed class RelayConnection : IDisposable
         _metrics.Sent(frame.Length);
     }
 
-    /// <summary>Fixes the place in the stream at which the connection will go on.</summary>
+    /// <summary>Sets the place in the stream at which the connection continues.</summary>
     internal void Join(RelaySegment segment, int offset)
     {
         lock (_gate)
@@ -77,7 +77,7 @@ internal sealed class RelayConnection : IDisposable
     }
 
     /// <summary>
-    /// Ends when the client goes away. A client has nothing to say after its hello: one that says much is not listened to any longer.
+    /// Ends when the client goes away. A client has nothing to send after its hello: one that sends much is disconnected.
     /// </summary>
     internal async Task WatchAsync()
     {
@@ -93,13 +93,13 @@ internal sealed class RelayConnection : IDisposable
         }
         catch (Exception e) when (e is SocketException or ObjectDisposedException)
         {
-            // The same as an orderly end: the client is gone.
+            // The same as an orderly end: the client has left.
         }
 
         Close(RelayCloseReason.ClientGone);
     }
 
-    /// <summary>Sends from the connection's place to the end of the stream, waiting for the socket; then the pump takes over.</summary>
+    /// <summary>Sends from the connection's place to the end of the stream, and waits for the socket; then the pump takes over.</summary>
     internal async Task CatchUpAsync()
     {
         try
@@ -115,7 +115,7 @@ internal sealed class RelayConnection : IDisposable
                         return;
                     }
 
-                    // A chunk of this task ends where a frame ends; only the pump's direct send may have stopped within one.
+                    // A chunk of this task ends at the end of a frame; only the pump's direct send may have stopped within one.
                     if (_warnDue && !_withinFrame)
                     {
                         _warnDue = false;
@@ -167,7 +167,8 @@ internal sealed class RelayConnection : IDisposable
     }
 
     /// <summary>
-    /// For the pump, after every append: sends what is new if the socket takes it without waiting, and applies the rule for slow clients.
+    /// For the pump, after every append: sends the new bytes if the socket takes them without waiting, and applies the limit for slow
+    /// clients.
     /// </summary>
     internal void Push(long position, long limit)
     {
@@ -264,8 +265,8 @@ internal sealed class RelayConnection : IDisposable
 
     private RelaySegment MoveToUnsentUnsynchronized()
     {
-        // The successor is read first: once there is one, what was written is final. The other way round, a frame that the pump
-        // appended between the two looks would be passed over.
+        // The successor is read first: once it exists, the number of written bytes is final. In the other order, a frame that the pump
+        // appended between the two reads would be skipped.
         while (_segment!.Next is { } next && _offset == _segment.Written)
         {
             _segment = next;

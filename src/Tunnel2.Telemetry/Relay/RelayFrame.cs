@@ -17,10 +17,10 @@ internal static class RelayFrame
     internal const int WelcomeLength = 24;
     internal const int RecordsHeaderLength = 16;
 
-    /// <summary>A body longer than this is refused from its header.</summary>
+    /// <summary>A longer body is refused after its header.</summary>
     internal const int MaxBody = 256 * 1024;
 
-    /// <summary>Writes the header of the frame whose body already lies behind it; returns the frame's length.</summary>
+    /// <summary>Writes the header of a frame whose body is already in place; returns the frame's length.</summary>
     internal static int Finish(Span<byte> frame, RelayFrameKind kind, int bodyLength)
     {
         BinaryPrimitives.WriteInt32LittleEndian(frame, bodyLength);
@@ -122,7 +122,7 @@ internal static class RelayFrame
         return Finish(frame, kind, 16);
     }
 
-    /// <summary>Bytes that <see cref="WriteRecords"/> needs at most for this batch.</summary>
+    /// <summary>How many bytes <see cref="WriteRecords"/> needs at most for this batch.</summary>
     internal static int RecordsBound(RingBatch batch) => HeaderLength + RecordsHeaderLength + batch.Length + (4 * batch.Count);
 
     /// <summary>Writes the first <paramref name="count"/> records of the batch as one frame.</summary>

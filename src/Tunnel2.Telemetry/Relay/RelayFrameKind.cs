@@ -1,25 +1,25 @@
 namespace Tunnel2.Telemetry.Relay;
 
-/// <summary>What a frame of the relay carries. Part of the wire format: never renumber.</summary>
+/// <summary>The content of a relay's frame. Part of the wire format: never renumber.</summary>
 internal enum RelayFrameKind : byte
 {
     /// <summary>Client's first frame: magic(4) version(2) zero(2) ring id or 0 (8) from (8).</summary>
     Hello = 1,
 
     /// <summary>
-    /// Server's answer: status(2) version(2) zero(4) ring id(8) first sequence that will come, as a record or in a gap (8).
+    /// Server's answer: status(2) version(2) zero(4) ring id(8) first sequence that will follow, as a record or in a gap (8).
     /// </summary>
     Welcome = 2,
 
-    /// <summary>first sequence(8) count(4) zero(4), then per record length(2) type(2) payload; the sequences follow each other.</summary>
+    /// <summary>first sequence(8) count(4) zero(4), then per record length(2) type(2) payload; the sequences are consecutive.</summary>
     Records = 3,
 
     /// <summary>first(8) count(8) reason(1).</summary>
     Gap = 4,
 
-    /// <summary>The client is slow: bytes behind(8) limit(8). At the limit the connection is closed.</summary>
+    /// <summary>The client is slow: bytes not sent yet(8) limit(8). At the limit the connection is closed.</summary>
     SlowWarning = 5,
 
-    /// <summary>Nothing happened for a while: next sequence(8).</summary>
+    /// <summary>No record for a while: next sequence(8).</summary>
     Heartbeat = 6,
 }

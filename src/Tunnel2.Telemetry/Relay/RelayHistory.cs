@@ -1,8 +1,8 @@
 namespace Tunnel2.Telemetry.Relay;
 
 /// <summary>
-/// The byte stream that every relay client gets, kept for as long as a client may lag: encoded once, sent to all. Appended by the
-/// pump only; the members named for joining are safe on any thread.
+/// The byte stream that all relay clients get, kept for as long as a client may lag: encoded once, sent to all. Only the pump appends; the
+/// members for joining are safe on any thread.
 /// </summary>
 internal sealed class RelayHistory
 {
@@ -26,8 +26,8 @@ internal sealed class RelayHistory
     internal long Position => _current.Start + _current.Written;
 
     /// <summary>
-    /// Lets a client join at the end of the stream, and returns the sequence number with which it goes on there. The client learns its
-    /// place under the lock: from then on the pump sees how far it lags.
+    /// Lets a client join at the end of the stream, and returns the sequence number with which it continues there. The client gets its
+    /// place under the lock: from then on the pump sees how much it lags.
     /// </summary>
     internal long Join(RelayConnection connection)
     {
@@ -38,7 +38,7 @@ internal sealed class RelayHistory
         }
     }
 
-    /// <summary>Room for a frame of at most <paramref name="bound"/> bytes, in the current segment or a new one.</summary>
+    /// <summary>Memory for a frame of at most <paramref name="bound"/> bytes, in the current segment or a new one.</summary>
     internal Span<byte> GetSpan(int bound)
     {
         if (RelaySegment.Size - _current.Written < bound)
@@ -69,8 +69,8 @@ internal sealed class RelayHistory
     }
 
     /// <summary>
-    /// Lets go of segments that no client within its limit can need. The caller has closed the clients beyond it; one that is still in
-    /// the middle of a send keeps its segment from being used again.
+    /// Frees segments that no client within its limit can need. The caller has closed the clients beyond it; a client that is still in a
+    /// send keeps its segment from being reused.
     /// </summary>
     internal void Trim()
     {

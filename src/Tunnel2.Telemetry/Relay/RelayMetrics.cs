@@ -36,7 +36,7 @@ internal sealed class RelayMetrics
 
     internal QuantileWindow Send { get; }
 
-    /// <summary>Counts what was handed to clients' sockets.</summary>
+    /// <summary>Counts bytes that were given to clients' sockets.</summary>
     internal Instrument SentBytes => _bytes;
 
     internal void ClientJoined() => _clients.Add(1);

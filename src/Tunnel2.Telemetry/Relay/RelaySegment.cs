@@ -1,8 +1,8 @@
 namespace Tunnel2.Telemetry.Relay;
 
 /// <summary>
-/// A piece of the byte stream that all relay clients share; holds whole frames only. Written by the pump alone; readable up to
-/// <see cref="Written"/> by everyone.
+/// A piece of the byte stream that all relay clients share; it contains whole frames only. The pump alone writes it; all may read it up to
+/// <see cref="Written"/>.
 /// </summary>
 internal sealed class RelaySegment
 {
@@ -13,17 +13,17 @@ internal sealed class RelaySegment
 
     internal byte[] Buffer { get; } = new byte[Size];
 
-    /// <summary>Where the segment starts in the stream, bytes.</summary>
+    /// <summary>The offset of the segment in the stream, in bytes.</summary>
     internal long Start { get; set; }
 
-    /// <summary>The segment behind this one; set only after the last frame has been written here.</summary>
+    /// <summary>The next segment; set only after the last frame was written here.</summary>
     internal RelaySegment? Next
     {
         get => Volatile.Read(ref _next);
         set => Volatile.Write(ref _next, value);
     }
 
-    /// <summary>Asynchronous sends that still read from the buffer; a segment with one is not used again.</summary>
+    /// <summary>Number of asynchronous sends that still read from the buffer; above 0 the segment is not reused.</summary>
     internal int PendingSends;
 
     internal int Written

@@ -11,6 +11,6 @@ internal enum RelayStatus : ushort
     /// <summary>A version that the server does not speak; its own is in the answer.</summary>
     UnsupportedVersion = 2,
 
-    /// <summary>The limit of clients is reached; come back later.</summary>
+    /// <summary>The limit of clients is reached; try again later.</summary>
     TooManyClients = 3,
 }

@@ -5,10 +5,10 @@ namespace Tunnel2.Telemetry.SubscriptionHub;
 /// <summary>The guard's answer.</summary>
 internal enum Admission
 {
-    /// <summary>Come in; <see cref="AdmissionGuard.Release"/> must follow exactly once.</summary>
+    /// <summary>Admitted; <see cref="AdmissionGuard.Release"/> must follow exactly once.</summary>
     Admitted = 0,
 
-    /// <summary>There are as many connections as there may be.</summary>
+    /// <summary>The limit of connections is reached.</summary>
     Full,
 
     /// <summary>The container's memory is short.</summary>
@@ -22,15 +22,15 @@ internal enum Admission
 }
 
 /// <summary>
-/// Says who may connect to the hub, before anything is spent on it. Memory and processors are those of the container, smoothed, and with
-/// a distance between closing and opening again, so that the answer does not flutter. Safe on any thread.
+/// Decides who may connect to the hub, before the connection costs anything. Memory and processor use are those of the container, smoothed.
+/// The limits for closing and for opening again differ, so that the answer does not flutter. Safe on any thread.
 /// </summary>
 internal sealed class AdmissionGuard
 {
-    /// <summary>Above it newcomers are turned away …</summary>
+    /// <summary>Above this use new connections are refused.</summary>
     internal const double RejectAbove = 0.75;
 
-    /// <summary>… until it has come down to this.</summary>
+    /// <summary>After that, new connections are admitted again at this use or less.</summary>
     internal const double AcceptBelow = 0.65;
 
     private const double Smoothing = 0.3;
@@ -47,7 +47,7 @@ internal sealed class AdmissionGuard
     private bool _memoryShort;
     private bool _cpuBusy;
 
-    /// <param name="maxConnections">Connections at the same time.</param>
+    /// <param name="maxConnections">How many connections at a time.</param>
     /// <param name="perAddress">Connections a second from one address, in bursts of twice as many.</param>
     /// <param name="time">The clock.</param>
     internal AdmissionGuard(int maxConnections, int perAddress, TimeProvider time)
@@ -57,14 +57,14 @@ internal sealed class AdmissionGuard
         _time = time;
     }
 
-    /// <summary>Connections at the same time. Those that are in stay.</summary>
+    /// <summary>How many connections at a time. A lower value does not end connections.</summary>
     internal int MaxConnections
     {
         get => _maxConnections;
         set => _maxConnections = value;
     }
 
-    /// <summary>Connections that are in.</summary>
+    /// <summary>Connections now.</summary>
     internal int Connections
     {
         get
@@ -76,7 +76,7 @@ internal sealed class AdmissionGuard
         }
     }
 
-    /// <summary>Takes a reading into account; about once a second.</summary>
+    /// <summary>Adds a reading; about once a second.</summary>
     internal void Observe(ContainerReading reading)
     {
         lock (_gate)
@@ -88,7 +88,7 @@ internal sealed class AdmissionGuard
         }
     }
 
-    /// <summary>Whether a connection from this address may come in.</summary>
+    /// <summary>Decides about a connection from this address.</summary>
     internal Admission TryAdmit(IPAddress address)
     {
         lock (_gate)
@@ -113,7 +113,7 @@ internal sealed class AdmissionGuard
         }
     }
 
-    /// <summary>A connection that was admitted is over.</summary>
+    /// <summary>An admitted connection is over.</summary>
     internal void Release()
     {
         lock (_gate)
@@ -133,7 +133,7 @@ internal sealed class AdmissionGuard
         }
         else if (_addresses.Count >= MostAddresses)
         {
-            // An address that waited two seconds has a full bucket, which is what an unknown address has.
+            // After two seconds an address has a full bucket again, as an unknown address has.
             foreach ((IPAddress known, (_, long at)) in _addresses)
             {
                 if (_time.GetElapsedTime(at, now).TotalSeconds >= 2)

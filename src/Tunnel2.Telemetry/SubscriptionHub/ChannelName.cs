@@ -3,18 +3,18 @@ namespace Tunnel2.Telemetry.SubscriptionHub;
 /// <summary>The grammar of channel names and patterns.</summary>
 /// <remarks>
 /// A name is 1 to 16 segments with dots between them, at most 256 characters in all; no segment is empty. In a pattern a segment <c>*</c>
-/// stands for any one segment and a last segment <c>&gt;</c> for one or more. The two characters occur nowhere else. (The form of NATS
-/// subjects.)
+/// matches any one segment, and a last segment <c>&gt;</c> matches one or more. The two characters are allowed nowhere else. (NATS subjects
+/// have the same form.)
 /// </remarks>
 internal static class ChannelName
 {
-    /// <summary>The most characters of a name.</summary>
+    /// <summary>The longest name, in characters.</summary>
     public const int MaximumLength = 256;
 
-    /// <summary>The most segments of a name; bounds the work of matching.</summary>
+    /// <summary>The largest number of segments in a name, which limits the work of matching.</summary>
     public const int MaximumSegments = 16;
 
-    /// <summary>Says whether a text is a channel name or a pattern, and which.</summary>
+    /// <summary>Whether a text is a channel name, a pattern, or neither.</summary>
     public static ChannelNameKind KindOf(ReadOnlySpan<char> name)
     {
         if (name.Length > MaximumLength)
@@ -48,7 +48,7 @@ internal static class ChannelName
         return kind;
     }
 
-    /// <summary>Whether a valid pattern stands for a valid channel.</summary>
+    /// <summary>Whether a valid pattern matches a valid channel.</summary>
     public static bool Matches(ReadOnlySpan<char> pattern, ReadOnlySpan<char> channel)
     {
         while (true)
@@ -77,7 +77,7 @@ internal static class ChannelName
     }
 }
 
-/// <summary>What a text is as the name of a subscription.</summary>
+/// <summary>The kinds of names of subscriptions.</summary>
 internal enum ChannelNameKind
 {
     /// <summary>Neither a channel nor a pattern.</summary>

@@ -6,10 +6,10 @@ namespace Tunnel2.Telemetry.SubscriptionHub;
 /// The subscribers of one channel or pattern: an array with holes, a list of the holes, and a lock that only writers take.
 /// </summary>
 /// <remarks>
-/// Joining fills a hole or the next slot; leaving makes a hole; both are a few stores whatever the number of subscribers. A full array is
-/// replaced by one twice as large, an array that is three quarters holes by a smaller one without any; publishers who walk the old one
-/// still meet everybody, and may meet somebody who has left since. Replacing costs O(subscribers) after as many joins or leaves, so O(1)
-/// each.
+/// Joining fills a hole or the next slot; leaving makes a hole. Both are a few stores for any number of subscribers. A full array is
+/// replaced by one twice as large, and an array of three quarters holes by a smaller one without any. Publishers that walk the old array
+/// still meet all subscribers, and may meet one that has left since. A replacement costs O(subscribers) after as many joins or leaves, so
+/// O(1) each.
 /// </remarks>
 /// <param name="name">The channel or pattern.</param>
 internal sealed class ChannelSlots(string name)
@@ -25,7 +25,7 @@ internal sealed class ChannelSlots(string name)
     /// <summary>Gets the name of the channel, or the pattern.</summary>
     public string Name { get; } = name;
 
-    /// <summary>Gets the lock of everything here but <see cref="Array"/>.</summary>
+    /// <summary>Gets the lock of all members except <see cref="Array"/>.</summary>
     public Lock Gate { get; } = new();
 
     /// <summary>Gets the slots, for publishers; no lock needed.</summary>
@@ -35,12 +35,12 @@ internal sealed class ChannelSlots(string name)
     public int CountUnsynchronized => _count;
 
     /// <summary>
-    /// Gets or sets a value indicating whether the last subscriber has left and the index has forgotten this object. Nobody joins it any
-    /// more.
+    /// Gets or sets a value indicating whether the last subscriber has left and the index has removed this object. Then no subscriber may
+    /// join.
     /// </summary>
     public bool IsRetiredUnsynchronized { get; set; }
 
-    /// <summary>Adds a subscriber who is not here yet.</summary>
+    /// <summary>Adds a subscriber that is not here yet.</summary>
     public ChannelPlace JoinUnsynchronized(Subscriber subscriber)
     {
         Debug.Assert(Gate.IsHeldByCurrentThread && !IsRetiredUnsynchronized, "Locked and in use.");
@@ -73,7 +73,7 @@ internal sealed class ChannelSlots(string name)
         return place;
     }
 
-    /// <summary>Removes the subscriber who has this place.</summary>
+    /// <summary>Removes the subscriber with this place.</summary>
     public void LeaveUnsynchronized(ChannelPlace place)
     {
         Debug.Assert(Gate.IsHeldByCurrentThread && _places[place.Slot] == place, "Locked, and the place is its own.");
@@ -87,7 +87,7 @@ internal sealed class ChannelSlots(string name)
         }
     }
 
-    /// <summary>Moves everybody, in order and without holes, to a new array and only then shows it to publishers.</summary>
+    /// <summary>Copies all subscribers, in order and without holes, to a new array, and only then shows it to publishers.</summary>
     private void ReplaceUnsynchronized(int capacity)
     {
         var array = new SlotArray(capacity);

@@ -2,14 +2,16 @@ using System.Buffers.Text;
 
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
-/// <summary>How much of what the container may have it has, each 0 to 1 (or above, for a moment).</summary>
-/// <param name="Memory">Memory without what the kernel can drop at once; sockets' buffers are in it where the kernel counts them.</param>
-/// <param name="Cpu">Processor time since the reading before.</param>
+/// <summary>The use of the container's limits, each 0 to 1 (or above, for a moment).</summary>
+/// <param name="Memory">
+/// Memory without the part that the kernel can drop at once; sockets' buffers are included if the kernel counts them.
+/// </param>
+/// <param name="Cpu">Processor time since the previous reading.</param>
 internal readonly record struct ContainerReading(double Memory, double Cpu);
 
 /// <summary>
-/// Reads the limits and the use of the cgroup this process runs in, version 2 or 1; where a limit is missing, the machine's memory, and
-/// this process's own processor time over all processors. One thread at a time.
+/// Reads the limits and the use of this process's cgroup, version 2 or 1. If a limit is missing, it uses the machine's memory, and this
+/// process's own processor time over all processors. One thread at a time.
 /// </summary>
 internal sealed class ContainerUsage
 {
@@ -30,7 +32,7 @@ internal sealed class ContainerUsage
     private long _cpuAt;
 
     /// <param name="time">The clock.</param>
-    /// <param name="root">In place of <c>/</c>, for tests.</param>
+    /// <param name="root">The root instead of <c>/</c>, for tests.</param>
     internal ContainerUsage(TimeProvider time, string root = "/")
     {
         _time = time;
@@ -57,7 +59,7 @@ internal sealed class ContainerUsage
         }
     }
 
-    /// <summary>Reads once.</summary>
+    /// <summary>Makes a reading.</summary>
     internal ContainerReading Read() => new(ReadMemory(), ReadCpu());
 
     private double ReadMemory()
@@ -107,7 +109,7 @@ internal sealed class ContainerUsage
         ReadOnlySpan<byte> text = _quota.Read();
         if (!Utf8Parser.TryParse(text, out long quota, out int digits))
         {
-            return false; // "max", too.
+            return false; // Also for "max".
         }
 
         long period = _period is not null ? _period.ReadNumber(-1)
@@ -119,7 +121,7 @@ internal sealed class ContainerUsage
 
     private KernelFile? In(string? folder, string name) => folder is null ? null : new KernelFile(Path.Combine(folder, name), _buffer);
 
-    /// <summary>The folder of this process's own group, or the mount's root, as it is seen inside a container.</summary>
+    /// <summary>The folder of this process's own group, or the mount's root, as inside a container.</summary>
     private static string? Folder(string mount, string[] own, string controller, string probe)
     {
         foreach (string line in own)

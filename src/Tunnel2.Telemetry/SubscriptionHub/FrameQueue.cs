@@ -1,8 +1,8 @@
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
 /// <summary>
-/// The frames that wait to be sent to one client, in order, with how far the first of them has been sent. A part of the client: not
-/// thread-safe, the client's gate guards it. The default value is an empty queue, which holds no memory.
+/// The frames that wait for one client, in order, and how much of the first was sent. A part of the client: not thread-safe, the client's
+/// gate guards it. The default value is an empty queue, which holds no memory.
 /// </summary>
 internal struct FrameQueue
 {
@@ -13,10 +13,10 @@ internal struct FrameQueue
     private int _sentOfHead;
     private int _underWay;
 
-    /// <summary>How many frames wait, the one that is being sent among them.</summary>
+    /// <summary>How many frames wait, including the one that is being sent.</summary>
     public int Count { get; private set; }
 
-    /// <summary>Puts a frame after the others.</summary>
+    /// <summary>Adds a frame at the end.</summary>
     public void Append(byte[] frame)
     {
         _frames ??= new byte[SmallestSize][];
@@ -36,9 +36,10 @@ internal struct FrameQueue
     }
 
     /// <summary>
-    /// What to send next; until <see cref="Advance"/> or <see cref="NothingIsUnderWay"/> it is under way. There is at least one frame.
+    /// The bytes to send next; until <see cref="Advance"/> or <see cref="NothingIsUnderWay"/> they count as being sent. There must be a
+    /// frame.
     /// </summary>
-    /// <param name="scratch">Room in which small frames are put together.</param>
+    /// <param name="scratch">Memory in which small frames are joined.</param>
     public (byte[] Source, int Offset, int Length) Gather(byte[] scratch)
     {
         byte[] first = _frames![_head];
@@ -67,10 +68,10 @@ internal struct FrameQueue
         return (scratch, 0, length);
     }
 
-    /// <summary>What was gathered has not been sent after all.</summary>
+    /// <summary>The gathered bytes were not sent.</summary>
     public void NothingIsUnderWay() => _underWay = 0;
 
-    /// <summary>Bytes of what was gathered have been sent.</summary>
+    /// <summary>A number of the gathered bytes was sent.</summary>
     public void Advance(int sent)
     {
         _underWay = 0;
@@ -91,7 +92,7 @@ internal struct FrameQueue
         }
     }
 
-    /// <summary>Drops all frames of which nothing is under way or sent.</summary>
+    /// <summary>Drops all frames except the one that is being sent.</summary>
     public void DropWaiting()
     {
         int kept = Math.Max(_underWay, _sentOfHead > 0 ? 1 : 0);
@@ -101,7 +102,7 @@ internal struct FrameQueue
         }
     }
 
-    /// <summary>An idle client holds no queue, or a very small one.</summary>
+    /// <summary>Frees the memory of an empty queue, so an idle client holds none or very little.</summary>
     public void ReleaseIfEmpty()
     {
         if (Count == 0)

@@ -4,28 +4,27 @@ using System.Text;
 
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
-/// <summary>What became of a wish to subscribe.</summary>
+/// <summary>The result of subscribing.</summary>
 internal enum SubscribeStatus
 {
     Subscribed = 0,
 
-    /// <summary>No channel name and no pattern.</summary>
+    /// <summary>Neither a channel name nor a pattern.</summary>
     InvalidChannel,
 
-    /// <summary>The client has as many as it may.</summary>
+    /// <summary>The client has reached its limit of subscriptions.</summary>
     TooMany,
 }
 
 /// <summary>
-/// Channels, who subscribes to them, and their latest messages. A message is made into a frame once, whatever the number of its
-/// receivers. Safe on any thread.
+/// Channels, their subscribers, and their latest messages. A message becomes a frame once for all its receivers. Safe on any thread.
 /// </summary>
 /// <remarks>
-/// <b>Joining.</b> A new subscription is entered into the index and the channels that exist and match it are listed at one moment, with the
-/// channels' gate held, without which no channel comes or goes. The client is given no message of a listed channel until it was given that
-/// channel's snapshot, with the channel's gate held; a channel that comes later begins with its first message.
-/// <b>Lock order.</b> The channels' gate and a channel's gate are never held together; then the index's locks; then a client's queue; then
-/// the sender's.
+/// <b>Joining.</b> At one moment, with the gate of the channels held, a new subscription is added to the index and the existing channels
+/// that match it are listed; without that gate no channel is added or removed. For each listed channel the client gets the snapshot first,
+/// with the channel's gate held, and messages only after it. A channel that is added later begins with its first message.
+/// <b>Lock order.</b> The gate of the channels and a channel's own gate are never held together; then the index's locks; then a client's
+/// queue; then the sender's.
 /// </remarks>
 internal sealed class Hub : IDisposable
 {
@@ -50,10 +49,10 @@ internal sealed class Hub : IDisposable
     private long _version;
 
     /// <param name="limits">The limits.</param>
-    /// <param name="meter">For the hub's instruments.</param>
+    /// <param name="meter">The meter for the hub's instruments.</param>
     /// <param name="time">The clock.</param>
     /// <param name="onLook">Called a few times a second on the sender's thread; may be null.</param>
-    /// <param name="onFault">Told of faults of our own that the sender's thread has survived; may be null.</param>
+    /// <param name="onFault">Called with faults of our own that the sender's thread has survived; may be null.</param>
     internal Hub(HubLimits limits, Meter meter, TimeProvider time, Action<long>? onLook = null, Action<Exception>? onFault = null)
     {
         _onFault = onFault;
@@ -71,7 +70,7 @@ internal sealed class Hub : IDisposable
 
     internal HubSender Sender { get; }
 
-    /// <summary>Milliseconds of a clock that only goes forward.</summary>
+    /// <summary>Milliseconds of a monotonic clock.</summary>
     internal long Now => (long)(_time.GetTimestamp() * (1000.0 / _time.TimestampFrequency)) + 1;
 
     /// <summary>Clients that are connected.</summary>
@@ -80,7 +79,7 @@ internal sealed class Hub : IDisposable
     /// <summary>Changes with every subscription that begins or ends.</summary>
     internal long SubscriptionVersion => Volatile.Read(ref _version);
 
-    /// <summary>A connection has been upgraded; <see cref="Remove"/> must follow exactly once.</summary>
+    /// <summary>A connection was upgraded; <see cref="Remove"/> must follow exactly once.</summary>
     internal HubClient Add(Socket socket)
     {
         var client = new HubClient(this, socket);
@@ -107,10 +106,10 @@ internal sealed class Hub : IDisposable
         Interlocked.Increment(ref _version);
     }
 
-    /// <summary>Subscribes, and gives the client the snapshots of all channels that match.</summary>
-    /// <param name="client">Who.</param>
+    /// <summary>Subscribes, and gives the client the snapshots of all matching channels.</summary>
+    /// <param name="client">The client.</param>
     /// <param name="pattern">A channel or a pattern.</param>
-    /// <param name="onAccepted">Called before the first snapshot, for the answer that comes before it.</param>
+    /// <param name="onAccepted">Called before the first snapshot, to send the answer.</param>
     internal async ValueTask<SubscribeStatus> SubscribeAsync(HubClient client, string pattern, Action onAccepted)
     {
         ChannelNameKind kind = ChannelName.KindOf(pattern);
@@ -130,7 +129,7 @@ internal sealed class Hub : IDisposable
             matching = MatchingUnsynchronized(pattern, kind);
             client.OweSnapshots(matching);
 
-            // A client that has the subscription already is given the snapshots once more.
+            // A client that already has the subscription gets the snapshots again.
             _index.Add(client, pattern);
         }
 
@@ -156,7 +155,7 @@ internal sealed class Hub : IDisposable
         return removed;
     }
 
-    /// <summary>Whether anybody subscribes to a channel, directly or by a pattern.</summary>
+    /// <summary>Whether a channel has a subscriber, directly or by a pattern.</summary>
     internal bool HasSubscribers(string channel)
     {
         SubscriberMatches matches = _matches ??= new SubscriberMatches();
@@ -167,7 +166,7 @@ internal sealed class Hub : IDisposable
     }
 
     /// <summary>
-    /// The channel of this name, made where there is none. The name is a valid channel's of printable ASCII without quotes.
+    /// The channel of this name, made if there is none. The name is a valid channel's name of printable ASCII without quotes.
     /// </summary>
     internal HubChannel GetChannel(string name)
     {
@@ -183,11 +182,11 @@ internal sealed class Hub : IDisposable
         }
     }
 
-    /// <summary>Makes <paramref name="data"/> the latest message of a key and sends it to all who subscribe.</summary>
+    /// <summary>Makes <paramref name="data"/> the latest message of a key and sends it to all subscribers.</summary>
     /// <param name="channel">The channel.</param>
     /// <param name="key">The key: printable ASCII without quotes.</param>
-    /// <param name="data">A JSON value, not to be changed any more.</param>
-    /// <returns>How many clients it was queued for.</returns>
+    /// <param name="data">A JSON value, which must not change afterwards.</param>
+    /// <returns>For how many clients it was queued.</returns>
     internal int Publish(HubChannel channel, string key, ReadOnlyMemory<byte> data)
     {
         SubscriberMatches matches = _matches ??= new SubscriberMatches();
@@ -216,7 +215,7 @@ internal sealed class Hub : IDisposable
         return queued;
     }
 
-    /// <summary>Forgets a channel and tells its subscribers; one of the same name that comes later counts from 1 again.</summary>
+    /// <summary>Removes a channel and notifies its subscribers; a later one of the same name counts from 1 again.</summary>
     internal void RemoveChannel(HubChannel channel)
     {
         SubscriberMatches matches = _matches ??= new SubscriberMatches();
@@ -240,7 +239,7 @@ internal sealed class Hub : IDisposable
         matches.Clear();
     }
 
-    /// <summary>Tells every client that the server goes away.</summary>
+    /// <summary>Sends every client the close message, because the server stops.</summary>
     internal void CloseAll(ushort status, string reason)
     {
         foreach (HubClient client in Clients())
@@ -259,7 +258,7 @@ internal sealed class Hub : IDisposable
         Sender.Dispose();
     }
 
-    /// <summary>For the sender, a few times a second. Never throws: a client at which it fails ends.</summary>
+    /// <summary>For the sender, a few times a second. Never throws: a client that causes a fault is ended.</summary>
     internal void Look(long now)
     {
         lock (_clientsGate)

@@ -7,8 +7,8 @@ using Tunnel2.Telemetry.MessageStore;
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
 /// <summary>
-/// A channel: the latest message of each of its keys, and the number of the last one. Publishing and the taking of a snapshot exclude each
-/// other, so that a receiver of a snapshot gets exactly the messages after it.
+/// A channel: the latest message of each of its keys, and the number of the last one. Publishing and taking a snapshot exclude each other,
+/// so a receiver of a snapshot gets exactly the messages after it.
 /// </summary>
 internal sealed class HubChannel
 {

@@ -5,8 +5,8 @@ using System.Text;
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
 /// <summary>
-/// One connection of the hub: a bounded queue of frames and the socket they leave by. Publishers put frames in, the hub's sender takes
-/// them out and sends without waiting. Safe on any thread.
+/// One connection of the hub: a bounded queue of frames, and the socket. Publishers add frames; the hub's sender removes and sends them
+/// without waiting. Safe on any thread.
 /// </summary>
 internal sealed class HubClient : Subscriber, IDisposable
 {
@@ -44,18 +44,18 @@ internal sealed class HubClient : Subscriber, IDisposable
         socket.Blocking = false;
     }
 
-    /// <summary>Whether the connection is over, or about to be.</summary>
+    /// <summary>Whether the connection is over, or will be at once.</summary>
     internal bool IsClosed => Volatile.Read(ref _closed);
 
-    /// <summary>Whether the client has been told goodbye: what it still says does not count.</summary>
+    /// <summary>Whether the client was sent a close message; its later messages are ignored.</summary>
     internal bool IsClosing => Volatile.Read(ref _closing);
 
     /// <summary>Frames dropped for this client so far.</summary>
     internal long TotalDropped { get; private set; }
 
     /// <summary>
-    /// A frame came from the client: it lives, and it has seen our side of the handshake, which the server's own connection sent. Until
-    /// then nothing leaves by the socket.
+    /// A frame came from the client: it lives, and it has seen our side of the handshake, which the server's own connection sent. Before
+    /// that nothing is sent on the socket.
     /// </summary>
     internal void OnHeard()
     {
@@ -85,10 +85,12 @@ internal sealed class HubClient : Subscriber, IDisposable
         return true;
     }
 
-    /// <summary>Puts a frame in, or counts it as dropped where there is no room.</summary>
-    /// <param name="frame">A whole frame; shared, never changed.</param>
-    /// <param name="channel">Whose message it is, or null: one that still owes this client its snapshot is left out, because the snapshot
-    /// will hold it.</param>
+    /// <summary>Adds a frame, or counts it as dropped if there is no room.</summary>
+    /// <param name="frame">A whole frame; shared, so it must never change.</param>
+    /// <param name="channel">
+    /// The channel of a message, or null. If this client has not got the channel's snapshot yet, the message is left out, because the
+    /// snapshot will contain it.
+    /// </param>
     internal bool Enqueue(byte[] frame, HubChannel? channel = null)
     {
         lock (_queueGate)
@@ -119,7 +121,7 @@ internal sealed class HubClient : Subscriber, IDisposable
         }
     }
 
-    /// <summary>Gives the snapshot that was owed. With the channel's gate held, so that the next message follows it.</summary>
+    /// <summary>Adds a snapshot that the client waits for. With the channel's gate held, so that the next message follows it.</summary>
     internal void GiveSnapshot(HubChannel channel, byte[] frame)
     {
         lock (_queueGate)
@@ -133,7 +135,9 @@ internal sealed class HubClient : Subscriber, IDisposable
         Enqueue(frame);
     }
 
-    /// <summary>Completes when at least half of the queue is free: a producer of many frames for this client alone waits for it.</summary>
+    /// <summary>
+    /// Completes when at least half of the queue is free: code that makes many frames for this client alone waits for it.
+    /// </summary>
     internal Task WaitForRoomAsync()
     {
         lock (_queueGate)
@@ -147,7 +151,7 @@ internal sealed class HubClient : Subscriber, IDisposable
         }
     }
 
-    /// <summary>Says why, in the client's turn, and ends the connection then.</summary>
+    /// <summary>Sends the reason, after the frames before it, and then ends the connection.</summary>
     internal void Close(ushort status, string reason)
     {
         lock (_queueGate)
@@ -178,20 +182,20 @@ internal sealed class HubClient : Subscriber, IDisposable
         room?.TrySetResult();
         try
         {
-            // The server's own connection owns the socket: it sees the end of input and disposes of it.
+            // The server's own connection owns the socket: it sees the end of input and disposes of the socket.
             _socket.Shutdown(SocketShutdown.Both);
         }
         catch (Exception e) when (e is SocketException or ObjectDisposedException)
         {
-            // It is gone already.
+            // It has already gone.
         }
     }
 
     public void Dispose() => Abort();
 
-    /// <summary>For the sender alone: sends what the socket takes.</summary>
-    /// <param name="scratch">Room in which small frames are put together.</param>
-    /// <returns>False when the socket is full, so that the sender comes back.</returns>
+    /// <summary>For the sender alone: sends as many bytes as the socket takes.</summary>
+    /// <param name="scratch">Memory in which small frames are joined.</param>
+    /// <returns>False when the socket is full; the sender tries again later.</returns>
     internal bool TrySend(byte[] scratch)
     {
         while (true)
@@ -252,7 +256,7 @@ internal sealed class HubClient : Subscriber, IDisposable
         }
     }
 
-    /// <summary>For the sender alone, a few times a second: pings, and the limits on silence and on sockets that take nothing.</summary>
+    /// <summary>For the sender alone, a few times a second: pings, and the limits on silence and on sockets that take no bytes.</summary>
     internal void Look(long now)
     {
         HubLimits limits = _hub.Limits;
@@ -286,8 +290,8 @@ internal sealed class HubClient : Subscriber, IDisposable
     }
 
     /// <summary>
-    /// The close frame has left. What the client still sends is read and thrown away for a moment: to close with unread bytes would be a
-    /// reset, which could overtake the close frame.
+    /// The close frame was sent. For a moment the client's bytes are read and dropped, because a close with unread bytes is a reset, which
+    /// could overtake the close frame.
     /// </summary>
     private void End()
     {
@@ -303,7 +307,7 @@ internal sealed class HubClient : Subscriber, IDisposable
         }
         catch (Exception e) when (e is SocketException or ObjectDisposedException)
         {
-            // It is gone already.
+            // It has already gone.
         }
     }
 
@@ -317,7 +321,7 @@ internal sealed class HubClient : Subscriber, IDisposable
         _frames.Advance(sent);
         if (_dropped > 0 && _frames.Count <= _hub.Limits.QueueFrames / 2)
         {
-            // The gap stands where the frames would have been: before whatever comes next.
+            // The gap is at the place of the dropped frames, before the next frame.
             _frames.Append(WebSocketFrame.FromText(Encoding.ASCII.GetBytes(
                 string.Create(CultureInfo.InvariantCulture, $"{{\"type\":\"gap\",\"dropped\":{_dropped}}}"))));
             _dropped = 0;
@@ -359,7 +363,7 @@ internal sealed class HubClient : Subscriber, IDisposable
             return;
         }
 
-        // What is not under way yet is not worth waiting for; what is must be whole.
+        // Waiting frames are dropped; the one that is being sent must be completed.
         _frames.DropWaiting();
         _frames.Append(WebSocketFrame.CloseWith(status, reason));
         _closing = true;

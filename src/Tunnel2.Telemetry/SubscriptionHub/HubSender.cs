@@ -1,8 +1,8 @@
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
 /// <summary>
-/// The hub's one sending thread. It sends to each client that has something to be sent, as soon as there is something; while many have,
-/// rounds begin no more often than every 20 ms, so that more leaves with each send. Never waits for a socket.
+/// The hub's only sending thread. It sends to each client with waiting frames, at once; while there are many such clients, rounds begin at
+/// least 20 ms apart, so that each send has more bytes. Never waits for a socket.
 /// </summary>
 internal sealed class HubSender : IDisposable
 {
@@ -29,7 +29,7 @@ internal sealed class HubSender : IDisposable
 
     internal void Start() => _thread.Start();
 
-    /// <summary>A client has something to be sent. Called with the client's queue locked.</summary>
+    /// <summary>A client has frames to send. Called with the client's queue locked.</summary>
     internal void Add(HubClient client)
     {
         bool wake;
@@ -94,7 +94,7 @@ internal sealed class HubSender : IDisposable
         }
     }
 
-    /// <summary>Whatever goes wrong with one client ends that client: without this thread nobody would be sent anything.</summary>
+    /// <summary>Any fault with one client ends that client, because all clients need this thread.</summary>
     private bool TrySend(HubClient client, byte[] scratch)
     {
         try
@@ -103,7 +103,7 @@ internal sealed class HubSender : IDisposable
         }
         catch (ObjectDisposedException)
         {
-            // It was closed from elsewhere in the middle of the send.
+            // Other code closed it during the send.
             client.Abort();
             return true;
         }

@@ -3,11 +3,11 @@ using System.Buffers.Text;
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
 /// <summary>
-/// A small text file of the kernel's, as those of <c>/proc</c> and of cgroups, read anew each time into a buffer that several share: what
-/// an idle process does each second is what it allocates overnight. One thread at a time.
+/// A small text file of the kernel, such as those of <c>/proc</c> and of cgroups, read each time into a shared buffer, because an idle
+/// process should allocate nothing each second. One thread at a time.
 /// </summary>
 /// <param name="path">The file; may be missing.</param>
-/// <param name="buffer">Room for the longest text; the rest of a longer one is not seen.</param>
+/// <param name="buffer">Memory for the longest text; the rest of a longer one is ignored.</param>
 internal sealed class KernelFile(string path, byte[] buffer)
 {
     /// <summary>The text, valid until the next reading into the same buffer; empty when the file cannot be read.</summary>
@@ -15,7 +15,7 @@ internal sealed class KernelFile(string path, byte[] buffer)
     {
         if (!File.Exists(path))
         {
-            return default; // As a group without a quota is: no reason for an exception each second.
+            return default; // Usual for a group without a quota, so without an exception each second.
         }
 
         try
@@ -35,11 +35,11 @@ internal sealed class KernelFile(string path, byte[] buffer)
         }
     }
 
-    /// <summary>The number that the file begins with, or <paramref name="missing"/> when it is none.</summary>
+    /// <summary>The number at the beginning of the file, or <paramref name="missing"/> if there is none.</summary>
     internal long ReadNumber(long missing) => Utf8Parser.TryParse(Read(), out long value, out _) ? value : missing;
 
     /// <summary>
-    /// The number behind the line's <paramref name="name"/> in a text of the kernel's, in bytes where the line says kB; −1 without one.
+    /// The number after the line's <paramref name="name"/> in a text of the kernel, in bytes if the line says kB; −1 without one.
     /// </summary>
     internal static long Field(ReadOnlySpan<byte> text, ReadOnlySpan<byte> name)
     {

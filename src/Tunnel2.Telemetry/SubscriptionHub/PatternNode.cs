@@ -2,8 +2,8 @@ using System.Collections.Concurrent;
 
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
-/// <summary>One segment of the patterns in a <see cref="PatternTrie"/>. Read without a lock, changed under the trie's.</summary>
-/// <param name="parent">The segment before; <see langword="null"/> for the root.</param>
+/// <summary>One segment of the patterns in a <see cref="PatternTrie"/>. Read without a lock, changed under the trie's lock.</summary>
+/// <param name="parent">The previous segment; <see langword="null"/> for the root.</param>
 /// <param name="segment">A literal, <c>*</c> or <c>&gt;</c>.</param>
 internal sealed class PatternNode(PatternNode? parent, string segment)
 {
@@ -12,13 +12,13 @@ internal sealed class PatternNode(PatternNode? parent, string segment)
     private PatternNode? _rest;
     private ChannelSlots? _slots;
 
-    /// <summary>Gets the node of the segment before this one.</summary>
+    /// <summary>Gets the node of the previous segment.</summary>
     public PatternNode? Parent { get; } = parent;
 
-    /// <summary>Gets the child that any segment matches.</summary>
+    /// <summary>Gets the child for any one segment (<c>*</c>).</summary>
     public PatternNode? Any => Volatile.Read(ref _any);
 
-    /// <summary>Gets the child that any number of segments match.</summary>
+    /// <summary>Gets the child for all the remaining segments (<c>&gt;</c>).</summary>
     public PatternNode? Rest => Volatile.Read(ref _rest);
 
     /// <summary>Gets or sets the subscribers of the pattern that ends here.</summary>
@@ -28,7 +28,7 @@ internal sealed class PatternNode(PatternNode? parent, string segment)
         set => Volatile.Write(ref _slots, value);
     }
 
-    /// <summary>Gets a value indicating whether no pattern ends here or goes on from here.</summary>
+    /// <summary>Gets a value indicating whether no pattern ends here or continues from here.</summary>
     public bool IsEmptyUnsynchronized => _slots is null && _any is null && _rest is null && (_literals is null || _literals.IsEmpty);
 
     /// <summary>Finds the child for a literal segment.</summary>
@@ -62,7 +62,7 @@ internal sealed class PatternNode(PatternNode? parent, string segment)
                 Volatile.Write(ref _rest, added);
                 break;
             default:
-                // Filled before it is shown: the first reader must not find it empty-handed.
+                // Filled before it is shown, so that the first reader finds the child.
                 ConcurrentDictionary<string, PatternNode> literals =
                     _literals ?? new ConcurrentDictionary<string, PatternNode>(concurrencyLevel: 1, capacity: 4, StringComparer.Ordinal);
                 literals[added.Segment] = added;
@@ -73,7 +73,7 @@ internal sealed class PatternNode(PatternNode? parent, string segment)
         return added;
     }
 
-    /// <summary>Takes a child out.</summary>
+    /// <summary>Removes a child.</summary>
     public void RemoveChildUnsynchronized(PatternNode child)
     {
         if (child == _any)

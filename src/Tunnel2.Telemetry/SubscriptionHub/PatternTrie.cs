@@ -1,9 +1,9 @@
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
-/// <summary>All patterns that somebody subscribes to, one level per segment. Matching takes no lock and allocates nothing.</summary>
+/// <summary>All patterns with subscribers, one level per segment. Matching takes no lock and allocates nothing.</summary>
 /// <remarks>
-/// Changes are made under one lock, for patterns come and go with dashboards and not with messages. A node without pattern and children is
-/// taken out at once; a publisher who is just visiting it finds nothing there, which is what it would have found anyway.
+/// Changes are made under one lock, because patterns change with dashboards and not with messages. A node without pattern and children is
+/// removed at once; a publisher that is just visiting it finds nothing there, which is correct.
 /// </remarks>
 internal sealed class PatternTrie
 {
@@ -14,7 +14,7 @@ internal sealed class PatternTrie
     /// <summary>Gets the number of different patterns.</summary>
     public int Count => Volatile.Read(ref _count);
 
-    /// <summary>Finds the subscribers' slots of a valid pattern, and makes them if there are none.</summary>
+    /// <summary>Finds the slots of a valid pattern, and makes them if there are none.</summary>
     public ChannelSlots GetOrAdd(string pattern)
     {
         lock (_gate)
@@ -37,7 +37,7 @@ internal sealed class PatternTrie
     }
 
     /// <summary>Finds the slots of a pattern.</summary>
-    /// <returns><see langword="null"/> when nobody subscribes to it.</returns>
+    /// <returns><see langword="null"/> when it has no subscribers.</returns>
     public ChannelSlots? Find(string pattern)
     {
         lock (_gate)
@@ -46,7 +46,7 @@ internal sealed class PatternTrie
         }
     }
 
-    /// <summary>Takes a pattern out that nobody subscribes to any more.</summary>
+    /// <summary>Removes a pattern that has no subscribers.</summary>
     public void Remove(string pattern)
     {
         lock (_gate)

@@ -1,7 +1,7 @@
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
 /// <summary>A subscriber to channels: the base of the hub's connections. Belongs to one index for its whole life.</summary>
-/// <remarks>The list is guarded by <see cref="Gate"/>, which is taken before any channel's lock and never by a publisher.</remarks>
+/// <remarks><see cref="Gate"/> guards the list. It is taken before any channel's lock, and never by a publisher.</remarks>
 internal abstract class Subscriber
 {
     /// <summary>Gets the lock of this subscriber's own subscriptions.</summary>
@@ -10,6 +10,6 @@ internal abstract class Subscriber
     /// <summary>Gets the places this subscriber holds, in no order.</summary>
     internal List<ChannelPlace> Places { get; } = [];
 
-    /// <summary>Gets or sets a value indicating whether the subscriber has been removed for good.</summary>
+    /// <summary>Gets or sets a value indicating whether the subscriber has been removed, which is final.</summary>
     internal bool IsRemoved { get; set; }
 }

@@ -4,8 +4,8 @@ namespace Tunnel2.Telemetry.SubscriptionHub;
 
 /// <summary>The subscribers of one published message: filled by <see cref="ISubscriptionIndex.Get"/>, walked with <c>foreach</c>.</summary>
 /// <remarks>
-/// A publisher keeps one and uses it for every message, so that nothing is allocated; not thread-safe. It keeps what it last found alive
-/// until the next use or <see cref="Clear"/>. A subscriber occurs once for each of its subscriptions that match the channel.
+/// A publisher keeps one and uses it for every message, so that nothing is allocated; not thread-safe. It keeps the last result alive until
+/// the next use or <see cref="Clear"/>. A subscriber occurs once for each of its subscriptions that match the channel.
 /// </remarks>
 internal sealed class SubscriberMatches
 {
@@ -17,7 +17,7 @@ internal sealed class SubscriberMatches
     /// </summary>
     public bool MayRepeat => _count > 1;
 
-    /// <summary>Whether there is none at all.</summary>
+    /// <summary>Whether there are no subscribers.</summary>
     public bool IsEmpty
     {
         get
@@ -27,7 +27,7 @@ internal sealed class SubscriberMatches
         }
     }
 
-    /// <summary>Forgets what was found.</summary>
+    /// <summary>Removes the result.</summary>
     public void Clear()
     {
         System.Array.Clear(_segments, 0, _count);
@@ -37,7 +37,9 @@ internal sealed class SubscriberMatches
     /// <summary>Adds the slots of one channel or pattern.</summary>
     public void Add(SlotArray array) => Add(array.Slots, array.Used);
 
-    /// <summary>Adds the first <paramref name="used"/> slots of an array that will not be changed but by leaving holes.</summary>
+    /// <summary>
+    /// Adds the first <paramref name="used"/> slots of an array that no longer changes, except that slots may become holes.
+    /// </summary>
     public void Add(Subscriber?[] slots, int used)
     {
         if (_count == _segments.Length)
@@ -53,7 +55,7 @@ internal sealed class SubscriberMatches
 
     private readonly record struct Segment(Subscriber?[] Slots, int Used);
 
-    /// <summary>Walks the segments and leaves out the holes.</summary>
+    /// <summary>Walks the segments and skips the holes.</summary>
     internal struct Enumerator
     {
         private readonly SubscriberMatches _matches;
@@ -68,7 +70,7 @@ internal sealed class SubscriberMatches
             _slots = [];
         }
 
-        /// <summary>Gets the subscriber the last <see cref="MoveNext"/> found.</summary>
+        /// <summary>Gets the subscriber that the last <see cref="MoveNext"/> found.</summary>
         [AllowNull]
         public Subscriber Current { readonly get => field!; private set; }
 

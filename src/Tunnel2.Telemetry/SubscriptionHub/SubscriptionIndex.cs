@@ -3,17 +3,16 @@ using System.Collections.Concurrent;
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
 /// <summary>
-/// The index Tunnel2 uses: per channel an array of slots that publishers walk without a lock, and per subscriber a list of the places it
-/// has.
+/// The index of Tunnel2: per channel an array of slots that publishers walk without a lock, and per subscriber a list of its places.
 /// </summary>
 /// <remarks>
 /// <para>
-/// Joining costs a lookup and a slot; leaving a channel costs the slot; removing a client costs its own channels, however many other
-/// channels and clients there are. <see cref="Get"/> costs a lookup and, while there are patterns, a walk along the name.
+/// Joining costs a look-up and a slot; leaving a channel costs the slot; removing a client costs its own channels, for any number of other
+/// channels and clients. <see cref="Get"/> costs a look-up and, while there are patterns, a walk along the name.
 /// </para>
 /// <para>
-/// A channel exists while somebody subscribes to it. The last one to leave retires it with its lock held; a thread that has found it just
-/// before and waits to join sees that and looks again.
+/// A channel exists while it has a subscriber. The last one to leave retires it with its lock held; a thread that found it just before and
+/// waits to join sees this and looks it up again.
 /// </para>
 /// <para><b>Lock order.</b> Subscriber, then channel, then the pattern trie. Publishers take none of them.</para>
 /// </remarks>
@@ -112,7 +111,7 @@ internal sealed class SubscriptionIndex : ISubscriptionIndex
         _ => throw new ArgumentException("Not the name of a channel or pattern.", nameof(channel)),
     };
 
-    /// <summary>A subscriber has few channels: looking at each beats a map per subscriber.</summary>
+    /// <summary>A subscriber has few channels, so a search through all beats a map per subscriber.</summary>
     private static int FindPlaceUnsynchronized(Subscriber subscriber, string channel)
     {
         List<ChannelPlace> places = subscriber.Places;

@@ -4,8 +4,8 @@ using System.Text;
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
 /// <summary>
-/// Frames as a server sends them (RFC 6455 section 5.2): final, unmasked, header and payload in one array, so that one message is made
-/// once for all its receivers. Stateless.
+/// Frames as a server sends them (RFC 6455 section 5.2): final, unmasked, header and payload in one array, so that one message is made once
+/// for all its receivers. Stateless.
 /// </summary>
 internal static class WebSocketFrame
 {
@@ -16,7 +16,7 @@ internal static class WebSocketFrame
 
     private const byte Final = 0x80;
 
-    /// <summary>A text frame whose payload is written by the caller into the array after the header.</summary>
+    /// <summary>A text frame into whose array the caller writes the payload after the header.</summary>
     /// <param name="length">Length of the payload, bytes.</param>
     /// <param name="payloadAt">Where the payload begins.</param>
     internal static byte[] AllocateText(int length, out int payloadAt)
@@ -50,7 +50,7 @@ internal static class WebSocketFrame
         return frame;
     }
 
-    /// <summary>A control frame; its payload is cut to the 125 bytes that it may have.</summary>
+    /// <summary>A control frame; its payload is cut to the allowed 125 bytes.</summary>
     internal static byte[] Control(byte opcode, ReadOnlySpan<byte> payload)
     {
         payload = payload[..Math.Min(payload.Length, 125)];

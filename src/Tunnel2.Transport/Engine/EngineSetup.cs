@@ -2,20 +2,22 @@ using System.Runtime.InteropServices;
 
 namespace Tunnel2.Transport.Engine;
 
-/// <summary>Judges what engine is asked for, chooses and starts it.</summary>
+/// <summary>Checks, chooses and starts an engine.</summary>
 internal static class EngineSetup
 {
-    /// <summary>The names that <see cref="FindMistake(string?, out EngineMode)"/> knows, as a message lists them.</summary>
+    /// <summary>The names that <see cref="FindMistake(string?, out EngineMode)"/> accepts, as a message lists them.</summary>
     public const string Names = "auto, epoll or portable";
 
-    /// <summary>Whether <see cref="EpollEngine"/> can run here. The layouts of the kernel's structures are known for these two.</summary>
+    /// <summary>
+    /// Whether <see cref="EpollEngine"/> can run here. Only for these two processors the layouts of the kernel's structures are known.
+    /// </summary>
     public static bool HasEpoll =>
         OperatingSystem.IsLinux() && RuntimeInformation.ProcessArchitecture is Architecture.X64 or Architecture.Arm64;
 
-    /// <summary>Reads an engine's name as the settings write it; nothing at all is <c>auto</c>.</summary>
+    /// <summary>Reads an engine's name from the settings; no text means <c>auto</c>.</summary>
     /// <param name="text">The name.</param>
-    /// <param name="mode">The engine; <see cref="EngineMode.Auto"/> where the name is wrong.</param>
-    /// <returns>What is wrong with the name, as a sentence goes on after it, or null.</returns>
+    /// <param name="mode">The engine; <see cref="EngineMode.Auto"/> if the name is wrong.</param>
+    /// <returns>The mistake, as a sentence that continues after the name, or null.</returns>
     public static string? FindMistake(string? text, out EngineMode mode)
     {
         (mode, var mistake) = text?.ToUpperInvariant() switch
@@ -29,22 +31,22 @@ internal static class EngineSetup
         return mistake;
     }
 
-    /// <summary>Tells of an engine that cannot be had on a system.</summary>
-    /// <param name="mode">The engine that is asked for.</param>
+    /// <summary>Reports an engine that is not available on a system.</summary>
+    /// <param name="mode">The wanted engine.</param>
     /// <param name="hasEpoll">Whether the system has epoll: <see cref="HasEpoll"/>.</param>
-    /// <returns>What is in the way, as a sentence goes on after the engine's name, or null.</returns>
+    /// <returns>The reason, as a sentence that continues after the engine's name, or null.</returns>
     public static string? FindObstacle(EngineMode mode, bool hasEpoll) =>
-        mode == EngineMode.Epoll && !hasEpoll ? "cannot be had here, it needs Linux on x64 or arm64; use auto or portable" : null;
+        mode == EngineMode.Epoll && !hasEpoll ? "is not available here, it needs Linux on x64 or arm64; use auto or portable" : null;
 
     /// <summary>
-    /// As many loops as there are processors that the process may use: the runtime heeds affinity and the limits of containers.
+    /// One loop for each processor that the process may use: the runtime's number respects affinity and the limits of containers.
     /// </summary>
     public static int AutoLoops => Math.Min(Environment.ProcessorCount, EpollEngine.MaxLoops);
 
-    /// <summary>Starts an engine that can be had here.</summary>
-    /// <param name="mode">Which.</param>
+    /// <summary>Starts an engine that is available here.</summary>
+    /// <param name="mode">The engine.</param>
     /// <param name="loops">Event loops, 1 to <see cref="EpollEngine.MaxLoops"/>. The portable engine has none.</param>
-    /// <param name="most">Loops with those that may be added; see <see cref="IEngine.TryAddLoop"/>.</param>
+    /// <param name="most">How many loops there may be with added ones; see <see cref="IEngine.TryAddLoop"/>.</param>
     /// <exception cref="IOException">The system has no descriptors for the loops.</exception>
     public static IEngine Start(EngineMode mode, int loops, int most = 0) =>
         Choose(mode, HasEpoll) == EngineMode.Epoll ? new EpollEngine(loops, most) : new PortableEngine();

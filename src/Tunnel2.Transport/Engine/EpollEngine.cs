@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Transport.Epoll;
@@ -6,29 +7,29 @@ using Tunnel2.Transport.Epoll;
 namespace Tunnel2.Transport.Engine;
 
 /// <summary>
-/// Everything on threads of our own that wait for sockets by epoll, as nginx does with its workers
-/// (docs/decisions/0007-own-epoll-transport.md). A connection belongs to one loop at a time. Work that should wait for company (an uplink's
-/// batch) runs after the events of a round.
+/// Runs everything on its own threads, which wait for sockets by epoll, as nginx does with its workers
+/// (docs/decisions/0007-own-epoll-transport.md). A connection belongs to one loop at a time. Work that gains from being batched (an
+/// uplink's sends) runs after the events of a round.
 /// </summary>
 internal sealed class EpollEngine : IEngine
 {
-    /// <summary>The most loops: more processors than that have other things to do.</summary>
+    /// <summary>How many loops at most: further processors are left for other work.</summary>
     public const int MaxLoops = 32;
 
-    /// <summary>With this few streams there is no company to wait for.</summary>
+    /// <summary>With at most this many streams the write loop runs at once, because there is nothing to batch.</summary>
     private const int QuietStreams = 2;
 
     private readonly int _most;
     private readonly Lock _growth = new();
 
-    /// <summary>Never changed: one more loop is another array.</summary>
+    /// <summary>The array never changes: an added loop makes a new array.</summary>
     private EpollLoop[] _loops;
     private uint _next = uint.MaxValue;
     private bool _isDisposed;
 
     /// <summary>Starts the loops.</summary>
     /// <param name="loops">How many, 1 to <see cref="MaxLoops"/>.</param>
-    /// <param name="most">How many there may be with those that are added; up to <paramref name="loops"/>: none is.</param>
+    /// <param name="most">How many loops there may be with added ones; not above <paramref name="loops"/>: none can be added.</param>
     /// <exception cref="IOException">The system has no descriptors for them.</exception>
     public EpollEngine(int loops = 1, int most = 0)
     {
@@ -124,7 +125,9 @@ internal sealed class EpollEngine : IEngine
 
     private EpollLoop TakeNext(EpollLoop[] loops) => loops[Interlocked.Increment(ref _next) % (uint)loops.Length];
 
-    /// <summary>Whether the process has loops left when one has failed. Without any it would only look alive: then it ends, and whoever
-    /// started it knows.</summary>
+    /// <summary>
+    /// Whether other loops are left when one has failed. Without any the process would only seem to live. So it ends, and its starter
+    /// notices.
+    /// </summary>
     private bool MayLoseOne() => OutlivesLoops && Array.Exists(Volatile.Read(ref _loops), static loop => loop?.IsInService == true);
 }

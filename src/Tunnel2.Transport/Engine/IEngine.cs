@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Transport.Epoll;
@@ -6,29 +7,27 @@ using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Transport.Engine;
 
-/// <summary>
-/// Where the data plane's code runs: the one seam between it and the system's sockets. Thread-safe; one per process.
-/// </summary>
+/// <summary>Runs the data plane's code: the one seam between that code and the system's sockets. Thread-safe; one per process.</summary>
 internal interface IEngine : IDisposable
 {
-    /// <summary>Which one it is, never <see cref="EngineMode.Auto"/>.</summary>
+    /// <summary>The engine's kind, never <see cref="EngineMode.Auto"/>.</summary>
     EngineMode Mode { get; }
 
-    /// <summary>Whether continuations run on the thread of an event loop, where nothing may block.</summary>
+    /// <summary>Whether continuations run on the thread of an event loop, where no code may block.</summary>
     bool IsInline { get; }
 
     /// <summary>
-    /// The event loops over epoll that carry the data plane's sockets, a thread each; none where <c>System.Net.Sockets</c> does, and the
-    /// thread pool.
+    /// The event loops over epoll that serve the data plane's sockets, a thread each. None when <c>System.Net.Sockets</c> and the thread
+    /// pool do this.
     /// </summary>
     IReadOnlyList<EpollLoop> Loops => [];
 
-    /// <summary>Faults that were contained on the process's loops, timers and threads.</summary>
+    /// <summary>The faults that were contained on the process's loops, timers and threads.</summary>
     ContainedFaults Faults { get; }
 
     /// <summary>
-    /// Whether the process goes on when the thread of one of several loops has failed. Set by whoever gives nothing to lost loops and
-    /// tells of them. Off (default): the fault ends the process, as that of any thread does.
+    /// Whether the process continues when the thread of one of several loops has failed. The host sets it, if it gives no connection to
+    /// lost loops and reports them. Off (default): the fault ends the process, like a fault of any thread.
     /// </summary>
     bool OutlivesLoops
     {
@@ -38,24 +37,25 @@ internal interface IEngine : IDisposable
         }
     }
 
-    /// <summary>
-    /// The loop that a connection should live on which belongs to none yet: each in turn, but for those that serve nobody now. Null where
-    /// there is none.
-    /// </summary>
+    /// <summary>The loop for a new connection: each in turn, except those that are out of service. Null if there is none.</summary>
     EpollLoop? NextLoop() => null;
 
     /// <summary>How many loops may still be added.</summary>
     int SpareLoops => 0;
 
     /// <summary>Starts one more loop.</summary>
-    /// <returns>The loop; null where there may be no more, the system has no descriptors for it, or there are none at all.</returns>
+    /// <returns>
+    /// The loop; null when there may be no more, when the system has no descriptors for it, or when the engine has no loops.
+    /// </returns>
     EpollLoop? TryAddLoop() => null;
 
-    /// <summary>Takes over a connected socket as the bytes of an uplink, on the next loop.</summary>
+    /// <summary>Takes over a connected socket for the bytes of an uplink, on the next loop.</summary>
     /// <exception cref="SocketException">The system has no descriptor left; the socket is disposed of.</exception>
     IUplinkTransport CreateUplinkTransport(Socket socket) => new SocketTransport(socket);
 
-    /// <summary>Adds the engine's choices to an uplink's settings. Where its write loop continues is its transport's choice
-    /// (<see cref="Multiplexing.Transports.IByteTransport.Home"/>).</summary>
+    /// <summary>
+    /// Adds the engine's choices to an uplink's settings. The transport chooses where the write loop continues
+    /// (<see cref="Multiplexing.Transports.IByteTransport.Home"/>).
+    /// </summary>
     UplinkSettings Apply(UplinkSettings settings);
 }

@@ -1,10 +1,10 @@
 using System.IO.Pipelines;
+using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
-using Tunnel2.Multiplexing.Uplinks;
 
 namespace Tunnel2.Transport.Engine;
 
-/// <summary>.NET's own way: completions on the thread pool, on any number of cores.</summary>
+/// <summary>The usual way of .NET: completions on the thread pool, on any number of cores.</summary>
 internal sealed class PortableEngine : IEngine
 {
     /// <inheritdoc/>

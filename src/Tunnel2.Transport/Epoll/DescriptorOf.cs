@@ -3,10 +3,10 @@ using Tunnel2.Transport.Native;
 
 namespace Tunnel2.Transport.Epoll;
 
-/// <summary>Takes a socket's connection, or its bound address, away from <see cref="Socket"/>.</summary>
+/// <summary>Takes a connection or a bound address over from a <see cref="Socket"/>.</summary>
 internal static class DescriptorOf
 {
-    /// <summary>Disposes of the socket and gives another descriptor of the same, non-blocking.</summary>
+    /// <summary>Disposes of the socket and returns another descriptor of the same connection, non-blocking.</summary>
     /// <exception cref="SocketException">The system has no descriptor left; the socket is disposed of.</exception>
     public static int Take(Socket socket)
     {
@@ -20,12 +20,12 @@ internal static class DescriptorOf
             }
         }
 
-        // After the disposal, which makes a socket blocking, and with it every descriptor of it.
+        // After the disposal, because that makes the socket blocking for all its descriptors.
         _ = Libc.FileControl(descriptor, Libc.FcntlSetFlags, Libc.OpenNonBlock);
         return descriptor;
     }
 
-    /// <summary>Gives another descriptor of the same socket.</summary>
+    /// <summary>Returns another descriptor of the same socket.</summary>
     /// <exception cref="SocketException">The system has no descriptor left.</exception>
     public static int Duplicate(int descriptor)
     {
@@ -33,7 +33,9 @@ internal static class DescriptorOf
         return other >= 0 ? other : throw new SocketException((int)Errno.ToSocketError(Errno.Last));
     }
 
-    /// <summary>Closes a connection that nobody has taken over, so that its peer knows at once and nothing of it is left here.</summary>
+    /// <summary>
+    /// Closes a connection without an owner with a reset, so that its peer notices at once and the system keeps nothing of it.
+    /// </summary>
     public static unsafe void Reset(int descriptor)
     {
         // struct linger { on, seconds }.

@@ -9,9 +9,8 @@ using Tunnel2.Transport.Sockets;
 namespace Tunnel2.Transport.Epoll;
 
 /// <summary>
-/// The bytes of an <see cref="EpollSocket"/>, by awaitable operations: one receive and one send at a time, without allocation. An
-/// operation that has to wait continues on the loop's thread, also when it is cut short by <see cref="Abort"/>, and never inside the call
-/// that cut it.
+/// The bytes of an <see cref="EpollSocket"/>, by awaitable operations: one receive and one send at a time, without allocation. An operation
+/// that has to wait continues on the loop's thread, also when <see cref="Abort"/> ends it, and never inside the call that ended it.
 /// </summary>
 internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
 {
@@ -28,7 +27,7 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
     /// <summary>Takes over a non-blocking descriptor.</summary>
     /// <param name="loop">The loop that watches it.</param>
     /// <param name="descriptor">The descriptor.</param>
-    /// <param name="connected">False: a connect is under way, and <see cref="ConnectedAsync"/> tells its end.</param>
+    /// <param name="connected">False: a connect is running, and <see cref="ConnectedAsync"/> reports its end.</param>
     public EpollChannel(EpollLoop loop, int descriptor, bool connected = true)
     {
         _socket = new EpollSocket(loop, descriptor, this, connected);
@@ -52,12 +51,12 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
     public bool WaitsFreely => true;
 
     /// <summary>
-    /// Whether a receive waits for others once the channel has had its share of a round, though there is something. For a peer that may
-    /// send without an end; not for an uplink, which is everybody's.
+    /// Whether a receive waits for its next turn after the channel has had its share of a round, although bytes are there. For a peer that
+    /// may send without an end; not for an uplink, which all its streams share.
     /// </summary>
     public bool TakesTurns { get; set; }
 
-    /// <summary>Takes over a connected socket and sets what an uplink wants of it.</summary>
+    /// <summary>Takes over a connected socket and sets the options of an uplink.</summary>
     /// <exception cref="SocketException">The system has no descriptor left.</exception>
     /// <exception cref="IOException">The loop cannot watch it.</exception>
     public static EpollChannel AdoptUplink(EpollLoop loop, Socket socket)
@@ -69,8 +68,8 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
         return errno == 0 ? channel : throw Errno.ToException(errno);
     }
 
-    /// <summary>Makes an uplink's of a connection that was made on its loop: sets what that wants of it.</summary>
-    /// <param name="peer">Its other end.</param>
+    /// <summary>Sets the options of an uplink on a connection that was made on this loop.</summary>
+    /// <param name="peer">The address of its other end.</param>
     public EpollChannel AsUplink(IPEndPoint peer)
     {
         _socket.SetTcpOption(SocketTuning.LinuxTcpUserTimeout, SocketTuning.UserTimeoutMilliseconds);
@@ -78,7 +77,7 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
         return this;
     }
 
-    /// <summary>Given back once, when the connection is disposed of; null: nothing.</summary>
+    /// <summary>Disposed of once, with the connection; null: nothing.</summary>
     public IDisposable? Place { get; set; }
 
     /// <summary>Starts watching. See <see cref="EpollSocket.Register"/>.</summary>
@@ -177,7 +176,7 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
     /// <inheritdoc/>
     public bool HasBytes() => _socket.HasBytes();
 
-    /// <summary>Ends the connection at once, from any thread; what waits fails, a moment later and on the loop's thread.</summary>
+    /// <summary>Ends the connection at once, from any thread. Waiting operations fail a moment later, on the loop's thread.</summary>
     public void Abort() => Close(reset: false);
 
     /// <inheritdoc/>
@@ -219,7 +218,7 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
         int count;
         lock (_socket.Gate)
         {
-            // An event in between has told the socket; it does not bring the turn about.
+            // An event in between has updated the socket, but the operation still waits for its turn.
             if (_awaitsTurn || !_receive.IsPending || (count = TryReceiveUnsynchronized(_receiveBuffer)) == -Errno.Again)
             {
                 return;
@@ -305,7 +304,7 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
         _receive.CancelUnsynchronized();
         if (_connecting)
         {
-            // A connect's outcome is a number, not a failure.
+            // The result of a connect is a number, not an exception.
             _connecting = false;
             _send.CancelUnsynchronized(Errno.Canceled);
         }

@@ -10,9 +10,9 @@ internal static class EpollConnector
 {
     /// <summary>Connects, without Nagle's delay.</summary>
     /// <param name="loop">The loop that the connection will live on.</param>
-    /// <param name="endPoint">Where to.</param>
-    /// <param name="cancellationToken">Gives up.</param>
-    /// <returns>The connection, or why there is none.</returns>
+    /// <param name="endPoint">The address.</param>
+    /// <param name="cancellationToken">Cancels the connect.</param>
+    /// <returns>The connection, or the error.</returns>
     /// <exception cref="OperationCanceledException">The token was cancelled.</exception>
     public static async ValueTask<(EpollChannel? Channel, SocketError Error)> ConnectAsync(
         EpollLoop loop, IPEndPoint endPoint, CancellationToken cancellationToken)
@@ -75,7 +75,7 @@ internal static class EpollConnector
         var errno = Errno.Last;
         if (errno is Errno.InProgress or Errno.Interrupted)
         {
-            // Interrupted, it continues by itself.
+            // After an interruption the connect continues by itself.
             return Errno.InProgress;
         }
 

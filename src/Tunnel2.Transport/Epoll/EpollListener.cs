@@ -6,17 +6,26 @@ using Tunnel2.Transport.Sockets;
 namespace Tunnel2.Transport.Epoll;
 
 /// <summary>
-/// Accepts connections on a loop, several at a time while they come fast: a batch that was full doubles the next, one that ran dry shrinks
-/// it, so that at a slow rate no accept is asked in vain. What accepted sockets inherit is set on the listener.
+/// Accepts connections on a loop, several at a time when they come fast. A full batch doubles the next one, and a batch that ran out
+/// shrinks it, so that at a slow rate no accept is made in vain. Options that accepted sockets inherit are set on the listener.
 /// </summary>
 internal sealed class EpollListener : EpollHandle, IDisposable
 {
     private const int MaxBatch = 64;
 
-    /// <summary>More than any backlog: who comes faster than this is accepted does not keep a listener open.</summary>
+    /// <summary>
+    /// How many connections are accepted at a stop, at most: more than any backlog. Connections that come faster than they are accepted do
+    /// not keep a listener open.
+    /// </summary>
     private const int MaxRest = 10_000;
 
-    /// <summary>After an accept that failed for want of descriptors or memory: a moment, and then again, for ever.</summary>
+    /// <summary>After so many connections it checks whether they stay on the loop that accepts them.</summary>
+    private const int Sample = 32;
+
+    /// <summary>How long it lets the other loops accept when they do not stay.</summary>
+    private static readonly TimeSpan _rest = TimeSpan.FromSeconds(1);
+
+    /// <summary>The wait after an accept that failed because descriptors or memory were short. Then it tries again, without end.</summary>
     private static readonly TimeSpan _pause = TimeSpan.FromMilliseconds(100);
 
     private readonly EpollLoop _loop;
@@ -28,10 +37,13 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     private readonly bool _isOpenToOthers;
     private readonly bool _isShared;
     private readonly uint _interest;
-    private IReadOnlyList<EpollListener> _all = [];
+    private EpollListener[] _all = [];
     private int _descriptor;
     private int _batch = 1;
-    private bool _isListening = true;
+    private volatile bool _isListening = true;
+    private int _sampled;
+    private long _departed;
+    private long _arrived;
 
     private EpollListener(
         EpollLoop loop,
@@ -55,26 +67,27 @@ internal sealed class EpollListener : EpollHandle, IDisposable
         _isOpenToOthers = !IPAddress.IsLoopback(endPoint.Address);
     }
 
-    /// <summary>Where it listens.</summary>
+    /// <summary>Its address.</summary>
     public IPEndPoint EndPoint { get; }
 
     /// <summary>
-    /// Listens on a bound socket and starts to accept. Of several loops that sleep one is woken for each who comes (EPOLLEXCLUSIVE), so
-    /// that one with time accepts, and for itself. One socket, not one for each loop: a socket of its own would have a queue of its own,
-    /// which waits for a loop that is busy.
+    /// Listens on a bound socket and starts to accept. Of several sleeping loops one is woken for each new connection (EPOLLEXCLUSIVE), so
+    /// a loop that is free accepts it, and serves it. There is one socket for all loops: with a socket of its own each loop would have its
+    /// own queue, which would wait while that loop is busy.
     /// </summary>
     /// <param name="loops">The loops.</param>
     /// <param name="bound">
-    /// The socket; it is taken over, and disposed of where this fails. One that listens already is somebody else's too, who has it after
-    /// us with all that wait in it.
+    /// The socket. The listeners own it, and it is disposed of if this call fails. A socket that already listens also belongs to another
+    /// process, which keeps it and the connections that wait in it.
     /// </param>
-    /// <param name="backlog">Connections that the kernel holds until they are accepted.</param>
+    /// <param name="backlog">How many connections the kernel holds until they are accepted.</param>
     /// <param name="accepted">
-    /// Called on a loop's thread with the loop, each connection's non-blocking descriptor, which belongs to it, and the peer's address.
+    /// Called on a loop's thread with the loop, each connection's non-blocking descriptor, which the callee then owns, and the peer's
+    /// address.
     /// </param>
-    /// <param name="failed">Called where the system was out of something; accepting goes on after a pause.</param>
-    /// <param name="room">Says when to accept no more for a while; null: never.</param>
-    /// <returns>The listeners, a loop each, to be stopped together.</returns>
+    /// <param name="failed">Called when descriptors or memory were short; accepting continues after a pause.</param>
+    /// <param name="room">Says when no connection may be accepted for a while; null: always accept.</param>
+    /// <returns>The listeners, one for each loop, to be stopped together.</returns>
     /// <exception cref="SocketException">The socket cannot listen.</exception>
     public static IReadOnlyList<EpollListener> StartAll(
         IReadOnlyList<EpollLoop> loops, Socket bound, int backlog, Action<EpollLoop, int, IPEndPoint?> accepted,
@@ -100,8 +113,9 @@ internal sealed class EpollListener : EpollHandle, IDisposable
             throw;
         }
 
-        listeners.ForEach(listener => listener._all = listeners);
-        return listeners;
+        EpollListener[] all = [.. listeners];
+        Array.ForEach(all, listener => listener._all = all);
+        return all;
     }
 
     private static unsafe EpollListener Start(
@@ -141,48 +155,82 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     /// <inheritdoc/>
     public override void OnEvents(uint mask)
     {
-        for (var accepted = 0; accepted < _batch; accepted++)
+        var accepted = AcceptBatch();
+        if (_all.Length > 1 && (_sampled += accepted) >= Sample)
+        {
+            RestUnlessTheyStay();
+        }
+    }
+
+    private int AcceptBatch()
+    {
+        var accepted = 0;
+        for (; accepted < _batch; accepted++)
         {
             if (_room is { IsOpen: false } room)
             {
                 if (accepted == 0)
                 {
-                    // Somebody waits, or there were no event. Silent first: the gate may open before the call returns.
+                    // A connection waits, or there would be no event. Listening stops first, because the gate may open before the call
+                    // returns.
                     Listen(false);
                     room.WhenOpen(_resume);
                 }
 
-                return;
+                return accepted;
             }
 
             var errno = AcceptOne();
             if (errno == Errno.Again || _descriptor < 0)
             {
                 _batch = Math.Max(1, accepted);
-                return;
+                return accepted;
             }
 
             if (errno != 0 && !Errno.IsOneConnections(errno))
             {
-                Pause(errno);
-                return;
+                Listen(false);
+                _failed?.Invoke(Errno.ToSocketError(errno));
+                _ = ListenAfterAsync(_pause);
+                return accepted;
             }
         }
 
-        // More may wait: the listener is level-triggered, so the next round tells.
+        // More connections may wait. The listener is level-triggered, so the next round reports them.
         _batch = Math.Min(MaxBatch, _batch * 2);
+        return accepted;
+    }
+
+    /// <summary>
+    /// A loop without a used uplink would accept connections only to give them away: with its first request each moves to its uplink's
+    /// loop, which costs two registrations and a wake-up. So when most connections leave and none arrives, the other loops accept for a
+    /// while. At least one loop always accepts, because connections arrive at the loops that have the uplinks.
+    /// </summary>
+    private void RestUnlessTheyStay()
+    {
+        var statistics = _loop.Statistics;
+        var (left, came) = (statistics.Departed - _departed, statistics.Arrived - _arrived);
+        (_sampled, _departed, _arrived) = (0, statistics.Departed, statistics.Arrived);
+        if (left >= Sample / 4 * 3 && came == 0)
+        {
+            Listen(false);
+            WakeOthers();
+            _ = ListenAfterAsync(_rest);
+        }
     }
 
     /// <inheritdoc/>
     public override void OnLoopStopped() => Dispose();
 
     /// <inheritdoc/>
-    public override void OnLoopLost()
+    public override void OnLoopLost() => WakeOthers();
+
+    /// <summary>The kernel may have woken only this loop for a connection that waits in the queue.</summary>
+    private void WakeOthers()
     {
-        // The kernel may have woken this loop, and no other, for somebody who waits in the queue.
         foreach (var other in _all)
         {
-            if (other != this && other._loop.IsInService)
+            if (other != this && other._isListening && other._loop.IsInService)
             {
                 other._loop.Schedule(static listener => ((EpollListener)listener!).OnEvents(EpollEvents.In), other);
             }
@@ -192,11 +240,11 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     /// <inheritdoc/>
     public override void OnFault()
     {
-        // Connections are accepted as before.
+        // Accepting continues as before.
     }
 
-    /// <summary>Stops listening, after the connections that the kernel has already taken for us alone: it would reset them.</summary>
-    /// <returns>Completes when it is closed and the last connection was handed out.</returns>
+    /// <summary>Stops listening, after it has accepted the connections in the kernel's queue, which a close would reset.</summary>
+    /// <returns>Completes when it is closed and the last connection was passed on.</returns>
     public async Task StopAsync()
     {
         if (TryHoldNewConnections())
@@ -209,7 +257,7 @@ internal sealed class EpollListener : EpollHandle, IDisposable
         await stopped.Task.ConfigureAwait(false);
     }
 
-    /// <summary>Stops listening. What was accepted is not touched.</summary>
+    /// <summary>Stops listening. Accepted connections are not touched.</summary>
     public void Dispose()
     {
         lock (_gate)
@@ -239,7 +287,7 @@ internal sealed class EpollListener : EpollHandle, IDisposable
     {
         if (!_loop.IsInService)
         {
-            // Nobody would serve them here.
+            // No code here would serve them.
             accepted = MaxRest;
         }
 
@@ -293,23 +341,16 @@ internal sealed class EpollListener : EpollHandle, IDisposable
         }
         catch (Exception exception)
         {
-            // A fault with one connection: the next are accepted all the same.
+            // A fault with one connection: the next ones are still accepted.
             _loop.Faults.Add("accept", exception);
         }
 
         return 0;
     }
 
-    private void Pause(int errno)
+    private async Task ListenAfterAsync(TimeSpan pause)
     {
-        Listen(false);
-        _failed?.Invoke(Errno.ToSocketError(errno));
-        _ = ResumeAsync();
-    }
-
-    private async Task ResumeAsync()
-    {
-        await Task.Delay(_pause).ConfigureAwait(false);
+        await Task.Delay(pause).ConfigureAwait(false);
         Listen(true);
     }
 
@@ -322,7 +363,7 @@ internal sealed class EpollListener : EpollHandle, IDisposable
                 return;
             }
 
-            // Not modified: what is waited for exclusively cannot be.
+            // Removed and added again, because an exclusive wait cannot be modified.
             _isListening = isOn;
             if (isOn)
             {

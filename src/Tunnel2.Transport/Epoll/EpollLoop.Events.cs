@@ -4,41 +4,43 @@ using Tunnel2.Transport.Native;
 namespace Tunnel2.Transport.Epoll;
 
 /// <content>
-/// The events that were fetched, and what they say of a socket before they are handled: one look at all sockets serves everybody who asks
-/// within a millisecond whether something has come, and nobody asks the kernel about each of them.
+/// The fetched events, and what they show about a socket before they are handled. Code often asks whether a socket has received something.
+/// One look at all sockets answers this for a millisecond, so that the kernel is not asked about each socket.
 /// </content>
 internal sealed unsafe partial class EpollLoop
 {
     /// <summary>
-    /// Few enough that what a round has gathered for an uplink leaves while the next sockets are served, so that the peer works at the same
-    /// time; more than enough for a batch.
+    /// Few enough events that an uplink's gathered bytes leave while the next sockets are served, so the peer works at the same time; more
+    /// than enough for a batch.
     /// </summary>
     private const int EventsPerRound = 128;
 
-    /// <summary>Those of a round, and what looks ahead find while it lasts.</summary>
+    /// <summary>The events of a round, and those that looks ahead find during it.</summary>
     private const int MaxEvents = 1024;
 
-    /// <summary>A look serves for so long.</summary>
+    /// <summary>How long a look is valid.</summary>
     private static readonly long _freshTicks = Stopwatch.Frequency / 1000;
 
     private readonly EpollEvents _events = new(MaxEvents);
 
-    /// <summary>In <see cref="_events"/>: the first that is not handled, the first that is not noted, and behind the last.</summary>
+    /// <summary>
+    /// Positions in <see cref="_events"/>: the first event that is not handled, the first that is not noted, and the end.
+    /// </summary>
     private int _next;
     private int _noted;
     private int _fetched;
 
-    /// <summary>The events that were handled before the first in <see cref="_events"/> came.</summary>
+    /// <summary>How many events were handled before the first one in <see cref="_events"/>.</summary>
     private long _handledBefore;
 
     /// <summary>
-    /// When the loop looked at its sockets: what had come until then is handled, or noted in <see cref="EpollHandle.LastEvent"/>.
+    /// When the loop last looked at its sockets. All earlier events are handled, or noted in <see cref="EpollHandle.LastEvent"/>.
     /// </summary>
     private long _lookedAt;
 
     /// <summary>
-    /// Whether the loop can say that a millisecond ago nothing had come to a socket of its own that the socket has not heard of. False:
-    /// something has come, or the loop cannot tell. Costs a system call where nobody looked within a millisecond.
+    /// True if the loop knows that a millisecond ago one of its sockets had no event that the socket has not seen. False if there is an
+    /// event, or if the loop cannot know. Costs a system call if the last look is older than a millisecond.
     /// </summary>
     public bool KnowsOfNothingFor(EpollHandle handle)
     {
@@ -51,8 +53,8 @@ internal sealed unsafe partial class EpollLoop
         return (now - _lookedAt <= _freshTicks || TryLookAhead(now)) && handle.LastEvent <= _handledBefore + _next;
     }
 
-    /// <summary>Fetches what has come since the round began, and notes whom the events that are not handled yet are for.</summary>
-    /// <returns>False: there may be more than was fetched.</returns>
+    /// <summary>Fetches the events since the round began, and notes the sockets of those that are not handled yet.</summary>
+    /// <returns>False when there may be more events than were fetched.</returns>
     private bool TryLookAhead(long now)
     {
         var room = MaxEvents - _fetched;
@@ -62,7 +64,7 @@ internal sealed unsafe partial class EpollLoop
             return false;
         }
 
-        // An event that was fetched is not told of again: it is handled whatever this look is worth.
+        // The kernel does not report a fetched event again, so it is handled in any case.
         _fetched += found;
         for (var i = Math.Max(_noted, _next); i < _fetched; i++)
         {
@@ -82,9 +84,9 @@ internal sealed unsafe partial class EpollLoop
         return true;
     }
 
-    /// <summary>Handles a round's events: those that were fetched ahead, or those that a wait has brought.</summary>
-    /// <param name="waited">What the wait has brought; negative where it was interrupted.</param>
-    /// <param name="since">When it did.</param>
+    /// <summary>Handles a round's events: those that were fetched in advance, and those that a wait has returned.</summary>
+    /// <param name="waited">How many the wait has returned; negative when it was interrupted.</param>
+    /// <param name="since">When it returned.</param>
     /// <returns>How many there were.</returns>
     private int HandleEvents(int waited, long since)
     {

@@ -2,29 +2,28 @@ using Tunnel2.Transport.Native;
 
 namespace Tunnel2.Transport.Epoll;
 
-/// <content>What becomes of a loop whose thread hangs or fails.</content>
+/// The end of a loop whose thread hangs or fails.
 internal sealed unsafe partial class EpollLoop
 {
     private const string ThreadPlace = "event loop";
 
-    /// <summary>Whether the process can do without this loop; null: it cannot.</summary>
+    /// <summary>Whether the process can continue without this loop; null: it cannot.</summary>
     private readonly Func<bool>? _isSpare;
 
     private volatile bool _signWanted;
     private volatile bool _givenUp;
     private Exception? _failure;
 
-    /// <summary>Whether connections may be given to it. From any thread.</summary>
+    /// <summary>Whether it can be given connections. From any thread.</summary>
     public bool IsInService => !_stopping && !_givenUp;
 
-    /// <summary>What ended its thread, or null.</summary>
+    /// <summary>The exception that ended its thread, or null.</summary>
     public Exception? Failure => Volatile.Read(ref _failure);
 
-    /// <summary>The descriptor that it waits on, for tests that take it away.</summary>
+    /// <summary>The descriptor on which it waits, for tests that close it.</summary>
     internal int Descriptor => _epoll;
 
-    /// <summary>Has the loop do a round, though nothing may have happened: <see cref="LoopStatistics.Rounds"/> says whether it
-    /// did.</summary>
+    /// <summary>Makes the loop do a round, also without an event. <see cref="LoopStatistics.Rounds"/> shows whether it did.</summary>
     public void AskForSign()
     {
         _signWanted = true;
@@ -32,8 +31,8 @@ internal sealed unsafe partial class EpollLoop
     }
 
     /// <summary>
-    /// Gives up a loop whose thread hangs: its connections are reset, and those that wait for them continue on the pool. Again for those
-    /// that came meanwhile. The one that the thread hangs in is left alone where it holds its lock.
+    /// Gives up a loop whose thread hangs: its connections are reset, and code that waits for them continues on the pool. Call it again for
+    /// connections that came later. A connection whose lock the hanging thread holds is left as it is.
     /// </summary>
     public void GiveUp()
     {
@@ -55,10 +54,13 @@ internal sealed unsafe partial class EpollLoop
         RunRemoteOnPool();
     }
 
-    /// <summary>The thread of a loop that was given up goes on.</summary>
+    /// <summary>The thread of a loop that was given up runs again.</summary>
     public void TakeBack() => _givenUp = false;
 
-    /// <summary>The thread cannot go on. What it has not run yet is run by <see cref="Stop"/>, or the process ends.</summary>
+    /// <summary>
+    /// Whether the process continues without the failed thread. <see cref="Stop"/> then runs the work that is left; otherwise the process
+    /// ends.
+    /// </summary>
     private bool MayGoOnWithout(Exception exception)
     {
         lock (_descriptors)
@@ -71,8 +73,10 @@ internal sealed unsafe partial class EpollLoop
         return _isSpare?.Invoke() == true;
     }
 
-    /// <summary>A wait fails for no other reason than a signal, or the loop's descriptor is none any more: then it would fail for
-    /// ever.</summary>
+    /// <summary>
+    /// A wait fails because of a signal, or because the loop's descriptor is no longer valid. In the second case it would fail each time,
+    /// so this throws.
+    /// </summary>
     private static void ThrowUnlessInterrupted()
     {
         if (Errno.Last is not Errno.Interrupted and var errno)

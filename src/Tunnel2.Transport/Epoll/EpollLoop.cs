@@ -8,30 +8,30 @@ using Tunnel2.Transport.Native;
 namespace Tunnel2.Transport.Epoll;
 
 /// <summary>
-/// One thread that waits for sockets and runs what they wake: a round is the events of one <c>epoll_wait</c>, then the work that was
-/// scheduled until then. So what should wait for company (an uplink's batch) is scheduled, and runs when every event of the round has added
-/// its share. Scheduling is thread-safe; the loop's thread is woken only when it sleeps.
+/// One thread that waits for sockets and runs their code. A round is the events of one <c>epoll_wait</c>, and then the scheduled work. So
+/// work that gains from being batched (an uplink's sends) is scheduled, and runs after every event of the round has added its share.
+/// Scheduling is thread-safe; the loop's thread is woken only when it sleeps.
 /// </summary>
 /// <remarks>
-/// Nobody holds the thread: a connection that has had its share of a round goes on by <see cref="Turns"/>, after whatever the sockets
-/// have by then, and of what other threads post a round takes as much as a moment allows. What a callback throws ends its socket, if it
-/// is a socket's, and nothing else. A fault of the loop itself ends its thread, and with it the loop: its sockets are reset, and what is
-/// scheduled from then on runs on the pool. So does that of a loop that was given up because its thread hangs, until it comes back.
+/// No connection can hold the thread: one that has had its share of a round continues by <see cref="Turns"/>, after the sockets' next
+/// events, and a round spends a limited time on the work of other threads. An exception in a socket's callback ends that socket and nothing
+/// else. A fault of the loop itself ends its thread and the loop: its sockets are reset, and work that is scheduled later runs on the pool.
+/// The same holds for a loop that was given up because its thread hangs, until it comes back.
 /// </remarks>
 internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
 {
-    /// <summary>Rounds in which work that schedules work is still run when the loop ends.</summary>
+    /// <summary>In how many rounds the loop still runs work that schedules more work, when it ends.</summary>
     private const int LastRounds = 1000;
 
     private const string EventPlace = "socket event";
     private const string WorkPlace = "loop work";
 
     /// <summary>
-    /// What a round spends on those that have had a turn already, beyond the first of them, before it looks at the sockets again.
+    /// How much time a round spends on connections that had a turn before, after the first of them, until it looks at the sockets again.
     /// </summary>
     private static readonly long _turnsTicks = Stopwatch.Frequency / 2000;
 
-    /// <summary>What a round spends on the work of other threads before it looks at the sockets again.</summary>
+    /// <summary>How much time a round spends on the work of other threads until it looks at the sockets again.</summary>
     private static readonly long _remoteTicks = Stopwatch.Frequency / 500;
 
     private static readonly TimeSpan _endLimit = TimeSpan.FromSeconds(10);
@@ -41,7 +41,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
     private readonly EpollSlots _slots = new();
     private readonly ConcurrentQueue<LoopWork> _remote = new();
 
-    /// <summary>Guards the loop's own two descriptors against use after their close.</summary>
+    /// <summary>Keeps the loop's own two descriptors from being used after their close.</summary>
     private readonly Lock _descriptors = new();
 
     private readonly TaskCompletionSource _ended = new(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -56,11 +56,11 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
     private volatile bool _stopped;
 
     /// <summary>Starts a loop.</summary>
-    /// <param name="faults">Where faults of callbacks are counted; null: nobody looks at them.</param>
+    /// <param name="faults">Counts faults of callbacks; null: they are not counted.</param>
     /// <param name="number">Its number among its engine's loops.</param>
     /// <param name="isSpare">
-    /// Asked on the loop's thread when that cannot go on: whether others do its work, so that the process goes on. Where not (null too),
-    /// the fault ends the process, as that of any thread does.
+    /// Called on the loop's thread when that has failed: whether other loops do its work, so that the process continues. If not (also when
+    /// null), the fault ends the process, like a fault of any thread.
     /// </param>
     /// <exception cref="IOException">The system has no descriptor for it.</exception>
     public EpollLoop(ContainedFaults? faults = null, int number = 0, Func<bool>? isSpare = null)
@@ -72,7 +72,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
         _epoll = Libc.EpollCreate(Libc.EpollCloseOnExec);
         _wake = _epoll < 0 ? -1 : Libc.EventDescriptor(0, Libc.EpollCloseOnExec | Libc.OpenNonBlock);
 
-        // Edge-triggered: each write is a new event, so that nobody has to read the counter.
+        // Edge-triggered: each write is a new event, so the counter need not be read.
         if (_wake < 0 || EpollEvents.Control(_epoll, Libc.EpollCtlAdd, _wake, EpollEvents.In | EpollEvents.EdgeTriggered, 0) != 0)
         {
             var errno = Errno.Last;
@@ -91,28 +91,30 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
     /// <summary>Whether the caller is on the loop's thread.</summary>
     public bool IsCurrent => Environment.CurrentManagedThreadId == Volatile.Read(ref _threadId);
 
-    /// <summary>What the loop has done.</summary>
+    /// <summary>Counters of the loop's work.</summary>
     public LoopStatistics Statistics { get; } = new();
 
-    /// <summary>What callbacks threw.</summary>
+    /// <summary>Exceptions of callbacks.</summary>
     public ContainedFaults Faults { get; }
 
     /// <summary>
-    /// Where somebody goes on who has had a turn: after the events and the scheduled work of a round that began with a new look at the
-    /// sockets, and there after all who wait for their next turn already. From another thread: as <see cref="Schedule"/>.
+    /// Where code continues that has had a turn: after the events and the scheduled work of a round that began with a new look at the
+    /// sockets, and after all others that already wait for a turn. From another thread it is the same as <see cref="Schedule"/>.
     /// </summary>
     public PipeScheduler Turns { get; }
 
-    /// <summary>The number of the round under way: on the loop's thread, what is done under one number holds up everybody else.</summary>
+    /// <summary>
+    /// The number of the current round. On the loop's thread, all work under one number holds up all other connections of the loop.
+    /// </summary>
     public long Round => _round;
 
-    /// <summary>What counts as a step of a <see cref="WorkTurn"/> in the round under way, in bytes.</summary>
+    /// <summary>How many bytes count as a step of a <see cref="WorkTurn"/> in the current round.</summary>
     public int BytesPerStep { get; private set; } = WorkTurn.LoneBytesPerStep;
 
-    /// <summary>Sockets and listeners that it waits for.</summary>
+    /// <summary>The number of sockets and listeners for which it waits.</summary>
     public int HandleCount => _slots.Count;
 
-    /// <summary>Runs work on the loop's thread, after the events of the present round. Once the loop has ended: on the pool.</summary>
+    /// <summary>Runs work on the loop's thread, after the events of the current round. Once the loop has ended: on the pool.</summary>
     public override void Schedule(Action<object?> action, object? state)
     {
         if (IsCurrent)
@@ -131,7 +133,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
         Wake();
         if (_stopped || _givenUp)
         {
-            // The loop may have looked for the last time before this was queued.
+            // The loop may have looked at its queues for the last time before this was queued.
             RunRemoteOnPool();
         }
     }
@@ -149,7 +151,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
         }
     }
 
-    /// <summary>Makes the loop wait for a descriptor; it is told once, and closing the descriptor is the end of it.</summary>
+    /// <summary>Makes the loop wait for a descriptor. It is registered once; closing the descriptor ends the registration.</summary>
     /// <returns>0, or the error.</returns>
     public int Register(EpollHandle handle, int descriptor, uint mask)
     {
@@ -172,10 +174,12 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
         }
     }
 
-    /// <summary>Forgets a handle whose descriptor is being closed.</summary>
+    /// <summary>Removes a handle whose descriptor is being closed.</summary>
     public void Unregister(EpollHandle handle) => _slots.Remove(handle);
 
-    /// <summary>Forgets a handle whose socket others hold too: closing the descriptor does not end the kernel's events for it.</summary>
+    /// <summary>
+    /// Removes a handle whose socket other processes hold too: closing the descriptor does not end the kernel's events for it.
+    /// </summary>
     public void Unregister(EpollHandle handle, int descriptor)
     {
         lock (_descriptors)
@@ -189,7 +193,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
         _slots.Remove(handle);
     }
 
-    /// <summary>Ends the loop and closes what it still waits for.</summary>
+    /// <summary>Ends the loop and closes the descriptors for which it waits.</summary>
     public void Dispose()
     {
         lock (_descriptors)
@@ -205,7 +209,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
         Signal();
         if (!IsCurrent)
         {
-            // It ends when the callback that it is in returns. One that never does must not keep the process.
+            // It ends when its current callback returns. A callback that never returns must not keep the process.
             _ended.Task.Wait(_endLimit);
         }
     }
@@ -213,13 +217,14 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
     private void Run()
     {
         Volatile.Write(ref _threadId, Environment.CurrentManagedThreadId);
+        Stripe.Use(Number);
         try
         {
             RunRounds();
         }
         catch (Exception exception) when (MayGoOnWithout(exception))
         {
-            // The others serve on.
+            // The other loops continue.
         }
 
         Stop();
@@ -256,9 +261,9 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
         }
     }
 
-    /// <summary>Waits for events or for work of other threads.</summary>
-    /// <param name="began">When the loop had nothing to do any more.</param>
-    /// <returns>Events that came; negative where the wait was interrupted.</returns>
+    /// <summary>Waits for events or for work from other threads.</summary>
+    /// <param name="began">When the loop became idle.</param>
+    /// <returns>The number of events; negative when the wait was interrupted.</returns>
     private int PollThenSleep(long began)
     {
         var patience = _polling.PatienceAt(began);
@@ -277,20 +282,20 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
         return events;
     }
 
-    /// <summary>Asks again and again.</summary>
-    /// <returns>Events; null where the patience is at its end, or somebody else needs the processor.</returns>
+    /// <summary>Polls repeatedly.</summary>
+    /// <returns>The number of events; null when the patience is over, or when another thread needs the processor.</returns>
     private int? Poll(long began, long patience)
     {
         for (var asked = began; asked - began < patience;)
         {
-            // Nobody has to wake a loop that asks: it looks at both queues.
+            // A polling loop need not be woken: it looks at both queues.
             var count = Libc.EpollWait(_epoll, _events.At(0), EventsPerRound, 0);
             if (count != 0 || !_remote.IsEmpty)
             {
                 return count;
             }
 
-            // Other threads that want this processor go first: it may be the very peer that the loop waits for.
+            // Other threads that want this processor go first: one of them may be the peer for which the loop waits.
             _ = Libc.YieldProcessor();
             var now = Stopwatch.GetTimestamp();
             if (!_polling.WasAway(now - asked, now))
@@ -305,7 +310,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
     }
 
     /// <summary>
-    /// Says that the loop sleeps, and then looks once more: a thread that queues after the look sees the word and wakes it.
+    /// Marks the loop as sleeping, and then looks once more. A thread that queues work after that look sees the mark and wakes the loop.
     /// </summary>
     private bool MayISleep()
     {
@@ -315,7 +320,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
 
     private void RunScheduled()
     {
-        // What this work schedules in its turn belongs to the next round: sockets come first again.
+        // Work that this work schedules belongs to the next round, so that sockets come first again.
         (_local, _running) = (_running, _local);
         foreach (var work in _running)
         {
@@ -325,7 +330,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
         _running.Clear();
     }
 
-    /// <summary>Gives turns to those that waited for one when the round began: to the first in any case, so that all come to it.</summary>
+    /// <summary>Runs the turns that were waiting when the round began: the first in any case, so that each gets its turn.</summary>
     private void RunTurns(int due)
     {
         if (due == 0)
@@ -410,7 +415,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
         {
             if (_failure is not null)
             {
-                // Not in order: what its peer has must not look whole.
+                // Not in order: the peer must not take its bytes for a complete message.
                 Faults.Run(EventPlace, static handle => handle.OnLoopLost(), handle);
             }
 
@@ -426,7 +431,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
 
         foreach (var work in _local.Concat(_turns))
         {
-            // Work without an end: the pool's.
+            // Work that never ends goes to the pool.
             System.Threading.ThreadPool.UnsafeQueueUserWorkItem(work.Action, work.State, preferLocal: false);
         }
 

@@ -4,8 +4,8 @@ using Tunnel2.Transport.Native;
 namespace Tunnel2.Transport.Epoll;
 
 /// <summary>
-/// An operation that waits, again and again the same object. Begun and ended under its socket's gate; completed outside of it, because the
-/// continuation runs inside <see cref="Complete"/>.
+/// A waiting operation, which is the same object each time. It begins and ends under its socket's gate, and completes outside of it,
+/// because the continuation runs inside <see cref="Complete"/>.
 /// </summary>
 internal sealed class EpollOperation(EpollSocket socket) : IValueTaskSource<int>, IValueTaskSource
 {
@@ -28,7 +28,7 @@ internal sealed class EpollOperation(EpollSocket socket) : IValueTaskSource<int>
 
     public void EndUnsynchronized() => IsPending = false;
 
-    /// <summary>Completes what was ended.</summary>
+    /// <summary>Completes an operation that was ended.</summary>
     /// <param name="result">The result; negative: the error.</param>
     public void Complete(int result)
     {
@@ -42,7 +42,7 @@ internal sealed class EpollOperation(EpollSocket socket) : IValueTaskSource<int>
         }
     }
 
-    /// <summary>Ends it where it is pending, and completes it on the loop's thread in its next turn.</summary>
+    /// <summary>Ends it if it is pending, and completes it on the loop's thread in the next turn.</summary>
     public void CancelUnsynchronized(int result = -Errno.Canceled)
     {
         if (IsPending)

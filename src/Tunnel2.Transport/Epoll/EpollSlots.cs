@@ -1,8 +1,8 @@
 namespace Tunnel2.Transport.Epoll;
 
 /// <summary>
-/// The loop's handles by slot. A token is the slot with a generation that changes with each use, because descriptors come back at once:
-/// an event of the old socket must not reach the new one. Thread-safe; looking up takes no lock.
+/// The loop's handles by slot. A token is the slot with a generation that changes with each use. Descriptors are reused at once, and an
+/// event of the old socket must not reach the new one. Thread-safe; looking up takes no lock.
 /// </summary>
 internal sealed class EpollSlots
 {
@@ -39,7 +39,7 @@ internal sealed class EpollSlots
                 }
             }
 
-            // 0 is nobody's token.
+            // 0 belongs to no handle.
             handle.Token = ((ulong)++_generations[slot] << 32) | (uint)slot;
             _handles[slot] = handle;
         }
@@ -58,7 +58,7 @@ internal sealed class EpollSlots
         }
     }
 
-    /// <summary>The handle of a token, or null when it is gone.</summary>
+    /// <summary>The handle of a token, or null when it was removed.</summary>
     public EpollHandle? Find(ulong token)
     {
         var handle = Volatile.Read(ref _handles)[(int)(uint)token];

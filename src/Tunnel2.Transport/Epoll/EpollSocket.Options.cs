@@ -21,7 +21,7 @@ internal sealed unsafe partial class EpollSocket
         }
     }
 
-    /// <summary>Sets an option of TCP. One that a kernel lacks costs speed, not correctness.</summary>
+    /// <summary>Sets an option of TCP. If a kernel lacks it, this costs speed and not correctness.</summary>
     public void SetTcpOption(int option, int value)
     {
         lock (Gate)
@@ -33,7 +33,7 @@ internal sealed unsafe partial class EpollSocket
         }
     }
 
-    /// <summary>Reads an option of TCP, or the number at an offset where it is a structure; −1 when it cannot.</summary>
+    /// <summary>Reads an option of TCP, or the number at an offset in a structure; −1 on failure.</summary>
     public int GetTcpOption(int option, int offset = 0)
     {
         lock (Gate)

@@ -3,13 +3,13 @@ using Tunnel2.Transport.Native;
 namespace Tunnel2.Transport.Epoll;
 
 /// <summary>
-/// A non-blocking socket that a loop watches, registered once and edge-triggered: it remembers what the kernel said and asks it nothing
-/// that is known. A receive is tried only after an event said that there is something, and a short one means that there is nothing more; a
-/// send is tried at once, and after a full buffer only when an event said that there is room.
+/// A non-blocking socket that a loop watches, registered once and edge-triggered. It remembers the kernel's reports and makes no call whose
+/// result is known. It receives only after an event reported data, and a short receive means that there is no more. It sends at once, and
+/// after a full buffer only when an event reported room.
 /// </summary>
 /// <remarks>
-/// Thread-safe: every call that uses the descriptor holds <see cref="Gate"/>, closing too, so that no call meets a descriptor that belongs
-/// to somebody else by now. Calls return the count, or the negative of the error (<see cref="Errno"/>).
+/// Thread-safe: every call that uses the descriptor holds <see cref="Gate"/>, also the close, so no call uses a descriptor number that
+/// already belongs to another socket. Calls return the count, or the negative of the error (<see cref="Errno"/>).
 /// </remarks>
 internal sealed unsafe partial class EpollSocket : EpollHandle
 {
@@ -25,8 +25,8 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
 
     /// <summary>Takes over a non-blocking descriptor; <see cref="Register"/> makes the loop watch it.</summary>
     /// <param name="loop">The loop.</param>
-    /// <param name="descriptor">The descriptor: the socket closes it.</param>
-    /// <param name="events">Who is told of events.</param>
+    /// <param name="descriptor">The descriptor; the socket closes it.</param>
+    /// <param name="events">Receives the events.</param>
     /// <param name="connected">Whether it is connected already, so that a send may be tried.</param>
     public EpollSocket(EpollLoop loop, int descriptor, ISocketEvents events, bool connected = true)
     {
@@ -36,10 +36,10 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
         _writable = connected;
     }
 
-    /// <summary>Where it lives now. From any thread.</summary>
+    /// <summary>Its current loop. From any thread.</summary>
     public EpollLoop Loop => Volatile.Read(ref _loop);
 
-    /// <summary>Guards the descriptor and what is known of it. Its users may guard their own state of the socket by it too.</summary>
+    /// <summary>Guards the descriptor and the socket's state. Users may guard their own state of the socket with it too.</summary>
     public Lock Gate { get; } = new();
 
     /// <summary>Whether a receive would be tried.</summary>
@@ -48,11 +48,11 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
     public bool IsClosed => _descriptor < 0;
 
     /// <summary>
-    /// Whether the kernel has told of an error: the peer reset the connection, or did not answer for too long. From any thread.
+    /// Whether the kernel has reported an error: the peer reset the connection, or did not answer for too long. From any thread.
     /// </summary>
     public bool HasFailed => Volatile.Read(ref _failed);
 
-    /// <summary>Makes the loop watch the socket. Closes it where that fails.</summary>
+    /// <summary>Makes the loop watch the socket. Closes it on failure.</summary>
     /// <returns>0, or the error.</returns>
     public int Register()
     {
@@ -69,12 +69,12 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
     }
 
     /// <summary>
-    /// Moves to another loop: the descriptor leaves the one and is registered with the other, which is told anew of all that is there. An
-    /// event that the old loop has fetched already finds nobody; one that it is in the middle of is dealt with there, as any call from
+    /// Moves to another loop: the descriptor is removed from one and registered with the other, which gets events for everything that is
+    /// there. An event that the old loop has already fetched is dropped. One that it is just handling is completed there, like a call from
     /// another thread.
     /// </summary>
     /// <param name="loop">The other loop.</param>
-    /// <returns>0, or the error: then the socket is closed, and its users are to be told.</returns>
+    /// <returns>0, or the error. After an error the socket is closed, and the caller must notify its users.</returns>
     public int MoveToUnsynchronized(EpollLoop loop)
     {
         if (_descriptor < 0)
@@ -82,9 +82,11 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
             return Errno.Canceled;
         }
 
-        _loop.Unregister(this, _descriptor);
+        var former = _loop;
+        former.Unregister(this, _descriptor);
         Volatile.Write(ref _loop, loop);
         var errno = loop.Register(this, _descriptor, Interest);
+        former.Statistics.MovedTo(loop.Statistics);
         if (errno != 0)
         {
             CloseUnsynchronized();
@@ -168,8 +170,10 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
         _events.OnClosedByLoop();
     }
 
-    /// <summary>Receives what is there.</summary>
-    /// <returns>Bytes; 0 at the peer's orderly end; negative: the error, <see cref="Errno.Again"/> where nothing is there.</returns>
+    /// <summary>Receives the available bytes.</summary>
+    /// <returns>
+    /// The number of bytes; 0 at the peer's orderly end; negative: the error, <see cref="Errno.Again"/> when there are none.
+    /// </returns>
     public int Receive(Span<byte> buffer)
     {
         lock (Gate)
@@ -178,7 +182,7 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
         }
     }
 
-    /// <summary>Lets the next receive ask the kernel, though no event has told of anything yet.</summary>
+    /// <summary>Lets the next receive call the kernel, although no event has reported data.</summary>
     public void AskAgainUnsynchronized() => _readable = true;
 
     /// <inheritdoc cref="Receive"/>
@@ -201,7 +205,7 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
                 var count = (int)Libc.Receive(_descriptor, pointer, (nuint)buffer.Length, 0);
                 if (count >= 0)
                 {
-                    // Short: drained, and what comes now is a new event. But an end that was announced is still to be read.
+                    // Short: the buffer is empty, and later bytes are a new event. But an end that was announced must still be read.
                     _readable = count == buffer.Length || count == 0 || _ending;
                     return count;
                 }
@@ -222,8 +226,8 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
         }
     }
 
-    /// <summary>Sends what there is room for.</summary>
-    /// <returns>Bytes, ≥ 1; negative: the error, <see cref="Errno.Again"/> where there is no room.</returns>
+    /// <summary>Sends as many bytes as there is room for.</summary>
+    /// <returns>The number of bytes, at least 1; negative: the error, <see cref="Errno.Again"/> when there is no room.</returns>
     public int Send(ReadOnlySpan<byte> bytes)
     {
         lock (Gate)
@@ -252,7 +256,7 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
                 var count = (int)Libc.Send(_descriptor, pointer, (nuint)bytes.Length, Libc.MsgNoSignal);
                 if (count >= 0)
                 {
-                    // The kernel took less than all: it has no room, and says so when it has.
+                    // The kernel took fewer bytes: it has no room, and reports when it has.
                     _writable = count == bytes.Length;
                     return count;
                 }
@@ -283,14 +287,14 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
                 return false;
             }
 
-            // Drained, whatever the last receive left open: what comes now is a new event.
+            // Empty, also if the last receive left this open: later bytes are a new event.
             _readable = false;
             return true;
         }
     }
 
     /// <summary>
-    /// Whether neither bytes nor an end had arrived a millisecond ago. Costs a system call only where the loop has not looked since.
+    /// Whether neither bytes nor an end had arrived a millisecond ago. Costs a system call only if the loop has not looked since then.
     /// </summary>
     public bool WasIdleAndOpen()
     {
@@ -300,7 +304,7 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
         }
     }
 
-    /// <summary>Whether bytes have arrived that nobody has received, and not only an end. Costs a system call.</summary>
+    /// <summary>Whether unreceived bytes have arrived, and not only an end. Costs a system call.</summary>
     public bool HasBytes()
     {
         lock (Gate)
@@ -309,7 +313,7 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
         }
     }
 
-    /// <summary>Ends the sending direction in order, after what was sent.</summary>
+    /// <summary>Ends the sending direction in order, after all sent bytes.</summary>
     public void ShutdownSend()
     {
         lock (Gate)
@@ -321,7 +325,7 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
         }
     }
 
-    /// <summary>Bytes that were sent and that the peer's system has not acknowledged.</summary>
+    /// <summary>The number of sent bytes that the peer's system has not acknowledged.</summary>
     public int GetUndelivered()
     {
         lock (Gate)
@@ -331,8 +335,8 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
         }
     }
 
-    /// <summary>Closes the descriptor, once. Who waits on the socket learns nothing by this: that is its user's business.</summary>
-    /// <param name="reset">Whether to throw away what is unsent and tell the peer by a reset.</param>
+    /// <summary>Closes the descriptor, once. It does not notify waiting code: the socket's user does that.</summary>
+    /// <param name="reset">Whether to drop unsent bytes and send the peer a reset.</param>
     /// <returns>Whether it was open.</returns>
     public bool Close(bool reset = false)
     {

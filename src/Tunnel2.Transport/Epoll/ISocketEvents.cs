@@ -1,20 +1,20 @@
 namespace Tunnel2.Transport.Epoll;
 
 /// <summary>
-/// Told what happened on a socket. Called on the loop's thread with no lock held; what it runs may close the socket, so a call may come for
-/// a socket that is closed already.
+/// Receives a socket's events, on the loop's thread with no lock held. An earlier event may have closed the socket, so a call may come for
+/// a closed socket.
 /// </summary>
 internal interface ISocketEvents
 {
-    /// <summary>There may be something to receive: bytes, the end, or an error.</summary>
+    /// <summary>There may be bytes, the end, or an error to receive.</summary>
     void OnReadable();
 
-    /// <summary>There may be room to send again, or an error to learn of; a connect has ended.</summary>
+    /// <summary>There may be room to send again, or an error to read; or a connect has ended.</summary>
     void OnWritable();
 
-    /// <summary>The peer has ended its sending direction, or the connection is broken. What it sent before may still be unread.</summary>
+    /// <summary>The peer has ended its sending direction, or the connection is broken. Earlier bytes may still be unread.</summary>
     void OnPeerClosed();
 
-    /// <summary>The loop has closed the socket: it ends, or a call of this interface has thrown.</summary>
+    /// <summary>The loop has closed the socket: the loop ends, or a call of this interface has thrown.</summary>
     void OnClosedByLoop();
 }

@@ -27,7 +27,7 @@ internal sealed unsafe class EpollEvents : IDisposable
 
     public int Capacity { get; }
 
-    /// <summary>Where an event begins.</summary>
+    /// <summary>The address of an event.</summary>
     public byte* At(int index) => _events + (index * Stride);
 
     private static int Stride => RuntimeInformation.ProcessArchitecture == Architecture.X64 ? 12 : 16;
@@ -38,7 +38,7 @@ internal sealed unsafe class EpollEvents : IDisposable
 
     public ulong Data(int index) => Unsafe.ReadUnaligned<ulong>(_events + (index * Stride) + DataOffset);
 
-    /// <summary>Adds or changes what is waited for on a descriptor.</summary>
+    /// <summary>Adds or changes the events for which a descriptor is watched.</summary>
     /// <returns>0, or the error.</returns>
     public static int Control(int epoll, int operation, int descriptor, uint mask, ulong data)
     {

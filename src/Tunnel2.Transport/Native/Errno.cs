@@ -3,7 +3,7 @@ using System.Runtime.InteropServices;
 
 namespace Tunnel2.Transport.Native;
 
-/// <summary>Error numbers of Linux (the same on x64 and arm64), and what they are called elsewhere in .NET.</summary>
+/// <summary>Error numbers of Linux (the same on x64 and arm64), and their equivalents in .NET.</summary>
 internal static class Errno
 {
     public const int NotPermitted = 1;
@@ -25,10 +25,10 @@ internal static class Errno
     public const int InProgress = 115;
     public const int Canceled = 125;
 
-    /// <summary>The error of the call before.</summary>
+    /// <summary>The error of the last call.</summary>
     public static int Last => Marshal.GetLastSystemError();
 
-    /// <summary>The name of an error that a socket's user knows.</summary>
+    /// <summary>The name of an error for users of a socket.</summary>
     public static SocketError ToSocketError(int errno) => errno switch
     {
         0 => SocketError.Success,
@@ -53,12 +53,12 @@ internal static class Errno
         _ => SocketError.SocketError,
     };
 
-    /// <summary>Where an accept failed by the fault of the one connection that it was to give: the next one may be good.</summary>
+    /// <summary>Whether an accept failed because of the one connection that it would have returned: the next one may be good.</summary>
     public static bool IsOneConnections(int errno) =>
         errno is Interrupted or NotPermitted or ProtocolFault or ConnectionAborted or ConnectionReset or TimedOut
         or (>= FirstOfNetwork and <= LastOfNetwork) or HostDown or HostUnreachable;
 
-    /// <summary>A failure as the users of <see cref="Sockets.SocketTransport"/> know it.</summary>
+    /// <summary>A failure in the form that users of <see cref="Sockets.SocketTransport"/> know.</summary>
     public static IOException ToException(int errno) => errno == Canceled
         ? new IOException("The connection was aborted.", new SocketException((int)SocketError.OperationAborted))
         : new IOException($"The connection failed: {ToSocketError(errno)}.", new SocketException((int)ToSocketError(errno)));

@@ -3,8 +3,8 @@ using System.Runtime.InteropServices;
 namespace Tunnel2.Transport.Native;
 
 /// <summary>
-/// The system calls of the epoll transport. All signatures are blittable, so a call is a jump; errno is read right after a call that
-/// failed (<see cref="Errno.Last"/>): the runtime keeps it over its own doings. None suppresses the runtime's transition: a send on
+/// The system calls of the epoll transport. All signatures are blittable, so a call is a jump. Read errno directly after a failed call
+/// (<see cref="Errno.Last"/>); the runtime preserves it during its own work. No call suppresses the runtime's transition: a send on
 /// loopback runs the receiver's whole TCP stack, and a collection of another thread would have to wait for it.
 /// </summary>
 internal static unsafe partial class Libc

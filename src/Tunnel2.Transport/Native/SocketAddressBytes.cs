@@ -4,7 +4,7 @@ using System.Runtime.CompilerServices;
 
 namespace Tunnel2.Transport.Native;
 
-/// <summary>Addresses as the kernel writes them: <c>sockaddr_in</c> and <c>sockaddr_in6</c>.</summary>
+/// <summary>Addresses in the kernel's form: <c>sockaddr_in</c> and <c>sockaddr_in6</c>.</summary>
 internal static class SocketAddressBytes
 {
     public const int MaxLength = 28;

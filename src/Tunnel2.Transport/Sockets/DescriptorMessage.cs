@@ -3,22 +3,23 @@ using Tunnel2.Transport.Native;
 
 namespace Tunnel2.Transport.Sockets;
 
-/// <summary>A message of a Unix socket with descriptors of another process (SCM_RIGHTS), which are this process's from now on.
-/// Linux.</summary>
+/// <summary>
+/// Receives a Unix socket's message with descriptors of another process (SCM_RIGHTS), which then belong to this process. Linux.
+/// </summary>
 internal static unsafe class DescriptorMessage
 {
-    /// <summary>Takes what has come; waits for nothing.</summary>
+    /// <summary>Takes the received message; does not wait.</summary>
     /// <param name="peer">The connected Unix socket.</param>
-    /// <param name="bytes">Takes the bytes: those of one message, as far as they find room.</param>
+    /// <param name="bytes">Receives the bytes of one message, as many as fit.</param>
     /// <param name="descriptors">
-    /// Takes the descriptors, each to be closed by the caller. They are not closed on exec: .NET takes that for a sign that others have
-    /// the socket too, and disconnects it for none of them.
+    /// Receives the descriptors; the caller closes each. They are not closed on exec: .NET takes this as a sign that others share the
+    /// socket, and does not disconnect it for them.
     /// </param>
-    /// <returns>How many of both; <c>IsWhole</c> is false where there were more descriptors, which the kernel has closed.</returns>
-    /// <exception cref="SocketException">Nothing has come, or the connection is broken.</exception>
+    /// <returns>How many of both; <c>IsWhole</c> is false when there were more descriptors, which the kernel has closed.</returns>
+    /// <exception cref="SocketException">No message is there, or the connection is broken.</exception>
     public static (int Bytes, int Descriptors, bool IsWhole) Receive(Socket peer, Span<byte> bytes, Span<int> descriptors)
     {
-        // Exact: the kernel would use a rest for one more.
+        // The exact size: the kernel would use spare bytes for one more descriptor.
         Span<byte> control = stackalloc byte[sizeof(ControlHeader) + (descriptors.Length * sizeof(int))];
         fixed (byte* start = bytes)
         fixed (byte* controls = control)
@@ -44,7 +45,7 @@ internal static unsafe class DescriptorMessage
 
     private static int Aligned(int length) => (length + sizeof(nuint) - 1) & ~(sizeof(nuint) - 1);
 
-    /// <summary>Walks the control messages: there may be others before the descriptors.</summary>
+    /// <summary>Goes through all control messages, because others may come before the descriptors.</summary>
     private static int TakeAll(ReadOnlySpan<byte> control, Span<int> descriptors)
     {
         var taken = 0;

@@ -5,9 +5,9 @@ using Tunnel2.Transport.Native;
 namespace Tunnel2.Transport.Sockets;
 
 /// <summary>
-/// Takes BBR away from connections within this machine, where it is the system's default: loopback has no rate to probe for, and BBR's
-/// pacing sets a timer of the kernel for sends that could go at once. Connections to other machines keep the system's choice, and so does
-/// every other default (docs/decisions/0014-no-pacing-on-loopback.md).
+/// Replaces BBR on connections within this machine, if it is the system's default. Loopback has no rate to probe for, and BBR's pacing sets
+/// a timer of the kernel for sends that could leave at once. Connections to other machines keep the system's default, and so do connections
+/// with any other default (docs/decisions/0014-no-pacing-on-loopback.md).
 /// </summary>
 internal static class LoopbackCongestion
 {
@@ -18,7 +18,7 @@ internal static class LoopbackCongestion
     /// <summary>Every kernel has it, and lets every process choose it.</summary>
     private static ReadOnlySpan<byte> Reno => "reno"u8;
 
-    /// <summary>Sets it on a connection, or on a listener for all that it accepts.</summary>
+    /// <summary>Sets it on a connection, or on a listener for all connections that it accepts.</summary>
     /// <param name="descriptor">A TCP socket.</param>
     /// <param name="address">The peer's address, or the listener's own.</param>
     public static unsafe void ApplyTo(int descriptor, IPAddress? address)
@@ -44,7 +44,7 @@ internal static class LoopbackCongestion
         }
         catch (SocketException)
         {
-            // Without it the connection is as good as the system's default.
+            // Without it the connection works with the system's default.
         }
     }
 

@@ -2,11 +2,11 @@ using System.Globalization;
 
 namespace Tunnel2.Transport.Sockets;
 
-/// <summary>How many files and sockets this process may have open, and has. Stateless.</summary>
+/// <summary>How many files and sockets this process may have open, and how many it has. Stateless.</summary>
 internal static class OpenFiles
 {
-    /// <summary>The limit; <see cref="int.MaxValue"/> where there is none or the system does not say.</summary>
-    /// <param name="root">In place of <c>/</c>, for tests.</param>
+    /// <summary>The limit; <see cref="int.MaxValue"/> if there is none or the system does not report it.</summary>
+    /// <param name="root">The root instead of <c>/</c>, for tests.</param>
     internal static int Limit(string root = "/")
     {
         const string Name = "Max open files";
@@ -25,8 +25,8 @@ internal static class OpenFiles
         }
     }
 
-    /// <summary>How many are open now; a fair guess for a server where the system does not say.</summary>
-    /// <param name="root">In place of <c>/</c>, for tests.</param>
+    /// <summary>How many are open now; an estimate for a server if the system does not report it.</summary>
+    /// <param name="root">The root instead of <c>/</c>, for tests.</param>
     internal static int Count(string root = "/")
     {
         const int Guess = 200;

@@ -4,8 +4,8 @@ using System.Threading.Tasks.Sources;
 namespace Tunnel2.Transport.Sockets;
 
 /// <summary>
-/// A socket operation that is its own awaitable and is used again and again. The continuation runs on the thread that completed the
-/// operation, a thread of the pool.
+/// A socket operation that is its own awaitable and is reused. The continuation runs on the thread that completed the operation, which is a
+/// thread of the pool.
 /// </summary>
 internal sealed class SocketOperation : SocketAsyncEventArgs, IValueTaskSource<int>
 {
@@ -16,7 +16,7 @@ internal sealed class SocketOperation : SocketAsyncEventArgs, IValueTaskSource<i
     {
     }
 
-    /// <summary>The operation is under way.</summary>
+    /// <summary>The operation is running.</summary>
     public ValueTask<int> Pending() => new(this, _source.Version);
 
     /// <summary>The operation completed before it returned.</summary>

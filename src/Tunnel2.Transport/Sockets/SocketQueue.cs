@@ -3,11 +3,11 @@ using Tunnel2.Transport.Native;
 
 namespace Tunnel2.Transport.Sockets;
 
-/// <summary>What the kernel holds of a socket's bytes.</summary>
+/// <summary>The bytes of a socket that the kernel holds.</summary>
 internal static unsafe class SocketQueue
 {
     /// <summary>
-    /// Bytes that were sent and that the peer's system has not acknowledged; 0 where the system does not tell, or the socket is closed.
+    /// The number of sent bytes that the peer's system has not acknowledged; 0 if the system does not report it, or the socket is closed.
     /// </summary>
     public static int Undelivered(Socket socket)
     {

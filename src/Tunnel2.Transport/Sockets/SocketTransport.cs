@@ -4,8 +4,8 @@ using Tunnel2.Multiplexing.Uplinks;
 namespace Tunnel2.Transport.Sockets;
 
 /// <summary>
-/// The bytes of a TCP socket of the runtime, without a pipe between: an uplink's reader receives into its own large buffer and its writer
-/// sends its own batch. One reusable operation each way, so that nothing is allocated while it runs.
+/// The bytes of a TCP socket of the runtime, without a pipe: an uplink's reader receives into its own large buffer, and its writer sends
+/// its own batch. One reusable operation in each direction, so that nothing is allocated while it runs.
 /// </summary>
 internal sealed class SocketTransport : IUplinkTransport
 {
@@ -16,7 +16,7 @@ internal sealed class SocketTransport : IUplinkTransport
 
     /// <summary>Takes over a connected socket.</summary>
     /// <param name="socket">The socket.</param>
-    /// <param name="isUplink">Whether to set what an uplink wants of its socket.</param>
+    /// <param name="isUplink">Whether to set the socket options of an uplink.</param>
     public SocketTransport(Socket socket, bool isUplink = true)
     {
         _socket = socket;
@@ -65,7 +65,8 @@ internal sealed class SocketTransport : IUplinkTransport
             return SendRestAsync(buffer, sent);
         }
 
-        // A stream socket's send of System.Net.Sockets completes when everything was taken; the rest is for the contract's sake.
+        // A stream socket's send of System.Net.Sockets completes when all bytes were taken. The contract allows less, so the rest is sent
+        // too.
         var count = sent.Result;
         return count == buffer.Length ? default : SendRestAsync(buffer[count..], new ValueTask<int>(0));
     }
@@ -79,7 +80,7 @@ internal sealed class SocketTransport : IUplinkTransport
         }
         catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
         {
-            // The connection is gone already, which is what was wanted.
+            // The connection has already gone, which is the purpose of this call.
         }
     }
 
@@ -127,7 +128,7 @@ internal sealed class SocketTransport : IUplinkTransport
         }
         catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
         {
-            // It is gone already.
+            // It has already gone.
         }
 
         Abort();

@@ -2,29 +2,27 @@ using System.Net.Sockets;
 
 namespace Tunnel2.Transport.Sockets;
 
-/// <summary>The socket options of an uplink, why each is set, and its peer's name.</summary>
+/// <summary>The socket options of an uplink with their reasons, and the name of its peer.</summary>
 internal static class SocketTuning
 {
-    /// <summary>The option by which Linux ends a connection that nobody acknowledges.</summary>
+    /// <summary>The option with which Linux ends a connection whose peer acknowledges nothing.</summary>
     public const int LinuxTcpUserTimeout = 18;
 
-    /// <summary>The option by which Linux says how a connection does.</summary>
+    /// <summary>The option with which Linux reports the state of a connection.</summary>
     public const int LinuxTcpInfo = 11;
 
-    /// <summary>Where <c>tcpi_total_retrans</c> stands in the kernel's <c>struct tcp_info</c>, which only ever grows at its end.</summary>
+    /// <summary>The offset of <c>tcpi_total_retrans</c> in the kernel's <c>struct tcp_info</c>, which only grows at its end.</summary>
     public const int TotalRetransmitsOffset = 100;
 
-    /// <summary>
-    /// Sent bytes that nobody acknowledges for this long end the connection, even where PINGs cannot be written any more.
-    /// </summary>
+    /// <summary>If sent bytes stay unacknowledged for this long, the connection ends, also when no PING can be written.</summary>
     public const int UserTimeoutMilliseconds = 20_000;
 
     private const int LinuxIpProtoTcp = 6;
 
-    /// <summary>Sets what an uplink wants of its connection.</summary>
+    /// <summary>Sets the options of an uplink on its connection.</summary>
     public static void ApplyToUplink(Socket socket)
     {
-        // The writer makes its own batches; waiting for more is its decision.
+        // The writer makes its own batches, so the kernel must not wait for more.
         socket.NoDelay = true;
         UnsentBytes.LimitOn(socket);
         if (OperatingSystem.IsLinux() && socket.AddressFamily is AddressFamily.InterNetwork or AddressFamily.InterNetworkV6)
@@ -48,7 +46,7 @@ internal static class SocketTuning
         }
     }
 
-    /// <summary>Segments that the kernel sent again on a connection so far; 0 where it does not tell.</summary>
+    /// <summary>How many segments the kernel has sent again on a connection; 0 if it does not report it.</summary>
     public static long ReadRetransmittedSegments(Socket socket)
     {
         if (!OperatingSystem.IsLinux())
@@ -79,7 +77,7 @@ internal static class SocketTuning
         }
         catch (SocketException)
         {
-            // An option that a kernel lacks costs fairness or speed, not correctness.
+            // If a kernel lacks an option, this costs fairness or speed and not correctness.
         }
     }
 }

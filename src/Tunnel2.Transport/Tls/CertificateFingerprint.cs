@@ -28,7 +28,7 @@ internal sealed class CertificateFingerprint : IEquatable<CertificateFingerprint
             digits = digits[Prefix.Length..];
         }
 
-        // Pairs with colons are how openssl writes it; a colon anywhere else is a mistake.
+        // openssl writes pairs with colons; a colon in any other place is a mistake.
         if (digits.Length == (SHA256.HashSizeInBytes * 3) - 1)
         {
             for (var i = 2; i < digits.Length; i += 3)
@@ -61,6 +61,6 @@ internal sealed class CertificateFingerprint : IEquatable<CertificateFingerprint
     /// <inheritdoc/>
     public override int GetHashCode() => BitConverter.ToInt32(_hash);
 
-    /// <summary>The form that <see cref="TryParse"/> reads.</summary>
+    /// <summary>The text that <see cref="TryParse"/> reads.</summary>
     public override string ToString() => Prefix + Convert.ToHexStringLower(_hash);
 }

@@ -5,9 +5,9 @@ using Tunnel2.Multiplexing.Transports;
 namespace Tunnel2.Transport.Tls;
 
 /// <summary>
-/// The encrypted side of an <see cref="System.Net.Security.SslStream"/>: the bytes of another transport. SslStream asks for them a record
-/// at a time, with a read of nothing before each, and sends a record at a time; here one receive takes what the kernel has, and the records
-/// of a batch leave together. One read and one write at a time.
+/// The encrypted side of an <see cref="System.Net.Security.SslStream"/>: the bytes of another transport. SslStream reads one record at a
+/// time, with an empty read before each, and writes one record at a time. Here one receive takes all bytes that the kernel has, and the
+/// records of a batch leave together. One read and one write at a time.
 /// </summary>
 internal sealed class TlsByteStream : Stream
 {
@@ -17,19 +17,21 @@ internal sealed class TlsByteStream : Stream
     /// <summary>The first byte of a TLS alert record.</summary>
     public const byte AlertRecord = 0x15;
 
-    /// <summary>What an idle connection holds.</summary>
+    /// <summary>The buffer of an idle connection.</summary>
     private const int SmallBuffer = 16 * 1024;
 
-    /// <summary>What a busy uplink's grows to.</summary>
+    /// <summary>The buffer of a busy uplink grows up to this.</summary>
     private const int LargeBuffer = 256 * 1024;
 
-    /// <summary>What another's grows to: a record and more. What its reader does not take stays with the peer.</summary>
+    /// <summary>
+    /// The buffer of other connections grows up to this: a record and more. Bytes that their reader does not take stay with the peer.
+    /// </summary>
     private const int MediumBuffer = 32 * 1024;
 
-    /// <summary>After this many small receives in a row the next buffer is a small one again.</summary>
+    /// <summary>After this many small receives in a row the next buffer is small again.</summary>
     private const int ShrinkAfter = 64;
 
-    /// <summary>Records of one batch that leave together.</summary>
+    /// <summary>Memory for records of one batch that leave together.</summary>
     private const int GatherBuffer = 128 * 1024;
 
     private const int FirstBytesKept = 8;
@@ -55,14 +57,18 @@ internal sealed class TlsByteStream : Stream
     private bool _isGathering;
     private volatile bool _isHandshake = true;
 
-    /// <summary>Whether a read has the receive buffer: an idle connection may be disposed of while its wait is about to become
-    /// one.</summary>
+    /// <summary>
+    /// Whether a read uses the receive buffer. An idle connection may be disposed of at the moment when its wait becomes a read.
+    /// </summary>
     private int _use;
 
     /// <summary>Makes the encrypted side.</summary>
-    /// <param name="transport">What carries it.</param>
-    /// <param name="buffers">Where buffers come from.</param>
-    /// <param name="isUplink">Whether it is an uplink's, which is busy; any other holds nothing while it waits, and never much.</param>
+    /// <param name="transport">The transport of the encrypted bytes.</param>
+    /// <param name="buffers">The pool for the buffers.</param>
+    /// <param name="isUplink">
+    /// Whether it belongs to an uplink, which is busy. Other connections hold no buffer while they wait, and only small ones at other
+    /// times.
+    /// </param>
     public TlsByteStream(IByteTransport transport, BufferPool buffers, bool isUplink = true)
     {
         _transport = transport;
@@ -73,7 +79,7 @@ internal sealed class TlsByteStream : Stream
     /// <summary>The first bytes that the peer sent, up to 8.</summary>
     public ReadOnlyMemory<byte> FirstBytes => _firstBytes.AsMemory(0, _firstCount);
 
-    /// <summary>Whether the peer has sent something that is not TLS.</summary>
+    /// <summary>Whether the peer has sent bytes that are not TLS.</summary>
     public bool IsForeign => _firstCount > 0 && _firstBytes[0] is not (HandshakeRecord or AlertRecord);
 
     /// <inheritdoc/>
@@ -96,15 +102,15 @@ internal sealed class TlsByteStream : Stream
     }
 
     /// <summary>
-    /// The handshake is over: from here on the reader continues on the thread that completed the receive. Until then everything behind
-    /// a receive runs on the thread pool, because the arithmetic of a handshake would hold up everybody else on an engine's thread.
+    /// The handshake is over: from now on the reader continues on the thread that completed the receive. During the handshake all work
+    /// after a receive runs on the thread pool, because its cryptography would hold up all connections of an engine's thread.
     /// </summary>
     public void EndHandshake() => _isHandshake = false;
 
-    /// <summary>Keeps what is written until <see cref="FlushGatheredAsync"/>, or until much has gathered.</summary>
+    /// <summary>Keeps written bytes until <see cref="FlushGatheredAsync"/>, or until there are many.</summary>
     public void BeginGathering() => _isGathering = true;
 
-    /// <summary>Sends what has gathered.</summary>
+    /// <summary>Sends the gathered bytes.</summary>
     public async ValueTask FlushGatheredAsync()
     {
         _isGathering = false;
@@ -122,8 +128,10 @@ internal sealed class TlsByteStream : Stream
         }
     }
 
-    /// <summary>Gives the buffers back. Behind the last write, and once the transport is aborted: a read that is pending gives its buffer
-    /// back itself.</summary>
+    /// <summary>
+    /// Gives the buffers back. Call it after the last write, and after the transport was aborted: a pending read gives its buffer back
+    /// itself.
+    /// </summary>
     public void ReturnBuffers()
     {
         if (Interlocked.Exchange(ref _use, Closed) == Free)
@@ -283,7 +291,7 @@ internal sealed class TlsByteStream : Stream
         }
     }
 
-    /// <summary>Ends a read. One of nothing only asks whether there is something.</summary>
+    /// <summary>Ends a read. An empty read only waits until there are bytes.</summary>
     private int Take(Span<byte> destination)
     {
         var count = Math.Min(destination.Length, _available);
@@ -302,7 +310,7 @@ internal sealed class TlsByteStream : Stream
         return count;
     }
 
-    /// <summary>The read that has the receive buffer is over; one that was closed meanwhile gives it back.</summary>
+    /// <summary>The read that used the receive buffer is over; if the stream was closed in that time, it gives the buffer back.</summary>
     private void EndUse()
     {
         if (Interlocked.CompareExchange(ref _use, Free, Reading) == Closed)

@@ -8,23 +8,24 @@ using Tunnel2.Protocol;
 namespace Tunnel2.Transport.Tls;
 
 /// <summary>
-/// Shakes hands over a connected transport. Behind the peer's every message it runs on the thread pool, wherever the transport completes
-/// its receives.
+/// Does TLS handshakes over a connected transport. After each message of the peer it runs on the thread pool, on any transport.
 /// </summary>
 internal static class TlsHandshake
 {
     /// <summary>The uplink's application protocol (RFC 7301).</summary>
     public static SslApplicationProtocol ApplicationProtocol { get; } = new(ProtocolVersion.Alpn);
 
-    /// <summary>TLS 1.2 is the least.</summary>
+    /// <summary>TLS 1.2 is the minimum.</summary>
     public const SslProtocols Protocols = SslProtocols.Tls12 | SslProtocols.Tls13;
 
     /// <summary>The server's side of an uplink.</summary>
-    /// <param name="transport">The connection. The encrypted transport owns it when there is one; otherwise it stays the caller's.</param>
+    /// <param name="transport">
+    /// The connection. On success the encrypted transport owns it; otherwise it still belongs to the caller.
+    /// </param>
     /// <param name="options">Certificate and trust; the application protocol is set here.</param>
-    /// <param name="limit">How long the peer may take; the transport is aborted then.</param>
-    /// <param name="timeProvider">Time.</param>
-    /// <param name="cancellationToken">Gives up early.</param>
+    /// <param name="limit">How long the peer may take; then the transport is aborted.</param>
+    /// <param name="timeProvider">The clock.</param>
+    /// <param name="cancellationToken">Cancels the handshake.</param>
     public static Task<TlsHandshakeResult> AcceptAsync(
         IUplinkTransport transport, SslServerAuthenticationOptions options, TimeSpan limit, TimeProvider timeProvider,
         CancellationToken cancellationToken)
@@ -58,7 +59,7 @@ internal static class TlsHandshake
             cancellationToken);
     }
 
-    /// <summary>The client's side of any other connection: as its options say, and for as long as its token lets it.</summary>
+    /// <summary>The client's side of any other connection, with the given options, limited only by its token.</summary>
     public static Task<TlsHandshakeResult> ConnectAsync(
         IByteTransport transport, SslClientAuthenticationOptions options, CancellationToken cancellationToken) =>
         RunAsync(
@@ -98,7 +99,7 @@ internal static class TlsHandshake
         catch (Exception exception)
             when (exception is AuthenticationException or IOException or InvalidOperationException or NotSupportedException)
         {
-            // An order that matters: an abort by the limit shows as a failed connection, and foreign bytes as a refused handshake.
+            // The order matters: an abort by the limit appears as a failed connection, and foreign bytes as a refused handshake.
             status = deadline.IsCancellationRequested ? TlsHandshakeStatus.TimedOut
                 : bytes.IsForeign ? TlsHandshakeStatus.NotTls
                 : exception is AuthenticationException ? TlsHandshakeStatus.Refused
@@ -112,7 +113,7 @@ internal static class TlsHandshake
     }
 
     /// <summary>
-    /// The innermost words say most: "… sslv3 alert bad certificate" rather than "authentication failed, see inner exception".
+    /// The innermost message is the most useful: "… sslv3 alert bad certificate" instead of "authentication failed, see inner exception".
     /// </summary>
     private static string Describe(Exception exception)
     {

@@ -3,10 +3,10 @@ namespace Tunnel2.Transport.Tls;
 /// <summary>How a TLS handshake ended.</summary>
 internal enum TlsHandshakeStatus
 {
-    /// <summary>The connection is encrypted; an uplink's speaks its application protocol.</summary>
+    /// <summary>The connection is encrypted; an uplink uses its application protocol.</summary>
     Done,
 
-    /// <summary>The peer sent something that is not TLS. Nothing was answered yet: the connection can still be used to say so.</summary>
+    /// <summary>The peer sent bytes that are not TLS. No answer was sent yet, so the connection can still carry one.</summary>
     NotTls,
 
     /// <summary>The peer speaks TLS and did not agree to the uplink's application protocol.</summary>
@@ -22,10 +22,10 @@ internal enum TlsHandshakeStatus
     TimedOut,
 }
 
-/// <summary>What a TLS handshake gave.</summary>
+/// <summary>The result of a TLS handshake.</summary>
 /// <param name="Status">How it ended.</param>
 /// <param name="Transport">The encrypted connection; only with <see cref="TlsHandshakeStatus.Done"/>.</param>
 /// <param name="FirstBytes">The first bytes that the peer sent, up to 8.</param>
-/// <param name="Detail">Words of the TLS library for a person; may be empty.</param>
+/// <param name="Detail">The TLS library's message, for people; may be empty.</param>
 internal readonly record struct TlsHandshakeResult(
     TlsHandshakeStatus Status, TlsTransport? Transport, ReadOnlyMemory<byte> FirstBytes, string Detail);

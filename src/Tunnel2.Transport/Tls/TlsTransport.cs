@@ -8,12 +8,13 @@ using Tunnel2.Multiplexing.Uplinks;
 namespace Tunnel2.Transport.Tls;
 
 /// <summary>
-/// The bytes of an uplink or to a backend over TLS, after the handshake. Decrypted bytes go straight into the reader's buffer; a batch
-/// of the writer becomes records of up to 16 KiB that leave in as few sends as may be. Continues wherever the transport below does.
+/// The bytes of an uplink or of a connection to a backend over TLS, after the handshake. Decrypted bytes go directly into the reader's
+/// buffer. A batch of the writer becomes records of up to 16 KiB, which leave in as few sends as possible. It continues where the transport
+/// below it does.
 /// </summary>
 internal sealed class TlsTransport : IUplinkTransport
 {
-    /// <summary>The payload of one record (RFC 8446 section 5.1); more than one is worth gathering.</summary>
+    /// <summary>The payload of one record (RFC 8446 section 5.1); several records are gathered.</summary>
     private const int RecordLength = 16 * 1024;
 
     private readonly IByteTransport _transport;
@@ -22,7 +23,7 @@ internal sealed class TlsTransport : IUplinkTransport
     private Task _shutdown = Task.CompletedTask;
 
     /// <summary>Takes over a connection after its handshake.</summary>
-    /// <param name="transport">What carries the encrypted bytes.</param>
+    /// <param name="transport">The transport of the encrypted bytes.</param>
     /// <param name="bytes">The stream over it.</param>
     /// <param name="tls">TLS over that.</param>
     public TlsTransport(IByteTransport transport, TlsByteStream bytes, SslStream tls)
@@ -44,7 +45,7 @@ internal sealed class TlsTransport : IUplinkTransport
     /// <inheritdoc/>
     public bool TryMoveTo(PipeScheduler home) => _transport.TryMoveTo(home);
 
-    /// <summary>The peer's certificate, or null when it showed none.</summary>
+    /// <summary>The peer's certificate, or null when it sent none.</summary>
     public X509Certificate2? RemoteCertificate => _tls.RemoteCertificate as X509Certificate2;
 
     /// <inheritdoc/>
@@ -88,8 +89,10 @@ internal sealed class TlsTransport : IUplinkTransport
     public void ShutdownSend() => _shutdown = ShutdownAsync();
 
     /// <inheritdoc/>
-    /// <remarks>The pending wait takes in what is TLS's own (a session ticket, new keys) and goes on. What it has not taken in yet may be
-    /// anything.</remarks>
+    /// <remarks>
+    /// The pending wait handles TLS's own records (a session ticket, new keys) and continues. Bytes that it has not read yet may be of any
+    /// kind.
+    /// </remarks>
     public bool IsIdleAndOpen() => _transport.IsIdleAndOpen();
 
     /// <inheritdoc/>
@@ -98,7 +101,7 @@ internal sealed class TlsTransport : IUplinkTransport
     /// <inheritdoc/>
     public bool HasBytes()
     {
-        // Behind a wait that has ended this is complete at once: with a byte of the peer, or with the end that close_notify is.
+        // After a wait that has ended this completes at once: with a byte of the peer, or with the end (close_notify).
         var read = ReadOneAsync();
         return read.IsCompletedSuccessfully && read.Result > 0;
     }
@@ -172,7 +175,7 @@ internal sealed class TlsTransport : IUplinkTransport
         }
     }
 
-    /// <summary>The peer learns by close_notify that nothing was cut off, and then by the connection's end.</summary>
+    /// <summary>Sends close_notify, which shows the peer that nothing was cut off, and then ends the connection.</summary>
     private async Task ShutdownAsync()
     {
         try
@@ -181,13 +184,16 @@ internal sealed class TlsTransport : IUplinkTransport
         }
         catch (Exception exception) when (exception is IOException || IsEnd(exception))
         {
-            // The connection is gone already, which is what was wanted.
+            // The connection has already gone, which is the purpose of this call.
         }
 
         _transport.ShutdownSend();
     }
 
-    /// <summary>What SslStream throws, besides IOException, when it was disposed of or its connection was aborted.</summary>
+    /// <summary>
+    /// Whether SslStream threw because it was disposed of or its connection was aborted (it may throw other exceptions than IOException
+    /// then).
+    /// </summary>
     private static bool IsEnd(Exception exception) =>
         exception is ObjectDisposedException or InvalidOperationException or NotSupportedException;
 

@@ -1,11 +1,7 @@
-using Tunnel2.Architecture.Tests.Repository;
-
 namespace Tunnel2.Architecture.Tests.Layering;
 
 public sealed class FolderTests
 {
-    private const string AllowList = "tests/Tunnel2.Architecture.Tests/Layering/allowed-circles.txt";
-
     /// <summary>All below src, those that Tunnel2.sln does not build too.</summary>
     public static TheoryData<string> Sources => [.. FolderGraph.OfProjects.Keys];
 
@@ -13,21 +9,8 @@ public sealed class FolderTests
     [MemberData(nameof(Sources))]
     public void No_folders_of_a_project_know_each_other_in_a_circle(string name)
     {
-        var circles = FolderGraph.OfProjects[name].Circles().Except(Allowed().Keys).ToList();
-        Assert.True(
-            circles.Count == 0,
-            $"{string.Join("; ", circles)}. Move what both need below them, or let the lower one say what it needs.");
-    }
-
-    [Fact]
-    public void Every_allowed_circle_has_a_reason_and_is_still_there()
-    {
-        var circles = FolderGraph.OfProjects.Values.SelectMany(graph => graph.Circles()).ToHashSet();
-        foreach (var (circle, reason) in Allowed())
-        {
-            Assert.True(reason.Length > 10, $"{AllowList}: {circle} needs a reason.");
-            Assert.True(circles.Contains(circle), $"{AllowList}: {circle} is no circle any more, or another one; change its line.");
-        }
+        var circles = string.Join("; ", FolderGraph.OfProjects[name].Circles());
+        Assert.True(circles.Length == 0, $"{circles}. Move what both need below them, or let the lower one say what it needs.");
     }
 
     [Theory]
@@ -54,8 +37,4 @@ public sealed class FolderTests
             "using P.A;\nnamespace P.E;");
         Assert.Equal(["P: A B C"], graph.Circles());
     }
-
-    private static Dictionary<string, string> Allowed() =>
-        File.ReadLines(RepositoryFiles.FullPath(AllowList)).Where(line => line.Length > 0 && line[0] != '#')
-            .Select(line => line.Split("  ", 2)).ToDictionary(parts => parts[0].Trim(), parts => parts.Length == 2 ? parts[1].Trim() : "");
 }

@@ -51,6 +51,8 @@ public sealed class BackendConnectorTests
             connection.Dispose();
             await server.ConnectionsDone.WaitForAsync(i);
         }
+
+        Assert.Equal(3, server.ConnectionsAccepted.Value);
     }
 
     [Fact]

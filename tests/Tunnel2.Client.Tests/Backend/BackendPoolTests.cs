@@ -26,7 +26,7 @@ public sealed class BackendPoolTests : IDisposable
         var (first, second) = (Connection(), Connection());
         _pool.Return(first, ResponseKind.Body);
         _pool.Return(second, ResponseKind.Body);
-        Assert.Equal(2, _pool.IdleCount);
+        Assert.Equal(2, _pool.Idle.Count);
         Assert.Same(second, _pool.TryRent());
         Assert.Same(first, _pool.TryRent());
         Assert.Null(_pool.TryRent());
@@ -129,7 +129,7 @@ public sealed class BackendPoolTests : IDisposable
         var last = Connection();
         _doubtful.Return(last, ResponseKind.Body);
         Assert.True(Transport(last).IsDiscarded);
-        Assert.Equal(IdleConnections.MaxResting, _doubtful.IdleCount);
+        Assert.Equal(IdleConnections.MaxResting, _doubtful.Idle.Count);
     }
 
     [Fact]
@@ -141,7 +141,7 @@ public sealed class BackendPoolTests : IDisposable
         Transport(caught).Arrive(bytes: true);
         await _surplus.WaitForAsync(1);
         await Transport(other).Disposed.WaitAsync();
-        Assert.Equal(0, _pool.IdleCount);
+        Assert.Equal(0, _pool.Idle.Count);
 
         _pool.Return(later, ResponseKind.NoContent);
         Assert.True(Transport(later).IsDiscarded);
@@ -180,10 +180,10 @@ public sealed class BackendPoolTests : IDisposable
         _time.Advance(TimeSpan.FromSeconds(5));
         Assert.True(Transport(old).IsDisposed);
         Assert.False(Transport(young).IsDisposed);
-        Assert.Equal(1, _pool.IdleCount);
+        Assert.Equal(1, _pool.Idle.Count);
         _time.Advance(TimeSpan.FromSeconds(30));
         Assert.True(Transport(young).IsDisposed);
-        Assert.Equal(0, _pool.IdleCount);
+        Assert.Equal(0, _pool.Idle.Count);
     }
 
     [Fact]
@@ -218,7 +218,7 @@ public sealed class BackendPoolTests : IDisposable
         var last = Connection();
         _pool.Return(last, ResponseKind.Body);
         Assert.True(Transport(last).IsDisposed);
-        Assert.Equal(IdleConnections.Max, _pool.IdleCount);
+        Assert.Equal(IdleConnections.Max, _pool.Idle.Count);
     }
 
     [Fact]

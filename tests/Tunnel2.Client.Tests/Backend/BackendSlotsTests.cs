@@ -74,7 +74,7 @@ public sealed class BackendSlotsTests : IDisposable
         _second.Return(idle, ResponseKind.Body);
         Assert.Null(await _slots.TakeAsync(_first, CancellationToken.None).AsTask().WaitAsync(_limit));
         Assert.Equal((2, 0), (_slots.Taken, _slots.Waiting));
-        Assert.Equal(0, _second.IdleCount);
+        Assert.Equal(0, _second.Idle.Count);
     }
 
     [Fact]
@@ -98,16 +98,16 @@ public sealed class BackendSlotsTests : IDisposable
         var waiting = _slots.TakeAsync(_first, CancellationToken.None).AsTask();
         _second.Return(Connection(), ResponseKind.Body);
         Assert.Null(await waiting.WaitAsync(_limit));
-        Assert.Equal((2, 0), (_slots.Taken, _second.IdleCount));
+        Assert.Equal((2, 0), (_slots.Taken, _second.Idle.Count));
     }
 
     [Fact]
     public void A_shortage_is_told_once_a_second()
     {
-        Assert.True(_slots.MaySayShort());
-        Assert.False(_slots.MaySayShort());
+        Assert.True(_slots.MayReportShort());
+        Assert.False(_slots.MayReportShort());
         _time.Advance(TimeSpan.FromSeconds(1));
-        Assert.True(_slots.MaySayShort());
+        Assert.True(_slots.MayReportShort());
     }
 
     [Theory]

@@ -2,8 +2,7 @@ using System.Net;
 using System.Net.Sockets;
 using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
-using Tunnel2.Client.Core.Console;
-using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.Client.Core.Events;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.TestUtilities;
 

@@ -34,7 +34,7 @@ public sealed class LoopPoolTests : IDisposable
         Assert.Same(second, pool.TryRent(Loop(1)));
         Assert.Null(pool.TryRent(Loop(1)));
         Assert.Same(first, pool.TryRent(Loop(0)));
-        Assert.Equal(0, pool.IdleCount);
+        Assert.Equal(0, pool.Idle.Count);
     }
 
     [Fact]
@@ -53,7 +53,7 @@ public sealed class LoopPoolTests : IDisposable
             Assert.True(Fake(last).IsDiscarded);
         }
 
-        Assert.Equal(IdleConnections.Max, pool.IdleCount);
+        Assert.Equal(IdleConnections.Max, pool.Idle.Count);
     }
 
     [Fact]
@@ -68,7 +68,7 @@ public sealed class LoopPoolTests : IDisposable
         var last = Connection(0);
         pool.Return(last, ResponseKind.Body);
         Assert.True(Fake(last).IsDiscarded);
-        Assert.Equal(IdleConnections.MaxResting, pool.IdleCount);
+        Assert.Equal(IdleConnections.MaxResting, pool.Idle.Count);
     }
 
     [Fact]
@@ -84,7 +84,7 @@ public sealed class LoopPoolTests : IDisposable
         Assert.Null(await slots.TakeAsync(pool, CancellationToken.None).AsTask().WaitAsync(_limit));
         Assert.True(Fake(older).IsDiscarded);
         Assert.False(Fake(younger).IsDisposed);
-        Assert.Equal((2, 0, 1), (slots.Taken, slots.Waiting, pool.IdleCount));
+        Assert.Equal((2, 0, 1), (slots.Taken, slots.Waiting, pool.Idle.Count));
     }
 
     [Fact]
@@ -174,18 +174,18 @@ public sealed class LoopPoolTests : IDisposable
         pool.Return(stays, ResponseKind.Body);
         pool.Return(goes, ResponseKind.Body);
         pool.Idle.Leave(Loop(1));
-        Assert.Equal((3, 2), (slots.Taken, pool.IdleCount));
+        Assert.Equal((3, 2), (slots.Taken, pool.Idle.Count));
         pool.Idle.Leave(Loop(1));
         Assert.True(Fake(goes).IsDisposed);
-        Assert.Equal((2, 1), (slots.Taken, pool.IdleCount));
+        Assert.Equal((2, 1), (slots.Taken, pool.Idle.Count));
 
         // One that was in use meanwhile finds nobody there either.
         pool.Return(late, ResponseKind.Body);
         Assert.True(Fake(late).IsDisposed);
-        Assert.Equal((1, 1), (slots.Taken, pool.IdleCount));
+        Assert.Equal((1, 1), (slots.Taken, pool.Idle.Count));
         pool.Idle.Enter(Loop(1));
         pool.Return(await NewAsync(slots, 1), ResponseKind.Body);
-        Assert.Equal((2, 2), (slots.Taken, pool.IdleCount));
+        Assert.Equal((2, 2), (slots.Taken, pool.Idle.Count));
     }
 
     [Fact]
@@ -196,12 +196,12 @@ public sealed class LoopPoolTests : IDisposable
         pool.Idle.Enter(Loop(0));
         pool.Return(await NewAsync(slots, 0), ResponseKind.Body);
         pool.Idle.Leave(Loop(0));
-        Assert.Equal((1, 1), (slots.Taken, pool.IdleCount));
+        Assert.Equal((1, 1), (slots.Taken, pool.Idle.Count));
         pool.Idle.Enter(Loop(0));
-        Assert.Equal(1, pool.IdleCount);
+        Assert.Equal(1, pool.Idle.Count);
         pool.Idle.Leave(Loop(0));
         pool.Idle.Enter(Loop(2));
-        Assert.Equal((0, 0), (slots.Taken, pool.IdleCount));
+        Assert.Equal((0, 0), (slots.Taken, pool.Idle.Count));
     }
 
     [Fact]

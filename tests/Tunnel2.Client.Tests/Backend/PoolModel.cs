@@ -64,8 +64,8 @@ internal sealed class PoolModel
     /// <summary>What must hold between steps.</summary>
     public void Check()
     {
-        Assert.Equal(_idle.Sum(static idle => idle.Count), _pool.IdleCount);
-        Assert.Equal(_pool.IdleCount + _inUse.Count, _slots.Taken);
+        Assert.Equal(_idle.Sum(static idle => idle.Count), _pool.Idle.Count);
+        Assert.Equal(_pool.Idle.Count + _inUse.Count, _slots.Taken);
         Assert.All(_idle.SelectMany(static idle => idle).Concat(_inUse), static connection => Assert.False(Fake(connection).IsDisposed));
         Assert.Equal(0, _buffers.Outstanding);
     }
@@ -80,7 +80,7 @@ internal sealed class PoolModel
             _pool.Return(connection, ResponseKind.Body);
         }
 
-        Assert.Equal((0, 0), (_slots.Taken, _pool.IdleCount));
+        Assert.Equal((0, 0), (_slots.Taken, _pool.Idle.Count));
     }
 
     /// <summary>An exchange on a loop wants a connection: the youngest there, or a new one, for which the longest idle of any loop makes

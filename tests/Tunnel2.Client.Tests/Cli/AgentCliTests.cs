@@ -1,5 +1,6 @@
 using Tunnel2.Client.Core.Configuration;
-using Tunnel2.Client.Core.Console;
+using Tunnel2.Client.Core.Events;
+using Tunnel2.Client.Core.Session;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Client.Tests.Cli;

@@ -1,6 +1,7 @@
 using System.Text;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Console;
+using Tunnel2.Client.Core.Events;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Client.Tests.Console;

@@ -1,8 +1,5 @@
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Diagnostics;
-using Tunnel2.Multiplexing.Streams;
-using Tunnel2.Multiplexing.Uplinks;
-using Tunnel2.Protocol.Errors;
 
 namespace Tunnel2.Client.Tests.Diagnostics;
 
@@ -47,33 +44,6 @@ public sealed class ForeignAnswerTests
             string message = ConnectFailure.Create(_server, reason, "detail").Message;
             Assert.Contains("tunnel.example.com:443", message, StringComparison.Ordinal);
             Assert.Contains(advice, word => message.Contains(word, StringComparison.Ordinal));
-        }
-    }
-
-    [Fact]
-    public void Every_reset_has_a_leg_and_words()
-    {
-        foreach (StreamResetReason reason in Enum.GetValues<StreamResetReason>())
-        {
-            foreach (StreamResetDetail detail in Enum.GetValues<StreamResetDetail>())
-            {
-                (string leg, string error) = ExchangeFailureWords.For(reason, detail);
-                Assert.Contains(leg, new[] { "visitor", "uplink", "agent", "backend" });
-                Assert.NotEmpty(error);
-            }
-        }
-
-        Assert.Null(ExchangeFailureWords.For(default(StreamFailure)));
-    }
-
-    [Fact]
-    public void Every_end_of_a_session_is_a_sentence()
-    {
-        foreach (SessionEndReason reason in Enum.GetValues<SessionEndReason>())
-        {
-            string words = SessionEndWords.For(new UplinkEnd(reason, ProtocolError.None, true, "why it was."));
-            Assert.Matches(@"^[A-Z].*[.?]$", words);
-            Assert.DoesNotContain("..", words, StringComparison.Ordinal);
         }
     }
 }

@@ -1,5 +1,5 @@
 using System.Net.Sockets;
-using Tunnel2.Client.Core.Console;
+using Tunnel2.Client.Core.Events;
 using Tunnel2.Client.Tests.InMemory;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
@@ -49,7 +49,7 @@ public sealed class BackendExchangeTests
         Assert.Equal("2", (await Answer.ReadAsync(second)).Body);
         await one.SendAsync("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1");
         Assert.Equal("1", (await Answer.ReadAsync(first)).Body);
-        await fixture.UntilAsync(() => fixture.Context.Backends.IdleCount == 2, "both connections are kept");
+        await fixture.UntilAsync(() => fixture.Context.Backends.Idle.Count == 2, "both connections are kept");
     });
 
     [Fact]
@@ -132,7 +132,7 @@ public sealed class BackendExchangeTests
         await two.SendAsync(Ok);
         await Answer.ReadAsync(first);
         await Answer.ReadAsync(second);
-        await fixture.UntilAsync(() => fixture.Context.Backends.IdleCount == 2, "two connections are kept");
+        await fixture.UntilAsync(() => fixture.Context.Backends.Idle.Count == 2, "two connections are kept");
 
         var asked = fixture.Ask();
         await two.ReadHeadAsync();
@@ -142,7 +142,7 @@ public sealed class BackendExchangeTests
         await fresh.ReadHeadAsync();
         fresh.Close();
         Assert.Equal((StreamResetReason.BackendProtocol, StreamResetDetail.ClosedBeforeResponse), (await Answer.ReadAsync(asked)).Reset);
-        Assert.Equal((3, 1), (fixture.Dialled, fixture.Context.Backends.IdleCount));
+        Assert.Equal((3, 1), (fixture.Dialled, fixture.Context.Backends.Idle.Count));
         Assert.Equal([("backend", "closed the connection before it answered")], fixture.Events.Failed);
     });
 
@@ -201,7 +201,7 @@ public sealed class BackendExchangeTests
         await fresh.SendAsync(Ok);
         Assert.Equal("ok", (await Answer.ReadAsync(asked)).Body);
         Assert.Equal(1, fixture.Events.Surpluses);
-        await fixture.UntilAsync(() => fixture.Context.Backends.IdleCount == 0, "no connection is kept for now");
+        await fixture.UntilAsync(() => fixture.Context.Backends.Idle.Count == 0, "no connection is kept for now");
     });
 
     [Fact]
@@ -223,7 +223,7 @@ public sealed class BackendExchangeTests
     {
         var answer = await fixture.ExchangeAsync("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
         Assert.Equal("408 Request Timeout|Content-Length: 0", answer.Head);
-        Assert.Equal(0, fixture.Context.Backends.IdleCount);
+        Assert.Equal(0, fixture.Context.Backends.Idle.Count);
     });
 
     [Fact]
@@ -233,11 +233,11 @@ public sealed class BackendExchangeTests
         var (one, two) = (await fixture.AcceptAsync(), await fixture.AcceptAsync());
         await one.SendAsync(Ok);
         await Answer.ReadAsync(first);
-        await fixture.UntilAsync(() => fixture.Context.Backends.IdleCount == 1, "one connection is kept");
+        await fixture.UntilAsync(() => fixture.Context.Backends.Idle.Count == 1, "one connection is kept");
         await two.SendAsync(Ok + "more");
         Assert.Equal("ok", (await Answer.ReadAsync(second)).Body);
         await fixture.UntilAsync(() => one.IsEnded && two.IsEnded, "both connections are closed");
-        Assert.Equal(0, fixture.Context.Backends.IdleCount);
+        Assert.Equal(0, fixture.Context.Backends.Idle.Count);
         Assert.Equal(1, fixture.Events.Surpluses);
     });
 
@@ -252,7 +252,7 @@ public sealed class BackendExchangeTests
         Assert.False((await backend.ReadToEndAsync()).InOrder);
         await fixture.UntilAsync(() => fixture.Context.Active == 0, "the exchange is over");
         Assert.Empty(fixture.Events.Failed);
-        Assert.Equal((1, 0), (fixture.Dialled, fixture.Context.Backends.IdleCount));
+        Assert.Equal((1, 0), (fixture.Dialled, fixture.Context.Backends.Idle.Count));
     });
 
     [Fact]

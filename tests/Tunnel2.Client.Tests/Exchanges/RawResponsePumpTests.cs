@@ -27,7 +27,7 @@ public sealed class RawResponsePumpTests
         var rest = await Answer.ReadAsync(asked);
         Assert.Equal(("", true), (rest.Body, rest.IsWhole));
         await fixture.UntilAsync(() => fixture.Context.Active == 0, "the exchange is over");
-        Assert.Equal(0, fixture.Context.Backends.IdleCount);
+        Assert.Equal(0, fixture.Context.Backends.Idle.Count);
         Assert.Empty(fixture.Events.Failed);
     });
 

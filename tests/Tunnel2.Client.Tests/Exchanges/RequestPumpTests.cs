@@ -20,7 +20,7 @@ public sealed class RequestPumpTests
         Assert.Equal(1, backend.Agents.Inner.Sends);
         await backend.SendAsync(Ok);
         Assert.Equal("ok", (await Answer.ReadAsync(asked)).Body);
-        await fixture.UntilAsync(() => fixture.Context.Backends.IdleCount == 1, "the connection is kept");
+        await fixture.UntilAsync(() => fixture.Context.Backends.Idle.Count == 1, "the connection is kept");
     });
 
     [Fact]
@@ -36,7 +36,7 @@ public sealed class RequestPumpTests
         Assert.Equal("6789", await backend.ReadAsync(4));
         await backend.SendAsync(Ok);
         Assert.Equal("ok", (await Answer.ReadAsync(asked)).Body);
-        await fixture.UntilAsync(() => fixture.Context.Backends.IdleCount == 1, "the connection is kept");
+        await fixture.UntilAsync(() => fixture.Context.Backends.Idle.Count == 1, "the connection is kept");
     });
 
     [Fact]
@@ -52,7 +52,7 @@ public sealed class RequestPumpTests
         Assert.Equal("0\r\n\r\n", await backend.ReadAsync(5));
         await backend.SendAsync(Ok);
         Assert.Equal("ok", (await Answer.ReadAsync(asked)).Body);
-        await fixture.UntilAsync(() => fixture.Context.Backends.IdleCount == 1, "the connection is kept");
+        await fixture.UntilAsync(() => fixture.Context.Backends.Idle.Count == 1, "the connection is kept");
     });
 
     [Fact]
@@ -98,7 +98,7 @@ public sealed class RequestPumpTests
         Assert.Equal("3\r\none\r\n0\r\nX-Sum: 1\r\nX-Two: 2\r\n\r\n", await backend.ReadAsync(33));
         await backend.SendAsync(Ok);
         Assert.True((await Answer.ReadAsync(asked)).IsWhole);
-        await fixture.UntilAsync(() => fixture.Context.Backends.IdleCount == 1, "the connection is kept");
+        await fixture.UntilAsync(() => fixture.Context.Backends.Idle.Count == 1, "the connection is kept");
     });
 
     [Fact]
@@ -125,7 +125,7 @@ public sealed class RequestPumpTests
         Assert.Equal("0123456789", await backend.ReadAsync(10));
         await backend.SendAsync(Ok);
         Assert.True((await Answer.ReadAsync(asked)).IsWhole);
-        await fixture.UntilAsync(() => fixture.Context.Backends.IdleCount == 1, "the connection is kept");
+        await fixture.UntilAsync(() => fixture.Context.Backends.Idle.Count == 1, "the connection is kept");
     });
 
     [Theory]
@@ -199,7 +199,7 @@ public sealed class RequestPumpTests
         await ExchangeFixture.SendBodyAsync(asked, "23456789", end: true);
         Assert.True((await Answer.ReadAsync(asked)).IsWhole);
         Assert.Equal("0123456789", (await backend.ReadToEndAsync()).Text);
-        Assert.Equal(0, fixture.Context.Backends.IdleCount);
+        Assert.Equal(0, fixture.Context.Backends.Idle.Count);
     });
 
     [Fact]
@@ -224,7 +224,7 @@ public sealed class RequestPumpTests
         await backend.SendAsync(Ok);
         Assert.Equal("ok", await Answer.ReadHeadAsync(asked) == "200 OK|Content-Length: 2" ? await Answer.ReadBodyAsync(asked, 2) : "");
         await fixture.UntilAsync(() => fixture.Context.Active == 0, "the exchange is over");
-        Assert.Equal(0, fixture.Context.Backends.IdleCount);
+        Assert.Equal(0, fixture.Context.Backends.Idle.Count);
         asked.Reset(StreamResetReason.None);
         asked.Release();
     });

@@ -25,7 +25,7 @@ public sealed class ResponseBodyPumpTests
             var answer = await Answer.ReadAsync(asked);
             Assert.Equal((body, true), (answer.Body, answer.IsWhole));
             await fixture.UntilAsync(() => fixture.Context.Active == 0, "the exchange is over");
-            Assert.Equal((isSurplus ? 0 : 1, isSurplus ? 1 : 0), (fixture.Context.Backends.IdleCount, fixture.Events.Surpluses));
+            Assert.Equal((isSurplus ? 0 : 1, isSurplus ? 1 : 0), (fixture.Context.Backends.Idle.Count, fixture.Events.Surpluses));
         });
 
     [Fact]
@@ -74,7 +74,7 @@ public sealed class ResponseBodyPumpTests
                 Assert.Equal((StreamResetReason.BackendProtocol, StreamResetDetail.ClosedInBody), answer.Reset);
             }
 
-            Assert.Equal(0, fixture.Context.Backends.IdleCount);
+            Assert.Equal(0, fixture.Context.Backends.Idle.Count);
         });
 
     [Theory]
@@ -124,7 +124,7 @@ public sealed class ResponseBodyPumpTests
 
         var answer = await Answer.ReadAsync(asked);
         Assert.Equal(("hello world", "X-Sum: 1|X-Two: 2", true), (answer.Body, answer.Trailers, answer.IsWhole));
-        await fixture.UntilAsync(() => fixture.Context.Backends.IdleCount == 1, "the connection is kept");
+        await fixture.UntilAsync(() => fixture.Context.Backends.Idle.Count == 1, "the connection is kept");
     });
 
     [Theory]
@@ -138,7 +138,7 @@ public sealed class ResponseBodyPumpTests
             var answer = await fixture.ExchangeAsync(Chunked + body);
             Assert.Equal(("ok", trailers, true), (answer.Body, answer.Trailers, answer.IsWhole));
             await fixture.UntilAsync(() => fixture.Context.Active == 0, "the exchange is over");
-            Assert.Equal((1 - surpluses, surpluses), (fixture.Context.Backends.IdleCount, fixture.Events.Surpluses));
+            Assert.Equal((1 - surpluses, surpluses), (fixture.Context.Backends.Idle.Count, fixture.Events.Surpluses));
         });
 
     [Theory]

@@ -20,7 +20,7 @@ public sealed class ResponsePumpTests
 
         var answer = await Answer.ReadAsync(asked);
         Assert.Equal(("200 OK|A: b|Content-Length: 2", "ok", true), (answer.Head, answer.Body, answer.IsWhole));
-        await fixture.UntilAsync(() => fixture.Context.Backends.IdleCount == 1, "the connection is kept");
+        await fixture.UntilAsync(() => fixture.Context.Backends.Idle.Count == 1, "the connection is kept");
     });
 
     [Fact]
@@ -36,7 +36,7 @@ public sealed class ResponsePumpTests
         var answer = await Answer.ReadAsync(asked);
         Assert.Equal(["102 Processing", "200 OK|Content-Length: 1"], answer.Heads);
         Assert.True(answer.IsWhole);
-        await fixture.UntilAsync(() => fixture.Context.Backends.IdleCount == 1, "the connection is kept");
+        await fixture.UntilAsync(() => fixture.Context.Backends.Idle.Count == 1, "the connection is kept");
     });
 
     [Theory]
@@ -66,7 +66,7 @@ public sealed class ResponsePumpTests
         var answer = await fixture.ExchangeAsync(response);
         Assert.Equal((StreamResetReason.BackendProtocol, detail), answer.Reset);
         Assert.Single(fixture.Events.Failed);
-        Assert.Equal(0, fixture.Context.Backends.IdleCount);
+        Assert.Equal(0, fixture.Context.Backends.Idle.Count);
     });
 
     [Theory]
@@ -132,7 +132,7 @@ public sealed class ResponsePumpTests
         var answer = await fixture.ExchangeAsync(response, method);
         Assert.True(answer.IsWhole);
         Assert.Empty(answer.Body);
-        await fixture.UntilAsync(() => fixture.Context.Backends.IdleCount == 1, "the connection is kept");
+        await fixture.UntilAsync(() => fixture.Context.Backends.Idle.Count == 1, "the connection is kept");
     });
 
     [Theory]
@@ -146,7 +146,7 @@ public sealed class ResponsePumpTests
         await backend.SendAsync(response);
         Assert.Equal("ok", (await Answer.ReadAsync(asked)).Body);
         await fixture.UntilAsync(() => backend.IsEnded, "the connection is closed");
-        Assert.Equal((0, 0), (fixture.Context.Backends.IdleCount, fixture.Events.Surpluses));
+        Assert.Equal((0, 0), (fixture.Context.Backends.Idle.Count, fixture.Events.Surpluses));
     });
 
     [Fact]

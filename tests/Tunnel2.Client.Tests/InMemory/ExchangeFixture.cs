@@ -124,7 +124,7 @@ internal sealed class ExchangeFixture
         await backend.ReadHeadAsync();
         await backend.SendAsync("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1");
         Assert.True((await Answer.ReadAsync(stream)).IsWhole);
-        await UntilAsync(() => Context.Backends.IdleCount == 1, "the connection is kept");
+        await UntilAsync(() => Context.Backends.Idle.Count == 1, "the connection is kept");
         return backend;
     }
 

@@ -1,6 +1,6 @@
+using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Tests.InMemory;
 using Tunnel2.Multiplexing.Threading;
-using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.Client.Tests.InMemory;

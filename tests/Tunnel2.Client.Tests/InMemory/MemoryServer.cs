@@ -2,6 +2,7 @@ using System.Net;
 using System.Net.Sockets;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Handshake;
+using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Tests.InMemory;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol;

@@ -1,6 +1,5 @@
 using Tunnel2.Client.Core.Configuration;
-using Tunnel2.Client.Core.Console;
-using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.Client.Core.Events;
 
 namespace Tunnel2.Client.Tests.InMemory;
 
@@ -19,11 +18,16 @@ internal sealed class RecordedRequests(bool wantsRequests) : IAgentEvents
     /// <summary>How often there were too few connections.</summary>
     public int Shortages { get; private set; }
 
+    /// <summary>What was said of a backend that cannot be reached, or not be understood.</summary>
+    public List<string> Unreachable { get; } = [];
+
     public bool WantsRequests => wantsRequests;
 
     public void RequestCompleted(RequestSummary request) => Completed.Add(request);
 
     public void RequestFailed(string leg, string error) => Failed.Add((leg, error));
+
+    public void BackendUnreachable(BackendTarget upstream, string message) => Unreachable.Add(message);
 
     public void BackendSurplus(BackendTarget upstream, string message) => Surpluses++;
 

@@ -1,6 +1,6 @@
 using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Events;
 using Tunnel2.Client.Core.Exchanges;
-using Tunnel2.Client.Core.Reconnect;
 using Tunnel2.Client.Core.Session;
 using Tunnel2.Client.Tests.Reconnect;
 using Tunnel2.Multiplexing.Buffers;

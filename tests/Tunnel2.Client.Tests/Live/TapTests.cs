@@ -246,6 +246,14 @@ public sealed class TapTests : IDisposable
     [InlineData("tap web", "not understood")]
     [InlineData("stats", "say which")]
     [InlineData("tap --status 6xx", "--status")]
+    [InlineData("tap --name a --name b", "--name: is given more than once")]
+    [InlineData("tap --partitions 2", "unknown flag")]
+    [InlineData("stats a --partitions", "--partitions: lacks its value")]
+    [InlineData("stats a --partitions 0", "--partitions: '0' is neither auto nor a number from 1 to 64")]
+    [InlineData("stats a --partitions 65", "--partitions: '65' is neither")]
+    [InlineData("stats a --partitions -1", "--partitions")]
+    [InlineData("stats a --partitions two", "--partitions: 'two' is neither")]
+    [InlineData("stats a --partitions 2 --partitions 3", "--partitions: is given more than once")]
     public async Task A_wrong_command_line_is_told_with_the_usage(string line, string message)
     {
         Assert.Equal(2, await TapCommand.RunAsync(line.Split(' '), _output, _error, CancellationToken.None));

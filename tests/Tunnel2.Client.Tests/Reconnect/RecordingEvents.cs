@@ -1,7 +1,6 @@
 using System.Collections.Concurrent;
 using Tunnel2.Client.Core.Configuration;
-using Tunnel2.Client.Core.Console;
-using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.Client.Core.Events;
 
 namespace Tunnel2.Client.Tests.Reconnect;
 

@@ -1,7 +1,7 @@
 using System.Net.Sockets;
 using System.Text;
 using Tunnel2.Client.Core.Diagnostics;
-using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.Client.Core.Events;
 using Tunnel2.Client.Tests.InMemory;
 using Tunnel2.Multiplexing.Tests.InMemory;
 using Tunnel2.Multiplexing.Uplinks;

@@ -3,7 +3,7 @@ using System.Net.Sockets;
 using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Diagnostics;
-using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.Client.Core.Events;
 using Tunnel2.Client.Core.Session;
 using Tunnel2.Client.Tests.InMemory;
 using Tunnel2.Multiplexing.Tests.InMemory;

@@ -1,6 +1,6 @@
 using System.Net.Sockets;
 using Tunnel2.Client.Core.Configuration;
-using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.Client.Core.Events;
 using Tunnel2.Client.Tests.InMemory;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol.Errors;
@@ -87,9 +87,11 @@ public sealed class UplinkPoolTests
             var served = await ServeAsync(fixture, 3);
             served[1].Uplink.TryEnd(new UplinkEnd(reason, ProtocolError.None));
             Assert.Equal(expected, (await running).Reason);
-            foreach (var one in served)
+            for (var i = 0; i < served.Count; i++)
             {
-                await one.Run;
+                // The others end with the reason: for the server, an uplink that only breaks is a lost one.
+                var end = await served[i].Run;
+                Assert.Equal((reason, i != 1), (end.Reason, end.ByPeer));
             }
         },
         Options(3));

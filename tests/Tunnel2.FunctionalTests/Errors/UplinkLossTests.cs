@@ -1,4 +1,4 @@
-using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.Client.Core.Events;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.TestUtilities;
 

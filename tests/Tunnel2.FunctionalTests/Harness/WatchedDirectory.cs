@@ -3,7 +3,9 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Harness;
 
-/// <summary>A directory of which a test can hear: each change, and each look at all of it, is counted once it is done. Thread-safe.</summary>
+/// <summary>
+/// A directory of which a test can hear: each change, and each look at all of it, is counted once it is done. Thread-safe.
+/// </summary>
 internal sealed class WatchedDirectory(ISessionDirectory inner) : ISessionDirectory
 {
     public event Action<EntrySession>? Registered

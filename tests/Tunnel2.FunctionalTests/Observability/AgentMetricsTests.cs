@@ -1,7 +1,7 @@
 using System.Diagnostics.Metrics;
 using System.Text.RegularExpressions;
-using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Core.Exchanges;
+using Tunnel2.Client.Core.Session;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.TestUtilities;

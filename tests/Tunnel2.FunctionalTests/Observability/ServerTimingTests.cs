@@ -156,7 +156,7 @@ public sealed partial class ServerTimingTests
             var frames = 1L;
             foreach (var uplink in _session?.Tunnel.Uplinks ?? [])
             {
-                frames += uplink.Snapshot().FramesSent;
+                frames += uplink.Statistics.FramesSent;
             }
 
             return frames;

@@ -2,7 +2,7 @@ using System.Net;
 using System.Text.RegularExpressions;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Diagnostics;
-using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.Client.Core.Events;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;

@@ -97,7 +97,7 @@ public sealed class StalledPeersTests
 
                 // Outstanding is what the agent has not given back of the window that it began with: below half of it, it grants more.
                 await WaitSignal.UntilAsync(
-                    () => uplink.Streams.Count == Stalled && uplink.Statistics.BytesSent > ProtocolLimits.DefaultUplinkWindow,
+                    () => uplink.OpenStreams == Stalled && uplink.Statistics.BytesSent > ProtocolLimits.DefaultUplinkWindow,
                     "they have sent more than the window");
                 for (var i = 0; i < 50; i++)
                 {

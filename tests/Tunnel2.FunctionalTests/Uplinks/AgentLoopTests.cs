@@ -35,7 +35,7 @@ public sealed class AgentLoopTests
 
             // All connections are idle now; each loop had some requests, and keeps what they used.
             Assert.All(Loops(tunnel), static loop => Assert.InRange(loop.HandleCount, 3, Requests));
-            Assert.All(tunnel.Entry.Session.Tunnel.Uplinks, static uplink => Assert.InRange(uplink.Streams.Opened, 5, Requests / 2));
+            Assert.All(tunnel.Entry.Session.Tunnel.Uplinks, static uplink => Assert.InRange(uplink.Streams.Table.Opened, 5, Requests / 2));
         });
 
     [Theory]

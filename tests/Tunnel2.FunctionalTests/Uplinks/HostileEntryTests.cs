@@ -1,6 +1,6 @@
 using System.Text;
 using Tunnel2.Client.Core.Diagnostics;
-using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.Client.Core.Events;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;

@@ -30,7 +30,7 @@ public sealed class SeveralUplinksTests
                 Assert.Equal(200, (await visitor.ReadHeadAsync()).StatusCode);
             }
 
-            Assert.All(tunnel.Entry.Session.Tunnel.Uplinks, static uplink => Assert.InRange(uplink.Streams.Opened, 5, 20));
+            Assert.All(tunnel.Entry.Session.Tunnel.Uplinks, static uplink => Assert.InRange(uplink.Streams.Table.Opened, 5, 20));
             Assert.Equal(1, tunnel.Agent.Events.ReadyCount.Value);
         },
         _four);

@@ -169,10 +169,10 @@ public class UplinkHeartbeatTests
 
         time.Advance(TimeSpan.FromSeconds(1));
         Assert.Equal(0, told.Sum());
-        time.Advance(UplinkHeartbeat.Period);
+        time.Advance(UplinkLiveness.HeartbeatPeriod);
         Assert.Equal((1, 9), (faults.Count, told.Sum()));
         Assert.Equal(SessionEndReason.Internal, peers[Broken].Uplink.End!.Reason);
-        time.Advance(UplinkHeartbeat.Period);
+        time.Advance(UplinkLiveness.HeartbeatPeriod);
         Assert.All(told.Where(static (_, i) => i != Broken), static times => Assert.Equal(2, times));
         Assert.Equal((1, 1), (faults.Count, told[Broken]));
 
@@ -200,7 +200,7 @@ public class UplinkHeartbeatTests
             for (var beats = 1; beats <= 24; beats++)
             {
                 failing.Failures = 1;
-                time.Advance(UplinkHeartbeat.Period);
+                time.Advance(UplinkLiveness.HeartbeatPeriod);
                 Assert.Equal(beats, faults.Count);
             }
 

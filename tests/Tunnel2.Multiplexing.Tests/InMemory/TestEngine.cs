@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.IO.Pipelines;
-using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Threading;
 
 namespace Tunnel2.Multiplexing.Tests.InMemory;
 

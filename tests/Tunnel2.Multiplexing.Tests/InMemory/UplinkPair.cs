@@ -2,6 +2,7 @@ using System.Collections.Concurrent;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Multiplexing.Windows;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.TestUtilities;
@@ -163,7 +164,7 @@ internal sealed class UplinkPair
         var (granted, held, returnable, size) = receiver.ReceiveCredit;
         Assert.Equal(size, granted + held + returnable);
         return held == 0
-            && sender.Writer.OutstandingBytes == receiver.Settings.ReceiveUplinkWindow - granted
+            && sender.Sending.OutstandingBytes == receiver.Settings.ReceiveUplinkWindow - granted
             && returnable < Math.Max(1, receiver.Settings.ReceiveUplinkWindow / 4);
     }
 }

@@ -1,3 +1,4 @@
+using System.IO.Pipelines;
 using Tunnel2.Multiplexing.Session;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Tests.InMemory;
@@ -16,7 +17,7 @@ public class TunnelSessionTests
         var peers = Enumerable.Range(0, 3).Select(_ => new RawPeer(engine, UplinkRole.Entry)).ToArray();
         Assert.Null(session.TryOpenStream());
         Assert.All(peers, peer => Assert.True(session.TryAdd(peer.Uplink)));
-        var used = new HashSet<UplinkConnection>();
+        var used = new HashSet<UplinkStreams>();
         for (var i = 0; i < 3; i++)
         {
             var stream = session.TryOpenStream();
@@ -28,14 +29,14 @@ public class TunnelSessionTests
         Assert.Equal(3, used.Count);
         Assert.Equal(3, session.OpenStreams);
         var fourth = session.TryOpenStream();
-        Assert.Equal(1000, fourth!.Uplink.Writer.OutstandingBytes);
+        Assert.Equal(1000, fourth!.Uplink.Sending.OutstandingBytes);
         session.End(SessionEndReason.Superseded, "elsewhere");
         Assert.Null(session.TryOpenStream());
         Assert.False(session.TryAdd(peers[0].Uplink));
         foreach (var peer in peers)
         {
             Assert.False(session.Completion.IsCompleted);
-            foreach (var stream in peer.Uplink.Streams.Snapshot())
+            foreach (var stream in peer.Uplink.Streams.Table.Snapshot())
             {
                 stream.Release();
             }
@@ -91,6 +92,29 @@ public class TunnelSessionTests
         await CloseAsync(session, peers);
     });
 
+    [Theory]
+    [InlineData(10, 8, false, false)]
+    [InlineData(11, 8, false, true)]
+    [InlineData(13, 8, true, false)]
+    [InlineData(14, 8, true, true)]
+    public Task A_caller_stays_on_its_loop_and_a_settled_one_stays_longer(int streams, int others, bool isSettled, bool leaves) =>
+        TestEngine.RunAsync(
+            EngineKind.Pool,
+            async engine =>
+            {
+                var session = new TunnelSession();
+                var home = new OtherLoop(engine.Scheduler);
+                var near = new RawPeer(
+                    engine, UplinkRole.Entry, new PairOptions { Adjust = settings => settings with { WriterScheduler = home } });
+                var far = new RawPeer(engine, UplinkRole.Entry);
+                Fill(near, streams);
+                Fill(far, others);
+                session.TryAdd(near.Uplink);
+                session.TryAdd(far.Uplink);
+                Assert.Same((leaves ? far : near).Uplink.Streams, session.TryOpenStream(home: home, isSettled: isSettled)!.Uplink);
+                await CloseAsync(session, [near, far]);
+            });
+
     [Fact]
     public Task A_session_has_a_most_of_uplinks_and_gives_the_lowest_free_slot() => TestEngine.RunAsync(EngineKind.Pool, async engine =>
     {
@@ -118,11 +142,11 @@ public class TunnelSessionTests
             session.TryAdd(large.Uplink);
             var taken = small.Uplink.TryOpenStream()!;
             var others = Enumerable.Range(0, 3).Select(_ => session.TryOpenStream()!).ToArray();
-            Assert.All(others, other => Assert.Same(large.Uplink, other.Uplink));
-            Assert.Null(session.TryOpenStream(except: large.Uplink));
+            Assert.All(others, other => Assert.Same(large.Uplink.Streams, other.Uplink));
+            Assert.Null(session.TryOpenStream(except: large.Uplink.Streams));
             taken.Release();
-            var moved = session.TryOpenStream(except: large.Uplink);
-            Assert.Same(small.Uplink, moved!.Uplink);
+            var moved = session.TryOpenStream(except: large.Uplink.Streams);
+            Assert.Same(small.Uplink.Streams, moved!.Uplink);
             moved.Release();
             await CloseAsync(session, [small, large]);
         });
@@ -152,11 +176,11 @@ public class TunnelSessionTests
             Assert.Equal(StreamFailureKind.None, waiting.Failure.Kind);
             var also = session.TryOpenStream()!;
             also.SendRequest("/also");
-            Assert.Same(stuck.Uplink, also.Uplink);
+            Assert.Same(stuck.Uplink.Streams, also.Uplink);
 
             var good = MakePeer(engine, time);
             session.TryAdd(good.Uplink);
-            Enumerable.Range(0, 3).ToList().ForEach(_ => Assert.Same(good.Uplink, session.TryOpenStream()!.Uplink));
+            Enumerable.Range(0, 3).ToList().ForEach(_ => Assert.Same(good.Uplink.Streams, session.TryOpenStream()!.Uplink));
             stuck.Uplink.OnHeartbeat();
             foreach (var stream in new[] { waiting, also })
             {
@@ -208,12 +232,26 @@ public class TunnelSessionTests
     {
         foreach (var peer in peers)
         {
-            foreach (var stream in peer.Uplink.Streams.Snapshot())
+            foreach (var stream in peer.Uplink.Streams.Table.Snapshot())
             {
                 stream.Release();
             }
 
             session.Remove(peer.Uplink, await peer.CloseAsync());
         }
+    }
+
+    private static void Fill(RawPeer peer, int streams)
+    {
+        for (var i = 0; i < streams; i++)
+        {
+            Assert.NotNull(peer.Uplink.TryOpenStream());
+        }
+    }
+
+    /// <summary>Works as another does, and is told from it.</summary>
+    private sealed class OtherLoop(PipeScheduler inner) : PipeScheduler
+    {
+        public override void Schedule(Action<object?> action, object? state) => inner.Schedule(action, state);
     }
 }

@@ -29,19 +29,39 @@ public sealed class UplinkLoadTests
     }
 
     [Theory]
-    [InlineData(5, 4, false)]
-    [InlineData(6, 4, true)]
+    [InlineData(0, 0, false)]
     [InlineData(1, 0, true)]
+    [InlineData(3, 1, false)]
+    [InlineData(4, 1, true)]
+    [InlineData(8, 4, false)]
+    [InlineData(9, 4, true)]
+    [InlineData(18, 12, false)]
+    [InlineData(19, 12, true)]
     [InlineData(100, 80, false)]
     [InlineData(101, 80, true)]
-    public void A_quarter_more_streams_is_far_above(int streams, int others, bool isFar) =>
+    [InlineData(4, 12, false)]
+    public void A_quarter_more_streams_than_another_and_more_than_chance_is_far_above(int streams, int others, bool isFar) =>
         Assert.Equal(isFar, new UplinkLoad(false, 0, 0, 0, streams, 0).IsFarAbove(new UplinkLoad(false, 0, 0, 0, others, 0)));
+
+    [Theory]
+    [InlineData(0, 0, false)]
+    [InlineData(1, 0, true)]
+    [InlineData(1, 1, false)]
+    [InlineData(2, 1, true)]
+    [InlineData(10, 8, false)]
+    [InlineData(11, 8, true)]
+    [InlineData(4, 12, false)]
+    public void A_quarter_more_streams_than_another_is_clearly_above(int streams, int others, bool isClear) =>
+        Assert.Equal(isClear, new UplinkLoad(false, 0, 0, 0, streams, 0).IsClearlyAbove(new UplinkLoad(false, 0, 0, 0, others, 0)));
 
     [Fact]
     public void So_is_a_stall_and_a_quarter_of_the_window()
     {
         var idle = new UplinkLoad(false, 0, 0, 0, 0, 0);
+        Assert.True((idle with { IsStalled = true }).IsClearlyAbove(idle));
+        Assert.True((idle with { Level = 1 }).IsClearlyAbove(idle));
         Assert.True((idle with { IsStalled = true }).IsFarAbove(idle));
+        Assert.False((idle with { Streams = 9 }).IsFarAbove(idle with { IsStalled = true, Streams = 8 }));
         Assert.False((idle with { IsStalled = true }).IsFarAbove(idle with { IsStalled = true }));
         Assert.True((idle with { Level = 1 }).IsFarAbove(idle));
         Assert.False((idle with { Waiting = 9, Outstanding = 1000 }).IsFarAbove(idle));

@@ -45,7 +45,7 @@ public class FlowControlTests
         Assert.Equal(Window, pair.Agent.ReceiveCredit.Held);
         // Gathered in segments of 64 KiB after a smaller first one; beside them the head, the loops of reader and writer, and one answer.
         Assert.InRange(pair.AgentBuffers.Outstanding, Window / (64 * 1024), (Window / (64 * 1024)) + 1 + 4);
-        Assert.Equal(Window, pair.Entry.Writer.OutstandingBytes - pair.Agent.ReceiveCredit.Returnable);
+        Assert.Equal(Window, pair.Entry.Sending.OutstandingBytes - pair.Agent.ReceiveCredit.Returnable);
         Assert.False(sending.IsCompleted);
         proceed.SetResult();
         await sending;
@@ -134,7 +134,7 @@ public class FlowControlTests
         Assert.NotNull(hog);
         hog.SendRequest("/", new byte[16_000], end: false, out _);
         var hogging = hog.WriteAsync(new byte[10_000], end: false);
-        await engine.UntilAsync(() => peer.Uplink.Writer.OutstandingBytes == 20_000, "the uplink's credit is used up");
+        await engine.UntilAsync(() => peer.Uplink.Sending.OutstandingBytes == 20_000, "the uplink's credit is used up");
         var most = 0;
         for (var i = 0; i < 2000; i++)
         {
@@ -159,7 +159,7 @@ public class FlowControlTests
             await peer.ReadUntilAsync(FrameType.Rst);
             await peer.SendAsync(Frame.Rst(id));
             await engine.UntilAsync(() => peer.Uplink.OpenStreams == 1, "the stream is over");
-            most = Math.Max(most, peer.Uplink.Writer.StarvingStreams);
+            most = Math.Max(most, peer.Uplink.Sending.StarvingStreams);
         }
 
         Assert.InRange(most, 1, 8);

@@ -1,6 +1,7 @@
 using System.Globalization;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Tests.InMemory;
+using Tunnel2.Multiplexing.Windows;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.TestUtilities;
 
@@ -130,7 +131,7 @@ public class RandomOperationsTests
                 await engine.YieldAsync(random.Next(5));
                 if (random.Next(2) == 0)
                 {
-                    stream.ResetBehindHead(StreamResetReason.BackendProtocol);
+                    stream.ResetAfterHead(StreamResetReason.BackendProtocol);
                 }
 
                 break;

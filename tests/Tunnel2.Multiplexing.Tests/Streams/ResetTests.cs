@@ -1,6 +1,5 @@
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Tests.InMemory;
-using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 
@@ -44,15 +43,15 @@ public class ResetTests
             var blocker = pair.Open();
             blocker.SendRequest("/", new byte[1000], end: false, out _);
             await engine.UntilAsync(() => pair.EntryTransport.Outgoing.IsSendWaiting, "the transport is full");
-            var outstanding = pair.Entry.Writer.OutstandingBytes;
+            var outstanding = pair.Entry.Sending.OutstandingBytes;
             for (var i = 0; i < 10; i++)
             {
                 var stream = pair.Open();
                 Assert.Equal(StreamSendStatus.Sent, stream.SendRequest("/", new byte[5000]));
-                Assert.Equal(outstanding + 5000, pair.Entry.Writer.OutstandingBytes);
+                Assert.Equal(outstanding + 5000, pair.Entry.Sending.OutstandingBytes);
                 stream.Reset(StreamResetReason.Cancel);
                 stream.Release();
-                Assert.Equal(outstanding, pair.Entry.Writer.OutstandingBytes);
+                Assert.Equal(outstanding, pair.Entry.Sending.OutstandingBytes);
             }
 
             pair.AgentTransport.Incoming.Resume();
@@ -141,7 +140,8 @@ public class ResetTests
         kind,
         async engine =>
         {
-            var pair = UplinkPair.Start(engine, async stream =>
+            UplinkPair? pair = null;
+            pair = UplinkPair.Start(engine, async stream =>
             {
                 await stream.ReadHeadAsync();
                 if (point > 0)
@@ -154,7 +154,7 @@ public class ResetTests
                     await stream.WriteAsync("part"u8.ToArray(), end: false);
                 }
 
-                await engine.UntilAsync(() => stream.Uplink.Statistics.FramesSent >= point, "what was said is sent");
+                await engine.UntilAsync(() => pair!.Agent.Statistics.FramesSent >= point, "what was said is sent");
                 stream.Reset(StreamResetReason.BackendProtocol, StreamResetDetail.ClosedInBody);
                 Assert.Equal(StreamFailureKind.LocalReset, stream.Failure.Kind);
                 Assert.Equal(StreamSendStatus.LocalReset, await stream.WriteAsync(new byte[1], end: true));
@@ -195,7 +195,7 @@ public class ResetTests
                 await stream.ReadHeadAsync();
                 stream.SendResponse(200, "first bytes"u8, end: false, out var taken);
                 Assert.Equal(11, taken);
-                stream.ResetBehindHead(StreamResetReason.BackendProtocol, StreamResetDetail.ClosedInBody);
+                stream.ResetAfterHead(StreamResetReason.BackendProtocol, StreamResetDetail.ClosedInBody);
                 stream.Release();
             });
             for (var i = 0; i < 100; i++)

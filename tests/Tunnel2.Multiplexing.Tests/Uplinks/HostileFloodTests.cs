@@ -189,7 +189,7 @@ public class HostileFloodTests
         }
 
         Assert.False(writing.IsCompleted);
-        Assert.Equal(16_384, peer.Uplink.Writer.OutstandingBytes);
+        Assert.Equal(16_384, peer.Uplink.Sending.OutstandingBytes);
         starved.Reset(StreamResetReason.BackendTimeout);
         Assert.Equal(StreamSendStatus.LocalReset, await writing);
         starved.Release();

@@ -434,9 +434,9 @@ public class UplinkWriterTests
         }
 
         Assert.Equal([2, 2, 1, 1, 1, 0, 1], peer.Uplink.Statistics.FlushSizes.ToArray());
-        var snapshot = peer.Uplink.Snapshot();
-        Assert.Equal((8, 1, 1), (snapshot.Flushes, snapshot.StreamsOpened, snapshot.OpenStreams));
-        Assert.Equal((0, 215_283, 0), (snapshot.SendingBytes, snapshot.OutstandingBytes, snapshot.CreditWaits));
+        var (statistics, streams) = (peer.Uplink.Statistics, peer.Uplink.Streams);
+        Assert.Equal((8, 1, 1), (statistics.Flushes, streams.Table.Opened, streams.Table.Count));
+        Assert.Equal((0, 215_283, 0), (statistics.SendingBytes, streams.Sending.OutstandingBytes, streams.CreditWaits));
         stream.Release();
         await peer.CloseAsync();
     });
@@ -454,8 +454,8 @@ public class UplinkWriterTests
                 await Exchange.RunAsync(engine, pair.Open(), i, 10, 10);
             }
         })));
-        Assert.Equal(800, pair.Entry.Snapshot().StreamsOpened);
-        Assert.Equal(800, pair.Agent.Snapshot().StreamsOpened);
+        Assert.Equal(800, pair.Entry.Streams.Table.Opened);
+        Assert.Equal(800, pair.Agent.Streams.Table.Opened);
         await pair.FinishAsync();
     });
 
@@ -467,12 +467,12 @@ public class UplinkWriterTests
         stream.SendRequest("/", default, end: false, out _);
         var writing = stream.WriteAsync(new byte[25_000], end: false);
         await engine.YieldAsync(5);
-        Assert.Equal(1, peer.Uplink.Snapshot().CreditWaits);
+        Assert.Equal(1, peer.Uplink.Streams.CreditWaits);
         await peer.SendAsync(Frame.Window(stream.Id, 5000));
         Assert.Equal(StreamSendStatus.Sent, await writing);
-        Assert.Equal(1, peer.Uplink.Snapshot().CreditWaits);
+        Assert.Equal(1, peer.Uplink.Streams.CreditWaits);
         var second = stream.WriteAsync(new byte[1], end: false);
-        Assert.Equal(2, peer.Uplink.Snapshot().CreditWaits);
+        Assert.Equal(2, peer.Uplink.Streams.CreditWaits);
         peer.Uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown));
         Assert.Equal(StreamSendStatus.UplinkLost, await second);
         stream.Release();

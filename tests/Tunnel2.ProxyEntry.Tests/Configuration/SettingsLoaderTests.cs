@@ -192,9 +192,26 @@ public sealed class SettingsLoaderTests
     [InlineData("Timeouts:Park=2m", "\"2m\" is not between 10ms and 1m (or off).")]
     [InlineData("Timeouts:Drain=off", "\"off\" is not possible here: there is always a limit.")]
     [InlineData("Ring:Slots=100", "\"100\" is not a power of two from 64 to 16777216.")]
+    [InlineData("Aggregation:Partitions=0", "\"0\" is not between 1 and 64 (or auto).")]
+    [InlineData("Aggregation:Partitions=two", "\"two\" is neither a whole number nor auto.")]
     [InlineData("LogLevel=2", "\"2\" is not a level; use trace, debug, information, warning, error, critical or none.")]
     public void A_value_that_cannot_be_is_shown_with_what_could_be(string setting, string message) =>
         Assert.Equal(message, Assert.Single(SettingsFixture.Load(setting).Errors).Message);
+
+    [Theory]
+    [InlineData(1, 1)]
+    [InlineData(4, 1)]
+    [InlineData(7, 1)]
+    [InlineData(8, 2)]
+    [InlineData(16, 4)]
+    [InlineData(1000, 64)]
+    public void Without_a_number_the_live_view_has_a_partition_for_every_four_processors(int processors, int partitions)
+    {
+        Assert.Equal(partitions, ProxyEntrySettings.AutoPartitions(processors));
+        Assert.Equal(
+            ProxyEntrySettings.AutoPartitions(Environment.ProcessorCount), SettingsFixture.LoadValid().AggregationPartitions);
+        Assert.Equal(3, SettingsFixture.LoadValid("Aggregation:Partitions=3").AggregationPartitions);
+    }
 
     [Theory]
     [InlineData("Engine=event-loop", "\"event-loop\" is not an engine any more; epoll is its name now.")]

@@ -245,7 +245,7 @@ public sealed class ForwarderRetryTests
         await fixture.ConnectAsync(owner: "somebody else");
         first.Refuse();
         Assert.Equal(["error AgentRefused, again in 1 s"], await fixture.DoneAsync(asked));
-        Assert.Equal((0, 0L), (fixture.Arrived, fixture.Pairs[1].Entry.Streams.Opened));
+        Assert.Equal((0, 0L), (fixture.Arrived, fixture.Pairs[1].Entry.Streams.Table.Opened));
     });
 
     [Fact]

@@ -82,7 +82,7 @@ public sealed class ForwarderTests
         Assert.Equal(["began", "failed MethodNotSupported with 501", "ended Error"], fixture.Moments.Of(asked.State));
         Assert.Equal((0, -1), (fixture.Arrived, asked.State.UplinkIndex));
         Assert.Equal(["Request R1 for web refused: method-not-supported"], fixture.Log.Of(2101));
-        Assert.Equal(0, fixture.Pairs[0].Entry.Streams.Opened);
+        Assert.Equal(0, fixture.Pairs[0].Entry.Streams.Table.Opened);
     });
 
     [Theory]

@@ -61,12 +61,15 @@ internal sealed class HubRecorder : IDisposable
             }
 
             var message = All()[seen];
-            if (message.Contains($"\"channel\":\"{channel}\"", StringComparison.Ordinal) && message.Contains(text, StringComparison.Ordinal))
+            if (IsOf(channel, message) && message.Contains(text, StringComparison.Ordinal))
             {
                 return message;
             }
         }
     }
+
+    /// <summary>The messages of a channel so far, in their order.</summary>
+    public IReadOnlyList<string> Of(string channel) => [.. All().Where(message => IsOf(channel, message))];
 
     public void Dispose()
     {
@@ -76,6 +79,9 @@ internal sealed class HubRecorder : IDisposable
         _near.Dispose();
         _reading.GetAwaiter().GetResult();
     }
+
+    private static bool IsOf(string channel, string message) =>
+        message.Contains($"\"channel\":\"{channel}\"", StringComparison.Ordinal);
 
     private List<string> All()
     {
@@ -112,7 +118,8 @@ internal sealed class HubRecorder : IDisposable
                 }
             }
         }
-        catch (Exception exception) when (exception is WebSocketException or IOException or ObjectDisposedException or OperationCanceledException)
+        catch (Exception exception)
+            when (exception is WebSocketException or IOException or ObjectDisposedException or OperationCanceledException)
         {
             // It was disposed of.
         }

@@ -13,8 +13,14 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.ProxyEntry.Tests.Live;
 
+/// <summary>With one partition, on the feed's own thread.</summary>
+public sealed class LiveFeedPublishingTests() : LiveFeedPublishing(partitions: 1);
+
+/// <summary>With several partitions on workers: nothing changes.</summary>
+public sealed class PartitionedLiveFeedPublishingTests() : LiveFeedPublishing(partitions: 3);
+
 /// <summary>What the feed makes of the ring: statistics of windows, sessions that come and go. Time moves when a test says so.</summary>
-public sealed class LiveFeedPublishingTests : IDisposable
+public abstract class LiveFeedPublishing : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("tunnel2-feed-").FullName;
     private readonly Meter _meter = new(HubMetrics.MeterName);
@@ -27,14 +33,16 @@ public sealed class LiveFeedPublishingTests : IDisposable
     private readonly LiveFeed _feed;
     private bool _isDisposed;
 
-    public LiveFeedPublishingTests()
+    protected LiveFeedPublishing(int partitions)
     {
         _time.Advance(TimeSpan.FromSeconds(1));
         _sessions = new WatchedDirectory(new InMemorySessionDirectory(_time, TimeSpan.Zero));
         _ring = SharedEventRing.Create(Path.Combine(_folder, "ring"), new EventRingOptions { Capacity = 1024, Time = _time });
-        _hub = new Hub(new HubLimits(), _meter, _time);
+
+        // By the real clock: when the other one jumps a minute, a subscriber has not been silent for that long.
+        _hub = new Hub(new HubLimits(), _meter, TimeProvider.System);
         _publisher = new RequestPublisher(_ring, _time);
-        _feed = new LiveFeed(_ring, _hub, _publisher, _sessions, _time, _faults, NullLogger.Instance);
+        _feed = new LiveFeed(_ring, _hub, _publisher, _sessions, _time, _faults, NullLogger.Instance, partitions);
     }
 
     [Fact]
@@ -56,6 +64,41 @@ public sealed class LiveFeedPublishingTests : IDisposable
             await published.WaitForAsync("session.shop.stats"),
             StringComparison.Ordinal);
         Assert.Equal(0, _faults.Count);
+    }
+
+    [Fact]
+    public async Task Windows_of_each_length_are_published_once_for_every_session_and_once_for_all_in_their_order()
+    {
+        using var published = await StartAsync();
+        for (var i = 0; i < 60; i++)
+        {
+            Publish($"web{i}", bytesSent: i);
+        }
+
+        await CloseWindowAsync(published, "web59");
+        _time.Advance(TimeSpan.FromMinutes(1));
+        await published.WaitForAsync("node.stats", "\"key\":\"1m\"");
+        for (var i = 0; i < 60; i++)
+        {
+            AssertWindows($"session.web{i}.stats", 1, i);
+        }
+
+        AssertWindows("node.stats", 60, 60 * 59 / 2);
+        Assert.Equal(0, _faults.Count);
+
+        void AssertWindows(string channel, int requests, int bytes)
+        {
+            var shown = published.Of(channel);
+            Assert.Equal(3, shown.Count);
+            Assert.All(
+                shown.Zip(["1s", "10s", "1m"]),
+                pair =>
+                {
+                    Assert.Contains($"\"key\":\"{pair.Second}\"", pair.First, StringComparison.Ordinal);
+                    Assert.Contains(
+                        $"\"requests\":{requests},\"errors\":0,\"bytesIn\":0,\"bytesOut\":{bytes},", pair.First, StringComparison.Ordinal);
+                });
+        }
     }
 
     [Fact]
@@ -113,6 +156,7 @@ public sealed class LiveFeedPublishingTests : IDisposable
 
     public void Dispose()
     {
+        GC.SuppressFinalize(this);
         DisposeOfFeed();
         _hub.Dispose();
         _ring.Dispose();

@@ -23,7 +23,8 @@ public sealed class LiveFeedTests : IDisposable
         using var hub = new Hub(new HubLimits(), _meter, TimeProvider.System);
         var sessions = new FailingDirectory(failures: 2);
         using var feed = new LiveFeed(
-            ring, hub, new RequestPublisher(ring, TimeProvider.System), sessions, TimeProvider.System, faults, NullLogger.Instance);
+            ring, hub, new RequestPublisher(ring, TimeProvider.System), sessions, TimeProvider.System, faults, NullLogger.Instance,
+            partitions: 1);
         using var published = await HubRecorder.StartAsync(hub);
         feed.Start();
 

@@ -28,7 +28,7 @@ public sealed class PatientOpenerTests
         var (visitor, request) = NewRequest();
         var opened = fixture.Opener.TryOpen(visitor, request);
         Assert.Equal((null, fixture.Session), (opened.Error, opened.Session));
-        Assert.Same(fixture.Pairs[0].Entry, opened.Stream!.Uplink);
+        Assert.Same(fixture.Pairs[0].Entry.Streams, opened.Stream!.Uplink);
         Assert.Equal("/", visitor.Forwarded);
         opened.Stream.Release();
         return Task.CompletedTask;
@@ -53,8 +53,8 @@ public sealed class PatientOpenerTests
             for (var i = 0; i < 2; i++)
             {
                 var (visitor, request) = NewRequest();
-                var opened = fixture.Opener.TryOpen(visitor, request, except: fixture.Pairs[i].Entry);
-                Assert.Same(fixture.Pairs[1 - i].Entry, opened.Stream!.Uplink);
+                var opened = fixture.Opener.TryOpen(visitor, request, except: fixture.Pairs[i].Entry.Streams);
+                Assert.Same(fixture.Pairs[1 - i].Entry.Streams, opened.Stream!.Uplink);
                 opened.Stream.Release();
             }
 
@@ -105,7 +105,7 @@ public sealed class PatientOpenerTests
                 "RateLimit-Policy: \"tunnel\";q=1;w=1\r\nRateLimit: \"tunnel\";r=0;t=1\r\n",
                 System.Text.Encoding.ASCII.GetString(visitor.Extras!.ResponseLines));
             Assert.Equal(1, fixture.Metrics["tunnel2.entry.rate_limited:small"]);
-            Assert.Equal(0, fixture.Pairs[0].Entry.Streams.Opened);
+            Assert.Equal(0, fixture.Pairs[0].Entry.Streams.Table.Opened);
         },
         new ForwarderOptions { IsOnline = false });
 

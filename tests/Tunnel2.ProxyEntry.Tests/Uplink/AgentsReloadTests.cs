@@ -46,7 +46,7 @@ public sealed class AgentsReloadTests : IDisposable
         Assert.Contains("Tunnel2:Agents:shop:TokenHash", line.Line, StringComparison.Ordinal);
         File.WriteAllText(FileOf("1"), "{ half");
         reload.ReloadIfChanged();
-        Assert.Contains("stay: settings: ", _log.Of(2256)[1], StringComparison.Ordinal);
+        Assert.Contains("stay in force: settings: ", _log.Of(2256)[1], StringComparison.Ordinal);
         Assert.False(agent.Serving.IsCompleted);
         Assert.NotNull(fixture.Registry.Current.Find("shop"));
     });
@@ -57,7 +57,8 @@ public sealed class AgentsReloadTests : IDisposable
         var agent = await fixture.ConnectAsync(AcceptorFixture.Hello(token: "secret"));
         File.Delete(FileOf("1"));
         reload.ReloadIfChanged();
-        Assert.Equal([$"The changed settings have a mistake, those before stay: {FileOf("1")}: the file is gone"], _log.Of(2256));
+        Assert.Equal(
+            [$"The changed settings have a mistake, the previous ones stay in force: {FileOf("1")}: the file is gone"], _log.Of(2256));
         Assert.False(agent.Serving.IsCompleted);
 
         // An empty list is another thing.

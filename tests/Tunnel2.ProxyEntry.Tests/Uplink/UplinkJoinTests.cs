@@ -25,7 +25,7 @@ public sealed class UplinkJoinTests
         Assert.Equal((1L, 0), (fixture.Metrics["tunnel2.entry.sessions.active"], fixture.Handshakes.Limit.Count));
         Assert.Single(fixture.UplinksLog.Of(2000));
         Assert.StartsWith("Uplink 1 of session", Assert.Single(fixture.UplinksLog.Of(2004)), StringComparison.Ordinal);
-        var stream = fixture.Session.Tunnel.TryOpenStream(except: uplinks[0])!;
+        var stream = fixture.Session.Tunnel.TryOpenStream(except: uplinks[0].Streams)!;
         stream.SendRequest("/");
         await fixture.UntilAsync(() => second.Streams.Count == 1, "the stream reaches the agent");
         second.Streams[0].Release();

@@ -16,7 +16,7 @@ public sealed class UplinkTlsSetupTests : IDisposable
     private readonly RecordedLog<UplinkTlsServer> _log = new();
 
     [Theory]
-    [InlineData("plaintext, since it is loopback", "Uplink:Listen=127.0.0.1:7800")]
+    [InlineData("plaintext, because it is loopback", "Uplink:Listen=127.0.0.1:7800")]
     [InlineData("plaintext, by Tunnel2:Uplink:AllowPlaintext", "Uplink:Listen=0.0.0.0:7800", "Uplink:AllowPlaintext=true")]
     public void Plaintext_says_why(string why, params string[] settings) =>
         Assert.Equal(new UplinkTlsSetup(null, null, why), Create(settings));

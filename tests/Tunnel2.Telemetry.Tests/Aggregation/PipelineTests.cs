@@ -3,6 +3,9 @@ using Tunnel2.Telemetry.Aggregation;
 using SumPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
     Tunnel2.Laboratory.Aggregation.SumRecord, Tunnel2.Laboratory.Aggregation.SumHash, Tunnel2.Laboratory.Aggregation.SumState>;
 
+using SumSplits = Tunnel2.Laboratory.Aggregation.SplitPipeline<
+    Tunnel2.Laboratory.Aggregation.SumRecord, Tunnel2.Laboratory.Aggregation.SumHash, Tunnel2.Laboratory.Aggregation.SumState>;
+
 namespace Tunnel2.Telemetry.Tests.Aggregation;
 
 public sealed class PipelineTests
@@ -60,7 +63,7 @@ public sealed class PipelineTests
         int part = (records.Length + splits - 1) / splits;
         IRecordSource<SumRecord>[] sources =
             [.. records.Chunk(part).Select(c => new MemorySource<SumRecord>(c, 1000))];
-        PipelineReport report = SumPipeline.RunSplit(sources, states);
+        PipelineReport report = SumSplits.Run(sources, states);
         Assert.Equal(Oracle(records, 200), Merge(states));
         Assert.Equal(records.Length, report.Records);
         Assert.Equal(splits, report.WorkersBusy.Length);
@@ -93,34 +96,76 @@ public sealed class PipelineTests
         [
             new MemorySource<SumRecord>(Records(1000, 10), 10), new MemorySource<SumRecord>(Records(1000, 10), 10),
         ];
-        Assert.Throws<AggregateException>(() => SumPipeline.RunSplit(sources, states));
+        Assert.Throws<AggregateException>(() => SumSplits.Run(sources, states));
         Assert.Equal(Oracle(Records(1000, 10), 10), states[1 - failing].Sums.ToArray());
     }
 
     [Fact]
-    public void No_split_at_all_is_a_job_without_records() => Assert.Equal(0, SumPipeline.RunSplit([], []).Records);
+    public void No_split_at_all_is_a_job_without_records() => Assert.Equal(0, SumSplits.Run([], []).Records);
 
     [Theory]
-    [InlineData("hash", 1, false, true, false, RoutingError.None)]
-    [InlineData("source", 2, true, true, false, RoutingError.None)]
-    [InlineData("source", 2, false, true, true, RoutingError.SourceNotAligned)]
-    [InlineData("source", 2, false, false, false, RoutingError.None)]
-    [InlineData("source", 1, true, true, false, RoutingError.SourceNotSplit)]
-    [InlineData("split-merge", 2, false, true, true, RoutingError.None)]
-    [InlineData("split-merge", 2, false, true, false, RoutingError.StateNotMergeable)]
-    [InlineData("split-merge", 1, false, true, true, RoutingError.SourceNotSplit)]
-    [InlineData("round-robin", 1, false, false, false, RoutingError.None)]
-    [InlineData("round-robin", 1, false, true, true, RoutingError.StatefulStage)]
-    internal void A_strategy_is_refused_where_it_would_give_wrong_results(
-        string name, int splits, bool aligned, bool stateful, bool mergeable, RoutingError expected)
+    [InlineData(1, true, true, RoutingStrategy.Fused)]
+    [InlineData(1, false, false, RoutingStrategy.Fused)]
+    [InlineData(2, true, true, RoutingStrategy.SplitAndMerge)]
+    [InlineData(2, true, false, RoutingStrategy.HashOfKey)]
+    [InlineData(2, false, true, RoutingStrategy.HashOfKey)]
+    internal void The_plan_moves_records_between_threads_only_where_it_has_to(
+        int partitions, bool canBeSplit, bool mergeable, RoutingStrategy expected) =>
+        Assert.Equal(expected, new RoutingPlan(partitions, canBeSplit, mergeable).Strategy);
+
+    [Fact]
+    public void A_watermark_reaches_partitions_without_records()
     {
-        Assert.Equal(RoutingError.None, RoutingPlan.TryParse(name, out RoutingStrategy strategy));
-        Assert.Equal(expected, new RoutingPlan(splits, aligned, stateful, mergeable).Check(strategy));
+        SeenState[] states = [new SeenState(), new SeenState(), new SeenState()];
+        using var router = new PartitionRouter<SumRecord, SumHash, SeenState>(states, new PipelineOptions { Workers = 2 });
+        router.Route([new SumRecord(1, 1)], 3);
+        router.HandOver(7);
+        router.HandOver(9);
+        router.Complete();
+        Assert.Equal(1, router.Records);
+        Assert.Equal(1, states.Sum(state => state.Records));
+        Assert.All(states, state => Assert.Equal([7, 9], state.Watermarks));
+        Assert.All(states, state => Assert.True(state.IsComplete));
     }
 
     [Fact]
-    public void An_unknown_strategy_is_refused()
+    public void A_router_whose_partition_has_failed_says_so_when_it_hands_over_and_at_the_end()
     {
-        Assert.Equal(RoutingError.UnknownName, RoutingPlan.TryParse("random", out _));
+        SumState[] states = [new SumState(1)]; // Groups beyond 0 are out of range.
+        using var router = new PartitionRouter<SumRecord, SumHash, SumState>(states, new PipelineOptions());
+        router.Route([new SumRecord(5, 1)], 0);
+        InvalidOperationException? failure = null;
+        SpinWait.SpinUntil(() => (failure = Failure()) is not null, 20_000);
+        Assert.IsType<IndexOutOfRangeException>(failure?.InnerException);
+        Assert.IsType<IndexOutOfRangeException>(Assert.Single(Assert.Throws<AggregateException>(router.Complete).InnerExceptions));
+
+        InvalidOperationException? Failure()
+        {
+            try
+            {
+                router.HandOver(0);
+                return null;
+            }
+            catch (InvalidOperationException exception)
+            {
+                return exception;
+            }
+        }
+    }
+
+    /// <summary>What its worker gave it.</summary>
+    private sealed class SeenState : IPartitionState<SumRecord>
+    {
+        internal int Records { get; private set; }
+
+        internal List<long> Watermarks { get; } = [];
+
+        internal bool IsComplete { get; private set; }
+
+        public void Process(ReadOnlySpan<SumRecord> batch) => Records += batch.Length;
+
+        public void AdvanceTo(long watermark) => Watermarks.Add(watermark);
+
+        public void Complete() => IsComplete = true;
     }
 }

@@ -6,6 +6,8 @@ using Tunnel2.Telemetry.Records;
 using Tunnel2.Telemetry.Tests.EventRing;
 using WindowPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
     Tunnel2.Telemetry.Aggregation.RequestSample, Tunnel2.Telemetry.Aggregation.SessionHash, Tunnel2.Telemetry.Aggregation.WindowedState>;
+using WindowSplits = Tunnel2.Laboratory.Aggregation.SplitPipeline<
+    Tunnel2.Telemetry.Aggregation.RequestSample, Tunnel2.Telemetry.Aggregation.SessionHash, Tunnel2.Telemetry.Aggregation.WindowedState>;
 
 namespace Tunnel2.Telemetry.Tests.Aggregation;
 
@@ -42,7 +44,7 @@ public sealed class RecordedRingTests
         Array.ForEach(samples, s => Record(producer, s));
         RingRequestSource[] sources = split ? [Source(f, 0, 3000), Source(f, 3000, 8000)] : [Source(f, 0, 8000)];
         WindowMerger[] mergers = [.. sources.Select(_ => new WindowMerger())];
-        PipelineReport report = WindowPipeline.RunSplit(sources, [.. mergers.Select(m => new WindowedState(m))]);
+        PipelineReport report = WindowSplits.Run(sources, [.. mergers.Select(m => new WindowedState(m))]);
 
         // Each split numbers the sessions by itself; the oracle's numbers are in the names.
         var merged = new WindowMerger();

@@ -3,6 +3,8 @@ using FsCheck.Fluent;
 using Tunnel2.Telemetry.Aggregation;
 using WindowPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
     Tunnel2.Telemetry.Aggregation.RequestSample, Tunnel2.Telemetry.Aggregation.SessionHash, Tunnel2.Telemetry.Aggregation.WindowedState>;
+using WindowSplits = Tunnel2.Laboratory.Aggregation.SplitPipeline<
+    Tunnel2.Telemetry.Aggregation.RequestSample, Tunnel2.Telemetry.Aggregation.SessionHash, Tunnel2.Telemetry.Aggregation.WindowedState>;
 
 namespace Tunnel2.Telemetry.Tests.Aggregation;
 
@@ -127,7 +129,7 @@ public sealed class WindowTests
         Assert.Equal(0, late);
         WindowMerger[] mergers = [new(), new()];
         WindowedState[] states = [.. mergers.Select(m => new WindowedState(m))];
-        WindowPipeline.RunSplit(
+        WindowSplits.Run(
             [
                 new SampleSource(samples[..9_999], new WatermarkFilter(), 500),
                 new SampleSource(samples[9_999..], new WatermarkFilter(), 500),

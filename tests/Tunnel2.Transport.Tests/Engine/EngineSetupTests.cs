@@ -1,5 +1,5 @@
 using System.IO.Pipelines;
-using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.Transport.Tests.Engine;
@@ -47,7 +47,7 @@ public class EngineSetupTests
     [InlineData(EngineMode.Epoll, false, true)]
     public void Only_epoll_may_be_missing(EngineMode mode, bool hasEpoll, bool isMissing) =>
         Assert.Equal(
-            isMissing ? "cannot be had here, it needs Linux on x64 or arm64; use auto or portable" : null,
+            isMissing ? "is not available here, it needs Linux on x64 or arm64; use auto or portable" : null,
             EngineSetup.FindObstacle(mode, hasEpoll));
 
     [Theory]

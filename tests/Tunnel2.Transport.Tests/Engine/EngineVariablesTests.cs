@@ -32,7 +32,7 @@ public class EngineVariablesTests
     public void Epoll_where_it_cannot_be_had_is_a_mistake_and_auto_is_none()
     {
         Assert.Equal(
-            ["TUNNEL2_ENGINE: epoll cannot be had here, it needs Linux on x64 or arm64; use auto or portable"],
+            ["TUNNEL2_ENGINE: epoll is not available here, it needs Linux on x64 or arm64; use auto or portable"],
             Find("epoll", null, hasEpoll: false));
         Assert.Empty(Find("auto", null, hasEpoll: false));
     }

@@ -3,7 +3,7 @@ using System.Collections.Concurrent;
 using System.Net;
 using System.Net.Sockets;
 using Tunnel2.Multiplexing.Buffers;
-using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.TestUtilities;
 using Tunnel2.Transport.Epoll;
 using Tunnel2.Transport.Epoll.Pipes;

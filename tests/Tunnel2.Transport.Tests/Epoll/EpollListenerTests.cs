@@ -107,24 +107,15 @@ public sealed class EpollListenerTests
         var endPoint = listeners[0].EndPoint;
         foreach (var (held, other) in new[] { (first, second), (second, first) })
         {
-            using var busy = new ManualResetEventSlim();
-            var released = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
-            var entered = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
-            held.Schedule(_ =>
+            await using (await BusyLoop.HoldAsync(held))
             {
-                entered.SetResult();
-                busy.Wait(_limit);
-                released.SetResult();
-            }, null);
-            await entered.Task.WaitAsync(_limit, TestContext.Current.CancellationToken);
-            for (var i = 0; i < 20; i++)
-            {
-                await VisitAsync(endPoint);
-            }
+                for (var i = 0; i < 20; i++)
+                {
+                    await VisitAsync(endPoint);
+                }
 
-            Assert.Equal(20, accepted.Count(loop => loop == other));
-            busy.Set();
-            await released.Task.WaitAsync(_limit, TestContext.Current.CancellationToken);
+                Assert.Equal(20, accepted.Count(loop => loop == other));
+            }
         }
 
         // A gate that is closed is asked again by each, and accepting goes on.
@@ -142,11 +133,114 @@ public sealed class EpollListenerTests
         await Assert.ThrowsAsync<SocketException>(async () => await late.ConnectAsync(endPoint, TestContext.Current.CancellationToken));
     }
 
+    [Fact]
+    public async Task A_loop_whose_connections_all_leave_for_another_one_leaves_the_accepting_to_it_for_a_while()
+    {
+        using var home = new EpollLoop();
+        using var other = new EpollLoop();
+        var accepted = new System.Collections.Concurrent.ConcurrentQueue<EpollLoop>();
+        var listeners = EpollListener.StartAll([home, other], LoopbackPair.Bind(), 100, (loop, descriptor, _) =>
+        {
+            accepted.Enqueue(loop);
+            if (loop == other)
+            {
+                // As a connection does whose request is for an uplink there.
+                loop.Statistics.MovedTo(home.Statistics);
+            }
+
+            new Socket(new SafeSocketHandle(descriptor, ownsHandle: true)).Dispose();
+        }, null, null);
+        var endPoint = listeners[0].EndPoint;
+
+        // Only the other one has time, until it has seen enough of them leave.
+        using (var visitor = new Socket(SocketType.Stream, ProtocolType.Tcp))
+        {
+            await using (await BusyLoop.HoldAsync(home))
+            {
+                while (other.HandleCount > 0)
+                {
+                    await VisitAsync(endPoint);
+                }
+
+                Assert.True(accepted.Count >= 32);
+                accepted.Clear();
+                await visitor.ConnectAsync(endPoint, TestContext.Current.CancellationToken);
+                await RunOnAsync(other);
+                Assert.Empty(accepted);
+            }
+
+            Assert.Equal(0, await visitor.ReceiveAsync(new byte[1]).WaitAsync(_limit, TestContext.Current.CancellationToken));
+            Assert.Equal(home, Assert.Single(accepted));
+        }
+
+        // It comes back by itself.
+        await using (await BusyLoop.HoldAsync(home))
+        {
+            await VisitAsync(endPoint);
+        }
+
+        Assert.Equal([home, other], accepted);
+        await Task.WhenAll(
+            listeners.Select(static listener => listener.StopAsync())).WaitAsync(_limit, TestContext.Current.CancellationToken);
+    }
+
+    [Fact]
+    public async Task A_loop_that_connections_come_to_accepts_on_though_its_own_leave()
+    {
+        using var first = new EpollLoop();
+        using var second = new EpollLoop();
+        var listeners = EpollListener.StartAll([first, second], LoopbackPair.Bind(), 100, (loop, descriptor, _) =>
+        {
+            // As with sessions on both: half of all connections are wrong, wherever they are accepted.
+            first.Statistics.MovedTo(second.Statistics);
+            second.Statistics.MovedTo(first.Statistics);
+            new Socket(new SafeSocketHandle(descriptor, ownsHandle: true)).Dispose();
+        }, null, null);
+        for (var i = 0; i < 200; i++)
+        {
+            await VisitAsync(listeners[0].EndPoint);
+        }
+
+        Assert.Equal((1, 1), (first.HandleCount, second.HandleCount));
+        await Task.WhenAll(
+            listeners.Select(static listener => listener.StopAsync())).WaitAsync(_limit, TestContext.Current.CancellationToken);
+    }
+
     private static async Task VisitAsync(System.Net.IPEndPoint endPoint)
     {
         using var visitor = new Socket(SocketType.Stream, ProtocolType.Tcp);
         await visitor.ConnectAsync(endPoint, TestContext.Current.CancellationToken);
         Assert.Equal(0, await visitor.ReceiveAsync(new byte[1]).WaitAsync(_limit, TestContext.Current.CancellationToken));
+    }
+
+    /// <summary>A loop that is kept busy until this is disposed of.</summary>
+    private sealed class BusyLoop : IAsyncDisposable
+    {
+        private readonly ManualResetEventSlim _busy = new();
+        private readonly TaskCompletionSource _entered = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        private readonly TaskCompletionSource _released = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+        public static async Task<BusyLoop> HoldAsync(EpollLoop loop)
+        {
+            var held = new BusyLoop();
+            loop.Schedule(static state => ((BusyLoop)state!).Wait(), held);
+            await held._entered.Task.WaitAsync(_limit, TestContext.Current.CancellationToken);
+            return held;
+        }
+
+        public async ValueTask DisposeAsync()
+        {
+            _busy.Set();
+            await _released.Task.WaitAsync(_limit, TestContext.Current.CancellationToken);
+            _busy.Dispose();
+        }
+
+        private void Wait()
+        {
+            _entered.SetResult();
+            _busy.Wait(_limit);
+            _released.SetResult();
+        }
     }
 
     private sealed class Gate : Tunnel2.Transport.Sockets.IAcceptGate

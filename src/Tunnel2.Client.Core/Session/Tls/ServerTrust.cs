@@ -28,7 +28,7 @@ internal sealed class ServerTrust
             }
         }
 
-        // A fingerprint that could not be read must not turn into trust in whatever the system trusts.
+        // A fingerprint that could not be read must not turn into trust in all that the system trusts.
         IsPinned = options.ServerFingerprints.Count > 0;
         _authorities = authorities;
         _host = host;

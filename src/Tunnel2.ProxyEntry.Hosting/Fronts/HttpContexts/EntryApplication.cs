@@ -9,8 +9,8 @@ using Tunnel2.ProxyEntry.Live;
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 
 /// <summary>
-/// What Kestrel calls for each request, in place of ASP.NET Core's hosting layer, whose diagnostics and middleware a forwarded request does
-/// not need. Which listener a request came by decides where it goes.
+/// Kestrel calls it for each request, instead of ASP.NET Core's hosting layer, whose diagnostics and middleware a forwarded request does
+/// not need. The listener decides where a request goes.
 /// </summary>
 internal sealed class EntryApplication : IHttpApplication<EntryRequest>
 {
@@ -69,8 +69,8 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
     }
 
     /// <summary>
-    /// Forwards, and sees that the visitor takes what Kestrel has of the response: it would wait for that without an end, with a stream of
-    /// HTTP/2 and its memory.
+    /// Forwards a request, and limits the wait until the visitor has read what Kestrel holds of the response. Kestrel alone would wait
+    /// without end, and hold a stream of HTTP/2 and its memory.
     /// </summary>
     private async Task ForwardAsync(EntryRequest context)
     {
@@ -87,11 +87,11 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
         }
         catch (Exception)
         {
-            // The visitor is gone, or has broken HTTP meanwhile: the answer is as far as it came, and Kestrel knows.
+            // The visitor is gone, or has broken HTTP in that time. The answer ends here, and Kestrel knows it.
         }
     }
 
-    /// <summary>Nothing of the admin listener may hold an engine thread: it goes to the pool first.</summary>
+    /// <summary>Requests of the admin listener go to the pool first, because they must not hold an engine's thread.</summary>
     private async Task HandleAdminAsync(HttpContext http)
     {
         await Task.CompletedTask.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);

@@ -5,7 +5,7 @@ using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 
-/// <summary>One request under way and everything that is kept for it; reused for the next requests of its connection.</summary>
+/// <summary>A running request and its objects; reused for the next requests of its connection.</summary>
 internal sealed class EntryRequest
 {
     public EntryRequest(IFeatureCollection features, ProxyEntrySettings settings)
@@ -17,7 +17,7 @@ internal sealed class EntryRequest
 
     public DefaultHttpContext Http { get; }
 
-    /// <summary>Its connection's; null in a test without one.</summary>
+    /// <summary>The activity of its connection; null in a test without one.</summary>
     public ConnectionActivity? Activity { get; }
 
     public HttpContextExchange Exchange { get; }

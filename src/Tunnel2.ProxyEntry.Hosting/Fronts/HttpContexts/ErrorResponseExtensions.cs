@@ -7,8 +7,9 @@ namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 internal static class ErrorResponseExtensions
 {
     /// <summary>
-    /// Answers with an error in the form the visitor asks for; without a body for HEAD. Whatever was set on the response before is cleared.
-    /// If the response head has been sent already, the exchange is aborted: a clean end would pass a half answer off as whole.
+    /// Answers with an error in the form that the visitor asks for; without a body for HEAD. Earlier settings of the response are cleared.
+    /// If the response's head was already sent, the exchange is aborted, because an orderly end would make the partial answer look
+    /// complete.
     /// </summary>
     public static Task WriteProxyErrorAsync(
         this HttpContext context, ProxyError error, ErrorDetails details = default, ExchangeExtras? extras = null)

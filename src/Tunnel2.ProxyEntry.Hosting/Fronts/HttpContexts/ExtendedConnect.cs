@@ -7,15 +7,15 @@ using Tunnel2.ProxyEntry.WebSockets;
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 
 /// <summary>
-/// A WebSocket that a visitor asks for on a stream of HTTP/2 (RFC 8441). To the backend it is the upgrade of HTTP/1.1 with a key of ours,
-/// because HTTP/2 has none; so its answer to the key is checked here, and ends here.
+/// A WebSocket that a visitor opens on a stream of HTTP/2 (RFC 8441). The backend gets it as an upgrade of HTTP/1.1. HTTP/2 has no key, so
+/// ProxyEntry makes one, and checks and removes the backend's answer to it.
 /// </summary>
 internal sealed class ExtendedConnect
 {
-    /// <summary>What the method of the request is to the backend.</summary>
+    /// <summary>The method of the request for the backend.</summary>
     public const string BackendMethod = "GET";
 
-    /// <summary>CANCEL: what a reset of TCP is on a stream (RFC 8441 section 5).</summary>
+    /// <summary>CANCEL: on a stream it means what a reset means on TCP (RFC 8441 section 5).</summary>
     private const int CancelCode = 0x8;
 
     private readonly IHttpExtendedConnectFeature _feature;
@@ -29,10 +29,10 @@ internal sealed class ExtendedConnect
     /// <summary>Whether the stream carries raw bytes now.</summary>
     public bool IsAccepted { get; private set; }
 
-    /// <summary>Takes up a CONNECT request if it is one for a WebSocket, and drops fields that HTTP/2 does not have for it.</summary>
+    /// <summary>Accepts a CONNECT request for a WebSocket, and removes fields that such a request must not have in HTTP/2.</summary>
     /// <param name="features">The request's features.</param>
     /// <param name="fields">The request's fields.</param>
-    /// <returns>Null when it asks for something else.</returns>
+    /// <returns>Null when it is another kind of request.</returns>
     public static ExtendedConnect? TryTake(IFeatureCollection features, IHeaderDictionary fields)
     {
         if (features.Get<IHttpExtendedConnectFeature>() is not { IsExtendedConnect: true } feature
@@ -41,7 +41,7 @@ internal sealed class ExtendedConnect
             return null;
         }
 
-        // What is sent on the stream is no body: its limit does not hold.
+        // The bytes on the stream are not a body, so its limit does not apply.
         if (features.Get<IHttpMaxRequestBodySizeFeature>() is { IsReadOnly: false } limit)
         {
             limit.MaxRequestBodySize = null;
@@ -52,25 +52,25 @@ internal sealed class ExtendedConnect
         return new ExtendedConnect(feature);
     }
 
-    /// <summary>Writes the fields that make an upgrade of the request.</summary>
+    /// <summary>Writes the fields that make the request an upgrade.</summary>
     public void WriteRequestFields(ref HeaderBlockWriter writer)
     {
         writer.AddField("Upgrade", WebSocketHandshake.Protocol);
         writer.AddField("Sec-WebSocket-Key", _key);
     }
 
-    /// <summary>Whether a final answer of the backend can be given to the visitor, for whom 2xx means that the WebSocket is open.</summary>
+    /// <summary>Whether a final answer of the backend can be sent to the visitor, for whom 2xx means that the WebSocket is open.</summary>
     public bool CanAnswer(scoped in HeaderBlock head) => head.Status == StatusCodes.Status101SwitchingProtocols
         ? WebSocketHandshake.IsAccepted(head, _key)
         : head.Status is < StatusCodes.Status200OK or >= StatusCodes.Status300MultipleChoices;
 
-    /// <summary>Whether a field of the backend's answer is for us and not for the visitor.</summary>
+    /// <summary>Whether a field of the backend's answer is for ProxyEntry and not for the visitor.</summary>
     public static bool EndsHere(KnownField known) => known == KnownField.SecWebSocketAccept;
 
-    /// <summary>The status that the visitor gets for one of the backend.</summary>
+    /// <summary>The visitor's status for a status of the backend.</summary>
     public static int VisitorStatus(int status) => status == StatusCodes.Status101SwitchingProtocols ? StatusCodes.Status200OK : status;
 
-    /// <summary>Opens the WebSocket with the head that was set.</summary>
+    /// <summary>Opens the WebSocket with the head that was set before.</summary>
     public async ValueTask<UpgradedConnection> AcceptAsync(HttpContext http)
     {
         IsAccepted = true;
@@ -78,7 +78,7 @@ internal sealed class ExtendedConnect
         return new HttpContextUpgrade(stream, http.Features.Get<IHttpResponseBodyFeature>());
     }
 
-    /// <summary>Cuts the stream, and no other of its connection.</summary>
+    /// <summary>Resets the stream, without effect on the other streams of its connection.</summary>
     public static void Reset(HttpContext http)
     {
         if (http.Features.Get<IHttpResetFeature>() is { } feature)

@@ -3,10 +3,10 @@ using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 
-/// <summary>What ProxyEntry itself adds to a response, for ASP.NET Core.</summary>
+/// <summary>Adds ProxyEntry's own fields to a response of ASP.NET Core.</summary>
 internal static class ExtraFields
 {
-    /// <summary>Adds the response's lines to a response.</summary>
+    /// <summary>Adds the lines of the extras to the headers of a response.</summary>
     public static void CopyTo(this ExchangeExtras extras, IHeaderDictionary headers)
     {
         var lines = extras.ResponseLines;

@@ -4,7 +4,7 @@ using Tunnel2.Http1;
 
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 
-/// <summary>The rules of <see cref="FieldSyntax"/> for what HttpContext has made text of: each character is a byte. Pure.</summary>
+/// <summary>The rules of <see cref="FieldSyntax"/> for text that HttpContext made: each character is a byte. Pure.</summary>
 internal static class FieldText
 {
     private const int LongestHost = 512;
@@ -21,10 +21,10 @@ internal static class FieldText
     /// <summary>Whether this is a legal name.</summary>
     public static bool IsToken(string name) => name.Length > 0 && !name.AsSpan().ContainsAnyExcept(_token);
 
-    /// <summary>Whether this has no control character but HTAB.</summary>
+    /// <summary>Whether a value has no control character except HTAB.</summary>
     public static bool IsValue(string value) => !value.AsSpan().ContainsAny(_controls);
 
-    /// <summary>Whether white space stands around a value, which HTTP/2 forbids (RFC 9113 section 8.2.1).</summary>
+    /// <summary>Whether a value begins or ends with white space, which HTTP/2 forbids (RFC 9113 section 8.2.1).</summary>
     public static bool IsPadded(string value) => value.Length > 0 && (value[0] is ' ' or '\t' || value[^1] is ' ' or '\t');
 
     /// <summary>Whether this is a host name or address with an optional port.</summary>
@@ -39,7 +39,7 @@ internal static class FieldText
         return Ascii.FromUtf16(authority, bytes, out var length) == OperationStatus.Done && FieldSyntax.IsHost(bytes[..length]);
     }
 
-    /// <summary>Whether this is a run of visible ASCII without a fragment, and without a backslash before the query.</summary>
+    /// <summary>Whether this is visible ASCII without a fragment, and without a backslash before the query.</summary>
     public static bool IsTarget(string target)
     {
         if (target.Length == 0 || target.AsSpan().ContainsAnyExcept(_target))

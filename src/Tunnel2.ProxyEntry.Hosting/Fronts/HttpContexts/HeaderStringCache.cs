@@ -3,8 +3,8 @@ using System.Text;
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 
 /// <summary>
-/// Strings for header names and values that come as bytes: HttpContext wants strings, and most responses bring the same few. A fixed table
-/// of the last one seen per hash; entries are immutable, so racing threads at worst make a string twice. Long values are not kept.
+/// Strings for header names and values that are bytes: HttpContext wants strings, and most responses have the same few. A fixed table keeps
+/// the last string for each hash. Entries are immutable, so racing threads at worst make a string twice. Long values are not kept.
 /// </summary>
 internal sealed class HeaderStringCache
 {

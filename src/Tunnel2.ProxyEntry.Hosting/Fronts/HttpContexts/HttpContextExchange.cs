@@ -22,7 +22,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     /// <summary>Kestrel's default for <c>MaxRequestBufferSize</c>.</summary>
     private const long RequestBuffer = 1024 * 1024;
 
-    /// <summary>What a connection and the head of a request take, roughly.</summary>
+    /// <summary>The memory of a connection and a request's head, roughly, in bytes.</summary>
     private const long HeadAndConnection = 16 * 1024;
 
     private static readonly TimeSpan _beforeReset = TimeSpan.FromMilliseconds(250);
@@ -47,7 +47,9 @@ internal sealed class HttpContextExchange : VisitorExchange
         _settings = settings;
     }
 
-    /// <summary>Whether it was cut off: nothing of it is to be completed. Kestrel's own token says so a moment later.</summary>
+    /// <summary>
+    /// Whether the exchange was aborted, so nothing of it may be completed. Kestrel's own token reports it a moment later.
+    /// </summary>
     public bool IsAborted => _isAborted;
 
     /// <inheritdoc/>
@@ -60,7 +62,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     public override string Target => _target;
 
     /// <inheritdoc/>
-    /// <remarks>It stays there: its connection's other streams may go to other uplinks.</remarks>
+    /// <remarks>The visitor's connection never moves, because its other streams may use other uplinks.</remarks>
     public override PipeScheduler? Home => _loop?.Loop;
 
     /// <inheritdoc/>
@@ -88,7 +90,7 @@ internal sealed class HttpContextExchange : VisitorExchange
         return destination.TryWrite(CultureInfo.InvariantCulture, $"{_http.Connection.Id}:{number:X8}", out var length) ? length : 0;
     }
 
-    /// <summary>A body of known length has no framing to break: if it does not come whole, nobody is there any more.</summary>
+    /// <summary>A body of known length has no framing that can be broken. If it is not complete, the visitor has left.</summary>
     public override bool CanAnswerBrokenBody => _http.Request.ContentLength is null;
 
     /// <summary>Kestrel reads ahead up to its request buffer of 1 MiB, and no further than the body goes.</summary>
@@ -99,7 +101,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     public override PipeReader RequestBody => _http.Request.BodyReader;
 
     /// <inheritdoc/>
-    /// <remarks>Kestrel throws what ended the visitor's connection also at who only cancels a read.</remarks>
+    /// <remarks>When the visitor's connection has failed, Kestrel throws that exception also from the cancellation of a read.</remarks>
     public override void StopReadingBody()
     {
         try
@@ -108,7 +110,7 @@ internal sealed class HttpContextExchange : VisitorExchange
         }
         catch (Exception exception) when (exception is IOException or OperationCanceledException or InvalidOperationException)
         {
-            // A read under way has ended with the same.
+            // A running read has ended with the same exception.
         }
     }
 
@@ -152,7 +154,7 @@ internal sealed class HttpContextExchange : VisitorExchange
             : -1;
     }
 
-    /// <summary>Takes up the request that the context holds now.</summary>
+    /// <summary>Begins with the request that the context has now.</summary>
     public void Begin()
     {
         _requests++;
@@ -182,8 +184,8 @@ internal sealed class HttpContextExchange : VisitorExchange
         }
         else if (HttpMethods.IsConnect(request.Method))
         {
-            // A WebSocket is the one thing that CONNECT may ask for. It has no content (RFC 9110 section 9.3.6): to the backend a length
-            // would announce a body that is none.
+            // CONNECT may only open a WebSocket. It has no content (RFC 9110 section 9.3.6), so a length would announce a body to the
+            // backend that does not exist.
             _fault = _connect is null
                 ? ProxyError.MethodNotSupported
                 : request.Headers.ContentLength is null
@@ -192,7 +194,7 @@ internal sealed class HttpContextExchange : VisitorExchange
         }
         else if (_hasBody && HttpMethods.IsTrace(request.Method) && request.Headers.ContentLength != 0)
         {
-            // RFC 9110 section 9.3.8, as the parser of HTTP/1.1 has it.
+            // RFC 9110 section 9.3.8, as in the parser of HTTP/1.1.
             _fault = ProxyError.BadRequest;
         }
     }
@@ -218,7 +220,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     /// <inheritdoc/>
     public override bool TryWriteRequestTrailers(ref HeaderBlockWriter writer) => VisitorHeaders.TryWriteTrailers(ref writer, Trailers);
 
-    /// <summary>HttpContext has no way to send a 103; a 100 goes out by itself when the body is read.</summary>
+    /// <summary>HttpContext cannot send a 103. Kestrel sends a 100 by itself when the body is read.</summary>
     public override bool WriteInterim(scoped in HeaderBlock head) => false;
 
     /// <inheritdoc/>
@@ -286,7 +288,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     }
 
     /// <inheritdoc/>
-    /// <remarks>Before the response has started, Kestrel may give an empty span where no size is asked for.</remarks>
+    /// <remarks>Before the response has started, Kestrel may return an empty span if no size is given.</remarks>
     public override void WriteBody(ReadOnlySpan<byte> data)
     {
         var writer = _http.Response.BodyWriter;
@@ -330,8 +332,8 @@ internal sealed class HttpContextExchange : VisitorExchange
 
     /// <inheritdoc/>
     /// <remarks>
-    /// Kestrel drops what its HTTP/2 stream still holds when it resets it, and a flush ends while it holds a little: that has a moment to
-    /// leave.
+    /// Kestrel drops the bytes that its HTTP/2 stream still holds when it resets the stream, and a flush may end while it holds a few. They
+    /// get a moment to leave.
     /// </remarks>
     public override async ValueTask CutAsync(bool isShort)
     {
@@ -367,7 +369,9 @@ internal sealed class HttpContextExchange : VisitorExchange
         }
     }
 
-    /// <summary>What a request brought that is refused for its size is not kept while its visitor takes its time with the answer.</summary>
+    /// <summary>
+    /// Releases the fields of a request that was refused for its size, so that they are not held while the visitor reads the answer.
+    /// </summary>
     private void LetGo(IHeaderDictionary headers)
     {
         var accept = headers.Accept;
@@ -384,7 +388,7 @@ internal sealed class HttpContextExchange : VisitorExchange
 
     private IHeaderDictionary Trailers => _http.Features.GetRequiredFeature<IHttpRequestTrailersFeature>().Trailers;
 
-    /// <summary>Path and query as they were sent; of an absolute target what is behind its authority (RFC 9112 section 3.2.2).</summary>
+    /// <summary>Path and query as they were sent; of an absolute target the part after its authority (RFC 9112 section 3.2.2).</summary>
     private string ReadTarget(string raw)
     {
         if (raw.StartsWith('/') || raw == "*")

@@ -4,7 +4,7 @@ using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 
-/// <summary>The stream of HTTP/2 behind an extended CONNECT, as HttpContext gives it.</summary>
+/// <summary>The stream of HTTP/2 after an extended CONNECT, as HttpContext gives it.</summary>
 internal sealed class HttpContextUpgrade : UpgradedConnection
 {
     private static readonly StreamPipeReaderOptions _options = new(bufferSize: 16 * 1024, useZeroByteReads: true, leaveOpen: true);
@@ -13,7 +13,7 @@ internal sealed class HttpContextUpgrade : UpgradedConnection
     private readonly IHttpResponseBodyFeature? _response;
 
     /// <param name="stream">The bytes of both directions.</param>
-    /// <param name="response">Where the end of ours can be said alone; else null.</param>
+    /// <param name="response">The response, if it can end our direction alone; otherwise null.</param>
     public HttpContextUpgrade(Stream stream, IHttpResponseBodyFeature? response)
     {
         _stream = stream;

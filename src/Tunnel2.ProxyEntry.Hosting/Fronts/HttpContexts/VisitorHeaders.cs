@@ -10,21 +10,21 @@ using Tunnel2.ProxyEntry.Requests;
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 
 /// <summary>
-/// The fields of a request of HTTP/2 as HttpContext gives them: looked at once, held to the limits of the front for HTTP/1.1, and written
-/// into the request block by the rules of <see cref="FieldTable"/>. Kestrel's own limits are above ours, so that the visitor gets our
-/// answer. Used by one request at a time and again by the next.
+/// The fields of an HTTP/2 request as HttpContext gives them. They are checked once, against the same limits as in the HTTP/1.1 front, and
+/// written into the request block by the rules of <see cref="FieldTable"/>. Kestrel's own limits are above ours, so that the visitor gets
+/// our answer. It serves one request at a time, and is reused.
 /// </summary>
 internal sealed class VisitorHeaders
 {
-    /// <summary>Longer than any name that is known.</summary>
+    /// <summary>Longer than any known name.</summary>
     private const int LongestKnown = 32;
 
     private const int UsualFields = 32;
 
-    /// <summary>What HTTP/1.1 would take beyond name and value: a colon, a space and the end of the line.</summary>
+    /// <summary>What HTTP/1.1 adds to name and value: a colon, a space and the end of the line.</summary>
     private const int LineOverhead = 4;
 
-    /// <summary>What the request line of HTTP/1.1 has besides method and target.</summary>
+    /// <summary>What the request line of HTTP/1.1 adds to method and target.</summary>
     private const int LineBytes = 10; // two spaces and HTTP/1.1
 
     /// <summary>The ends of the request line and of the head.</summary>
@@ -36,12 +36,12 @@ internal sealed class VisitorHeaders
     /// <summary>Whether the visitor waits for <c>100 Continue</c> before it sends a body.</summary>
     public bool ExpectsContinue { get; private set; }
 
-    /// <summary>Takes up the fields of a request.</summary>
+    /// <summary>Reads the fields of a request.</summary>
     /// <param name="headers">The fields.</param>
     /// <param name="method">The request's method.</param>
     /// <param name="target">The request's target.</param>
     /// <param name="settings">The limits.</param>
-    /// <returns>What is wrong with the request, or null.</returns>
+    /// <returns>The fault of the request, or null.</returns>
     public ProxyError? Read(IHeaderDictionary headers, string method, string target, ProxyEntrySettings settings)
     {
         Forget();
@@ -86,9 +86,9 @@ internal sealed class VisitorHeaders
         return size > settings.MaxRequestHeadBytes || fields > ProtocolLimits.MaxHeaderFields ? ProxyError.RequestHeadTooLarge : fault;
     }
 
-    /// <summary>Writes all fields that pass, and keeps what a trusted proxy says about who forwarded what.</summary>
-    /// <param name="writer">Where to; the block has been begun.</param>
-    /// <param name="forwarding">What is written after them.</param>
+    /// <summary>Writes all fields that may pass, and keeps a trusted proxy's forwarding fields.</summary>
+    /// <param name="writer">The writer, in whose block the fields come next.</param>
+    /// <param name="forwarding">Keeps the forwarding fields, which are written after the others.</param>
     /// <param name="extras">What ProxyEntry adds, or null.</param>
     public void Write(ref HeaderBlockWriter writer, ForwardingFields forwarding, ExchangeExtras? extras)
     {
@@ -97,7 +97,7 @@ internal sealed class VisitorHeaders
         {
             switch (FieldRules.OfHttp2Request(header.Known))
             {
-                // HTTP/2 has no Connection that could list a field.
+                // HTTP/2 has no Connection field that could list other fields.
                 case FieldRule.Pass:
                 case FieldRule.Keep:
                 case FieldRule.TrustedForwarding when forwarding.IsTrusted:
@@ -124,7 +124,7 @@ internal sealed class VisitorHeaders
         }
     }
 
-    /// <summary>Writes the trailers that pass.</summary>
+    /// <summary>Writes the trailers that may pass.</summary>
     /// <returns>False when one of them breaks a rule.</returns>
     public static bool TryWriteTrailers(ref HeaderBlockWriter writer, IHeaderDictionary trailers)
     {
@@ -160,12 +160,12 @@ internal sealed class VisitorHeaders
         return true;
     }
 
-    /// <summary>Lets go of the fields.</summary>
+    /// <summary>Releases the fields.</summary>
     public void Forget()
     {
         if (_headers.Length > UsualFields)
         {
-            // An unusual request leaves nothing of its size.
+            // Larger than usual: it is not kept for the next request.
             _headers = new Header[UsualFields];
         }
         else
@@ -180,12 +180,12 @@ internal sealed class VisitorHeaders
     /// <summary>RFC 9113 section 8.2.1: no control characters, and no white space around it.</summary>
     private static bool IsValue(string value) => FieldText.IsValue(value) && !FieldText.IsPadded(value);
 
-    /// <summary>RFC 9113 section 8.2.2: TE says nothing else there.</summary>
+    /// <summary>RFC 9113 section 8.2.2: TE has no other value there.</summary>
     private static bool IsTrailers(string te) => te.Equals("trailers", StringComparison.OrdinalIgnoreCase);
 
     private static KnownField Classify(string name) => KnownFields.Classify(Start(name, stackalloc byte[LongestKnown]));
 
-    /// <summary>As much of a name as decides which field it is.</summary>
+    /// <summary>The part of a name that decides which field it is.</summary>
     private static Span<byte> Start(string name, Span<byte> bytes) =>
         bytes[..Encoding.Latin1.GetBytes(name.AsSpan(0, Math.Min(name.Length, LongestKnown)), bytes)];
 

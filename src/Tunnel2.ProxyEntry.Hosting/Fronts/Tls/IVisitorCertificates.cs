@@ -2,10 +2,10 @@ using System.Net.Security;
 
 namespace Tunnel2.ProxyEntry.Fronts.Tls;
 
-/// <summary>Which certificate a visitor is shown. Thread-safe.</summary>
+/// <summary>The certificates for visitors. Thread-safe.</summary>
 internal interface IVisitorCertificates
 {
     /// <summary>The certificate for a handshake, with its chain.</summary>
-    /// <param name="serverName">The name that the visitor asks for (SNI); null or empty where it names none.</param>
+    /// <param name="serverName">The name that the visitor asks for (SNI); null or empty if there is none.</param>
     SslStreamCertificateContext Find(string? serverName);
 }

@@ -9,8 +9,8 @@ using Tunnel2.Telemetry.Files;
 namespace Tunnel2.ProxyEntry.Fronts.Tls;
 
 /// <summary>
-/// An authority of this server's own, for trials and development: who imports it trusts every name below the domain, now and after
-/// restarts. It is constrained to that domain and to loopback, so that its key is worth nothing elsewhere. Thread-safe.
+/// An authority of this server's own, for trials and development. A client that imports it trusts every name below the domain, also after
+/// restarts. It is limited to that domain and to loopback, so its key is worth nothing elsewhere. Thread-safe.
 /// </summary>
 internal sealed class LocalAuthority
 {
@@ -18,7 +18,7 @@ internal sealed class LocalAuthority
     private const string ServerAuthentication = "1.3.6.1.5.5.7.3.1";
     private const string NameConstraints = "2.5.29.30";
 
-    /// <summary>Clients want short-lived certificates of servers (825 days at the most); these are made again in time.</summary>
+    /// <summary>Clients want server certificates with a short life (at most 825 days); these are renewed in time.</summary>
     private static readonly TimeSpan _leafLife = TimeSpan.FromDays(90);
     private static readonly TimeSpan _clockSkew = TimeSpan.FromDays(1);
 
@@ -34,14 +34,16 @@ internal sealed class LocalAuthority
         CertificatePath = certificatePath;
     }
 
-    /// <summary>The file to trust: the certificate without its key.</summary>
+    /// <summary>The file for clients to import: the certificate without its key.</summary>
     public string CertificatePath { get; }
 
-    /// <summary>Finds the authority of a domain in the state folder, or makes it; one that is about to end is replaced.</summary>
+    /// <summary>Finds the authority of a domain in the state folder, or makes it; one that ends soon is replaced.</summary>
     /// <param name="folder">The state folder.</param>
     /// <param name="domain">The domain.</param>
     /// <param name="now">The time.</param>
-    /// <exception cref="IOException">It cannot be kept or read; the message says where and what to set instead.</exception>
+    /// <exception cref="IOException">
+    /// The file cannot be read or written; the message says where and which setting to use instead.
+    /// </exception>
     public static LocalAuthority FindOrCreate(string folder, string domain, DateTimeOffset now)
     {
         var path = Path.Combine(folder, $"authority-{domain}.pem");
@@ -87,7 +89,7 @@ internal sealed class LocalAuthority
     }
 
     /// <summary>Issues a server's certificate.</summary>
-    /// <param name="names">Names and addresses that it is for.</param>
+    /// <param name="names">The names and addresses that it is for.</param>
     /// <param name="now">The time.</param>
     public ServerCertificate Issue(IEnumerable<string> names, DateTimeOffset now)
     {
@@ -103,7 +105,7 @@ internal sealed class LocalAuthority
             var serial = RandomNumberGenerator.GetBytes(16);
             serial[0] = (byte)((serial[0] & 0x7F) | 1);
 
-            // An issuer's time bounds that of what it issues.
+            // A certificate must not be valid longer than its issuer.
             using var issued = request.Create(
                 _certificate,
                 from < _certificate.NotBefore ? _certificate.NotBefore : from,
@@ -125,7 +127,7 @@ internal sealed class LocalAuthority
         return certificate.ExportCertificatePem() + "\n" + key.ExportPkcs8PrivateKeyPem() + "\n";
     }
 
-    /// <summary>What people see in their list of authorities: a common name has 64 characters at the most.</summary>
+    /// <summary>The name in a client's list of authorities: a common name has at most 64 characters.</summary>
     private static X500DistinguishedName AuthorityName(string domain)
     {
         var name = $"tunnel2 on {Dns.GetHostName()} for {domain}";
@@ -134,7 +136,7 @@ internal sealed class LocalAuthority
         return builder.Build();
     }
 
-    /// <summary>RFC 5280 section 4.2.1.10: the only names and addresses that may be vouched for.</summary>
+    /// <summary>RFC 5280 section 4.2.1.10: the only names and addresses that it may certify.</summary>
     private static byte[] CreateConstraints(string domain)
     {
         var writer = new AsnWriter(AsnEncodingRules.DER);

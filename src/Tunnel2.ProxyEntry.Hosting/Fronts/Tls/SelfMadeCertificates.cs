@@ -6,12 +6,12 @@ using Tunnel2.ProxyEntry.Certificates;
 namespace Tunnel2.ProxyEntry.Fronts.Tls;
 
 /// <summary>
-/// A certificate for each name below the domain, made when a visitor first asks for it and again before it ends. A wildcard would not do:
-/// neither browsers nor OpenSSL take one directly below a top-level domain, such as <c>*.localhost</c>. Thread-safe.
+/// A certificate for each name below the domain, made when a visitor first asks for it, and renewed in time. A wildcard is not possible:
+/// browsers and OpenSSL refuse one directly below a top-level domain, such as <c>*.localhost</c>. Thread-safe.
 /// </summary>
 internal sealed class SelfMadeCertificates : IVisitorCertificates
 {
-    /// <summary>Certificates that are kept; visitors may ask for any name.</summary>
+    /// <summary>How many certificates are kept at most; visitors may ask for any name.</summary>
     public const int MaxKept = 1000;
 
     private const int MaxLabelLength = 63;
@@ -23,8 +23,8 @@ internal sealed class SelfMadeCertificates : IVisitorCertificates
     private readonly TimeProvider _timeProvider;
     private readonly ConcurrentDictionary<string, ServerCertificate> _kept = new(StringComparer.Ordinal);
 
-    /// <param name="authority">Who issues them.</param>
-    /// <param name="domain">The domain below which names are.</param>
+    /// <param name="authority">Issues the certificates.</param>
+    /// <param name="domain">The domain of the names.</param>
     /// <param name="timeProvider">The clock.</param>
     public SelfMadeCertificates(LocalAuthority authority, string domain, TimeProvider timeProvider)
     {
@@ -33,7 +33,7 @@ internal sealed class SelfMadeCertificates : IVisitorCertificates
         _timeProvider = timeProvider;
     }
 
-    /// <summary>Certificates that are kept now.</summary>
+    /// <summary>The number of certificates that are kept now.</summary>
     public int Count => _kept.Count;
 
     /// <inheritdoc/>
@@ -48,7 +48,7 @@ internal sealed class SelfMadeCertificates : IVisitorCertificates
 
         if (_kept.Count >= MaxKept)
         {
-            // Nobody has so many tunnels on trial: somebody makes names up.
+            // Trials do not have so many tunnels: the names were invented.
             _kept.Clear();
         }
 
@@ -58,7 +58,7 @@ internal sealed class SelfMadeCertificates : IVisitorCertificates
         return kept.Context;
     }
 
-    /// <summary>A name directly below the domain; empty for everything else, which gets the certificate of the domain itself.</summary>
+    /// <summary>A name directly below the domain; empty for all others, which get the certificate of the domain itself.</summary>
     private string Known(string? serverName)
     {
         var name = serverName?.ToLowerInvariant() ?? "";

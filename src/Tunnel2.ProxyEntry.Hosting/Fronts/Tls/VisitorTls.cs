@@ -9,15 +9,14 @@ using Tunnel2.ProxyEntry.Reload;
 namespace Tunnel2.ProxyEntry.Fronts.Tls;
 
 /// <summary>
-/// TLS of the HTTPS listener. The certificate is asked for at each handshake, so that a renewed one is seen by the next visitor.
-/// Thread-safe.
+/// TLS of the HTTPS listener. It chooses the certificate at each handshake, so the next visitor gets a renewed one. Thread-safe.
 /// </summary>
 internal sealed class VisitorTls
 {
     private readonly IVisitorCertificates _certificates;
 
-    /// <summary>Loads the certificate of the settings, or finds or makes the authority of one's own.</summary>
-    /// <exception cref="IOException">The certificate cannot be read, or the authority cannot be kept.</exception>
+    /// <summary>Loads the certificate of the settings, or finds or makes the server's own authority.</summary>
+    /// <exception cref="IOException">The certificate cannot be read, or the authority cannot be written.</exception>
     public VisitorTls(ProxyEntrySettings settings, TimeProvider timeProvider, ILogger<VisitorTls> logger)
     {
         if (settings.HttpsCertificate is not { } source)
@@ -40,10 +39,10 @@ internal sealed class VisitorTls
         }
     }
 
-    /// <summary>What is to be read again when it changes; null for certificates of one's own making.</summary>
+    /// <summary>The certificate to read again when its files change; null for self-made ones.</summary>
     public IReloadable? Reloadable { get; }
 
-    /// <summary>For Kestrel. It adds what the listener's versions of HTTP need.</summary>
+    /// <summary>The options for Kestrel, which adds what the listener's versions of HTTP need.</summary>
     public TlsHandshakeCallbackOptions CreateOptions() => new()
     {
         OnConnection = context => new ValueTask<SslServerAuthenticationOptions>(new SslServerAuthenticationOptions

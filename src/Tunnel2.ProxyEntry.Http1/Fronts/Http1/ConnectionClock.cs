@@ -1,8 +1,8 @@
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
 /// <summary>
-/// The phase of a connection and when it began, in one word: the connection's own loop moves on from one phase to the next, the sweep
-/// ends one that took too long, and of the two only one can be first. Thread-safe.
+/// The phase of a connection and the time when it began, in one word. The connection's own loop moves to the next phase, and the sweep ends
+/// a phase that took too long; only one of the two can succeed. Thread-safe.
 /// </summary>
 internal sealed class ConnectionClock
 {
@@ -13,20 +13,18 @@ internal sealed class ConnectionClock
     /// <summary>The phase.</summary>
     public ConnectionPhase Phase => PhaseOf(Volatile.Read(ref _state));
 
-    /// <summary>
-    /// Begins a phase, whatever was before. For phases that follow one which cannot expire, or whose expiry does not matter any more.
-    /// </summary>
+    /// <summary>Begins a phase after any other. For phases after one that cannot expire, or whose expiry no longer matters.</summary>
     public void Begin(ConnectionPhase phase, long now) => Volatile.Write(ref _state, Pack(phase, now));
 
-    /// <summary>Moves on to the next phase.</summary>
-    /// <returns>False when the present one has expired.</returns>
+    /// <summary>Moves to the next phase.</summary>
+    /// <returns>False when the current phase has expired.</returns>
     public bool TryMoveOn(ConnectionPhase next, long now)
     {
         var state = Volatile.Read(ref _state);
         return PhaseOf(state) != ConnectionPhase.Expired && Interlocked.CompareExchange(ref _state, Pack(next, now), state) == state;
     }
 
-    /// <summary>Whether the present phase has lasted too long.</summary>
+    /// <summary>Whether the current phase has lasted too long.</summary>
     public bool IsLate(ReadOnlySpan<long> limits, long now)
     {
         var state = Volatile.Read(ref _state);
@@ -34,7 +32,7 @@ internal sealed class ConnectionClock
         return phase < ConnectionPhase.Expired && now - (state >> PhaseBits) >= limits[(int)phase];
     }
 
-    /// <summary>Lets the present phase expire if it has lasted too long.</summary>
+    /// <summary>Lets the current phase expire if it has lasted too long.</summary>
     /// <param name="limits">The limits, in milliseconds by phase; phases without one have <see cref="long.MaxValue"/>.</param>
     /// <param name="now">The time in milliseconds.</param>
     public bool TryExpire(ReadOnlySpan<long> limits, long now)
@@ -47,12 +45,11 @@ internal sealed class ConnectionClock
     }
 
     /// <summary>
-    /// How long the connection has waited for a request; −1 where it does not wait for one, or not for as long as its phase may be left
-    /// alone.
+    /// How long the connection has waited for a request, in milliseconds; −1 if it does not wait for one, or not long enough to be ended.
     /// </summary>
     /// <param name="now">The time in milliseconds.</param>
-    /// <param name="leastIdle">For how long nothing of a request has come.</param>
-    /// <param name="leastHead">For how long its head has been coming.</param>
+    /// <param name="leastIdle">How long it must have waited without a byte of a request.</param>
+    /// <param name="leastHead">How long the request's head must have taken so far.</param>
     public long WaitsFor(long now, long leastIdle, long leastHead)
     {
         var state = Volatile.Read(ref _state);
@@ -61,10 +58,10 @@ internal sealed class ConnectionClock
         return phase <= ConnectionPhase.Head && waits >= (phase == ConnectionPhase.Head ? leastHead : leastIdle) ? waits : -1;
     }
 
-    /// <summary>Lets the present phase expire at once if it is one of waiting for a request, or of its head.</summary>
+    /// <summary>Lets the current phase expire at once if the connection waits for a request or for the rest of its head.</summary>
     public bool TryExpireWaiting(long now) => TryExpireBetween(ConnectionPhase.New, ConnectionPhase.Head, now);
 
-    /// <summary>Lets the present phase expire at once if it is the wait for the next request.</summary>
+    /// <summary>Lets the current phase expire at once if it is the wait for the next request.</summary>
     public bool TryExpireIdle(long now) => TryExpireBetween(ConnectionPhase.Idle, ConnectionPhase.Idle, now);
 
     private bool TryExpireBetween(ConnectionPhase first, ConnectionPhase last, long now)

@@ -1,9 +1,9 @@
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
-/// <summary>What a visitor's connection does: it decides which limit of time holds.</summary>
+/// <summary>What a visitor's connection does; this decides which time limit applies.</summary>
 internal enum ConnectionPhase : byte
 {
-    /// <summary>It is new, and nothing has been sent on it.</summary>
+    /// <summary>It is new, and no byte has arrived.</summary>
     New,
 
     /// <summary>It waits for the next request.</summary>
@@ -15,9 +15,9 @@ internal enum ConnectionPhase : byte
     /// <summary>A request is with the forwarder.</summary>
     Exchange,
 
-    /// <summary>Bytes are read only to be thrown away, so that an answer is not lost to a reset.</summary>
+    /// <summary>Bytes are read and dropped, so that a reset does not destroy the answer.</summary>
     Draining,
 
-    /// <summary>Its limit has passed, or the server stops: whoever reads on it is told.</summary>
+    /// <summary>Its limit has passed, or the server stops; the read ends.</summary>
     Expired,
 }

@@ -9,7 +9,7 @@ internal static class ErrorAnswer
 {
     private const int HeadRoom = 2 * 1024;
 
-    /// <summary>The form that a request asks for, as far as it has been read.</summary>
+    /// <summary>The form that the request asks for, from the part of its head that was read.</summary>
     public static ErrorBodyFormat Format(RequestHeadParser parser, ReadOnlySpan<byte> head)
     {
         foreach (ref readonly var field in parser.Fields)
@@ -24,11 +24,11 @@ internal static class ErrorAnswer
     }
 
     /// <summary>Writes an answer.</summary>
-    /// <param name="output">Where to.</param>
-    /// <param name="answer">What to say.</param>
-    /// <param name="date">The time.</param>
-    /// <param name="connection">Lines about the connection.</param>
-    /// <param name="added">Further lines.</param>
+    /// <param name="output">The output.</param>
+    /// <param name="answer">The answer.</param>
+    /// <param name="date">The value of the Date field.</param>
+    /// <param name="connection">Header lines about the connection.</param>
+    /// <param name="added">Further header lines.</param>
     /// <param name="withBody">False for HEAD.</param>
     public static void Write(
         VisitorOutput output, ErrorResponse answer, ReadOnlySpan<byte> date, ReadOnlySpan<byte> connection, ReadOnlySpan<byte> added,

@@ -1,15 +1,15 @@
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
-/// <summary>What waiting for a request's head came to.</summary>
+/// <summary>The result of waiting for a request's head.</summary>
 internal enum HeadReadOutcome
 {
-    /// <summary>More has to come.</summary>
+    /// <summary>The head is not complete.</summary>
     NeedMore,
 
-    /// <summary>There is a request, or one to be refused.</summary>
+    /// <summary>A request, valid or to be refused.</summary>
     Request,
 
-    /// <summary>The connection has ended or was idle for too long: nobody is to be told anything.</summary>
+    /// <summary>The connection has ended or was idle for too long; no answer is sent.</summary>
     End,
 
     /// <summary>The visitor speaks HTTP/2.</summary>

@@ -3,15 +3,15 @@ using System.Runtime.CompilerServices;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
-/// <content>Sending under a limit, and what ends the connection from outside.</content>
+/// Sending under a limit, and what ends the connection from outside.
 [SuppressMessage("Design", "CA1001", Justification = "Disposed of by RunAsync, which is all that anybody calls.")]
 internal sealed partial class Http1Connection
 {
     private static readonly TimeSpan _deliveryPoll = TimeSpan.FromMilliseconds(5);
 
     /// <summary>
-    /// How long each phase may last when the server stops, in milliseconds. A head that has begun has a second, and so has a new
-    /// connection: its visitor has seen it accepted, and no client sends a request again that fails on a connection nobody has used.
+    /// How long each phase may last when the server stops, in milliseconds. A head that has begun has a second. So has a new connection:
+    /// its visitor has seen it accepted, and clients do not repeat a request that fails on a fresh connection.
     /// </summary>
     private static readonly long[] _whenStopping = LimitsWhenStopping();
 
@@ -23,10 +23,10 @@ internal sealed partial class Http1Connection
     private volatile bool _isAborted;
     private volatile bool _isEvicted;
 
-    /// <summary>Signalled when the visitor has left in the middle of a request.</summary>
+    /// <summary>Signalled when the visitor has left during a request.</summary>
     public CancellationToken VisitorLeft => _left.Token;
 
-    /// <summary>Sends what the exchange has written.</summary>
+    /// <summary>Sends the exchange's written bytes.</summary>
     /// <returns>False when the visitor is gone.</returns>
     public ValueTask<bool> FlushAsync()
     {
@@ -40,8 +40,8 @@ internal sealed partial class Http1Connection
     public ValueTask<bool> SendAsync(ReadOnlyMemory<byte> data) => WatchAsync(_output.SendAsync(data));
 
     /// <summary>
-    /// Waits until the visitor's system has all that was sent, because a reset takes back what has not arrived. A visitor that takes
-    /// nothing is waited for no longer than in any send.
+    /// Waits until the visitor's system has acknowledged all sent bytes, because a reset would destroy those that have not arrived. The
+    /// wait has the limit of a send.
     /// </summary>
     public async ValueTask DeliverAsync()
     {
@@ -63,13 +63,13 @@ internal sealed partial class Http1Connection
         }
     }
 
-    /// <summary>Says the end of our direction.</summary>
+    /// <summary>Ends our direction.</summary>
     public ValueTask<bool> EndSendAsync() => WatchAsync(_output.EndAsync());
 
-    /// <summary>The connection behind a 101.</summary>
+    /// <summary>The connection after a 101.</summary>
     public Http1Upgrade Upgrade() => new(_input, this);
 
-    /// <summary>Cuts the connection off. From any thread.</summary>
+    /// <summary>Aborts the connection. From any thread.</summary>
     public void Abort()
     {
         if (!_isAborted)
@@ -79,11 +79,11 @@ internal sealed partial class Http1Connection
         }
     }
 
-    /// <summary>Whether a limit has passed. Asked by the sweep, for all connections at once: looks, and does nothing.</summary>
+    /// <summary>Whether a limit has passed. The sweep asks all connections; this method changes nothing.</summary>
     public bool IsLate(ReadOnlySpan<long> limits, long now) =>
         _clock.IsLate(limits, now) || HoldsStop(now) || IsStalled(now) || IsLeft(now);
 
-    /// <summary>Does what a limit that has passed asks for.</summary>
+    /// <summary>Acts on a limit that has passed.</summary>
     public void Expire(ReadOnlySpan<long> limits, long now)
     {
         if (_clock.TryExpire(limits, now) || (HoldsStop(now) && _clock.TryExpire(_whenStopping, now)))
@@ -100,10 +100,10 @@ internal sealed partial class Http1Connection
         }
     }
 
-    /// <summary>How long it has waited for a request, in milliseconds; −1 where it does not, or not for long enough.</summary>
+    /// <summary>How long it has waited for a request, in milliseconds; −1 if it does not wait, or not long enough.</summary>
     public long WaitsFor(long now, long leastIdle, long leastHead) => _clock.WaitsFor(now, leastIdle, leastHead);
 
-    /// <summary>Ends it if it waits for a request: its place is needed. From any thread.</summary>
+    /// <summary>Ends it if it waits for a request, because its place is needed. From any thread.</summary>
     public bool TryEvict(long now)
     {
         if (!_clock.TryExpireWaiting(now))
@@ -117,7 +117,7 @@ internal sealed partial class Http1Connection
     }
 
     /// <summary>
-    /// The visitor's direction has ended. That is what nearly everybody does who leaves; somebody who only has nothing more to say gets a
+    /// The visitor's direction has ended. Nearly every visitor that does this has left; one that has only ended its direction gets a
     /// moment.
     /// </summary>
     private void OnInputEnded() => Volatile.Write(ref _inputEndedAt, _front.Sweep.Now);
@@ -130,7 +130,7 @@ internal sealed partial class Http1Connection
         }
     }
 
-    /// <summary>Whether the server stops and waits for a head that does not come, or not whole.</summary>
+    /// <summary>Whether the server stops and this connection waits for a head that has not arrived completely.</summary>
     private bool HoldsStop(long now) => IsStopping && _clock.IsLate(_whenStopping, now);
 
     private static long[] LimitsWhenStopping()
@@ -150,8 +150,8 @@ internal sealed partial class Http1Connection
     }
 
     /// <summary>
-    /// Whether nobody is there any more. A visitor that has only ended its direction reads on, as long as it takes what it is sent; it is
-    /// not asked while a send waits for it, which fails by itself when it is gone.
+    /// Whether the visitor has left. A visitor that has only ended its direction still reads. It counts as there while it reads what is
+    /// sent. It is not checked during a send, which fails by itself if the visitor is gone.
     /// </summary>
     private bool IsLeft(long now)
     {
@@ -175,7 +175,7 @@ internal sealed partial class Http1Connection
         }
         catch (ObjectDisposedException)
         {
-            // It has just ended by itself.
+            // The connection has just ended by itself.
         }
     }
 

@@ -8,15 +8,15 @@ using Tunnel2.ProxyEntry.Fronts.Http1.Output;
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
 /// <summary>
-/// A visitor's connection: one request after the other, each read, given to the forwarder and answered before the next is looked at.
-/// Everything that a request needs is kept for the next one.
+/// A visitor's connection. It reads one request, gives it to the forwarder and answers it, and only then reads the next one. All objects of
+/// a request are reused for the next.
 /// </summary>
 internal sealed partial class Http1Connection
 {
-    /// <summary>So much of a body that nobody wanted is read for the sake of the connection; behind more it ends.</summary>
+    /// <summary>How many bytes of an unwanted body are read to keep the connection; with more it ends.</summary>
     private const long MaxDrained = 256 * 1024;
 
-    /// <summary>So much is thrown away behind the last answer, so that it arrives.</summary>
+    /// <summary>How many bytes are dropped after the last answer, so that the answer arrives.</summary>
     private const long MaxLingered = 16 * 1024 * 1024;
 
     private readonly Http1Front _front;
@@ -45,23 +45,26 @@ internal sealed partial class Http1Connection
     /// <summary>The connection's name in logs.</summary>
     public string Id => _transport.Id;
 
-    /// <summary>The most bytes that are held of what nobody reads.</summary>
+    /// <summary>How many bytes are held at most while no code reads.</summary>
     public int ReadAhead => _transport.ReadAhead;
 
-    /// <summary>Where the connection lives, and how it moves; null where the engine has no loops.</summary>
+    /// <summary>The connection's loop, and how it moves; null if the engine has no loops.</summary>
     public ILoopFeature? Loop => _transport.Loop;
 
-    /// <summary>The time as a Date field has it.</summary>
+    /// <summary>The number of the sweep's set that it is in; for the sweep alone.</summary>
+    public int SweptBy { get; set; }
+
+    /// <summary>The time as the value of a Date field.</summary>
     public ReadOnlySpan<byte> Date => _front.Sweep.Date;
 
-    /// <summary>Whether the server stops: the present request is the last one.</summary>
+    /// <summary>Whether the server stops, so that the current request is the last one.</summary>
     public bool IsStopping => _transport.Stopping.IsCancellationRequested;
 
-    /// <summary>Whether a response written now should tell the visitor to leave, though the connection is still good.</summary>
+    /// <summary>Whether a response written now should ask the visitor to leave, although the connection is still good.</summary>
     public bool IsLastCall => IsStopping || _front.Drain.IsDraining;
 
     /// <summary>Serves the connection until it has ended. Never throws.</summary>
-    /// <returns>False when the visitor speaks HTTP/2; the connection is then as it was.</returns>
+    /// <returns>False when the visitor speaks HTTP/2; the connection is then unchanged.</returns>
     public async Task<bool> RunAsync()
     {
         _front.Sweep.Add(this);
@@ -70,7 +73,8 @@ internal sealed partial class Http1Connection
         var outcome = HeadReadOutcome.End;
         try
         {
-            // What usually waits, the next head and the answer, waits here: a method of its own would be allocated anew for each request.
+            // The two waits that nearly every request has, for its head and for its answer, are in this method: a method of their own would
+            // be allocated for each request.
             do
             {
                 BeginHead();
@@ -92,7 +96,7 @@ internal sealed partial class Http1Connection
         }
         catch (Exception exception) when (exception is IOException or OperationCanceledException)
         {
-            // The visitor is gone: there is nobody to tell.
+            // The visitor is gone, so no answer is possible.
         }
         catch (Exception exception)
         {
@@ -120,7 +124,7 @@ internal sealed partial class Http1Connection
         return true;
     }
 
-    /// <summary>Whether a head may still come: one that has begun to come is still served.</summary>
+    /// <summary>Whether a head may still come: one that has begun is still served.</summary>
     private bool MayReadHead => !IsStopping || !_hasServed || _clock.Phase == ConnectionPhase.Head;
 
     private void BeginHead()
@@ -133,8 +137,8 @@ internal sealed partial class Http1Connection
         }
     }
 
-    /// <summary>Looks at what has come of a head.</summary>
-    /// <returns><see cref="HeadReadOutcome.NeedMore"/> while it is not whole.</returns>
+    /// <summary>Parses the received bytes of a head.</summary>
+    /// <returns><see cref="HeadReadOutcome.NeedMore"/> until the head is complete.</returns>
     private HeadReadOutcome OnHeadRead(in ReadResult read)
     {
         var buffer = read.Buffer;
@@ -145,7 +149,7 @@ internal sealed partial class Http1Connection
                 return OnHeadExpired(read);
             }
 
-            // It came in the moment in which the idle connection was to be closed.
+            // The request arrived when the idle connection was about to be closed.
             _cameLate = true;
             _clock.Begin(ConnectionPhase.Head, _front.Sweep.Now);
         }
@@ -160,7 +164,7 @@ internal sealed partial class Http1Connection
             case HeadReadOutcome.Request:
                 if (!_clock.TryMoveOn(ConnectionPhase.Exchange, _front.Sweep.Now))
                 {
-                    // The rest came in the same moment as the end of its time.
+                    // The rest arrived at the moment when its time ended.
                     _clock.Begin(ConnectionPhase.Exchange, _front.Sweep.Now);
                 }
 
@@ -173,7 +177,7 @@ internal sealed partial class Http1Connection
         }
     }
 
-    /// <summary>Whoever has sent nothing is told nothing; whoever has begun is told that it took too long.</summary>
+    /// <summary>A visitor that has sent nothing gets no answer. One that has begun a head gets a 408.</summary>
     private HeadReadOutcome OnHeadExpired(in ReadResult read)
     {
         if (read.Buffer.IsEmpty || IsStopping)
@@ -206,7 +210,7 @@ internal sealed partial class Http1Connection
         }
     }
 
-    /// <summary>Sends the rest of an answer and leaves the connection as its end asks for.</summary>
+    /// <summary>Sends the rest of an answer and ends or keeps the connection as the response requires.</summary>
     /// <returns>Whether another request may follow.</returns>
     private async ValueTask<bool> FinishAsync()
     {
@@ -220,12 +224,12 @@ internal sealed partial class Http1Connection
         {
             if (_exchange.IsCut && !_isAborted)
             {
-                // The rest of its framing is missing, which says enough.
+                // The rest of its framing is missing, which shows that the answer was cut.
                 await LingerAsync().ConfigureAwait(false);
                 return false;
             }
 
-            // Cut short: what the visitor has must not look whole.
+            // Cut: the visitor must not take it for a complete answer.
             Abort();
             return false;
         }
@@ -249,8 +253,8 @@ internal sealed partial class Http1Connection
     }
 
     /// <summary>
-    /// Whether the visitor asked for the end itself and has sent nothing behind its request: then nothing is under way that could reset the
-    /// connection before the answer has arrived.
+    /// Whether the visitor asked for the end itself and has sent nothing after its request. Then no unread bytes can reset the connection
+    /// before the answer has arrived.
     /// </summary>
     private bool MayCloseAtOnce()
     {
@@ -268,7 +272,7 @@ internal sealed partial class Http1Connection
         return false;
     }
 
-    /// <summary>Reads what is left of a body that nobody wanted.</summary>
+    /// <summary>Reads the rest of an unwanted body.</summary>
     /// <returns>Whether its end was found.</returns>
     private async ValueTask<bool> DrainBodyAsync()
     {
@@ -296,8 +300,8 @@ internal sealed partial class Http1Connection
     }
 
     /// <summary>
-    /// Ends the connection so that the answer arrives: a connection that is closed with bytes unread is reset, and the reset may overtake
-    /// the answer (RFC 9112 section 9.6). So only our direction ends, and for a while what still comes is thrown away.
+    /// Ends the connection so that the answer arrives. A close with unread bytes is a reset, which may overtake the answer (RFC 9112
+    /// section 9.6). So only our direction is ended, and bytes that still arrive are dropped for a while.
     /// </summary>
     private async ValueTask LingerAsync()
     {

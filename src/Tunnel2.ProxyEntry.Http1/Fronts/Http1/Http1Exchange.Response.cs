@@ -7,8 +7,8 @@ using Tunnel2.ProxyEntry.Requests;
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
 /// <content>
-/// The response. Its head is written where the next bytes will stand, but counts only once something follows or it is sent: until then an
-/// error can take its place.
+/// The response. Its head is written where the next bytes will be, but counts only when more follows or it is sent. Until then an error can
+/// replace it.
 /// </content>
 internal sealed partial class Http1Exchange
 {
@@ -23,14 +23,14 @@ internal sealed partial class Http1Exchange
     private bool _saidContinue;
     private bool _isTerminated;
 
-    /// <summary>Whether the connection may carry another request behind this one. Decided when the response's head is written.</summary>
+    /// <summary>Whether the connection may serve another request after this one. Decided when the response's head is written.</summary>
     public bool KeepAlive { get; private set; }
 
-    /// <summary>Whether the response has been written whole.</summary>
+    /// <summary>Whether the whole response has been written.</summary>
     public bool IsComplete { get; private set; }
 
     /// <summary>
-    /// Whether the response was cut short in a way that its framing shows: the connection ends in order behind what there is of it.
+    /// Whether the response was cut and its framing shows this. Then the connection ends in order after the bytes that were written.
     /// </summary>
     public bool IsCut { get; private set; }
 
@@ -44,7 +44,7 @@ internal sealed partial class Http1Exchange
     public override bool ResponseMayHaveBody => Parser.KnownMethod != KnownMethod.Head
         && _status is not StatusCodes.Status204NoContent and not StatusCodes.Status205ResetContent and not StatusCodes.Status304NotModified;
 
-    /// <summary>Sets where responses go.</summary>
+    /// <summary>Sets the output for responses.</summary>
     public void WriteTo(VisitorOutput output) => _output = output;
 
     /// <inheritdoc/>
@@ -58,7 +58,7 @@ internal sealed partial class Http1Exchange
     /// <inheritdoc/>
     public override bool WriteInterim(scoped in HeaderBlock head)
     {
-        // RFC 9110 section 15.2: all are passed on, but HTTP/1.0 has none.
+        // RFC 9110 section 15.2: interim responses are passed on, but HTTP/1.0 has none.
         if (Parser.Version == Http1Version.Http10 || !TryWriteHead(head, new ResponseHead(ResponseFraming.None, default, default)))
         {
             return false;
@@ -77,7 +77,7 @@ internal sealed partial class Http1Exchange
         ReadOnlySpan<byte> connection = framing == ResponseFraming.Raw ? "Connection: Upgrade\r\n"u8 : ConnectionLines;
         if (head.Status == StatusCodes.Status205ResetContent && !declaresLength)
         {
-            // RFC 9110 section 15.3.6: it has no content, and nothing else would say where it ends.
+            // RFC 9110 section 15.3.6: a 205 has no content, and its length must say so.
             connection = KeepAlive ? "Content-Length: 0\r\n"u8 : "Content-Length: 0\r\nConnection: close\r\n"u8;
         }
 
@@ -141,7 +141,7 @@ internal sealed partial class Http1Exchange
             return;
         }
 
-        // A section that is too large is left out: the body stays whole.
+        // A section that is too large is left out; the body stays complete.
         TakeHead();
         for (var size = HeadGuess; size <= MaxHead; size *= 8)
         {
@@ -190,7 +190,7 @@ internal sealed partial class Http1Exchange
         _pendingHead = 0;
         _status = ProxyErrorCatalog.Get(error).Status;
 
-        // Behind what breaks the rules nothing can be read any more; neither can what is left of a body that was cut.
+        // After a fault, or after a body that was cut, the next bytes cannot be parsed.
         KeepAlive = _fault is null && Body.IsFinished && MayKeepAlive;
         var answer = ErrorResponses.Get(
             error,
@@ -203,8 +203,8 @@ internal sealed partial class Http1Exchange
 
     /// <inheritdoc/>
     /// <remarks>
-    /// RFC 9112 section 8: a declared length that was not reached and a last chunk that did not come say that the response is incomplete.
-    /// Only where the connection's end is the body's (and for HTTP/1.0, whose readers may ignore lengths) nothing but a reset says so.
+    /// RFC 9112 section 8: a declared length that was not reached, or a missing last chunk, shows that the response is incomplete. If the
+    /// end of the connection is the end of the body, only a reset shows it. The same holds for HTTP/1.0, whose readers may ignore lengths.
     /// </remarks>
     public override async ValueTask CutAsync(bool isShort)
     {
@@ -246,8 +246,8 @@ internal sealed partial class Http1Exchange
     }
 
     /// <summary>
-    /// Whether the request, and how far it has been read, allow another one behind it: a visitor who was never told to go on may send the
-    /// body or not, and nobody could tell that from the next request.
+    /// Whether the request, and how much of it was read, allow another request after it. A visitor that never got its 100 may send the body
+    /// or not, and the body could not be distinguished from the next request.
     /// </summary>
     private bool MayKeepAlive => Parser.KeepAlive && !_connection.IsLastCall && (!ExpectsContinue || _saidContinue);
 
@@ -264,7 +264,7 @@ internal sealed partial class Http1Exchange
         : Parser.Version == Http1Version.Http11 ? ResponseFraming.Chunked
         : ResponseFraming.UntilClose;
 
-    /// <summary>Writes a head into what follows the output's bytes, without taking it.</summary>
+    /// <summary>Writes a head after the output's bytes, without committing it.</summary>
     private bool TryWriteHead(scoped in HeaderBlock block, ResponseHead head)
     {
         for (var size = HeadGuess; size <= MaxHead; size *= 8)

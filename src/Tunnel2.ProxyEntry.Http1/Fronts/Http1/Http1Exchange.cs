@@ -12,12 +12,12 @@ using Tunnel2.Transport.Epoll;
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
 /// <summary>
-/// A visitor's exchange on a connection of our own front: the request. One object per connection, used again for each request. The head's
-/// bytes are the connection's; they stay valid until the exchange is over.
+/// A visitor's exchange on a connection of our own front: the request. One object per connection, reused for each request. The head's bytes
+/// belong to the connection and stay valid until the exchange is over.
 /// </summary>
 internal sealed partial class Http1Exchange : VisitorExchange
 {
-    /// <summary>What a connection and the head of a request take, roughly.</summary>
+    /// <summary>The memory of a connection and a request's head, roughly, in bytes.</summary>
     private const long HeadAndConnection = 16 * 1024;
 
     private readonly Http1Connection _connection;
@@ -44,7 +44,7 @@ internal sealed partial class Http1Exchange : VisitorExchange
         _bodyLimit = bodyLimit;
     }
 
-    /// <summary>What the forwarder keeps of the request.</summary>
+    /// <summary>The forwarder's state of the request.</summary>
     public ForwardedRequest State { get; } = new();
 
     /// <summary>The request's head.</summary>
@@ -104,6 +104,9 @@ internal sealed partial class Http1Exchange : VisitorExchange
     public override PipeScheduler? Home => _connection.Loop?.Loop;
 
     /// <inheritdoc/>
+    public override bool IsSettled => _requests > 1;
+
+    /// <inheritdoc/>
     public override CancellationToken VisitorLeft => _connection.VisitorLeft;
 
     /// <inheritdoc/>
@@ -156,9 +159,9 @@ internal sealed partial class Http1Exchange : VisitorExchange
         return found;
     }
 
-    /// <summary>Takes up a request.</summary>
-    /// <param name="head">Its head; of a request that was refused, as much of it as there is.</param>
-    /// <param name="fault">Why it is refused, or null.</param>
+    /// <summary>Begins a request.</summary>
+    /// <param name="head">Its head; for a refused request, the part that was read.</param>
+    /// <param name="fault">The error for which it is refused, or null.</param>
     public void Begin(ReadOnlyMemory<byte> head, ProxyError? fault)
     {
         _requests++;
@@ -182,7 +185,7 @@ internal sealed partial class Http1Exchange : VisitorExchange
         Body.Begin(Parser.BodyKind, Parser.ContentLength ?? 0, _bodyLimit);
     }
 
-    /// <summary>The head has been moved to other memory.</summary>
+    /// <summary>The head was moved to other memory.</summary>
     public void HeadMoved(ReadOnlyMemory<byte> head) => _head = head;
 
     /// <inheritdoc/>
@@ -212,7 +215,7 @@ internal sealed partial class Http1Exchange : VisitorExchange
         return true;
     }
 
-    /// <summary>Whether one of the protocols that the visitor offers is more than another way to carry HTTP on this connection.</summary>
+    /// <summary>Whether the visitor offers a protocol that is more than another way to carry HTTP on this connection.</summary>
     private bool AsksForProtocol(ReadOnlySpan<byte> head)
     {
         foreach (ref readonly var field in Parser.Fields)
@@ -238,7 +241,7 @@ internal sealed partial class Http1Exchange : VisitorExchange
         return _madeTarget ??= [(byte)'/', .. target];
     }
 
-    /// <summary>A part of the head; empty where a head that did not come whole has been let go.</summary>
+    /// <summary>A part of the head; empty if it belongs to an incomplete head that has been released.</summary>
     private ReadOnlySpan<byte> Bytes(ByteRange range) => range.Offset + range.Length <= _head.Length ? range.Of(_head.Span) : default;
 
     private static int Copy(ReadOnlySpan<byte> bytes, Span<byte> destination)
@@ -248,7 +251,7 @@ internal sealed partial class Http1Exchange : VisitorExchange
         return length;
     }
 
-    /// <summary>A visitor asks for the same again and again: the text is made when it differs from the last.</summary>
+    /// <summary>Visitors often repeat the same text, so a string is made only when it differs from the last one.</summary>
     private static string Text(ReadOnlySpan<byte> bytes, ref string last)
     {
         if (last.Length != bytes.Length || !Ascii.Equals(bytes, last))

@@ -10,8 +10,8 @@ using Tunnel2.ProxyEntry.Requests;
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
 /// <summary>
-/// Our own front for HTTP/1.0 and HTTP/1.1, on Kestrel's connections and below its TLS: a middleware of the public listeners. HTTP/2, which
-/// says so by ALPN or by its preface, goes on to Kestrel. Thread-safe.
+/// Our own front for HTTP/1.0 and HTTP/1.1, on Kestrel's connections and after its TLS: a middleware of the public listeners. HTTP/2, known
+/// by ALPN or by its preface, goes to Kestrel. Thread-safe.
 /// </summary>
 internal sealed class Http1Front : IConnectionFront
 {
@@ -37,24 +37,24 @@ internal sealed class Http1Front : IConnectionFront
 
     public ProxyEntrySettings Settings { get; }
 
-    /// <summary>Says when every response is to be the last of its connection.</summary>
+    /// <summary>Whether every response should be the last of its connection.</summary>
     public DrainSignal Drain { get; }
 
     public ILogger Logger { get; }
 
-    /// <summary>What requests are held to.</summary>
+    /// <summary>The limits of requests.</summary>
     public Http1Limits Limits { get; }
 
-    /// <summary>Where buffers come from.</summary>
+    /// <summary>The pool for buffers.</summary>
     public BufferPool Buffers { get; } = BufferPool.Shared;
 
     /// <inheritdoc/>
     public Task<bool> ServeAsync(EpollConnectionContext connection, CancellationToken stopping) =>
         new Http1Connection(this, VisitorTransport.Of(connection, stopping)).RunAsync();
 
-    /// <summary>Serves a connection until it ends, or gives it on.</summary>
+    /// <summary>Serves a connection until it ends, or passes it on.</summary>
     /// <param name="connection">The connection.</param>
-    /// <param name="next">What serves HTTP/2.</param>
+    /// <param name="next">Serves HTTP/2.</param>
     public async Task ServeAsync(ConnectionContext connection, ConnectionDelegate next)
     {
         if (!VisitorTransport.SpeaksHttp2(connection) && await ServeHttp1Async(connection).ConfigureAwait(false))
@@ -65,7 +65,7 @@ internal sealed class Http1Front : IConnectionFront
         await next(connection).ConfigureAwait(false);
     }
 
-    /// <summary>While it is ours, the sweep knows what it waits for.</summary>
+    /// <summary>While our front serves the connection, the sweep watches its waits.</summary>
     private async Task<bool> ServeHttp1Async(ConnectionContext connection)
     {
         var activity = connection.Features.Get<ConnectionActivity>();

@@ -3,7 +3,7 @@ using Tunnel2.ProxyEntry.Errors;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
-/// <summary>What a visitor is told whose request breaks a rule of HTTP/1.1.</summary>
+/// <summary>The errors for requests that break a rule of HTTP/1.1.</summary>
 internal static class Http1Refusals
 {
     public static ProxyError ToProxyError(this Http1Error error) => error switch

@@ -5,12 +5,12 @@ using Tunnel2.Http1;
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
 /// <content>
-/// Small chunks that came together are copied together and shown as one run: else each would be a read, a frame and a send of its own, and
-/// a visitor who writes chunks of a byte would cost a thousand times what it sends.
+/// Small chunks that arrived together are copied together and returned as one run. Otherwise each would be a read, a frame and a send of
+/// its own, and a visitor who sends chunks of one byte would cost a thousand times what it sends.
 /// </content>
 internal sealed partial class Http1RequestBody
 {
-    /// <summary>A chunk of this size is worth being shown by itself, where it lies.</summary>
+    /// <summary>A chunk of at least this size is returned by itself, without a copy.</summary>
     private const int SmallRun = 1024;
 
     private const int GatherSize = 16 * 1024;
@@ -20,18 +20,18 @@ internal sealed partial class Http1RequestBody
     private int _gatheredEnd;
     private bool _isGathered;
 
-    /// <summary>Whether what is shown was read just now, so that the pipe waits to be told.</summary>
+    /// <summary>Whether the returned bytes come from the last read, so the pipe still has to be advanced.</summary>
     private bool _holdsInput;
 
     /// <summary>
-    /// Whether the end comes with what is shown. Trailers are there only once all before them was taken: then a read of its own says the
-    /// end.
+    /// Whether the returned bytes are the last ones. Trailers are parsed only after all bytes before them were consumed; then another read
+    /// reports the end.
     /// </summary>
     private bool IsLastShown => _isDecoded && _trailers is null;
 
     private static BadHttpRequestException BrokenCoding() => new("The request's chunked coding is broken.");
 
-    /// <summary>Copies the run that was found first, and those behind it that are at hand.</summary>
+    /// <summary>Copies the first run, and the runs after it that are at hand.</summary>
     private void Gather(ReadOnlySequence<byte> buffer, long start, int length)
     {
         var rest = new SequenceReader<byte>(buffer);
@@ -69,7 +69,7 @@ internal sealed partial class Http1RequestBody
             rest.Advance(used);
             if (status == ChunkedStatus.NeedMore && used < input.Length)
             {
-                // Trailers have begun: the next read deals with them.
+                // Trailers have begun: the next read handles them.
                 _wantsWhole = true;
                 break;
             }
@@ -80,7 +80,7 @@ internal sealed partial class Http1RequestBody
         ShowGathered(0, filled);
     }
 
-    /// <summary>Shows again what was gathered and not taken.</summary>
+    /// <summary>Returns gathered bytes again that were not consumed.</summary>
     private bool ShowsGathered(out ReadResult result)
     {
         if (_gatheredEnd == 0)

@@ -6,8 +6,8 @@ using Tunnel2.Http1;
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
 /// <summary>
-/// The body of a visitor's request, read out of its connection: slices of the connection's own buffers without their framing. What lies
-/// behind the body is left for the next request. One reader at a time; used again for the next request.
+/// The body of a visitor's request, read from its connection: slices of the connection's own buffers, without their framing. Bytes after
+/// the body are left for the next request. One reader at a time; reused for the next request.
 /// </summary>
 /// <remarks>
 /// <see cref="ReadAsync"/> throws <see cref="BadHttpRequestException"/> when the framing is broken or a limit passed (413), and an
@@ -16,7 +16,7 @@ namespace Tunnel2.ProxyEntry.Fronts.Http1;
 internal sealed partial class Http1RequestBody : PipeReader
 {
     /// <summary>
-    /// What follows the data of the last chunk of most bodies: recognised at once, so that the end needs no read of its own.
+    /// What follows the data of the last chunk in most bodies. It is recognised at once, so the end needs no read of its own.
     /// </summary>
     private static ReadOnlySpan<byte> UsualEnd => "\r\n0\r\n\r\n"u8;
 
@@ -42,16 +42,16 @@ internal sealed partial class Http1RequestBody : PipeReader
         _chunks = new ChunkedDecoder(limits);
     }
 
-    /// <summary>Whether the body has been read to its end, framing and all.</summary>
+    /// <summary>Whether the body was read to its end, framing included.</summary>
     public bool IsFinished { get; private set; }
 
     /// <summary>The trailers, or null where there were none.</summary>
     public TrailerSection? Trailers => IsFinished && _kind == BodyKind.Chunked ? _trailers : null;
 
-    /// <summary>Begins with the body of the next request.</summary>
+    /// <summary>Begins the body of the next request.</summary>
     /// <param name="kind">How it is framed.</param>
-    /// <param name="length">Its length in bytes, where that is declared.</param>
-    /// <param name="limit">The most bytes it may have.</param>
+    /// <param name="length">Its length in bytes, if declared.</param>
+    /// <param name="limit">How many bytes it may have.</param>
     public void Begin(BodyKind kind, long length, long limit)
     {
         _kind = kind;
@@ -176,7 +176,7 @@ internal sealed partial class Http1RequestBody : PipeReader
         return false;
     }
 
-    /// <summary>Gives back what is held.</summary>
+    /// <summary>Gives back all buffers.</summary>
     public void Release()
     {
         ReleaseGathered();
@@ -197,7 +197,7 @@ internal sealed partial class Http1RequestBody : PipeReader
         }
         catch (BadHttpRequestException)
         {
-            // Nothing behind this can be read as anything.
+            // The bytes after this fault cannot be parsed.
             _input.AdvanceTo(buffer.End);
             throw;
         }
@@ -221,13 +221,13 @@ internal sealed partial class Http1RequestBody : PipeReader
         return !_shown.IsEmpty;
     }
 
-    /// <summary>Decodes the next run of data, over as many segments as it covers.</summary>
-    /// <returns>Whether there is data; if not, all before <see cref="_behind"/> has been dealt with.</returns>
+    /// <summary>Decodes the next run of data, over all its segments.</summary>
+    /// <returns>Whether there is data. If not, all bytes before <see cref="_behind"/> have been consumed.</returns>
     private bool TryDecode(ReadOnlySequence<byte> buffer)
     {
         if (_ahead > 0)
         {
-            // Decoded before, and not taken then.
+            // Decoded by an earlier call, and not consumed then.
             _shown = buffer.Slice(0, _ahead);
             _behind = buffer.GetPosition(_ahead + _tail);
             return true;
@@ -334,7 +334,7 @@ internal sealed partial class Http1RequestBody : PipeReader
         }
     }
 
-    /// <summary>A trailer section has begun that was not whole: the decoder wants it in one piece, from its first byte.</summary>
+    /// <summary>A trailer section has begun and is not complete: the decoder wants it in one piece, from its first byte.</summary>
     private bool DecodeWhole(ReadOnlySequence<byte> buffer, long at)
     {
         _wantsWhole = true;

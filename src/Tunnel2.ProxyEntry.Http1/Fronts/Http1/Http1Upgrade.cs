@@ -3,7 +3,7 @@ using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
-/// <summary>A connection of our front behind a 101.</summary>
+/// <summary>A connection of our front after a 101.</summary>
 internal sealed class Http1Upgrade(PipeReader input, Http1Connection connection) : UpgradedConnection
 {
     /// <inheritdoc/>

@@ -6,8 +6,8 @@ using Tunnel2.Multiplexing.Buffers;
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
 /// <summary>
-/// Reads request heads out of a connection's buffers. A head that lies in one piece is parsed where it lies and stays there, held back in
-/// the pipe, until it is released; any other is copied together, each byte once. Used by one request at a time.
+/// Reads request heads from a connection's buffers. A head in one piece is parsed in place, and the pipe keeps it until it is released. Any
+/// other head is copied together, each byte once. Used by one request at a time.
 /// </summary>
 internal sealed class RequestHeadReader
 {
@@ -38,7 +38,7 @@ internal sealed class RequestHeadReader
     /// <summary>Whether the head breaks a rule.</summary>
     public bool IsInvalid { get; private set; }
 
-    /// <summary>Begins with the next head.</summary>
+    /// <summary>Begins the next head.</summary>
     public void Begin()
     {
         Parser.Reset();
@@ -47,11 +47,12 @@ internal sealed class RequestHeadReader
         IsInvalid = false;
     }
 
-    /// <summary>Looks at what has arrived.</summary>
+    /// <summary>Parses the received bytes.</summary>
     /// <param name="buffer">All bytes from the head's first one on, as the pipe gave them.</param>
-    /// <param name="mayBeHttp2">Whether the preface of HTTP/2 may stand here.</param>
-    /// <returns>NeedMore, Request or Http2. With NeedMore and Http2 the pipe has been told; with Request it is told by
-    /// <see cref="Release"/>.</returns>
+    /// <param name="mayBeHttp2">Whether the preface of HTTP/2 may come here.</param>
+    /// <returns>
+    /// NeedMore, Request or Http2. With NeedMore and Http2 the pipe has been advanced; with Request <see cref="Release"/> advances it.
+    /// </returns>
     public HeadReadOutcome Read(ReadOnlySequence<byte> buffer, bool mayBeHttp2)
     {
         var memory = buffer.IsSingleSegment && _copied == 0 ? buffer.First : CopyTogether(buffer);
@@ -87,9 +88,7 @@ internal sealed class RequestHeadReader
         return HeadReadOutcome.Request;
     }
 
-    /// <summary>
-    /// Lets the pipe go on behind the head, which is copied first: the head stays valid, and what follows it can be read.
-    /// </summary>
+    /// <summary>Advances the pipe past the head, which is copied first: the head stays valid, and the bytes after it can be read.</summary>
     public void MoveOn()
     {
         if (!_isHeld)
@@ -109,7 +108,7 @@ internal sealed class RequestHeadReader
         _input.AdvanceTo(_end);
     }
 
-    /// <summary>Is done with the head.</summary>
+    /// <summary>Releases the head.</summary>
     public void Release()
     {
         Head = default;
@@ -127,7 +126,7 @@ internal sealed class RequestHeadReader
         }
     }
 
-    /// <summary>Adds what is new behind what was copied before.</summary>
+    /// <summary>Appends the new bytes to those copied before.</summary>
     private ReadOnlyMemory<byte> CopyTogether(ReadOnlySequence<byte> buffer)
     {
         var length = (int)buffer.Length;

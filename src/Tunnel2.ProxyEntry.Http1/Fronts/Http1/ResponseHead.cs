@@ -6,26 +6,26 @@ namespace Tunnel2.ProxyEntry.Fronts.Http1;
 /// <summary>How a response's body is framed towards the visitor (RFC 9112 section 6.3).</summary>
 internal enum ResponseFraming
 {
-    /// <summary>It has none.</summary>
+    /// <summary>No body.</summary>
     None,
 
-    /// <summary>Its declared length.</summary>
+    /// <summary>By its declared length.</summary>
     Length,
 
-    /// <summary>The chunked coding.</summary>
+    /// <summary>By the chunked coding.</summary>
     Chunked,
 
-    /// <summary>The end of the connection.</summary>
+    /// <summary>By the end of the connection.</summary>
     UntilClose,
 
-    /// <summary>Raw bytes behind a 101.</summary>
+    /// <summary>Raw bytes after a 101.</summary>
     Raw,
 }
 
 /// <summary>What the connection adds to a response's head.</summary>
 /// <param name="framing">How the body is framed.</param>
 /// <param name="connection">The lines about the connection, each with its CR LF; may be empty.</param>
-/// <param name="date">What Date is to say where the backend did not.</param>
+/// <param name="date">The value of Date if the backend sent none.</param>
 /// <param name="added">Further lines of ProxyEntry's own, each with its CR LF; may be empty.</param>
 internal readonly ref struct ResponseHead(
     ResponseFraming framing, ReadOnlySpan<byte> connection, ReadOnlySpan<byte> date, ReadOnlySpan<byte> added = default)
@@ -37,7 +37,7 @@ internal readonly ref struct ResponseHead(
 
     /// <summary>Writes a head: the backend's fields in their order, then the connection's.</summary>
     /// <param name="block">The response block.</param>
-    /// <param name="destination">Where to.</param>
+    /// <param name="destination">The memory for it.</param>
     /// <param name="written">Bytes written.</param>
     public HeadWriteStatus Write(scoped in HeaderBlock block, Span<byte> destination, out int written)
     {
@@ -62,7 +62,7 @@ internal readonly ref struct ResponseHead(
 
         if (!hasDate)
         {
-            // RFC 9110 section 6.6.1: a proxy may say when a response came that does not say it.
+            // RFC 9110 section 6.6.1: a proxy may add Date to a response that has none.
             writer.WriteField("Date"u8, _date);
         }
 

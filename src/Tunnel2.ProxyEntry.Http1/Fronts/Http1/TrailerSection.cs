@@ -3,7 +3,7 @@ using Tunnel2.Protocol.Headers;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
-/// <summary>The trailers of a request, copied out of what they came in. Immutable.</summary>
+/// <summary>The trailers of a request, copied from the input. Immutable.</summary>
 internal sealed class TrailerSection
 {
     private readonly byte[] _bytes;
@@ -17,13 +17,13 @@ internal sealed class TrailerSection
 
     /// <summary>Copies trailers.</summary>
     /// <param name="fields">The fields.</param>
-    /// <param name="input">What they are relative to.</param>
+    /// <param name="input">The bytes to which their ranges refer.</param>
     public static TrailerSection Copy(ReadOnlySpan<FieldRange> fields, ReadOnlySpan<byte> input) => new(input.ToArray(), fields.ToArray());
 
-    /// <summary>Writes those that may be passed on.</summary>
-    /// <param name="writer">Where to.</param>
-    /// <param name="parser">The request; a name that its Connection lists ends here in its trailers, too.</param>
-    /// <param name="head">What it was parsed from.</param>
+    /// <summary>Writes the trailers that may be forwarded.</summary>
+    /// <param name="writer">The writer.</param>
+    /// <param name="parser">The request; names that its Connection field lists are left out of its trailers too.</param>
+    /// <param name="head">The bytes of its head.</param>
     public void Write(ref HeaderBlockWriter writer, RequestHeadParser parser, ReadOnlySpan<byte> head)
     {
         foreach (ref readonly var field in _fields.AsSpan())

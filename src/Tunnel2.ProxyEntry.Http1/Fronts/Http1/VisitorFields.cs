@@ -7,8 +7,8 @@ using Tunnel2.ProxyEntry.Requests;
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
 /// <summary>
-/// Writes the fields of a request of HTTP/1.1 into its block, as they came and by the rules of <see cref="FieldTable"/>, and after them who
-/// forwarded what. One object per connection, used by one request at a time.
+/// Writes the fields of an HTTP/1.1 request into its block, in their order and by the rules of <see cref="FieldTable"/>, and then the
+/// forwarding fields. One object per connection, used by one request at a time.
 /// </summary>
 internal sealed class VisitorFields
 {
@@ -20,10 +20,10 @@ internal sealed class VisitorFields
     /// <summary>The peer's address.</summary>
     public IPAddress? Address => _forwarding.Address;
 
-    /// <summary>The scheme the visitor used.</summary>
+    /// <summary>The visitor's scheme.</summary>
     public ReadOnlySpan<byte> Scheme => _forwarding.Scheme;
 
-    /// <summary>Copies what a trusted peer says in <c>X-Forwarded-For</c>; nothing of any other peer.</summary>
+    /// <summary>Copies a trusted peer's <c>X-Forwarded-For</c>; nothing for any other peer.</summary>
     /// <returns>How many bytes were copied.</returns>
     public int CopyForwardedFor(RequestHeadParser parser, ReadOnlySpan<byte> head, Span<byte> destination)
     {
@@ -43,11 +43,11 @@ internal sealed class VisitorFields
     }
 
     /// <summary>Writes all fields.</summary>
-    /// <param name="writer">Where to; the block has been begun.</param>
+    /// <param name="writer">The writer, in whose block the fields come next.</param>
     /// <param name="parser">The request.</param>
-    /// <param name="head">What it was parsed from.</param>
-    /// <param name="authority">The Host that the visitor asked for.</param>
-    /// <param name="isUpgrade">Whether the visitor asks to switch protocols, and may.</param>
+    /// <param name="head">The bytes of its head.</param>
+    /// <param name="authority">The request's Host.</param>
+    /// <param name="isUpgrade">Whether the visitor asks to switch protocols and is allowed to.</param>
     /// <param name="extras">What ProxyEntry adds, or null.</param>
     public void Write(
         ref HeaderBlockWriter writer,
@@ -95,7 +95,7 @@ internal sealed class VisitorFields
 
                     continue;
                 default:
-                    // What the rule refuses, the parser has refused.
+                    // The parser has already refused what this rule refuses.
                     continue;
             }
 

@@ -10,22 +10,22 @@ using Tunnel2.ProxyEntry.Fronts.Http1.Output;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
-/// <summary>What the front needs of a connection, wherever that comes from.</summary>
+/// <summary>What the front needs of a connection, for connections of every kind.</summary>
 internal sealed class VisitorTransport
 {
-    /// <summary>On the event loop bytes are received when they are read: no more than one read's is here.</summary>
+    /// <summary>On the event loop bytes are received when they are read, so at most one read's bytes are held.</summary>
     private const int LoopReadAhead = 64 * 1024;
 
-    /// <summary>Kestrel's default for <c>MaxRequestBufferSize</c>, which is its transports' limit.</summary>
+    /// <summary>Kestrel's default of <c>MaxRequestBufferSize</c>, which limits its transports.</summary>
     private const int PipeReadAhead = 1024 * 1024;
 
-    /// <summary>What the visitor sends.</summary>
+    /// <summary>The visitor's bytes.</summary>
     public required PipeReader Input { get; init; }
 
-    /// <summary>The pipe that the transport sends from; completed at the end, in order or not.</summary>
+    /// <summary>The transport's sending pipe; completed at the end, in order or not.</summary>
     public required PipeWriter OutputPipe { get; init; }
 
-    /// <summary>What to write to.</summary>
+    /// <summary>Where responses are written.</summary>
     public required VisitorOutput Output { get; init; }
 
     /// <summary>The connection's name in logs.</summary>
@@ -37,7 +37,7 @@ internal sealed class VisitorTransport
     /// <summary>Whether the visitor speaks TLS.</summary>
     public bool IsTls { get; init; }
 
-    /// <summary>The most bytes that the transport holds while nobody reads.</summary>
+    /// <summary>How many bytes the transport holds at most while no code reads.</summary>
     public int ReadAhead { get; init; } = PipeReadAhead;
 
     /// <summary>The peer.</summary>
@@ -46,10 +46,10 @@ internal sealed class VisitorTransport
     /// <summary>The port that the visitor called.</summary>
     public int LocalPort { get; init; }
 
-    /// <summary>How what was sent fares on its way; null where nothing but the next write tells.</summary>
+    /// <summary>Whether sent bytes still reach the visitor; null if only the next write shows it.</summary>
     public IVisitorLinkFeature? Link { get; init; }
 
-    /// <summary>Where the connection lives, and how it moves; null where the engine has no loops.</summary>
+    /// <summary>The connection's loop, and how it moves; null if the engine has no loops.</summary>
     public ILoopFeature? Loop { get; init; }
 
     /// <summary>Signalled when the visitor's direction has ended, in order or not.</summary>
@@ -58,10 +58,10 @@ internal sealed class VisitorTransport
     /// <summary>Signalled when the server stops.</summary>
     public CancellationToken Stopping { get; init; }
 
-    /// <summary>Ends the connection at once, so that the visitor cannot take what it has for whole. From any thread.</summary>
+    /// <summary>Aborts the connection, so that the visitor cannot take the bytes so far for a complete answer. From any thread.</summary>
     public required Action Abort { get; init; }
 
-    /// <summary>Whether the visitor has agreed on HTTP/2 in its TLS handshake.</summary>
+    /// <summary>Whether the visitor agreed on HTTP/2 in its TLS handshake.</summary>
     public static bool SpeaksHttp2(ConnectionContext connection) =>
         connection.Features.Get<ITlsApplicationProtocolFeature>()?.ApplicationProtocol.Span.SequenceEqual(
             SslApplicationProtocol.Http2.Protocol.Span) == true;

@@ -2,7 +2,7 @@ using System.Diagnostics.Metrics;
 
 namespace Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 
-/// <summary>Chooses the buckets of a histogram: what its author advised, or what fits its unit.</summary>
+/// <summary>Chooses the buckets of a histogram: those that its author advised, or those that fit its unit.</summary>
 internal static class HistogramBounds
 {
     private static readonly double[] _seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];

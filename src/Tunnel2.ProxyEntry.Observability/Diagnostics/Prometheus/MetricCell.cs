@@ -16,22 +16,13 @@ internal class MetricCell
     public void Add(long delta) => Interlocked.Add(ref _integer, delta);
 
     /// <summary>Adds a fraction.</summary>
-    public void Add(double delta) => Add(ref _fraction, delta);
-
-    /// <summary>Replaces the value by a whole number.</summary>
-    public void Set(long value) => Volatile.Write(ref _integer, value);
-
-    /// <summary>Replaces the value by a fraction.</summary>
-    public void Set(double value) => Volatile.Write(ref _fraction, value);
-
-    /// <summary>Adds to a double without a lock.</summary>
-    protected static void Add(ref double target, double delta)
+    public void Add(double delta)
     {
-        var current = Volatile.Read(ref target);
+        var current = Volatile.Read(ref _fraction);
         while (true)
         {
-            var before = Interlocked.CompareExchange(ref target, current + delta, current);
-            // Bits, not values: NaN never equals itself.
+            var before = Interlocked.CompareExchange(ref _fraction, current + delta, current);
+            // Compares bits and not values, because NaN never equals itself.
             if (BitConverter.DoubleToInt64Bits(before) == BitConverter.DoubleToInt64Bits(current))
             {
                 return;
@@ -40,4 +31,10 @@ internal class MetricCell
             current = before;
         }
     }
+
+    /// <summary>Replaces the value by a whole number.</summary>
+    public void Set(long value) => Volatile.Write(ref _integer, value);
+
+    /// <summary>Replaces the value by a fraction.</summary>
+    public void Set(double value) => Volatile.Write(ref _fraction, value);
 }

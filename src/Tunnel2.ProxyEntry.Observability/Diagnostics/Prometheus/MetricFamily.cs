@@ -3,15 +3,15 @@ using System.Diagnostics.Metrics;
 namespace Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 
 /// <summary>
-/// All series of one instrument; instruments of the same name and kind share one. Recording is lock-free and allocates nothing for tag sets
-/// seen before.
+/// All series of one instrument; instruments of the same name and kind share one. Recording is lock-free, and allocates nothing for known
+/// tag sets.
 /// </summary>
 internal sealed class MetricFamily
 {
-    /// <summary>How many tag sets an instrument may have. Further ones are counted as lost instead of growing without end.</summary>
+    /// <summary>How many tag sets an instrument may have. Measurements with further ones are dropped and counted.</summary>
     public const int MaxTagSets = 1000;
 
-    // .NET 10 declares these two levels as counters; as a Prometheus counter every fall would look like a restart.
+    // .NET 10 declares these two levels as counters. As Prometheus counters every decrease would look like a restart.
     private static readonly string[] _levels = ["dotnet.thread_pool.thread.count", "dotnet.thread_pool.queue.length"];
 
     private readonly PrometheusCollector _collector;
@@ -50,7 +50,7 @@ internal sealed class MetricFamily
     /// <summary>The kind of instrument, such as <c>Counter&lt;&gt;</c>: only equal kinds can share a family.</summary>
     public Type Kind { get; }
 
-    /// <summary>How many measurements were dropped because their tag set was one too many.</summary>
+    /// <summary>How many measurements were dropped because there were too many tag sets.</summary>
     public long Lost => Volatile.Read(ref _lost);
 
     /// <summary>Records a whole number.</summary>
@@ -103,7 +103,7 @@ internal sealed class MetricFamily
         var isFirst = true;
         foreach (var (labels, cell) in _cells.GetSeries())
         {
-            // What an observable instrument does not report any more is gone: a session's gauge must not outlive the session.
+            // An observable instrument no longer reports this tag set, so it is left out: a session's gauge must not outlive the session.
             if (_isObservable && cell.LastSeen != collection)
             {
                 continue;

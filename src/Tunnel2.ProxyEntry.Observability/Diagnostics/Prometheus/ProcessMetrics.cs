@@ -5,8 +5,8 @@ using System.Reflection;
 namespace Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 
 /// <summary>
-/// The few figures that every Prometheus client library gives under the same names, so that ready dashboards work. Garbage collector and
-/// thread pool come from .NET's meter <c>System.Runtime</c>.
+/// The few metrics that every Prometheus client library has under the same names, so that common dashboards work. Garbage collector and
+/// thread pool are in .NET's meter <c>System.Runtime</c>.
 /// </summary>
 internal sealed class ProcessMetrics
 {
@@ -48,7 +48,7 @@ internal sealed class ProcessMetrics
     {
         try
         {
-            // No name is made of an entry: ten thousand connections would be as many strings a scrape.
+            // Counts without making names: with ten thousand connections each scrape would make as many strings.
             return new FileSystemEnumerable<bool>("/proc/self/fd", static (ref FileSystemEntry _) => true, _everything).Count();
         }
         catch (Exception e) when (e is IOException or UnauthorizedAccessException)

@@ -3,8 +3,8 @@ using System.Diagnostics.Metrics;
 namespace Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 
 /// <summary>
-/// Listens to all meters whose name begins with <c>Tunnel2.</c> and to .NET's own <c>System.Runtime</c>, and writes what they measured in
-/// Prometheus' text format. Recording is lock-free; collecting is serialised. Thread-safe.
+/// Listens to all meters whose name begins with <c>Tunnel2.</c> and to .NET's own <c>System.Runtime</c>, and writes their values in
+/// Prometheus' text format. Recording is lock-free; collections run one at a time. Thread-safe.
 /// </summary>
 internal sealed class PrometheusCollector : IDisposable
 {
@@ -19,9 +19,9 @@ internal sealed class PrometheusCollector : IDisposable
     private long _callbackErrors;
 
     /// <param name="scope">
-    /// The factory whose meters count, beside those that belong to no factory; null for all. Keeps several hosts in one process apart.
+    /// The factory whose meters count, together with meters of no factory; null: all meters. It keeps several hosts in one process apart.
     /// </param>
-    /// <param name="time">The clock, for the start time of the process's metrics.</param>
+    /// <param name="time">The clock, for the start time in the process's metrics.</param>
     public PrometheusCollector(IMeterFactory? scope, TimeProvider time)
     {
         _scope = scope;
@@ -37,10 +37,10 @@ internal sealed class PrometheusCollector : IDisposable
         _listener.Start();
     }
 
-    /// <summary>The number of the collection that is running or was last.</summary>
+    /// <summary>The number of the running or last collection.</summary>
     internal long CurrentCollection => Volatile.Read(ref _collection);
 
-    /// <summary>The names of all families, those that have no series yet among them.</summary>
+    /// <summary>The names of all families, including those without a series.</summary>
     public IReadOnlyList<string> FamilyNames
     {
         get
@@ -52,7 +52,7 @@ internal sealed class PrometheusCollector : IDisposable
         }
     }
 
-    /// <summary>Asks observable instruments and writes everything. An instrument that throws is left out and counted.</summary>
+    /// <summary>Reads observable instruments and writes all values. An instrument that throws is left out and counted.</summary>
     public byte[] Collect()
     {
         lock (_lock)
@@ -64,7 +64,7 @@ internal sealed class PrometheusCollector : IDisposable
             }
             catch (Exception)
             {
-                // The listener asks all instruments before it throws what some of them threw.
+                // The listener reads all instruments first, and then throws their exceptions together.
                 _callbackErrors++;
             }
 
@@ -123,7 +123,7 @@ internal sealed class PrometheusCollector : IDisposable
                 return present;
             }
 
-            // Two instruments that become one name in Prometheus but cannot be added up: the first stays.
+            // Two instruments have the same name in Prometheus but cannot be added: the first one stays.
             _conflicts++;
             return null;
         }

@@ -56,7 +56,7 @@ internal sealed class PrometheusText
     /// <summary>Writes buckets, sum and count of one histogram.</summary>
     public void WriteHistogram(string name, string labels, double[] bounds, HistogramCell cell)
     {
-        // The count is the sum of the buckets that are written: it must agree with them while others go on recording.
+        // The count is the sum of the written buckets, because it must agree with them while other threads record.
         long count = 0;
         var prefix = labels.Length == 0 ? "" : labels + ",";
         for (var i = 0; i <= bounds.Length; i++)
@@ -70,7 +70,7 @@ internal sealed class PrometheusText
         WriteSample(name + "_count", labels, count);
     }
 
-    /// <summary>Everything written, in UTF-8.</summary>
+    /// <summary>The whole text, in UTF-8.</summary>
     public byte[] ToUtf8() => Encoding.UTF8.GetBytes(_text.ToString());
 
     /// <summary>The labels of a tag set, sorted by name; values of names that become equal are joined by a semicolon.</summary>

@@ -3,12 +3,12 @@ using System.Runtime.CompilerServices;
 namespace Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 
 /// <summary>
-/// Finds the cell of a tag set. Looking up one that is known takes no lock and allocates nothing; adding one does both. Tag sets that
-/// differ only in their order share a cell. Safe for any number of threads.
+/// Finds the cell of a tag set. Finding a known one takes no lock and allocates nothing; adding one does both. Tag sets that differ only in
+/// their order share a cell. Safe for any number of threads.
 /// </summary>
 internal sealed class TagSetTable
 {
-    // Every order in which the tags of one set arrive has its own entry; more orders than this per cell is nonsense.
+    // Each order in which the tags of a set arrive has its own entry. Real code does not use more orders than this.
     private const int OrdersPerCell = 4;
 
     private readonly Lock _lock = new();
@@ -30,7 +30,7 @@ internal sealed class TagSetTable
     /// <summary>The cell of a tag set, or null when the table is full.</summary>
     public MetricCell? GetOrAdd(ReadOnlySpan<KeyValuePair<string, object?>> tags)
     {
-        // What was asked last is asked again, mostly: the very same objects need no hash.
+        // Usually the last tag set comes again: identical objects need no hash.
         if (Volatile.Read(ref _last) is { } last && AreSame(last.Tags, tags))
         {
             return last.Cell;
@@ -101,14 +101,14 @@ internal sealed class TagSetTable
             }
 
             ref var head = ref _buckets[hash & (_buckets.Length - 1)];
-            // Readers see the entry whole or not at all.
+            // Readers see either the complete entry or none.
             Volatile.Write(ref head, new Entry(hash, tags.ToArray(), series.Cell, head));
             _entries++;
             return series.Cell;
         }
     }
 
-    // Entries are immutable, so that readers of the old array lose nothing: all are made anew.
+    // Entries are immutable and made anew, so readers of the old array miss none.
     private void GrowUnsynchronized()
     {
         var larger = new Entry?[_buckets.Length * 2];

@@ -1,12 +1,12 @@
 namespace Tunnel2.ProxyEntry.Diagnostics.Summing;
 
-/// <summary>What makes two log lines the same to whoever reads them.</summary>
+/// <summary>Log lines with the same kind are the same for a reader.</summary>
 /// <param name="EventId">The event.</param>
-/// <param name="Code">The code of its error, or its reason; for lines of the framework the category.</param>
-/// <param name="Name">The tunnel or Host that it is about.</param>
+/// <param name="Code">The code or reason of its error; for lines of the framework the category.</param>
+/// <param name="Name">The tunnel or Host of the line.</param>
 internal readonly record struct LineKind(int EventId, string Code, string Name)
 {
-    /// <summary>The kind of a line by what was logged.</summary>
+    /// <summary>The kind of a line, from its values.</summary>
     public static LineKind Of<TState>(int eventId, string category, TState state)
     {
         var code = category;

@@ -3,7 +3,7 @@ using Microsoft.Extensions.Options;
 
 namespace Tunnel2.ProxyEntry.Diagnostics.Summing;
 
-/// <summary>Puts the sums between all loggers and where lines go.</summary>
+/// <summary>Puts the sums between all loggers and the outputs.</summary>
 internal static class LogSummingServices
 {
     public static IServiceCollection AddLogSums(this IServiceCollection services)
@@ -16,7 +16,7 @@ internal static class LogSummingServices
             provider.GetRequiredService<IOptionsMonitor<LoggerFilterOptions>>(),
             provider.GetRequiredService<IOptions<LoggerFactoryOptions>>()));
 
-        // Disposed of in the opposite order: the last sums still find the inner factory's loggers.
+        // Disposal runs in the opposite order, so the last sums still find the inner factory's loggers.
         services.Replace(ServiceDescriptor.Singleton<ILoggerFactory>(static provider =>
             new SummingLoggerFactory(provider.GetRequiredService<LoggerFactory>(), provider.GetRequiredService<LogSums>())));
         return services;

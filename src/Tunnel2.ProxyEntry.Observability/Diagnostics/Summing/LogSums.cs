@@ -4,15 +4,15 @@ namespace Tunnel2.ProxyEntry.Diagnostics.Summing;
 
 /// <summary>
 /// Counts log lines of a kind in windows of ten seconds: the first few are written, the others are counted, and one line at the window's
-/// end says how many there were. One timer for all, which runs only while there are lines. Thread-safe; its own lines are written on the
-/// timer's thread.
+/// end has their number. All share one timer, which runs only while there are lines. Thread-safe; its own lines are written on the timer's
+/// thread.
 /// </summary>
 internal sealed class LogSums : IDisposable
 {
-    /// <summary>Lines of a kind that are written in a window.</summary>
+    /// <summary>How many lines of a kind are written in a window.</summary>
     public const int ShownOfKind = 5;
 
-    /// <summary>Kinds in a window; beyond it all kinds of an event are one.</summary>
+    /// <summary>How many kinds a window has; further lines of an event share one kind.</summary>
     public const int MaxKinds = 256;
 
     /// <summary>How long a window is.</summary>
@@ -39,9 +39,9 @@ internal sealed class LogSums : IDisposable
 
     /// <summary>Counts a line.</summary>
     /// <param name="kind">Its kind.</param>
-    /// <param name="logger">Where it would go, and the line about it.</param>
-    /// <param name="isFirstSuppressed">Whether <see cref="Keep"/> is to be told what it says.</param>
-    /// <returns>Whether it is to be written.</returns>
+    /// <param name="logger">The logger of the line, which also gets the sum.</param>
+    /// <param name="isFirstSuppressed">Whether the caller should give the line's text to <see cref="Keep"/>.</param>
+    /// <returns>Whether the line should be written.</returns>
     public bool Count(LineKind kind, ILogger logger, out bool isFirstSuppressed)
     {
         lock (_gate)
@@ -76,7 +76,7 @@ internal sealed class LogSums : IDisposable
         }
     }
 
-    /// <summary>Keeps the text of the first line of a kind that is not written, to say in the sum what kind it is.</summary>
+    /// <summary>Keeps the text of the first line of a kind that is not written; the sum shows it as an example.</summary>
     public void Keep(LineKind kind, string text)
     {
         lock (_gate)
@@ -88,7 +88,7 @@ internal sealed class LogSums : IDisposable
         }
     }
 
-    /// <summary>Writes the sums of the window that has not ended yet.</summary>
+    /// <summary>Writes the sums of the current window.</summary>
     public void Dispose()
     {
         _timer.Dispose();
@@ -110,7 +110,7 @@ internal sealed class LogSums : IDisposable
         {
             if (sum.Lines > ShownOfKind)
             {
-                // Whatever takes the lines may fail, and a timer has nobody to tell.
+                // An output of lines may fail, and no caller would see an exception in a timer.
                 _faults.Run("sums of log lines", static told => told.sum.Write(told.lasted), (sum, lasted));
             }
         }

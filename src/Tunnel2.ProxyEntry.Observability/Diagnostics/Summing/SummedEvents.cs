@@ -3,8 +3,9 @@ using System.Collections.Frozen;
 namespace Tunnel2.ProxyEntry.Diagnostics.Summing;
 
 /// <summary>
-/// The log events that a visitor or an agent can cause as often as it likes: of them only the first few of a kind are written, and then how
-/// many there were. All others tell of what the operator or the machine did. Those below Information are for whoever asked for all of them.
+/// The log events that a visitor or an agent can cause as often as it likes: only the first few of a kind are written, and then their
+/// number. All other events report actions of the operator or the machine. Lines below Information are not summed up, because the operator
+/// asked for all of them.
 /// </summary>
 internal static class SummedEvents
 {
@@ -13,6 +14,6 @@ internal static class SummedEvents
         2100, 2103, 2104, 2110, // requests and visitors' connections
         2207); // administration
 
-    /// <summary>Whether lines of an event are summed up. So are those of the framework, whatever they are about.</summary>
+    /// <summary>Whether lines of an event are summed up. All lines of the framework are.</summary>
     public static bool Contains(int eventId, bool isFramework) => isFramework || _ids.Contains(eventId);
 }

@@ -1,6 +1,6 @@
 namespace Tunnel2.ProxyEntry.Diagnostics.Summing;
 
-/// <summary>Makes loggers that sum up what visitors and agents can cause without end; all else passes. Thread-safe.</summary>
+/// <summary>Makes loggers that sum up the events of <see cref="SummedEvents"/>; all other lines pass. Thread-safe.</summary>
 internal sealed class SummingLoggerFactory : ILoggerFactory
 {
     private readonly LoggerFactory _inner;
@@ -18,7 +18,7 @@ internal sealed class SummingLoggerFactory : ILoggerFactory
     /// <inheritdoc/>
     public void AddProvider(ILoggerProvider provider) => _inner.AddProvider(provider);
 
-    /// <summary>The inner factory is its container's.</summary>
+    /// <summary>The inner factory belongs to its container.</summary>
     public void Dispose()
     {
     }

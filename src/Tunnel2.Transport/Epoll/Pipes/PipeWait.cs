@@ -3,10 +3,11 @@ using System.Threading.Tasks.Sources;
 namespace Tunnel2.Transport.Epoll.Pipes;
 
 /// <summary>
-/// The one wait that an end of a pipe may have at a time: for bytes to read, or for a flush. A part of the end that is its value task's
-/// source, so that waiting allocates nothing. Whether there is a wait is guarded by the socket's gate; the side that ended it finishes it.
+/// The one wait that an end of a pipe may have at a time: for bytes to read, or for a flush. It is a part of the end, which is the source
+/// of the value task, so that waiting allocates nothing. The socket's gate guards whether there is a wait; the side that ended it finishes
+/// it.
 /// </summary>
-/// <typeparam name="TResult">What the wait gives.</typeparam>
+/// <typeparam name="TResult">The result of the wait.</typeparam>
 internal struct PipeWait<TResult>
 {
     private ManualResetValueTaskSourceCore<TResult> _source;
@@ -15,19 +16,19 @@ internal struct PipeWait<TResult>
     private TResult? _pendingResult;
     private Exception? _pendingError;
 
-    /// <summary>Whether somebody waits, or is about to.</summary>
+    /// <summary>Whether a wait is running or about to begin.</summary>
     public bool IsOn { get; private set; }
 
-    /// <summary>Somebody is about to wait: <see cref="BeginUnsynchronized"/> or <see cref="WithdrawUnsynchronized"/> follows.</summary>
+    /// <summary>A wait is about to begin: <see cref="BeginUnsynchronized"/> or <see cref="WithdrawUnsynchronized"/> follows.</summary>
     public void AnnounceUnsynchronized() => IsOn = true;
 
-    /// <summary>Nobody needs to wait after all.</summary>
+    /// <summary>No wait is needed.</summary>
     public void WithdrawUnsynchronized() => IsOn = false;
 
     /// <summary>Begins to wait.</summary>
-    /// <param name="owner">The end that this is a part of.</param>
-    /// <param name="onCanceled">Called when the token is cancelled, with the owner; perhaps right here.</param>
-    /// <param name="token">What ends the wait early.</param>
+    /// <param name="owner">The end of the pipe that contains this.</param>
+    /// <param name="onCanceled">Called with the owner when the token is cancelled, perhaps inside this call.</param>
+    /// <param name="token">Ends the wait early.</param>
     public ValueTask<TResult> BeginUnsynchronized(
         IValueTaskSource<TResult> owner, Action<object?, CancellationToken> onCanceled, CancellationToken token)
     {
@@ -42,11 +43,11 @@ internal struct PipeWait<TResult>
         return new ValueTask<TResult>(owner, _source.Version);
     }
 
-    /// <summary>Whether the wait that is on began with this token.</summary>
+    /// <summary>Whether the running wait began with this token.</summary>
     public readonly bool IsForUnsynchronized(CancellationToken token) => IsOn && _token == token;
 
     /// <summary>Ends the wait. <see cref="Finish"/> follows, outside the gate.</summary>
-    /// <returns>What is to be disposed of before that.</returns>
+    /// <returns>The registration that must be disposed of before that.</returns>
     public CancellationTokenRegistration EndUnsynchronized()
     {
         IsOn = false;
@@ -56,17 +57,17 @@ internal struct PipeWait<TResult>
     }
 
     /// <summary>
-    /// Ends the wait now; <see cref="FinishPending"/> follows, where the consumer belongs and never inside the call that ended it.
+    /// Ends the wait now. <see cref="FinishPending"/> follows, on the consumer's thread and never inside the call that ended it.
     /// </summary>
     public void EndForLaterUnsynchronized(TResult? result, Exception? error)
     {
-        // Only unregistered: its callback may be what is running here, or wait for the gate and then find nothing to do.
+        // Only unregistered, because its callback may be running this code, or may wait for the gate and then find nothing to do.
         EndUnsynchronized().Unregister();
         _pendingResult = result;
         _pendingError = error;
     }
 
-    /// <summary>Lets the consumer continue with what <see cref="EndForLaterUnsynchronized"/> left.</summary>
+    /// <summary>Lets the consumer continue with the result of <see cref="EndForLaterUnsynchronized"/>.</summary>
     public void FinishPending()
     {
         var (result, error) = (_pendingResult, _pendingError);

@@ -5,16 +5,16 @@ using Tunnel2.Multiplexing.Buffers;
 namespace Tunnel2.Transport.Epoll.Pipes;
 
 /// <summary>
-/// What a <see cref="SocketPipeReader"/> has received and its consumer has not consumed: one array, so that a parser meets one segment. It
-/// is rented when there is something to receive and returned when everything is consumed: a silent connection holds none. Used by one
-/// thread at a time; the reader sees to that.
+/// The bytes that a <see cref="SocketPipeReader"/> has received and its consumer has not consumed: one array, so that a parser gets one
+/// segment. The array is rented when there is something to receive, and returned when everything is consumed, so a silent connection holds
+/// none. Used by one thread at a time, which the reader ensures.
 /// </summary>
 internal sealed class ReceivedBytes(BufferPool pool) : ReadOnlySequenceSegment<byte>
 {
-    /// <summary>What a request usually needs.</summary>
+    /// <summary>Usual for a request, in bytes.</summary>
     private const int SmallBuffer = 4 * 1024;
 
-    /// <summary>What a bulk upload is received in.</summary>
+    /// <summary>For bulk uploads, in bytes.</summary>
     private const int LargeBuffer = 64 * 1024;
 
     private byte[]? _array;
@@ -23,15 +23,15 @@ internal sealed class ReceivedBytes(BufferPool pool) : ReadOnlySequenceSegment<b
     private int _end;
     private int _wanted = SmallBuffer;
 
-    /// <summary>Bytes not consumed yet.</summary>
+    /// <summary>Number of bytes not consumed yet.</summary>
     public int Length => _end - _start;
 
-    /// <summary>Whether there are bytes that the consumer has not looked at.</summary>
+    /// <summary>Whether there are bytes that the consumer has not examined.</summary>
     public bool HasUnexamined => _end > _examined;
 
     public ReadOnlySequence<byte> Sequence => _array is null ? default : new ReadOnlySequence<byte>(this, _start, this, _end);
 
-    /// <summary>Room after the bytes.</summary>
+    /// <summary>The free memory after the bytes.</summary>
     public Span<byte> GetRoom()
     {
         if (_array is null)
@@ -48,10 +48,10 @@ internal sealed class ReceivedBytes(BufferPool pool) : ReadOnlySequenceSegment<b
         return _array.AsSpan(_end);
     }
 
-    /// <summary>Bytes have arrived in the room.</summary>
+    /// <summary>Bytes were received into the room.</summary>
     public void Add(int count)
     {
-        // The next buffer is as large as this flow seems to fill.
+        // The next buffer has the size that this flow seems to fill.
         var room = _array!.Length - _end;
         if (count == room)
         {
@@ -65,7 +65,7 @@ internal sealed class ReceivedBytes(BufferPool pool) : ReadOnlySequenceSegment<b
         _end += count;
     }
 
-    /// <summary>Returns the array if nothing is in it.</summary>
+    /// <summary>Returns the array if it is empty.</summary>
     public void ReleaseIfEmpty()
     {
         if (_start == _end)
@@ -87,7 +87,7 @@ internal sealed class ReceivedBytes(BufferPool pool) : ReadOnlySequenceSegment<b
     }
 
     /// <summary>See <see cref="PipeReader.AdvanceTo(SequencePosition, SequencePosition)"/>.</summary>
-    /// <returns>Bytes that were consumed.</returns>
+    /// <returns>How many bytes were consumed.</returns>
     public int AdvanceTo(SequencePosition consumed, SequencePosition examined)
     {
         var consumedIndex = IndexOf(consumed, _start);
@@ -95,13 +95,13 @@ internal sealed class ReceivedBytes(BufferPool pool) : ReadOnlySequenceSegment<b
         if (consumedIndex < _start || consumedIndex > _end || examinedIndex < consumedIndex || examinedIndex > _end)
         {
             throw new InvalidOperationException(
-                "The reader cannot be advanced behind what was examined, or to a place that it does not hold.");
+                "The reader can be advanced only to bytes that it holds, with the examined ones not before the consumed ones.");
         }
 
         var count = consumedIndex - _start;
         _start = consumedIndex;
 
-        // What was examined once stays examined; a Pipe refuses to go back, and nothing is won by that.
+        // Examined bytes stay examined. A Pipe refuses to go back; that check would gain nothing here.
         _examined = Math.Max(_examined, examinedIndex);
         ReleaseIfEmpty();
         return count;

@@ -6,19 +6,19 @@ using Tunnel2.Transport.Native;
 namespace Tunnel2.Transport.Epoll.Pipes;
 
 /// <summary>
-/// A connection on an event loop as a pair of pipe ends. Each direction is used by one consumer or producer at a time, of any thread; they
+/// A connection on an event loop as a pair of pipe ends. Each direction has one consumer or producer at a time, on any thread. They
 /// continue on the loop's thread, or on the pool while <see cref="RunsOnLoop"/> is off.
 /// </summary>
 internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
 {
     /// <summary>
-    /// What of a peer that continues sending is read and thrown away, so that closing does not take our last bytes from it.
+    /// How many bytes are read and dropped from a peer that continues to send, so that the close does not destroy our last bytes.
     /// </summary>
     private const int MaxLingerBytes = 1024 * 1024;
 
     private static readonly TimeSpan _lingerLimit = TimeSpan.FromSeconds(2);
 
-    /// <summary>How often a peer that takes little by little is waited for: what it has not taken then is not sent any more.</summary>
+    /// <summary>How often the close waits for a peer that reads slowly; the bytes left after that are not sent.</summary>
     private const int MaxDrainWaits = 12;
 
     private readonly EpollSocket _socket;
@@ -36,18 +36,18 @@ internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
         _writer = new SocketPipeWriter(this, _socket, buffers);
     }
 
-    /// <summary>Where it lives now.</summary>
+    /// <summary>Its current loop.</summary>
     public EpollLoop Loop => _socket.Loop;
 
     /// <summary>
-    /// Whether those that wait for this connection continue on the loop's thread. Turned off where something that takes its time stands
-    /// between (a TLS handshake): then on the pool. May change while nothing waits.
+    /// Whether code that waits for this connection continues on the loop's thread. Turned off for slow work (a TLS handshake), which then
+    /// runs on the pool. May change while no wait is running.
     /// </summary>
     public bool RunsOnLoop { get; set; } = true;
 
     /// <summary>
-    /// How long a closing waits for a peer that takes nothing of what was flushed before it cuts the connection; for one that takes
-    /// something every time, twelve times as long.
+    /// How long a close waits for a peer that reads none of the flushed bytes before it cuts the connection; twelve times as long for one
+    /// that reads something each time.
     /// </summary>
     public TimeSpan DrainLimit { get; init; } = TimeSpan.FromSeconds(10);
 
@@ -58,27 +58,26 @@ internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
     public PipeWriter Output => _writer;
 
     /// <summary>
-    /// Whether nothing can be sent any more because the connection failed or was aborted; an orderly end of the peer's direction is none.
-    /// From any thread.
+    /// Whether sending is impossible because the connection failed or was aborted; not after an orderly end of the peer's direction. From
+    /// any thread.
     /// </summary>
     public bool IsBroken => _socket.HasFailed || _writer.IsBroken || _reader.HasFailed;
 
-    /// <summary>Bytes that the peer's system has not acknowledged; 0 once the connection is closed.</summary>
+    /// <summary>Number of bytes that the peer's system has not acknowledged; 0 once the connection is closed.</summary>
     public int Undelivered => _socket.GetUndelivered();
 
     /// <summary>This end's address, or null when the connection is closed.</summary>
     public IPEndPoint? GetLocalEndPoint() => _socket.GetLocalEndPoint();
 
     /// <summary>Starts watching the socket.</summary>
-    /// <returns>0, or the error: then the descriptor is closed.</returns>
+    /// <returns>0, or the error; after an error the descriptor is closed.</returns>
     public int Register() => _socket.Register();
 
     /// <summary>
-    /// Moves to another loop, with what was received and not read yet. Only while nobody waits for it, as between a request's head and its
-    /// answer. The caller is to go on there itself.
+    /// Moves to another loop, with received bytes that were not read yet. Only while no wait is running, as between a request's head and
+    /// its answer. The caller must continue on the new loop.
     /// </summary>
-    /// <returns>False where somebody waits, or it is closed: it stays, and whoever uses it from another thread is served all the
-    /// same.</returns>
+    /// <returns>False when a wait is running, or when it is closed. Then it stays, and code on another thread can still use it.</returns>
     public bool TryMoveTo(EpollLoop loop)
     {
         int errno;
@@ -109,8 +108,8 @@ internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
     public void Abort() => Close(reset: true);
 
     /// <summary>
-    /// Ends the connection in order: what was flushed is sent, then both ends are completed and the descriptor closed. A peer that does not
-    /// take it (<see cref="DrainLimit"/>) is cut off.
+    /// Ends the connection in order: flushed bytes are sent, then both ends are completed and the descriptor is closed. A peer that does
+    /// not read them (<see cref="DrainLimit"/>) is cut off.
     /// </summary>
     public async ValueTask CloseAsync()
     {
@@ -125,14 +124,14 @@ internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
 
         if (!_reader.HasEnded && HasUnread())
         {
-            // Closing on unread bytes makes a reset of it, which may overtake our last ones (RFC 9112 section 9.6).
+            // A close with unread bytes is a reset, which may overtake our last bytes (RFC 9112 section 9.6).
             await LingerAsync().ConfigureAwait(false);
         }
 
         Close(reset: false);
     }
 
-    /// <summary>Runs something where the users of this connection continue.</summary>
+    /// <summary>Runs an action where the users of this connection continue.</summary>
     public void Schedule(Action<object?> action, object? state)
     {
         if (RunsOnLoop)
@@ -145,11 +144,11 @@ internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
         }
     }
 
-    /// <summary>The exception for an error of the socket, <see cref="Errno.Canceled"/> where this side closed it.</summary>
+    /// <summary>The exception for an error of the socket; <see cref="Errno.Canceled"/> when this side closed it.</summary>
     public virtual Exception CreateFailure(int errno) => Errno.ToException(errno);
 
     /// <summary>
-    /// The producer has completed its end: the peer is told after the last byte, unless all is closed before the round ends.
+    /// The producer has completed its end: the peer gets the end after the last byte, unless everything is closed before the round ends.
     /// </summary>
     public void OnWriterCompleted(Exception? exception)
     {
@@ -221,8 +220,8 @@ internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
         OnDescriptorClosed();
     }
 
-    /// <summary>Waits while the peer takes what is left.</summary>
-    /// <returns>False when it does not.</returns>
+    /// <summary>Waits while the peer reads the rest.</summary>
+    /// <returns>False when it does not read.</returns>
     private async ValueTask<bool> IsDrainedAsync(Task drained)
     {
         for (var waits = 0; waits < MaxDrainWaits; waits++)

@@ -7,10 +7,10 @@ using Tunnel2.Transport.Native;
 namespace Tunnel2.Transport.Epoll.Pipes;
 
 /// <summary>
-/// The receiving side of a connection as a <see cref="PipeReader"/>, without a pipe: a read takes from the socket what is there, and waits
-/// for readiness, not with a buffer. Behaves to its consumer as the reader of a <see cref="Pipe"/> does, but for this: bytes are received
-/// when they are read, so that the kernel's buffer is the only one that fills while nobody reads. And a consumer that has had its share of
-/// the loop's round waits for its next turn, though there is more to read: a peer that sends without an end does not hold the loop.
+/// The receiving side of a connection as a <see cref="PipeReader"/>, without a pipe: a read takes the available bytes from the socket, and
+/// a wait for more holds no buffer. For its consumer it behaves like the reader of a <see cref="Pipe"/>, with two exceptions. Bytes are
+/// received when they are read, so only the kernel's buffer fills while no code reads. And a consumer that has had its share of the loop's
+/// round waits for its next turn, although there is more to read. So a peer that sends without an end does not hold the loop.
 /// </summary>
 internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult>
 {
@@ -35,7 +35,7 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
         _received = new ReceivedBytes(buffers);
     }
 
-    /// <summary>Whether somebody waits for bytes, or for a turn.</summary>
+    /// <summary>Whether a read waits for bytes, or for a turn.</summary>
     public bool IsWaitingUnsynchronized => _wait.IsOn || _awaitsTurn;
 
     /// <summary>Whether the consumer has completed it.</summary>
@@ -44,7 +44,7 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
     /// <summary>Whether the peer's orderly end was received.</summary>
     public bool HasEnded => _ended;
 
-    /// <summary>Whether a receive failed or the connection was closed on this side before its end.</summary>
+    /// <summary>Whether a receive failed, or this side closed the connection before its end.</summary>
     public bool HasFailed => Volatile.Read(ref _failure) is not null;
 
     /// <inheritdoc/>
@@ -92,7 +92,7 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
                 return;
             }
 
-            // What has arrived and no event has told of yet comes along: a caller that cancels to end an idle connection must not miss a
+            // Bytes that arrived without an event yet are received too: a caller that cancels to end an idle connection must not miss a
             // request.
             _socket.AskAgainUnsynchronized();
             ReceiveUnsynchronized();
@@ -119,7 +119,7 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
         }
     }
 
-    /// <summary>There may be something to receive. On the loop's thread.</summary>
+    /// <summary>There may be bytes to receive. On the loop's thread.</summary>
     public void OnReadable()
     {
         ReadResult result;
@@ -127,7 +127,7 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
         CancellationTokenRegistration registration;
         lock (_socket.Gate)
         {
-            // An event while a turn is awaited has told the socket; it does not bring the turn about.
+            // An event during the wait for a turn has updated the socket, but the read still waits for its turn.
             if (!_wait.IsOn || _awaitsTurn)
             {
                 return;
@@ -151,7 +151,7 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
         _wait.Finish(result, error);
     }
 
-    /// <summary>The connection was closed on this side: a read that waits fails.</summary>
+    /// <summary>This side closed the connection: a waiting read fails.</summary>
     public void OnClosedUnsynchronized()
     {
         _failure ??= _ended ? null : _pipe.CreateFailure(Errno.Canceled);
@@ -184,7 +184,7 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
         {
             ThrowIfUnreadableUnsynchronized();
 
-            // A reader away from its loop goes back to it: what it does with the bytes belongs there.
+            // A reader that is away from its loop returns to it, because its work with the bytes belongs there.
             var hop = _pipe.RunsOnLoop && !_pipe.Loop.IsCurrent;
             var isOver = _turn.IsOverIn(_pipe.Loop.Round);
             if (!isOver && TryGetResultUnsynchronized(atLeast, receive: !hop, out var result, out var error))
@@ -221,7 +221,7 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
         OnReadable();
     }
 
-    /// <summary>Gives what there is to give, bytes or the failure, after receiving where nothing was left over.</summary>
+    /// <summary>Gets the result, bytes or the failure. Receives first if no bytes were left.</summary>
     private bool TryGetResultUnsynchronized(int atLeast, bool receive, out ReadResult result, out Exception? error)
     {
         error = null;
@@ -256,7 +256,7 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
     }
 
     /// <summary>Receives once.</summary>
-    /// <returns>Whether anything changed.</returns>
+    /// <returns>Whether something changed.</returns>
     private bool ReceiveUnsynchronized()
     {
         if (!_socket.IsReadable && !_socket.IsClosed)
@@ -291,7 +291,7 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
 
     private ReadResult CreateResultUnsynchronized(bool isCanceled)
     {
-        // A cancelled read may be followed by the next without an advance.
+        // After a cancelled read the next one may follow without an advance.
         _reading = !isCanceled;
         _mayAdvance = true;
         return new ReadResult(_received.Sequence, isCanceled, _ended);
@@ -308,7 +308,7 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
         }
     }
 
-    /// <summary>Ends the wait now and lets the consumer continue later, where it belongs: never inside the call that ended it.</summary>
+    /// <summary>Ends the wait now and lets the consumer continue later, on its thread: never inside the call that ended the wait.</summary>
     private void FinishLaterUnsynchronized(ReadResult result, Exception? error)
     {
         _wait.EndForLaterUnsynchronized(result, error);

@@ -6,15 +6,15 @@ using Tunnel2.Transport.Native;
 namespace Tunnel2.Transport.Epoll.Pipes;
 
 /// <summary>
-/// The sending side of a connection as a <see cref="PipeWriter"/>, without a pipe: what is written gathers in one buffer, and a flush sends
-/// it on the spot. A flush ends when the kernel has taken everything, so that a slow reader holds up its own producer and a connection
-/// never holds more than one flush.
+/// The sending side of a connection as a <see cref="PipeWriter"/>, without a pipe: written bytes gather in one buffer, and a flush sends
+/// them at once. A flush ends when the kernel has taken all bytes, so a slow reader holds up its own producer, and a connection never holds
+/// more than one flush.
 /// </summary>
 internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResult>
 {
     private const int SmallBuffer = 4 * 1024;
 
-    /// <summary>From this size on bytes are sent from where they are, if nothing waits before them.</summary>
+    /// <summary>From this size on, bytes are sent without a copy, if none wait before them.</summary>
     private const int WorthSendingDirectly = 8 * 1024;
 
     private readonly SocketDuplexPipe _pipe;
@@ -23,11 +23,11 @@ internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResul
     private PipeWait<FlushResult> _wait;
     private TaskCompletionSource? _drained;
 
-    // What is being written belongs to the producer.
+    // The bytes being written; they belong to the producer.
     private byte[]? _buffer;
     private int _length;
 
-    // What is being sent, guarded by the socket's gate.
+    // The bytes being sent; the socket's gate guards them.
     private byte[]? _sending;
     private int _sendStart;
     private int _sendEnd;
@@ -48,19 +48,19 @@ internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResul
     /// <inheritdoc/>
     public override long UnflushedBytes => _length;
 
-    /// <summary>Whether something that was flushed waits for room.</summary>
+    /// <summary>Whether flushed bytes wait for room.</summary>
     public bool IsWaitingUnsynchronized => _wait.IsOn || _sending is not null;
 
     /// <summary>Whether the producer has completed it.</summary>
     public bool IsCompleted => _completed;
 
-    /// <summary>Whether a send failed or the connection was closed on this side.</summary>
+    /// <summary>Whether a send failed or this side closed the connection.</summary>
     public bool IsBroken => Volatile.Read(ref _broken);
 
-    /// <summary>Whether the kernel has taken everything that was flushed.</summary>
+    /// <summary>Whether the kernel has taken all flushed bytes.</summary>
     public bool IsDrained => _sending is null;
 
-    /// <summary>Bytes that were flushed and not taken by the kernel yet.</summary>
+    /// <summary>Number of flushed bytes that the kernel has not taken yet.</summary>
     public int UnsentBytes
     {
         get
@@ -147,7 +147,7 @@ internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResul
         {
             if (_wait.IsOn)
             {
-                // What is being sent is sent on; the next flush waits for it.
+                // The bytes being sent are still sent; the next flush waits for them.
                 FinishLaterUnsynchronized(new FlushResult(isCanceled: true, isCompleted: _broken), null);
             }
             else
@@ -170,7 +170,7 @@ internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResul
             _completed = true;
             if (exception is not null)
             {
-                // What was not flushed is not meant to arrive, and nor is an orderly end.
+                // Unflushed bytes must not arrive, and neither must an orderly end.
                 DropUnflushed();
             }
 
@@ -180,7 +180,7 @@ internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResul
         _pipe.OnWriterCompleted(exception);
     }
 
-    /// <summary>Waits until the kernel has taken what was flushed and completed, or never will.</summary>
+    /// <summary>Waits until the kernel has taken all flushed and completed bytes, or never will.</summary>
     public Task DrainedAsync()
     {
         lock (_socket.Gate)
@@ -220,7 +220,7 @@ internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResul
         _wait.Finish(result, null);
     }
 
-    /// <summary>The connection was closed on this side: nothing can be sent any more.</summary>
+    /// <summary>This side closed the connection: nothing can be sent.</summary>
     public void OnClosedUnsynchronized()
     {
         BreakUnsynchronized();
@@ -245,7 +245,7 @@ internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResul
             throw new InvalidOperationException("Concurrent flushes are not supported.");
         }
 
-        // The producer waits from here on: what it has written may be taken as soon as there is room.
+        // From here on the producer waits: its bytes may be taken as soon as there is room.
         _wait.AnnounceUnsynchronized();
         var sent = SendUnsynchronized();
         if (sent || _cancelRequested)
@@ -259,8 +259,8 @@ internal sealed class SocketPipeWriter : PipeWriter, IValueTaskSource<FlushResul
         return _wait.BeginUnsynchronized(this, static (self, token) => ((SocketPipeWriter)self!).OnTokenCanceled(token), cancellationToken);
     }
 
-    /// <summary>Sends what there is room for.</summary>
-    /// <returns>Whether nothing that may be sent is left.</returns>
+    /// <summary>Sends as many bytes as there is room for.</summary>
+    /// <returns>Whether all bytes that may be sent were sent.</returns>
     private bool SendUnsynchronized()
     {
         while (true)

@@ -2,7 +2,7 @@ using System.Buffers;
 using System.IO.Pipelines;
 using System.Net.Sockets;
 using Tunnel2.Multiplexing.Buffers;
-using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Transport.Epoll;
 using Tunnel2.Transport.Epoll.Pipes;
 

@@ -6,7 +6,7 @@ using Tunnel2.ProxyEntry.Connections;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http1.Output;
 
-/// <summary>Sends through the connection's own pipe: TLS, and transports that show no socket.</summary>
+/// <summary>Sends through the connection's own pipe: for TLS, and for transports that expose no socket.</summary>
 internal sealed class PipeOutput : VisitorOutput
 {
     private readonly PipeWriter _writer;
@@ -15,12 +15,11 @@ internal sealed class PipeOutput : VisitorOutput
     private readonly IVisitorLinkFeature? _link;
     private bool _hasEnded;
 
-    /// <summary>Takes over the writing side of a connection.</summary>
+    /// <summary>Takes over the sending side of a connection.</summary>
     /// <param name="writer">The pipe.</param>
-    /// <param name="tls">What the pipe writes to, if that is TLS: it can say the end of one direction.</param>
-    /// <param name="endsByCompletion">Whether the transport tells the peer the end of one direction when the pipe is completed, and leaves
-    /// the other open.</param>
-    /// <param name="link">Tells that the connection is lost where the pipe does not: TLS.</param>
+    /// <param name="tls">The TLS stream to which the pipe writes, or null: it can end one direction.</param>
+    /// <param name="endsByCompletion">Whether completing the pipe ends one direction for the peer and leaves the other open.</param>
+    /// <param name="link">Reports that the connection is lost if the pipe does not, as with TLS.</param>
     public PipeOutput(PipeWriter writer, SslStream? tls, bool endsByCompletion = false, IVisitorLinkFeature? link = null)
     {
         _link = link;

@@ -8,8 +8,8 @@ using Tunnel2.Transport.Sockets;
 namespace Tunnel2.ProxyEntry.Fronts.Http1.Output;
 
 /// <summary>
-/// Sends on the socket itself, past the transport's pipe: one buffer that is held only while there is something in it, one system call per
-/// flush, and the end of one direction can be said. What is sent has left when <see cref="FlushAsync"/> completes.
+/// Sends on the socket itself, without the transport's pipe: one buffer, held only while it has bytes; one system call per flush; and one
+/// direction can be ended. The bytes have left when <see cref="FlushAsync"/> completes.
 /// </summary>
 [SuppressMessage("Design", "CA1001", Justification = "Disposed of by Release.")]
 internal sealed class SocketOutput : VisitorOutput
@@ -25,9 +25,9 @@ internal sealed class SocketOutput : VisitorOutput
     private int _nextSize = SmallBuffer;
     private bool _isGone;
 
-    /// <summary>Writes to a socket that somebody else owns and reads from.</summary>
+    /// <summary>Writes to a socket that another object owns and reads from.</summary>
     /// <param name="socket">The socket.</param>
-    /// <param name="buffers">Where the buffer comes from.</param>
+    /// <param name="buffers">The pool for the buffer.</param>
     public SocketOutput(Socket socket, BufferPool buffers)
     {
         _socket = socket;
@@ -76,7 +76,8 @@ internal sealed class SocketOutput : VisitorOutput
             return FinishAsync(sending);
         }
 
-        // A stream socket's send of System.Net.Sockets completes when everything was taken; the rest is for the contract's sake.
+        // A stream socket's send of System.Net.Sockets completes when all bytes were taken. The contract allows less, so the rest is sent
+        // too.
         var sent = sending.Result;
         if (sent < _filled)
         {
@@ -166,7 +167,7 @@ internal sealed class SocketOutput : VisitorOutput
 
     private void Sent()
     {
-        // A body that fills its buffer wants the next one to be large from the start.
+        // If a body fills its buffer, the next one is large from the start.
         _nextSize = _filled > SmallBuffer ? LargeBuffer : SmallBuffer;
         _filled = 0;
         _buffers.Return(_buffer!);

@@ -1,38 +1,33 @@
 namespace Tunnel2.ProxyEntry.Fronts.Http1.Output;
 
 /// <summary>
-/// The sending direction of a visitor's connection: bytes are gathered, then sent by <see cref="FlushAsync"/>. One writer at a time. It
-/// never throws for a visitor who is gone.
+/// The sending direction of a visitor's connection: bytes are gathered, and <see cref="FlushAsync"/> sends them. One writer at a time. It
+/// never throws because a visitor is gone.
 /// </summary>
 internal abstract class VisitorOutput
 {
-    /// <summary>
-    /// Room to write into. What was written there counts only once <see cref="Advance"/> has been called; until then it can be written
-    /// anew.
-    /// </summary>
-    /// <param name="size">Bytes that are needed at least.</param>
+    /// <summary>Memory to write into. The bytes count only after <see cref="Advance"/>; until then they can be overwritten.</summary>
+    /// <param name="size">How many bytes are needed at least.</param>
     public abstract Span<byte> GetSpan(int size);
 
-    /// <summary>Takes bytes that were written into the last span.</summary>
+    /// <summary>Commits bytes that were written into the last span.</summary>
     public abstract void Advance(int count);
 
     /// <summary>Copies bytes.</summary>
     public abstract void Write(ReadOnlySpan<byte> data);
 
-    /// <summary>Sends all that was gathered.</summary>
+    /// <summary>Sends all gathered bytes.</summary>
     /// <returns>False when the visitor is gone.</returns>
     public abstract ValueTask<bool> FlushAsync();
 
-    /// <summary>
-    /// Sends bytes behind all that was gathered, without copying them where that can be. They are borrowed until it is done.
-    /// </summary>
+    /// <summary>Sends bytes after all gathered ones, without a copy if possible. They are borrowed until the call completes.</summary>
     /// <returns>False when the visitor is gone.</returns>
     public abstract ValueTask<bool> SendAsync(ReadOnlyMemory<byte> data);
 
-    /// <summary>Says, behind all that was sent, that nothing more will come, and leaves the other direction open.</summary>
-    /// <returns>False where that cannot be said without ending the connection; then nothing has been done.</returns>
+    /// <summary>Ends this direction after all sent bytes; the other direction stays open.</summary>
+    /// <returns>False when only the whole connection can be ended; then nothing was done.</returns>
     public abstract ValueTask<bool> EndAsync();
 
-    /// <summary>Gives back what is held. Nothing may be under way.</summary>
+    /// <summary>Gives back all buffers. No operation may be running.</summary>
     public abstract void Release();
 }

@@ -1,0 +1,64 @@
+using System.Globalization;
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Protocol.Errors;
+
+namespace Tunnel2.Client.Core.Backend;
+
+/// <summary>The words for the user about a backend: what happens, and what to do.</summary>
+internal static class BackendWords
+{
+    public static string Surplus(BackendTarget target, ResponseKind kind)
+    {
+        var responses = kind switch
+        {
+            ResponseKind.Empty => "answers without content",
+            ResponseKind.Head => "answers to HEAD",
+            ResponseKind.NoContent => "204 answers",
+            ResponseKind.NotModified => "304 answers",
+            _ => "answers",
+        };
+        return $"{target} sends bytes after the end of its {responses}. No visitor gets them; no connection is used again after such an "
+            + $"answer for the next 10 minutes.";
+    }
+
+    /// <summary>This machine has no connection left.</summary>
+    public static string Shortage(StreamResetDetail detail, int limit, int waiting) => detail == StreamResetDetail.NoDescriptors
+        ? "No file descriptor is left for a connection to a service: raise the limit of open files (ulimit -n), or lower "
+            + "--backend-connections. Visitors get 503."
+        : string.Create(
+            CultureInfo.InvariantCulture,
+            $"Connections to services: {limit} of {limit} in use (--backend-connections); requests that wait their turn: {waiting}");
+
+    public static string Unreachable(BackendTarget target, BackendFailure failure) => failure.Detail switch
+    {
+        StreamResetDetail.ConnectionRefused =>
+            $"Nothing listens at {target}: start the service, or check the port. Until then visitors get 502.",
+        StreamResetDetail.NameNotResolved =>
+            $"The host name of {target} has no address (DNS): check how it is written. Until then visitors get 502.",
+        StreamResetDetail.ConnectTimeout =>
+            $"{target} does not answer: is the service up, and does a firewall drop the connection? Until then visitors get 504.",
+        StreamResetDetail.TlsFailed =>
+            $"The TLS handshake with {target} fails: does the service speak https, and is its certificate trusted here? Until then "
+                + $"visitors get 502.",
+        StreamResetDetail.NotTls =>
+            $"{target} does not speak TLS: start the agent with {target with { IsHttps = false }}. Until then visitors get 502.",
+        _ => $"There is no way to {target}: check host and network. Until then visitors get 502.",
+    };
+
+    /// <summary>For a backend that answers and speaks something else; null where it is not known what.</summary>
+    /// <param name="target">The backend.</param>
+    /// <param name="detail">What was found out.</param>
+    /// <param name="greeting">What it begins with, where that can be read.</param>
+    public static string? Misunderstood(BackendTarget target, StreamResetDetail detail, string? greeting) => detail switch
+    {
+        StreamResetDetail.SpeaksTls =>
+            $"{target} speaks TLS, and the agent speaks plain HTTP to it: start the agent with {target with { IsHttps = true }}. Until "
+                + $"then visitors get 502.",
+        StreamResetDetail.SpeaksHttp2 =>
+            $"{target} speaks only HTTP/2, as gRPC servers do, and no tunnel carries that to a service yet: have it speak HTTP/1.1 too. "
+                + $"Until then visitors get 502.",
+        StreamResetDetail.MalformedHead when greeting is not null =>
+            $"{target} does not speak HTTP, it begins with '{greeting}': check the port. Until then visitors get 502.",
+        _ => null,
+    };
+}

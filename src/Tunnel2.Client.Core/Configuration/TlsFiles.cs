@@ -1,0 +1,39 @@
+using System.Net.Security;
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
+
+namespace Tunnel2.Client.Core.Configuration;
+
+/// <summary>
+/// Reads the files of <see cref="TlsOptions"/>. Both throw IOException, UnauthorizedAccessException, CryptographicException or
+/// ArgumentException where a file cannot be used.
+/// </summary>
+internal static class TlsFiles
+{
+    /// <summary>The authorities of the server; null: those of the system.</summary>
+    public static X509Certificate2Collection? LoadAuthorities(TlsOptions options)
+    {
+        if (options.ServerCaFile is not { } path)
+        {
+            return null;
+        }
+
+        var authorities = new X509Certificate2Collection();
+        authorities.ImportFromPemFile(path);
+        return authorities.Count > 0 ? authorities : throw new CryptographicException("It has no certificate.");
+    }
+
+    /// <summary>The agent's own certificate with its chain; null: none.</summary>
+    public static SslStreamCertificateContext? LoadClientCertificate(TlsOptions options)
+    {
+        if (options.ClientCertificateFile is not { } path)
+        {
+            return null;
+        }
+
+        var leaf = X509Certificate2.CreateFromPemFile(path, options.ClientKeyFile);
+        var chain = new X509Certificate2Collection();
+        chain.ImportFromPemFile(path);
+        return SslStreamCertificateContext.Create(leaf, chain, offline: true);
+    }
+}

@@ -1,0 +1,57 @@
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Protocol.Errors;
+
+namespace Tunnel2.Client.Core.Exchanges;
+
+/// <summary>The words for a request that failed: which part of the way, and what happened there.</summary>
+internal static class ExchangeFailureWords
+{
+    /// <summary>For what the agent itself reset a stream with.</summary>
+    public static (string Leg, string Error) For(StreamResetReason reason, StreamResetDetail detail) => reason switch
+    {
+        StreamResetReason.Cancel => ("visitor", "left before the end"),
+        StreamResetReason.VisitorProtocol =>
+            ("visitor", detail == StreamResetDetail.HeadTooLarge ? "request head too large" : "broke HTTP"),
+        StreamResetReason.BackendConnect when detail == StreamResetDetail.TooManyConnections =>
+            ("agent", "no connection to the service came free in time: all that --backend-connections allows are in use"),
+        StreamResetReason.BackendConnect when detail == StreamResetDetail.NoDescriptors => (
+            "agent",
+            "no file descriptor is left for a connection to the service: raise the limit (ulimit -n) or lower --backend-connections"),
+        StreamResetReason.BackendConnect or StreamResetReason.BackendTimeout or StreamResetReason.BackendProtocol =>
+            ("backend", OfBackend(detail)),
+        StreamResetReason.Refused => ("agent", detail == StreamResetDetail.TooManyStreams ? "too many requests at once" : "is stopping"),
+        _ => ("agent", "a fault of the agent itself"),
+    };
+
+    /// <summary>For a stream that was cut from elsewhere; null when it was not.</summary>
+    public static (string Leg, string Error)? For(StreamFailure failure) => failure.Kind switch
+    {
+        StreamFailureKind.None => null,
+        StreamFailureKind.PeerReset when failure.Reason is StreamResetReason.None => null,
+        StreamFailureKind.PeerReset =>
+            ("visitor", failure.Reason == StreamResetReason.VisitorProtocol ? "broke HTTP" : "left before the end"),
+        StreamFailureKind.UplinkLost => ("uplink", "lost before the end"),
+        _ => For(failure.Reason, failure.Detail),
+    };
+
+    private static string OfBackend(StreamResetDetail detail) => detail switch
+    {
+        StreamResetDetail.ConnectionRefused => "connection refused",
+        StreamResetDetail.NameNotResolved => "host name not found (DNS)",
+        StreamResetDetail.ConnectTimeout => "no connection in time",
+        StreamResetDetail.Unreachable => "no route to its host",
+        StreamResetDetail.TlsFailed => "TLS handshake failed",
+        StreamResetDetail.SpeaksTls => "speaks TLS, not plain HTTP: give it as https://",
+        StreamResetDetail.SpeaksHttp2 => "speaks only HTTP/2, which no tunnel carries to a service yet",
+        StreamResetDetail.NotTls => "does not speak TLS: give it as http://",
+        StreamResetDetail.ClosedBeforeResponse => "closed the connection before it answered",
+        StreamResetDetail.ClosedInBody => "closed the connection in the middle of its answer",
+        StreamResetDetail.MalformedHead => "its answer is not HTTP",
+        StreamResetDetail.HeadTooLarge => "head too large",
+        StreamResetDetail.MalformedBody => "its chunked body is malformed",
+        StreamResetDetail.UnexpectedUpgrade => "switched protocols without being asked",
+        StreamResetDetail.BodyIdle => "the body stood still for too long",
+        StreamResetDetail.Stalled => "took nothing of the body for too long",
+        _ => "broke HTTP",
+    };
+}

@@ -1,0 +1,72 @@
+using System.Buffers;
+using System.Text.Json;
+using Tunnel2.Telemetry.Aggregation;
+using Tunnel2.Telemetry.Records;
+
+namespace Tunnel2.ProxyEntry.Live;
+
+/// <summary>Writes a window as a message's JSON (docs/live.md). Not thread-safe.</summary>
+internal sealed class WindowMessage : IDisposable
+{
+    private readonly ArrayBufferWriter<byte> _buffer = new(512);
+    private readonly Utf8JsonWriter _json;
+
+    public WindowMessage()
+    {
+        _json = new Utf8JsonWriter(_buffer);
+    }
+
+    /// <summary>The key of a window's message.</summary>
+    public static string Key(int seconds) => seconds switch { 1 => "1s", 10 => "10s", _ => "1m" };
+
+    /// <summary>A session's window.</summary>
+    public byte[] OfSession(string session, in WindowResult window, WindowCell cell)
+    {
+        _json.WriteStartObject();
+        _json.WriteString("session"u8, session);
+        WriteStatistics(window, cell);
+        return End();
+    }
+
+    /// <summary>The window of all sessions together.</summary>
+    public byte[] OfNode(in WindowResult window, WindowCell cell, int online, FeedCounters counters)
+    {
+        _json.WriteStartObject();
+        WriteStatistics(window, cell);
+        _json.WriteNumber("sessions"u8, online);
+        _json.WriteNumber("missed"u8, counters.Missed);
+        _json.WriteNumber("late"u8, counters.Late);
+        _json.WriteNumber("unreadable"u8, counters.Bad);
+        _json.WriteNumber("dropped"u8, counters.Dropped);
+        return End();
+    }
+
+    public void Dispose() => _json.Dispose();
+
+    private void WriteStatistics(in WindowResult window, WindowCell cell)
+    {
+        _json.WriteNumber("startUs"u8, window.StartUnixMicroseconds);
+        _json.WriteNumber("seconds"u8, window.Seconds);
+        WindowJson.WriteMembers(_json, window);
+        if (cell.ErrorsByCode is { } errors)
+        {
+            _json.WriteStartObject("errorsByCode"u8);
+            foreach (var (code, count) in errors)
+            {
+                _json.WriteNumber(RequestErrorCodes.Name(code)!, count);
+            }
+
+            _json.WriteEndObject();
+        }
+    }
+
+    private byte[] End()
+    {
+        _json.WriteEndObject();
+        _json.Flush();
+        var bytes = _buffer.WrittenSpan.ToArray();
+        _buffer.ResetWrittenCount();
+        _json.Reset();
+        return bytes;
+    }
+}
