@@ -67,8 +67,8 @@ internal sealed class RingRequestSource : IRecordSource<RequestSample>
             bool waited = _reader.Wait(TimeSpan.FromMilliseconds(100), _stop);
             if (!waited && _end == long.MaxValue)
             {
-                // Nothing came: windows are closed by the clock, which is the one that the records' times come from. First another look:
-                // this thread may have stood still before it read the clock, and what came in that time is not late.
+                // No record has arrived, so the clock closes windows. The records' times come from the same clock. The ring is read once
+                // more first: this thread may have been interrupted before it read the clock, and what came in that time is not late.
                 _idleAt = (_time.GetUtcNow().Ticks / TimeSpan.TicksPerMicrosecond) - _unixEpochMicroseconds;
             }
 

@@ -25,12 +25,12 @@ internal sealed class EntryFixture : IAsyncDisposable
     private readonly MeterListener _meters;
     private readonly AsyncCounter _changes;
 
-    private EntryFixture(ProxyEntryHost host, IEngine engine, LogLines log, AsyncCounter changes)
+    private EntryFixture(ProxyEntryHost host, IEngine engine, LogLines log, IMeterFactory meters, AsyncCounter changes)
     {
         _host = host;
         _engine = engine;
         _changes = changes;
-        _meters = ListenForCounts(changes);
+        _meters = ListenForCounts(meters, changes);
         Log = log;
     }
 
@@ -102,18 +102,23 @@ internal sealed class EntryFixture : IAsyncDisposable
         var changes = new AsyncCounter("what ProxyEntry did");
         var log = new LogLines { Written = changes };
         var engine = TestEngine.Create(settings.Engine == EngineMode.Portable, loops);
+        IMeterFactory? meters = null;
         var host = await ProxyEntryHost.StartAsync(settings, engine, logging =>
         {
-            // Below Information only what is said of uplinks, after each change of them.
+            // Uplinks that come and go write at Debug, after each change: that line is the signal for it.
             logging.SetMinimumLevel(LogLevel.Information).AddFilter("Tunnel2.ProxyEntry.Uplink", LogLevel.Debug).AddProvider(log);
             var directory = new InMemorySessionDirectory(time ?? TimeProvider.System, settings.ParkTimeout);
-            logging.Services.AddSingleton<ISessionDirectory>(new WatchedDirectory(directory) { Changes = changes });
+            logging.Services.AddSingleton<ISessionDirectory>(services =>
+            {
+                meters = services.GetRequiredService<IMeterFactory>();
+                return new WatchedDirectory(directory) { Changes = changes };
+            });
             if (time is not null)
             {
                 logging.Services.AddSingleton(time);
             }
         }, source);
-        return new EntryFixture(host, engine, log, changes);
+        return new EntryFixture(host, engine, log, meters!, changes);
     }
 
     /// <summary>The one session there is.</summary>
@@ -171,14 +176,16 @@ internal sealed class EntryFixture : IAsyncDisposable
         _engine.Dispose();
     }
 
-    /// <summary>Of every server of this process: one change too many costs a look.</summary>
-    private static MeterListener ListenForCounts(AsyncCounter changes)
+    /// <summary>Of this server only: those of other tests run in the same process.</summary>
+    private static MeterListener ListenForCounts(IMeterFactory meters, AsyncCounter changes)
     {
         var listener = new MeterListener
         {
-            InstrumentPublished = static (instrument, listener) =>
+            InstrumentPublished = (instrument, listener) =>
             {
-                if (instrument.Meter.Name == ProxyEntryMetrics.MeterName && instrument is Counter<long> or UpDownCounter<long>)
+                if (instrument is Counter<long> or UpDownCounter<long>
+                    && instrument.Meter.Name == ProxyEntryMetrics.MeterName
+                    && ReferenceEquals(instrument.Meter.Scope, meters))
                 {
                     listener.EnableMeasurementEvents(instrument);
                 }

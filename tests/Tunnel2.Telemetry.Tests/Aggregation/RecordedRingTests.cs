@@ -159,7 +159,7 @@ public sealed class RecordedRingTests
         Assert.Equal("s4999", table.Name(4999));
     }
 
-    /// <summary>A clock of which whoever asks is interrupted once, as a thread is that has to wait for a processor.</summary>
+    /// <summary>A clock that interrupts its first reader, as a busy machine interrupts a thread.</summary>
     private sealed class InterruptedClock : TimeProvider
     {
         private Action? _interruption;
