@@ -6,7 +6,7 @@ using Tunnel2.Protocol.Handshake;
 namespace Tunnel2.FunctionalTests.Uplinks;
 
 /// <summary>What floods of connections to the listener for agents leave in memory.</summary>
-[Collection(MemoryCollection.Name)]
+[Collection(MeasuringCollection.Name)]
 public sealed class FloodMemoryTests
 {
     [Fact]
