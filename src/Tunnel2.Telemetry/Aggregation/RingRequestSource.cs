@@ -16,6 +16,7 @@ internal sealed class RingRequestSource : IRecordSource<RequestSample>
     private readonly CancellationToken _stop;
     private readonly TimeProvider _time;
     private readonly IRecordObserver? _observer;
+    private long? _idleAt;
 
     /// <param name="ring">The ring.</param>
     /// <param name="reader">A reader of it; only this source uses it from now on.</param>
@@ -56,16 +57,25 @@ internal sealed class RingRequestSource : IRecordSource<RequestSample>
         RingReadStatus status = _reader.TryReadBatch(_batch, out _);
         if (status == RingReadStatus.Empty)
         {
+            if (_idleAt is { } idleAt)
+            {
+                _idleAt = null;
+                Intake.AdvanceTo(idleAt);
+                return true;
+            }
+
             bool waited = _reader.Wait(TimeSpan.FromMilliseconds(100), _stop);
             if (!waited && _end == long.MaxValue)
             {
-                // No record has arrived, so the clock closes windows. The records' times come from the same clock.
-                Intake.AdvanceTo((_time.GetUtcNow().Ticks / TimeSpan.TicksPerMicrosecond) - _unixEpochMicroseconds);
+                // No record has arrived, so the clock closes windows. The records' times come from the same clock. The ring is read once
+                // more first: this thread may have been interrupted before it read the clock, and what came in that time is not late.
+                _idleAt = (_time.GetUtcNow().Ticks / TimeSpan.TicksPerMicrosecond) - _unixEpochMicroseconds;
             }
 
             return true;
         }
 
+        _idleAt = null;
         if (status != RingReadStatus.Record)
         {
             return status != RingReadStatus.Closed;

@@ -68,7 +68,7 @@ public sealed partial class UplinkBalanceTests
         _four);
 
     private static Task UntilFourAsync(TunnelFixture tunnel) =>
-        WaitSignal.UntilAsync(() => tunnel.Entry.Session.Tunnel.Uplinks.Count == 4, "four uplinks stand");
+        tunnel.Entry.WaitForUplinksAsync(4);
 
     private static double CoefficientOfVariation(long[] values)
     {

@@ -115,7 +115,7 @@ public sealed class AccessLogTests : IDisposable
                 Assert.Equal(200, (await tunnel.ExchangeAsync("/bytes/10")).Head.StatusCode);
             }
 
-            await WaitSignal.UntilAsync(() => tunnel.Entry.Log.All.Any(static line => line.EventId == 2120), "the failure is told");
+            await tunnel.Entry.Log.WaitForAsync(2120);
             Assert.Single(tunnel.Entry.Log.All, static line => line.EventId == 2120);
         },
         new TunnelSetup { Settings = ["AccessLog:Mode=full", "AccessLog:Path=/dev/full"] });

@@ -23,7 +23,7 @@ public sealed class ConnectionLimitTests
         AnswerWhenReleasedAsync,
         async tunnel =>
         {
-            await WaitSignal.UntilAsync(() => tunnel.Entry.Session.Tunnel.Uplinks.Count == uplinks, "all uplinks stand");
+            await tunnel.Entry.WaitForUplinksAsync(uplinks);
             _release.Set(int.MaxValue);
             var answers = await Task.WhenAll(Enumerable.Range(0, 40).Select(i => tunnel.ExchangeAsync($"/{i}")));
             Assert.All(answers, static answer => Assert.Equal(200, answer.Head.StatusCode));
@@ -106,7 +106,7 @@ public sealed class ConnectionLimitTests
         AnswerWhenReleasedAsync,
         async tunnel =>
         {
-            await WaitSignal.UntilAsync(() => tunnel.Entry.Session.Tunnel.Uplinks.Count == uplinks, "all uplinks stand");
+            await tunnel.Entry.WaitForUplinksAsync(uplinks);
             var under = Enumerable.Range(0, 2).Select(i => tunnel.ExchangeAsync($"/{i}")).ToArray();
             await _waiting.WaitForAsync(2);
             var (head, _) = await tunnel.ExchangeAsync("/third");

@@ -34,7 +34,7 @@ public sealed class RoutingErrorTests
             await agent.Connection.CloseAsync();
         }
 
-        await WaitSignal.UntilAsync(() => entry.Directory.Count == 0, "the session is over");
+        await entry.WaitForSessionsAsync(0);
         await ExpectAsync(entry, TunnelFixture.Host, 503, "agent-offline");
         time.Advance(TimeSpan.FromHours(23));
         await ExpectAsync(entry, TunnelFixture.Host, 503, "agent-offline");
@@ -100,7 +100,7 @@ public sealed class RoutingErrorTests
         await using var agent = await AgentFixture.StartReadyAsync(AgentFixture.Options(entry.Uplink.Port, backend.Port));
         await ExpectAsync(entry, TunnelFixture.Host, 200, null);
         Assert.Equal(0, await agent.StopAsync());
-        await WaitSignal.UntilAsync(() => entry.Directory.Count == 0, "the session is over");
+        await entry.WaitForSessionsAsync(0);
         await ExpectAsync(entry, TunnelFixture.Host, 503, "agent-offline");
     }
 

@@ -322,7 +322,7 @@ public sealed class FieldRuleTests
                 done.TrySetException(exception);
             }
 
-            await uplink.Connection.WaitForEndAsync();
+            await uplink.WaitForGoodbyeAsync();
         });
         await using var agent = AgentFixture.Start(AgentFixture.Options(entry.Port, raw.Port));
         await done.Task.WaitAsync(TimeSpan.FromSeconds(60));

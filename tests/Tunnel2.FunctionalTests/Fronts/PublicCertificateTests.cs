@@ -37,7 +37,7 @@ public sealed class PublicCertificateTests : IDisposable
             _time.Advance(ReloadLoop.Period);
         }
 
-        await WaitSignal.UntilAsync(() => entry.Log.All.Any(static line => line.EventId == 2253), "the broken file is logged");
+        await entry.Log.WaitForAsync(2253);
         await using (var meanwhile = await ConnectAsync(entry, _authority.Pem, "web.localhost"))
         {
             Assert.Equal(TestAuthority.Fingerprint(first), FingerprintOf(meanwhile));
@@ -45,7 +45,7 @@ public sealed class PublicCertificateTests : IDisposable
 
         File.WriteAllText(_folder["public.pem"], second + _authority.Pem);
         _time.Advance(ReloadLoop.Period);
-        await WaitSignal.UntilAsync(() => entry.Log.All.Any(static line => line.EventId == 2260), "the new certificate is logged");
+        await entry.Log.WaitForAsync(2260);
 
         // Whoever comes back with a session of the old certificate is shown the new one.
         await using var after = await ConnectAsync(entry, _authority.Pem, "web.localhost");

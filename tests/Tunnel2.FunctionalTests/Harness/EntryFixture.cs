@@ -1,9 +1,11 @@
+using System.Diagnostics.Metrics;
 using System.Net;
 using Microsoft.Extensions.Configuration;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Hosting;
 using Tunnel2.ProxyEntry.Live;
@@ -20,17 +22,24 @@ internal sealed class EntryFixture : IAsyncDisposable
 {
     private readonly ProxyEntryHost _host;
     private readonly IEngine _engine;
+    private readonly MeterListener _meters;
+    private readonly AsyncCounter _changes;
 
-    private EntryFixture(ProxyEntryHost host, IEngine engine, LogLines log)
+    private EntryFixture(ProxyEntryHost host, IEngine engine, LogLines log, IMeterFactory meters, AsyncCounter changes)
     {
         _host = host;
         _engine = engine;
+        _changes = changes;
+        _meters = ListenForCounts(meters, changes);
         Log = log;
     }
 
     public LogLines Log { get; }
 
     public ISessionDirectory Directory => _host.Directory;
+
+    /// <summary>Agents that have said that they are about to stop and serve on until then.</summary>
+    public AsyncCounter HandOvers => ((WatchedDirectory)_host.Directory).HandOvers;
 
     /// <summary>Requests that wait for an agent.</summary>
     public int ParkedRequests => _host.ParkedRequests;
@@ -90,21 +99,52 @@ internal sealed class EntryFixture : IAsyncDisposable
     private static async Task<EntryFixture> StartAsync(
         ProxyEntrySettings settings, TimeProvider? time, SettingsSource? source, int? loops = null)
     {
-        var log = new LogLines();
+        var changes = new AsyncCounter("what ProxyEntry did");
+        var log = new LogLines { Written = changes };
         var engine = TestEngine.Create(settings.Engine == EngineMode.Portable, loops);
+        IMeterFactory? meters = null;
         var host = await ProxyEntryHost.StartAsync(settings, engine, logging =>
         {
-            logging.SetMinimumLevel(LogLevel.Information).AddProvider(log);
+            // Uplinks that come and go write at Debug, after each change: that line is the signal for it.
+            logging.SetMinimumLevel(LogLevel.Information).AddFilter("Tunnel2.ProxyEntry.Uplink", LogLevel.Debug).AddProvider(log);
+            var directory = new InMemorySessionDirectory(time ?? TimeProvider.System, settings.ParkTimeout);
+            logging.Services.AddSingleton<ISessionDirectory>(services =>
+            {
+                meters = services.GetRequiredService<IMeterFactory>();
+                return new WatchedDirectory(directory) { Changes = changes };
+            });
             if (time is not null)
             {
                 logging.Services.AddSingleton(time);
             }
         }, source);
-        return new EntryFixture(host, engine, log);
+        return new EntryFixture(host, engine, log, meters!, changes);
     }
 
     /// <summary>The one session there is.</summary>
     public EntrySession Session => Assert.Single(Directory.Snapshot());
+
+    /// <summary>
+    /// Waits for what follows from the log, from sessions that come, leave or go, from their uplinks, or from what a counter of
+    /// ProxyEntry counts at once, such as requests that wait for an agent: the condition is asked again after each of these.
+    /// </summary>
+    public Task UntilAsync(Func<bool> condition, string description, TimeSpan? timeout = null) =>
+        _changes.UntilAsync(condition, description, timeout);
+
+    /// <summary>Waits until this many sessions are registered.</summary>
+    public Task WaitForSessionsAsync(int count) => UntilAsync(() => Directory.Count == count, $"{count} sessions are registered");
+
+    /// <summary>Waits until the one session there is has this many uplinks.</summary>
+    public Task WaitForUplinksAsync(int count, TimeSpan? timeout = null) =>
+        UntilAsync(() => Session.Tunnel.Uplinks.Count == count, $"the session has {count} uplinks", timeout);
+
+    /// <summary>Waits until this many requests wait for an agent.</summary>
+    public Task WaitForParkedAsync(int count) => UntilAsync(() => ParkedRequests == count, $"{count} requests wait");
+
+    /// <summary>Waits until the agent of the one session there is has said that it is about to stop.</summary>
+    public Task WaitForGoodbyeAsync() => UntilAsync(
+        () => Session is var session && (session.IsLeaving || Directory.GetAbsence(session.Name).Kind == AbsenceKind.SaidGoodbye),
+        "the agent has said goodbye");
 
     /// <summary>Waits until nothing is under way any more, and checks that nothing was left behind.</summary>
     public async Task AssertQuietAsync()
@@ -125,13 +165,34 @@ internal sealed class EntryFixture : IAsyncDisposable
     public async Task StopAsync()
     {
         await _host.StopAsync();
-        await WaitSignal.UntilAsync(() => Directory.Count == 0, "the directory is empty");
+        await WaitForSessionsAsync(0);
         Assert.Empty(Directory.Snapshot());
     }
 
     public async ValueTask DisposeAsync()
     {
         await _host.DisposeAsync();
+        _meters.Dispose();
         _engine.Dispose();
+    }
+
+    /// <summary>Of this server only: those of other tests run in the same process.</summary>
+    private static MeterListener ListenForCounts(IMeterFactory meters, AsyncCounter changes)
+    {
+        var listener = new MeterListener
+        {
+            InstrumentPublished = (instrument, listener) =>
+            {
+                if (instrument is Counter<long> or UpDownCounter<long>
+                    && instrument.Meter.Name == ProxyEntryMetrics.MeterName
+                    && ReferenceEquals(instrument.Meter.Scope, meters))
+                {
+                    listener.EnableMeasurementEvents(instrument);
+                }
+            },
+        };
+        listener.SetMeasurementEventCallback<long>((_, _, _, _) => changes.Increment());
+        listener.Start();
+        return listener;
     }
 }

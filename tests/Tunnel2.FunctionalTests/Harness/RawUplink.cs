@@ -218,6 +218,22 @@ internal sealed class RawUplink : IAsyncDisposable
         throw new InvalidOperationException($"The connection ended before a {type}.");
     }
 
+    /// <summary>Reads until the peer says that it leaves, or ends the connection.</summary>
+    public async Task WaitForGoodbyeAsync()
+    {
+        try
+        {
+            while (await ReadAsync() is not null and not { Type: FrameType.GoAway })
+            {
+                // What was still on its way.
+            }
+        }
+        catch (Exception exception) when (exception is IOException or RawConnectionEndedException or SocketException)
+        {
+            // It was cut.
+        }
+    }
+
     /// <summary>Reads all that the peer still says until it ends the connection.</summary>
     public async Task<List<ReceivedFrame>> ReadToEndAsync()
     {

@@ -17,6 +17,9 @@ internal sealed class WatchedDirectory(ISessionDirectory inner) : ISessionDirect
     /// <summary>Changes so far.</summary>
     public AsyncCounter Changes { get; init; } = new("changes of the directory");
 
+    /// <summary>Agents that have said that they are about to stop and serve on until then.</summary>
+    public AsyncCounter HandOvers { get; } = new("agents that hand over");
+
     /// <summary>How often all sessions were asked for.</summary>
     public AsyncCounter Looks { get; } = new("looks at the directory");
 
@@ -32,6 +35,7 @@ internal sealed class WatchedDirectory(ISessionDirectory inner) : ISessionDirect
     public async ValueTask MarkHandingOverAsync(string name, long epoch, CancellationToken cancellationToken)
     {
         await inner.MarkHandingOverAsync(name, epoch, cancellationToken);
+        HandOvers.Increment();
         Changes.Increment();
     }
 

@@ -110,7 +110,7 @@ public sealed class HostedServerTests : IDisposable
 
         using var timeIsUp = new CancellationTokenSource();
         var stop = host.StopAsync(timeIsUp.Token);
-        await WaitSignal.UntilAsync(() => _log.All.Any(static line => line.EventId == 2204), "the server drains");
+        await _log.WaitForAsync(2204);
         Assert.False(stop.IsCompleted);
         await timeIsUp.CancelAsync();
         await stop;
@@ -190,7 +190,7 @@ public sealed class HostedServerTests : IDisposable
         builder.Configuration["Tunnel2:Domain"] = "later.example";
         ((Microsoft.Extensions.Configuration.IConfigurationRoot)builder.Configuration).Reload();
         time.Advance(ReloadLoop.Period);
-        await WaitSignal.UntilAsync(() => _log.All.Any(static line => line.EventId == 2255), "the agents are read again");
+        await _log.WaitForAsync(2255);
         Assert.Contains("2 agents", Assert.Single(_log.All, static line => line.EventId == 2255).Text, StringComparison.Ordinal);
         Assert.Contains(
             _log.All, static line => line.Text.Contains("Tunnel2:Domain", StringComparison.Ordinal) && line.Level == LogLevel.Warning);

@@ -13,6 +13,14 @@ public sealed class LiveTests
 {
     private static bool Is(System.Text.Json.JsonElement message, string type) => message.GetProperty("type").GetString() == type;
 
+    /// <summary>Waits for the next record.</summary>
+    private static RingEntry Read(EventRingReader reader, byte[] buffer)
+    {
+        Assert.True(reader.Wait(AsyncCounter.DefaultTimeout, TestContext.Current.CancellationToken), "there is no record");
+        Assert.Equal(RingReadStatus.Record, reader.TryRead(buffer, out var entry, out _));
+        return entry;
+    }
+
     [Fact]
     public Task A_finished_request_is_one_record_of_the_ring() => TunnelFixture.RunAsync(async (TunnelFixture tunnel) =>
     {
@@ -20,11 +28,7 @@ public sealed class LiveTests
         var (head, _) = await tunnel.ExchangeAsync("/status/418?a=b");
         Assert.Equal(418, head.StatusCode);
         var buffer = new byte[tunnel.Entry.Live.Ring.MaxPayload];
-        var status = RingReadStatus.Empty;
-        RingEntry entry = default;
-        await WaitSignal.UntilAsync(
-            () => (status = reader.TryRead(buffer, out entry, out _)) != RingReadStatus.Empty, "the record is there");
-        Assert.Equal(RingReadStatus.Record, status);
+        var entry = Read(reader, buffer);
         Assert.Equal(RecordDecodeStatus.Ok, RequestRecordCodec.Decode(buffer.AsSpan(0, entry.Length), out var record));
         Assert.Equal("web", Encoding.ASCII.GetString(record.SessionName));
         Assert.Equal("/status/418", Encoding.ASCII.GetString(record.Target));
@@ -46,8 +50,7 @@ public sealed class LiveTests
                 new EventRingReaderOptions { From = EventRingReaderOptions.FromOldest });
             await tunnel.ExchangeAsync("/status/418?a=b");
             var buffer = new byte[tunnel.Entry.Live.Ring.MaxPayload];
-            RingEntry entry = default;
-            await WaitSignal.UntilAsync(() => reader.TryRead(buffer, out entry, out _) == RingReadStatus.Record, "the record is there");
+            var entry = Read(reader, buffer);
             RequestRecordCodec.Decode(buffer.AsSpan(0, entry.Length), out var record);
             Assert.Equal("/status/418?a=b", Encoding.ASCII.GetString(record.Target));
         },
@@ -61,8 +64,7 @@ public sealed class LiveTests
                 new EventRingReaderOptions { From = EventRingReaderOptions.FromOldest });
             await tunnel.ExchangeAsync("/", host: "nobody.localhost");
             var buffer = new byte[tunnel.Entry.Live.Ring.MaxPayload];
-            RingEntry entry = default;
-            await WaitSignal.UntilAsync(() => reader.TryRead(buffer, out entry, out _) == RingReadStatus.Record, "the record is there");
+            var entry = Read(reader, buffer);
             RequestRecordCodec.Decode(buffer.AsSpan(0, entry.Length), out var record);
             Assert.Equal("-", Encoding.ASCII.GetString(record.SessionName));
             Assert.NotEqual(RequestErrorCodes.None, record.ErrorCode);

@@ -106,7 +106,7 @@ public sealed partial class OtlpTests
                     Assert.Equal(200, (await tunnel.ExchangeAsync("/")).Head.StatusCode);
                 }
 
-                await WaitSignal.UntilAsync(
+                await tunnel.Entry.UntilAsync(
                     () =>
                         System.Text.Encoding.UTF8.GetString(tunnel.Entry.Metrics.Collect()).Contains(
                             "tunnel2_entry_otlp_exports_total{outcome=\"failed\",signal=\"traces\"}", StringComparison.Ordinal),

@@ -98,7 +98,7 @@ public sealed partial class ServerTimingTests
         await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
         var clock = System.Diagnostics.Stopwatch.StartNew();
         await visitor.SendRequestAsync("/", TunnelFixture.Host);
-        await WaitSignal.UntilAsync(() => entry.ParkedRequests == 1, "the request waits");
+        await entry.WaitForParkedAsync(1);
         var waits = System.Diagnostics.Stopwatch.StartNew();
         await using var agent = AgentFixture.Start(AgentFixture.Options(entry.Uplink.Port, backend.Port) with { Token = "t" });
         await agent.Events.ReadyCount.WaitForAsync(1);

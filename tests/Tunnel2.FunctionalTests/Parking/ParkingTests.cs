@@ -64,7 +64,7 @@ public sealed class ParkingTests
             }
 
             await using var next = await RawHttpClient.ConnectAsync(entry.Http);
-            await WaitSignal.UntilAsync(() => entry.ParkedRequests == 0, "the place is free");
+            await entry.WaitForParkedAsync(0);
             await next.SendRequestAsync("/", TunnelFixture.Host);
             await AssertWaitsAsync(next);
             await using var agent = await AgentFixture.StartReadyAsync(AgentFixture.Options(entry.Uplink.Port, backend.Port));
@@ -87,7 +87,7 @@ public sealed class ParkingTests
             // Over HTTP/2: our own front would read ahead less than a body of this size.
             await using var visitor = await Http2Visitor.ConnectAsync(entry.Http, isTls: false);
             await visitor.OpenAsync(upload);
-            await WaitSignal.UntilAsync(() => entry.ParkedRequests == 1, "the upload waits");
+            await entry.WaitForParkedAsync(1);
             Assert.Equal(503, (await (await visitor.OpenAsync(upload)).ReadAnswerAsync()).Status);
             await using var small = await RawHttpClient.ConnectAsync(entry.Http);
             await small.SendRequestAsync("/", TunnelFixture.Host);
@@ -119,7 +119,7 @@ public sealed class ParkingTests
             await slow.SendRequestAsync("/stream/20/100/50", TunnelFixture.Host);
             var head = await slow.ReadHeadAsync();
             var stopping = tunnel.Agent.StopAsync();
-            await WaitSignal.UntilAsync(() => tunnel.Entry.Session.IsLeaving, "the entry knows");
+            await tunnel.Entry.WaitForGoodbyeAsync();
             await using var successor = await AgentFixture.StartReadyAsync(
                 AgentFixture.Options(tunnel.Entry.Uplink.Port, tunnel.Backend.Port));
 
@@ -174,7 +174,7 @@ public sealed class ParkingTests
             await using var peer = await RawUplink.ConnectAsAgentAsync(entry.Uplink);
         }
 
-        await WaitSignal.UntilAsync(() => entry.Directory.Count == 0, "the session is over");
+        await entry.WaitForSessionsAsync(0);
     }
 
     private static async Task AssertOfflineAsync(EntryFixture entry)

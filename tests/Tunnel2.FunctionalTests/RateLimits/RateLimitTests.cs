@@ -103,7 +103,7 @@ public sealed class RateLimitTests : IDisposable
             "Tiers:slow:RequestsPerSecond=1", "Tiers:slow:Burst=1000");
         await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
         await visitor.SendRequestAsync("/echo", TunnelFixture.Host);
-        await WaitSignal.UntilAsync(() => entry.ParkedRequests == 1, "the request waits");
+        await entry.WaitForParkedAsync(1);
         await using var agent = await AgentFixture.StartReadyAsync(
             AgentFixture.Options(entry.Uplink.Port, backend.Port) with { Token = "t" });
         var head = await visitor.ReadHeadAsync();

@@ -34,11 +34,13 @@ public sealed class EarlyResponseTests
     [Fact]
     public async Task A_visitor_that_is_held_up_in_its_upload_still_gets_the_answer()
     {
+        var arrived = new WaitSignal("the request is at the backend");
         var answer = new WaitSignal("the backend answers");
         await TunnelFixture.RunAsync(
             async connection =>
             {
                 await connection.ReadHeadAsync();
+                arrived.Set();
                 await answer.WaitAsync();
                 await connection.WriteAsync("HTTP/1.1 507 Full\r\nContent-Length: 4\r\n\r\nfull");
                 await connection.WaitForEndAsync();
@@ -48,7 +50,7 @@ public sealed class EarlyResponseTests
                 await using var visitor = await tunnel.ConnectAsync();
                 await visitor.WriteAsync($"PUT / HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Length: 1000000000\r\n\r\n");
                 var sending = SendUntilEndAsync(visitor);
-                await WaitSignal.UntilAsync(() => tunnel.Entry.Session.Tunnel.OpenStreams == 1, "the request is under way");
+                await arrived.WaitAsync();
                 answer.Set();
                 var head = await visitor.ReadHeadAsync();
                 Assert.Equal(507, head.StatusCode);

@@ -88,7 +88,7 @@ public sealed partial class SessionTests
         var head = await visitor.ReadHeadAsync();
         var stopping = agent.StopAsync();
         await agent.Events.DrainingCount.WaitForAsync(1);
-        await WaitSignal.UntilAsync(() => entry.Session.IsLeaving, "the entry knows");
+        await entry.WaitForGoodbyeAsync();
 
         // As long as something is under way that was there before, it serves on.
         await using var late = await RawHttpClient.ConnectAsync(entry.Http);
@@ -104,7 +104,7 @@ public sealed partial class SessionTests
 
         Assert.Equal(0, await stopping);
         Assert.Equal(1, agent.Events.StoppedCount.Value);
-        await WaitSignal.UntilAsync(() => entry.Directory.Count == 0, "the session is over");
+        await entry.WaitForSessionsAsync(0);
         entry.Log.AssertNoErrors();
     }
 
@@ -123,7 +123,7 @@ public sealed partial class SessionTests
         Assert.Equal(ConnectionEndReason.Superseded, Assert.Single(older.Events.Ends).Reason);
         Assert.Equal("second", await GetAsync(entry.Http));
         Assert.Equal(1, entry.Directory.Count);
-        await WaitSignal.UntilAsync(() => entry.Log.All.Any(static line => line.EventId == 2001), "the older session was removed");
+        await entry.Log.WaitForAsync(2001);
         Assert.Equal("second", await GetAsync(entry.Http));
     }
 

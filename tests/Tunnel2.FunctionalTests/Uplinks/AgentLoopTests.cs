@@ -50,7 +50,7 @@ public sealed class AgentLoopTests
             var uplinks = tunnel.Entry.Session.Tunnel.Uplinks;
             var lost = uplinks.Sum(static uplink => uplink.OpenStreams);
             tunnel.Link.Connections[1].Cut(cut);
-            await WaitSignal.UntilAsync(
+            await tunnel.Entry.UntilAsync(
                 () => tunnel.Entry.Session.Tunnel.Uplinks is { Count: 3 } now && !now.SequenceEqual(uplinks), "a new uplink stands");
             lost -= tunnel.Entry.Session.Tunnel.Uplinks.Sum(static uplink => uplink.OpenStreams);
             Assert.InRange(lost, 5, Requests / 2);
@@ -147,7 +147,7 @@ public sealed class AgentLoopTests
     private static IReadOnlyList<EpollLoop> Loops(TunnelFixture tunnel) => tunnel.Agent.Engine.Loops;
 
     private static Task UntilAsync(TunnelFixture tunnel, int uplinks) =>
-        WaitSignal.UntilAsync(() => tunnel.Entry.Session.Tunnel.Uplinks.Count == uplinks, $"{uplinks} uplinks stand");
+        tunnel.Entry.WaitForUplinksAsync(uplinks);
 
     private async Task AnswerWhenAllowedAsync(RawConnection connection)
     {

@@ -25,10 +25,10 @@ public sealed class HandOverTests
         await AssertServesAsync(entry, agent);
 
         await agent.SendAsync(_goodbye);
-        await WaitSignal.UntilAsync(() => !entry.Session.Tunnel.Uplinks[0].IsOpenForStreams, "the goodbye has come");
+        await entry.UntilAsync(() => !entry.Session.Tunnel.Uplinks[0].IsOpenForStreams, "the goodbye has come");
         await using var waiting = await RawHttpClient.ConnectAsync(entry.Http);
         await waiting.SendRequestAsync("/waits", TunnelFixture.Host);
-        await WaitSignal.UntilAsync(() => entry.ParkedRequests == 1, "the request waits");
+        await entry.WaitForParkedAsync(1);
 
         await agent.SendAsync(_handOver);
         var second = await ReadHeadAsync(agent);
@@ -60,7 +60,7 @@ public sealed class HandOverTests
         Assert.Equal(RejectCode.NameTaken, (await early.ReadAsync())!.Reject.Code);
 
         await older.SendAsync(_handOver);
-        await WaitSignal.UntilAsync(() => entry.Session.IsLeaving, "the word has come");
+        await entry.HandOvers.WaitForAsync(1);
         await using var younger = await RawUplink.ConnectAsAgentAsync(entry.Uplink);
         await AssertServesAsync(entry, younger);
         ReceivedFrame? frame;

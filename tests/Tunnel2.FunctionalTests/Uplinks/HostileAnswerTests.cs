@@ -231,6 +231,6 @@ public sealed class HostileAnswerTests
         await test(tunnel, peer, visitor);
         Assert.Equal(200, (await tunnel.ExchangeAsync("/bytes/1")).Head.StatusCode);
         await peer.Connection.CloseAsync();
-        await WaitSignal.UntilAsync(() => tunnel.Entry.Directory.Count == 1, "the session is over");
+        await tunnel.Entry.WaitForSessionsAsync(1);
     });
 }

@@ -341,7 +341,8 @@ public sealed class HostileEntryTests
                 done.TrySetException(exception);
             }
 
-            await uplink.Connection.WaitForEndAsync();
+            // As a server does: nothing is under way once the agent has said goodbye, so the connection ends.
+            await uplink.WaitForGoodbyeAsync();
         });
         await using var agent = AgentFixture.Start(AgentFixture.Options(entry.Port, raw.Port));
         await done.Task.WaitAsync(_long);

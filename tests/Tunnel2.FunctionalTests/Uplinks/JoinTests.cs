@@ -5,7 +5,6 @@ using Tunnel2.Multiplexing.Session;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Handshake;
-using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Uplinks;
 
@@ -34,16 +33,16 @@ public sealed class JoinTests
         var (first, welcome) = await RawUplink.ConnectForSeveralAsync(entry.Uplink);
         await using var second = await RawUplink.JoinAsync(entry.Uplink, welcome);
         await first.DisposeAsync();
-        await WaitSignal.UntilAsync(() => entry.Session.Tunnel.Uplinks.Count == 1, "the first uplink is gone");
+        await entry.WaitForUplinksAsync(1);
         await using (var third = await RawUplink.JoinAsync(entry.Uplink, welcome, 2))
         {
             Assert.Equal([0, 1], entry.Session.Tunnel.Uplinks.Select(static uplink => uplink.Slot).Order());
         }
 
-        await WaitSignal.UntilAsync(() => entry.Session.Tunnel.Uplinks.Count == 1, "the third uplink is gone");
+        await entry.WaitForUplinksAsync(1);
         Assert.Empty(await second.SyncAsync());
         await second.Connection.CloseAsync();
-        await WaitSignal.UntilAsync(() => entry.Directory.Count == 0, "the session is over");
+        await entry.WaitForSessionsAsync(0);
         await AssertUnknownAsync(entry.Uplink, JoinMessage.Create(welcome.SessionId, welcome.JoinSecret.Span, 3));
         entry.Log.AssertNoErrors();
     }
@@ -121,7 +120,7 @@ public sealed class JoinTests
         Assert.Equal((RejectCode.Overloaded, true), (reject.Code, reject.IsRetryable));
         Assert.Empty(await first.SyncAsync());
         await uplinks[3].DisposeAsync();
-        await WaitSignal.UntilAsync(() => entry.Session.Tunnel.Uplinks.Count == TunnelSession.MaxUplinks - 1, "one has gone");
+        await entry.WaitForUplinksAsync(TunnelSession.MaxUplinks - 1);
         uplinks[3] = await RawUplink.JoinAsync(entry.Uplink, welcome, ++counter);
         Assert.Equal(
             Enumerable.Range(0, TunnelSession.MaxUplinks), entry.Session.Tunnel.Uplinks.Select(static uplink => uplink.Slot).Order());
@@ -163,7 +162,7 @@ public sealed class JoinTests
         }
 
         await using var added = await RawUplink.JoinAsync(entry.Uplink, youngerWelcome);
-        await WaitSignal.UntilAsync(() => entry.Log.All.Any(static line => line.EventId == 2001), "the older session was removed");
+        await entry.Log.WaitForAsync(2001);
         Assert.Equal(2, entry.Session.Tunnel.Uplinks.Count);
         Assert.Equal(1, entry.Directory.Count);
     }
@@ -178,29 +177,7 @@ public sealed class JoinTests
         var (phase, reason, text) = (await first.ReadUntilAsync(FrameType.GoAway)).GoAway;
         Assert.Equal((GoAwayPhase.Final, SessionEndReason.ProtocolError, nameof(ProtocolError.ReservedFrameType)), (phase, reason, text));
         await first.DisposeAsync();
-        await WaitSignal.UntilAsync(() => entry.Directory.Count == 0, "the session is over");
-    });
-
-    [Fact]
-    public Task A_flood_of_joins_leaves_the_session_and_the_memory_as_they_were() => WithSessionAsync(async (entry, first, welcome) =>
-    {
-        var secret = RandomNumberGenerator.GetBytes(WelcomeMessage.JoinSecretLength);
-        await FloodAsync(50);
-        var before = GC.GetTotalMemory(forceFullCollection: true);
-        await FloodAsync(400);
-        Assert.InRange(GC.GetTotalMemory(forceFullCollection: true) - before, long.MinValue, 4 * 1024 * 1024);
-        Assert.Empty(await first.SyncAsync());
-        Assert.Single(entry.Session.Tunnel.Uplinks);
-
-        async Task FloodAsync(int count)
-        {
-            for (var i = 0; i < count; i += 25)
-            {
-                await Task.WhenAll(
-                    Enumerable.Range(0, 25).Select(
-                        n => AssertUnknownAsync(entry.Uplink, JoinMessage.Create(welcome.SessionId, secret, (ulong)n))));
-            }
-        }
+        await entry.WaitForSessionsAsync(0);
     });
 
     private static async Task WithSessionAsync(Func<EntryFixture, RawUplink, WelcomeMessage, Task> test)

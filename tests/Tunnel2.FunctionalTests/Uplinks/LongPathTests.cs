@@ -5,6 +5,7 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.FunctionalTests.Uplinks;
 
 /// <summary>One stream on a path of 50 ms and 200 Mbit/s between entry and agent: what it gets is the link's, not the window's.</summary>
+[Collection(MeasuringCollection.Name)]
 public sealed class LongPathTests
 {
     private const int BytesPerSecond = 25_000_000;

@@ -139,7 +139,7 @@ public sealed class MovedRequestTests
         Assert.Equal(SessionEndReason.Shutdown, (await agent[at].ReadUntilAsync(FrameType.GoAway)).GoAway.Reason);
         Assert.Null(await agent[at].ReadAsync());
         await agent[at].DisposeAsync();
-        await WaitSignal.UntilAsync(() => entry.Session.Tunnel.Uplinks.Count == 1, "one uplink is left");
+        await entry.WaitForUplinksAsync(1);
         await agent.SyncAsync(1 - at);
     });
 

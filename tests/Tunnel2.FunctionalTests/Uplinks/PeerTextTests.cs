@@ -29,7 +29,7 @@ public sealed class PeerTextTests
             await uplink.ReadToEndAsync();
         }
 
-        await WaitSignal.UntilAsync(() => entry.Log.All.Any(static line => line.EventId == 2001), "the end is in the log");
+        await entry.Log.WaitForAsync(2001);
         Assert.Contains(entry.Log.All, static line => line.EventId == 2000 && line.Text.Contains(Clean, StringComparison.Ordinal));
         Assert.All(entry.Log.All, static line => AssertPlain(line.Text));
     }

@@ -46,7 +46,7 @@ public sealed class SeveralUplinksTests
                 tunnel.Link.Connections[cut].Cut(cut % 2 == 0 ? CutMode.Reset : CutMode.Fin);
                 Assert.Equal(200, (await tunnel.ExchangeAsync("/bytes/1000")).Head.StatusCode);
                 await tunnel.Link.ConnectionsAccepted.WaitForAsync(5 + cut);
-                await WaitSignal.UntilAsync(
+                await tunnel.Entry.UntilAsync(
                     () => tunnel.Entry.Session.Tunnel.Uplinks is { Count: 4 } now && !now.Contains(lost), "four uplinks again");
             }
 
@@ -56,5 +56,5 @@ public sealed class SeveralUplinksTests
         _four);
 
     private static Task UntilAsync(TunnelFixture tunnel, int uplinks) =>
-        WaitSignal.UntilAsync(() => tunnel.Entry.Session.Tunnel.Uplinks.Count == uplinks, $"{uplinks} uplinks stand");
+        tunnel.Entry.WaitForUplinksAsync(uplinks);
 }

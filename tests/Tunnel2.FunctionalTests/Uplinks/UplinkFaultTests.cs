@@ -73,7 +73,7 @@ public sealed class UplinkFaultTests
                 () => uplinks.Any(static uplink => uplink.IsStalled(TimeProvider.System.GetTimestamp())), "the stall is seen");
             var seen = steady.Elapsed;
             var stalled = uplinks.Single(static uplink => uplink.IsStalled(TimeProvider.System.GetTimestamp()));
-            await WaitSignal.UntilAsync(() => !session.Uplinks.Contains(stalled), "it is dead", TimeSpan.FromSeconds(20));
+            await tunnel.Entry.UntilAsync(() => !session.Uplinks.Contains(stalled), "it is dead", TimeSpan.FromSeconds(20));
             var dead = steady.Elapsed;
             await UntilFourAsync(tunnel);
             var requests = await steady.StopAsync();
@@ -109,16 +109,13 @@ public sealed class UplinkFaultTests
             await using var visitor = await tunnel.ConnectAsync();
             await visitor.WriteAsync(
                 $"POST /sink?hash=1 HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Length: {_uploadLength}\r\n\r\n");
-            var uploaded = 0L;
-            var uploading = UploadAsync(visitor, position => Volatile.Write(ref uploaded, position));
+            var uploaded = new AsyncCounter("bytes of the upload");
+            var uploading = UploadAsync(visitor, uploaded.Set);
             var cuts = new List<TimeSpan>();
             await using var steady = StartVisitors(tunnel, 4, "/delay/5");
             for (var cut = 1; cut <= 2; cut++)
             {
-                await WaitSignal.UntilAsync(
-                    () => Volatile.Read(ref uploaded) > _uploadLength * cut / 3 || uploading.IsCompleted,
-                    "a third of the upload is through",
-                    _four.Patience);
+                await Task.WhenAny(uploaded.WaitForAsync((_uploadLength * cut / 3) + 1, _four.Patience), uploading);
                 var byLoad = tunnel.Link.Connections.Where(static connection => !connection.Closed.IsSet)
                     .OrderByDescending(static connection => connection.BytesToClient.Value)
                     .ToArray();
@@ -187,7 +184,7 @@ public sealed class UplinkFaultTests
     }
 
     private static Task UntilFourAsync(TunnelFixture tunnel) =>
-        WaitSignal.UntilAsync(() => tunnel.Entry.Session.Tunnel.Uplinks.Count == 4, "four uplinks stand", TimeSpan.FromSeconds(35));
+        tunnel.Entry.WaitForUplinksAsync(4, TimeSpan.FromSeconds(35));
 
     private static int Number(string variable, int normally) =>
         int.Parse(

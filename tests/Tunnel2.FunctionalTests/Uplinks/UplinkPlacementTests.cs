@@ -51,13 +51,13 @@ public sealed class UplinkPlacementTests : IDisposable
         await TunnelFixture.RunAsync(
             async tunnel =>
             {
-                await WaitSignal.UntilAsync(() => tunnel.Entry.Session.Tunnel.Uplinks.Count == 3, "all uplinks stand");
+                await tunnel.Entry.WaitForUplinksAsync(3);
                 for (var cut = 1; cut < 3; cut++)
                 {
                     // The next in turn is the loop of one that stands.
                     var lost = tunnel.Entry.Session.Tunnel.Uplinks.Single(uplink => uplink.Slot == cut);
                     tunnel.Link.Connections[cut].Cut(CutMode.Reset);
-                    await WaitSignal.UntilAsync(
+                    await tunnel.Entry.UntilAsync(
                         () => tunnel.Entry.Session.Tunnel.Uplinks is { Count: 3 } now && !now.Contains(lost), "three uplinks again");
                     Assert.Equal(Math.Clamp(tunnel.Entry.Loops.Count, 1, 3), LoopsOf(tunnel.Entry));
                 }

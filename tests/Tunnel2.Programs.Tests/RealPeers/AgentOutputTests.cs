@@ -78,7 +78,7 @@ public sealed class AgentOutputTests
     public async Task The_log_names_the_host_that_has_no_agent()
     {
         // A young ProxyEntry waits for agents to come back, so that every name counts as known.
-        await using var entry = await EntryProcess.StartAsync();
+        await using var entry = await EntryProcess.StartAsync("--Tunnel2:Timeouts:Park=100ms");
 
         await Shell.CurlAsync($"http://nobody-here.localhost:{entry.Public.Port}/");
 

@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using Tunnel2.FunctionalTests.Processes;
 using Tunnel2.Programs.Tests.Processes;
 using Tunnel2.TestUtilities;
@@ -6,7 +5,6 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.Programs.Tests.RealPeers;
 
 /// <summary>Both programs asked to stop: requests under way are finished, and the exit code is 0.</summary>
-[Collection(RealProcessesCollection.Name)]
 public sealed class StopTests
 {
     [Theory]
@@ -43,29 +41,6 @@ public sealed class StopTests
     }
 
     [Fact]
-    public async Task An_idle_agent_and_ProxyEntry_stop_within_a_second()
-    {
-        await using var tunnel = await RealTunnel.StartAsync();
-        await AssertStopsWithinASecondAsync(() => tunnel.Agent, tunnel.StartAgentAgainAsync);
-        await AssertStopsWithinASecondAsync(() => tunnel.Entry.Runner, tunnel.Entry.StartAgainAsync);
-    }
-
-    [Fact]
-    public async Task An_agent_that_still_tries_to_connect_stops_at_once()
-    {
-        await Promptness.AssertWithinAsync(TimeSpan.FromSeconds(1), static async _ =>
-        {
-            using var port = new RefusedPort();
-            await using var agent = BuiltPrograms.StartAgent(["http", "3000", "--server", $"127.0.0.1:{port.Port}"]);
-            await agent.WaitForLineAsync(static line => line.Contains("connection refused", StringComparison.Ordinal));
-            await Shell.InterruptAsync(agent);
-            var asked = Stopwatch.GetTimestamp();
-            Assert.Equal(0, await agent.WaitForExitAsync());
-            return asked;
-        });
-    }
-
-    [Fact]
     public async Task A_second_signal_ends_an_agent_that_is_still_draining()
     {
         await using var tunnel = await RealTunnel.StartAsync();
@@ -80,20 +55,6 @@ public sealed class StopTests
         Assert.Equal(143, await tunnel.Agent.WaitForExitAsync());
         Assert.NotEqual(0, await curl.WaitForExitAsync());
     }
-
-    private static Task AssertStopsWithinASecondAsync(Func<ProcessRunner> process, Func<Task> startAgain) =>
-        Promptness.AssertWithinAsync(TimeSpan.FromSeconds(1), async number =>
-        {
-            if (number > 0)
-            {
-                await startAgain();
-            }
-
-            process().Terminate();
-            var asked = Stopwatch.GetTimestamp();
-            Assert.Equal(0, await process().WaitForExitAsync());
-            return asked;
-        });
 
     /// <summary>A response of 2 s of which the first events have arrived.</summary>
     private static async Task<ProcessRunner> StartStreamAsync(RealTunnel tunnel)

@@ -115,6 +115,35 @@ public sealed class RecordedRingTests
     }
 
     [Fact]
+    public void What_comes_while_an_idle_source_reads_the_clock_is_not_late()
+    {
+        const long Ended = 1_767_225_600_000_000;
+        using var f = new RingFixture();
+        var clock = new InterruptedClock { Now = DateTimeOffset.UnixEpoch.AddMicroseconds(Ended + 5_000_000) };
+        using var ring = SharedEventRing.Create(f.Copy, new EventRingOptions { Capacity = 64, Time = clock });
+        EventRingProducer producer = ring.CreateProducer();
+        var source = new RingRequestSource(
+            ring, ring.CreateReader(RingFixture.Oldest), new RequestIntake(new WatermarkFilter(TimeSpan.FromMilliseconds(500))), 100,
+            long.MaxValue);
+        clock.Interruption = () => Record(producer, new RequestSample(Ended, 0, 5, 0, 0, 0));
+        int records = 0;
+        do
+        {
+            Assert.True(source.TryRead(out ReadOnlySpan<RequestSample> batch));
+            records += batch.Length;
+        }
+        while (records == 0 && source.Intake.Late == 0);
+
+        Assert.Equal((1, 0), (records, source.Intake.Late));
+
+        // The clock closes its window all the same.
+        while (source.Watermark < Ended + 4_500_000)
+        {
+            Assert.True(source.TryRead(out _));
+        }
+    }
+
+    [Fact]
     public void Sessions_are_numbered_in_the_order_of_first_sight_and_keep_their_numbers()
     {
         var table = new SessionKeyTable();
@@ -128,5 +157,24 @@ public sealed class RecordedRingTests
 
         Assert.Equal(5000, table.Count);
         Assert.Equal("s4999", table.Name(4999));
+    }
+
+    /// <summary>A clock that interrupts its first reader, as a busy machine interrupts a thread.</summary>
+    private sealed class InterruptedClock : TimeProvider
+    {
+        private Action? _interruption;
+
+        public DateTimeOffset Now { get; init; }
+
+        public Action Interruption
+        {
+            set => _interruption = value;
+        }
+
+        public override DateTimeOffset GetUtcNow()
+        {
+            Interlocked.Exchange(ref _interruption, null)?.Invoke();
+            return Now;
+        }
     }
 }

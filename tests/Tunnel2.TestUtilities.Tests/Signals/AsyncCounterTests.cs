@@ -42,6 +42,55 @@ public sealed class AsyncCounterTests
     }
 
     [Fact]
+    public async Task What_follows_from_a_number_is_asked_again_when_it_changes_and_at_no_other_time()
+    {
+        var counter = new AsyncCounter("changes");
+        var (asked, isTrue) = (new AsyncCounter("questions"), false);
+        var wait = counter.UntilAsync(
+            () =>
+            {
+                asked.Increment();
+                return Volatile.Read(ref isTrue);
+            },
+            "it is true");
+        Assert.Equal(1, asked.Value);
+        counter.Increment();
+        await asked.WaitForAsync(2);
+        Assert.False(wait.IsCompleted);
+        Volatile.Write(ref isTrue, true);
+        counter.Increment();
+        await wait;
+        Assert.Equal(3, asked.Value);
+    }
+
+    [Fact]
+    public async Task A_change_while_the_condition_is_asked_is_not_missed()
+    {
+        var counter = new AsyncCounter("changes");
+        var asked = 0;
+        await counter.UntilAsync(
+            () =>
+            {
+                if (++asked == 1)
+                {
+                    counter.Increment();
+                }
+
+                return asked == 2;
+            },
+            "it was asked twice");
+    }
+
+    [Fact]
+    public async Task A_condition_that_never_holds_is_named_when_the_time_is_over()
+    {
+        var counter = new AsyncCounter("changes", initialValue: 7);
+        var e = await Assert.ThrowsAsync<TimeoutException>(
+            () => counter.UntilAsync(static () => false, "pigs fly", TimeSpan.FromMilliseconds(20)));
+        Assert.Contains("until pigs fly; it did not happen. 'changes' stands at 7", e.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public async Task No_increment_is_lost_between_threads()
     {
         var counter = new AsyncCounter("things");

@@ -3,6 +3,7 @@ using System.Globalization;
 using System.IO.Pipelines;
 using System.Net.Sockets;
 using System.Text;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Harness.Http2;
 
@@ -26,7 +27,10 @@ internal sealed class Http2VisitorStream(Http2Visitor visitor, int id)
     public bool IsReading { get; set; } = true;
 
     /// <summary>Bytes of DATA that came.</summary>
-    public long Received { get; private set; }
+    public long Received => ReceivedBytes.Value;
+
+    /// <summary>The same, to be waited for.</summary>
+    public AsyncCounter ReceivedBytes { get; } = new("bytes of the body");
 
     /// <summary>The response's fields.</summary>
     public Task<List<(string Name, string Value)>> ReadHeadAsync() => _head.Task.WaitAsync(Patience);
@@ -102,7 +106,7 @@ internal sealed class Http2VisitorStream(Http2Visitor visitor, int id)
 
     internal void OnData(byte[] payload, bool isLast)
     {
-        Received += payload.Length;
+        ReceivedBytes.Add(payload.Length);
         _data.Writer.Write(payload);
         _ = _data.Writer.FlushAsync().AsTask();
         if (isLast)

@@ -187,14 +187,15 @@ public sealed class ExtendedConnectTests
         });
 
     [Fact]
-    public Task A_WebSocket_of_an_absent_agent_is_503_or_waits_for_it() => Http2Tunnel.RunAsync(
-        "HTTP/2 by preface",
-        async (visitor, tunnel) =>
+    public async Task A_WebSocket_of_an_absent_agent_is_503_or_waits_for_it()
+    {
+        var time = new ManualTimeProvider();
+        await Http2Tunnel.RunAsync("HTTP/2 by preface", time, async (visitor, tunnel) =>
         {
             await tunnel.Agent.StopAsync();
-            await WaitSignal.UntilAsync(() => tunnel.Entry.Directory.Count == 0, "the session has ended");
+            await tunnel.Entry.WaitForSessionsAsync(0);
             var stream = await visitor.ConnectAsync("/ws-echo", "http");
-            await WaitSignal.UntilAsync(() => tunnel.Entry.ParkedRequests == 1, "the WebSocket waits");
+            await tunnel.Entry.WaitForParkedAsync(1);
             await using (var next = await AgentFixture.StartReadyAsync(AgentFixture.Options(tunnel.Entry.Uplink.Port, tunnel.Backend.Port)))
             {
                 Assert.Equal(200, (await stream.ReadAnswerAsync()).Status);
@@ -204,10 +205,13 @@ public sealed class ExtendedConnectTests
                 await next.StopAsync();
             }
 
-            await WaitSignal.UntilAsync(() => tunnel.Entry.Directory.Count == 0, "the session has ended");
-            await AssertErrorAsync(await visitor.ConnectAsync("/ws-echo", "http"), 503, "agent-offline");
-        },
-        "Timeouts:Park=8s");
+            await tunnel.Entry.WaitForSessionsAsync(0);
+            var inVain = await visitor.ConnectAsync("/ws-echo", "http");
+            await tunnel.Entry.WaitForParkedAsync(1);
+            time.Advance(TimeSpan.FromSeconds(9));
+            await AssertErrorAsync(inVain, 503, "agent-offline");
+        }, "Timeouts:Park=8s");
+    }
 
     private static async Task AssertErrorAsync(Http2VisitorStream stream, int status, string code)
     {

@@ -24,8 +24,14 @@ internal static class Http2Tunnel
 
     /// <summary>Runs a test on a tunnel to the test backend.</summary>
     public static Task RunAsync(string kind, Func<Http2Visitor, TunnelFixture, Task> test, params string[] settings) =>
+        RunAsync(kind, (TimeProvider?)null, test, settings);
+
+    /// <summary>The same with a clock for ProxyEntry; null: the machine's.</summary>
+    public static Task RunAsync(
+        string kind, TimeProvider? time, Func<Http2Visitor, TunnelFixture, Task> test, params string[] settings) =>
         FrontVisitor.WithCertificateAsync(setup => TunnelFixture.RunAsync(
-            tunnel => VisitAsync(kind, tunnel, test), setup with { Settings = [.. setup.Settings, .. settings] }));
+            tunnel => VisitAsync(kind, tunnel, test),
+            setup with { EntryTime = time, Settings = [.. setup.Settings, .. settings] }));
 
     /// <summary>Reads an upgrade's head and agrees to it.</summary>
     public static async Task<RawHttpHead> SwitchAsync(RawConnection connection, string fields = "")

@@ -36,7 +36,7 @@ public sealed class SharedConnectionTests
             var stalled = await visitor.ConnectAsync("/stalled", Http2Tunnel.Scheme(kind));
             stalled.IsReading = false;
             await stalled.ReadHeadAsync();
-            await WaitSignal.UntilAsync(() => stalled.Received == 65_535, "all credit of the stream is used");
+            await stalled.ReceivedBytes.WaitForAsync(65_535);
 
             await AssertOthersGoOnAsync(visitor, kind);
 

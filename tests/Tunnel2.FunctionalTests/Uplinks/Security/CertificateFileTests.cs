@@ -23,7 +23,7 @@ public sealed class CertificateFileTests : IDisposable
 
         File.WriteAllText(_folder["uplink.pem"], "-----BEGIN CERTIFICATE-----\nhalf of it");
         time.Advance(ReloadLoop.Period);
-        await WaitSignal.UntilAsync(() => entry.Log.All.Any(static line => line.EventId == 2253), "the broken file is logged");
+        await entry.Log.WaitForAsync(2253);
         await using (var meanwhile = await AgentFixture.StartReadyAsync(Pinned(entry, first, "meanwhile")))
         {
             Assert.Equal(2, entry.Directory.Count);
@@ -31,7 +31,7 @@ public sealed class CertificateFileTests : IDisposable
 
         File.WriteAllText(_folder["uplink.pem"], second);
         time.Advance(ReloadLoop.Period);
-        await WaitSignal.UntilAsync(() => entry.Log.All.Any(static line => line.EventId == 2252), "the new certificate is logged");
+        await entry.Log.WaitForAsync(2252);
         await using var after = await AgentFixture.StartReadyAsync(Pinned(entry, second, "after"));
         Assert.Contains(entry.Directory.Snapshot(), static session => session.Name == "before");
         Assert.Equal(0, before.Events.EndCount.Value);

@@ -45,7 +45,7 @@ public sealed class TlsStrangerTests : IDisposable
             AgentFixture.Options(entry.Uplink.Port, 9) with { Tls = new TlsOptions(), ExitOnFailure = true });
         Assert.Equal(4, await agent.Completion.WaitAsync(_limit));
         Assert.Contains("speaks plaintext", Assert.Single(agent.Events.Ends).Message, StringComparison.Ordinal);
-        await WaitSignal.UntilAsync(() => entry.Log.All.Any(static line => line.EventId == 2051), "it is logged");
+        await entry.Log.WaitForAsync(2051);
         entry.Log.AssertNoErrors();
     }
 

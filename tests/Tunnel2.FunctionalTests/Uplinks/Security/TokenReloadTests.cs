@@ -35,7 +35,7 @@ public sealed class TokenReloadTests : IDisposable
         }
 
         await good.SyncAsync();
-        await WaitSignal.UntilAsync(() => entry.Directory.Count == 1, "only the good session is left");
+        await entry.WaitForSessionsAsync(1);
         await using var fresh = await ConnectAsync(entry, "fresh-1", "t5");
         await using var rotated = await ConnectAsync(entry, "free", "t2-new");
         Assert.Equal(RejectCode.Unauthorized, (await AskAsync(entry, "free", "t2")).Reject.Code);
@@ -67,14 +67,13 @@ public sealed class TokenReloadTests : IDisposable
 
         File.WriteAllText(_folder["appsettings.json"], text);
         _time.Advance(ReloadLoop.Period);
-        await WaitSignal.UntilAsync(() => entry.Log.All.Count(static line => line.EventId == 2256) == mistakes, "all mistakes are logged");
+        await entry.Log.WaitForAsync(2256, mistakes);
         await peer.SyncAsync();
         await using var again = await ConnectAsync(entry, "again", "t1");
 
         File.Delete(_folder["appsettings.json"]);
         _time.Advance(ReloadLoop.Period);
-        await WaitSignal.UntilAsync(
-            () => entry.Log.All.Count(static line => line.EventId == 2256) == mistakes + 1, "the missing file is logged");
+        await entry.Log.WaitForAsync(2256, mistakes + 1);
         await peer.SyncAsync();
     }
 
@@ -101,7 +100,7 @@ public sealed class TokenReloadTests : IDisposable
         for (var look = 0; look < 3; look++)
         {
             _time.Advance(ReloadLoop.Period);
-            await WaitSignal.UntilAsync(() => entry.Log.All.Any(static line => line.EventId == 2256), "the missing certificate is logged");
+            await entry.Log.WaitForAsync(2256);
         }
 
         await gone.SyncAsync();
@@ -124,7 +123,7 @@ public sealed class TokenReloadTests : IDisposable
         Assert.True(source.Watch.HaveChanged());
         await using var entry = await EntryFixture.StartAsync(source, _time);
         _time.Advance(ReloadLoop.Period);
-        await WaitSignal.UntilAsync(() => entry.Log.All.Any(static line => line.EventId == 2255), "the settings are read again");
+        await entry.Log.WaitForAsync(2255);
     }
 
     [Fact]
@@ -136,7 +135,7 @@ public sealed class TokenReloadTests : IDisposable
             _folder["appsettings.json"],
             File.ReadAllText(_folder["appsettings.json"]).Replace("\"EntryId\": \"e1\"", "\"EntryId\": \"e2\"", StringComparison.Ordinal));
         _time.Advance(ReloadLoop.Period);
-        await WaitSignal.UntilAsync(
+        await entry.UntilAsync(
             () => entry.Log.All.Any(static line => line.EventId == 2257 && line.Text.Contains("Tunnel2:EntryId", StringComparison.Ordinal)),
             "it is said");
     }
