@@ -3,8 +3,9 @@ using Tunnel2.Telemetry.Aggregation;
 namespace Tunnel2.Laboratory.Aggregation;
 
 /// <summary>
-/// One thread for each split of a source in memory, the calling one among them, each with a state of its own; the caller merges the states.
-/// The product splits files, whose parts have to be found first (<see cref="PartitionedRecording{TTotals}"/>). Stateless.
+/// Splits of a source in memory, each with a state of its own. As many threads as processors share them, the calling one among them: more
+/// would only wait for each other. The caller merges the states. The product splits files, whose parts have to be found first
+/// (<see cref="PartitionedRecording{TTotals}"/>). Stateless.
 /// </summary>
 internal static class SplitPipeline<T, THash, TState>
     where T : struct
@@ -19,19 +20,15 @@ internal static class SplitPipeline<T, THash, TState>
         long[] records = new long[splits.Count];
         var busy = new TimeSpan[splits.Count];
         var failures = new Exception?[splits.Count];
-        var threads = new Thread[Math.Max(0, splits.Count - 1)];
+        int next = -1;
+        var threads = new Thread[Math.Max(0, Math.Min(splits.Count, Environment.ProcessorCount) - 1)];
         for (int i = 0; i < threads.Length; i++)
         {
-            int split = i;
-            threads[i] = new Thread(() => DrainSplit(split));
+            threads[i] = new Thread(DrainSplits);
             threads[i].Start();
         }
 
-        if (splits.Count > 0)
-        {
-            DrainSplit(splits.Count - 1);
-        }
-
+        DrainSplits();
         Array.ForEach(threads, t => t.Join());
         if (failures.Any(f => f is not null))
         {
@@ -40,16 +37,19 @@ internal static class SplitPipeline<T, THash, TState>
 
         return new PipelineReport(records.Sum(), TimeProvider.System.GetElapsedTime(start), TimeSpan.Zero, busy);
 
-        void DrainSplit(int split)
+        void DrainSplits()
         {
-            try
+            for (int split = Interlocked.Increment(ref next); split < splits.Count; split = Interlocked.Increment(ref next))
             {
-                PipelineReport report = PartitionedPipeline<T, THash, TState>.RunFused(splits[split], states[split]);
-                (records[split], busy[split]) = (report.Records, report.Elapsed);
-            }
-            catch (Exception e)
-            {
-                failures[split] = e;
+                try
+                {
+                    PipelineReport report = PartitionedPipeline<T, THash, TState>.RunFused(splits[split], states[split]);
+                    (records[split], busy[split]) = (report.Records, report.Elapsed);
+                }
+                catch (Exception e)
+                {
+                    failures[split] = e;
+                }
             }
         }
     }
