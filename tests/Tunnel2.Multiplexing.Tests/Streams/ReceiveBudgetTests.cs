@@ -273,6 +273,27 @@ public class ReceiveBudgetTests
     });
 
     [Theory]
+    [InlineData(22, int.MaxValue)]
+    [InlineData(21, 21 * Window / 2 / 12)]
+    public Task When_more_than_half_is_held_each_stream_has_its_share_of_the_other_half(int windows, int share) => TestEngine.RunAsync(
+        EngineKind.Inline,
+        async engine =>
+        {
+            var time = new ManualTimeProvider();
+            var (pair, stalled) = await StallAsync(engine, Options(time, windows * Window), 12);
+            var budget = pair.Entry.Settings.ReceiveBudget;
+            Assert.Equal((11L * Window, int.MaxValue), (budget.Held, budget.StreamShare));
+            time.Advance(TimeSpan.FromSeconds(1));
+            Assert.Equal((share, 0), (budget.StreamShare, budget.CutStreams));
+            foreach (var stream in stalled)
+            {
+                stream.Release();
+            }
+
+            await pair.FinishAsync();
+        });
+
+    [Theory]
     [InlineData(8, 0)]
     [InlineData(9, UplinkWindow / 4)]
     public Task An_uplink_borrows_when_less_than_half_of_its_window_is_left(int streams, int borrowed) => TestEngine.RunAsync(
