@@ -10,6 +10,7 @@ internal sealed class InMemoryTransport : IUplinkTransport
     private readonly BoundedPipe _outgoing;
     private int _sends;
     private int _receives;
+    private int _receiveRoom;
     private int _shutdowns;
 
     private InMemoryTransport(BoundedPipe incoming, BoundedPipe outgoing)
@@ -27,6 +28,9 @@ internal sealed class InMemoryTransport : IUplinkTransport
     public int Sends => Volatile.Read(ref _sends);
 
     public int Receives => Volatile.Read(ref _receives);
+
+    /// <summary>How many bytes the last receive had room for.</summary>
+    public int ReceiveRoom => Volatile.Read(ref _receiveRoom);
 
     public int Shutdowns => Volatile.Read(ref _shutdowns);
 
@@ -53,6 +57,7 @@ internal sealed class InMemoryTransport : IUplinkTransport
 
     public ValueTask<int> ReceiveAsync(Memory<byte> buffer)
     {
+        Volatile.Write(ref _receiveRoom, buffer.Length);
         if (Interlocked.Increment(ref _receives) == FailReceiveAt)
         {
             var error = new IOException("The receive was made to fail.");

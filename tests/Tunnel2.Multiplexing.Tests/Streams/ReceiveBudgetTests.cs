@@ -253,6 +253,109 @@ public class ReceiveBudgetTests
     });
 
     [Fact]
+    public Task As_many_are_cut_as_bring_it_down_to_three_quarters_and_no_more() => TestEngine.RunAsync(EngineKind.Inline, async engine =>
+    {
+        var time = new ManualTimeProvider();
+        var (pair, stalled) = await StallAsync(engine, Options(time, 8 * Window), 12);
+        var budget = pair.Entry.Settings.ReceiveBudget;
+
+        // The first portion is the uplink's own.
+        Assert.Equal((11L * Window, 0), (budget.Held, budget.CutStreams));
+        await engine.UntilAsync(
+            () =>
+            {
+                // A short budget's first look is on the pool's threads: the clock may move before it.
+                time.Advance(TimeSpan.FromMilliseconds(50));
+                return budget.CutStreams > 0;
+            },
+            "some are cut");
+        Assert.InRange(budget.CutStreams, 4, 6);
+        Assert.True(budget.Held <= budget.Limit);
+        foreach (var stream in stalled)
+        {
+            stream.Release();
+        }
+
+        await pair.FinishAsync();
+    });
+
+    [Theory]
+    [InlineData(22, int.MaxValue)]
+    [InlineData(21, 21 * Window / 2 / 12)]
+    public Task When_more_than_half_is_held_each_stream_has_its_share_of_the_other_half(int windows, int share) => TestEngine.RunAsync(
+        EngineKind.Inline,
+        async engine =>
+        {
+            var time = new ManualTimeProvider();
+            var (pair, stalled) = await StallAsync(engine, Options(time, windows * Window), 12);
+            var budget = pair.Entry.Settings.ReceiveBudget;
+            Assert.Equal((11L * Window, int.MaxValue), (budget.Held, budget.StreamShare));
+            time.Advance(TimeSpan.FromSeconds(1));
+            Assert.Equal((share, 0), (budget.StreamShare, budget.CutStreams));
+            foreach (var stream in stalled)
+            {
+                stream.Release();
+            }
+
+            await pair.FinishAsync();
+        });
+
+    [Theory]
+    [InlineData(8, 0)]
+    [InlineData(9, UplinkWindow / 4)]
+    public Task An_uplink_borrows_when_less_than_half_of_its_window_is_left(int streams, int borrowed) => TestEngine.RunAsync(
+        EngineKind.Inline,
+        async engine =>
+        {
+            var (pair, stalled) = await StallAsync(engine, Options(new ManualTimeProvider(), 64 * Window), streams);
+            var credit = pair.Entry.ReceiveCredit;
+            Assert.Equal((streams * Window, UplinkWindow + borrowed), (credit.Held, credit.Size));
+            foreach (var stream in stalled)
+            {
+                stream.Release();
+            }
+
+            await pair.FinishAsync();
+        });
+
+    [Fact]
+    public Task Heads_that_wait_behind_others_are_held_as_well() => TestEngine.RunAsync(EngineKind.Inline, async engine =>
+    {
+        var value = new string('v', 60_000);
+        var pair = UplinkPair.Start(
+            engine,
+            async stream =>
+            {
+                await stream.ReadHeadAsync();
+                await stream.ReadBodyAsync();
+                stream.SendResponse(103, default, end: false, out _, value);
+                stream.SendResponse(103, default, end: false, out _, value);
+                stream.SendResponse(200, default, end: true, out _, value);
+                stream.Release();
+            },
+            Options(new ManualTimeProvider(), 64 * Window));
+        var budget = pair.Entry.Settings.ReceiveBudget;
+        var unread = Enumerable.Range(0, 8).Select(_ => pair.Open()).ToArray();
+        foreach (var stream in unread)
+        {
+            stream.SendRequest("/");
+        }
+
+        // Two of three wait in each: 960 kB, of which the first portion is the uplink's own.
+        await engine.UntilAsync(() => budget.Held == 3 * ReceiveBudget.Portion, "what waits is known");
+        foreach (var stream in unread)
+        {
+            Assert.Equal("103", await stream.ReadHeadAsync());
+            Assert.Equal("103", await stream.ReadHeadAsync());
+            Assert.Equal("200", await stream.ReadHeadAsync());
+            stream.Release();
+        }
+
+        await pair.FinishAsync();
+        Assert.Equal(0, budget.Held);
+    });
+
+    [Fact]
     public void The_age_is_that_of_the_oldest_byte_however_often_a_little_is_taken()
     {
         var time = new ManualTimeProvider();
@@ -296,6 +399,29 @@ public class ReceiveBudgetTests
         }
 
         Assert.Equal(HeadRoom.TooMany, heads.Add(1, isInterim: true, out _));
+    }
+
+    /// <summary>Opens streams whose responses nobody reads, and waits until each holds its whole window.</summary>
+    private static async Task<(UplinkPair Pair, TunnelStream[] Stalled)> StallAsync(TestEngine engine, PairOptions options, int count)
+    {
+        var pair = UplinkPair.Start(
+            engine,
+            async stream =>
+            {
+                await stream.ReadHeadAsync();
+                await stream.ReadBodyAsync();
+                await stream.SendAllAsync(null, 200, 0, 1_000_000, 50_000);
+                stream.Release();
+            },
+            options);
+        var stalled = Enumerable.Range(0, count).Select(_ => pair.Open()).ToArray();
+        foreach (var stream in stalled)
+        {
+            stream.SendRequest("/stalled");
+        }
+
+        await engine.UntilAsync(() => pair.Entry.ReceiveCredit.Held == count * Window, "each holds its window");
+        return (pair, stalled);
     }
 
     private static PairOptions Options(TimeProvider time, long limit, ContainedFaults? faults = null) => new()

@@ -31,6 +31,17 @@ public class ReceiveBufferTests
     }
 
     [Fact]
+    public void Frames_of_half_a_segment_are_gathered_in_twos_however_many_come_together()
+    {
+        for (var i = 0; i < 12; i++)
+        {
+            _buffer.AppendData(new byte[8 * 1024], _pool);
+        }
+
+        Assert.Equal(Enumerable.Repeat(16 * 1024, 6), Read());
+    }
+
+    [Fact]
     public void The_next_stream_begins_anew()
     {
         Fill(6);

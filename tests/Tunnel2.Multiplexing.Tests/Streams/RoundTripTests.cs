@@ -34,6 +34,34 @@ public class RoundTripTests
     });
 
     [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task First_body_bytes_that_were_not_announced_get_a_larger_buffer_and_the_first_one_goes_back(EngineKind kind) =>
+        TestEngine.RunAsync(kind, async engine =>
+        {
+            var pair = UplinkPair.Start(engine, async stream =>
+            {
+                Assert.Equal("/", await stream.ReadHeadAsync());
+                Assert.Equal(10_000, (await stream.ReadBodyAsync(seed: 0)).Length);
+                stream.SendResponse(204, default, end: true, out _);
+                stream.Release();
+            });
+            var stream = pair.Open();
+            Assert.Equal(StreamSendStatus.Sent, stream.EndHead(WriteHead(stream), Pattern.Make(0, 10_000), end: true, out var taken));
+            Assert.Equal(10_000, taken);
+            Assert.Equal("204", await stream.ReadHeadAsync());
+            stream.Release();
+            await pair.FinishAsync();
+
+            static int WriteHead(TunnelStream stream)
+            {
+                var writer = new HeaderBlockWriter(stream.BeginHead(64));
+                writer.BeginRequest(HeaderBlockFlags.None, "POST", "http", "web.localhost", "/");
+                return writer.Complete();
+            }
+        });
+
+    [Theory]
     [InlineData(EngineKind.Inline, 0, 0, 1)]
     [InlineData(EngineKind.Inline, 1, 16 * 1024, 7)]
     [InlineData(EngineKind.Inline, 16 * 1024 + 1, 3_000_000, 4096)]

@@ -14,8 +14,10 @@ public class ShortLockTests
         const int Threads = 8;
         const int Rounds = 50_000;
         var together = 0;
+        using var start = new Barrier(Threads);
         var threads = Enumerable.Range(0, Threads).Select(_ => new Thread(() =>
         {
+            start.SignalAndWait();
             for (var i = 0; i < Rounds; i++)
             {
                 using (_lock.EnterScope())
@@ -23,6 +25,12 @@ public class ShortLockTests
                     if (++_inside != 1)
                     {
                         Interlocked.Increment(ref together);
+                    }
+
+                    if (i % 1000 == 0)
+                    {
+                        // The others try to enter now, also where there is one processor.
+                        Thread.Yield();
                     }
 
                     _count++;

@@ -46,6 +46,28 @@ public class UplinkLivenessTests
         });
 
     [Fact]
+    public Task A_send_may_last_a_second_and_no_longer() => TestEngine.RunAsync(EngineKind.Inline, async engine =>
+    {
+        var time = new ManualTimeProvider();
+        time.Advance(TimeSpan.FromSeconds(1));
+        var peer = new RawPeer(
+            engine, UplinkRole.Entry, new PairOptions { Capacity = 64, Adjust = settings => settings with { TimeProvider = time } });
+        peer.Transport.Incoming.Stall();
+        var stream = peer.Uplink.TryOpenStream()!;
+        stream.SendRequest("/", new byte[100]);
+        await engine.YieldAsync(5);
+        time.Advance(TimeSpan.FromSeconds(1));
+        Assert.False(peer.Uplink.IsStalled(time.GetTimestamp()));
+        time.Advance(TimeSpan.FromTicks(1));
+        Assert.True(peer.Uplink.IsStalled(time.GetTimestamp()));
+        peer.Transport.Incoming.Resume();
+        await peer.SyncAsync();
+        Assert.False(peer.Uplink.IsStalled(time.GetTimestamp()));
+        stream.Release();
+        await peer.CloseAsync();
+    });
+
+    [Fact]
     public Task Two_idle_ends_do_not_keep_each_other_awake() => TestEngine.RunAsync(EngineKind.Inline, async engine =>
     {
         var time = new ManualTimeProvider();

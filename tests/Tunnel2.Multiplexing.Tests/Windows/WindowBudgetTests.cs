@@ -30,4 +30,14 @@ public sealed class WindowBudgetTests
         first.Return(80);
         Assert.Equal((0L, 20L, 20L), (first.Taken, second.Taken, whole.Taken));
     }
+
+    [Fact]
+    public void What_a_process_shares_unless_told_otherwise_is_256_MiB()
+    {
+        const int Limit = 256 * 1024 * 1024;
+        Assert.True(WindowBudget.Process.TryTake(Limit));
+        Assert.False(WindowBudget.Process.TryTake(1));
+        WindowBudget.Process.Return(Limit);
+        Assert.Equal(0, WindowBudget.Process.Taken);
+    }
 }

@@ -17,10 +17,13 @@ public class WindowGrowthTests
     [Theory]
     [InlineData(64 * 1024, 12, true)] // 5.5 MB/s over 50 ms: 273 KB in flight
     [InlineData(64 * 1024, 13, false)] // 5.0 MB/s: 252 KB
+    [InlineData((Start / 2) + 1, 25, true)]
+    [InlineData(Start / 2, 25, false)]
     [InlineData(200 * 1024, 39, true)]
     [InlineData(200 * 1024, 40, false)]
     public void A_window_doubles_when_more_than_it_holds_is_consumed_in_a_round_trip(int count, int milliseconds, bool grows)
     {
+        _time.Advance(TimeSpan.FromMilliseconds(1));
         var growth = default(WindowGrowth);
         Assert.Equal(0, Ask(ref growth, count, Start));
         _time.Advance(TimeSpan.FromMilliseconds(milliseconds));
