@@ -29,6 +29,9 @@ internal static class RelayBenchmarks
         };
     }
 
+    /// <summary>All clients connect at the same time, and from one address.</summary>
+    private const int MaxStrangers = 256;
+
     private static int Usage()
     {
         Console.Error.WriteLine("usage: relay throughput|latency|soak [options] (see README.md)");
@@ -40,7 +43,7 @@ internal static class RelayBenchmarks
     {
         using SharedEventRing ring = Create();
         using var meter = new Meter(RelayMetrics.MeterName);
-        var server = new EventRelayServer(ring, new RelayServerOptions { ClientBuffer = 64 << 20 }, meter);
+        var server = new EventRelayServer(ring, new RelayServerOptions { ClientBuffer = 64 << 20, MaxStrangers = MaxStrangers }, meter);
         using var stop = new CancellationTokenSource();
         CountingSink[] sinks = [.. Enumerable.Range(0, clients).Select(_ => new CountingSink())];
         Task[] following = [.. sinks.Select(s => raw ? DrainAsync(server.LocalEndPoint, s, stop.Token) : Follow(server, s, stop.Token))];
@@ -175,7 +178,10 @@ internal static class RelayBenchmarks
         {
             using SharedEventRing ring = Create();
             using var meter = new Meter(RelayMetrics.MeterName);
-            var server = new EventRelayServer(ring, new RelayServerOptions { ClientBuffer = 1 << 20, SendBuffer = 32 * 1024 }, meter);
+            var server = new EventRelayServer(
+                ring,
+                new RelayServerOptions { ClientBuffer = 1 << 20, SendBuffer = 32 * 1024, MaxStrangers = MaxStrangers },
+                meter);
             using var stop = new CancellationTokenSource();
             CountingSink[] sinks = [.. Enumerable.Range(0, clients - 1).Select(_ => new CountingSink { Stamped = true })];
             List<Task> following = [.. sinks.Select(s => Follow(server, s, stop.Token))];
