@@ -157,10 +157,12 @@ internal static class CapacityBenchmark
         allocated = GC.GetTotalAllocatedBytes() - allocated;
         bool complete = SpinWait.SpinUntil(() => client.Records == published, TimeSpan.FromSeconds(5)) && client.Missed == 0;
         double perClient = client.Bytes / elapsed;
-        Print(Invariant(
+        string outcome = complete ? "nothing missed" : $"LOST {published - client.Records}";
+        Print(string.Create(
+            CultureInfo.InvariantCulture,
             $"whole plane at {rate}/s, {sessions} sessions: {used * 100:F1} % of a processor, relay {perClient / 1e6:F2} MB/s a client "
                 + $"({client.Bytes / (double)published:F0} B a record), {(8 << 20) / perClient:F0} s in a client's 8 MiB, "
-                + $"{allocated / elapsed / 1e6:F2} MB/s allocated, {(complete ? "nothing missed" : $"LOST {published - client.Records}")}"));
+                + $"{allocated / elapsed / 1e6:F2} MB/s allocated, {outcome}"));
         server.DisposeAsync().AsTask().Wait();
         return complete ? 0 : 1;
     }

@@ -233,7 +233,7 @@ internal static class RelayBenchmarks
     private static SharedEventRing Create() =>
         SharedEventRing.Create($"/dev/shm/tunnel2-bench-{Environment.ProcessId}", new EventRingOptions());
 
-    private static Task Follow(EventRelayServer server, CountingSink sink, CancellationToken token) => Task.Run(
+    private static Task<RelayClientEnd> Follow(EventRelayServer server, CountingSink sink, CancellationToken token) => Task.Run(
         () => new EventRelayClient(new RelayClientOptions { Server = server.LocalEndPoint }, sink).RunAsync(token), CancellationToken.None);
 
     /// <summary>A client that counts bytes only, for the server's limit: checking fifty streams costs more than sending them.</summary>
