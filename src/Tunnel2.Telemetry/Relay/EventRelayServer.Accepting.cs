@@ -55,7 +55,8 @@ internal sealed partial class EventRelayServer
                 socket.SendBufferSize = _options.SendBuffer;
             }
 
-            RelayHello hello;
+            ulong ringId;
+            long from;
             using (var limit = CancellationTokenSource.CreateLinkedTokenSource(_stop.Token))
             {
                 limit.CancelAfter(_options.HelloTimeout);
@@ -64,9 +65,10 @@ internal sealed partial class EventRelayServer
                     : (new PlainRelayTransport(socket), false);
                 connection = new RelayConnection(
                     transport ?? throw new IOException("The TLS handshake failed."), Metrics, _time);
-                hello = sentPlaintext
+                RelayHello hello = sentPlaintext
                     ? RelayHello.Refused(RelayStatus.TlsRequired)
                     : await connection.ReceiveHelloAsync(limit.Token).ConfigureAwait(false);
+                (ringId, from) = (hello.RingId, hello.From);
                 RelayStatus status = hello.Status == RelayStatus.Accepted ? LetIn(connection, address, hello.Token) : hello.Status;
                 if (status != RelayStatus.Accepted)
                 {
@@ -80,7 +82,7 @@ internal sealed partial class EventRelayServer
 
             _strangers.Leave(address);
             isStranger = false;
-            await CatchUpFromRingAsync(connection, hello.RingId, hello.From).ConfigureAwait(false);
+            await CatchUpFromRingAsync(connection, ringId, from).ConfigureAwait(false);
             await connection.CatchUpAsync().ConfigureAwait(false);
             await connection.WatchAsync().ConfigureAwait(false);
         }

@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.Diagnostics.Metrics;
 using System.Net;
 using System.Net.Sockets;
@@ -202,15 +203,17 @@ internal sealed partial class EventRelayServer : IAsyncDisposable
             EventRingReaderOptions.FromOldest => Math.Max(0, joined - _ring.Capacity),
             _ => Math.Min(from, joined),
         };
-        byte[] frame = new byte[RelayFrame.MaxBody];
+        byte[] welcome = new byte[64];
         await connection.SendAsync(
-            frame.AsMemory(0, RelayFrame.WriteWelcome(frame, RelayStatus.Accepted, _ring.Header.RingId, start)),
+            welcome.AsMemory(0, RelayFrame.WriteWelcome(welcome, RelayStatus.Accepted, _ring.Header.RingId, start)),
             _stop.Token).ConfigureAwait(false);
         if (start == joined)
         {
             return;
         }
 
+        // A socket refers to the memory of its last send for as long as it is open: here to a buffer that the next client uses too.
+        byte[] frame = ArrayPool<byte>.Shared.Rent(RelayFrame.MaxBody);
         using EventRingReader reader = _ring.CreateReader(new EventRingReaderOptions { From = start });
         var batch = NewBatch();
         while (reader.Cursor < joined)
@@ -238,6 +241,9 @@ internal sealed partial class EventRelayServer : IAsyncDisposable
 
             await connection.SendAsync(frame.AsMemory(0, length), _stop.Token).ConfigureAwait(false);
         }
+
+        // Only here: after a send that failed, it is not known whether the buffer is still in use.
+        ArrayPool<byte>.Shared.Return(frame);
     }
 
     /// <summary>Stops accepting, closes every connection and waits for the pump.</summary>

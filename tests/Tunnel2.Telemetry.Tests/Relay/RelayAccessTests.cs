@@ -145,7 +145,8 @@ public sealed class RelayAccessTests
             Encrypt = static (socket, _) => Task.FromResult<(RelayTransport?, bool)>((Foreign(socket), false)),
         });
         CheckingSink good = f.Follow(
-            FromOldest, static options => options with { Encrypt = static (socket, _) => Task.FromResult<RelayTransport?>(Foreign(socket)) });
+            FromOldest,
+            static options => options with { Encrypt = static (socket, _) => Task.FromResult<RelayTransport?>(Foreign(socket)) });
         using Socket slow = f.Connect(receiveBuffer: 8 * 1024);
         slow.Send(Hello(""));
         Assert.Equal(RelayStatus.Accepted, StatusOf(Receive(slow)));
