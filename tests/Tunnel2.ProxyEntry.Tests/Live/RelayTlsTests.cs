@@ -36,7 +36,7 @@ public sealed class RelayTlsTests : IDisposable
     }
 
     [Fact]
-    public async Task Records_come_encrypted_to_whom_has_the_token()
+    public async Task Records_come_encrypted_to_a_client_that_has_the_token()
     {
         await using var plane = Start("Relay:Certificate=self-made", "Admin:Token=s3cret");
         Assert.Contains("TLS, with the admin token", Assert.Single(_log.Of(RelayStartedEvent)), StringComparison.Ordinal);

@@ -63,7 +63,7 @@ public sealed class RelayAccessTests
     }
 
     [Fact]
-    public async Task A_token_that_nobody_asked_for_does_no_harm()
+    public async Task A_token_does_no_harm_where_none_is_wanted()
     {
         await using var f = new RelayFixture();
         f.Start();
