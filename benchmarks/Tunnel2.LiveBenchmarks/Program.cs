@@ -1,5 +1,6 @@
 using BenchmarkDotNet.Running;
 using Tunnel2.LiveBenchmarks.Aggregation;
+using Tunnel2.LiveBenchmarks.Capacity;
 using Tunnel2.LiveBenchmarks.EventRing;
 using Tunnel2.LiveBenchmarks.MessageStore;
 using Tunnel2.LiveBenchmarks.Records;
@@ -17,6 +18,7 @@ internal static class Program
         "aggregation" => AggregationBenchmarks.Run(args[1..]),
         "checksum" => ChecksumRace.Run(),
         "store-race" => StoreRace.Run(args.AsSpan(1)),
+        "capacity" => CapacityBenchmark.Run(args[1..]),
         "index-race" => IndexRace.Run(args.AsSpan(1)),
         _ => RunBenchmarks(args),
     };

@@ -8,6 +8,7 @@ name="${TUNNEL2_NAME:-web}"
 entry=/var/lib/tunnel2
 agent=/run/tunnel2-agent
 umask 077
+export DOTNET_EnableDiagnostics=0
 
 if [ -s "$entry/appsettings.json" ] && [ -s "$agent/token" ] && [ -s "$agent/fingerprint" ]; then
     echo "token and certificate are there already"

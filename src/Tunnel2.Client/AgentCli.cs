@@ -51,7 +51,7 @@ internal static class AgentCli
 
         if (TapCommand.IsMeant(args))
         {
-            return await TapCommand.RunAsync(args, output, error, stop);
+            return await TapCommand.RunAsync(args, environment, output, error, stop);
         }
 
         if (TopCommand.IsMeant(args))

@@ -29,6 +29,9 @@ internal static class RelayBenchmarks
         };
     }
 
+    /// <summary>All clients connect at the same time, and from one address.</summary>
+    private const int MaxStrangers = 256;
+
     private static int Usage()
     {
         Console.Error.WriteLine("usage: relay throughput|latency|soak [options] (see README.md)");
@@ -40,7 +43,7 @@ internal static class RelayBenchmarks
     {
         using SharedEventRing ring = Create();
         using var meter = new Meter(RelayMetrics.MeterName);
-        var server = new EventRelayServer(ring, new RelayServerOptions { ClientBuffer = 64 << 20 }, meter);
+        var server = new EventRelayServer(ring, new RelayServerOptions { ClientBuffer = 64 << 20, MaxStrangers = MaxStrangers }, meter);
         using var stop = new CancellationTokenSource();
         CountingSink[] sinks = [.. Enumerable.Range(0, clients).Select(_ => new CountingSink())];
         Task[] following = [.. sinks.Select(s => raw ? DrainAsync(server.LocalEndPoint, s, stop.Token) : Follow(server, s, stop.Token))];
@@ -175,7 +178,10 @@ internal static class RelayBenchmarks
         {
             using SharedEventRing ring = Create();
             using var meter = new Meter(RelayMetrics.MeterName);
-            var server = new EventRelayServer(ring, new RelayServerOptions { ClientBuffer = 1 << 20, SendBuffer = 32 * 1024 }, meter);
+            var server = new EventRelayServer(
+                ring,
+                new RelayServerOptions { ClientBuffer = 1 << 20, SendBuffer = 32 * 1024, MaxStrangers = MaxStrangers },
+                meter);
             using var stop = new CancellationTokenSource();
             CountingSink[] sinks = [.. Enumerable.Range(0, clients - 1).Select(_ => new CountingSink { Stamped = true })];
             List<Task> following = [.. sinks.Select(s => Follow(server, s, stop.Token))];
@@ -227,7 +233,7 @@ internal static class RelayBenchmarks
     private static SharedEventRing Create() =>
         SharedEventRing.Create($"/dev/shm/tunnel2-bench-{Environment.ProcessId}", new EventRingOptions());
 
-    private static Task Follow(EventRelayServer server, CountingSink sink, CancellationToken token) => Task.Run(
+    private static Task<RelayClientEnd> Follow(EventRelayServer server, CountingSink sink, CancellationToken token) => Task.Run(
         () => new EventRelayClient(new RelayClientOptions { Server = server.LocalEndPoint }, sink).RunAsync(token), CancellationToken.None);
 
     /// <summary>A client that counts bytes only, for the server's limit: checking fifty streams costs more than sending them.</summary>

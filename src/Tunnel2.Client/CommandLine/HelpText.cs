@@ -25,7 +25,7 @@ internal static class HelpText
     public const string TapUsage =
         """
         Usage: tunnel2 tap [--host HOST[:PORT] | --ring FILE | --replay FILE] [--name NAME] [--status 5xx] [--min-duration 200ms]
-                           [--from-oldest] [--record FILE] [--json]
+                           [--from-oldest] [--record FILE] [--json] [--token TOKEN] [--server-fingerprint SHA256 | --server-ca FILE]
         """;
 
     /// <summary>The line under a mistake of <c>stats</c>.</summary>
@@ -71,7 +71,11 @@ internal static class HelpText
         Follows the requests of a server, one line per request that has ended. It is the server of this machine and user, unless a flag says
         otherwise.
 
-          --host HOST[:PORT]      the server's relay instead (default port: 12003)
+          --host HOST[:PORT]      the server's relay instead (default port: 12003); TLS, unless HOST is this machine; tls://HOST
+                                  or tcp://HOST decides
+          --token TOKEN           for the relay: its server's admin token (default: TUNNEL2_ADMIN_TOKEN, which other users cannot see)
+          --server-fingerprint F  for the relay: trust this certificate, sha256:… as the server prints it
+          --server-ca FILE        for the relay: trust certificates of the authority in FILE, instead of the system's authorities
           --ring FILE             the file of its event ring instead
           --replay FILE           a recording instead
           --name NAME             only this tunnel; with a last * all that begin so

@@ -37,7 +37,10 @@ internal static class RecordingText
         RelayClientEnd.Unreachable => "the relay cannot be reached",
         RelayClientEnd.Silent => "the relay has gone silent",
         RelayClientEnd.ProtocolError => "this is no relay, or one of another version",
-        RelayClientEnd.Refused => "the relay takes no more clients",
+        RelayClientEnd.Refused => "the relay takes no more clients, or none from this address for now",
+        RelayClientEnd.NotAuthorized => "the admin token is wrong",
+        RelayClientEnd.TlsRequired => "the relay expects TLS: --host tls://…",
+        RelayClientEnd.TlsFailed => "the TLS handshake failed",
         _ => "the relay closed the connection",
     };
 }

@@ -1,3 +1,4 @@
+using System.Text;
 using Tunnel2.Client.CommandLine;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Protocol;
@@ -14,10 +15,15 @@ internal static class TapCommand
         args is ["tap" or "stats", ..] && !args.Any(static arg => arg is "--help" or "-h" or "-?" or "--version" or "-v");
 
     /// <summary>Runs until the end of the file or <paramref name="stop"/>.</summary>
-    public static async Task<int> RunAsync(string[] args, TextWriter output, TextWriter error, CancellationToken stop)
+    public static Task<int> RunAsync(string[] args, TextWriter output, TextWriter error, CancellationToken stop) =>
+        RunAsync(args, static _ => null, output, error, stop);
+
+    /// <summary>The same with an environment, which may have the token for a relay.</summary>
+    public static async Task<int> RunAsync(
+        string[] args, Func<string, string?> environment, TextWriter output, TextWriter error, CancellationToken stop)
     {
         var mistakes = new List<string>();
-        if (new TapCommandLine().Parse(args, mistakes) is not { } options)
+        if (new TapCommandLine().Parse(args, environment, mistakes) is not { } options)
         {
             await error.WriteLineAsync($"tunnel2: {PlainText.Clean(string.Join("; ", mistakes))}");
             await error.WriteLineAsync(args[0] == "stats" ? HelpText.StatsUsage : HelpText.TapUsage);
@@ -46,10 +52,10 @@ internal static class TapCommand
         int code = options switch
         {
             { ReplayFile: { } replay } => Replay(replay, sink, error, stop),
-            { Relay: not null } => await FollowRelayAsync(options, sink, error, stop),
+            { Relay: { } relay } => await FollowRelayAsync(relay, options, sink, error, stop),
             _ => FollowRing(options, sink, error, stop),
         };
-        if (code != AgentExitCode.ServerUnreachable)
+        if (code is not (AgentExitCode.ServerUnreachable or AgentExitCode.Rejected))
         {
             sink.End();
         }
@@ -107,20 +113,34 @@ internal static class TapCommand
         return AgentExitCode.Stopped;
     }
 
-    private static async Task<int> FollowRelayAsync(TapOptions options, TapSink sink, TextWriter error, CancellationToken stop)
+    private static async Task<int> FollowRelayAsync(
+        RelayTarget relay, TapOptions options, TapSink sink, TextWriter error, CancellationToken stop)
     {
+        var tls = relay.Tls is { } trusted ? new RelayTlsClient(relay.Server.Host, trusted, TimeProvider.System) : null;
         var client = new EventRelayClient(
             new RelayClientOptions
             {
-                Server = options.Relay!,
+                Server = relay.EndPoint,
+                Encrypt = tls is null ? null : tls.EncryptAsync,
+                Token = Encoding.UTF8.GetBytes(relay.Token ?? ""),
                 From = options.FromOldest ? EventRingReaderOptions.FromOldest : EventRingReaderOptions.FromHead,
                 OnIdle = sink.Flush,
-                OnDisconnected = (end, delay) =>
-                    error.WriteLine($"tunnel2: {RecordingText.Describe(end)}; trying again in {delay.TotalSeconds:0.0} s"),
+                OnDisconnected = (end, delay) => error.WriteLine(
+                    $"tunnel2: {PlainText.Clean(end == RelayClientEnd.TlsFailed ? tls!.Problem! : RecordingText.Describe(end))}; "
+                        + $"trying again in {delay.TotalSeconds:0.0} s"),
             },
             sink);
-        error.WriteLine($"tunnel2: following the relay at {options.Relay}; Ctrl+C ends");
-        await client.RunAsync(stop);
-        return AgentExitCode.Stopped;
+        error.WriteLine($"tunnel2: following the relay at {relay}; Ctrl+C ends");
+        RelayClientEnd end = await client.RunAsync(stop);
+        if (end == RelayClientEnd.Closed)
+        {
+            return AgentExitCode.Stopped;
+        }
+
+        error.WriteLine(
+            end == RelayClientEnd.NotAuthorized && relay.Token is null
+                ? $"tunnel2: the relay wants its server's admin token (--token, or {TopCommandLine.TokenVariable})"
+                : $"tunnel2: {RecordingText.Describe(end)}");
+        return AgentExitCode.Rejected;
     }
 }

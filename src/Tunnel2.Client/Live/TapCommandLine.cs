@@ -1,20 +1,18 @@
 using System.CommandLine;
 using System.Globalization;
-using System.Net;
-using Tunnel2.Client.Core.Configuration;
 
 namespace Tunnel2.Client.Live;
 
 /// <summary>The grammar of <c>tunnel2 tap</c> and <c>tunnel2 stats</c>. Help and mistakes are this program's own text.</summary>
 internal sealed class TapCommandLine
 {
-    /// <summary>The relay's usual port.</summary>
-    public const int DefaultRelayPort = 12003;
-
     /// <summary>Partitions of a recording; each is a thread and has its own state.</summary>
     public const int MostPartitions = 64;
 
     private readonly Option<string?> _host = Value("--host");
+    private readonly Option<string?> _token = Value("--token");
+    private readonly Option<string?> _fingerprint = Value("--server-fingerprint");
+    private readonly Option<string?> _authority = Value("--server-ca");
     private readonly Option<string?> _ring = Value("--ring");
     private readonly Option<string?> _replay = Value("--replay");
     private readonly Option<string?> _record = Value("--record");
@@ -31,7 +29,10 @@ internal sealed class TapCommandLine
 
     public TapCommandLine()
     {
-        foreach (Option option in new Option[] { _host, _ring, _replay, _record, _name, _status, _minDuration, _fromOldest, _json })
+        foreach (Option option in new Option[]
+        {
+            _host, _token, _fingerprint, _authority, _ring, _replay, _record, _name, _status, _minDuration, _fromOldest, _json,
+        })
         {
             _tap.Add(option);
         }
@@ -49,14 +50,16 @@ internal sealed class TapCommandLine
 
     /// <summary>Checks a command line whose first word is one of the two.</summary>
     /// <returns>The options, or null when <paramref name="mistakes"/> has entries.</returns>
-    public TapOptions? Parse(IReadOnlyList<string> args, List<string> mistakes)
+    public TapOptions? Parse(IReadOnlyList<string> args, Func<string, string?> environment, List<string> mistakes)
     {
         ParseResult parsed = _root.Parse(args, new ParserConfiguration { EnablePosixBundling = false, ResponseFileTokenReplacer = null });
         bool isStats = parsed.CommandResult.Command == _stats;
         mistakes.AddRange(
             parsed.UnmatchedTokens.Select(
                 static word => word.StartsWith('-') ? $"{word.Split('=')[0]}: unknown flag" : $"'{word}': not understood"));
-        Option<string?>[] valued = isStats ? [_partitions] : [_host, _ring, _replay, _record, _name, _status, _minDuration];
+        Option<string?>[] valued = isStats
+            ? [_partitions]
+            : [_host, _token, _fingerprint, _authority, _ring, _replay, _record, _name, _status, _minDuration];
         foreach (Option<string?> option in valued)
         {
             if (parsed.GetResult(option) is { Implicit: false } result
@@ -86,14 +89,14 @@ internal sealed class TapCommandLine
 
         options = options with
         {
-            Relay = ParseRelay(parsed.GetValue(_host), mistakes),
+            Relay = RelayTarget.Parse(flag => parsed.GetValue<string?>(flag), environment, mistakes),
             RingFile = parsed.GetValue(_ring),
             ReplayFile = parsed.GetValue(_replay),
             RecordFile = parsed.GetValue(_record),
             FromOldest = parsed.GetValue(_fromOldest),
             Filter = RecordFilter.Parse(parsed.GetValue(_name), parsed.GetValue(_status), parsed.GetValue(_minDuration), mistakes),
         };
-        bool[] sources = [options.Relay is not null, options.RingFile is not null, options.ReplayFile is not null];
+        bool[] sources = [parsed.GetValue(_host) is not null, options.RingFile is not null, options.ReplayFile is not null];
         if (sources.Count(static given => given) > 1)
         {
             mistakes.Add("--host, --ring, --replay: only one of them can be given");
@@ -116,24 +119,6 @@ internal sealed class TapCommandLine
 
         mistakes.Add($"--partitions: '{text}' is neither auto nor a number from 1 to {MostPartitions}");
         return null;
-    }
-
-    private static EndPoint? ParseRelay(string? text, List<string> mistakes)
-    {
-        if (text is null)
-        {
-            return null;
-        }
-
-        if (HostPort.TrySplit(text, out string host, out int? port) is { } problem)
-        {
-            mistakes.Add($"--host: {problem}");
-            return null;
-        }
-
-        return IPAddress.TryParse(host, out IPAddress? address)
-            ? new IPEndPoint(address, port ?? DefaultRelayPort)
-            : new DnsEndPoint(host, port ?? DefaultRelayPort);
     }
 
     // Arity "zero or one" although a value is needed, so that this class reports a missing value in its own words.

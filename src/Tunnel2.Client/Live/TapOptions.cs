@@ -1,12 +1,10 @@
-using System.Net;
-
 namespace Tunnel2.Client.Live;
 
 /// <summary>The options of <c>tunnel2 tap</c> and <c>tunnel2 stats</c>. Immutable.</summary>
 internal sealed record TapOptions
 {
     /// <summary>The relay to follow, or null for a ring or recording of this machine.</summary>
-    public EndPoint? Relay { get; init; }
+    public RelayTarget? Relay { get; init; }
 
     /// <summary>The ring's file, or null to look for it.</summary>
     public string? RingFile { get; init; }

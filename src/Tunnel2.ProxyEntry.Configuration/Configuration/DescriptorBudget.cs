@@ -60,8 +60,8 @@ internal sealed record DescriptorBudget
     /// <summary>The lowest limit of open files with which the server starts.</summary>
     public static int Least(int limit, int open, ProxyEntrySettings settings) => open + Reserve(limit, settings) + LeastConnections;
 
-    /// <summary>Clients of the relay, and refused ones that get an answer.</summary>
-    private const int RelayDescriptors = 64 + 16 + 2;
+    /// <summary>Clients of the relay, and connections that are not clients yet.</summary>
+    private const int RelayDescriptors = 64 + 64 + 2;
 
     /// <summary>Divides the descriptors.</summary>
     /// <param name="limit">Files that the process may have open.</param>

@@ -27,6 +27,12 @@ internal sealed partial class ProxyEntrySettings
     /// <summary>The certificate for TLS on the uplink; not null exactly with <see cref="UplinkSecurity.Certificate"/>.</summary>
     public CertificateSource? UplinkCertificate { get; private set; }
 
+    /// <summary>How the relay is protected, and whose certificate it uses.</summary>
+    public UplinkSecurity RelaySecurity { get; private set; }
+
+    /// <summary>The certificate for TLS at the relay; not null exactly with <see cref="UplinkSecurity.Certificate"/>.</summary>
+    public CertificateSource? RelayCertificate { get; private set; }
+
     /// <summary>Event loops, where the engine has any.</summary>
     public int Loops { get; private set; }
 
@@ -52,6 +58,7 @@ internal sealed partial class ProxyEntrySettings
             : _uplinkCertificate is not null ? UplinkSecurity.Certificate
             : _allowPlaintext || IPAddress.IsLoopback(UplinkListen.Address) ? UplinkSecurity.Plaintext
             : UplinkSecurity.SelfMade;
+        ProtectRelay(LoadCertificate(read, SettingKeys.RelayCertificate, _relayCertificate, _relayKey, _relayPassword));
 
         var tiers = TierEntry.Check(read, _tiers);
         Agents = new AgentTable(new AgentsCheck(read, tiers).Make(_agents), tiers);
@@ -101,12 +108,32 @@ internal sealed partial class ProxyEntrySettings
                 + "Set Tunnel2:Admin:Token or listen on 127.0.0.1.");
         }
 
-        if (RelayListen is { } relay && !IPAddress.IsLoopback(relay.Address) && !_relayMayBeRemote)
+        if (RelayListen is { } relay && !IPAddress.IsLoopback(relay.Address) && !_relayMayBeOpen && AdminToken is null
+            && !read.HasError(SettingKeys.AdminToken))
         {
             read.Report(
                 SettingKeys.RelayListen,
-                $"{relay} can be reached from other machines, and the relay shows every request to everyone who connects. "
-                + "Set Tunnel2:Relay:AllowRemote=true if the network is private.");
+                $"{relay} can be reached from other machines without a token: anybody could see every request. "
+                + "Set Tunnel2:Admin:Token, or Tunnel2:Relay:AllowRemote=true if the network is private.");
+        }
+    }
+
+    /// <summary>As for the uplink: off loopback there is TLS unless the settings ask for plaintext.</summary>
+    private void ProtectRelay(CertificateSource? own)
+    {
+        if (IsSelfMade(_relayCertificate))
+        {
+            RelaySecurity = UplinkSecurity.SelfMade;
+        }
+        else if (_relayCertificate is not null)
+        {
+            RelaySecurity = UplinkSecurity.Certificate;
+            RelayCertificate = own;
+        }
+        else if (RelayListen is { } relay && !IPAddress.IsLoopback(relay.Address) && !_relayMayBeOpen)
+        {
+            RelaySecurity = UplinkSecurity == UplinkSecurity.Certificate ? UplinkSecurity.Certificate : UplinkSecurity.SelfMade;
+            RelayCertificate = UplinkCertificate;
         }
     }
 

@@ -196,11 +196,23 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
 
     /// <summary>The relay's address, or null for none.</summary>
     public IPEndPoint? RelayListen { get; } = read.ListenOrOff(
-        SettingKeys.RelayListen, "off", "serves what is published over TCP, without tokens; `tunnel2 tap --host` expects port 12003");
+        SettingKeys.RelayListen, "off",
+        "serves what is published over TCP, to clients that have `Admin:Token` where it is set; `tunnel2 tap --host` expects port 12003. "
+        + "Off loopback it needs `Admin:Token`");
 
-    private readonly bool _relayMayBeRemote = read.Switch(
+    private readonly string? _relayCertificate = read.Text(
+        SettingKeys.RelayCertificate, CertificateFile,
+        "TLS for the relay: PEM with its chain, or PKCS#12; read again when the file changes. `self-made`: the same one as at the uplink",
+        inWords: "loopback, or with `Relay:AllowRemote`: none, elsewhere that of `Uplink`");
+
+    private readonly string? _relayKey = read.Text("Relay:CertificateKey", "a file", KeyWords);
+
+    private readonly string? _relayPassword = read.Secret("Relay:CertificatePassword", PasswordWords);
+
+    private readonly bool _relayMayBeOpen = read.Switch(
         "Relay:AllowRemote", false,
-        "permits the relay off loopback. It has no token and no TLS: everyone who reaches it sees every request");
+        "permits the relay off loopback without a token and, unless it has a certificate, without TLS. Everyone who reaches it can then "
+        + "see every request");
 
     /// <summary>How many subscribers the hub takes at most; null: by the limit of open files.</summary>
     public int? HubMaxConnections { get; } = read.CountOrAuto(

@@ -23,6 +23,7 @@ internal static class SettingKeys
     public const string Loops = "Loops";
     public const string Connections = "Limits:Connections";
     public const string RelayListen = "Relay:Listen";
+    public const string RelayCertificate = "Relay:Certificate";
     public const string HubMaxConnections = "Hub:MaxConnections";
     public const string Agents = "Agents";
     public const string Tiers = "Tiers";

@@ -1,6 +1,6 @@
 namespace Tunnel2.ProxyEntry.Configuration;
 
-/// <summary>How the uplink is protected.</summary>
+/// <summary>How the uplink, or the relay, is protected.</summary>
 internal enum UplinkSecurity
 {
     /// <summary>Plaintext: it listens on loopback, or the settings say that the network is safe.</summary>

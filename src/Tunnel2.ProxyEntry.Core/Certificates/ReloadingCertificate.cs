@@ -12,21 +12,21 @@ namespace Tunnel2.ProxyEntry.Certificates;
 internal sealed class ReloadingCertificate : WatchedReload
 {
     private readonly CertificateSource _source;
-    private readonly bool _isForAgents;
+    private readonly CertificateUse _use;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
     private volatile ServerCertificate _current;
 
     /// <summary>Loads the certificate; throws as <see cref="CertificateSource.Load"/> does.</summary>
     /// <param name="source">The files.</param>
-    /// <param name="isForAgents">Whether agents see the certificate and may pin its fingerprint; false when only visitors see it.</param>
+    /// <param name="use">Who sees the certificate; one for agents and others counts as one for agents.</param>
     /// <param name="timeProvider">The clock.</param>
     /// <param name="logger">Where to log.</param>
-    public ReloadingCertificate(CertificateSource source, bool isForAgents, TimeProvider timeProvider, ILogger logger)
+    public ReloadingCertificate(CertificateSource source, CertificateUse use, TimeProvider timeProvider, ILogger logger)
         : base(new WatchedFiles(source.Files))
     {
         _source = source;
-        _isForAgents = isForAgents;
+        _use = use;
         _timeProvider = timeProvider;
         _logger = logger;
         _current = ServerCertificate.Load(source);
@@ -47,13 +47,17 @@ internal sealed class ReloadingCertificate : WatchedReload
             return [];
         }
 
-        if (_isForAgents)
+        switch (_use)
         {
-            ProxyEntryLog.CertificateReloaded(_logger, _source.Path, loaded.Subject, loaded.Fingerprint.ToString(), loaded.Until);
-        }
-        else
-        {
-            ProxyEntryLog.PublicCertificateReloaded(_logger, _source.Path, loaded.Subject, loaded.Until);
+            case CertificateUse.Agents:
+                ProxyEntryLog.CertificateReloaded(_logger, _source.Path, loaded.Subject, loaded.Fingerprint.ToString(), loaded.Until);
+                break;
+            case CertificateUse.RelayClients:
+                ProxyEntryLog.RelayCertificateReloaded(_logger, _source.Path, loaded.Subject, loaded.Fingerprint.ToString(), loaded.Until);
+                break;
+            default:
+                ProxyEntryLog.PublicCertificateReloaded(_logger, _source.Path, loaded.Subject, loaded.Until);
+                break;
         }
 
         WarnOfDates(loaded);
@@ -71,13 +75,13 @@ internal sealed class ReloadingCertificate : WatchedReload
             return;
         }
 
-        if (_isForAgents)
+        if (_use == CertificateUse.Visitors)
         {
-            ProxyEntryLog.CertificateNotValidNow(_logger, _source.Path, certificate.Until);
+            ProxyEntryLog.PublicCertificateNotValidNow(_logger, _source.Path, certificate.Until);
         }
         else
         {
-            ProxyEntryLog.PublicCertificateNotValidNow(_logger, _source.Path, certificate.Until);
+            ProxyEntryLog.CertificateNotValidNow(_logger, _source.Path, certificate.Until);
         }
     }
 }

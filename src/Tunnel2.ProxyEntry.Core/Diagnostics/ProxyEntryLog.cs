@@ -193,6 +193,11 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2257, LogLevel.Warning, "{Key} has changed and takes effect with the next start")]
     public static partial void SettingNeedsRestart(ILogger logger, string key);
 
+    [LoggerMessage(
+        2258, LogLevel.Information,
+        "Relay certificate read again from {Path}: {Subject}, --server-fingerprint {Fingerprint}, until {Until}")]
+    public static partial void RelayCertificateReloaded(ILogger logger, string path, string subject, string fingerprint, string until);
+
     [LoggerMessage(2260, LogLevel.Information, "HTTPS certificate read again from {Path}: {Subject}, until {Until}")]
     public static partial void PublicCertificateReloaded(ILogger logger, string path, string subject, string until);
 

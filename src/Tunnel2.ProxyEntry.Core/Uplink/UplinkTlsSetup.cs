@@ -38,7 +38,7 @@ internal sealed record UplinkTlsSetup(UplinkTlsServer? Server, ReloadingCertific
         ReloadingCertificate certificate;
         try
         {
-            certificate = new ReloadingCertificate(source, isForAgents: true, time, logger);
+            certificate = new ReloadingCertificate(source, CertificateUse.Agents, time, logger);
         }
         catch (Exception exception) when (exception is CryptographicException or UnauthorizedAccessException or ArgumentException)
         {

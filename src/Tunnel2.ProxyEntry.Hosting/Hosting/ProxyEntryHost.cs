@@ -148,11 +148,11 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             services.GetRequiredService<LoopWatch>();
             var running = services.GetRequiredService<EngineMetrics>();
             ProxyEntryLog.EngineRuns(logger, running.Engine, running.Loops, Environment.ProcessorCount);
-            services.GetRequiredService<LivePlane>().Start();
+            var tls = UplinkTlsSetup.Create(settings, services);
+            services.GetRequiredService<LivePlane>().Start(tls.Certificate);
             await services.GetRequiredService<IServer>()
                 .StartAsync(services.GetRequiredService<EntryApplication>(), CancellationToken.None)
                 .ConfigureAwait(false);
-            var tls = UplinkTlsSetup.Create(settings, services);
             uplinks = Listen(settings, tls.Server, services, inherited);
             var host = new ProxyEntryHost(application, uplinks, tls, CreateReload(settings, source, tls, services), logger)
             {
@@ -269,6 +269,11 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         if (settings.HttpsListen is not null && services.GetRequiredService<VisitorTls>().Reloadable is { } visitors)
         {
             reloadables.Add(visitors);
+        }
+
+        if (services.GetRequiredService<LivePlane>().RelayCertificate is { } relay)
+        {
+            reloadables.Add(relay);
         }
 
         if (source is not null)

@@ -15,8 +15,8 @@ internal static partial class LiveLog
     [LoggerMessage(4002, LogLevel.Warning, "The ring at {Path} was not taken over ({Reason}); a new one has been put in its place")]
     public static partial void RingReplaced(ILogger logger, string path, string reason);
 
-    [LoggerMessage(4003, LogLevel.Information, "Relaying requests on {EndPoint}")]
-    public static partial void RelayStarted(ILogger logger, EndPoint endPoint);
+    [LoggerMessage(4003, LogLevel.Information, "Relaying requests on {EndPoint} ({Protection})")]
+    public static partial void RelayStarted(ILogger logger, EndPoint endPoint, string protection);
 
     [LoggerMessage(4004, LogLevel.Warning, "No relay on {EndPoint}: {Reason}")]
     public static partial void RelayFailed(ILogger logger, EndPoint endPoint, string reason);
@@ -29,4 +29,15 @@ internal static partial class LiveLog
         4006, LogLevel.Information,
         "The live view takes at most {Most} subscribers instead of {Wanted}: this process may have {Limit} files open")]
     public static partial void FewerSubscribers(ILogger logger, int most, int wanted, int limit);
+
+    [LoggerMessage(
+        4007, LogLevel.Information,
+        "Relay certificate {Subject} until {Until}; clients may pin it: tunnel2 tap --server-fingerprint {Fingerprint}")]
+    public static partial void RelayCertificateInUse(ILogger logger, string subject, string until, string fingerprint);
+
+    [LoggerMessage(4008, LogLevel.Warning, "A client of the relay from {RemoteAddress} was refused: its token is missing or wrong")]
+    public static partial void RelayClientRefused(ILogger logger, IPAddress remoteAddress);
+
+    [LoggerMessage(4009, LogLevel.Warning, "The handshake of a client of the relay from {RemoteAddress} failed: {Reason}")]
+    public static partial void RelayHandshakeFailed(ILogger logger, IPAddress? remoteAddress, string reason);
 }

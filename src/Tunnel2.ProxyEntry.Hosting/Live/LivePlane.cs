@@ -1,8 +1,12 @@
 using System.Diagnostics.Metrics;
+using System.Net;
 using System.Net.Sockets;
 using Tunnel2.Multiplexing.Threading;
+using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Uplink;
 using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Relay;
 using Tunnel2.Telemetry.SubscriptionHub;
@@ -23,6 +27,7 @@ internal sealed class LivePlane : IAsyncDisposable
 
     private readonly ProxyEntrySettings _settings;
     private readonly ContainedFaults _faults;
+    private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
     private readonly OwnedRing? _ring;
     private readonly Meter? _relayMeter;
@@ -37,6 +42,7 @@ internal sealed class LivePlane : IAsyncDisposable
     {
         _faults = faults;
         _settings = settings;
+        _timeProvider = timeProvider;
         _logger = logger;
         _ring = settings.Live ? OpenRing(settings, timeProvider) : null;
         _relayMeter = _ring is not null && settings.RelayListen is not null ? meters.Create(RelayMetrics.MeterName) : null;
@@ -65,10 +71,14 @@ internal sealed class LivePlane : IAsyncDisposable
     public SharedEventRing? Ring => _ring?.Ring;
 
     /// <summary>The relay's address, or null.</summary>
-    public System.Net.IPEndPoint? RelayEndPoint => _relay?.LocalEndPoint;
+    public IPEndPoint? RelayEndPoint => _relay?.LocalEndPoint;
+
+    /// <summary>The relay's own certificate, to read again when its files change; null when it has none, or shares the uplink's.</summary>
+    public IReloadable? RelayCertificate { get; private set; }
 
     /// <summary>Starts the readers of the ring.</summary>
-    public void Start()
+    /// <param name="uplink">The uplink's certificate, which the relay may share; null for none.</param>
+    public void Start(ReloadingCertificate? uplink = null)
     {
         if (_ring is null)
         {
@@ -80,19 +90,9 @@ internal sealed class LivePlane : IAsyncDisposable
         {
             try
             {
-                _relay = new EventRelayServer(
-                    _ring.Ring,
-                    new RelayServerOptions
-                    {
-                        Listen = endPoint,
-                        PollEvery = _pollEvery,
-                        SpinBeforeSleep = 0,
-                        OnFault = fault => _faults.Add("relay", fault),
-                    },
-                    _relayMeter!);
-                LiveLog.RelayStarted(_logger, _relay.LocalEndPoint);
+                StartRelay(_ring.Ring, endPoint, uplink);
             }
-            catch (SocketException exception)
+            catch (Exception exception) when (exception is SocketException or IOException)
             {
                 LiveLog.RelayFailed(_logger, endPoint, exception.Message);
             }
@@ -131,6 +131,32 @@ internal sealed class LivePlane : IAsyncDisposable
         }
 
         _ring?.Dispose();
+    }
+
+    private void StartRelay(SharedEventRing ring, IPEndPoint endPoint, ReloadingCertificate? uplink)
+    {
+        var tls = RelayTls.Create(_settings, uplink, _timeProvider, _logger);
+        var admission = new RelayAdmission(_settings.AdminToken, new FailedAttempts(_settings, _timeProvider), _logger);
+        var options = new RelayServerOptions
+        {
+            Listen = endPoint,
+            PollEvery = _pollEvery,
+            SpinBeforeSleep = 0,
+            Encrypt = tls is null ? null : tls.EncryptAsync,
+            Admit = admission.Admit,
+            OnFault = fault => _faults.Add("relay", fault),
+        };
+        _relay = new EventRelayServer(ring, options, _relayMeter!);
+        LiveLog.RelayStarted(
+            _logger,
+            _relay.LocalEndPoint,
+            (tls is null ? "plaintext, " : "TLS, ") + (_settings.AdminToken is null ? "no token" : "with the admin token"));
+        if (tls is not null)
+        {
+            var certificate = tls.Certificate.Current;
+            LiveLog.RelayCertificateInUse(_logger, certificate.Subject, certificate.Until, certificate.Fingerprint.ToString());
+            RelayCertificate = tls.Certificate == uplink ? null : tls.Certificate;
+        }
     }
 
     private void ReadUsage(long now)

@@ -20,6 +20,7 @@ internal sealed class EventRelayClient
     internal EventRelayClient(RelayClientOptions options, IEventRelaySink sink)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(options.ReceiveBuffer, RelayFrame.HeaderLength + RelayFrame.MaxBody);
+        ArgumentOutOfRangeException.ThrowIfGreaterThan(options.Token.Length, RelayFrame.MaxToken);
         _options = options;
         _sink = sink;
         _next = options.From;
@@ -28,9 +29,13 @@ internal sealed class EventRelayClient
     /// <summary>The next sequence number to be passed on; before the first connection, the configured one.</summary>
     internal long Next => Volatile.Read(ref _next);
 
-    /// <summary>Follows the relay until cancelled.</summary>
+    /// <summary>Follows the relay until cancelled, or until it refuses for good.</summary>
+    /// <returns>
+    /// <see cref="RelayClientEnd.NotAuthorized"/> or <see cref="RelayClientEnd.TlsRequired"/>; <see cref="RelayClientEnd.Closed"/> when
+    /// cancelled.
+    /// </returns>
     [SuppressMessage("Security", "CA5394", Justification = "Jitter is no secret.")]
-    internal async Task RunAsync(CancellationToken cancellationToken)
+    internal async Task<RelayClientEnd> RunAsync(CancellationToken cancellationToken)
     {
         int attempt = 0;
         while (!cancellationToken.IsCancellationRequested)
@@ -39,7 +44,12 @@ internal sealed class EventRelayClient
             RelayClientEnd end = await ConnectOnceAsync(cancellationToken).ConfigureAwait(false);
             if (cancellationToken.IsCancellationRequested)
             {
-                return;
+                break;
+            }
+
+            if (end is RelayClientEnd.NotAuthorized or RelayClientEnd.TlsRequired)
+            {
+                return end;
             }
 
             attempt = _progress ? 0 : attempt;
@@ -51,9 +61,11 @@ internal sealed class EventRelayClient
             }
             catch (OperationCanceledException)
             {
-                return;
+                break;
             }
         }
+
+        return RelayClientEnd.Closed;
     }
 
     private async Task<RelayClientEnd> ConnectOnceAsync(CancellationToken cancellationToken)
@@ -64,27 +76,36 @@ internal sealed class EventRelayClient
             socket.ReceiveBufferSize = _options.SocketReceiveBuffer;
         }
 
-        bool connected = false;
         try
         {
             await socket.ConnectAsync(_options.Server, cancellationToken).ConfigureAwait(false);
-            connected = true;
-            byte[] hello = new byte[64];
-            int length = RelayFrame.WriteHello(hello, _ringId, _next);
-            await socket.SendAsync(hello.AsMemory(0, length), SocketFlags.None, cancellationToken).ConfigureAwait(false);
-            return await ReceiveAsync(socket, cancellationToken).ConfigureAwait(false);
+            RelayTransport? transport = _options.Encrypt is { } encrypt
+                ? await encrypt(socket, cancellationToken).ConfigureAwait(false)
+                : new PlainRelayTransport(socket);
+            if (transport is null)
+            {
+                return RelayClientEnd.TlsFailed;
+            }
+
+            await using (transport.ConfigureAwait(false))
+            {
+                byte[] hello = new byte[RelayFrame.HeaderLength + RelayFrame.HelloLength + _options.Token.Length];
+                RelayFrame.WriteHello(hello, _ringId, _next, _options.Token.Span);
+                await transport.SendAsync(hello, cancellationToken).ConfigureAwait(false);
+                return await ReceiveAsync(transport, cancellationToken).ConfigureAwait(false);
+            }
         }
         catch (SocketException)
         {
-            return connected ? RelayClientEnd.Closed : RelayClientEnd.Unreachable;
+            return RelayClientEnd.Unreachable;
         }
-        catch (OperationCanceledException)
+        catch (Exception exception) when (exception is OperationCanceledException or IOException)
         {
             return RelayClientEnd.Closed;
         }
     }
 
-    private async Task<RelayClientEnd> ReceiveAsync(Socket socket, CancellationToken cancellationToken)
+    private async Task<RelayClientEnd> ReceiveAsync(RelayTransport transport, CancellationToken cancellationToken)
     {
         byte[] buffer = new byte[_options.ReceiveBuffer];
         int start = 0;
@@ -98,7 +119,7 @@ internal sealed class EventRelayClient
         {
             try
             {
-                int read = await socket.ReceiveAsync(buffer.AsMemory(end), SocketFlags.None, silence.Token).ConfigureAwait(false);
+                int read = await transport.ReceiveAsync(buffer.AsMemory(end), silence.Token).ConfigureAwait(false);
                 if (read == 0)
                 {
                     return RelayClientEnd.Closed;
@@ -127,7 +148,13 @@ internal sealed class EventRelayClient
                     RelayStatus status = Welcome(kind, body);
                     if (status != RelayStatus.Accepted)
                     {
-                        return status == RelayStatus.TooManyClients ? RelayClientEnd.Refused : RelayClientEnd.ProtocolError;
+                        return status switch
+                        {
+                            RelayStatus.TooManyClients => RelayClientEnd.Refused,
+                            RelayStatus.NotAuthorized => RelayClientEnd.NotAuthorized,
+                            RelayStatus.TlsRequired => RelayClientEnd.TlsRequired,
+                            _ => RelayClientEnd.ProtocolError,
+                        };
                     }
 
                     welcomed = true;
@@ -143,7 +170,7 @@ internal sealed class EventRelayClient
                 return RelayClientEnd.ProtocolError;
             }
 
-            if (socket.Available == 0)
+            if (!transport.HasMore)
             {
                 _options.OnIdle?.Invoke();
             }

@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.Diagnostics.Metrics;
 using System.Net;
 using System.Net.Sockets;
@@ -10,12 +11,9 @@ namespace Tunnel2.Telemetry.Relay;
 /// pump) reads the ring, encodes each record once for all clients, and sends without waiting; a slow client affects only itself. Safe on
 /// any thread.
 /// </summary>
-internal sealed class EventRelayServer : IAsyncDisposable
+internal sealed partial class EventRelayServer : IAsyncDisposable
 {
     private const int BytesPerTurn = 256 * 1024;
-
-    /// <summary>How many connections above the limit at a time get an answer that says so.</summary>
-    private const int MostWaitingOutside = 16;
 
     private static readonly TimeSpan _faultPause = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan _endLimit = TimeSpan.FromSeconds(5);
@@ -28,10 +26,10 @@ internal sealed class EventRelayServer : IAsyncDisposable
     private readonly CancellationTokenSource _stop = new();
     private readonly Lock _connectionsLock = new();
     private readonly TimeProvider _time;
+    private readonly RelayStrangers _strangers;
     private readonly Thread _pump;
     private readonly Task _accepting;
     private volatile RelayConnection[] _connections = [];
-    private int _waitingOutside;
     private long _lastAppend;
 
     /// <exception cref="SocketException">The address is taken.</exception>
@@ -41,6 +39,7 @@ internal sealed class EventRelayServer : IAsyncDisposable
         _ring = ring;
         _options = options;
         _time = ring.Options.Time;
+        _strangers = new RelayStrangers(options.MaxStrangers);
         Metrics = new RelayMetrics(meter, _time, options.LatencyWindow);
         _reader = ring.CreateReader(
             new EventRingReaderOptions { SpinBeforeSleep = options.SpinBeforeSleep, PollEvery = options.PollEvery });
@@ -59,8 +58,11 @@ internal sealed class EventRelayServer : IAsyncDisposable
     /// <summary>The address for clients.</summary>
     internal IPEndPoint LocalEndPoint { get; }
 
-    /// <summary>Open connections, welcomed or not.</summary>
+    /// <summary>Clients: connections whose hello was accepted.</summary>
     internal int ConnectionCount => _connections.Length;
+
+    /// <summary>Connections that are not clients yet.</summary>
+    internal int StrangerCount => _strangers.Count;
 
     /// <summary>A batch that always fits into one frame.</summary>
     private RingBatch NewBatch() =>
@@ -176,99 +178,6 @@ internal sealed class EventRelayServer : IAsyncDisposable
         _history.Trim();
     }
 
-    private async Task AcceptAsync()
-    {
-        while (!_stop.IsCancellationRequested)
-        {
-            try
-            {
-                Socket socket = await _listener.AcceptAsync(_stop.Token).ConfigureAwait(false);
-                _ = ServeAsync(socket);
-            }
-            catch (Exception e) when (e is OperationCanceledException or ObjectDisposedException)
-            {
-                return;
-            }
-            catch (Exception exception)
-            {
-                if (exception is not SocketException)
-                {
-                    _options.OnFault?.Invoke(exception);
-                }
-
-                // A client that left before it was accepted, or too many open files: neither ends the relay.
-                await Task.Delay(TimeSpan.FromMilliseconds(10), _time, CancellationToken.None).ConfigureAwait(false);
-            }
-        }
-    }
-
-    private async Task ServeAsync(Socket socket)
-    {
-        // A socket's completion may run inline on a thread that must not be held, and the next steps read the ring, which takes time.
-        await Task.CompletedTask.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
-        using var connection = new RelayConnection(socket, Metrics, _time);
-        bool room = TryAdd(connection);
-        if (!room && Interlocked.Increment(ref _waitingOutside) > MostWaitingOutside)
-        {
-            // The number of refusals is limited too, because connections that only wait must not use up the server's sockets.
-            Interlocked.Decrement(ref _waitingOutside);
-            connection.Close(RelayCloseReason.Refused);
-            return;
-        }
-
-        try
-        {
-            socket.NoDelay = true;
-            socket.Blocking = false;
-            if (_options.SendBuffer > 0)
-            {
-                socket.SendBufferSize = _options.SendBuffer;
-            }
-
-            using var hello = CancellationTokenSource.CreateLinkedTokenSource(_stop.Token);
-            hello.CancelAfter(_options.HelloTimeout);
-            (RelayStatus status, ulong ringId, long from) = await connection.ReceiveHelloAsync(hello.Token).ConfigureAwait(false);
-            if (status == RelayStatus.Accepted && !room)
-            {
-                status = RelayStatus.TooManyClients;
-            }
-
-            if (status != RelayStatus.Accepted)
-            {
-                byte[] refusal = new byte[64];
-                await connection.SendAsync(
-                    refusal.AsMemory(0, RelayFrame.WriteWelcome(refusal, status, 0, 0)), hello.Token).ConfigureAwait(false);
-                connection.Close(RelayCloseReason.Refused);
-                return;
-            }
-
-            await CatchUpFromRingAsync(connection, ringId, from).ConfigureAwait(false);
-            await connection.CatchUpAsync().ConfigureAwait(false);
-            await connection.WatchAsync().ConfigureAwait(false);
-        }
-        catch (OperationCanceledException)
-        {
-            connection.Close(_stop.IsCancellationRequested ? RelayCloseReason.ServerStopped : RelayCloseReason.Refused);
-        }
-        catch (Exception e) when (e is SocketException or ObjectDisposedException or IOException)
-        {
-            connection.Close(RelayCloseReason.ClientGone);
-        }
-        catch (Exception exception)
-        {
-            _options.OnFault?.Invoke(exception);
-            connection.Close(RelayCloseReason.ClientGone);
-        }
-        finally
-        {
-            Remove(connection);
-            if (!room)
-            {
-                Interlocked.Decrement(ref _waitingOutside);
-            }
-        }
-    }
-
     /// <summary>
     /// Joins the shared stream at its end, and sends the records between the wanted number and that place directly from the ring. The
     /// stream continues in that time, and the limit for slow clients already applies.
@@ -294,15 +203,17 @@ internal sealed class EventRelayServer : IAsyncDisposable
             EventRingReaderOptions.FromOldest => Math.Max(0, joined - _ring.Capacity),
             _ => Math.Min(from, joined),
         };
-        byte[] frame = new byte[RelayFrame.MaxBody];
+        byte[] welcome = new byte[64];
         await connection.SendAsync(
-            frame.AsMemory(0, RelayFrame.WriteWelcome(frame, RelayStatus.Accepted, _ring.Header.RingId, start)),
+            welcome.AsMemory(0, RelayFrame.WriteWelcome(welcome, RelayStatus.Accepted, _ring.Header.RingId, start)),
             _stop.Token).ConfigureAwait(false);
         if (start == joined)
         {
             return;
         }
 
+        // A socket refers to the memory of its last send for as long as it is open: here to a buffer that the next client uses too.
+        byte[] frame = ArrayPool<byte>.Shared.Rent(RelayFrame.MaxBody);
         using EventRingReader reader = _ring.CreateReader(new EventRingReaderOptions { From = start });
         var batch = NewBatch();
         while (reader.Cursor < joined)
@@ -330,28 +241,9 @@ internal sealed class EventRelayServer : IAsyncDisposable
 
             await connection.SendAsync(frame.AsMemory(0, length), _stop.Token).ConfigureAwait(false);
         }
-    }
 
-    private bool TryAdd(RelayConnection connection)
-    {
-        lock (_connectionsLock)
-        {
-            if (_connections.Length >= _options.MaxClients)
-            {
-                return false;
-            }
-
-            _connections = [.. _connections, connection];
-            return true;
-        }
-    }
-
-    private void Remove(RelayConnection connection)
-    {
-        lock (_connectionsLock)
-        {
-            _connections = [.. _connections.Where(c => c != connection)];
-        }
+        // Only here: after a send that failed, it is not known whether the buffer is still in use.
+        ArrayPool<byte>.Shared.Return(frame);
     }
 
     /// <summary>Stops accepting, closes every connection and waits for the pump.</summary>

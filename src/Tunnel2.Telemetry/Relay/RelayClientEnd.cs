@@ -17,4 +17,13 @@ internal enum RelayClientEnd
 
     /// <summary>The server refused the hello for now.</summary>
     Refused,
+
+    /// <summary>The TLS handshake failed; the function that did it knows why.</summary>
+    TlsFailed,
+
+    /// <summary>The server refused the token, or wants one. Another attempt does not help.</summary>
+    NotAuthorized,
+
+    /// <summary>The server expects TLS. Another attempt does not help.</summary>
+    TlsRequired,
 }

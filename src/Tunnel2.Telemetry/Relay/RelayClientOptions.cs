@@ -1,4 +1,5 @@
 using System.Net;
+using System.Net.Sockets;
 using Tunnel2.Telemetry.EventRing;
 
 namespace Tunnel2.Telemetry.Relay;
@@ -8,6 +9,15 @@ internal sealed record RelayClientOptions
 {
     /// <summary>The relay's address.</summary>
     internal required EndPoint Server { get; init; }
+
+    /// <summary>
+    /// Does the TLS handshake on a connected socket; null for a handshake that failed, whose socket still belongs to the client. Null
+    /// (default): no TLS.
+    /// </summary>
+    internal Func<Socket, CancellationToken, Task<RelayTransport?>>? Encrypt { get; init; }
+
+    /// <summary>The token for the relay, at most <see cref="RelayFrame.MaxToken"/> bytes; empty (default) for none.</summary>
+    internal ReadOnlyMemory<byte> Token { get; init; }
 
     /// <summary>Like <see cref="EventRingReaderOptions.From"/>, for the first connection; later ones resume.</summary>
     internal long From { get; init; } = EventRingReaderOptions.FromHead;

@@ -1,20 +1,20 @@
-using System.Net.Sockets;
-
 namespace Tunnel2.Telemetry.Relay;
 
 /// <summary>
 /// One client of the relay. While its socket takes all bytes at once, the pump sends to it directly and without waiting. When the socket is
-/// full, the connection's own task sends until it has caught up with the stream, and the pump does not send to it.
+/// full, or the connection is encrypted, the connection's own task sends until it has caught up with the stream, and the pump does not
+/// send to it.
 /// </summary>
-internal sealed class RelayConnection : IDisposable
+internal sealed class RelayConnection : IAsyncDisposable
 {
     private const int MostHeard = 64 * 1024;
 
     private readonly Lock _gate = new();
-    private readonly Socket _socket;
+    private readonly RelayTransport _transport;
     private readonly RelayMetrics _metrics;
     private readonly TimeProvider _time;
     private readonly byte[] _frame = new byte[64];
+    private Task _catchingUp = Task.CompletedTask;
     private RelaySegment? _segment;
     private int _offset;
     private int _warningLength;
@@ -24,9 +24,9 @@ internal sealed class RelayConnection : IDisposable
     private bool _warned;
     private RelayCloseReason _reason;
 
-    internal RelayConnection(Socket socket, RelayMetrics metrics, TimeProvider time)
+    internal RelayConnection(RelayTransport transport, RelayMetrics metrics, TimeProvider time)
     {
-        _socket = socket;
+        _transport = transport;
         _metrics = metrics;
         _time = time;
     }
@@ -34,34 +34,39 @@ internal sealed class RelayConnection : IDisposable
     internal bool Welcomed { get; private set; }
 
     /// <summary>Reads the client's hello.</summary>
-    internal async Task<(RelayStatus Status, ulong RingId, long From)> ReceiveHelloAsync(CancellationToken cancellationToken)
+    internal async Task<RelayHello> ReceiveHelloAsync(CancellationToken cancellationToken)
     {
-        byte[] buffer = new byte[RelayFrame.HeaderLength + RelayFrame.HelloLength];
+        byte[] buffer = new byte[RelayFrame.HeaderLength + RelayFrame.HelloLength + RelayFrame.MaxToken];
         int filled = 0;
         while (filled < buffer.Length)
         {
-            int read = await _socket.ReceiveAsync(buffer.AsMemory(filled), SocketFlags.None, cancellationToken).ConfigureAwait(false);
+            int read = await _transport.ReceiveAsync(buffer.AsMemory(filled), cancellationToken).ConfigureAwait(false);
             if (read == 0)
             {
-                return (RelayStatus.BadHello, 0, 0);
+                break;
             }
 
             filled += read;
-            if (RelayFrame.TryRead(buffer.AsSpan(0, filled), out _, out _) < 0)
+            int length = RelayFrame.TryRead(buffer.AsSpan(0, filled), out RelayFrameKind kind, out ReadOnlySpan<byte> body);
+            if (length < 0)
             {
-                return (RelayStatus.BadHello, 0, 0);
+                break;
+            }
+
+            if (length > 0)
+            {
+                RelayStatus status = RelayFrame.ReadHello(kind, body, out ulong ringId, out long from, out ReadOnlySpan<byte> token);
+                return new RelayHello(status, ringId, from, buffer.AsMemory(length - token.Length, token.Length));
             }
         }
 
-        int length = RelayFrame.TryRead(buffer, out RelayFrameKind kind, out ReadOnlySpan<byte> body);
-        RelayStatus status = RelayFrame.ReadHello(kind, length > 0 ? body : default, out ulong ringId, out long from);
-        return (status, ringId, from);
+        return RelayHello.Refused(RelayStatus.BadHello);
     }
 
     /// <summary>Sends a whole frame; only before the connection has caught up for the first time.</summary>
     internal async Task SendAsync(ReadOnlyMemory<byte> frame, CancellationToken cancellationToken)
     {
-        await _socket.SendAsync(frame, SocketFlags.None, cancellationToken).ConfigureAwait(false);
+        await _transport.SendAsync(frame, cancellationToken).ConfigureAwait(false);
         _metrics.Sent(frame.Length);
     }
 
@@ -86,12 +91,12 @@ internal sealed class RelayConnection : IDisposable
         {
             int count;
             for (int heard = 0;
-                 heard < MostHeard && (count = await _socket.ReceiveAsync(waste, SocketFlags.None).ConfigureAwait(false)) > 0;
+                 heard < MostHeard && (count = await _transport.ReceiveAsync(waste, CancellationToken.None).ConfigureAwait(false)) > 0;
                  heard += count)
             {
             }
         }
-        catch (Exception e) when (e is SocketException or ObjectDisposedException)
+        catch (IOException)
         {
             // The same as an orderly end: the client has left.
         }
@@ -139,8 +144,13 @@ internal sealed class RelayConnection : IDisposable
 
                 try
                 {
-                    await _socket.SendAsync(chunk, SocketFlags.None).ConfigureAwait(false);
+                    long start = _time.GetTimestamp();
+                    await _transport.SendAsync(chunk, CancellationToken.None).ConfigureAwait(false);
                     _metrics.Sent(chunk.Length);
+                    if (!_transport.SendsAtOnce)
+                    {
+                        _metrics.Send.Add(start, _time.GetTimestamp());
+                    }
                 }
                 finally
                 {
@@ -160,7 +170,7 @@ internal sealed class RelayConnection : IDisposable
                 }
             }
         }
-        catch (Exception e) when (e is SocketException or ObjectDisposedException)
+        catch (IOException)
         {
             Close(RelayCloseReason.ClientGone);
         }
@@ -202,10 +212,22 @@ internal sealed class RelayConnection : IDisposable
         }
 
         _metrics.ClientLeft(reason, Welcomed);
-        _socket.Dispose();
+        _transport.Abort();
     }
 
-    public void Dispose() => Close(RelayCloseReason.ServerStopped);
+    /// <summary>Closes the connection and gives it back when no task uses it any more.</summary>
+    public async ValueTask DisposeAsync()
+    {
+        Close(RelayCloseReason.ServerStopped);
+        Task catchingUp;
+        lock (_gate)
+        {
+            catchingUp = _catchingUp;
+        }
+
+        await catchingUp.ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+        await _transport.DisposeAsync().ConfigureAwait(false);
+    }
 
     private void JudgeUnsynchronized(long position, long limit)
     {
@@ -214,7 +236,7 @@ internal sealed class RelayConnection : IDisposable
         {
             _reason = RelayCloseReason.TooSlow;
             _metrics.ClientLeft(RelayCloseReason.TooSlow, Welcomed);
-            _socket.Dispose();
+            _transport.Abort();
         }
         else if (behind > limit / 2 && !_warned)
         {
@@ -236,10 +258,15 @@ internal sealed class RelayConnection : IDisposable
                 return;
             }
 
-            long start = _time.GetTimestamp();
-            int sent = _socket.Send(unsent, SocketFlags.None, out SocketError error);
-            _metrics.Send.Add(start, _time.GetTimestamp());
-            if (error == SocketError.Success && sent > 0)
+            int sent = 0;
+            if (_transport.SendsAtOnce)
+            {
+                long start = _time.GetTimestamp();
+                sent = _transport.TrySend(unsent);
+                _metrics.Send.Add(start, _time.GetTimestamp());
+            }
+
+            if (sent > 0)
             {
                 _offset += sent;
                 _withinFrame = sent < unsent.Length;
@@ -247,16 +274,16 @@ internal sealed class RelayConnection : IDisposable
                 continue;
             }
 
-            if (error is SocketError.WouldBlock or SocketError.Success)
+            if (sent == 0)
             {
                 _taskSends = true;
-                _ = Task.Run(CatchUpAsync);
+                _catchingUp = Task.Run(CatchUpAsync);
             }
             else
             {
                 _reason = RelayCloseReason.ClientGone;
                 _metrics.ClientLeft(_reason, Welcomed);
-                _socket.Dispose();
+                _transport.Abort();
             }
 
             return;

@@ -17,6 +17,9 @@ internal static class RelayFrame
     internal const int WelcomeLength = 24;
     internal const int RecordsHeaderLength = 16;
 
+    /// <summary>The longest token in a hello, bytes.</summary>
+    internal const int MaxToken = 4096;
+
     /// <summary>A longer body is refused after its header.</summary>
     internal const int MaxBody = 256 * 1024;
 
@@ -60,20 +63,23 @@ internal static class RelayFrame
         return ~crc == BinaryPrimitives.ReadUInt32LittleEndian(data[8..]) ? HeaderLength + length : -1;
     }
 
-    internal static int WriteHello(Span<byte> frame, ulong ringId, long from)
+    internal static int WriteHello(Span<byte> frame, ulong ringId, long from, ReadOnlySpan<byte> token = default)
     {
         Span<byte> body = frame[HeaderLength..];
         BinaryPrimitives.WriteUInt32LittleEndian(body, Magic);
         BinaryPrimitives.WriteUInt32LittleEndian(body[4..], Version);
         BinaryPrimitives.WriteUInt64LittleEndian(body[8..], ringId);
         BinaryPrimitives.WriteInt64LittleEndian(body[16..], from);
-        return Finish(frame, RelayFrameKind.Hello, HelloLength);
+        token.CopyTo(body[HelloLength..]);
+        return Finish(frame, RelayFrameKind.Hello, HelloLength + token.Length);
     }
 
-    internal static RelayStatus ReadHello(RelayFrameKind kind, ReadOnlySpan<byte> body, out ulong ringId, out long from)
+    internal static RelayStatus ReadHello(
+        RelayFrameKind kind, ReadOnlySpan<byte> body, out ulong ringId, out long from, out ReadOnlySpan<byte> token)
     {
         ringId = 0;
         from = 0;
+        token = default;
         if (kind != RelayFrameKind.Hello || body.Length < 8 || BinaryPrimitives.ReadUInt32LittleEndian(body) != Magic)
         {
             return RelayStatus.BadHello;
@@ -84,11 +90,12 @@ internal static class RelayFrame
             return RelayStatus.UnsupportedVersion;
         }
 
-        if (body.Length != HelloLength)
+        if (body.Length is < HelloLength or > HelloLength + MaxToken)
         {
             return RelayStatus.BadHello;
         }
 
+        token = body[HelloLength..];
         ringId = BinaryPrimitives.ReadUInt64LittleEndian(body[8..]);
         from = BinaryPrimitives.ReadInt64LittleEndian(body[16..]);
         return from >= EventRingReaderOptions.FromOldest ? RelayStatus.Accepted : RelayStatus.BadHello;

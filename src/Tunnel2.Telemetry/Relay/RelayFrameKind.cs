@@ -3,7 +3,7 @@ namespace Tunnel2.Telemetry.Relay;
 /// <summary>The content of a relay's frame. Part of the wire format: never renumber.</summary>
 internal enum RelayFrameKind : byte
 {
-    /// <summary>Client's first frame: magic(4) version(2) zero(2) ring id or 0 (8) from (8).</summary>
+    /// <summary>Client's first frame: magic(4) version(2) zero(2) ring id or 0 (8) from (8) token, if any.</summary>
     Hello = 1,
 
     /// <summary>

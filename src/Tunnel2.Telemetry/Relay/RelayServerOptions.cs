@@ -1,15 +1,33 @@
 using System.Net;
+using System.Net.Sockets;
 
 namespace Tunnel2.Telemetry.Relay;
 
 /// <summary>Settings of <see cref="EventRelayServer"/>. Immutable.</summary>
 internal sealed record RelayServerOptions
 {
-    /// <summary>Where to listen. Default: a free port on loopback. The relay has no authentication of its own.</summary>
+    /// <summary>Where to listen. Default: a free port on loopback.</summary>
     internal IPEndPoint Listen { get; init; } = new(IPAddress.Loopback, 0);
 
     /// <summary>How many clients there may be. Default 64.</summary>
     internal int MaxClients { get; init; } = 64;
+
+    /// <summary>
+    /// How many connections that are not clients yet there may be, half of them from one address; more are closed at once. Default 64.
+    /// </summary>
+    internal int MaxStrangers { get; init; } = 64;
+
+    /// <summary>
+    /// Does the TLS handshake on an accepted socket. Null for a handshake that failed. A peer that sent plaintext gets one answer, over the
+    /// transport that is returned for it. Null (default): no TLS.
+    /// </summary>
+    internal Func<Socket, CancellationToken, Task<(RelayTransport? Transport, bool SentPlaintext)>>? Encrypt { get; init; }
+
+    /// <summary>
+    /// Judges the token of a hello, which may be empty, from an address: accepted, not authorized, or "come again later". Null (default):
+    /// every client is accepted.
+    /// </summary>
+    internal Func<IPAddress, ReadOnlyMemory<byte>, RelayStatus>? Admit { get; init; }
 
     /// <summary>
     /// How many bytes may wait for a client before it is closed; it is warned at half of that. At least 1 MiB; default 8 MiB.
@@ -22,7 +40,7 @@ internal sealed record RelayServerOptions
     /// <summary>A heartbeat is sent after this time without a record. Default 1 s.</summary>
     internal TimeSpan HeartbeatAfter { get; init; } = TimeSpan.FromSeconds(1);
 
-    /// <summary>How long a new connection has for its hello. Default 5 s.</summary>
+    /// <summary>How long a new connection has for its TLS handshake and its hello together. Default 5 s.</summary>
     internal TimeSpan HelloTimeout { get; init; } = TimeSpan.FromSeconds(5);
 
     /// <summary>Length of the window of the latency metrics. Default 10 s.</summary>

@@ -13,4 +13,10 @@ internal enum RelayStatus : ushort
 
     /// <summary>The limit of clients is reached; try again later.</summary>
     TooManyClients = 3,
+
+    /// <summary>The token is missing or wrong. The answer does not say which.</summary>
+    NotAuthorized = 4,
+
+    /// <summary>This relay expects TLS; the only answer that it sends in plaintext.</summary>
+    TlsRequired = 5,
 }

@@ -15,6 +15,9 @@ internal static class TlsHandshake
     /// <summary>The uplink's application protocol (RFC 7301).</summary>
     public static SslApplicationProtocol ApplicationProtocol { get; } = new(ProtocolVersion.Alpn);
 
+    /// <summary>The relay's application protocol, so that a relay and an uplink with the same certificate cannot be mistaken.</summary>
+    public static SslApplicationProtocol RelayProtocol { get; } = new("tunnel2-relay/1");
+
     /// <summary>TLS 1.2 is the minimum.</summary>
     public const SslProtocols Protocols = SslProtocols.Tls12 | SslProtocols.Tls13;
 
@@ -28,31 +31,51 @@ internal static class TlsHandshake
     /// <param name="cancellationToken">Cancels the handshake.</param>
     public static Task<TlsHandshakeResult> AcceptAsync(
         IUplinkTransport transport, SslServerAuthenticationOptions options, TimeSpan limit, TimeProvider timeProvider,
-        CancellationToken cancellationToken)
+        CancellationToken cancellationToken) =>
+        AcceptAsync(transport, ApplicationProtocol, options, limit, timeProvider, cancellationToken);
+
+    /// <summary>The server's side of any connection whose peers agree on an application protocol.</summary>
+    /// <param name="transport">The connection, as of an uplink.</param>
+    /// <param name="protocol">The application protocol; another one, or none, fails the handshake.</param>
+    /// <param name="options">Certificate and trust; the application protocol is set here.</param>
+    /// <param name="limit">How long the peer may take; then the transport is aborted.</param>
+    /// <param name="timeProvider">The clock.</param>
+    /// <param name="cancellationToken">Cancels the handshake.</param>
+    public static Task<TlsHandshakeResult> AcceptAsync(
+        IByteTransport transport, SslApplicationProtocol protocol, SslServerAuthenticationOptions options, TimeSpan limit,
+        TimeProvider timeProvider, CancellationToken cancellationToken)
     {
-        options.ApplicationProtocols = [ApplicationProtocol];
+        options.ApplicationProtocols = [protocol];
         options.EnabledSslProtocols = Protocols;
         options.AllowRenegotiation = false;
         return RunAsync(
             transport,
-            isUplink: true,
+            protocol,
             tls => tls.AuthenticateAsServerAsync(options, CancellationToken.None),
             limit,
             timeProvider,
             cancellationToken);
     }
 
-    /// <summary>The client's side of an uplink; parameters as of <see cref="AcceptAsync"/>.</summary>
+    /// <summary>The client's side of an uplink; parameters as of the server's side.</summary>
     public static Task<TlsHandshakeResult> ConnectAsync(
         IUplinkTransport transport, SslClientAuthenticationOptions options, TimeSpan limit, TimeProvider timeProvider,
-        CancellationToken cancellationToken)
+        CancellationToken cancellationToken) =>
+        ConnectAsync(transport, ApplicationProtocol, options, limit, timeProvider, cancellationToken);
+
+    /// <summary>
+    /// The client's side of any connection whose peers agree on an application protocol; parameters as of the server's side.
+    /// </summary>
+    public static Task<TlsHandshakeResult> ConnectAsync(
+        IByteTransport transport, SslApplicationProtocol protocol, SslClientAuthenticationOptions options, TimeSpan limit,
+        TimeProvider timeProvider, CancellationToken cancellationToken)
     {
-        options.ApplicationProtocols = [ApplicationProtocol];
+        options.ApplicationProtocols = [protocol];
         options.EnabledSslProtocols = Protocols;
         options.AllowRenegotiation = false;
         return RunAsync(
             transport,
-            isUplink: true,
+            protocol,
             tls => tls.AuthenticateAsClientAsync(options, CancellationToken.None),
             limit,
             timeProvider,
@@ -64,7 +87,7 @@ internal static class TlsHandshake
         IByteTransport transport, SslClientAuthenticationOptions options, CancellationToken cancellationToken) =>
         RunAsync(
             transport,
-            isUplink: false,
+            protocol: null,
             tls => tls.AuthenticateAsClientAsync(options, CancellationToken.None),
             Timeout.InfiniteTimeSpan,
             TimeProvider.System,
@@ -72,7 +95,7 @@ internal static class TlsHandshake
 
     private static async Task<TlsHandshakeResult> RunAsync(
         IByteTransport transport,
-        bool isUplink,
+        SslApplicationProtocol? protocol,
         Func<SslStream, Task> authenticate,
         TimeSpan limit,
         TimeProvider timeProvider,
@@ -81,14 +104,14 @@ internal static class TlsHandshake
         using var deadline = new CancellationTokenSource(limit, timeProvider);
         using var linked = CancellationTokenSource.CreateLinkedTokenSource(deadline.Token, cancellationToken);
         using var registration = linked.Token.UnsafeRegister(static state => ((IByteTransport)state!).Abort(), transport);
-        var bytes = new TlsByteStream(transport, BufferPool.Shared, isUplink);
+        var bytes = new TlsByteStream(transport, BufferPool.Shared, isUplink: protocol == ApplicationProtocol);
         var tls = new SslStream(bytes, leaveInnerStreamOpen: true);
         TlsHandshakeStatus status;
         var detail = "";
         try
         {
             await authenticate(tls).ConfigureAwait(false);
-            if (!isUplink || tls.NegotiatedApplicationProtocol == ApplicationProtocol)
+            if (protocol is not { } wanted || tls.NegotiatedApplicationProtocol == wanted)
             {
                 bytes.EndHandshake();
                 return new TlsHandshakeResult(TlsHandshakeStatus.Done, new TlsTransport(transport, bytes, tls), bytes.FirstBytes, "");

@@ -9,7 +9,7 @@ internal enum TlsHandshakeStatus
     /// <summary>The peer sent bytes that are not TLS. No answer was sent yet, so the connection can still carry one.</summary>
     NotTls,
 
-    /// <summary>The peer speaks TLS and did not agree to the uplink's application protocol.</summary>
+    /// <summary>The peer speaks TLS and did not agree to the application protocol.</summary>
     OtherProtocol,
 
     /// <summary>One side refused: a certificate, a version, a broken message.</summary>

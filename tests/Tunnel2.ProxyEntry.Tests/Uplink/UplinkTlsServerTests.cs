@@ -136,7 +136,7 @@ public sealed class UplinkTlsServerTests : IDisposable
     {
         using var certificate = TestUtilities.SelfMadeCertificate.Create();
         File.WriteAllText(_file, TestUtilities.SelfMadeCertificate.ToPem(certificate));
-        var shown = new ReloadingCertificate(new CertificateSource(_file, null, null), isForAgents: true, TimeProvider.System, _log);
+        var shown = new ReloadingCertificate(new CertificateSource(_file, null, null), CertificateUse.Agents, TimeProvider.System, _log);
         return new UplinkTlsServer(
             shown,
             authorities,

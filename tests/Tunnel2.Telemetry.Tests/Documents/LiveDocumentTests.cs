@@ -54,7 +54,19 @@ public sealed class LiveDocumentTests
         byte[] frame = new byte[64];
         Check("hello", frame.AsSpan(0, RelayFrame.WriteHello(frame, 0, EventRingReaderOptions.FromOldest)));
         RelayFrame.TryRead(Documented("hello"), out RelayFrameKind kind, out ReadOnlySpan<byte> body);
-        Assert.Equal(RelayStatus.Accepted, RelayFrame.ReadHello(kind, body, out _, out _));
+        Assert.Equal(RelayStatus.Accepted, RelayFrame.ReadHello(kind, body, out _, out _, out ReadOnlySpan<byte> token));
+        Assert.True(token.IsEmpty);
+    }
+
+    [Fact]
+    public void The_hello_with_a_token_is_as_documented()
+    {
+        byte[] frame = new byte[64];
+        Check("hello-token", frame.AsSpan(0, RelayFrame.WriteHello(frame, 0, EventRingReaderOptions.FromOldest, "s3cret"u8)));
+        RelayFrame.TryRead(Documented("hello-token"), out RelayFrameKind kind, out ReadOnlySpan<byte> body);
+        Assert.Equal(RelayStatus.Accepted, RelayFrame.ReadHello(kind, body, out _, out long from, out ReadOnlySpan<byte> token));
+        Assert.Equal(EventRingReaderOptions.FromOldest, from);
+        Assert.Equal("s3cret", Encoding.ASCII.GetString(token));
     }
 
     [Fact]

@@ -29,7 +29,7 @@ internal sealed class VisitorTls
 
         try
         {
-            var certificate = new ReloadingCertificate(source, isForAgents: false, timeProvider, logger);
+            var certificate = new ReloadingCertificate(source, CertificateUse.Visitors, timeProvider, logger);
             Reloadable = certificate;
             _certificates = new FileCertificates(certificate);
         }

@@ -12,7 +12,8 @@ internal static class SummedEvents
     private static readonly FrozenSet<int> _ids = FrozenSet.Create(
         2000, 2001, 2002, 2003, 2007, 2008, 2050, 2051, // agents and their connections
         2100, 2103, 2104, 2110, // requests and visitors' connections
-        2207); // administration
+        2207, // administration
+        4008, 4009); // clients of the relay
 
     /// <summary>Whether lines of an event are summed up. All lines of the framework are.</summary>
     public static bool Contains(int eventId, bool isFramework) => isFramework || _ids.Contains(eventId);
