@@ -76,7 +76,7 @@ internal sealed class ChurnRun : IDisposable
         {
             double elapsed = Stopwatch.GetElapsedTime(last).TotalSeconds;
             last = Stopwatch.GetTimestamp();
-            (int connections, int admitted, _) = await _server.StateAsync();
+            (int connections, int admitted, _, _) = await _server.StateAsync();
             double used = (_server.Cpu - cpu).TotalSeconds / elapsed;
             double rate = (_checker.DeliveredCount - delivered) / elapsed;
             (cpu, delivered) = (_server.Cpu, _checker.DeliveredCount);
@@ -98,7 +98,7 @@ internal sealed class ChurnRun : IDisposable
         (int Connections, int Admitted, int Sockets) left = default;
         bool empty = await LoadRun.UntilAsync(async () =>
         {
-            (left.Connections, left.Admitted, _) = await _server.StateAsync();
+            (left.Connections, left.Admitted, _, _) = await _server.StateAsync();
             left.Sockets = _server.CountSockets() - sockets;
             return left.Connections == 0 && left.Admitted == 0 && left.Sockets <= 0;
         });

@@ -97,6 +97,7 @@ internal static class HubServer
     private static IEnumerable<string> State(LivePlane live) =>
     [
         live.Guard!.Connections.ToString(CultureInfo.InvariantCulture), live.SlowSubscribers!.Count.ToString(CultureInfo.InvariantCulture),
+        live.Guard.IsPausing ? "1" : "0",
     ];
 
     private static IEnumerable<string> Counts(Hub hub, string channels) =>

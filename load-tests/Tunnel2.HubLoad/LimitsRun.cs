@@ -6,7 +6,7 @@ namespace Tunnel2.HubLoad;
 
 /// <summary>
 /// Loads the hub to each of its guard's limits once, in a server with low ones, and shows that new subscribers are refused there with the
-/// right reason, and accepted again when the load is over. Beside the processors' limit a subscriber that reads nothing is paused, and later
+/// right reason, and accepted again when the load is over. Beside the memory's limit a subscriber that reads nothing is paused, and later
 /// continues.
 /// </summary>
 internal static class LimitsRun
@@ -71,47 +71,55 @@ internal static class LimitsRun
 
     private static async Task<bool> CpuAsync()
     {
-        using var server = new ServerProcess("Hub:CpuReject=0.2", "Hub:CpuAccept=0.1");
-        await server.CommandAsync("create 1");
-        using LoadConnection slow = await LoadConnection.ConnectAsync(server.Port, 0, _ignored, receiveBuffer: 4096);
-        await slow.SubscribeAsync(0);
-
-        // Enough to fill the kernel's buffers and then the queue of a subscriber that reads nothing.
-        await server.CommandAsync("begin 1 8000 2 1");
+        using var server = new ServerProcess("Hub:CpuReject=0.1", "Hub:CpuAccept=0.05");
+        bool before = await ProbeAsync(server, 0) is null;
         await server.CommandAsync("burn 1");
-        int paused = 0;
-        bool wasPaused = await LoadRun.UntilAsync(async () => (paused = (await server.StateAsync()).Paused) > 0);
-        string? answerThen = await ProbeAsync(server, 1);
-        Task reading = slow.ReadAllAsync();
         TimeSpan? refused = await ProbeUntilAsync(server, "Cpu");
         await server.CommandAsync("burn 0");
         TimeSpan? again = await ProbeUntilAsync(server, null);
-        bool continued = await LoadRun.UntilAsync(() => Task.FromResult(slow.Resumes > 0));
-        slow.Leave();
-        await reading;
-        bool ok = Row(
-            wasPaused && continued, "processors", "CpuReject=0.2, CpuAccept=0.1", "a thread for each is busy, later no more", refused, again);
-        Console.WriteLine(string.Create(
-            CultureInfo.InvariantCulture,
-            $"before that, {paused} slow subscriber was paused, and a new one was {answerThen ?? "accepted"}; the slow one was paused "
-                + $"{slow.Pauses} and continued {slow.Resumes} time(s)"));
-        return ok;
+        return Row(
+            before, "processors", "CpuReject=0.1, CpuAccept=0.05", "four threads for each are busy, later none", refused, again);
     }
 
     private static async Task<bool> MemoryAsync()
     {
         double used = new ContainerUsage(TimeProvider.System).Read().Memory;
-        string reject = (used + 0.05).ToString("0.000", CultureInfo.InvariantCulture);
-        string accept = (used + 0.03).ToString("0.000", CultureInfo.InvariantCulture);
+        string reject = Share(used + 0.06);
+        string accept = Share(used + 0.02);
         using var server = new ServerProcess($"Hub:MemoryReject={reject}", $"Hub:MemoryAccept={accept}");
-        bool before = await ProbeAsync(server, 0) is null;
-        await server.CommandAsync(string.Create(CultureInfo.InvariantCulture, $"hold {used + 0.08:0.000}"));
+        await server.CommandAsync("create 1");
+
+        // Between the two levels: the slow one is paused, and nobody is refused.
+        await server.CommandAsync($"hold {Share(used + 0.05)}");
+        bool isPausing = await LoadRun.UntilAsync(async () => (await server.StateAsync()).IsPausing);
+        using LoadConnection slow = await LoadConnection.ConnectAsync(server.Port, 0, _ignored, receiveBuffer: 4096);
+        await slow.SubscribeAsync(0);
+        await slow.ReadUntilSnapshotAsync();
+
+        // Enough to fill the kernel's buffers, 4 MB, and then the queue of a subscriber that reads nothing more.
+        await server.CommandAsync("begin 1 10000 3 1");
+        int paused = 0;
+        bool wasPaused = await LoadRun.UntilAsync(async () => (paused = (await server.StateAsync()).Paused) > 0);
+        string? answerThen = await ProbeAsync(server, 1);
+        Task reading = slow.ReadAllAsync();
+
+        await server.CommandAsync($"hold {Share(used + 0.09)}");
         TimeSpan? refused = await ProbeUntilAsync(server, "Memory");
         await server.CommandAsync("hold 0");
         TimeSpan? again = await ProbeUntilAsync(server, null);
-        return Row(
-            before, "memory", $"MemoryReject={reject}, MemoryAccept={accept}", "8 % of the memory is held, later no more", refused, again);
+        bool continued = await LoadRun.UntilAsync(() => Task.FromResult(slow.Resumes > 0));
+        slow.Leave();
+        await reading;
+        bool ok = Row(
+            isPausing && wasPaused && continued && answerThen is null, "memory", $"MemoryReject={reject}, MemoryAccept={accept}",
+            "9 % of the memory is held, later no more", refused, again);
+        Console.WriteLine(
+            $"before that, {paused} slow subscriber was paused, and a new one was {answerThen ?? "accepted"}; afterwards the slow one "
+                + $"continued {slow.Resumes} time(s)");
+        return ok;
     }
+
+    private static string Share(double share) => share.ToString("0.000", CultureInfo.InvariantCulture);
 
     /// <summary>Many at once; they stay connected.</summary>
     /// <param name="server">The server.</param>

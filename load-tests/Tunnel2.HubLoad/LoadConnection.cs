@@ -113,6 +113,19 @@ internal sealed class LoadConnection : IDisposable
         _socket.Dispose();
     }
 
+    /// <summary>Reads until a snapshot has come, and then no more.</summary>
+    public async Task ReadUntilSnapshotAsync()
+    {
+        while (Snapshots == 0)
+        {
+            TakeFrames();
+            if (Snapshots == 0)
+            {
+                await ReceiveAsync();
+            }
+        }
+    }
+
     /// <summary>Reads until the connection ends.</summary>
     public async Task ReadAllAsync()
     {
@@ -120,10 +133,7 @@ internal sealed class LoadConnection : IDisposable
         {
             while (true)
             {
-                while (TryTakeFrame())
-                {
-                }
-
+                TakeFrames();
                 await ReceiveAsync();
             }
         }
@@ -160,7 +170,8 @@ internal sealed class LoadConnection : IDisposable
         _end -= length;
     }
 
-    private bool TryTakeFrame()
+    /// <summary>Takes all frames that are complete.</summary>
+    private void TakeFrames()
     {
         long now = Stopwatch.GetTimestamp();
         int at = 0;
@@ -195,8 +206,6 @@ internal sealed class LoadConnection : IDisposable
         {
             Consume(at);
         }
-
-        return false;
     }
 
     private void Take(ReadOnlySpan<byte> json, long now)

@@ -10,6 +10,9 @@ internal sealed unsafe class ServerLoads : IDisposable
     private const int MostPieces = 64;
     private const int StackBytes = 128 << 10;
 
+    /// <summary>More threads than processors, so that they get a share on a machine that is busy with other work, too.</summary>
+    private const int BurningPerProcessor = 4;
+
     private readonly List<nint> _held = [];
     private readonly ManualResetEventSlim _end = new();
     private readonly List<Thread> _parked = [];
@@ -22,7 +25,7 @@ internal sealed unsafe class ServerLoads : IDisposable
         _burns = on;
         if (on)
         {
-            for (int i = 0; i < Environment.ProcessorCount; i++)
+            for (int i = 0; i < BurningPerProcessor * Environment.ProcessorCount; i++)
             {
                 _burning.Add(Start(Spin, "burn"));
             }

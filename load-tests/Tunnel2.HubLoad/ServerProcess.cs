@@ -66,11 +66,11 @@ internal sealed class ServerProcess : IDisposable
         return (await _process.StandardOutput.ReadLineAsync() ?? throw new IOException("the server ended")).Split(' ');
     }
 
-    /// <summary>What the hub and the guard count, and how many subscribers are paused.</summary>
-    public async Task<(int Connections, int Admitted, int Paused)> StateAsync()
+    /// <summary>What the hub and the guard count, how many subscribers are paused, and whether slow ones are.</summary>
+    public async Task<(int Connections, int Admitted, int Paused, bool IsPausing)> StateAsync()
     {
         int[] numbers = [.. (await CommandAsync("state"))[1..].Select(static word => int.Parse(word, CultureInfo.InvariantCulture))];
-        return (numbers[0], numbers[1], numbers[2]);
+        return (numbers[0], numbers[1], numbers[2], numbers[3] == 1);
     }
 
     public void Dispose()
