@@ -89,9 +89,13 @@ internal static class LimitsRun
         using var server = new ServerProcess($"Hub:MemoryReject={reject}", $"Hub:MemoryAccept={accept}");
         await server.CommandAsync("create 1");
 
-        // Between the two levels: the slow one is paused, and nobody is refused.
-        await server.CommandAsync($"hold {Share(used + 0.05)}");
-        bool isPausing = await LoadRun.UntilAsync(async () => (await server.StateAsync()).IsPausing);
+        // Between the two levels: the slow one is paused, and nobody is refused. Held again and again, because others give memory back.
+        string between = $"hold {Share(used + 0.05)}";
+        bool isPausing = await LoadRun.UntilAsync(async () =>
+        {
+            await server.CommandAsync(between);
+            return (await server.StateAsync()).IsPausing;
+        });
         using LoadConnection slow = await LoadConnection.ConnectAsync(server.Port, 0, _ignored, receiveBuffer: 4096);
         await slow.SubscribeAsync(0);
         await slow.ReadUntilSnapshotAsync();
@@ -99,7 +103,11 @@ internal static class LimitsRun
         // Enough to fill the kernel's buffers, 4 MB, and then the queue of a subscriber that reads nothing more.
         await server.CommandAsync("begin 1 10000 3 1");
         int paused = 0;
-        bool wasPaused = await LoadRun.UntilAsync(async () => (paused = (await server.StateAsync()).Paused) > 0);
+        bool wasPaused = await LoadRun.UntilAsync(async () =>
+        {
+            await server.CommandAsync(between);
+            return (paused = (await server.StateAsync()).Paused) > 0;
+        });
         string? answerThen = await ProbeAsync(server, 1);
         Task reading = slow.ReadAllAsync();
 

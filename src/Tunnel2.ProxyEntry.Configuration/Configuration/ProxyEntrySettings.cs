@@ -8,8 +8,8 @@ namespace Tunnel2.ProxyEntry.Configuration;
 /// <summary>
 /// The table of all settings, with their values. Each property that calls <paramref name="read"/> is one setting: its key, default, range
 /// and the words of docs/settings.md. A new setting needs only one more property, here or in <see cref="AccessLogSettings"/>,
-/// <see cref="TelemetrySettings"/>, <see cref="HubSettings"/>, <see cref="AgentEntry"/> or <see cref="TierEntry"/>, and the code that uses it.
-/// <see cref="SettingsLoader"/> makes it; afterwards it is immutable, so safe for any number of threads.
+/// <see cref="TelemetrySettings"/>, <see cref="HubSettings"/>, <see cref="AgentEntry"/> or <see cref="TierEntry"/>, and the code that uses
+/// it. <see cref="SettingsLoader"/> makes it; afterwards it is immutable, so safe for any number of threads.
 /// </summary>
 internal sealed partial class ProxyEntrySettings(SettingsReader read)
 {

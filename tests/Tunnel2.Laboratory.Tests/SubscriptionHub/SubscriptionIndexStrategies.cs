@@ -8,7 +8,8 @@ namespace Tunnel2.Telemetry.Tests.SubscriptionHub;
 /// </summary>
 public static class SubscriptionIndexStrategies
 {
-    public static TheoryData<string> Names => ["as-it-was", "one-lock", "sharded-4", "sharded-8", "sharded-16", "sharded-32", "copy-on-write"];
+    public static TheoryData<string> Names =>
+        ["as-it-was", "one-lock", "sharded-4", "sharded-8", "sharded-16", "sharded-32", "copy-on-write"];
 
     internal static ISubscriptionIndex Create(string name) => name switch
     {

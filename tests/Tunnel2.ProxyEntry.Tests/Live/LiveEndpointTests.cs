@@ -269,8 +269,8 @@ public sealed class LiveEndpointTests : IAsyncLifetime
     }
 
     private LivePlane CreatePlane(params string[] settings) => new(
-        SettingsFixture.LoadValid([$"Ring:File={Path.Combine(_folder, $"ring{_planes++}")}", .. settings]), new ListedSessions(), _time, _meters,
-        new ContainedFaults(), new RecordedLog<LivePlane>());
+        SettingsFixture.LoadValid([$"Ring:File={Path.Combine(_folder, $"ring{_planes++}")}", .. settings]), new ListedSessions(), _time,
+        _meters, new ContainedFaults(), new RecordedLog<LivePlane>());
 
     private LiveEndpoint Endpoint(string? token = null, LivePlane? plane = null) =>
         new(plane ?? _plane, new AdminAuthorization(token is null ? null : TokenHash.FromToken(token)));

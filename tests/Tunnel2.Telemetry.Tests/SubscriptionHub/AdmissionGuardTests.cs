@@ -104,7 +104,8 @@ public sealed class AdmissionGuardTests
         var guard = Create(_open with { Threads = 100 });
         foreach ((int threads, Admission answer) in new[]
         {
-            (100, Admission.Admitted), (101, Admission.Threads), (91, Admission.Threads), (90, Admission.Admitted), (100, Admission.Admitted),
+            (100, Admission.Admitted), (101, Admission.Threads), (91, Admission.Threads), (90, Admission.Admitted),
+            (100, Admission.Admitted),
         })
         {
             guard.Observe(new ContainerReading(0, 0, threads));
