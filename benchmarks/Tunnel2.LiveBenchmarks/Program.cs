@@ -20,6 +20,7 @@ internal static class Program
         "store-race" => StoreRace.Run(args.AsSpan(1)),
         "capacity" => CapacityBenchmark.Run(args[1..]),
         "index-race" => IndexRace.Run(args.AsSpan(1)),
+        "index-incident" => IndexIncident.Run(args.AsSpan(1)),
         _ => RunBenchmarks(args),
     };
 

@@ -5,6 +5,7 @@ using Microsoft.Extensions.Configuration;
 using Microsoft.Extensions.Logging;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Hosting;
+using Tunnel2.ProxyEntry.Live;
 using Tunnel2.Telemetry.SubscriptionHub;
 using Tunnel2.Transport.Engine;
 using Tunnel2.Transport.Sockets;
@@ -13,7 +14,9 @@ namespace Tunnel2.HubLoad;
 
 /// <summary>
 /// The measured process: a whole ProxyEntry, and a thread that publishes on its hub by the clock, whatever becomes of the messages.
-/// Commands on standard input: <c>publish CHANNELS RATE SECONDS BURST</c>, <c>counts CHANNELS</c>, <c>stop</c>.
+/// Commands on standard input, each answered by one line: <c>create CHANNELS</c>, <c>publish CHANNELS RATE SECONDS BURST</c>,
+/// <c>begin …</c> (the same, without waiting for the end), <c>counts CHANNELS</c> (waits for the end), <c>state</c>, <c>burn 0|1</c>,
+/// <c>hold SHARE</c>, <c>threads COUNT</c>, <c>stop</c>. Its arguments are settings: <c>Hub:MaxThreads=100</c>.
 /// </summary>
 internal static class HubServer
 {
@@ -21,54 +24,84 @@ internal static class HubServer
 
     public static async Task<int> RunAsync(string[] args)
     {
-        var settings = SettingsLoader.Load(new ConfigurationBuilder().AddInMemoryCollection(new Dictionary<string, string?>
+        var values = new Dictionary<string, string?>
         {
             ["Tunnel2:Public:HttpListen"] = "127.0.0.1:0",
             ["Tunnel2:Uplink:Listen"] = "127.0.0.1:0",
             ["Tunnel2:Admin:Listen"] = "127.0.0.1:0",
             ["Tunnel2:EntryId"] = "load",
             ["Tunnel2:Hub:MaxConnections"] = LoadRun.MostSubscribers(OpenFiles.Limit()).ToString(CultureInfo.InvariantCulture),
-        }).Build());
+        };
+        foreach (string setting in args)
+        {
+            int equals = setting.IndexOf('=', StringComparison.Ordinal);
+            values[$"Tunnel2:{setting[..equals]}"] = setting[(equals + 1)..];
+        }
+
+        var settings = SettingsLoader.Load(new ConfigurationBuilder().AddInMemoryCollection(values).Build());
         using var engine = EngineSetup.Start(EngineMode.Auto, loops: 1);
         await using var host = await ProxyEntryHost.StartAsync(
             settings.Settings!, engine, logging => logging.SetMinimumLevel(LogLevel.Error));
-        Console.WriteLine(string.Create(CultureInfo.InvariantCulture, $"ready {host.AdminEndPoint.Port} {args.Length}"));
+        Console.WriteLine(string.Create(CultureInfo.InvariantCulture, $"ready {host.AdminEndPoint.Port}"));
+        using var loads = new ServerLoads();
         Hub hub = host.Live.Hub!;
+        Task publishing = Task.CompletedTask;
         while (Console.ReadLine() is { } line)
         {
             string[] words = line.Split(' ');
             switch (words[0])
             {
-                case "publish":
-                    int[] numbers = [.. words[1..].Select(word => int.Parse(word, CultureInfo.InvariantCulture))];
-                    await Task.Run(() => Publish(hub, numbers[0], numbers[1], numbers[2], numbers[3]));
-                    break;
-                case "counts":
-                    Channels(hub, int.Parse(words[1], CultureInfo.InvariantCulture));
-                    break;
                 case "create":
-                    Channels(hub, int.Parse(words[1], CultureInfo.InvariantCulture));
+                    Channels(hub, Number(words[1]));
+                    break;
+                case "publish" or "begin":
+                    int[] numbers = [.. words[1..].Select(Number)];
+                    publishing = Task.Factory.StartNew(
+                        () => Publish(hub, numbers[0], numbers[1], numbers[2], numbers[3]), CancellationToken.None,
+                        TaskCreationOptions.LongRunning, TaskScheduler.Default);
+                    break;
+                case "burn":
+                    loads.Burn(words[1] == "1");
+                    break;
+                case "hold":
+                    loads.Hold(double.Parse(words[1], CultureInfo.InvariantCulture));
+                    break;
+                case "threads":
+                    loads.Park(Number(words[1]));
+                    break;
+                case "counts" or "state":
                     break;
                 default:
                     return 0;
             }
 
-            Console.WriteLine(
-                string.Join(
-                    ' ',
-                    [
-                        "done",
-                        hub.Connections.ToString(CultureInfo.InvariantCulture),
-                        .. words[0] == "create" ? [] : Counts(hub, words[1]),
-                    ]));
+            if (words[0] is "publish" or "counts")
+            {
+                await publishing;
+            }
+
+            IEnumerable<string> answer = words[0] switch
+            {
+                "state" => State(host.Live),
+                "publish" or "counts" => Counts(hub, words[1]),
+                _ => [],
+            };
+            Console.WriteLine(string.Join(' ', ["done", hub.Connections.ToString(CultureInfo.InvariantCulture), .. answer]));
         }
 
         return 0;
     }
 
+    private static int Number(string word) => int.Parse(word, CultureInfo.InvariantCulture);
+
+    private static IEnumerable<string> State(LivePlane live) =>
+    [
+        live.Guard!.Connections.ToString(CultureInfo.InvariantCulture), live.SlowSubscribers!.Count.ToString(CultureInfo.InvariantCulture),
+        live.Guard.IsPausing ? "1" : "0",
+    ];
+
     private static IEnumerable<string> Counts(Hub hub, string channels) =>
-        Channels(hub, int.Parse(channels, CultureInfo.InvariantCulture)).Select(
-            channel => channel.SequenceUnsynchronized.ToString(CultureInfo.InvariantCulture));
+        Channels(hub, Number(channels)).Select(channel => channel.SequenceUnsynchronized.ToString(CultureInfo.InvariantCulture));
 
     private static HubChannel[] Channels(Hub hub, int count) => [.. Enumerable.Range(0, count).Select(i => hub.GetChannel($"load.{i}"))];
 

@@ -14,6 +14,7 @@ internal sealed class LoadConnection : IDisposable
     private readonly LoadChecker _checker;
     private byte[] _buffer = new byte[1024];
     private int _end;
+    private volatile bool _leaving;
 
     private LoadConnection(Socket socket, LoadChecker checker)
     {
@@ -26,12 +27,27 @@ internal sealed class LoadConnection : IDisposable
 
     public int Snapshots { get; private set; }
 
+    /// <summary>How many times the hub has paused it.</summary>
+    public int Pauses { get; private set; }
+
+    /// <summary>How many times the hub has let it continue.</summary>
+    public int Resumes { get; private set; }
+
     /// <summary>Connects from one of several loopback addresses and takes the handshake.</summary>
-    public static async Task<LoadConnection> ConnectAsync(int port, int source, LoadChecker checker)
+    /// <param name="port">The server's port.</param>
+    /// <param name="source">Chooses the address.</param>
+    /// <param name="checker">Adds up what comes.</param>
+    /// <param name="receiveBuffer">Bytes of the kernel's buffer; 0: as usual.</param>
+    public static async Task<LoadConnection> ConnectAsync(int port, int source, LoadChecker checker, int receiveBuffer = 0)
     {
         var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
         try
         {
+            if (receiveBuffer > 0)
+            {
+                socket.ReceiveBufferSize = receiveBuffer;
+            }
+
             socket.Bind(new IPEndPoint(new IPAddress([127, 0, 1, (byte)(1 + (source % 32))]), 0));
             await socket.ConnectAsync(IPAddress.Loopback, port);
             await socket.SendAsync(Encoding.ASCII.GetBytes(
@@ -46,8 +62,14 @@ internal sealed class LoadConnection : IDisposable
 
             if (!connection._buffer.AsSpan().StartsWith("HTTP/1.1 101"u8))
             {
-                throw new IOException(
-                    $"refused: {Encoding.ASCII.GetString(connection._buffer, 0, connection._end).ReplaceLineEndings(" ")}");
+                // Each refusal is a line of text.
+                while (connection._end == head + 4 || connection._buffer[connection._end - 1] != (byte)'\n')
+                {
+                    await connection.ReceiveAsync();
+                }
+
+                _ = Utf8Parser.TryParse(connection._buffer.AsSpan("HTTP/1.1 ".Length), out int status, out _);
+                throw new RefusedException(status, Encoding.ASCII.GetString(connection._buffer, head + 4, connection._end - head - 4));
             }
 
             connection.Consume(head + 4);
@@ -60,18 +82,47 @@ internal sealed class LoadConnection : IDisposable
         }
     }
 
-    public async Task SubscribeAsync(int channel)
+    /// <summary>Subscribes to all its channels; called once.</summary>
+    public async Task SubscribeAsync(params int[] channels)
     {
-        _last.Add(channel, -1);
-        byte[] text = Encoding.ASCII.GetBytes($$"""{"op":"subscribe","channel":"load.{{channel}}"}""");
-        byte[] frame = [0x81, (byte)(0x80 | text.Length), 0, 0, 0, 0, .. text];
+        // All of them before the first message can come, because the reader searches them.
+        foreach (int channel in channels)
+        {
+            _last.Add(channel, -1);
+        }
+
         try
         {
-            await _socket.SendAsync(frame);
+            foreach (int channel in channels)
+            {
+                byte[] text = Encoding.ASCII.GetBytes($$"""{"op":"subscribe","channel":"load.{{channel}}"}""");
+                byte[] frame = [0x81, (byte)(0x80 | text.Length), 0, 0, 0, 0, .. text];
+                await _socket.SendAsync(frame);
+            }
         }
-        catch (SocketException)
+        catch (Exception e) when (e is SocketException or ObjectDisposedException)
         {
             // The reader finds the connection's end, too, and counts it.
+        }
+    }
+
+    /// <summary>Leaves without a word, as a browser does whose page is closed. This is not an end that counts as a fault.</summary>
+    public void Leave()
+    {
+        _leaving = true;
+        _socket.Dispose();
+    }
+
+    /// <summary>Reads until a snapshot has come, and then no more.</summary>
+    public async Task ReadUntilSnapshotAsync()
+    {
+        while (Snapshots == 0)
+        {
+            TakeFrames();
+            if (Snapshots == 0)
+            {
+                await ReceiveAsync();
+            }
         }
     }
 
@@ -82,16 +133,16 @@ internal sealed class LoadConnection : IDisposable
         {
             while (true)
             {
-                while (TryTakeFrame())
-                {
-                }
-
+                TakeFrames();
                 await ReceiveAsync();
             }
         }
         catch (Exception e) when (e is SocketException or ObjectDisposedException or IOException)
         {
-            _checker.Ended();
+            if (!_leaving)
+            {
+                _checker.Ended();
+            }
         }
     }
 
@@ -119,7 +170,8 @@ internal sealed class LoadConnection : IDisposable
         _end -= length;
     }
 
-    private bool TryTakeFrame()
+    /// <summary>Takes all frames that are complete.</summary>
+    private void TakeFrames()
     {
         long now = Stopwatch.GetTimestamp();
         int at = 0;
@@ -154,14 +206,24 @@ internal sealed class LoadConnection : IDisposable
         {
             Consume(at);
         }
-
-        return false;
     }
 
     private void Take(ReadOnlySpan<byte> json, long now)
     {
         if (json.StartsWith("{\"type\":\"subscribed\""u8))
         {
+            return;
+        }
+
+        if (json.StartsWith("{\"type\":\"paused\""u8))
+        {
+            Pauses++;
+            return;
+        }
+
+        if (json.StartsWith("{\"type\":\"resumed\""u8))
+        {
+            Resumes++;
             return;
         }
 

@@ -40,10 +40,7 @@ internal static class LoadRun
                 chosen = [.. Enumerable.Range(0, Channels).OrderBy(_ => random.Next()).Take(3)];
             }
 
-            foreach (int channel in chosen)
-            {
-                await connection.SubscribeAsync(channel);
-            }
+            await connection.SubscribeAsync(chosen);
         });
         return await PublishAndCheckAsync(server, connections, checker, Channels, rate, seconds, 1) && connections.Count == count ? 0 : 1;
     }
@@ -79,7 +76,7 @@ internal static class LoadRun
     internal static int MostSubscribers(int limit) => (int)(limit * 3L / 5);
 
     /// <summary>Fails before the run, and not in the middle of it: limits on open files may be hard.</summary>
-    private static bool HasRoomFor(int count)
+    internal static bool HasRoomFor(int count)
     {
         int limit = OpenFiles.Limit();
         if (MostSubscribers(limit) >= count)
@@ -138,7 +135,7 @@ internal static class LoadRun
         ServerProcess server, List<LoadConnection> connections, LoadChecker checker, int channels, int rate, int seconds, int burst)
     {
         int wanted = connections.Sum(connection => connection.Last.Count);
-        if (!await UntilAsync(() => connections.Sum(connection => connection.Snapshots) == wanted))
+        if (!await UntilAsync(() => Task.FromResult(connections.Sum(connection => connection.Snapshots) == wanted)))
         {
             Console.WriteLine($"only {connections.Sum(connection => connection.Snapshots)} of {wanted} snapshots came");
             return false;
@@ -149,7 +146,8 @@ internal static class LoadRun
         long start = Stopwatch.GetTimestamp();
         string[] answer = await server.CommandAsync($"publish {channels} {rate} {seconds} {burst}");
         long[] counts = [.. answer[2..].Select(word => long.Parse(word, CultureInfo.InvariantCulture))];
-        bool complete = await UntilAsync(() => connections.All(connection => connection.Last.All(last => last.Value == counts[last.Key])));
+        bool complete = await UntilAsync(() => Task.FromResult(
+            connections.All(connection => connection.Last.All(last => last.Value == counts[last.Key]))));
         double elapsed = Stopwatch.GetElapsedTime(start).TotalSeconds;
         long phantoms = connections.Sum(connection => connection.Last.Count(last => last.Value > counts[last.Key]));
         Console.WriteLine(string.Create(CultureInfo.InvariantCulture,
@@ -165,10 +163,11 @@ internal static class LoadRun
         return whole;
     }
 
-    private static async Task<bool> UntilAsync(Func<bool> condition)
+    /// <summary>Whether a condition comes true within a time that is long enough.</summary>
+    internal static async Task<bool> UntilAsync(Func<Task<bool>> condition)
     {
         long start = Stopwatch.GetTimestamp();
-        while (!condition())
+        while (!await condition())
         {
             if (Stopwatch.GetElapsedTime(start) > _settle)
             {

@@ -1,6 +1,5 @@
 using System.Diagnostics;
 using System.Globalization;
-using Tunnel2.Laboratory.SubscriptionHub;
 using Tunnel2.Telemetry.SubscriptionHub;
 
 namespace Tunnel2.LiveBenchmarks.SubscriptionHub;
@@ -16,7 +15,7 @@ internal static class IndexRace
     private const int Lookups = 1_000_000;
     private const int Removals = 20_000;
     private static readonly TimeSpan _limit = TimeSpan.FromSeconds(4);
-    private static readonly string[] _strategies = ["one lock", "16 shards", "copy on write", "slots", "slots (A/A)", "slots + patterns"];
+    private static readonly string[] _strategies = [.. RacedIndexes.Names, "slots (A/A)", "slots + patterns"];
 
     public static int Run(ReadOnlySpan<string> args)
     {
@@ -57,18 +56,10 @@ internal static class IndexRace
         return 0;
     }
 
-    private static ISubscriptionIndex Create(string strategy) => strategy switch
-    {
-        "one lock" => new ShardedSubscriptionIndex(1),
-        "16 shards" => new ShardedSubscriptionIndex(16),
-        "copy on write" => new CopyOnWriteSubscriptionIndex(),
-        _ => new SubscriptionIndex(),
-    };
-
     private static IndexFigures Measure(string strategy, string[] channels, int clients, int lookups, int removals)
     {
         var random = new Random(1);
-        ISubscriptionIndex index = Create(strategy);
+        ISubscriptionIndex index = RacedIndexes.Create(strategy);
         if (strategy == "slots + patterns")
         {
             // What dashboards do: a few look at everything of one kind, and some at everything of one session.
@@ -96,7 +87,7 @@ internal static class IndexRace
         }
 
         double add = Stopwatch.GetElapsedTime(start).TotalNanoseconds / wanted.Length;
-        (double get, long bytes) = MeasureGet(index, channels, strategy is "one lock" or "16 shards" ? lookups / 100 : lookups);
+        (double get, long bytes) = MeasureGet(index, channels, RacedIndexes.Copies(strategy) ? lookups / 100 : lookups);
         double walk = MeasureWalk(index, channels, lookups);
         return MeasureRemovals(index, channels, present, removals, random) with
         {

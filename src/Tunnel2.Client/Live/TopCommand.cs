@@ -160,7 +160,12 @@ internal sealed class TopCommand
                     return false;
                 }
 
-                _state.Apply(message);
+                _note = _state.Apply(message) switch
+                {
+                    "paused" => "paused: the server is short of memory or processors, and this connection is slow",
+                    "resumed" => null,
+                    _ => _note,
+                };
                 receiving = connection.ReceiveAsync(stop);
             }
 

@@ -81,7 +81,7 @@ internal sealed record DescriptorBudget
         var asked = new (string Key, int? Value)[]
         {
             (SettingKeys.UplinkConnections, settings.UplinkConnections),
-            (SettingKeys.HubMaxConnections, settings.Live ? settings.HubMaxConnections : null),
+            (SettingKeys.HubMaxConnections, settings.Live ? settings.Hub.MaxConnections : null),
             (SettingKeys.Connections, settings.MaxConnections),
         };
         var sum = asked.Sum(static share => (long)(share.Value ?? 0));

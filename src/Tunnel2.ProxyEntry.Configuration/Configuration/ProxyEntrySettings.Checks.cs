@@ -66,6 +66,7 @@ internal sealed partial class ProxyEntrySettings
         CheckClientCa(read);
         AccessLog.Check(read);
         Telemetry.Check(read);
+        Hub.Check(read);
     }
 
     private void CheckListeners(SettingsReader read)

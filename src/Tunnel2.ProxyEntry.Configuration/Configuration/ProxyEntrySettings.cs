@@ -8,8 +8,8 @@ namespace Tunnel2.ProxyEntry.Configuration;
 /// <summary>
 /// The table of all settings, with their values. Each property that calls <paramref name="read"/> is one setting: its key, default, range
 /// and the words of docs/settings.md. A new setting needs only one more property, here or in <see cref="AccessLogSettings"/>,
-/// <see cref="TelemetrySettings"/>, <see cref="AgentEntry"/> or <see cref="TierEntry"/>, and the code that uses it.
-/// <see cref="SettingsLoader"/> makes it; afterwards it is immutable, so safe for any number of threads.
+/// <see cref="TelemetrySettings"/>, <see cref="HubSettings"/>, <see cref="AgentEntry"/> or <see cref="TierEntry"/>, and the code that uses
+/// it. <see cref="SettingsLoader"/> makes it; afterwards it is immutable, so safe for any number of threads.
 /// </summary>
 internal sealed partial class ProxyEntrySettings(SettingsReader read)
 {
@@ -214,11 +214,8 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
         "permits the relay off loopback without a token and, unless it has a certificate, without TLS. Everyone who reaches it can then "
         + "see every request");
 
-    /// <summary>How many subscribers the hub takes at most; null: by the limit of open files.</summary>
-    public int? HubMaxConnections { get; } = read.CountOrAuto(
-        SettingKeys.HubMaxConnections,
-        "subscribers of the live view at once; more get 503. `auto`: 12,000, or fewer where the "
-        + "[limit of open files](settings.md#how-many-connections) is lower");
+    /// <summary>Limits of the live view's hub.</summary>
+    public HubSettings Hub { get; } = new(read);
 
     private readonly int? _aggregationPartitions = (int?)read.NumberOr(
         "Aggregation:Partitions", "auto", 1, 64,

@@ -35,7 +35,6 @@ internal static class SettingKeys
         ["Http1Front"] = "is not a setting any more: there is one front for HTTP/1.1, which was called own; remove it.",
         ["Admin:Connections"] = FromFiles,
         ["Uplink:Handshakes"] = FromFiles,
-        ["Hub:ConnectionsPerAddress"] = "is not a setting any more: one address may open 100 subscriptions a second; remove it.",
         ["Limits:RequestFields"] = "is not a setting any more: it is 200, which is what an uplink carries; remove it.",
     };
 

@@ -64,13 +64,13 @@ internal sealed class LiveEndpoint
         if (admission != Admission.Admitted)
         {
             hub.Metrics.Refused(admission.ToString());
-            var isRate = admission == Admission.AddressRate;
             await AnswerAsync(
-                http, isRate ? StatusCodes.Status429TooManyRequests : StatusCodes.Status503ServiceUnavailable,
-                isRate
+                http,
+                admission == Admission.AddressRate ? StatusCodes.Status429TooManyRequests : StatusCodes.Status503ServiceUnavailable,
+                admission == Admission.AddressRate
                     ? "too many connections from this address; try again in a moment\n"
                     : $"the live view takes no more connections ({admission}); try again later\n",
-                isRate ? 1 : 10).ConfigureAwait(false);
+                admission is Admission.AddressRate or Admission.Rate ? 1 : 10).ConfigureAwait(false);
             return true;
         }
 

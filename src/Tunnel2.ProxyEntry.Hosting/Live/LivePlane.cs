@@ -22,9 +22,6 @@ internal sealed class LivePlane : IAsyncDisposable
     /// <summary>How often the relay reads the ring. Readers poll, so that a publish wakes no thread.</summary>
     private static readonly TimeSpan _pollEvery = TimeSpan.FromMilliseconds(10);
 
-    /// <summary>New subscribers of one address per second; a burst may be twice as many.</summary>
-    private const int NewSubscribersPerSecond = 100;
-
     private readonly ProxyEntrySettings _settings;
     private readonly ContainedFaults _faults;
     private readonly TimeProvider _timeProvider;
@@ -52,8 +49,11 @@ internal sealed class LivePlane : IAsyncDisposable
             _usage = new ContainerUsage(timeProvider);
 
             // A limit of one until the start knows how many descriptors are left.
-            Guard = new AdmissionGuard(1, NewSubscribersPerSecond, timeProvider);
-            Hub = new Hub(new HubLimits(), meters.Create(HubMetrics.MeterName), timeProvider, ReadUsage, fault => faults.Add("hub", fault));
+            Guard = new AdmissionGuard(1, LimitsOf(settings.Hub), timeProvider);
+            var hubMeter = meters.Create(HubMetrics.MeterName);
+            Hub = new Hub(new HubLimits(), hubMeter, timeProvider, ReadUsage, fault => faults.Add("hub", fault));
+            Guard.AddMetrics(hubMeter);
+            SlowSubscribers = new SlowSubscribers(Hub, hubMeter);
             _feed = new LiveFeed(_ring.Ring, Hub, Publisher, directory, timeProvider, faults, logger, settings.AggregationPartitions);
         }
     }
@@ -66,6 +66,9 @@ internal sealed class LivePlane : IAsyncDisposable
 
     /// <summary>Decides who may subscribe; null when there is no ring.</summary>
     public AdmissionGuard? Guard { get; }
+
+    /// <summary>Pauses subscribers that do not keep up; null when there is no ring.</summary>
+    public SlowSubscribers? SlowSubscribers { get; }
 
     /// <summary>The ring, or null.</summary>
     public SharedEventRing? Ring => _ring?.Ring;
@@ -110,7 +113,7 @@ internal sealed class LivePlane : IAsyncDisposable
         }
 
         Guard.MaxConnections = most;
-        var wanted = _settings.HubMaxConnections ?? DescriptorBudget.MostSubscribers;
+        var wanted = _settings.Hub.MaxConnections ?? DescriptorBudget.MostSubscribers;
         if (most < wanted)
         {
             LiveLog.FewerSubscribers(_logger, most, wanted, files);
@@ -165,8 +168,19 @@ internal sealed class LivePlane : IAsyncDisposable
         {
             _nextReading = now + 1000;
             Guard!.Observe(_usage!.Read());
+            SlowSubscribers?.Follow(Guard.IsPausing);
         }
     }
+
+    private static AdmissionLimits LimitsOf(HubSettings settings) => new()
+    {
+        ConnectionsPerSecond = settings.ConnectionsPerSecond,
+        ConnectionsPerAddress = settings.ConnectionsPerAddress,
+        Threads = settings.MaxThreads,
+        Memory = new ShareLimits(settings.MemoryRejectShare, settings.MemoryAcceptShare),
+        Cpu = new ShareLimits(settings.CpuRejectShare, settings.CpuAcceptShare),
+        Smoothing = settings.Smoothing,
+    };
 
     private OwnedRing? OpenRing(ProxyEntrySettings settings, TimeProvider timeProvider)
     {

@@ -1,4 +1,6 @@
+using System.Diagnostics.Metrics;
 using System.Net;
+using System.Net.Sockets;
 
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
@@ -17,44 +19,48 @@ internal enum Admission
     /// <summary>The container's processors are busy.</summary>
     Cpu,
 
+    /// <summary>The process has too many threads.</summary>
+    Threads,
+
+    /// <summary>Too many connections a second in all.</summary>
+    Rate,
+
     /// <summary>Too many connections a second from this address.</summary>
     AddressRate,
 }
 
 /// <summary>
-/// Decides who may connect to the hub, before the connection costs anything. Memory and processor use are those of the container, smoothed.
-/// The limits for closing and for opening again differ, so that the answer does not flutter. Safe on any thread.
+/// Decides who may connect to the hub, before the connection costs anything, and whether slow subscribers are paused. Memory and processor
+/// use are those of the container, smoothed. The limits for closing and for opening again differ, so that the answer does not flutter. Safe
+/// on any thread.
 /// </summary>
 internal sealed class AdmissionGuard
 {
-    /// <summary>Above this use new connections are refused.</summary>
-    internal const double RejectAbove = 0.75;
-
-    /// <summary>After that, new connections are admitted again at this use or less.</summary>
-    internal const double AcceptBelow = 0.65;
-
-    private const double Smoothing = 0.3;
     private const int MostAddresses = 10_000;
+    private const double ThreadsAgain = 0.9;
 
     private readonly Lock _gate = new();
-    private readonly Dictionary<IPAddress, (double Tokens, long At)> _addresses = [];
-    private volatile int _maxConnections;
-    private readonly int _perAddress;
+    private readonly Dictionary<IPAddress, ConnectionRate> _addresses = [];
+    private readonly AdmissionLimits _limits;
     private readonly TimeProvider _time;
+    private readonly ResourcePressure _memory;
+    private readonly ResourcePressure _cpu;
+    private ConnectionRate _all;
+    private volatile int _maxConnections;
     private int _connections;
-    private double _memory;
-    private double _cpu;
-    private bool _memoryShort;
-    private bool _cpuBusy;
+    private bool _hasTooManyThreads;
 
     /// <param name="maxConnections">How many connections at a time.</param>
-    /// <param name="perAddress">Connections a second from one address, in bursts of twice as many.</param>
+    /// <param name="limits">The other limits.</param>
     /// <param name="time">The clock.</param>
-    internal AdmissionGuard(int maxConnections, int perAddress, TimeProvider time)
+    internal AdmissionGuard(int maxConnections, AdmissionLimits limits, TimeProvider time)
     {
         _maxConnections = maxConnections;
-        _perAddress = perAddress;
+        _limits = limits;
         _time = time;
+        _memory = new ResourcePressure(limits.Memory, limits.Smoothing);
+        _cpu = new ResourcePressure(limits.Cpu, limits.Smoothing);
+        _all = ConnectionRate.Unused(limits.ConnectionsPerSecond, time.GetTimestamp());
     }
 
     /// <summary>How many connections at a time. A lower value does not end connections.</summary>
@@ -76,15 +82,52 @@ internal sealed class AdmissionGuard
         }
     }
 
+    /// <summary>Whether slow subscribers are to be paused, because memory or processors are short.</summary>
+    internal bool IsPausing
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return _memory.Level != PressureLevel.Calm || _cpu.Level != PressureLevel.Calm;
+            }
+        }
+    }
+
+    /// <summary>The smoothed use that the guard acts on.</summary>
+    internal (double Memory, double Cpu) Use
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return (_memory.Use, _cpu.Use);
+            }
+        }
+    }
+
+    /// <summary>Shows the smoothed use as a metric.</summary>
+    internal void AddMetrics(Meter meter) => meter.CreateObservableGauge(
+        "tunnel2.hub.use",
+        () =>
+        {
+            (double memory, double cpu) = Use;
+            return new Measurement<double>[]
+            {
+                new(memory, new KeyValuePair<string, object?>("resource", "memory")),
+                new(cpu, new KeyValuePair<string, object?>("resource", "cpu")),
+            };
+        },
+        "1", "Smoothed use of the container's memory and processors, which the hub's limits act on.");
+
     /// <summary>Adds a reading; about once a second.</summary>
     internal void Observe(ContainerReading reading)
     {
         lock (_gate)
         {
-            _memory += Smoothing * (reading.Memory - _memory);
-            _cpu += Smoothing * (reading.Cpu - _cpu);
-            _memoryShort = _memory > (_memoryShort ? AcceptBelow : RejectAbove);
-            _cpuBusy = _cpu > (_cpuBusy ? AcceptBelow : RejectAbove);
+            _memory.Observe(reading.Memory);
+            _cpu.Observe(reading.Cpu);
+            _hasTooManyThreads = reading.Threads > _limits.Threads * (_hasTooManyThreads ? ThreadsAgain : 1);
         }
     }
 
@@ -98,16 +141,29 @@ internal sealed class AdmissionGuard
                 return Admission.Full;
             }
 
-            if (_memoryShort || _cpuBusy)
+            if (_memory.Level == PressureLevel.Refusing || _cpu.Level == PressureLevel.Refusing)
             {
-                return _memoryShort ? Admission.Memory : Admission.Cpu;
+                return _memory.Level == PressureLevel.Refusing ? Admission.Memory : Admission.Cpu;
             }
 
-            if (!TryTakeUnsynchronized(address))
+            if (_hasTooManyThreads)
+            {
+                return Admission.Threads;
+            }
+
+            long now = _time.GetTimestamp();
+            ConnectionRate all = _all.Refilled(_limits.ConnectionsPerSecond, _time, now);
+            if (all.Tokens < 1)
+            {
+                return Admission.Rate;
+            }
+
+            if (!TryTakeUnsynchronized(CountedAs(address), now))
             {
                 return Admission.AddressRate;
             }
 
+            _all = all with { Tokens = all.Tokens - 1 };
             _connections++;
             return Admission.Admitted;
         }
@@ -122,21 +178,39 @@ internal sealed class AdmissionGuard
         }
     }
 
-    private bool TryTakeUnsynchronized(IPAddress address)
+    /// <summary>An IPv6 address counts as its /64, which usually belongs to one customer; a mapped IPv4 address as itself.</summary>
+    private static IPAddress CountedAs(IPAddress address)
     {
-        long now = _time.GetTimestamp();
-        double burst = 2.0 * _perAddress;
-        double tokens = burst;
-        if (_addresses.TryGetValue(address, out (double Tokens, long At) bucket))
+        if (address.AddressFamily != AddressFamily.InterNetworkV6)
         {
-            tokens = Math.Min(burst, bucket.Tokens + (_time.GetElapsedTime(bucket.At, now).TotalSeconds * _perAddress));
+            return address;
+        }
+
+        if (address.IsIPv4MappedToIPv6)
+        {
+            return address.MapToIPv4();
+        }
+
+        Span<byte> bytes = stackalloc byte[16];
+        address.TryWriteBytes(bytes, out _);
+        bytes[8..].Clear();
+        return new IPAddress(bytes);
+    }
+
+    private bool TryTakeUnsynchronized(IPAddress address, long now)
+    {
+        int perSecond = _limits.ConnectionsPerAddress;
+        ConnectionRate rate = ConnectionRate.Unused(perSecond, now);
+        if (_addresses.TryGetValue(address, out ConnectionRate before))
+        {
+            rate = before.Refilled(perSecond, _time, now);
         }
         else if (_addresses.Count >= MostAddresses)
         {
-            // After two seconds an address has a full bucket again, as an unknown address has.
-            foreach ((IPAddress known, (_, long at)) in _addresses)
+            // After two seconds an address has a whole burst again, as an unknown address has.
+            foreach ((IPAddress known, ConnectionRate at) in _addresses)
             {
-                if (_time.GetElapsedTime(at, now).TotalSeconds >= 2)
+                if (_time.GetElapsedTime(at.At, now).TotalSeconds >= 2)
                 {
                     _addresses.Remove(known);
                 }
@@ -148,8 +222,8 @@ internal sealed class AdmissionGuard
             }
         }
 
-        bool taken = tokens >= 1;
-        _addresses[address] = (taken ? tokens - 1 : tokens, now);
+        bool taken = rate.Tokens >= 1;
+        _addresses[address] = taken ? rate with { Tokens = rate.Tokens - 1 } : rate;
         return taken;
     }
 }

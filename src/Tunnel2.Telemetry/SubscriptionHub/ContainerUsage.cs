@@ -2,12 +2,13 @@ using System.Buffers.Text;
 
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
-/// <summary>The use of the container's limits, each 0 to 1 (or above, for a moment).</summary>
+/// <summary>The use of the container's limits, each 0 to 1 (or above, for a moment), and how many threads this process has.</summary>
 /// <param name="Memory">
 /// Memory without the part that the kernel can drop at once; sockets' buffers are included if the kernel counts them.
 /// </param>
 /// <param name="Cpu">Processor time since the previous reading.</param>
-internal readonly record struct ContainerReading(double Memory, double Cpu);
+/// <param name="Threads">Threads of this process; where the system does not say, those of the pool.</param>
+internal readonly record struct ContainerReading(double Memory, double Cpu, int Threads = 0);
 
 /// <summary>
 /// Reads the limits and the use of this process's cgroup, version 2 or 1. If a limit is missing, it uses the machine's memory, and this
@@ -20,6 +21,7 @@ internal sealed class ContainerUsage
 
     private readonly byte[] _buffer = new byte[LongestFile];
     private readonly KernelFile _machine;
+    private readonly KernelFile _process;
     private readonly KernelFile? _memoryLimit;
     private readonly KernelFile? _memoryUsed;
     private readonly KernelFile? _memoryParts;
@@ -38,6 +40,7 @@ internal sealed class ContainerUsage
         _time = time;
         string proc = Path.Combine(root, "proc");
         _machine = In(proc, "meminfo")!;
+        _process = In(proc, "self/status")!;
         string cgroups = Path.Combine(root, "sys/fs/cgroup");
         string[] own = ReadOwnGroups(Path.Combine(proc, "self/cgroup"));
         _isVersion2 = File.Exists(Path.Combine(cgroups, "cgroup.controllers"));
@@ -60,7 +63,10 @@ internal sealed class ContainerUsage
     }
 
     /// <summary>Makes a reading.</summary>
-    internal ContainerReading Read() => new(ReadMemory(), ReadCpu());
+    internal ContainerReading Read() => new(ReadMemory(), ReadCpu(), ReadThreads());
+
+    private int ReadThreads() =>
+        KernelFile.Field(_process.Read(), "Threads:"u8) is >= 0 and var threads ? (int)threads : ThreadPool.ThreadCount;
 
     private double ReadMemory()
     {

@@ -135,16 +135,28 @@ internal sealed class Hub : IDisposable
 
         Interlocked.Increment(ref _version);
         onAccepted();
-        foreach (HubChannel channel in matching)
+        await GiveSnapshotsAsync(client, matching).ConfigureAwait(false);
+        return SubscribeStatus.Subscribed;
+    }
+
+    /// <summary>Ends a client's pause when half of its queue is free: it gets the snapshots of all its channels, then messages.</summary>
+    internal async Task ResumeAsync(HubClient client)
+    {
+        await client.WaitForRoomAsync().ConfigureAwait(false);
+        List<HubChannel> matching;
+        lock (_channelsGate)
         {
-            await client.WaitForRoomAsync().ConfigureAwait(false);
-            lock (channel.Gate)
+            string[] names;
+            lock (client.Gate)
             {
-                client.GiveSnapshot(channel, channel.SnapshotFrameUnsynchronized());
+                names = [.. client.Places.Select(static place => place.Channel.Name)];
             }
+
+            matching = [.. names.SelectMany(name => MatchingUnsynchronized(name, ChannelName.KindOf(name))).Distinct()];
+            client.Resume(matching);
         }
 
-        return SubscribeStatus.Subscribed;
+        await GiveSnapshotsAsync(client, matching).ConfigureAwait(false);
     }
 
     /// <summary>Ends a subscription; false when there was none.</summary>
@@ -232,7 +244,7 @@ internal sealed class Hub : IDisposable
             _index.Get(channel.Name, matches);
             foreach (Subscriber subscriber in matches)
             {
-                ((HubClient)subscriber).Enqueue(frame, channel);
+                ((HubClient)subscriber).Enqueue(frame, channel, evenPaused: true);
             }
         }
 
@@ -290,11 +302,24 @@ internal sealed class Hub : IDisposable
     /// <summary>A fault that was contained.</summary>
     internal void OnFault(Exception exception) => _onFault?.Invoke(exception);
 
-    private HubClient[] Clients()
+    /// <summary>All clients that are connected now.</summary>
+    internal HubClient[] Clients()
     {
         lock (_clientsGate)
         {
             return [.. _clients];
+        }
+    }
+
+    private static async Task GiveSnapshotsAsync(HubClient client, List<HubChannel> channels)
+    {
+        foreach (HubChannel channel in channels)
+        {
+            await client.WaitForRoomAsync().ConfigureAwait(false);
+            lock (channel.Gate)
+            {
+                client.GiveSnapshot(channel, channel.SnapshotFrameUnsynchronized());
+            }
         }
     }
 

@@ -13,6 +13,9 @@ internal sealed class HubClient : Subscriber, IDisposable
     private const int MostStrikes = 3;
     private const int FarewellMilliseconds = 2000;
 
+    private static readonly byte[] _pausedFrame = WebSocketFrame.FromText("{\"type\":\"paused\"}"u8);
+    private static readonly byte[] _resumedFrame = WebSocketFrame.FromText("{\"type\":\"resumed\"}"u8);
+
     private readonly Lock _queueGate = new();
     private readonly Hub _hub;
     private readonly Socket _socket;
@@ -24,6 +27,7 @@ internal sealed class HubClient : Subscriber, IDisposable
     private long _heard;
     private long _pinged;
     private bool _isListed;
+    private bool _isPaused;
     private bool _maySend;
     private bool _closing;
     private bool _closed;
@@ -49,6 +53,18 @@ internal sealed class HubClient : Subscriber, IDisposable
 
     /// <summary>Whether the client was sent a close message; its later messages are ignored.</summary>
     internal bool IsClosing => Volatile.Read(ref _closing);
+
+    /// <summary>How many frames wait for the client, or were dropped since its queue was full; 0 when the connection ends.</summary>
+    internal long Backlog
+    {
+        get
+        {
+            lock (_queueGate)
+            {
+                return _closing ? 0 : _frames.Count + _dropped;
+            }
+        }
+    }
 
     /// <summary>Frames dropped for this client so far.</summary>
     internal long TotalDropped { get; private set; }
@@ -88,19 +104,22 @@ internal sealed class HubClient : Subscriber, IDisposable
     /// <summary>Adds a frame, or counts it as dropped if there is no room.</summary>
     /// <param name="frame">A whole frame; shared, so it must never change.</param>
     /// <param name="channel">
-    /// The channel of a message, or null. If this client has not got the channel's snapshot yet, the message is left out, because the
-    /// snapshot will contain it.
+    /// The channel of a message, or null. If this client is paused or has not got the channel's snapshot yet, the message is left out,
+    /// because the next snapshot will contain it.
     /// </param>
-    internal bool Enqueue(byte[] frame, HubChannel? channel = null)
+    /// <param name="evenPaused">Whether a pause does not keep it back, because no snapshot will contain it.</param>
+    internal bool Enqueue(byte[] frame, HubChannel? channel = null, bool evenPaused = false)
     {
         lock (_queueGate)
         {
-            if (_closing || (channel is not null && _pending is not null && _pending.Contains(channel)))
+            bool waitsForSnapshot = channel is not null
+                && ((_isPaused && !evenPaused) || (_pending is not null && _pending.Contains(channel)));
+            if (_closing || waitsForSnapshot)
             {
                 return false;
             }
 
-            if (_frames.Count == _hub.Limits.QueueFrames || _dropped > 0)
+            if (_frames.Count >= _hub.Limits.QueueFrames || _dropped > 0)
             {
                 DropUnsynchronized();
                 return false;
@@ -133,6 +152,41 @@ internal sealed class HubClient : Subscriber, IDisposable
         }
 
         Enqueue(frame);
+    }
+
+    /// <summary>
+    /// From now on messages are left out, and the client gets a notice of it after the frames that wait. Answers and snapshots go on.
+    /// </summary>
+    /// <returns>False when it is paused already, or its connection ends.</returns>
+    internal bool TryPause()
+    {
+        lock (_queueGate)
+        {
+            if (_isPaused || _closing)
+            {
+                return false;
+            }
+
+            // Above the limit of the queue if need be, by two frames: the client has to know why nothing more comes.
+            _isPaused = true;
+            AppendGapUnsynchronized();
+            _frames.Append(_pausedFrame);
+            _calmSince = 0;
+            ListUnsynchronized();
+            return true;
+        }
+    }
+
+    /// <summary>Ends the pause: messages of these channels follow their snapshots. With the gate of the channels held.</summary>
+    internal void Resume(List<HubChannel> channels)
+    {
+        OweSnapshots(channels);
+        lock (_queueGate)
+        {
+            _isPaused = false;
+        }
+
+        Enqueue(_resumedFrame);
     }
 
     /// <summary>
@@ -321,10 +375,7 @@ internal sealed class HubClient : Subscriber, IDisposable
         _frames.Advance(sent);
         if (_dropped > 0 && _frames.Count <= _hub.Limits.QueueFrames / 2)
         {
-            // The gap is at the place of the dropped frames, before the next frame.
-            _frames.Append(WebSocketFrame.FromText(Encoding.ASCII.GetBytes(
-                string.Create(CultureInfo.InvariantCulture, $"{{\"type\":\"gap\",\"dropped\":{_dropped}}}"))));
-            _dropped = 0;
+            AppendGapUnsynchronized();
             _calmSince = _hub.Now;
         }
 
@@ -337,6 +388,17 @@ internal sealed class HubClient : Subscriber, IDisposable
 
         _frames.ReleaseIfEmpty();
         return (_closing && _frames.Count == 0, room);
+    }
+
+    /// <summary>The gap is at the place of the dropped frames, before the next frame.</summary>
+    private void AppendGapUnsynchronized()
+    {
+        if (_dropped > 0)
+        {
+            _frames.Append(WebSocketFrame.FromText(Encoding.ASCII.GetBytes(
+                string.Create(CultureInfo.InvariantCulture, $"{{\"type\":\"gap\",\"dropped\":{_dropped}}}"))));
+            _dropped = 0;
+        }
     }
 
     private void DropUnsynchronized()

@@ -8,12 +8,17 @@ namespace Tunnel2.Telemetry.Tests.SubscriptionHub;
 /// </summary>
 public static class SubscriptionIndexStrategies
 {
-    public static TheoryData<string> Names => ["one-lock", "sharded", "copy-on-write"];
+    public static TheoryData<string> Names =>
+        ["as-it-was", "one-lock", "sharded-4", "sharded-8", "sharded-16", "sharded-32", "copy-on-write"];
 
     internal static ISubscriptionIndex Create(string name) => name switch
     {
+        "as-it-was" => new ScanningSubscriptionIndex(),
         "one-lock" => new ShardedSubscriptionIndex(1),
-        "sharded" => new ShardedSubscriptionIndex(16),
+        "sharded-4" => new ShardedSubscriptionIndex(4),
+        "sharded-8" => new ShardedSubscriptionIndex(8),
+        "sharded-16" => new ShardedSubscriptionIndex(16),
+        "sharded-32" => new ShardedSubscriptionIndex(32),
         "copy-on-write" => new CopyOnWriteSubscriptionIndex(),
         _ => throw new ArgumentOutOfRangeException(nameof(name), name, "No such index."),
     };

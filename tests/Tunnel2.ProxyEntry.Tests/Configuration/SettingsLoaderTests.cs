@@ -221,7 +221,6 @@ public sealed class SettingsLoaderTests
     [InlineData("Http1Front=kestrel", "is not a setting any more: there is one front for HTTP/1.1, which was called own; remove it.")]
     [InlineData("Admin:Connections=9", "is not a setting any more: the limit of open files decides; remove it.")]
     [InlineData("Uplink:Handshakes=9", "is not a setting any more: the limit of open files decides; remove it.")]
-    [InlineData("Hub:ConnectionsPerAddress=9", "is not a setting any more: one address may open 100 subscriptions a second; remove it.")]
     [InlineData("Limits:RequestFields=99", "is not a setting any more: it is 200, which is what an uplink carries; remove it.")]
     public void What_earlier_versions_had_is_a_mistake_that_says_what_to_do(string setting, string message) =>
         Assert.Equal(message, Assert.Single(SettingsFixture.Load(setting).Errors).Message);

@@ -28,6 +28,7 @@ public sealed class LiveEndpointTests : IAsyncLifetime
     private readonly TestMeterFactory _meters = new();
     private readonly List<IDisposable> _owned = [];
     private readonly LivePlane _plane;
+    private int _planes;
 
     public LiveEndpointTests()
     {
@@ -155,6 +156,39 @@ public sealed class LiveEndpointTests : IAsyncLifetime
         Assert.Equal(200, guard.Connections);
     }
 
+    [Theory]
+    [InlineData("Hub:MemoryReject=0.5", "Hub:MemoryAccept=0.4", 0.9, 0, 0, "10")]
+    [InlineData("Hub:CpuReject=0.5", "Hub:CpuAccept=0.4", 0, 0.9, 0, "10")]
+    [InlineData("Hub:MaxThreads=10000", "Hub:Smoothing=1", 0, 0, 10_001, "10")]
+    [InlineData("Hub:ConnectionsPerSecond=1", "Hub:Smoothing=1", 0, 0, 0, "1")]
+    public async Task Each_limit_that_was_set_is_a_503_until_what_it_acts_on_is_less(
+        string setting, string other, double memory, double cpu, int threads, string retryAfter)
+    {
+        await using var plane = CreatePlane(setting, other);
+        plane.LimitSubscribers(1000, 2000);
+        var guard = plane.Guard!;
+
+        // The plane's own first reading; the next one is a second of manual time later.
+        await WaitSignal.UntilAsync(() => guard.Use.Memory > 0, "a reading was made");
+        for (var i = 0; i < 20; i++)
+        {
+            guard.Observe(new ContainerReading(memory, cpu, threads));
+        }
+
+        while (guard.TryAdmit(IPAddress.Loopback) == Admission.Admitted)
+        {
+        }
+
+        Assert.Equal((503, null, retryAfter), await RefusedAsync(Endpoint(plane: plane), Request()));
+        for (var i = 0; i < 20; i++)
+        {
+            guard.Observe(new ContainerReading(0, 0, 0));
+        }
+
+        _time.Advance(TimeSpan.FromSeconds(1));
+        Assert.Equal(Admission.Admitted, guard.TryAdmit(IPAddress.Loopback));
+    }
+
     [Fact]
     public async Task A_subscriber_gets_its_answer_then_what_is_there_and_what_comes_until_it_has_enough()
     {
@@ -234,9 +268,9 @@ public sealed class LiveEndpointTests : IAsyncLifetime
         return received.MessageType == WebSocketMessageType.Close ? null : Encoding.UTF8.GetString(buffer, 0, received.Count);
     }
 
-    private LivePlane CreatePlane(string setting) => new(
-        SettingsFixture.LoadValid($"Ring:File={Path.Combine(_folder, "ring")}", setting), new ListedSessions(), _time, _meters,
-        new ContainedFaults(), new RecordedLog<LivePlane>());
+    private LivePlane CreatePlane(params string[] settings) => new(
+        SettingsFixture.LoadValid([$"Ring:File={Path.Combine(_folder, $"ring{_planes++}")}", .. settings]), new ListedSessions(), _time,
+        _meters, new ContainedFaults(), new RecordedLog<LivePlane>());
 
     private LiveEndpoint Endpoint(string? token = null, LivePlane? plane = null) =>
         new(plane ?? _plane, new AdminAuthorization(token is null ? null : TokenHash.FromToken(token)));

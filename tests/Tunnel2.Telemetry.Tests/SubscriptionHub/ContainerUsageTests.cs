@@ -16,6 +16,7 @@ public sealed class ContainerUsageTests : IDisposable
     public void Limits_and_use_are_read_from_either_version_of_cgroups(bool version2)
     {
         Write("proc/self/cgroup", version2 ? "0::/app\n" : "5:memory:/app\n4:cpu,cpuacct:/elsewhere\n");
+        Write("proc/self/status", "Name:\ttest\nThreads:\t7\n");
         string prefix = "sys/fs/cgroup/";
         if (version2)
         {
@@ -37,7 +38,7 @@ public sealed class ContainerUsageTests : IDisposable
         }
 
         var usage = new ContainerUsage(_time, _root);
-        Assert.Equal(new ContainerReading(0.5, 0), usage.Read());
+        Assert.Equal(new ContainerReading(0.5, 0, 7), usage.Read());
         _time.Advance(TimeSpan.FromSeconds(1));
         if (version2)
         {
@@ -50,6 +51,10 @@ public sealed class ContainerUsageTests : IDisposable
 
         Assert.Equal(0.5, usage.Read().Cpu, 3);
     }
+
+    [Fact]
+    public void Where_the_system_does_not_say_how_many_threads_there_are_those_of_the_pool_count() =>
+        Assert.InRange(new ContainerUsage(_time, _root).Read().Threads, 1, 32_767);
 
     [Fact]
     public void Without_limits_the_machines_memory_and_the_own_processor_time_count()
