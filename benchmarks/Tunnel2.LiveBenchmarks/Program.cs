@@ -17,6 +17,7 @@ internal static class Program
         "aggregation" => AggregationBenchmarks.Run(args[1..]),
         "checksum" => ChecksumRace.Run(),
         "store-race" => StoreRace.Run(args.AsSpan(1)),
+        "hub-publish" => HubPublishRace.Run(args.AsSpan(1)),
         "index-race" => IndexRace.Run(args.AsSpan(1)),
         _ => RunBenchmarks(args),
     };

@@ -121,8 +121,10 @@ internal sealed class HubClient : Subscriber, IDisposable
         }
     }
 
-    /// <summary>Adds a snapshot that the client waits for. With the channel's gate held, so that the next message follows it.</summary>
-    internal void GiveSnapshot(HubChannel channel, byte[] frame)
+    /// <summary>Ends the wait for a channel's snapshot. With the store's lock held, so that the channel's next message follows it.</summary>
+    /// <param name="channel">The channel.</param>
+    /// <param name="snapshot">The snapshot, or null when the channel was removed before.</param>
+    internal void EndWait(HubChannel channel, byte[]? snapshot)
     {
         lock (_queueGate)
         {
@@ -132,7 +134,10 @@ internal sealed class HubClient : Subscriber, IDisposable
             }
         }
 
-        Enqueue(frame);
+        if (snapshot is not null)
+        {
+            Enqueue(snapshot);
+        }
     }
 
     /// <summary>
