@@ -1,4 +1,3 @@
-using System.Globalization;
 using System.Text.Json;
 using Tunnel2.Telemetry.SubscriptionHub;
 
@@ -10,16 +9,48 @@ namespace Tunnel2.Telemetry.Tests.SubscriptionHub;
 /// </summary>
 internal sealed class HubView(HubHistory history)
 {
+    private const int Remembered = 40;
+
     private readonly Dictionary<string, Following> _channels = [];
     private readonly HashSet<string> _patterns = [];
+    private readonly Queue<string> _last = new();
     private string? _joining;
 
     /// <summary>Messages that came live, and snapshots with at least one message.</summary>
     public (int Messages, int Snapshots) Seen { get; private set; }
 
     /// <summary>Takes the next frame.</summary>
-    /// <returns>What is wrong with it; null for nothing.</returns>
+    /// <returns>What is wrong with it, and the last frames before it; null for nothing.</returns>
     public string? Take(JsonElement frame)
+    {
+        string? fault = Check(frame);
+        _last.Enqueue(frame.GetRawText());
+        if (_last.Count > Remembered)
+        {
+            _last.Dequeue();
+        }
+
+        return fault is null ? null : $"{fault}\n{string.Join('\n', _last)}";
+    }
+
+    /// <summary>Nothing more will come. The client has a subscription that covers every channel.</summary>
+    /// <returns>What is missing; null for nothing.</returns>
+    public string? End()
+    {
+        foreach ((string channel, Following following) in _channels)
+        {
+            if (following.Sequence > 0
+                ? following.Life != history.LastLifeOf(channel) || following.Sequence != history.LengthOf(channel, following.Life)
+                : following.IsExact && !AreEmpty(channel, following.Life, history.LastLifeOf(channel) + 1))
+            {
+                return $"{channel}: messages after {following} are missing.";
+            }
+        }
+
+        return null;
+    }
+
+    private string? Check(JsonElement frame)
     {
         string type = frame.GetProperty("type").GetString()!;
         if (type is "subscribing" or "joined" or "unsubscribed")
@@ -42,24 +73,7 @@ internal sealed class HubView(HubHistory history)
             _ => $"{type} was not expected.",
         };
         _channels[channel] = following;
-        return fault is null ? null : string.Create(CultureInfo.InvariantCulture, $"{channel}: {fault} ({frame.GetRawText()})");
-    }
-
-    /// <summary>Nothing more will come. The client has a subscription that covers every channel.</summary>
-    /// <returns>What is missing; null for nothing.</returns>
-    public string? End()
-    {
-        foreach ((string channel, Following following) in _channels)
-        {
-            if (following.Sequence > 0
-                ? following.Life != history.LastLifeOf(channel) || following.Sequence != history.LengthOf(channel, following.Life)
-                : following.IsExact && !AreEmpty(channel, following.Life, history.LastLifeOf(channel) + 1))
-            {
-                return $"{channel}: messages after {following} are missing.";
-            }
-        }
-
-        return null;
+        return fault is null ? null : $"{channel}: {fault}";
     }
 
     private void Mark(string type, string pattern)
@@ -161,7 +175,7 @@ internal sealed class HubView(HubHistory history)
 
         following = following.Sequence > 0
             ? new Following(following.Life + 1, 0) { IsExact = following.IsExact, WasLeft = following.WasLeft }
-            : following;
+            : following with { IsExact = following.IsExact && !waits };
         return null;
     }
 
