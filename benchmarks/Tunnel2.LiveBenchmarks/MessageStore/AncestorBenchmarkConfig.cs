@@ -4,7 +4,7 @@ namespace Tunnel2.LiveBenchmarks.MessageStore;
 internal sealed class AncestorBenchmarkConfig : StoreBenchmarkConfig
 {
     public AncestorBenchmarkConfig()
-        : base(AncestorStoreBenchmarks.RunsPerIteration)
+        : base(warmups: 3, iterations: 15, AncestorStoreBenchmarks.RunsPerIteration)
     {
         AddColumn(new AncestorColumn());
     }

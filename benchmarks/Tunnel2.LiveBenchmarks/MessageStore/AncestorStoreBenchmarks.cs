@@ -42,7 +42,7 @@ public class AncestorStoreBenchmarks : StoreBenchmarks
     private static void WarmUp(string strategy)
     {
         long start = Stopwatch.GetTimestamp();
-        while (Stopwatch.GetElapsedTime(start) < TimeSpan.FromSeconds(0.5))
+        while (Stopwatch.GetElapsedTime(start) < TimeSpan.FromSeconds(0.3))
         {
             foreach (StoreWorkload workload in Enum.GetValues<StoreWorkload>())
             {

@@ -3,7 +3,6 @@ using BenchmarkDotNet.Attributes;
 using BenchmarkDotNet.Configs;
 using BenchmarkDotNet.Jobs;
 using BenchmarkDotNet.Loggers;
-using BenchmarkDotNet.Parameters;
 using BenchmarkDotNet.Reports;
 using BenchmarkDotNet.Running;
 using BenchmarkDotNet.Toolchains.InProcess.Emit;
@@ -22,7 +21,7 @@ public sealed class DryRunTests
             .OrderBy(type => type.FullName, StringComparer.Ordinal),
     ];
 
-    /// <summary>Each method once, with the first and the last of the parameters' values.</summary>
+    /// <summary>Each method once, with the first value of each parameter.</summary>
     [Theory]
     [MemberData(nameof(Classes))]
     public void Every_benchmark_runs(Type type)
@@ -36,11 +35,8 @@ public sealed class DryRunTests
         try
         {
             BenchmarkRunInfo all = BenchmarkConverter.TypeToBenchmarks(type, config);
-            ParameterInstances[] ends = [all.BenchmarksCases[0].Parameters, all.BenchmarksCases[^1].Parameters];
-            BenchmarkCase[] cases =
-            [
-                .. all.BenchmarksCases.Where(one => ends.Any(end => end.ValueInfo == one.Parameters.ValueInfo)),
-            ];
+            string first = all.BenchmarksCases[0].Parameters.ValueInfo;
+            BenchmarkCase[] cases = [.. all.BenchmarksCases.Where(one => one.Parameters.ValueInfo == first)];
 
             Summary summary = BenchmarkRunner.Run(new BenchmarkRunInfo(cases, type, all.Config));
 
