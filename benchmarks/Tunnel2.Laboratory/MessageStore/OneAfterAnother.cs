@@ -3,8 +3,8 @@ using Tunnel2.Telemetry.MessageStore;
 namespace Tunnel2.Laboratory.MessageStore;
 
 /// <summary>
-/// Gives the changes of a store with several stripes to an observer one after another, with a lock of its own: the price of stripes where the
-/// changes of all keys have one order.
+/// Gives the changes of a store with several stripes to an observer one after another, with a lock of its own: the price of stripes where
+/// the changes of all keys have one order.
 /// </summary>
 /// <typeparam name="T">The message.</typeparam>
 internal sealed class OneAfterAnother<T>(IMessageObserver<T> observer) : IMessageObserver<T>

@@ -3,8 +3,8 @@ using BenchmarkDotNet.Attributes;
 namespace Tunnel2.LiveBenchmarks.MessageStore;
 
 /// <summary>
-/// The workloads with only the store in the clock; see <see cref="AloneRun"/>. One run is a million operations: milliseconds are nanoseconds
-/// for each of them.
+/// The workloads with only the store in the clock; see <see cref="AloneRun"/>. One run is a million operations: milliseconds are
+/// nanoseconds for each of them.
 /// </summary>
 [Config(typeof(AloneBenchmarkConfig))]
 [MemoryDiagnoser]

@@ -1,3 +1,4 @@
+using BenchmarkDotNet.Columns;
 using BenchmarkDotNet.Configs;
 using BenchmarkDotNet.Jobs;
 using BenchmarkDotNet.Toolchains.InProcess.Emit;
@@ -15,5 +16,8 @@ internal abstract class StoreBenchmarkConfig : ManualConfig
             .WithIterationCount(iterations)
             .WithInvocationCount(runsPerIteration)
             .WithUnrollFactor(1));
+
+        // Of all figures the least that other programs on the machine can change.
+        AddColumn(StatisticColumn.Min, StatisticColumn.Median);
     }
 }

@@ -53,7 +53,8 @@ internal static class StoreRace
     private static int Refuse()
     {
         Console.Error.WriteLine(
-            "store-race ancestor|alone SameKeys|DifferentKeys|MixedReadsAndWrites 2|4|8|16 [repetitions] [more strategies: striped-1 … striped-16]");
+            "store-race ancestor|alone SameKeys|DifferentKeys|MixedReadsAndWrites 2|4|8|16 [repetitions] "
+                + "[more strategies: striped-1 … striped-16]");
         return 2;
     }
 

@@ -5,8 +5,8 @@ using Tunnel2.LiveBenchmarks.MessageStore;
 namespace Tunnel2.LiveBenchmarks.SubscriptionHub;
 
 /// <summary>
-/// How long <c>Hub.Publish</c> takes while 1, 2 or 4 threads publish to one channel, for each lock strategy in its store. The strategies run
-/// interleaved, in rotating order; medians over the repetitions. See <see cref="HubPublishRun"/>.
+/// How long <c>Hub.Publish</c> takes while 1, 2 or 4 threads publish to one channel, for each lock strategy in its store. The strategies
+/// run interleaved, in rotating order; medians over the repetitions. See <see cref="HubPublishRun"/>.
 /// </summary>
 internal static class HubPublishRace
 {
@@ -28,7 +28,9 @@ internal static class HubPublishRace
         int[] numbers = [9, 8];
         for (int i = 0; i < args.Length; i++)
         {
-            if (i >= numbers.Length || !int.TryParse(args[i], NumberStyles.None, CultureInfo.InvariantCulture, out numbers[i]) || numbers[i] == 0)
+            if (i >= numbers.Length
+                || !int.TryParse(args[i], NumberStyles.None, CultureInfo.InvariantCulture, out numbers[i])
+                || numbers[i] == 0)
             {
                 Console.Error.WriteLine("hub-publish [repetitions, 9] [subscribers, 8]");
                 return 2;
@@ -78,7 +80,11 @@ internal static class HubPublishRace
         (long[] ticks, TimeSpan elapsed, TimeSpan processor) = run.Publish(publishers, messages);
         Array.Sort(ticks);
         return new Sample(
-            Quantile(0.5), Quantile(0.99), Quantile(0.999), ticks.Length / elapsed.TotalSeconds, processor.TotalMicroseconds / ticks.Length);
+            Quantile(0.5),
+            Quantile(0.99),
+            Quantile(0.999),
+            ticks.Length / elapsed.TotalSeconds,
+            processor.TotalMicroseconds / ticks.Length);
 
         double Quantile(double q) => ticks[(int)(ticks.Length * q)] * 1e6 / Stopwatch.Frequency;
     }
@@ -87,7 +93,8 @@ internal static class HubPublishRace
     {
         return string.Create(
             CultureInfo.InvariantCulture,
-            $"{Median(s => s.P50):F1} / {Median(s => s.P99):F1} / {Median(s => s.P999):F0} | {Median(s => s.Rate) / 1000:F0} k, {Median(s => s.Processor):F1}");
+            $"{Median(s => s.P50):F1} / {Median(s => s.P99):F1} / {Median(s => s.P999):F0} | "
+                + $"{Median(s => s.Rate) / 1000:F0} k, {Median(s => s.Processor):F1}");
 
         double Median(Func<Sample, double> value) => samples.Select(value).Order().ElementAt(samples.Count / 2);
     }

@@ -3,7 +3,9 @@ using System.Net.Sockets;
 
 namespace Tunnel2.LiveBenchmarks.SubscriptionHub;
 
-/// <summary>The far end of a subscriber's connection: reads every message on the pool and checks that the numbers follow each other.</summary>
+/// <summary>
+/// The far end of a subscriber's connection: reads every message on the pool and checks that the numbers follow each other.
+/// </summary>
 internal sealed class Sink : IDisposable
 {
     private readonly Socket _far = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);

@@ -121,7 +121,9 @@ internal sealed class HubClient : Subscriber, IDisposable
         }
     }
 
-    /// <summary>Ends the wait for a channel's snapshot. With the store's lock held, so that the channel's next message follows it.</summary>
+    /// <summary>
+    /// Ends the wait for a channel's snapshot. With the store's lock held, so that the channel's next message follows it.
+    /// </summary>
     /// <param name="channel">The channel.</param>
     /// <param name="snapshot">The snapshot, or null when the channel was removed before.</param>
     internal void EndWait(HubChannel channel, byte[]? snapshot)

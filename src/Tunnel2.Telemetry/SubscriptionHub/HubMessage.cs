@@ -1,6 +1,8 @@
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
-/// <summary>The latest message of one key of a channel. Its data never change; the channel adds the rest once, with the store's lock held.</summary>
+/// <summary>
+/// The latest message of one key of a channel. Its data never change; the channel adds the rest once, with the store's lock held.
+/// </summary>
 /// <param name="data">The JSON value.</param>
 internal sealed class HubMessage(ReadOnlyMemory<byte> data)
 {

@@ -121,7 +121,8 @@ internal sealed class HubView(HubHistory history)
 
         Seen = (Seen.Messages, Seen.Snapshots + 1);
         (string Channel, int Life, long Sequence) place = history.Places[messages[^1].Data];
-        if (place.Channel != channel || place.Sequence != sequence || !history.StateAt(channel, place.Life, sequence).SequenceEqual(messages))
+        if (place.Channel != channel || place.Sequence != sequence
+            || !history.StateAt(channel, place.Life, sequence).SequenceEqual(messages))
         {
             return $"the snapshot is not what the latest messages were at {place}.";
         }
@@ -186,7 +187,9 @@ internal sealed class HubView(HubHistory history)
 
     private bool IsCovered(string channel) => _patterns.Any(pattern => ChannelName.Matches(pattern, channel));
 
-    /// <summary>The last message of a channel that the client knows; with number 0, the earliest life whose first message may be the next.</summary>
+    /// <summary>
+    /// The last message of a channel that the client knows; with number 0, the earliest life whose first message may be the next.
+    /// </summary>
     private record struct Following(int Life, long Sequence)
     {
         /// <summary>Whether nothing was left out since, so that the next message is known.</summary>
