@@ -19,6 +19,7 @@ internal static class Program
         "checksum" => ChecksumRace.Run(),
         "store-race" => StoreRace.Run(args.AsSpan(1)),
         "capacity" => CapacityBenchmark.Run(args[1..]),
+        "hub-publish" => HubPublishRace.Run(args.AsSpan(1)),
         "index-race" => IndexRace.Run(args.AsSpan(1)),
         "index-incident" => IndexIncident.Run(args.AsSpan(1)),
         _ => RunBenchmarks(args),

@@ -11,9 +11,14 @@ internal sealed class LockedMessageStore<T> : IMessageStore<T>
 {
     private readonly Lock _gate = new();
     private readonly Dictionary<string, T> _messages;
+    private readonly IMessageObserver<T>? _observer;
 
     /// <summary>Creates an empty store with room for <paramref name="capacity"/> keys.</summary>
-    public LockedMessageStore(int capacity = 0) => _messages = new Dictionary<string, T>(capacity);
+    public LockedMessageStore(int capacity = 0, IMessageObserver<T>? observer = null)
+    {
+        _messages = new Dictionary<string, T>(capacity);
+        _observer = observer;
+    }
 
     /// <inheritdoc/>
     public int Count
@@ -33,6 +38,7 @@ internal sealed class LockedMessageStore<T> : IMessageStore<T>
         lock (_gate)
         {
             _messages[key] = value;
+            _observer?.OnSet(key, value);
         }
     }
 
@@ -50,7 +56,13 @@ internal sealed class LockedMessageStore<T> : IMessageStore<T>
     {
         lock (_gate)
         {
-            return _messages.Remove(key);
+            if (!_messages.Remove(key))
+            {
+                return false;
+            }
+
+            _observer?.OnDeleted(key);
+            return true;
         }
     }
 
@@ -60,6 +72,7 @@ internal sealed class LockedMessageStore<T> : IMessageStore<T>
         lock (_gate)
         {
             _messages.Clear();
+            _observer?.OnReset();
         }
     }
 
@@ -68,9 +81,23 @@ internal sealed class LockedMessageStore<T> : IMessageStore<T>
     {
         lock (_gate)
         {
-            var state = new KeyValuePair<string, T>[_messages.Count];
-            ((ICollection<KeyValuePair<string, T>>)_messages).CopyTo(state, 0);
-            return ImmutableCollectionsMarshal.AsImmutableArray(state);
+            return StateUnsynchronized();
         }
+    }
+
+    /// <inheritdoc/>
+    public void Join<TState>(TState state, Action<TState, ImmutableArray<KeyValuePair<string, T>>> join)
+    {
+        lock (_gate)
+        {
+            join(state, StateUnsynchronized());
+        }
+    }
+
+    private ImmutableArray<KeyValuePair<string, T>> StateUnsynchronized()
+    {
+        var state = new KeyValuePair<string, T>[_messages.Count];
+        ((ICollection<KeyValuePair<string, T>>)_messages).CopyTo(state, 0);
+        return ImmutableCollectionsMarshal.AsImmutableArray(state);
     }
 }

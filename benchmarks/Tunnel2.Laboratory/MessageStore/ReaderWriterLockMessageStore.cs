@@ -12,9 +12,14 @@ internal sealed class ReaderWriterLockMessageStore<T> : IMessageStore<T>, IDispo
 {
     private readonly ReaderWriterLockSlim _gate = new(LockRecursionPolicy.NoRecursion);
     private readonly Dictionary<string, T> _messages;
+    private readonly IMessageObserver<T>? _observer;
 
     /// <summary>Creates an empty store with room for <paramref name="capacity"/> keys.</summary>
-    public ReaderWriterLockMessageStore(int capacity = 0) => _messages = new Dictionary<string, T>(capacity);
+    public ReaderWriterLockMessageStore(int capacity = 0, IMessageObserver<T>? observer = null)
+    {
+        _messages = new Dictionary<string, T>(capacity);
+        _observer = observer;
+    }
 
     /// <inheritdoc/>
     public int Count
@@ -40,6 +45,7 @@ internal sealed class ReaderWriterLockMessageStore<T> : IMessageStore<T>, IDispo
         try
         {
             _messages[key] = value;
+            _observer?.OnSet(key, value);
         }
         finally
         {
@@ -67,7 +73,13 @@ internal sealed class ReaderWriterLockMessageStore<T> : IMessageStore<T>, IDispo
         _gate.EnterWriteLock();
         try
         {
-            return _messages.Remove(key);
+            if (!_messages.Remove(key))
+            {
+                return false;
+            }
+
+            _observer?.OnDeleted(key);
+            return true;
         }
         finally
         {
@@ -82,6 +94,7 @@ internal sealed class ReaderWriterLockMessageStore<T> : IMessageStore<T>, IDispo
         try
         {
             _messages.Clear();
+            _observer?.OnReset();
         }
         finally
         {
@@ -95,9 +108,7 @@ internal sealed class ReaderWriterLockMessageStore<T> : IMessageStore<T>, IDispo
         _gate.EnterReadLock();
         try
         {
-            var state = new KeyValuePair<string, T>[_messages.Count];
-            ((ICollection<KeyValuePair<string, T>>)_messages).CopyTo(state, 0);
-            return ImmutableCollectionsMarshal.AsImmutableArray(state);
+            return StateUnsynchronized();
         }
         finally
         {
@@ -106,5 +117,27 @@ internal sealed class ReaderWriterLockMessageStore<T> : IMessageStore<T>, IDispo
     }
 
     /// <inheritdoc/>
+    public void Join<TState>(TState state, Action<TState, ImmutableArray<KeyValuePair<string, T>>> join)
+    {
+        // Reading would keep changes out, but not a second join.
+        _gate.EnterWriteLock();
+        try
+        {
+            join(state, StateUnsynchronized());
+        }
+        finally
+        {
+            _gate.ExitWriteLock();
+        }
+    }
+
+    /// <inheritdoc/>
     public void Dispose() => _gate.Dispose();
+
+    private ImmutableArray<KeyValuePair<string, T>> StateUnsynchronized()
+    {
+        var state = new KeyValuePair<string, T>[_messages.Count];
+        ((ICollection<KeyValuePair<string, T>>)_messages).CopyTo(state, 0);
+        return ImmutableCollectionsMarshal.AsImmutableArray(state);
+    }
 }

@@ -200,12 +200,7 @@ internal static class FeedBenchmark
         /// <summary>Keeps the two minutes of the step, once they are published for all sessions together.</summary>
         private void Look()
         {
-            byte[] frame;
-            lock (_node.Gate)
-            {
-                frame = _node.SnapshotFrameUnsynchronized();
-            }
-
+            byte[] frame = _node.SnapshotFrame();
             int json = Array.IndexOf(frame, (byte)'{');
             using var snapshot = JsonDocument.Parse(frame.AsMemory(json));
             foreach (JsonElement message in snapshot.RootElement.GetProperty("messages").EnumerateArray())

@@ -42,7 +42,7 @@ internal sealed class AloneRun : IDisposable
     public void Prepare(string strategy)
     {
         (_store as IDisposable)?.Dispose();
-        _store = StoreStrategy.Create(strategy, _workload == StoreWorkload.DifferentKeys ? Operations : 32);
+        _store = StoreStrategy.Create<int>(strategy, _workload == StoreWorkload.DifferentKeys ? Operations : 32);
         GC.Collect();
         GC.WaitForPendingFinalizers();
         Volatile.Write(ref _go, 0);

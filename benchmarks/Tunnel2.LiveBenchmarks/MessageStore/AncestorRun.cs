@@ -8,8 +8,8 @@ namespace Tunnel2.LiveBenchmarks.MessageStore;
 /// change.
 /// </summary>
 /// <remarks>
-/// The four reference strategies notify after their store has returned, as the ancestor did, and so cannot be joined without loss; the
-/// striped one notifies with its stripe held. It does more than they do.
+/// The four reference strategies notify after their store has returned, as the ancestor did, and so cannot be joined without loss here; the
+/// striped ones notify with their stripe held. They do more than the others.
 /// </remarks>
 internal sealed class AncestorRun
 {
@@ -25,15 +25,9 @@ internal sealed class AncestorRun
         _workload = workload;
         _tasks = tasks;
         _subscriber = new LiveSubscriber(tasks * OperationsPerTask);
-        _store = StoreStrategy.Create(strategy, tasks * OperationsPerTask);
-        if (_store is StripedMessageStore<int> joinable)
-        {
-            joinable.Join(_subscriber);
-        }
-        else
-        {
-            _notifiedAfterwards = _subscriber;
-        }
+        bool isStriped = StoreStrategy.StripesOf(strategy) > 0;
+        _store = StoreStrategy.Create(strategy, tasks * OperationsPerTask, isStriped ? _subscriber : null);
+        _notifiedAfterwards = isStriped ? null : _subscriber;
     }
 
     public Task RunAsync()

@@ -3,75 +3,51 @@ using BenchmarkDotNet.Attributes;
 
 namespace Tunnel2.LiveBenchmarks.MessageStore;
 
-/// <summary>The workloads as the ancestor ran them; see <see cref="AncestorRun"/>.</summary>
-[Config(typeof(StoreBenchmarkConfig))]
-public class AncestorStoreBenchmarks
+/// <summary>The workloads as the ancestor ran them, with its own figures in a column; see <see cref="AncestorRun"/>.</summary>
+[Config(typeof(AncestorBenchmarkConfig))]
+[MemoryDiagnoser]
+public class AncestorStoreBenchmarks : StoreBenchmarks
 {
-    private const int RunsPerInvocation = 64;
-    private readonly AncestorRun[] _runs = new AncestorRun[RunsPerInvocation];
+    internal const int RunsPerIteration = 64;
+    private static readonly HashSet<string> _warm = [];
+    private readonly AncestorRun[] _runs = new AncestorRun[RunsPerIteration];
+    private int _done;
 
-    public static IEnumerable<string> Strategies => StoreStrategy.Raced;
+    protected override void Prepare(string strategy)
+    {
+        if (_warm.Add(strategy))
+        {
+            WarmUp(strategy);
+        }
 
-    [Params(2, 4, 8, 16)]
-    public int Publishers { get; set; }
+        for (int i = 0; i < _runs.Length; i++)
+        {
+            _runs[i] = new AncestorRun(strategy, Workload, Publishers);
+        }
 
-    [ParamsSource(nameof(Strategies))]
-    public string Strategy { get; set; } = "";
+        _done = 0;
+    }
 
-    /// <summary>Lets our code be compiled in full before the first iteration, as the framework's collections are from the start.</summary>
-    [GlobalSetup]
-    public void WarmUp()
+    protected override void Run() => _runs[_done++].RunAsync().GetAwaiter().GetResult();
+
+    protected override void Verify()
+    {
+        for (int i = 0; i < _done; i++)
+        {
+            _runs[i].Verify();
+        }
+    }
+
+    /// <summary>Lets our code be compiled in full before it is timed, as the framework's collections are from the start.</summary>
+    private static void WarmUp(string strategy)
     {
         long start = Stopwatch.GetTimestamp();
-        while (Stopwatch.GetElapsedTime(start) < TimeSpan.FromSeconds(1))
+        while (Stopwatch.GetElapsedTime(start) < TimeSpan.FromSeconds(0.3))
         {
             foreach (StoreWorkload workload in Enum.GetValues<StoreWorkload>())
             {
-                new AncestorRun(Strategy, workload, Publishers).RunAsync().GetAwaiter().GetResult();
+                new AncestorRun(strategy, workload, 4).RunAsync().GetAwaiter().GetResult();
             }
-        }
-    }
-
-    [IterationSetup(Target = nameof(SameKeys))]
-    public void SetUpSameKeys() => SetUp(StoreWorkload.SameKeys);
-
-    [IterationSetup(Target = nameof(DifferentKeys))]
-    public void SetUpDifferentKeys() => SetUp(StoreWorkload.DifferentKeys);
-
-    [IterationSetup(Target = nameof(MixedReadsAndWrites))]
-    public void SetUpMixedReadsAndWrites() => SetUp(StoreWorkload.MixedReadsAndWrites);
-
-    [Benchmark(OperationsPerInvoke = RunsPerInvocation)]
-    public Task SameKeys() => RunAsync();
-
-    [Benchmark(OperationsPerInvoke = RunsPerInvocation)]
-    public Task DifferentKeys() => RunAsync();
-
-    [Benchmark(OperationsPerInvoke = RunsPerInvocation)]
-    public Task MixedReadsAndWrites() => RunAsync();
-
-    [IterationCleanup]
-    public void Verify()
-    {
-        foreach (AncestorRun run in _runs)
-        {
-            run.Verify();
-        }
-    }
-
-    private void SetUp(StoreWorkload workload)
-    {
-        for (int i = 0; i < _runs.Length; i++)
-        {
-            _runs[i] = new AncestorRun(Strategy, workload, Publishers);
-        }
-    }
-
-    private async Task RunAsync()
-    {
-        foreach (AncestorRun run in _runs)
-        {
-            await run.RunAsync();
         }
     }
 }

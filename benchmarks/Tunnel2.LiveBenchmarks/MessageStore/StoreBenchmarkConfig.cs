@@ -1,23 +1,23 @@
+using BenchmarkDotNet.Columns;
 using BenchmarkDotNet.Configs;
-using BenchmarkDotNet.Diagnosers;
 using BenchmarkDotNet.Jobs;
 using BenchmarkDotNet.Toolchains.InProcess.Emit;
 
 namespace Tunnel2.LiveBenchmarks.MessageStore;
 
-/// <summary>
-/// Fifteen iterations of one invocation each, in this process: the workloads bring their own loops and their own fresh stores.
-/// </summary>
-internal sealed class StoreBenchmarkConfig : ManualConfig
+/// <summary>In this process: the workloads bring their own threads and a fresh store for each run.</summary>
+internal abstract class StoreBenchmarkConfig : ManualConfig
 {
-    public StoreBenchmarkConfig()
+    protected StoreBenchmarkConfig(int warmups, int iterations, int runsPerIteration)
     {
         AddJob(Job.Default
             .WithToolchain(InProcessEmitToolchain.Instance)
-            .WithWarmupCount(3)
-            .WithIterationCount(15)
-            .WithInvocationCount(1)
+            .WithWarmupCount(warmups)
+            .WithIterationCount(iterations)
+            .WithInvocationCount(runsPerIteration)
             .WithUnrollFactor(1));
-        AddDiagnoser(MemoryDiagnoser.Default);
+
+        // Of all figures the least that other programs on the machine can change.
+        AddColumn(StatisticColumn.Min, StatisticColumn.Median);
     }
 }

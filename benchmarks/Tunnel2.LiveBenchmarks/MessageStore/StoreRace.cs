@@ -53,7 +53,8 @@ internal static class StoreRace
     private static int Refuse()
     {
         Console.Error.WriteLine(
-            "store-race ancestor|alone SameKeys|DifferentKeys|MixedReadsAndWrites 2|4|8|16 [repetitions] [more strategies: striped-1 …]");
+            "store-race ancestor|alone SameKeys|DifferentKeys|MixedReadsAndWrites 2|4|8|16 [repetitions] "
+                + "[more strategies: striped-1 … striped-16]");
         return 2;
     }
 
@@ -133,7 +134,7 @@ internal static class StoreRace
 
         double chosen = Median(samples[StoreStrategy.Chosen]);
         double noise = Math.Abs((Median(samples[StoreStrategy.ChosenAgain]) / chosen) - 1);
-        double best = strategies.Where(strategy => !strategy.StartsWith(StoreStrategy.Chosen, StringComparison.Ordinal))
+        double best = strategies.Where(strategy => StoreStrategy.StripesOf(strategy) == 0)
             .Min(strategy => Median(samples[strategy]));
         double allowed = best * (1 + Math.Max(Tolerance, noise));
         Console.WriteLine($"{title}, median of {samples[StoreStrategy.Chosen].Length} in {unit}");

@@ -17,9 +17,8 @@ namespace Tunnel2.Telemetry.MessageStore;
 /// operation, made only when there is something to clear. After <see cref="Set"/> has returned, no thread gets an older snapshot.
 /// </para>
 /// <para>
-/// <b>Joining.</b> <see cref="Join"/> takes the snapshot and registers the observer with every stripe held, and a change stores and
-/// notifies with its stripe held. So each change of a key is either in the snapshot or notified, exactly once, and no numbers have to be
-/// compared.
+/// <b>Joining.</b> <see cref="Join{TState}"/> runs with every stripe held, and a change stores and notifies with its stripe held. So each
+/// change of a key is either in the snapshot or notified, exactly once, and no numbers have to be compared.
 /// </para>
 /// <para><b>Lock order.</b> Stripes are taken in ascending order; a thread that holds one takes no other lock of this store.</para>
 /// </remarks>
@@ -28,15 +27,17 @@ internal sealed class StripedMessageStore<T> : IMessageStore<T>
 {
     private readonly MessageTable<T>[] _stripes;
     private readonly int _shift;
+    private readonly IMessageObserver<T>? _observer;
     private KeyValuePair<string, T>[]? _snapshot;
-    private IMessageObserver<T>[] _observers = [];
 
     /// <summary>Creates an empty store.</summary>
     /// <param name="capacity">The number of keys to reserve memory for; the store can grow.</param>
     /// <param name="stripes">A power of two from 1 to 256, or 0 for <see cref="DefaultStripes"/>.</param>
+    /// <param name="observer">Gets every change; may be null.</param>
     /// <exception cref="ArgumentOutOfRangeException">A parameter is out of its range.</exception>
-    public StripedMessageStore(int capacity = 0, int stripes = 0)
+    public StripedMessageStore(int capacity = 0, int stripes = 0, IMessageObserver<T>? observer = null)
     {
+        _observer = observer;
         stripes = stripes == 0 ? DefaultStripes : stripes;
         ArgumentOutOfRangeException.ThrowIfNegative(capacity);
         if (stripes is < 1 or > 256 || !BitOperations.IsPow2(stripes))
@@ -84,10 +85,7 @@ internal sealed class StripedMessageStore<T> : IMessageStore<T>
         {
             stripe.SetUnsynchronized(key, hash, value);
             DropSnapshotUnsynchronized();
-            foreach (IMessageObserver<T> observer in _observers)
-            {
-                observer.OnSet(key, value);
-            }
+            _observer?.OnSet(key, value);
         }
         finally
         {
@@ -122,10 +120,7 @@ internal sealed class StripedMessageStore<T> : IMessageStore<T>
             }
 
             DropSnapshotUnsynchronized();
-            foreach (IMessageObserver<T> observer in _observers)
-            {
-                observer.OnDeleted(key);
-            }
+            _observer?.OnDeleted(key);
 
             return true;
         }
@@ -147,10 +142,7 @@ internal sealed class StripedMessageStore<T> : IMessageStore<T>
             }
 
             DropSnapshotUnsynchronized();
-            foreach (IMessageObserver<T> observer in _observers)
-            {
-                observer.OnReset();
-            }
+            _observer?.OnReset();
         }
         finally
         {
@@ -178,51 +170,13 @@ internal sealed class StripedMessageStore<T> : IMessageStore<T>
         return ImmutableCollectionsMarshal.AsImmutableArray(snapshot);
     }
 
-    /// <summary>
-    /// Reads a snapshot and runs <paramref name="register"/> at the same moment: in that time no change happens and no observer runs.
-    /// </summary>
-    /// <remarks>
-    /// For a caller that sends the live changes through its own observer, and needs to know the moment from which a receiver gets them.
-    /// </remarks>
-    /// <param name="state">Given to <paramref name="register"/>.</param>
-    /// <param name="register">
-    /// It has the same rules as <see cref="IMessageObserver{T}"/>: quick, not blocking, no call of this store.
-    /// </param>
-    public ImmutableArray<KeyValuePair<string, T>> GetState<TState>(TState state, Action<TState> register)
+    /// <inheritdoc/>
+    public void Join<TState>(TState state, Action<TState, ImmutableArray<KeyValuePair<string, T>>> join)
     {
         EnterAll();
         try
         {
-            KeyValuePair<string, T>[] snapshot = SnapshotUnsynchronized();
-            register(state);
-            return ImmutableCollectionsMarshal.AsImmutableArray(snapshot);
-        }
-        finally
-        {
-            ExitAll();
-        }
-    }
-
-    /// <summary>Reads a snapshot from which <paramref name="observer"/> follows every change, without a gap and without a repeat.</summary>
-    /// <remarks>An observer that joins twice is called twice. Its first calls may come before this method has returned.</remarks>
-    public ImmutableArray<KeyValuePair<string, T>> Join(IMessageObserver<T> observer) =>
-        GetState((Store: this, Observer: observer), static join => join.Store._observers = [.. join.Store._observers, join.Observer]);
-
-    /// <summary>Ends one <see cref="Join"/>. After it has returned, no call of the observer runs or follows.</summary>
-    /// <returns><see langword="false"/> when the observer had not joined.</returns>
-    public bool Leave(IMessageObserver<T> observer)
-    {
-        EnterAll();
-        try
-        {
-            int index = Array.IndexOf(_observers, observer);
-            if (index < 0)
-            {
-                return false;
-            }
-
-            _observers = [.. _observers.AsSpan(0, index), .. _observers.AsSpan(index + 1)];
-            return true;
+            join(state, ImmutableCollectionsMarshal.AsImmutableArray(SnapshotUnsynchronized()));
         }
         finally
         {

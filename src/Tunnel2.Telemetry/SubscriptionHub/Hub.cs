@@ -1,6 +1,7 @@
 using System.Diagnostics.Metrics;
 using System.Net.Sockets;
 using System.Text;
+using Tunnel2.Telemetry.MessageStore;
 
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
@@ -21,10 +22,9 @@ internal enum SubscribeStatus
 /// </summary>
 /// <remarks>
 /// <b>Joining.</b> At one moment, with the gate of the channels held, a new subscription is added to the index and the existing channels
-/// that match it are listed; without that gate no channel is added or removed. For each listed channel the client gets the snapshot first,
-/// with the channel's gate held, and messages only after it. A channel that is added later begins with its first message.
-/// <b>Lock order.</b> The gate of the channels and a channel's own gate are never held together; then the index's locks; then a client's
-/// queue; then the sender's.
+/// that match it are listed; without that gate no channel is added or removed. The client gets the snapshot of each listed channel, and
+/// that channel's messages only after it: the store's lock decides. A channel that is added later begins with its first message.
+/// <b>Lock order.</b> The gate of the channels; then a channel's store; then the index's locks; then a client's queue; then the sender's.
 /// </remarks>
 internal sealed class Hub : IDisposable
 {
@@ -34,15 +34,13 @@ internal sealed class Hub : IDisposable
     [ThreadStatic]
     private static SubscriberMatches? _matches;
 
-    [ThreadStatic]
-    private static HashSet<Subscriber>? _served;
-
     private readonly SubscriptionIndex _index = new();
     private readonly Lock _channelsGate = new();
     private readonly Dictionary<string, HubChannel> _channels = new(StringComparer.Ordinal);
     private readonly HashSet<HubClient> _clients = [];
     private readonly Lock _clientsGate = new();
     private readonly TimeProvider _time;
+    private readonly Func<IMessageObserver<HubMessage>, IMessageStore<HubMessage>> _stores;
     private readonly Action<long>? _onLook;
     private readonly Action<Exception>? _onFault;
     private int _connections;
@@ -53,8 +51,16 @@ internal sealed class Hub : IDisposable
     /// <param name="time">The clock.</param>
     /// <param name="onLook">Called a few times a second on the sender's thread; may be null.</param>
     /// <param name="onFault">Called with faults of our own that the sender's thread has survived; may be null.</param>
-    internal Hub(HubLimits limits, Meter meter, TimeProvider time, Action<long>? onLook = null, Action<Exception>? onFault = null)
+    /// <param name="stores">Makes the store of a channel, to compare locks; null for the product's own.</param>
+    internal Hub(
+        HubLimits limits,
+        Meter meter,
+        TimeProvider time,
+        Action<long>? onLook = null,
+        Action<Exception>? onFault = null,
+        Func<IMessageObserver<HubMessage>, IMessageStore<HubMessage>>? stores = null)
     {
+        _stores = stores ?? (static observer => new StripedMessageStore<HubMessage>(stripes: 1, observer: observer));
         _onFault = onFault;
         Limits = limits;
         _time = time;
@@ -186,7 +192,7 @@ internal sealed class Hub : IDisposable
         {
             if (!_channels.TryGetValue(name, out HubChannel? channel))
             {
-                channel = new HubChannel(name);
+                channel = new HubChannel(name, _index, _stores);
                 _channels.Add(name, channel);
             }
 
@@ -195,60 +201,34 @@ internal sealed class Hub : IDisposable
     }
 
     /// <summary>Makes <paramref name="data"/> the latest message of a key and sends it to all subscribers.</summary>
-    /// <param name="channel">The channel.</param>
+    /// <param name="channel">The channel. If it was removed, the message goes to the next one of its name.</param>
     /// <param name="key">The key: printable ASCII without quotes.</param>
     /// <param name="data">A JSON value, which must not change afterwards.</param>
     /// <returns>For how many clients it was queued.</returns>
     internal int Publish(HubChannel channel, string key, ReadOnlyMemory<byte> data)
     {
-        SubscriberMatches matches = _matches ??= new SubscriberMatches();
-        int queued = 0;
-        lock (channel.Gate)
+        int receivers;
+        while (!channel.TryPublish(key, data, out receivers))
         {
-            var message = new HubMessage(++channel.SequenceUnsynchronized, data);
-            channel.Store.Set(key, message);
-            _index.Get(channel.Name, matches);
-            byte[]? frame = null;
-            HashSet<Subscriber>? served = matches.MayRepeat ? _served ??= [] : null;
-            foreach (Subscriber subscriber in matches)
-            {
-                if (served is null || served.Add(subscriber))
-                {
-                    frame ??= channel.MessageFrame(key, message);
-                    queued += ((HubClient)subscriber).Enqueue(frame, channel) ? 1 : 0;
-                }
-            }
-
-            served?.Clear();
+            channel = GetChannel(channel.Name);
         }
 
-        matches.Clear();
         Metrics.Published();
-        return queued;
+        return receivers;
     }
 
     /// <summary>Removes a channel and notifies its subscribers; a later one of the same name counts from 1 again.</summary>
     internal void RemoveChannel(HubChannel channel)
     {
-        SubscriberMatches matches = _matches ??= new SubscriberMatches();
-        byte[] frame = WebSocketFrame.FromText(Encoding.ASCII.GetBytes($"{{\"type\":\"removed\",\"channel\":\"{channel.Name}\"}}"));
+        // No next one of the name is made before every subscriber knows that this one has ended.
         lock (_channelsGate)
         {
-            _channels.Remove(channel.Name);
-        }
-
-        lock (channel.Gate)
-        {
-            channel.Store.Reset();
-            channel.SequenceUnsynchronized = 0;
-            _index.Get(channel.Name, matches);
-            foreach (Subscriber subscriber in matches)
+            if (_channels.TryGetValue(channel.Name, out HubChannel? current) && current == channel)
             {
-                ((HubClient)subscriber).Enqueue(frame, channel, evenPaused: true);
+                _channels.Remove(channel.Name);
+                channel.Remove();
             }
         }
-
-        matches.Clear();
     }
 
     /// <summary>Sends every client the close message, because the server stops.</summary>
@@ -316,10 +296,7 @@ internal sealed class Hub : IDisposable
         foreach (HubChannel channel in channels)
         {
             await client.WaitForRoomAsync().ConfigureAwait(false);
-            lock (channel.Gate)
-            {
-                client.GiveSnapshot(channel, channel.SnapshotFrameUnsynchronized());
-            }
+            channel.Join(client);
         }
     }
 

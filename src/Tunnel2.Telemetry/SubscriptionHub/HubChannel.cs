@@ -6,29 +6,113 @@ using Tunnel2.Telemetry.MessageStore;
 
 namespace Tunnel2.Telemetry.SubscriptionHub;
 
-/// <summary>
-/// A channel: the latest message of each of its keys, and the number of the last one. Publishing and taking a snapshot exclude each other,
-/// so a receiver of a snapshot gets exactly the messages after it.
-/// </summary>
-internal sealed class HubChannel
+/// <summary>A channel: the latest message of each of its keys, numbered in one order, and the way to its subscribers.</summary>
+/// <remarks>
+/// The only lock is its store's. With it held a message is stored, numbered and queued for every subscriber, and a new subscriber is given
+/// the snapshot. So it gets exactly the messages after its snapshot, in their order, for any number of publishers. The store must call its
+/// observer for one change after another.
+/// </remarks>
+internal sealed class HubChannel : IMessageObserver<HubMessage>
 {
-    private readonly byte[] _prefix;
+    [ThreadStatic]
+    private static SubscriberMatches? _matches;
 
-    internal HubChannel(string name)
+    [ThreadStatic]
+    private static HashSet<Subscriber>? _served;
+
+    private readonly SubscriptionIndex _index;
+    private readonly IMessageStore<HubMessage> _store;
+    private readonly byte[] _prefix;
+    private bool _isRemoved;
+
+    /// <param name="name">Its name.</param>
+    /// <param name="index">The subscribers.</param>
+    /// <param name="stores">Makes the store.</param>
+    internal HubChannel(string name, SubscriptionIndex index, Func<IMessageObserver<HubMessage>, IMessageStore<HubMessage>> stores)
     {
         Name = name;
+        _index = index;
         _prefix = Encoding.ASCII.GetBytes($"\"channel\":\"{name}\",");
+        _store = stores(this);
     }
 
     internal string Name { get; }
 
-    /// <summary>Taken before any client's lock, never with one held.</summary>
-    internal Lock Gate { get; } = new();
+    /// <summary>The number of the last message. The store's lock guards it.</summary>
+    internal long SequenceUnsynchronized { get; private set; }
 
-    internal StripedMessageStore<HubMessage> Store { get; } = new(stripes: 1);
+    /// <summary>Makes <paramref name="data"/> the latest message of a key and queues it for all subscribers.</summary>
+    /// <returns>False when the channel was removed: nothing has happened.</returns>
+    internal bool TryPublish(string key, ReadOnlyMemory<byte> data, out int receivers)
+    {
+        var message = new HubMessage(data);
+        _store.Set(key, message);
+        receivers = message.Receivers;
+        return message.Sequence != 0;
+    }
 
-    /// <summary>The number of the last message.</summary>
-    internal long SequenceUnsynchronized { get; set; }
+    /// <summary>Gives the snapshot to a client that waits for it, which gets every later message. A removed channel has none.</summary>
+    internal void Join(HubClient client) => _store.Join((Channel: this, Client: client), static (join, state) =>
+        join.Client.EndWait(join.Channel, join.Channel._isRemoved ? null : join.Channel.SnapshotFrameUnsynchronized(state)));
+
+    /// <summary>The frame of a snapshot, as a new subscriber would get it now.</summary>
+    internal byte[] SnapshotFrame()
+    {
+        byte[] frame = [];
+        _store.Join(this, (channel, state) => frame = channel.SnapshotFrameUnsynchronized(state));
+        return frame;
+    }
+
+    /// <summary>Ends the channel, and notifies its subscribers.</summary>
+    internal void Remove() => _store.Reset();
+
+    void IMessageObserver<HubMessage>.OnSet(string key, HubMessage message)
+    {
+        if (!_isRemoved)
+        {
+            message.Sequence = ++SequenceUnsynchronized;
+            message.Receivers = SendUnsynchronized(key, message);
+        }
+    }
+
+    /// <summary>No code deletes a single key of a channel, and subscribers know no message for it.</summary>
+    void IMessageObserver<HubMessage>.OnDeleted(string key)
+    {
+    }
+
+    void IMessageObserver<HubMessage>.OnReset()
+    {
+        _isRemoved = true;
+        SendUnsynchronized(null, null);
+    }
+
+    /// <summary>Queues a message for every subscriber once; without one, the news that the channel is removed.</summary>
+    /// <returns>For how many.</returns>
+    private int SendUnsynchronized(string? key, HubMessage? message)
+    {
+        SubscriberMatches matches = _matches ??= new SubscriberMatches();
+        _index.Get(Name, matches);
+        HashSet<Subscriber>? served = matches.MayRepeat ? _served ??= [] : null;
+        byte[]? frame = null;
+        int queued = 0;
+        foreach (Subscriber subscriber in matches)
+        {
+            if (served is null || served.Add(subscriber))
+            {
+                frame ??= message is null ? RemovedFrame() : MessageFrame(key!, message);
+
+                // The news also comes to a client that waits for the snapshot, which may have got messages by an earlier subscription or
+                // before it was paused.
+                queued += ((HubClient)subscriber).Enqueue(frame, message is null ? null : this) ? 1 : 0;
+            }
+        }
+
+        served?.Clear();
+        matches.Clear();
+        return queued;
+    }
+
+    private byte[] RemovedFrame() => WebSocketFrame.FromText(Encoding.ASCII.GetBytes($"{{\"type\":\"removed\",\"channel\":\"{Name}\"}}"));
 
     /// <summary>The frame of a message: <c>{"type":"message","channel":…,"key":…,"seq":…,"data":…}</c>.</summary>
     internal byte[] MessageFrame(string key, HubMessage message)
@@ -55,9 +139,8 @@ internal sealed class HubChannel
     /// The frame of a snapshot, the oldest first:
     /// <c>{"type":"snapshot","channel":…,"seq":…,"messages":[{"key":…,"seq":…,"data":…},…]}</c>.
     /// </summary>
-    internal byte[] SnapshotFrameUnsynchronized()
+    private byte[] SnapshotFrameUnsynchronized(ImmutableArray<KeyValuePair<string, HubMessage>> state)
     {
-        ImmutableArray<KeyValuePair<string, HubMessage>> state = Store.GetState();
         var buffer = new ArrayBufferWriter<byte>(256);
         buffer.Write("{\"type\":\"snapshot\","u8);
         buffer.Write(_prefix);

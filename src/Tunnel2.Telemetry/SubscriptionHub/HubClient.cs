@@ -107,13 +107,11 @@ internal sealed class HubClient : Subscriber, IDisposable
     /// The channel of a message, or null. If this client is paused or has not got the channel's snapshot yet, the message is left out,
     /// because the next snapshot will contain it.
     /// </param>
-    /// <param name="evenPaused">Whether a pause does not keep it back, because no snapshot will contain it.</param>
-    internal bool Enqueue(byte[] frame, HubChannel? channel = null, bool evenPaused = false)
+    internal bool Enqueue(byte[] frame, HubChannel? channel = null)
     {
         lock (_queueGate)
         {
-            bool waitsForSnapshot = channel is not null
-                && ((_isPaused && !evenPaused) || (_pending is not null && _pending.Contains(channel)));
+            bool waitsForSnapshot = channel is not null && (_isPaused || (_pending is not null && _pending.Contains(channel)));
             if (_closing || waitsForSnapshot)
             {
                 return false;
@@ -140,8 +138,12 @@ internal sealed class HubClient : Subscriber, IDisposable
         }
     }
 
-    /// <summary>Adds a snapshot that the client waits for. With the channel's gate held, so that the next message follows it.</summary>
-    internal void GiveSnapshot(HubChannel channel, byte[] frame)
+    /// <summary>
+    /// Ends the wait for a channel's snapshot. With the store's lock held, so that the channel's next message follows it.
+    /// </summary>
+    /// <param name="channel">The channel.</param>
+    /// <param name="snapshot">The snapshot, or null when the channel was removed before.</param>
+    internal void EndWait(HubChannel channel, byte[]? snapshot)
     {
         lock (_queueGate)
         {
@@ -151,7 +153,10 @@ internal sealed class HubClient : Subscriber, IDisposable
             }
         }
 
-        Enqueue(frame);
+        if (snapshot is not null)
+        {
+            Enqueue(snapshot);
+        }
     }
 
     /// <summary>

@@ -8,12 +8,12 @@ public static class MessageStoreStrategies
 {
     public static TheoryData<string> Names => ["locked", "reader-writer-lock", "concurrent-set", "concurrent-update"];
 
-    internal static IMessageStore<T> Create<T>(string name) => name switch
+    internal static IMessageStore<T> Create<T>(string name, IMessageObserver<T>? observer = null) => name switch
     {
-        "locked" => new LockedMessageStore<T>(),
-        "reader-writer-lock" => new ReaderWriterLockMessageStore<T>(),
-        "concurrent-set" => new ConcurrentSetMessageStore<T>(),
-        "concurrent-update" => new ConcurrentUpdateMessageStore<T>(),
+        "locked" => new LockedMessageStore<T>(observer: observer),
+        "reader-writer-lock" => new ReaderWriterLockMessageStore<T>(observer: observer),
+        "concurrent-set" => new ConcurrentSetMessageStore<T>(observer: observer),
+        "concurrent-update" => new ConcurrentUpdateMessageStore<T>(observer: observer),
         _ => throw new ArgumentOutOfRangeException(nameof(name), name, "No such strategy."),
     };
 }

@@ -207,12 +207,5 @@ public abstract class LiveFeedPublishing : IDisposable
         _time.Advance(TimeSpan.FromSeconds(2));
     }
 
-    private long Sequence(string channel)
-    {
-        var found = _hub.GetChannel(channel);
-        lock (found.Gate)
-        {
-            return found.SequenceUnsynchronized;
-        }
-    }
+    private long Sequence(string channel) => _hub.GetChannel(channel).SequenceUnsynchronized;
 }

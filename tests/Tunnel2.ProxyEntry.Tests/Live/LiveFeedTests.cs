@@ -34,21 +34,13 @@ public sealed class LiveFeedTests : IDisposable
         var channel = hub.GetChannel("session.web.status");
         await published.WaitForAsync("session.web.status", "\"online\":true");
         await sessions.Looks.WaitForAsync(4);
-        Assert.Equal((2, 1), (faults.Count, SequenceOf(channel)));
+        Assert.Equal((2, 1), (faults.Count, channel.SequenceUnsynchronized));
     }
 
     public void Dispose()
     {
         _meter.Dispose();
         Directory.Delete(_directory, recursive: true);
-    }
-
-    private static long SequenceOf(HubChannel channel)
-    {
-        lock (channel.Gate)
-        {
-            return channel.SequenceUnsynchronized;
-        }
     }
 
     /// <summary>A directory with one session, which cannot be listed for a while.</summary>

@@ -13,13 +13,7 @@ internal sealed record Shown(string Key, long Sequence, JsonElement Data)
     /// <summary>The snapshot of a channel, the oldest message first; none where there is no such channel.</summary>
     public static IReadOnlyList<Shown> On(Hub hub, string channel)
     {
-        var found = hub.GetChannel(channel);
-        string frame;
-        lock (found.Gate)
-        {
-            frame = Encoding.UTF8.GetString(found.SnapshotFrameUnsynchronized());
-        }
-
+        var frame = Encoding.UTF8.GetString(hub.GetChannel(channel).SnapshotFrame());
         using var json = JsonDocument.Parse(frame[frame.IndexOf('{', StringComparison.Ordinal)..]);
         return
         [

@@ -4,6 +4,7 @@ using System.Text;
 using System.Text.RegularExpressions;
 using Tunnel2.Laboratory.EventRing;
 using Tunnel2.Telemetry.EventRing;
+using Tunnel2.Telemetry.MessageStore;
 using Tunnel2.Telemetry.Recording;
 using Tunnel2.Telemetry.Records;
 using Tunnel2.Telemetry.Relay;
@@ -100,8 +101,11 @@ public sealed class LiveDocumentTests
     }
 
     [Fact]
-    public void The_frame_of_a_message_is_as_documented() =>
-        Check("message", new HubChannel("a.b").MessageFrame("k", new HubMessage(1, "{}"u8.ToArray())));
+    public void The_frame_of_a_message_is_as_documented()
+    {
+        var channel = new HubChannel("a.b", new SubscriptionIndex(), static _ => new StripedMessageStore<HubMessage>());
+        Check("message", channel.MessageFrame("k", new HubMessage("{}"u8.ToArray()) { Sequence = 1 }));
+    }
 
     private static void Check(string block, ReadOnlySpan<byte> written)
     {

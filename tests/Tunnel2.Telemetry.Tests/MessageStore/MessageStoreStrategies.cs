@@ -8,12 +8,13 @@ namespace Tunnel2.Telemetry.Tests.MessageStore;
 /// </summary>
 public static class MessageStoreStrategies
 {
-    public static TheoryData<string> Names => ["striped", "striped-8"];
+    public static TheoryData<string> Names => ["striped-1", "striped-2", "striped-8"];
 
-    internal static IMessageStore<T> Create<T>(string name) => name switch
+    internal static IMessageStore<T> Create<T>(string name, IMessageObserver<T>? observer = null) => name switch
     {
-        "striped" => new StripedMessageStore<T>(),
-        "striped-8" => new StripedMessageStore<T>(stripes: 8),
+        "striped-1" => new StripedMessageStore<T>(stripes: 1, observer: observer),
+        "striped-2" => new StripedMessageStore<T>(stripes: 2, observer: observer),
+        "striped-8" => new StripedMessageStore<T>(stripes: 8, observer: observer),
         _ => throw new ArgumentOutOfRangeException(nameof(name), name, "No such strategy."),
     };
 }

@@ -42,20 +42,16 @@ public sealed class HubTests : IDisposable
     public async Task What_throws_on_the_senders_thread_ends_neither_it_nor_the_others()
     {
         int faults = 0;
-        int looks = 0;
-        var hub = new Hub(new HubLimits(), _meter, TimeProvider.System, _ =>
-        {
-            looks++;
-            throw new InvalidTimeZoneException();
-        }, _ => Interlocked.Increment(ref faults));
+        var hub = new Hub(
+            new HubLimits(), _meter, TimeProvider.System, static _ => throw new InvalidTimeZoneException(),
+            _ => Interlocked.Increment(ref faults));
         _owned.Add(hub);
         HubChannel channel = hub.GetChannel("a");
         (HubClient client, SocketPair pair) = Connect(hub);
         await hub.SubscribeAsync(client, "a", static () => { });
-        Assert.True(SpinWait.SpinUntil(() => Volatile.Read(ref looks) >= 2, TimeSpan.FromSeconds(20)));
+        Assert.True(SpinWait.SpinUntil(() => Volatile.Read(ref faults) >= 2, TimeSpan.FromSeconds(20)));
         hub.Publish(channel, "k", Number(1));
         Assert.True(SpinWait.SpinUntil(() => pair.Far.Available > 0, TimeSpan.FromSeconds(20)));
-        Assert.True(faults >= 2);
     }
 
     [Theory]

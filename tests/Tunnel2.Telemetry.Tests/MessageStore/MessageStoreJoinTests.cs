@@ -4,23 +4,25 @@ using Tunnel2.Telemetry.MessageStore;
 namespace Tunnel2.Telemetry.Tests.MessageStore;
 
 [Trait("Category", "Unit")]
-public sealed class StripedMessageStoreJoinTests
+public sealed class MessageStoreJoinTests
 {
     private const int Publishers = 16;
     private const int Subscribers = 8;
     private const int MessagesPerPublisher = 3_000;
     private const int SharedKeys = 10;
 
+    public static TheoryData<string> Strategies => MessageStoreStrategies.Names;
+
     [Theory]
-    [InlineData(1)]
-    [InlineData(2)]
-    [InlineData(8)]
-    public async Task Subscribers_that_join_at_random_moments_lose_and_repeat_nothing(int stripes)
+    [MemberData(nameof(Strategies))]
+    public async Task Subscribers_that_join_at_random_moments_lose_and_repeat_nothing(string strategy)
     {
         int seed = Environment.TickCount;
-        var store = new StripedMessageStore<long>(stripes: stripes);
+        var followers = new Followers();
+        IMessageStore<long> store = MessageStoreStrategies.Create(strategy, followers);
         var whole = new Recorder();
-        Assert.Empty(store.Join(whole));
+        followers.Join(store, whole);
+        Assert.Empty(whole.Snapshot);
         int published = 0;
 
         List<Task<List<Subscription>>> subscribers =
@@ -40,7 +42,7 @@ public sealed class StripedMessageStoreJoinTests
         {
             foreach (Subscription seen in await subscriber)
             {
-                string? fault = JoinChecker.Check(history, positions, seen.Snapshot, seen.Recorder.Live, seen.Stayed);
+                string? fault = JoinChecker.Check(history, positions, seen.Recorder.Snapshot, seen.Recorder.Live, seen.Stayed);
                 Assert.True(fault is null, $"{fault} (seed {seed})");
             }
         }
@@ -69,69 +71,62 @@ public sealed class StripedMessageStoreJoinTests
                 int leaveAfter = Volatile.Read(ref published) + random.Next(100);
                 bool stays = leaveAfter >= Total - (Total / 10);
                 var recorder = new Recorder();
-                seen.Add(new Subscription(store.Join(recorder), recorder, stays));
+                followers.Join(store, recorder);
+                seen.Add(new Subscription(recorder, stays));
                 if (stays)
                 {
                     return seen;
                 }
 
                 SpinWait.SpinUntil(() => Volatile.Read(ref published) >= leaveAfter);
-                Assert.True(store.Leave(recorder));
+                followers.Leave(store, recorder);
             }
         }
     }
 
-    [Fact]
-    public void Snapshot_and_a_registration_elsewhere_happen_at_one_moment()
+    [Theory]
+    [MemberData(nameof(Strategies))]
+    public void An_observer_hears_of_stores_deletes_and_resets(string strategy)
     {
-        var store = new StripedMessageStore<long>();
-        store.Set("a", 1);
-        var registered = new List<string>();
-
-        ImmutableArray<KeyValuePair<string, long>> snapshot = store.GetState(registered, static list => list.Add("subscriber"));
-
-        Assert.Equal([KeyValuePair.Create("a", 1L)], snapshot);
-        Assert.Equal(["subscriber"], registered);
-    }
-
-    [Fact]
-    public void An_observer_hears_of_stores_deletes_and_resets_until_it_leaves()
-    {
-        var store = new StripedMessageStore<long>();
         var recorder = new Recorder();
-        store.Join(recorder);
+        IMessageStore<long> store = MessageStoreStrategies.Create(strategy, recorder);
 
         store.Set("a", 1);
         store.TryDelete("missing");
         store.TryDelete("a");
         store.Reset();
-        Assert.True(store.Leave(recorder));
-        Assert.False(store.Leave(recorder));
         store.Set("a", 2);
 
-        Assert.Equal([("a", 1), ("a", Recorder.Deleted), ("", Recorder.WasReset)], recorder.Live);
+        Assert.Equal([("a", 1), ("a", Recorder.Deleted), ("", Recorder.WasReset), ("a", 2)], recorder.Live);
     }
 
-    [Fact]
-    public void A_store_whose_observer_throws_goes_on()
+    [Theory]
+    [MemberData(nameof(Strategies))]
+    public void A_join_gets_the_snapshot_and_its_state(string strategy)
     {
-        var store = new StripedMessageStore<long>();
-        var thrower = new Thrower();
-        store.Join(thrower);
+        IMessageStore<long> store = MessageStoreStrategies.Create(strategy, new Recorder());
+        store.Set("a", 1);
+        var joined = new List<KeyValuePair<string, long>>();
+
+        store.Join(joined, static (list, snapshot) => list.AddRange(snapshot));
+
+        Assert.Equal([KeyValuePair.Create("a", 1L)], joined);
+    }
+
+    [Theory]
+    [MemberData(nameof(Strategies))]
+    public void A_store_whose_observer_or_join_throws_goes_on(string strategy)
+    {
+        var thrower = new Thrower { Throws = true };
+        IMessageStore<long> store = MessageStoreStrategies.Create(strategy, thrower);
 
         Assert.Throws<InvalidOperationException>(() => store.Set("a", 1));
-        store.Leave(thrower);
+        Assert.Throws<InvalidTimeZoneException>(() => store.Join(0, static (_, _) => throw new InvalidTimeZoneException()));
+        thrower.Throws = false;
         store.Set("b", 2);
 
         Assert.Equal(2, store.Count);
     }
-
-    [Theory]
-    [InlineData(-1)]
-    [InlineData(3)]
-    [InlineData(512)]
-    public void A_number_of_stripes_that_is_no_power_of_two_up_to_256_is_refused(int stripes) =>
-        Assert.Throws<ArgumentOutOfRangeException>(() => new StripedMessageStore<int>(stripes: stripes));
 
     private static void AssertEveryPublisherIsInIt(Dictionary<string, List<long>> history)
     {
@@ -148,7 +143,28 @@ public sealed class StripedMessageStoreJoinTests
     private static Task<TResult> Start<TResult>(Func<TResult> body) => Task.Factory.StartNew(
         body, TestContext.Current.CancellationToken, TaskCreationOptions.LongRunning, TaskScheduler.Default);
 
-    private sealed record Subscription(ImmutableArray<KeyValuePair<string, long>> Snapshot, Recorder Recorder, bool Stayed);
+    private sealed record Subscription(Recorder Recorder, bool Stayed);
+
+    /// <summary>The store's observer: passes every change to those who have joined.</summary>
+    private sealed class Followers : IMessageObserver<long>
+    {
+        private Recorder[] _recorders = [];
+
+        public void Join(IMessageStore<long> store, Recorder recorder) => store.Join((this, recorder), static (join, snapshot) =>
+        {
+            (Followers followers, join.recorder.Snapshot) = (join.Item1, snapshot);
+            followers._recorders = [.. followers._recorders, join.recorder];
+        });
+
+        public void Leave(IMessageStore<long> store, Recorder recorder) => store.Join((this, recorder), static (leave, _) =>
+            leave.Item1._recorders = [.. leave.Item1._recorders.Where(recorder => recorder != leave.recorder)]);
+
+        public void OnSet(string key, long value) => Array.ForEach(_recorders, recorder => recorder.OnSet(key, value));
+
+        public void OnDeleted(string key) => Array.ForEach(_recorders, recorder => recorder.OnDeleted(key));
+
+        public void OnReset() => Array.ForEach(_recorders, recorder => recorder.OnReset());
+    }
 
     /// <summary>Writes down every call in the order in which they come; calls for different keys may come at the same time.</summary>
     private sealed class Recorder : IMessageObserver<long>
@@ -156,6 +172,8 @@ public sealed class StripedMessageStoreJoinTests
         public const long Deleted = -1;
         public const long WasReset = -2;
         private readonly Lock _gate = new();
+
+        public ImmutableArray<KeyValuePair<string, long>> Snapshot { get; set; }
 
         public List<(string Key, long Value)> Live { get; } = [];
 
@@ -176,7 +194,15 @@ public sealed class StripedMessageStoreJoinTests
 
     private sealed class Thrower : IMessageObserver<long>
     {
-        public void OnSet(string key, long value) => throw new InvalidOperationException();
+        public bool Throws { get; set; }
+
+        public void OnSet(string key, long value)
+        {
+            if (Throws)
+            {
+                throw new InvalidOperationException();
+            }
+        }
 
         public void OnDeleted(string key) => throw new InvalidOperationException();
 
