@@ -23,6 +23,29 @@ public sealed class ScenarioCatalogTests
         Assert.Equal(
             (1200L, TimeSpan.FromMinutes(2)), (ScenarioCatalog.Find("Baseline")!.Arrivals, ScenarioCatalog.Find("baseline")!.Duration));
 
+    [Fact]
+    public void The_acceptance_has_a_limit_of_latency_and_a_figure_of_the_ancestor_in_each_scenario()
+    {
+        var acceptance = ScenarioCatalog.Choose(["acceptance"]).ToArray();
+
+        Assert.Equal(
+            ["aggressive", "steady-1000", "concurrent-10", "concurrent-50", "spread-40"],
+            acceptance.Select(static scenario => scenario.Name));
+        Assert.All(acceptance, static scenario =>
+        {
+            Assert.Contains(new OkShareRule(1), scenario.Rules);
+            Assert.Contains(new FlowLatencyRule("requests", TimeSpan.FromMilliseconds(50)), scenario.Rules);
+            Assert.NotNull(scenario.AncestorMean);
+        });
+        Assert.Contains(new LatencyGrowthRule("requests", "concurrent-10", 2), ScenarioCatalog.Find("concurrent-50")!.Rules);
+    }
+
+    [Fact]
+    public void What_a_scenario_is_compared_with_runs_before_it_and_once() =>
+        Assert.Equal(
+            ["concurrent-10", "concurrent-50", "baseline"],
+            ScenarioCatalog.Choose(["concurrent-50", "baseline", "concurrent-10"]).Select(static scenario => scenario.Name));
+
     [Theory]
     [MemberData(nameof(Names))]
     public void A_scenario_can_be_judged_and_scaled(string name)
