@@ -1,7 +1,9 @@
 // The part of NBomber 4.1.2 and NBomber.Http 4.1.1 that this program calls, as signatures without bodies. A machine whose package source does
 // not have NBomber compiles the program against them (-p:NBomberSignatures=true), so that a change of the suite cannot break it unseen. It cannot
 // be run like that: every call throws.
+using NBomber.Contracts;
 using NBomber.Contracts.Stats;
+using NBomber.CSharp;
 
 namespace NBomber.Contracts
 {
@@ -50,8 +52,6 @@ namespace NBomber.Contracts.Stats
 
 namespace NBomber.CSharp
 {
-    using NBomber.Contracts;
-
     internal static class Missing
     {
         public static Exception NBomber => new NotSupportedException("This program was compiled without NBomber: build it where its packages are.");
@@ -106,9 +106,6 @@ namespace NBomber.CSharp
 
 namespace NBomber.Http.CSharp
 {
-    using NBomber.Contracts;
-    using NBomber.CSharp;
-
     internal static class Http
     {
         public static HttpRequestMessage CreateRequest(string method, string url) => throw Missing.NBomber;
