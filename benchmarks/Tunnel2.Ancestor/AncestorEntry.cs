@@ -7,7 +7,9 @@ using System.Threading.Channels;
 
 namespace Tunnel2.Ancestor;
 
-/// <summary>The server: middleware that writes each request to the uplink of its session, and each part of the answer as it comes.</summary>
+/// <summary>
+/// The server: middleware that writes each request to the uplink of its session, and passes on each part of the answer as it comes.
+/// </summary>
 internal sealed class AncestorEntry
 {
     private const int Chunk = 8 * 1024;

@@ -1,5 +1,3 @@
-using Tunnel2.Multiplexing.Streams;
-
 namespace Tunnel2.Multiplexing.Uplinks;
 
 /// <content>For comparison, in the place of the product's half: a batch is the frames that wait in the literal queue.</content>

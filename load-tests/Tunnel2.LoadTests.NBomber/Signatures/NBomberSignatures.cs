@@ -1,6 +1,6 @@
-// The part of NBomber 4.1.2 and NBomber.Http 4.1.1 that this program calls, as signatures without bodies. A machine whose package source does
-// not have NBomber compiles the program against them (-p:NBomberSignatures=true), so that a change of the suite cannot break it unseen. It cannot
-// be run like that: every call throws.
+// The part of NBomber 4.1.2 and NBomber.Http 4.1.1 that this program calls, as signatures without bodies. A machine whose package
+// source does not have NBomber compiles the program against them (-p:NBomberSignatures=true), so that a change of the suite cannot
+// break it unseen. It cannot be run like that: every call throws.
 using NBomber.Contracts;
 using NBomber.Contracts.Stats;
 using NBomber.CSharp;
@@ -54,7 +54,8 @@ namespace NBomber.CSharp
 {
     internal static class Missing
     {
-        public static Exception NBomber => new NotSupportedException("This program was compiled without NBomber: build it where its packages are.");
+        public static Exception NBomber =>
+            new NotSupportedException("This program was compiled without NBomber: build it where its packages are.");
     }
 
     internal static class Response

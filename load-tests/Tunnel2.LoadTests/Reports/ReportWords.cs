@@ -49,13 +49,17 @@ internal static class ReportWords
                 + Text.Line($"{theirs / mean:#,0} times as much.");
     }
 
+    /// <summary>The mean beside that of a smaller scenario; null where there is none.</summary>
+    public static string? GrowthSentence(ScenarioReport scenario) =>
+        scenario.Growth is { } growth ? Text.Line($"Its mean is {growth:0.00} times that of {scenario.ComparedWith}.") : null;
+
     /// <summary>Everything that is said of a scenario as a whole.</summary>
     public static IEnumerable<string> Sentences(ScenarioReport scenario) => new[]
     {
         scenario.AsAncestor
             ? "Through the ancestor's design (HttpClient in the agent, one lock per write), for comparison: its rules decide nothing."
             : null,
-        Lag(scenario), KneeSentence(scenario), AncestorSentence(scenario), Processes(scenario),
+        Lag(scenario), KneeSentence(scenario), AncestorSentence(scenario), GrowthSentence(scenario), Processes(scenario),
     }.OfType<string>();
 
     /// <summary>The ancestor's mean in a table; empty where there is none.</summary>

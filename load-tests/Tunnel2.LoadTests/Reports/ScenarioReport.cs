@@ -19,6 +19,12 @@ internal sealed record ScenarioReport
     /// <summary>The mean that the ancestor's own load tests reported for this load, in milliseconds; null: none.</summary>
     public double? AncestorMean { get; init; }
 
+    /// <summary>The smaller scenario that this one is compared with; null: none.</summary>
+    public string? ComparedWith { get; init; }
+
+    /// <summary>How many times its mean this one's is.</summary>
+    public double? Growth { get; init; }
+
     /// <summary>When it began, UTC.</summary>
     public required DateTimeOffset Started { get; init; }
 
@@ -65,6 +71,8 @@ internal sealed record ScenarioReport
         Description = result.Scenario.Description,
         AsAncestor = result.Scenario.AsAncestor,
         AncestorMean = result.Scenario.AsAncestor ? null : result.Scenario.AncestorMean?.TotalMilliseconds,
+        ComparedWith = result.Scenario.ComparedWith,
+        Growth = result.Growth,
         Started = result.Started,
         Seconds = Math.Round(result.Engine.Elapsed.TotalSeconds, 3),
         Passed = result.Passed,

@@ -22,6 +22,12 @@ internal sealed record ScenarioResult(LoadScenario Scenario, DateTimeOffset Star
     /// <summary>The mean latencies of scenarios that ran before in the same run.</summary>
     public IReadOnlyDictionary<string, TimeSpan> EarlierMeans { get; init; } = new Dictionary<string, TimeSpan>();
 
+    /// <summary>How many times the mean of the scenario that it is compared with; null: none, or not measured.</summary>
+    public double? Growth =>
+        Scenario.ComparedWith is { } smaller && EarlierMeans.TryGetValue(smaller, out var before) && Engine.Flows[0].Total.Ok > 0
+            ? Engine.Flows[0].Total.Latency.MeanTime / before
+            : null;
+
     /// <summary>The generator's lag at every arrival.</summary>
     public LatencyHistogram Lag { get; } = Sum(Engine);
 

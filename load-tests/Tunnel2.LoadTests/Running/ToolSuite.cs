@@ -6,8 +6,8 @@ using Tunnel2.LoadTests.Statistics;
 namespace Tunnel2.LoadTests.Running;
 
 /// <summary>
-/// The suite with another load tool as its generator: the same scenarios, tunnels and rules. What the tool does not measure (its lag, single
-/// sessions) is said and decides nothing.
+/// The suite with another load tool as its generator: the same scenarios, tunnels and rules. What the tool does not measure (its lag,
+/// single sessions) is said and decides nothing.
 /// </summary>
 /// <param name="tool">The tool.</param>
 /// <param name="open">Opens what a scenario runs against.</param>

@@ -20,7 +20,7 @@ internal sealed record LoadScenario(string Name, string Description, IReadOnlyLi
     public bool Direct { get; init; }
 
     /// <summary>
-    /// The mean latency that the system before this one reported for this load, on the machine of its time. The report shows it beside ours.
+    /// The mean latency that the system before this one reported for this load, on its machine. The report shows it beside ours.
     /// </summary>
     public TimeSpan? AncestorMean { get; init; }
 
@@ -37,8 +37,8 @@ internal sealed record LoadScenario(string Name, string Description, IReadOnlyLi
     /// <summary>Its name in a report.</summary>
     public string Title => AsAncestor ? $"{Name}-as-ancestor" : Name;
 
-    /// <summary>A scenario that one of the rules compares this one with: it runs before.</summary>
-    public string? ComparedWith => Rules.OfType<LatencyGrowthRule>().FirstOrDefault()?.Than;
+    /// <summary>A smaller scenario whose mean the report compares this one's with; it runs before. Null: none.</summary>
+    public string? ComparedWith { get; init; }
 
     /// <summary>How long its longest schedule is.</summary>
     public TimeSpan Duration => Flows.Max(static flow => flow.Duration);

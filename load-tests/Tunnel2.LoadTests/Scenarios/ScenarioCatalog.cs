@@ -58,8 +58,11 @@ internal static class ScenarioCatalog
             LoadStep.Steady(1000, 60))
             with { AncestorMean = _ancestorAtThousand },
         Concurrent(10, [_allOk, _accepted]) with { AncestorMean = _ancestorAtTen },
-        Concurrent(50, [_allOk, _accepted, new LatencyGrowthRule("requests", "concurrent-10", 2)]) with { AncestorMean = _ancestorAtFifty },
+        Concurrent(50, [_allOk, _accepted]) with { AncestorMean = _ancestorAtFifty, ComparedWith = "concurrent-10" },
         Concurrent(1000, [_allOk]),
+        InFlight(10, [_allOk, _accepted]) with { AncestorMean = _ancestorAtTen },
+        InFlight(50, [_allOk, _accepted, new LatencyGrowthRule("requests", "in-flight-10", 2)])
+            with { AncestorMean = _ancestorAtFifty, ComparedWith = "in-flight-10" },
         Single(
             "spread-40",
             "1000 a second over 40 sessions: none may suffer for the others.",
@@ -94,8 +97,8 @@ internal static class ScenarioCatalog
     public static bool IsName(string name) => name is Everything or Acceptance || Find(name) is not null;
 
     /// <summary>
-    /// The scenarios of these names, each once; <see cref="Everything"/> is every one that is about the tunnel, <see cref="Acceptance"/> those
-    /// with a figure of the ancestor. What a scenario is compared with comes before it.
+    /// The scenarios of these names, each once; <see cref="Everything"/> is every one that is about the tunnel,
+    /// <see cref="Acceptance"/> those with a figure of the ancestor. What a scenario is compared with comes before it.
     /// </summary>
     public static IEnumerable<LoadScenario> Choose(IEnumerable<string> names) => names
         .SelectMany(static name => name switch
@@ -121,6 +124,19 @@ internal static class ScenarioCatalog
     private static LoadScenario Concurrent(int count, PassRule[] rules) => new(
         $"concurrent-{count}", $"{count} requests at one instant, once a second for 30 s, in one session.",
         [new TrafficFlow("requests", Download(Kilobyte), [LoadStep.Bursts(count, 1, 30)]) { MaxConnections = count }],
+        rules);
+
+    // Answers that come at once are hardly concurrent: the first is there before the last request is sent. These all wait at the same time,
+    // so that a tunnel in which one waits for another shows it.
+    private static LoadScenario InFlight(int count, PassRule[] rules) => new(
+        $"in-flight-{count}", $"{count} answers that take 20 ms each, all under way at once, once a second for 30 s, in one session.",
+        [
+            new TrafficFlow(
+                "requests",
+                new RequestTemplate(RequestKind.Events, 2) { Interval = TimeSpan.FromMilliseconds(20) },
+                [LoadStep.Bursts(count, 1, 30)])
+            { MaxConnections = count },
+        ],
         rules);
 
     private static LoadScenario Churn() => new(

@@ -162,6 +162,7 @@ public sealed class LoadProgramTests : IDisposable
         {
             var page = await File.ReadAllTextAsync(Path.Combine(_folder, name), TestContext.Current.CancellationToken);
             Assert.Contains("ancestor reported 193 ms for this load", WebUtility.HtmlDecode(page), StringComparison.Ordinal);
+            Assert.Contains("times that of concurrent-10.", page, StringComparison.Ordinal);
             Assert.Contains("its rules decide nothing", page, StringComparison.Ordinal);
         }
     }

@@ -19,13 +19,15 @@ public sealed class ToolSuiteTests : IDisposable
         Assert.Equal(["ultra-1000", "ultra-2000", "ultra-3000"], tool.Runs.Select(static run => run.Name));
         Assert.Equal(["ultra-1000", "ultra-2000", "ultra-3000"], tool.Runs.Select(static run => Path.GetFileName(run.Folder)));
         Assert.Equal([5, 0, 0], tool.Runs.Select(static run => (int)run.WarmUp.TotalSeconds));
-        Assert.Contains("Knee: 2,000/s was held, 3,000/s was not: 50 % of the requests failed", _output.ToString(), StringComparison.Ordinal);
+        Assert.Contains(
+            "Knee: 2,000/s was held, 3,000/s was not: 50 % of the requests failed", _output.ToString(), StringComparison.Ordinal);
     }
 
     [Fact]
     public async Task A_rising_load_whose_first_step_is_not_held_fails()
     {
-        Assert.False(await RunAsync("ultra", new Tool(static rate => new FlowFigures((long)rate * 10, 0, 0, TimeSpan.FromMilliseconds(500)))));
+        var slow = TimeSpan.FromMilliseconds(500);
+        Assert.False(await RunAsync("ultra", new Tool(rate => new FlowFigures((long)rate * 10, 0, 0, slow))));
         Assert.Contains("does not hold: the highest rate", _output.ToString(), StringComparison.Ordinal);
     }
 
@@ -56,11 +58,11 @@ public sealed class ToolSuiteTests : IDisposable
         var mean = TimeSpan.FromMilliseconds(1);
         var suite = Suite(new Tool(_ => Good(100) with { Mean = mean }));
 
-        Assert.True(await suite.RunAsync(ScenarioCatalog.Find("concurrent-10")!, "reports", TimeSpan.Zero));
+        Assert.True(await suite.RunAsync(ScenarioCatalog.Find("in-flight-10")!, "reports", TimeSpan.Zero));
         mean = TimeSpan.FromMilliseconds(2.5);
-        Assert.False(await suite.RunAsync(ScenarioCatalog.Find("concurrent-50")!, "reports", TimeSpan.Zero));
+        Assert.False(await suite.RunAsync(ScenarioCatalog.Find("in-flight-50")!, "reports", TimeSpan.Zero));
         Assert.Contains("2.50 times", _output.ToString(), StringComparison.Ordinal);
-        Assert.True(await suite.RunAsync(ScenarioCatalog.Find("concurrent-50")! with { AsAncestor = true }, "reports", TimeSpan.Zero));
+        Assert.True(await suite.RunAsync(ScenarioCatalog.Find("in-flight-50")! with { AsAncestor = true }, "reports", TimeSpan.Zero));
     }
 
     private static FlowFigures Good(double requests) =>

@@ -68,8 +68,8 @@ public sealed class PassRuleTests
     public void A_mean_is_held_against_that_of_the_smaller_scenario(double milliseconds, string expected)
     {
         var flow = new FlowFigures(50, 0, 0, _fiveMilliseconds) { Mean = TimeSpan.FromMilliseconds(milliseconds) };
-        var figures = Figures(flow) with { EarlierMeans = new Dictionary<string, TimeSpan> { ["concurrent-10"] = _fiveMilliseconds } };
-        var rule = new LatencyGrowthRule("requests", "concurrent-10", 2);
+        var figures = Figures(flow) with { EarlierMeans = new Dictionary<string, TimeSpan> { ["in-flight-10"] = _fiveMilliseconds } };
+        var rule = new LatencyGrowthRule("requests", "in-flight-10", 2);
 
         Assert.Equal(expected, rule.Judge(figures).Verdict.ToString());
         Assert.Equal(RuleVerdict.Void, rule.Judge(figures with { LatenciesCount = false }).Verdict);
