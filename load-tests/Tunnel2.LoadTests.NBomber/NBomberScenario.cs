@@ -11,15 +11,17 @@ internal static class NBomberScenario
     private static readonly TimeSpan _shortest = TimeSpan.FromSeconds(1);
 
     /// <summary>Its name: unique in a run.</summary>
-    public static string NameOf(LoadScenario scenario, TrafficFlow flow) =>
-        scenario.Flows.Count == 1 ? scenario.Name : $"{scenario.Name} {flow.Name}";
+    public static string NameOf(string run, LoadScenario scenario, TrafficFlow flow) =>
+        scenario.Flows.Count == 1 ? run : $"{run} {flow.Name}";
 
     /// <summary>Makes it.</summary>
-    public static ScenarioProps Make(LoadScenario scenario, TrafficFlow flow, VisitorClient client, TimeSpan warmUp) => Scenario
-        .Create(NameOf(scenario, flow), _ => client.SendAsync())
-        .WithWarmUpDuration(warmUp)
-        .WithMaxFailCount(int.MaxValue)
-        .WithLoadSimulations([.. flow.Steps.Select(ToSimulation)]);
+    public static ScenarioProps Make(string run, LoadScenario scenario, TrafficFlow flow, VisitorClient client, TimeSpan warmUp)
+    {
+        var props = Scenario.Create(NameOf(run, scenario, flow), _ => client.SendAsync());
+        return (warmUp == TimeSpan.Zero ? props.WithoutWarmUp() : props.WithWarmUpDuration(warmUp))
+            .WithMaxFailCount(int.MaxValue)
+            .WithLoadSimulations([.. flow.Steps.Select(ToSimulation)]);
+    }
 
     private static LoadSimulation ToSimulation(LoadStep step)
     {

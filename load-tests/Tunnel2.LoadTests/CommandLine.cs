@@ -21,8 +21,10 @@ internal static class CommandLine
           --url URL            send to http://ADDRESS:PORT, where a tunnel to a test backend runs already; loopback only
           --host NAME          the tunnel's Host there (default: that of the URL); once for each session
           --allow-remote       a --url off loopback is meant
+          --as-ancestor        runs each scenario a second time through the design before this one (HttpClient in the agent, one lock
+                               per write), on this machine; for comparison, it decides nothing
 
-        scenarios ('all' runs all but 'schedule'):
+        scenarios ('all' runs all but 'schedule', 'acceptance' those with a figure of the ancestor):
         {List()}
         """;
 
@@ -51,6 +53,9 @@ internal static class CommandLine
                     return null;
                 case "--allow-remote":
                     allowRemote = true;
+                    continue;
+                case "--as-ancestor":
+                    options = options with { AsAncestor = true };
                     continue;
                 case "--duration-scale" when TryNumber(value, out var scale) && scale is > 0 and <= 1000:
                     options = options with { DurationScale = scale };
@@ -88,10 +93,11 @@ internal static class CommandLine
 
     private static LoadOptions? Complete(LoadOptions options, Uri? url, bool allowRemote, out string? error)
     {
-        var unknown = options.Scenarios.FirstOrDefault(static name => name != "all" && ScenarioCatalog.Find(name) is null);
+        var unknown = options.Scenarios.FirstOrDefault(static name => !ScenarioCatalog.IsName(name));
         error = options.Scenarios.Count == 0 ? $"Name a scenario:\n{List()}"
             : unknown is not null ? $"There is no scenario '{unknown}'. There are:\n{List()}"
             : url is null && options.Hosts.Count > 0 ? "--host goes with --url."
+            : url is not null && options.AsAncestor ? "--as-ancestor starts the ancestor's design itself: leave out --url."
             : null;
         if (error is not null || url is null)
         {

@@ -17,6 +17,9 @@ internal sealed record LoadOptions
     /// <summary>The folder for results; null: a new one below artifacts/load-tests.</summary>
     public string? Results { get; init; }
 
+    /// <summary>Runs each scenario through the ancestor's design too, after Tunnel2.</summary>
+    public bool AsAncestor { get; init; }
+
     /// <summary>Where a tunnel runs already; null: start one.</summary>
     public IPEndPoint? Target { get; init; }
 

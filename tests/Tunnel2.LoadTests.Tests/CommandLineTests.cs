@@ -43,6 +43,7 @@ public sealed class CommandLineTests
     [InlineData("baseline", "--url", "http://me:secret@127.0.0.1:1")]
     [InlineData("baseline", "--results", "")]
     [InlineData("baseline", "--host", "a")]
+    [InlineData("baseline", "--url", "http://127.0.0.1:1", "--as-ancestor")]
     [InlineData("baseline", "--colour")]
     [InlineData]
     public void A_mistake_is_named(params string[] arguments)
@@ -57,6 +58,21 @@ public sealed class CommandLineTests
         Assert.Null(CommandLine.Parse(["baseline", "--url", "http://192.0.2.1:80"], out var error));
         Assert.Contains("--allow-remote", error, StringComparison.Ordinal);
         Assert.NotNull(CommandLine.Parse(["baseline", "--url", "http://192.0.2.1:80", "--allow-remote"], out _));
+    }
+
+    [Fact]
+    public void The_ancestor_can_be_asked_for_and_so_can_the_acceptance()
+    {
+        var options = CommandLine.Parse(["acceptance", "--as-ancestor"], out _)!;
+
+        Assert.True(options.AsAncestor);
+        Assert.Equal(
+            ["concurrent-10", "concurrent-10-as-ancestor", "concurrent-50", "concurrent-50-as-ancestor"],
+            LoadProgram.Choose(options).Select(static scenario => scenario.Title).Where(
+                static title => title.StartsWith("concurrent", StringComparison.Ordinal)));
+        Assert.Equal(
+            ["mixed", "uplink-loss"],
+            LoadProgram.Choose(options with { Scenarios = ["mixed", "uplink-loss"] }).Select(static scenario => scenario.Title));
     }
 
     [Fact]

@@ -16,7 +16,7 @@ internal static class ConsoleSummary
             var total = flow.Total;
             text.AppendLine(Text.Line($"  {flow.Name}: {total.Ok:#,0} of {total.Requests:#,0} ")
                 + Text.Line($"ok{(total.Unfinished > 0 ? Text.Line($", {total.Unfinished:#,0} unfinished") : "")}; ")
-                + Text.Line($"p50 {total.Latency.P50:0.00} p99 {total.Latency.P99:0.00} ")
+                + Text.Line($"mean {total.Latency.Mean:0.00} p50 {total.Latency.P50:0.00} p99 {total.Latency.P99:0.00} ")
                 + Text.Line($"p99.9 {total.Latency.P999:0.00} max {total.Latency.Max:0.00} ms"));
             if (ReportWords.Failures(total) is { } failures)
             {
@@ -24,8 +24,7 @@ internal static class ConsoleSummary
             }
         }
 
-        string?[] lines = [ReportWords.Lag(scenario), ReportWords.KneeSentence(scenario), ReportWords.Processes(scenario)];
-        foreach (var line in lines.OfType<string>())
+        foreach (var line in ReportWords.Sentences(scenario))
         {
             text.AppendLine($"  {line}");
         }

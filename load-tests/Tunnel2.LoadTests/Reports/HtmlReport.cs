@@ -40,8 +40,8 @@ internal static class HtmlReport
             "Latencies run from the intended start of a request to the last byte of its answer, and are those of correct answers: failed "
                 + "requests stand beside them. Every byte of every answer was compared.</p>\n");
         page.Append(
-            "<table><tr><th>scenario</th><th>verdict</th><th>ok</th><th>of</th><th>p50 ms</th><th>p99 ms</th><th>generator's lag, p99 "
-                + "ms</th></tr>\n");
+            "<table><tr><th>scenario</th><th>verdict</th><th>ok</th><th>of</th><th>mean ms</th><th>the ancestor's mean ms</th>"
+                + "<th>p50 ms</th><th>p99 ms</th><th>generator's lag, p99 ms</th></tr>\n");
         foreach (var scenario in report.Scenarios)
         {
             var latency = scenario.Flows[0].Total.Latency;
@@ -52,7 +52,8 @@ internal static class HtmlReport
                 Text.Line($"<td>{scenario.Flows.Sum(static flow => flow.Total.Ok):#,0}</td>")
                     + Text.Line($"<td>{scenario.Flows.Sum(static flow => flow.Total.Requests):#,0}</td>"));
             page.Append(
-                Text.Line($"<td>{latency.P50:0.00}</td><td>{latency.P99:0.00}{(scenario.LatenciesCount ? "" : " (does not count)")}</td>")
+                Text.Line($"<td>{latency.Mean:0.00}</td><td>{ReportWords.AncestorMean(scenario)}</td><td>{latency.P50:0.00}</td>")
+                    + Text.Line($"<td>{latency.P99:0.00}{(scenario.LatenciesCount ? "" : " (does not count)")}</td>")
                     + Text.Line($"<td>{scenario.GeneratorLag.P99:0.000}</td></tr>\n"));
         }
 
@@ -74,7 +75,13 @@ internal static class HtmlReport
         page.Append(
             Text.Line($"<p>Began {scenario.Started:yyyy-MM-dd HH:mm:ss} UTC, took {scenario.Seconds:0.0} ")
                 + Text.Line($"s.{(scenario.UplinkCuts > 0 ? $" Uplinks were cut {scenario.UplinkCuts} times." : "")}</p>\n"));
-        page.Append($"<p{(scenario.LatenciesCount ? "" : " class=\"warning\"")}>{Html.Escape(ReportWords.Lag(scenario))}</p>\n<ul>\n");
+        foreach (var line in ReportWords.Sentences(scenario))
+        {
+            var isWarning = !scenario.LatenciesCount && line == ReportWords.Lag(scenario);
+            page.Append($"<p{(isWarning ? " class=\"warning\"" : "")}>{Html.Escape(line)}</p>\n");
+        }
+
+        page.Append("<ul>\n");
         foreach (var rule in scenario.Rules)
         {
             page.Append(
@@ -84,10 +91,6 @@ internal static class HtmlReport
         }
 
         page.Append("</ul>\n");
-        foreach (var line in new[] { ReportWords.KneeSentence(scenario), ReportWords.Processes(scenario) }.OfType<string>())
-        {
-            page.Append($"<p>{Html.Escape(line)}</p>\n");
-        }
 
         foreach (var flow in scenario.Flows)
         {

@@ -17,13 +17,15 @@ internal static class MarkdownReport
         text.Append(
             "Latencies run from the intended start of a request to the last byte of its answer, and are those of correct answers: failed "
                 + "requests stand beside them.\n\n");
-        text.Append("| scenario | verdict | ok | p50 ms | p99 ms | generator's lag p99 ms |\n|---|---|---|---|---|---|\n");
+        text.Append("| scenario | verdict | ok | mean ms | the ancestor's mean ms | p50 ms | p99 ms | generator's lag p99 ms |\n");
+        text.Append("|---|---|---|---|---|---|---|---|\n");
         foreach (var scenario in report.Scenarios)
         {
             var first = scenario.Flows[0].Total.Latency;
             text.Append(Text.Line(
                 $"| {scenario.Name} | {ReportWords.Verdict(scenario)} | {scenario.Flows.Sum(static f => f.Total.Ok):#,0} of ")
-                    + Text.Line($"{scenario.Flows.Sum(static f => f.Total.Requests):#,0} | {first.P50:0.00} | ")
+                    + Text.Line($"{scenario.Flows.Sum(static f => f.Total.Requests):#,0} | {first.Mean:0.00} | ")
+                    + Text.Line($"{ReportWords.AncestorMean(scenario)} | {first.P50:0.00} | ")
                     + Text.Line($"{first.P99:0.00}{(scenario.LatenciesCount ? "" : " (does not count)")} | ")
                     + Text.Line($"{scenario.GeneratorLag.P99:0.000} |\n"));
         }
@@ -42,8 +44,7 @@ internal static class MarkdownReport
         text.Append(
             Text.Line($"Began {scenario.Started:yyyy-MM-dd HH:mm:ss} UTC, took {scenario.Seconds:0.0} ")
                 + Text.Line($"s.{(scenario.UplinkCuts > 0 ? $" Uplinks were cut {scenario.UplinkCuts} times." : "")}\n\n"));
-        string?[] lines = [ReportWords.Lag(scenario), ReportWords.KneeSentence(scenario), ReportWords.Processes(scenario)];
-        foreach (var line in lines.OfType<string>())
+        foreach (var line in ReportWords.Sentences(scenario))
         {
             text.Append($"{line}\n\n");
         }

@@ -30,13 +30,40 @@ internal static class ReportWords
     }
 
     /// <summary>The knee; null where it was not looked for.</summary>
-    public static string? KneeSentence(ScenarioReport scenario) => scenario.Knee switch
+    public static string? KneeSentence(ScenarioReport scenario) => scenario.Knee is { } knee ? KneeSentence(knee) : null;
+
+    /// <summary>The knee in a sentence.</summary>
+    public static string KneeSentence(Knee knee) => knee switch
     {
-        null => null,
-        { Rate: null } knee => Text.Line($"Knee: not even {knee.BrokeAt:#,0}/s was held: {knee.Reason}."),
-        { BrokeAt: null } knee => Text.Line($"Knee: not reached at {knee.Rate:#,0}/s; {knee.Reason}."),
-        { } knee => Text.Line($"Knee: {knee.Rate:#,0}/s was held, {knee.BrokeAt:#,0}/s was not: {knee.Reason}."),
+        { Rate: null } => Text.Line($"Knee: not even {knee.BrokeAt:#,0}/s was held: {knee.Reason}."),
+        { BrokeAt: null } => Text.Line($"Knee: not reached at {knee.Rate:#,0}/s; {knee.Reason}."),
+        _ => Text.Line($"Knee: {knee.Rate:#,0}/s was held, {knee.BrokeAt:#,0}/s was not: {knee.Reason}."),
     };
+
+    /// <summary>The ancestor's figure beside ours; null where there is none.</summary>
+    public static string? AncestorSentence(ScenarioReport scenario)
+    {
+        var mean = scenario.Flows[0].Total.Latency.Mean;
+        return scenario.AncestorMean is not { } theirs || mean <= 0 ? null
+            : Text.Line($"Mean {mean:0.00} ms; the ancestor reported {theirs:#,0} ms for this load on its machine: ")
+                + Text.Line($"{theirs / mean:#,0} times as much.");
+    }
+
+    /// <summary>The mean beside that of a smaller scenario; null where there is none.</summary>
+    public static string? GrowthSentence(ScenarioReport scenario) =>
+        scenario.Growth is { } growth ? Text.Line($"Its mean is {growth:0.00} times that of {scenario.ComparedWith}.") : null;
+
+    /// <summary>Everything that is said of a scenario as a whole.</summary>
+    public static IEnumerable<string> Sentences(ScenarioReport scenario) => new[]
+    {
+        scenario.AsAncestor
+            ? "Through the ancestor's design (HttpClient in the agent, one lock per write), for comparison: its rules decide nothing."
+            : null,
+        Lag(scenario), KneeSentence(scenario), AncestorSentence(scenario), GrowthSentence(scenario), Processes(scenario),
+    }.OfType<string>();
+
+    /// <summary>The ancestor's mean in a table; empty where there is none.</summary>
+    public static string AncestorMean(ScenarioReport scenario) => scenario.AncestorMean is { } mean ? Text.Line($"{mean:#,0}") : "";
 
     /// <summary>What each program used, and how busy the machine was otherwise.</summary>
     public static string Processes(ScenarioReport scenario)

@@ -13,6 +13,18 @@ internal sealed record ScenarioReport
     /// <summary>Its sentence.</summary>
     public required string Description { get; init; }
 
+    /// <summary>Through the ancestor's design: for comparison, and not judged.</summary>
+    public bool AsAncestor { get; init; }
+
+    /// <summary>The mean that the ancestor's own load tests reported for this load, in milliseconds; null: none.</summary>
+    public double? AncestorMean { get; init; }
+
+    /// <summary>The smaller scenario that this one is compared with; null: none.</summary>
+    public string? ComparedWith { get; init; }
+
+    /// <summary>How many times its mean this one's is.</summary>
+    public double? Growth { get; init; }
+
     /// <summary>When it began, UTC.</summary>
     public required DateTimeOffset Started { get; init; }
 
@@ -55,8 +67,12 @@ internal sealed record ScenarioReport
     /// <summary>Makes it.</summary>
     public static ScenarioReport Of(ScenarioResult result) => new()
     {
-        Name = result.Scenario.Name,
+        Name = result.Scenario.Title,
         Description = result.Scenario.Description,
+        AsAncestor = result.Scenario.AsAncestor,
+        AncestorMean = result.Scenario.AsAncestor ? null : result.Scenario.AncestorMean?.TotalMilliseconds,
+        ComparedWith = result.Scenario.ComparedWith,
+        Growth = result.Growth,
         Started = result.Started,
         Seconds = Math.Round(result.Engine.Elapsed.TotalSeconds, 3),
         Passed = result.Passed,

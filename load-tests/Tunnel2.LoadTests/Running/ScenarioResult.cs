@@ -19,6 +19,15 @@ internal sealed record ScenarioResult(LoadScenario Scenario, DateTimeOffset Star
     /// <summary>Connections between agent and ProxyEntry that were cut.</summary>
     public int Cuts { get; init; }
 
+    /// <summary>The mean latencies of scenarios that ran before in the same run.</summary>
+    public IReadOnlyDictionary<string, TimeSpan> EarlierMeans { get; init; } = new Dictionary<string, TimeSpan>();
+
+    /// <summary>How many times the mean of the scenario that it is compared with; null: none, or not measured.</summary>
+    public double? Growth =>
+        Scenario.ComparedWith is { } smaller && EarlierMeans.TryGetValue(smaller, out var before) && Engine.Flows[0].Total.Ok > 0
+            ? Engine.Flows[0].Total.Latency.MeanTime / before
+            : null;
+
     /// <summary>The generator's lag at every arrival.</summary>
     public LatencyHistogram Lag { get; } = Sum(Engine);
 
@@ -41,12 +50,16 @@ internal sealed record ScenarioResult(LoadScenario Scenario, DateTimeOffset Star
             flow.Total.Ok,
             flow.Total.Failures.Total,
             flow.Total.Failures[FailureKind.WrongBody],
-            flow.Total.Ok == 0 ? null : flow.Total.Latency.PercentileTime(0.99))),
+            flow.Total.Ok == 0 ? null : flow.Total.Latency.PercentileTime(0.99))
+        {
+            Mean = flow.Total.Ok == 0 ? null : flow.Total.Latency.MeanTime,
+        }),
         LatenciesCount = LatenciesCount,
         LagP99 = Lag.Count == 0 ? null : Lag.PercentileTime(0.99),
         SessionP99s = Engine.Flows[0].Targets.Count > 1
             ? [.. Engine.Flows[0].Targets.Select(static target => target.PercentileTime(0.99))]
             : null,
+        EarlierMeans = EarlierMeans,
         Knee = Knee,
     };
 

@@ -12,13 +12,17 @@ internal sealed class ScenarioRunner(LoadOptions options, TextWriter console)
 
     private static readonly TimeSpan _progressInterval = TimeSpan.FromSeconds(1);
 
+    // Tunnel2's and the ancestor's, each compared with its own.
+    private readonly Dictionary<string, TimeSpan> _means = [];
+    private readonly Dictionary<string, TimeSpan> _ancestorMeans = [];
+
     /// <summary>Runs one.</summary>
     /// <exception cref="LoadFailedException">It cannot begin.</exception>
     /// <exception cref="OperationCanceledException">It was stopped before it began.</exception>
     public async Task<ScenarioResult> RunAsync(LoadScenario scenario, CancellationToken cancellationToken)
     {
         var scaled = scenario.Scale(options.DurationScale);
-        await console.WriteLineAsync($"{scaled.Name}: {scaled.Description}");
+        await console.WriteLineAsync($"{scaled.Title}: {scaled.Description}");
         await console.WriteLineAsync(Text.Line($"  {scaled.Arrivals:#,0} requests in {scaled.Duration.TotalSeconds:#,0.#} s"));
         await using var target = await LoadTargets.OpenAsync(scaled, options, cancellationToken);
         await WarmUpAsync(scaled, target, cancellationToken);
@@ -44,14 +48,22 @@ internal sealed class ScenarioRunner(LoadOptions options, TextWriter console)
             }
         }
 
-        var result = await running;
+        var ended = await running;
         var processes = ProcessFigures.Since(before, target);
-        return new ScenarioResult(scaled, started, result)
+        var means = scaled.AsAncestor ? _ancestorMeans : _means;
+        var result = new ScenarioResult(scaled, started, ended)
         {
             Processes = processes,
             OthersShare = machine.OthersShare(processes.Sum(static process => process.ProcessorSeconds)),
             Cuts = target.Cuts,
+            EarlierMeans = new Dictionary<string, TimeSpan>(means),
         };
+        if (result.LatenciesCount && ended.Flows[0].Total.Ok > 0)
+        {
+            means[scaled.Name] = ended.Flows[0].Total.Latency.MeanTime;
+        }
+
+        return result;
     }
 
     /// <summary>Each kind of request at a moderate rate, not counted: the programs compile what they run often.</summary>
@@ -76,7 +88,7 @@ internal sealed class ScenarioRunner(LoadOptions options, TextWriter console)
         if (result.Flows.FirstOrDefault(static flow => flow.Total.Ok == 0) is { } dead)
         {
             throw new LoadFailedException(
-                $"{scenario.Name} was not begun: no '{dead.Flow.Name}' request ({dead.Flow.Request.Description}) to {target.EndPoint} "
+                $"{scenario.Title} was not begun: no '{dead.Flow.Name}' request ({dead.Flow.Request.Description}) to {target.EndPoint} "
                     + $"worked; {string.Join("; ", dead.Total.Failures.Samples)}");
         }
     }

@@ -8,7 +8,7 @@ namespace Tunnel2.LoadTests.Running;
 
 /// <summary>
 /// ProxyEntry, an agent with one or many sessions, and a test backend, each a process of its own on free ports of loopback and with its
-/// default settings. Disposing ends them.
+/// default settings. Disposing ends them, and so does the end of this process, whatever ended it.
 /// </summary>
 internal sealed class StartedTunnel : LoadTarget
 {
@@ -19,6 +19,7 @@ internal sealed class StartedTunnel : LoadTarget
 
     private readonly List<(string Name, ProcessRunner Process)> _processes = [];
     private readonly CancellationTokenSource _stop = new();
+    private readonly ProcessWatchdog _watchdog = ProcessWatchdog.Start();
     private readonly LoadScenario _scenario;
     private CuttingProxy? _relay;
     private Task _cutting = Task.CompletedTask;
@@ -60,7 +61,9 @@ internal sealed class StartedTunnel : LoadTarget
                 return new DirectBackend(tunnel, backend);
             }
 
-            await tunnel.StartTunnelAsync(backend, cancellationToken);
+            await (scenario.AsAncestor
+                ? tunnel.StartAncestorAsync(backend, cancellationToken)
+                : tunnel.StartTunnelAsync(backend, cancellationToken));
             return tunnel;
         }
         catch (Exception e)
@@ -107,6 +110,7 @@ internal sealed class StartedTunnel : LoadTarget
             Directory.Delete(_folder, recursive: true);
         }
 
+        _watchdog.Dispose();
         _all.TryRemove(this, out _);
         _stop.Dispose();
         await base.DisposeAsync();
@@ -136,6 +140,7 @@ internal sealed class StartedTunnel : LoadTarget
         }
 
         _folder = Directory.CreateTempSubdirectory("tunnel2-load-").FullName;
+        _watchdog.WatchFolder(_folder);
         var file = Path.Combine(_folder, "tunnels.yml");
         string[] uplinks = _scenario.Uplinks is { } count ? [string.Create(CultureInfo.InvariantCulture, $"uplinks: {count}")] : [];
         await File.WriteAllLinesAsync(
@@ -158,10 +163,26 @@ internal sealed class StartedTunnel : LoadTarget
         }
     }
 
+    /// <summary>The same with the design before Tunnel2: a connection for each session, all in one agent.</summary>
+    private async Task StartAncestorAsync(IPEndPoint backend, CancellationToken cancellationToken)
+    {
+        var uplink = new IPEndPoint(IPAddress.Loopback, FreePort.Next());
+        var entry = Add("entry", BuiltPrograms.StartAncestor("entry", "--public", $"{EndPoint}", "--uplink", $"{uplink}"));
+        await entry.WaitForLineAsync(static line => line == "Ready", _startLimit, cancellationToken);
+        var names = Enumerable.Range(1, _scenario.Sessions).Select(NameOf).ToArray();
+        var agent = Add("agent", BuiltPrograms.StartAncestor(
+            "agent", "--uplink", $"{uplink}", "--backend", $"{backend}", "--names", string.Join(',', names)));
+        foreach (var name in names)
+        {
+            await agent.WaitForLineAsync(line => line == $"Ready {name}", _startLimit, cancellationToken);
+        }
+    }
+
     private ProcessRunner Add(string name, ProcessRunner process)
     {
         lock (_starting)
         {
+            _watchdog.Watch(process.Id);
             _processes.Add((name, process));
             if (_isKilled)
             {

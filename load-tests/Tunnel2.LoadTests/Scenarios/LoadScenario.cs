@@ -19,6 +19,27 @@ internal sealed record LoadScenario(string Name, string Description, IReadOnlyLi
     /// <summary>Straight to the backend, without a tunnel.</summary>
     public bool Direct { get; init; }
 
+    /// <summary>
+    /// The mean latency that the system before this one reported for this load, on its machine. The report shows it beside ours.
+    /// </summary>
+    public TimeSpan? AncestorMean { get; init; }
+
+    /// <summary>Through the ancestor's design, not through Tunnel2: for comparison, its rules decide nothing.</summary>
+    public bool AsAncestor { get; init; }
+
+    /// <summary>
+    /// Whether the ancestor's design can run it: it carries requests and answers, but no upgraded connection, and it has one connection for
+    /// each session.
+    /// </summary>
+    public bool SuitsAncestor =>
+        !Direct && Uplinks is null && CutUplinkEvery is null && Flows.All(static flow => flow.Request.Kind != RequestKind.WebSocket);
+
+    /// <summary>Its name in a report.</summary>
+    public string Title => AsAncestor ? $"{Name}-as-ancestor" : Name;
+
+    /// <summary>A smaller scenario whose mean the report compares this one's with; it runs before. Null: none.</summary>
+    public string? ComparedWith { get; init; }
+
     /// <summary>How long its longest schedule is.</summary>
     public TimeSpan Duration => Flows.Max(static flow => flow.Duration);
 

@@ -17,6 +17,12 @@ internal sealed record RunFigures
     /// <summary>The 99th percentile of each session; null: not measured by session.</summary>
     public IReadOnlyList<TimeSpan>? SessionP99s { get; init; }
 
+    /// <summary>
+    /// The mean latency of the first flow of scenarios that ran before in the same run, by name; those whose latencies do not count are not
+    /// in it.
+    /// </summary>
+    public IReadOnlyDictionary<string, TimeSpan> EarlierMeans { get; init; } = new Dictionary<string, TimeSpan>();
+
     /// <summary>The highest rate that was held, and why not the next; null: not looked for.</summary>
     public Knee? Knee { get; init; }
 }

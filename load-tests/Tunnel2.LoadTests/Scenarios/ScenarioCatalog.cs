@@ -6,7 +6,21 @@ internal static class ScenarioCatalog
     private const int Kilobyte = 1024;
     private const int Megabyte = 1024 * 1024;
 
+    /// <summary>What is typed for the scenarios of the acceptance.</summary>
+    public const string Acceptance = "acceptance";
+
+    /// <summary>What is typed for every scenario that is about the tunnel.</summary>
+    public const string Everything = "all";
+
     private static readonly OkShareRule _allOk = new(1);
+
+    // What the tunnel was promised to do: no failure, and no wait that a person notices.
+    private static readonly FlowLatencyRule _accepted = new("requests", TimeSpan.FromMilliseconds(50));
+
+    // What the ancestor's own load tests reported; its rates went up to 1000 a second too.
+    private static readonly TimeSpan _ancestorAtThousand = TimeSpan.FromSeconds(9.4);
+    private static readonly TimeSpan _ancestorAtTen = TimeSpan.FromMilliseconds(43);
+    private static readonly TimeSpan _ancestorAtFifty = TimeSpan.FromMilliseconds(193);
 
     /// <summary>All, in the order in which they are listed.</summary>
     public static IReadOnlyList<LoadScenario> All { get; } =
@@ -25,8 +39,9 @@ internal static class ScenarioCatalog
             "aggressive",
             "20, 50, 100, 200, 500 and 1000 a second, 30 s each: 56,100 requests, none may fail.",
             Download(Kilobyte),
-            [_allOk],
-            Stairs(30, 20, 50, 100, 200, 500, 1000)),
+            [_allOk, _accepted],
+            Stairs(30, 20, 50, 100, 200, 500, 1000))
+            with { AncestorMean = _ancestorAtThousand },
         Single(
             "max-throughput", "500 to 3000 a second in six steps of a minute.", Download(Kilobyte), [new OkShareRule(0.99)],
             Stairs(60, 500, 1000, 1500, 2000, 2500, 3000)),
@@ -39,17 +54,22 @@ internal static class ScenarioCatalog
             "steady-1000",
             "1000 a second in one session for a minute: 60,000 requests, none may fail.",
             Download(Kilobyte),
-            [_allOk],
-            LoadStep.Steady(1000, 60)),
-        Concurrent(10),
-        Concurrent(50),
-        Concurrent(1000),
+            [_allOk, _accepted],
+            LoadStep.Steady(1000, 60))
+            with { AncestorMean = _ancestorAtThousand },
+        Concurrent(10, [_allOk, _accepted]) with { AncestorMean = _ancestorAtTen },
+        Concurrent(50, [_allOk, _accepted]) with { AncestorMean = _ancestorAtFifty, ComparedWith = "concurrent-10" },
+        Concurrent(1000, [_allOk]),
+        InFlight(10, [_allOk, _accepted]) with { AncestorMean = _ancestorAtTen },
+        InFlight(50, [_allOk, _accepted, new LatencyGrowthRule("requests", "in-flight-10", 2)])
+            with { AncestorMean = _ancestorAtFifty, ComparedWith = "in-flight-10" },
         Single(
             "spread-40",
             "1000 a second over 40 sessions: none may suffer for the others.",
             Download(Kilobyte),
-            [_allOk, new SessionSpreadRule(2)],
-            LoadStep.Steady(1000, 60)) with { Sessions = 40 },
+            [_allOk, _accepted, new SessionSpreadRule(2)],
+            LoadStep.Steady(1000, 60))
+            with { Sessions = 40, AncestorMean = _ancestorAtThousand },
         Churn(),
         SlowReaders(),
         Single(
@@ -73,9 +93,21 @@ internal static class ScenarioCatalog
     public static LoadScenario? Find(string name) =>
         All.FirstOrDefault(scenario => string.Equals(scenario.Name, name, StringComparison.OrdinalIgnoreCase));
 
-    /// <summary>The scenarios of these names, each once; <c>all</c> is every one that is about the tunnel.</summary>
+    /// <summary>Whether scenarios can be chosen by this name.</summary>
+    public static bool IsName(string name) => name is Everything or Acceptance || Find(name) is not null;
+
+    /// <summary>
+    /// The scenarios of these names, each once; <see cref="Everything"/> is every one that is about the tunnel,
+    /// <see cref="Acceptance"/> those with a figure of the ancestor. What a scenario is compared with comes before it.
+    /// </summary>
     public static IEnumerable<LoadScenario> Choose(IEnumerable<string> names) => names
-        .SelectMany(static name => name == "all" ? All.Where(static scenario => !scenario.Direct) : [Find(name)!])
+        .SelectMany(static name => name switch
+        {
+            Everything => All.Where(static scenario => !scenario.Direct),
+            Acceptance => All.Where(static scenario => scenario.AncestorMean is not null),
+            _ => [Find(name)!],
+        })
+        .SelectMany(static scenario => scenario.ComparedWith is { } before ? new[] { Find(before)!, scenario } : [scenario])
         .Distinct();
 
     private static LoadScenario Ultra() => new(
@@ -89,10 +121,23 @@ internal static class ScenarioCatalog
         ],
         [new KneeRule(1000)]);
 
-    private static LoadScenario Concurrent(int count) => new(
+    private static LoadScenario Concurrent(int count, PassRule[] rules) => new(
         $"concurrent-{count}", $"{count} requests at one instant, once a second for 30 s, in one session.",
         [new TrafficFlow("requests", Download(Kilobyte), [LoadStep.Bursts(count, 1, 30)]) { MaxConnections = count }],
-        [_allOk]);
+        rules);
+
+    // Answers that come at once are hardly concurrent: the first is there before the last request is sent. These all wait at the same time,
+    // so that a tunnel in which one waits for another shows it.
+    private static LoadScenario InFlight(int count, PassRule[] rules) => new(
+        $"in-flight-{count}", $"{count} answers that take 20 ms each, all under way at once, once a second for 30 s, in one session.",
+        [
+            new TrafficFlow(
+                "requests",
+                new RequestTemplate(RequestKind.Events, 2) { Interval = TimeSpan.FromMilliseconds(20) },
+                [LoadStep.Bursts(count, 1, 30)])
+            { MaxConnections = count },
+        ],
+        rules);
 
     private static LoadScenario Churn() => new(
         "churn", "200 a second, each on a connection of its own.",

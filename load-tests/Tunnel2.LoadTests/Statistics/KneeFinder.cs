@@ -16,6 +16,9 @@ internal static class KneeFinder
     /// <summary>With fewer requests nothing can be said of a step.</summary>
     private const int FewestRequests = 100;
 
+    /// <summary>A tool that has sent a smaller share of a step's requests was too slow for it.</summary>
+    private const double LeastSentShare = 0.95;
+
     /// <summary>The highest 99th percentile of a step that is held.</summary>
     public static readonly TimeSpan MaxP99 = TimeSpan.FromMilliseconds(100);
 
@@ -43,6 +46,23 @@ internal static class KneeFinder
     /// </summary>
     public static bool IsHeldAtItsEnd(LoadStep step, StepStatistics statistics) =>
         WhyNotHeld(statistics) is null && statistics.Outstanding <= Math.Max(1, step.Rate * MaxP99.TotalSeconds);
+
+    /// <summary>
+    /// Why a step was not held that another load tool has run, and whether the reason says nothing of what was measured; null: it was held.
+    /// Such a tool does not report its lag: it counts as too slow when it has not sent nearly all that was due.
+    /// </summary>
+    /// <param name="due">Requests that the step should have.</param>
+    /// <param name="figures">What came of it.</param>
+    public static (string Reason, bool IsUndecided)? WhyNotHeld(long due, FlowFigures figures)
+    {
+        var sent = figures.Ok + figures.Failed;
+        return sent < FewestRequests ? ($"{sent} requests are too few to tell", true)
+            : figures.Failed > sent * MaxFailedShare ? ($"{Format(100.0 * figures.Failed / sent)} % of the requests failed", false)
+            : figures.P99 > MaxP99 ? ($"p99 was {Format(figures.P99.Value.TotalMilliseconds)} ms", false)
+            : sent < due * LeastSentShare
+            ? ($"the generator itself sent only {Format(100.0 * sent / due)} % of the requests: a faster one may find more", true)
+            : null;
+    }
 
     private static (string Reason, bool IsUndecided)? WhyNotHeld(StepStatistics step)
     {

@@ -31,6 +31,9 @@ internal sealed class LatencyHistogram
     /// <summary>The mean, exactly, in nanoseconds.</summary>
     public double Mean => Count == 0 ? 0 : _sum / Count;
 
+    /// <summary>The mean as a time.</summary>
+    public TimeSpan MeanTime => TimeSpan.FromTicks((long)(Mean / 100));
+
     /// <summary>Records a time.</summary>
     /// <param name="nanoseconds">The time; a negative one counts as 0.</param>
     public void Record(long nanoseconds)

@@ -1,9 +1,7 @@
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
-using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
-using Tunnel2.Protocol.Frames;
 
 namespace Tunnel2.Multiplexing.Uplinks;
 
@@ -12,7 +10,7 @@ namespace Tunnel2.Multiplexing.Uplinks;
 /// ready stream in turn, copies them into one buffer and sends it when the queue is empty or the batch is full. There is no timer: what
 /// makes batches is that the next ones gather while the loop waits for its turn or for the last send.
 /// </summary>
-internal sealed class UplinkWriter
+internal sealed partial class UplinkWriter
 {
     /// <summary>A batch's size. Larger ones gain nothing on loopback and hold up the frames after them on slow links.</summary>
     public const int BatchSize = 256 * 1024;
@@ -29,15 +27,12 @@ internal sealed class UplinkWriter
     /// <summary>After this many bytes that the kernel took at once, others on the same engine thread get their turn.</summary>
     private const int YieldAfter = 4 * BatchSize;
 
-    private const int MinimumTurnRoom = FrameHeader.Size + ProtocolLimits.MaxDataLength;
-
     private readonly UplinkConnection _uplink;
     private readonly IUplinkTransport _transport;
     private readonly SendQueue _sending;
     private readonly ReadyStreamChannel _ready;
     private readonly ControlQueue _control;
     private readonly BufferPool _buffers;
-    private TunnelStream? _first;
     private long _sendStarted;
     private int _batchLimit = BatchSize;
     private long _lastStreamSend;
@@ -52,6 +47,7 @@ internal sealed class UplinkWriter
         _sending = uplink.Sending;
         _ready = _sending.Ready;
         _control = _sending.Control;
+        OnMade();
     }
 
     /// <summary>When frames of streams were sent last, a timestamp of the settings' time provider; 0: never.</summary>
@@ -116,13 +112,13 @@ internal sealed class UplinkWriter
                     break;
                 }
 
-                if (_first is null && _ready.Count == 0 && !_control.HasStreams)
+                if (!IsTurnOpen && _ready.Count == 0 && !_control.HasStreams)
                 {
                     // Nothing to send: an idle uplink holds no buffer.
                     _buffers.Return(batch);
                     batch = null;
                 }
-                else if (_first is not null || _control.HasStreams)
+                else if (IsTurnOpen || _control.HasStreams)
                 {
                     _ready.Signal();
                 }
@@ -143,42 +139,7 @@ internal sealed class UplinkWriter
         }
     }
 
-    private int FillBatch(Span<byte> batch, bool closing)
-    {
-        var statistics = _uplink.Statistics;
-        // Step 4: the batch takes the control frames, then one frame per stream and turn.
-        var length = _control.CopyTo(batch, out var frames);
-        _streamsInBatch = false;
-        if (!closing)
-        {
-            while (length < _batchLimit && batch.Length - length >= MinimumTurnRoom)
-            {
-                var stream = _first;
-                if (stream is null && !_ready.Reader.TryRead(out stream))
-                {
-                    break;
-                }
-
-                _first = null;
-                var turn = stream.TakeTurn(batch[length..], out var written);
-                length += written;
-                frames += written > 0 ? 1 : 0;
-                _streamsInBatch |= written > 0;
-                if (turn == StreamTurn.Again)
-                {
-                    _ready.Writer.TryWrite(stream);
-                }
-                else if (turn == StreamTurn.NoRoom)
-                {
-                    _first = stream;
-                    break;
-                }
-            }
-        }
-
-        statistics.FramesSent += frames;
-        return length;
-    }
+    partial void OnMade();
 
     private ValueTask SendAsync(ReadOnlyMemory<byte> bytes)
     {

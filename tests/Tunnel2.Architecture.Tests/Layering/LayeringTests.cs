@@ -13,6 +13,11 @@ public sealed class LayeringTests
         ["Tunnel2.Ports"] = new(),
         ["Tunnel2.Multiplexing"] = new() { Projects = ["Tunnel2.Protocol"] },
         ["Tunnel2.Transport"] = new() { Projects = ["Tunnel2.Multiplexing", "Tunnel2.Protocol"] },
+        ["Tunnel2.Transport.PipelinesSockets"] = new()
+        {
+            Projects = ["Tunnel2.Transport"],
+            Packages = ["Pipelines.Sockets.Unofficial"],
+        },
         ["Tunnel2.Client.Core"] = new() { Projects = ["Tunnel2.Multiplexing", "Tunnel2.Transport", "Tunnel2.Http1"] },
         ["Tunnel2.Client"] = new()
         {
@@ -44,7 +49,7 @@ public sealed class LayeringTests
     };
 
     /// <summary>Outside of src, ASP.NET Core is for these.</summary>
-    private static readonly string[] _othersThatSeeAspNet = ["Tunnel2.TestBackend", "Tunnel2.Samples.Hosting"];
+    private static readonly string[] _othersThatSeeAspNet = ["Tunnel2.Ancestor", "Tunnel2.TestBackend", "Tunnel2.Samples.Hosting"];
 
     public static TheoryData<string> Sources => [.. ProjectFile.UnderSrc.Select(project => project.Name)];
 

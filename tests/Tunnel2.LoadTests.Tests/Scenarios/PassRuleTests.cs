@@ -62,5 +62,19 @@ public sealed class PassRuleTests
         Assert.Equal(RuleVerdict.Failed, new LagRule(_fiveMilliseconds).Judge(figures with { LagP99 = _fiveMilliseconds }).Verdict);
     }
 
+    [Theory]
+    [InlineData(10, nameof(RuleVerdict.Passed))]
+    [InlineData(10.1, nameof(RuleVerdict.Failed))]
+    public void A_mean_is_held_against_that_of_the_smaller_scenario(double milliseconds, string expected)
+    {
+        var flow = new FlowFigures(50, 0, 0, _fiveMilliseconds) { Mean = TimeSpan.FromMilliseconds(milliseconds) };
+        var figures = Figures(flow) with { EarlierMeans = new Dictionary<string, TimeSpan> { ["in-flight-10"] = _fiveMilliseconds } };
+        var rule = new LatencyGrowthRule("requests", "in-flight-10", 2);
+
+        Assert.Equal(expected, rule.Judge(figures).Verdict.ToString());
+        Assert.Equal(RuleVerdict.Void, rule.Judge(figures with { LatenciesCount = false }).Verdict);
+        Assert.Equal(RuleVerdict.Void, rule.Judge(Figures(flow)).Verdict);
+    }
+
     private static RunFigures Figures(FlowFigures flow) => new() { Flows = new Dictionary<string, FlowFigures> { ["requests"] = flow } };
 }

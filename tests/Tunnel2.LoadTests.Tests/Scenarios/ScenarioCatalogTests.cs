@@ -10,8 +10,8 @@ public sealed class ScenarioCatalogTests
     public void Every_promised_scenario_is_there() => Assert.Equal(
         [
             "baseline", "post-1kb", "post-10kb", "post-100kb", "ramp", "aggressive", "max-throughput", "ultra", "sustained", "steady-200",
-            "steady-1000", "concurrent-10", "concurrent-50", "concurrent-1000", "spread-40", "churn", "slow-readers", "uplink-loss",
-            "mixed", "schedule",
+            "steady-1000", "concurrent-10", "concurrent-50", "concurrent-1000", "in-flight-10", "in-flight-50", "spread-40", "churn",
+            "slow-readers", "uplink-loss", "mixed", "schedule",
         ],
         ScenarioCatalog.All.Select(static scenario => scenario.Name));
 
@@ -22,6 +22,30 @@ public sealed class ScenarioCatalogTests
     public void Baseline_is_ten_a_second_for_two_minutes() =>
         Assert.Equal(
             (1200L, TimeSpan.FromMinutes(2)), (ScenarioCatalog.Find("Baseline")!.Arrivals, ScenarioCatalog.Find("baseline")!.Duration));
+
+    [Fact]
+    public void The_acceptance_has_a_limit_of_latency_and_a_figure_of_the_ancestor_in_each_scenario()
+    {
+        var acceptance = ScenarioCatalog.Choose(["acceptance"]).ToArray();
+
+        Assert.Equal(
+            ["aggressive", "steady-1000", "concurrent-10", "concurrent-50", "in-flight-10", "in-flight-50", "spread-40"],
+            acceptance.Select(static scenario => scenario.Name));
+        Assert.All(acceptance, static scenario =>
+        {
+            Assert.Contains(new OkShareRule(1), scenario.Rules);
+            Assert.Contains(new FlowLatencyRule("requests", TimeSpan.FromMilliseconds(50)), scenario.Rules);
+            Assert.NotNull(scenario.AncestorMean);
+        });
+        Assert.Contains(new LatencyGrowthRule("requests", "in-flight-10", 2), ScenarioCatalog.Find("in-flight-50")!.Rules);
+    }
+
+    [Fact]
+    public void What_a_scenario_is_compared_with_runs_before_it_and_once() =>
+        Assert.Equal(
+            ["concurrent-10", "concurrent-50", "baseline", "in-flight-10", "in-flight-50"],
+            ScenarioCatalog.Choose(["concurrent-50", "baseline", "concurrent-10", "in-flight-50"])
+                .Select(static scenario => scenario.Name));
 
     [Theory]
     [MemberData(nameof(Names))]

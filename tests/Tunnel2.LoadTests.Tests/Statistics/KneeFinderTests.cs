@@ -50,6 +50,23 @@ public sealed class KneeFinderTests
     public void Where_not_even_the_first_step_is_held_there_is_no_knee() =>
         Assert.Null(KneeFinder.Find(_steps, [Step(100, 500), new StepStatistics(), new StepStatistics()]).Rate);
 
+    [Theory]
+    [InlineData(1000, 990, 10, 99, null, false)]
+    [InlineData(1000, 989, 11, 99, "1.1 % of the requests failed", false)]
+    [InlineData(1000, 1000, 0, 101, "p99 was 101 ms", false)]
+    [InlineData(1000, 949, 0, 5, "the generator itself sent only 94.9 %", true)]
+    [InlineData(1000, 950, 0, 5, null, false)]
+    [InlineData(50, 50, 0, 5, "50 requests are too few", true)]
+    public void A_step_of_another_tool_is_judged_by_what_it_reports(
+        long due, long ok, long failed, double p99, string? reason, bool isUndecided)
+    {
+        var why = KneeFinder.WhyNotHeld(due, new FlowFigures(ok, failed, 0, TimeSpan.FromMilliseconds(p99)));
+
+        Assert.Equal(reason is null, why is null);
+        Assert.StartsWith(reason ?? "", why?.Reason ?? "", StringComparison.Ordinal);
+        Assert.Equal(isUndecided, why?.IsUndecided ?? false);
+    }
+
     [Fact]
     public void A_step_that_piles_up_requests_is_not_held_at_its_end()
     {

@@ -7,6 +7,7 @@ public static class BuiltPrograms
     private const string Agent = "src/Tunnel2.Client/tunnel2";
     private const string Ports = "src/Tunnel2.Ports/tunnel2-ports";
     private const string Hosting = "samples/Hosting/tunnel2-sample-hosting";
+    private const string Ancestor = "benchmarks/Tunnel2.Ancestor/tunnel2-ancestor";
     private const string Backend = "load-tests/Tunnel2.TestBackend/tunnel2-testbackend";
 
     /// <summary>Where <c>tunnel2-entry</c> is, for what a shell has to start.</summary>
@@ -43,6 +44,10 @@ public static class BuiltPrograms
     /// <summary>Starts the test backend.</summary>
     /// <exception cref="FileNotFoundException">It is not built.</exception>
     public static ProcessRunner StartBackend(params IEnumerable<string> arguments) => Start(PathOf(Backend), arguments, null, null);
+
+    /// <summary>Starts one of the programs of the design before Tunnel2.</summary>
+    /// <exception cref="FileNotFoundException">It is not built.</exception>
+    public static ProcessRunner StartAncestor(params IEnumerable<string> arguments) => Start(PathOf(Ancestor), arguments, null, null);
 
     private static ProcessRunner Start(
         string path, IEnumerable<string> arguments, IReadOnlyDictionary<string, string?>? environment, int? files)
