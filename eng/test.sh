@@ -12,6 +12,7 @@ readonly packages=(chromium git)
 readonly node_folders=(tests/Tunnel2.Programs.Tests/node)
 readonly results=artifacts/test-results
 readonly functional=Tunnel2.FunctionalTests
+readonly load=Tunnel2.LoadTests.Tests
 # Projects that run after all others, and alone: they start processes, or measure processor time and memory.
 readonly alone=(Tunnel2.Programs.Tests Tunnel2.Budgets.Tests)
 # The functional tests that run on every engine.
@@ -167,15 +168,17 @@ check_format() {
 }
 
 say "tests, $lanes projects side by side"
-# The functional tests run on three event loops; those that ask the engine the most run on one too, and on the thread pool. The longest first.
+# The longest first, so that no lane ends alone. The functional tests run on three event loops; those that ask the engine the most run on one too, and on
+# the thread pool.
 queue run_tests "$functional" "$functional"
+queue run_tests "$load" "$load"
+queue check_format
 TUNNEL2_TEST_LOOPS=1 queue run_tests "$functional.one-loop" "$functional" -trait "$each_engine"
 TUNNEL2_TEST_ENGINE=portable queue run_tests "$functional.portable" "$functional" -trait "$each_engine"
 for path in tests/*Tests/*.csproj; do
     project=$(basename "$path" .csproj)
-    [[ $project == "$functional" || " ${alone[*]} " == *" $project "* ]] || queue run_tests "$project" "$project"
+    [[ " $functional $load ${alone[*]} " == *" $project "* ]] || queue run_tests "$project" "$project"
 done
-queue check_format
 wait
 
 say "tests, one project alone"
