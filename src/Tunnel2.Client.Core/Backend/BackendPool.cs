@@ -32,7 +32,7 @@ internal sealed class BackendPool : IDisposable
     /// <param name="timeProvider">The clock.</param>
     /// <param name="trustsBackend">See <see cref="BackendConduct"/>.</param>
     /// <param name="faults">Where faults of the timer are counted.</param>
-    public BackendPool(BackendConnector connector, TimeProvider timeProvider, bool trustsBackend = false, ContainedFaults? faults = null)
+    public BackendPool(BackendConnector connector, TimeProvider timeProvider, bool trustsBackend, ContainedFaults? faults = null)
     {
         _faults = faults ?? new ContainedFaults(timeProvider);
         _connector = connector;

@@ -17,7 +17,7 @@ public sealed class BackendPoolTests : IDisposable
     public BackendPoolTests()
     {
         _pool = new BackendPool(Connector(), _time, trustsBackend: true) { OnSurplus = _ => _surplus.Increment() };
-        _doubtful = new BackendPool(Connector(), _time) { OnSurplus = _ => _surplus.Increment() };
+        _doubtful = new BackendPool(Connector(), _time, trustsBackend: false) { OnSurplus = _ => _surplus.Increment() };
     }
 
     [Fact]

@@ -28,6 +28,34 @@ public sealed class ResponseBodyPumpTests
             Assert.Equal((isSurplus ? 0 : 1, isSurplus ? 1 : 0), (fixture.Context.Backends.Idle.Count, fixture.Events.Surpluses));
         });
 
+    [Theory]
+    [InlineData("Content-Length: 8", "half", "rest", false)]
+    [InlineData("Transfer-Encoding: chunked", "4\r\nhalf\r\n", "4\r\nrest\r\n0\r\n\r\n", false)]
+    [InlineData("Connection: close", "half", "rest", true)]
+    public Task The_bytes_of_the_body_are_counted_whatever_its_framing(string field, string half, string rest, bool closes) =>
+        ExchangeFixture.RunAsync(
+            async fixture =>
+            {
+                var asked = fixture.Ask();
+                var backend = await fixture.AcceptAsync();
+                await backend.ReadHeadAsync();
+                await backend.SendAsync($"HTTP/1.1 200 OK\r\n{field}\r\n\r\n");
+                await fixture.SettleAsync();
+                await backend.SendAsync(half);
+                await fixture.SettleAsync();
+                await backend.SendAsync(rest);
+                if (closes)
+                {
+                    await fixture.SettleAsync();
+                    backend.Close();
+                }
+
+                Assert.Equal("halfrest", (await Answer.ReadAsync(asked)).Body);
+                await fixture.UntilAsync(() => fixture.Events.Completed.Count == 1, "it is reported");
+                Assert.Equal((0L, 8L), (fixture.Events.Completed[0].RequestBytes, fixture.Events.Completed[0].ResponseBytes));
+            },
+            wantsRequests: true);
+
     [Fact]
     public Task What_the_backend_writes_the_visitor_sees_at_once() => ExchangeFixture.RunAsync(async fixture =>
     {
