@@ -161,7 +161,7 @@ class Project:
         """Asks the build for the compiler's arguments, so that a mutant costs one call of the compiler and no build."""
         os.utime(os.path.join(self.source, self.name + ".csproj"))
         code, output = run(
-            ["dotnet", "build", f"src/{self.name}", *BUILD, "--no-restore", "--no-dependencies", "-t:Compile",
+            ["dotnet", "build", f"src/{self.name}", *BUILD, "--no-restore", "--no-dependencies", "-t:PrepareResources;Compile",
              "-p:SkipCompilerExecution=true", "-p:ProvideCommandLineArgs=true", "-getItem:CscCommandLineArgs"], 300)
         arguments = [item["Identity"] for item in json.loads(output)["Items"]["CscCommandLineArgs"]] if code == 0 else []
         if not arguments:

@@ -55,7 +55,7 @@ public abstract class LiveFeedPublishing : IDisposable
         await CloseWindowAsync(published, "web", "shop");
         var all = await published.WaitForAsync("node.stats", "\"requests\":3");
         Assert.Contains("\"bytesOut\":70", all, StringComparison.Ordinal);
-        Assert.Contains("\"missed\":0,\"late\":0,\"unreadable\":0,\"dropped\":0", all, StringComparison.Ordinal);
+        Assert.Contains("\"sessions\":0,\"missed\":0,\"late\":0,\"unreadable\":0,\"dropped\":0", all, StringComparison.Ordinal);
         var web = await published.WaitForAsync("session.web.stats");
         Assert.Contains("\"session\":\"web\"", web, StringComparison.Ordinal);
         Assert.Contains("\"requests\":2,\"errors\":0,\"bytesIn\":0,\"bytesOut\":30", web, StringComparison.Ordinal);

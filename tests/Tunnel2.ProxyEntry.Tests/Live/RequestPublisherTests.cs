@@ -70,6 +70,7 @@ public sealed class RequestPublisherTests : IDisposable
         using var reader = ring.CreateReader(new EventRingReaderOptions());
         var request = new ForwardedRequest { Status = 502, BytesReceived = 7, BytesSent = 9 };
         request.Times.Begin(time);
+        var started = (time.GetUtcNow() - DateTimeOffset.UnixEpoch).Ticks / TimeSpan.TicksPerMicrosecond;
         time.Advance(TimeSpan.FromMilliseconds(250));
         request.Times.MarkEnded();
         publisher.OnEnded(new SampleExchange(), request, RequestOutcome.VisitorAborted);
@@ -79,6 +80,7 @@ public sealed class RequestPublisherTests : IDisposable
         Assert.Equal(
             (502, RequestErrorCodes.VisitorLeft, 250_000u, 7ul, 9ul),
             (record.Status, record.ErrorCode, record.TotalMicroseconds, record.BytesIn, record.BytesOut));
+        Assert.Equal(started, record.StartedUnixMicroseconds);
         Assert.Equal("/path"u8, record.Target);
     }
 }
