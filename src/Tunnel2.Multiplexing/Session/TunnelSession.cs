@@ -187,6 +187,7 @@ internal sealed class TunnelSession
         UplinkConnection? near = null;
         UplinkLoad lowest = default;
         UplinkLoad lowestNear = default;
+        UplinkLoad fewest = default;
         long now = 0;
         foreach (var uplink in uplinks)
         {
@@ -197,6 +198,11 @@ internal sealed class TunnelSession
 
             now = now == 0 ? uplink.Settings.TimeProvider.GetTimestamp() : now;
             var load = UplinkLoad.Of(uplink, now);
+            if (best is null || load.HasFewerStreamsThan(fewest))
+            {
+                fewest = load;
+            }
+
             if (best is null || load.IsBelow(lowest))
             {
                 best = uplink;
@@ -211,7 +217,7 @@ internal sealed class TunnelSession
         }
 
         // A visitor goes where its streams are, and that costs; so it stays where it is, unless it is clearly busier there.
-        var leaves = near is null || (isSettled ? lowestNear.IsFarAbove(lowest) : lowestNear.IsClearlyAbove(lowest));
+        var leaves = near is null || (isSettled ? lowestNear.IsFarAbove(fewest) : lowestNear.IsClearlyAbove(fewest));
         return leaves ? best : near;
     }
 }

@@ -45,6 +45,13 @@ internal readonly record struct UplinkLoad(bool IsStalled, long Level, int Group
         : Outstanding < other.Outstanding;
 
     /// <summary>
+    /// Whether it has fewer open streams, exactly; before that as <see cref="IsBelow"/>. With this one a visitor compares its own uplink:
+    /// the one that is best at this moment may have three more.
+    /// </summary>
+    public bool HasFewerStreamsThan(in UplinkLoad other) =>
+        IsStalled != other.IsStalled ? other.IsStalled : Level != other.Level ? Level < other.Level : Streams < other.Streams;
+
+    /// <summary>
     /// Whether it is clearly busier than another: stalled, a quarter of its window more, or more streams by a quarter. An idle uplink is
     /// always worth it: one stream that stands still on the other is a reason to go.
     /// </summary>

@@ -55,6 +55,17 @@ public sealed class UplinkLoadTests
         Assert.Equal(isClear, new UplinkLoad(false, 0, 0, 0, streams, 0).IsClearlyAbove(new UplinkLoad(false, 0, 0, 0, others, 0)));
 
     [Fact]
+    public void Fewer_streams_count_exactly_and_after_a_stall_and_the_window()
+    {
+        var some = new UplinkLoad(false, 1, 2, 5, 8, 100);
+        Assert.True(some.HasFewerStreamsThan(some with { Streams = 9, Waiting = 0, Outstanding = 0 }));
+        Assert.False(some.HasFewerStreamsThan(some with { Waiting = 9 }));
+        Assert.False(some.HasFewerStreamsThan(some with { Streams = 9, Level = 0 }));
+        Assert.True(some.HasFewerStreamsThan(some with { Streams = 0, Level = 2 }));
+        Assert.True(some.HasFewerStreamsThan(some with { Streams = 0, Level = 0, IsStalled = true }));
+    }
+
+    [Fact]
     public void So_is_a_stall_and_a_quarter_of_the_window()
     {
         var idle = new UplinkLoad(false, 0, 0, 0, 0, 0);
