@@ -7,8 +7,8 @@ agent_folder=${TUNNEL2_AGENT_FOLDER:-src/Tunnel2.Client/bin/Release/net10.0}
 work=$(mktemp -d)
 chmod a+rx "$work"
 pids=()
-# What stands before ProxyEntry's and the agent's command: "taskset -c 0", for example.
-entry_pinned='' agent_pinned=''
+# What stands before the service's, ProxyEntry's and the agent's command: "taskset -c 0", for example.
+service_pinned='' entry_pinned='' agent_pinned=''
 cleanup() {
     local pid
     for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
@@ -26,7 +26,7 @@ http { access_log off; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_req
  client_body_temp_path $work/$1.b; proxy_temp_path $work/$1.p; proxy_http_version 1.1; proxy_max_temp_file_size 0; proxy_request_buffering off;
  $2 }
 N
-    nginx -c "$work/$1.conf" -p "$work" -g "daemon off; user root;" 2>>"$work/$1.err" &
+    $service_pinned nginx -c "$work/$1.conf" -p "$work" -g "daemon off; user root;" 2>>"$work/$1.err" &
     started=$!
     pids+=("$started")
 }
@@ -125,4 +125,24 @@ cpu_ticks() { # pids: what they and their children have used
         total=$((total + stat[11] + stat[12]))
     done
     echo "$total"
+}
+
+nginx_hop2() { # port, port of what is behind: an nginx that speaks gRPC on both sides
+    echo "upstream g { server 127.0.0.1:$2; keepalive 1200; keepalive_requests 100000000; } server { listen 127.0.0.1:$1 http2 backlog=8192; client_body_timeout 300s; location / { grpc_pass grpc://g; grpc_read_timeout 300s; grpc_send_timeout 300s; } }"
+}
+
+h2load_row() { # seconds, port, path, host, more of h2load's arguments: requests/s, p50 and p99 in ms, requests; fails unless all succeeded
+    local seconds=$1 port=$2 path=$3 host=$4 out
+    shift 4
+    rm -f "$work/h2load.log"
+    out=$(h2load -t1 -D "$seconds" --warm-up-time=1 --connect-to="127.0.0.1:$port" --log-file="$work/h2load.log" "$@" "http://$host:$port$path")
+    if ! grep -q ' 0 failed, 0 errored, 0 timeout' <<<"$out"; then echo "$out" >&2; return 1; fi
+    awk '{ print $3, $2 }' "$work/h2load.log" | sort -n >"$work/h2load.sorted"
+    awk -v seconds="$seconds" -v rate="$(awk '/^finished in/ { print $4 }' <<<"$out")" '
+        # What the end of the time cut has no status.
+        $2 > 0 { if ($2 < 200 || $2 > 299) bad++; time[++n] = $1 }
+        END {
+            if (bad || !n) { print bad + 0 " of " n + 0 " answers are not of class 2xx" >"/dev/stderr"; exit 1 }
+            printf "%d %.2f %.2f %d\n", rate, time[int((n + 1) / 2)] / 1000, time[int((n * 99 + 99) / 100)] / 1000, rate * seconds
+        }' "$work/h2load.sorted"
 }

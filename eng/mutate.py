@@ -29,6 +29,7 @@ TESTS = {
     "Tunnel2.ProxyEntry.Core": "Tunnel2.ProxyEntry.Tests",
     "Tunnel2.ProxyEntry.Hosting": "Tunnel2.ProxyEntry.Tests",
     "Tunnel2.ProxyEntry.Http1": "Tunnel2.ProxyEntry.Tests",
+    "Tunnel2.ProxyEntry.Cluster": "Tunnel2.ProxyEntry.Cluster.Tests",
     "Tunnel2.ProxyEntry.Observability": "Tunnel2.ProxyEntry.Tests",
 }
 

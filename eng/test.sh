@@ -2,26 +2,31 @@
 # Installs what the tests need, builds everything, checks the formatting and runs all tests.
 # The last line of its output is "N passed, N failed" (with ", N skipped" if any); the exit code is 0 only if nothing failed.
 #
-# TUNNEL2_INSTALL=0 leaves the machine as it is; TUNNEL2_TEST_LANES=1 runs one test project at a time (default: one for each processor).
+# TUNNEL2_INSTALL=0 leaves the machine as it is; TUNNEL2_TEST_LANES=1 runs one test project at a time (default: one for two processors; with
+# one more, tests that measure time fail now and then).
 # Needs: the .NET SDK of global.json, bash, awk; node and npm where tests use them.
 set -uo pipefail
 
 # Debian packages that tests use. Installed when missing, if we are root and there is apt-get.
-readonly packages=(chromium git)
+readonly packages=(chromium fish git ngtcp2-client ngtcp2-server postgresql python3-aiohttp python3-grpcio python3-tornado python3-websockets zsh)
 # Folders with a package-lock.json whose npm packages tests use.
 readonly node_folders=(tests/Tunnel2.Programs.Tests/node)
 readonly results=artifacts/test-results
+# Programs that are unpacked and not installed; those of the system come first.
+readonly tools=artifacts/tools
 readonly functional=Tunnel2.FunctionalTests
+readonly programs=Tunnel2.Programs.Tests
 readonly load=Tunnel2.LoadTests.Tests
-# Projects that run after all others, and alone: they start processes, or measure processor time and memory.
-readonly alone=(Tunnel2.Programs.Tests Tunnel2.Budgets.Tests)
+# Runs after all others, and alone: budgets of processor time and memory. So do the tests of programs with the trait, which measure processes.
+readonly budgets=Tunnel2.Budgets.Tests
+readonly alone='Alone=yes'
 # The functional tests that run on every engine.
 readonly each_engine='Engine=each'
 # A test project that runs for longer than this hangs, and is ended.
 readonly time_limit=10m
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
-export HOME="${HOME:-/tmp}"
+export HOME="${HOME:-/tmp}" PATH="$PATH:$PWD/$tools/prometheus/usr/bin:$PWD/$tools/pebble/usr/bin"
 export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1
 # No build process stays after the build: neither MSBuild's nodes nor the compiler's server, which is one of our own.
 export MSBUILDDISABLENODEREUSE=1
@@ -58,6 +63,27 @@ install_packages() {
         printf 'Could not install %s. Tests that need them will say so.\n' "${missing[*]}"
 }
 
+# Debian's Prometheus, and pebble, an authority for tests of certificates. The package of Prometheus, installed, would start a service that
+# listens on all addresses of the machine.
+unpack_prometheus() {
+    command -v promtool >/dev/null && command -v prometheus >/dev/null || unpack prometheus
+}
+
+unpack_pebble() {
+    command -v pebble >/dev/null || unpack pebble
+}
+
+unpack() {
+    local package=$1 folder=$tools/$1
+    command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || return 0
+    say "unpacking Debian's $package"
+    rm -rf "$folder" "$folder.new" && mkdir -p "$folder.new" &&
+        (cd "$folder.new" && { apt-get -q download "$package" || { apt-get -q update && apt-get -q download "$package"; }; } &&
+            dpkg-deb -x "${package}"_*.deb . && rm "${package}"_*.deb) </dev/null && mv "$folder.new" "$folder" ||
+        printf 'Could not unpack %s. Tests that need it will say so.\n' "$package"
+    rm -rf "$folder.new"
+}
+
 install_node_packages() {
     local folder
     for folder in "${node_folders[@]}"; do
@@ -69,18 +95,19 @@ install_node_packages() {
     done
 }
 
-# Tunnel2.Full.sln has one more project than Tunnel2.sln: the load suite's scenarios through NBomber, which not every package source has.
+# Tunnel2.Full.sln has one more project than Tunnel2.sln: the load suite's scenarios through NBomber, which not every package source has. It is built
+# beside the tests, which need nothing of it. The projects that it refers to have been built.
 build_full() {
     local project=load-tests/Tunnel2.LoadTests.NBomber log=$results/full-restore.log
     if dotnet restore "$project" >"$log" 2>&1 </dev/null; then
-        step dotnet build Tunnel2.Full.sln -c Release -p:UseSharedCompilation=true -p:SharedCompilationId="$compiler" &&
+        step dotnet build "$project" -c Release --no-restore --no-dependencies -p:UseSharedCompilation=false &&
             step dotnet run -c Release --no-build --project "$project" -- baseline --duration-scale 0.02 --warm-up 1 --results "$results/nbomber"
         return
     fi
 
-    say "NBomber does not restore here: Tunnel2.Full.sln is not built and its smoke test does not run. Its program is compiled against NBomber's signatures."
+    say "NBomber does not restore here: its project of Tunnel2.Full.sln is compiled against NBomber's signatures, and its smoke test does not run."
     grep -m 1 -E 'error|warning' "$log" || tail -n 1 "$log"
-    step dotnet build "$project" -c Release --no-dependencies -p:NBomberSignatures=true -p:UseSharedCompilation=true -p:SharedCompilationId="$compiler"
+    step dotnet build "$project" -c Release --no-dependencies -p:NBomberSignatures=true -p:UseSharedCompilation=false
 }
 
 # Adds up the result files.
@@ -144,17 +171,18 @@ trap 'exit 143' TERM
 rm -rf "$results"
 mkdir -p "$results"
 # What is installed waits for the network, and the build does not need it.
-if [[ ${TUNNEL2_INSTALL:-1} != 0 ]]; then { install_packages && install_node_packages; } >"$results/install.log" 2>&1 & fi
+if [[ ${TUNNEL2_INSTALL:-1} != 0 ]]; then { install_packages && unpack_prometheus && unpack_pebble && install_node_packages; } >"$results/install.log" 2>&1 & fi
 
-# The one build. It runs the analyzers, which refuse the style too; the first thing that fails ends it all.
-step dotnet build Tunnel2.sln -c Release -p:UseSharedCompilation=true -p:SharedCompilationId="$compiler" || exit 1
-build_full
+# The one build. It runs the analyzers, which refuse the style too; the first thing that fails ends it all. Its processes live for a minute or two:
+# compiling their hot code once more with counters does not pay.
+DOTNET_TieredPGO=0 step dotnet build Tunnel2.sln -c Release -p:RestoreUseStaticGraphEvaluation=true \
+    -p:UseSharedCompilation=true -p:SharedCompilationId="$compiler" || exit 1
 stop_compiler
 wait
 [[ ! -s $results/install.log ]] || cat "$results/install.log"
 
 # Queues a command for the next free lane.
-lanes=${TUNNEL2_TEST_LANES:-$(nproc)}
+lanes=${TUNNEL2_TEST_LANES:-$((($(nproc) + 1) / 2))}
 queue() {
     while (($(jobs -rp | wc -l) >= lanes)); do wait -n; done
     "$@" &
@@ -167,21 +195,30 @@ check_format() {
     broken format
 }
 
+# Shown when it has ended, as what a project prints.
+build_full_beside() {
+    build_full >"$results/full.log" 2>&1
+    cat "$results/full.log"
+}
+
 say "tests, $lanes projects side by side"
 # The longest first, so that no lane ends alone. The functional tests run on three event loops; those that ask the engine the most run on one too, and on
 # the thread pool.
+queue run_tests "$programs" "$programs" -trait- "$alone"
 queue run_tests "$functional" "$functional"
 queue run_tests "$load" "$load"
 queue check_format
+queue build_full_beside
 TUNNEL2_TEST_LOOPS=1 queue run_tests "$functional.one-loop" "$functional" -trait "$each_engine"
 TUNNEL2_TEST_ENGINE=portable queue run_tests "$functional.portable" "$functional" -trait "$each_engine"
 for path in tests/*Tests/*.csproj; do
     project=$(basename "$path" .csproj)
-    [[ " $functional $load ${alone[*]} " == *" $project "* ]] || queue run_tests "$project" "$project"
+    [[ " $functional $programs $load $budgets " == *" $project "* ]] || queue run_tests "$project" "$project"
 done
 wait
 
-say "tests, one project alone"
+say "tests that measure, alone"
 lanes=1
-for project in "${alone[@]}"; do queue run_tests "$project" "$project"; done
+queue run_tests "$programs.alone" "$programs" -trait "$alone"
+queue run_tests "$budgets" "$budgets"
 wait

@@ -6,27 +6,22 @@ using Tunnel2.Protocol.Handshake;
 
 namespace Tunnel2.IdleConnections;
 
-/// <summary>An agent that registers a name, answers PINGs, and serves nothing.</summary>
+/// <summary>An agent that registers a name, answers PINGs, and serves nothing. A refusal is tried again, as an agent does.</summary>
 internal sealed class IdleSession(IdleOptions options, int number) : IIdleConnection
 {
-    private readonly Socket _socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+    private const int MostTries = 120;
+    private static readonly TimeSpan _pause = TimeSpan.FromSeconds(1);
+
+    private Socket _socket = CreateSocket();
     private Task _answering = Task.CompletedTask;
 
     public async Task OpenAsync(CancellationToken cancellationToken)
     {
-        await _socket.ConnectAsync(options.To, cancellationToken).ConfigureAwait(false);
-        var hello = new HelloMessage
+        for (var tries = 1; !await TryOpenAsync(isLast: tries == MostTries, cancellationToken).ConfigureAwait(false); tries++)
         {
-            AgentName = "idle",
-            AgentVersion = "0",
-            InstanceKey = RandomNumberGenerator.GetBytes(16),
-            WantedName = $"idle-{number}",
-        };
-        await _socket.SendAsync(hello.ToFrame(), cancellationToken).ConfigureAwait(false);
-        var header = await ReadAsync(cancellationToken).ConfigureAwait(false);
-        if (header.Header.Type != FrameType.Welcome)
-        {
-            throw new IOException($"HELLO was answered with {header.Header.Type}.");
+            _socket.Dispose();
+            _socket = CreateSocket();
+            await Task.Delay(_pause * (0.5 + Random.Shared.NextDouble()), cancellationToken).ConfigureAwait(false);
         }
 
         _answering = AnswerAsync(cancellationToken);
@@ -42,6 +37,26 @@ internal sealed class IdleSession(IdleOptions options, int number) : IIdleConnec
     }
 
     public void Dispose() => _socket.Dispose();
+
+    private static Socket CreateSocket() => new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+
+    private async Task<bool> TryOpenAsync(bool isLast, CancellationToken cancellationToken)
+    {
+        await _socket.ConnectAsync(options.To, cancellationToken).ConfigureAwait(false);
+        var hello = new HelloMessage
+        {
+            AgentName = "idle",
+            AgentVersion = "0",
+            InstanceKey = RandomNumberGenerator.GetBytes(16),
+            WantedName = $"idle-{number}",
+        };
+        await _socket.SendAsync(hello.ToFrame(), cancellationToken).ConfigureAwait(false);
+        var header = await ReadAsync(cancellationToken).ConfigureAwait(false);
+        return header.Header.Type == FrameType.Welcome
+            || (header.Header.Type == FrameType.Reject && !isLast
+                ? false
+                : throw new IOException($"HELLO was answered with {header.Header.Type}."));
+    }
 
     private async Task AnswerAsync(CancellationToken cancellationToken)
     {

@@ -67,7 +67,7 @@ internal static class LoadProgram
 
             try
             {
-                var result = await runner.RunAsync(scenario, stop);
+                var result = await CountedRun.RunAsync(() => runner.RunAsync(scenario, stop));
                 results.Add(result);
                 await output.WriteLineAsync(ConsoleSummary.Of(result));
             }

@@ -17,6 +17,7 @@ internal static class BackendHandler
         /slow-sink?rate=R        the same at R bytes per second
         /upload                  multipart/form-data; JSON list of its parts
         /delay/MS                answers after MS milliseconds
+        /gather/N?id=X&name=TEXT answers TEXT once N requests of that id are there; begins=1: "waiting" at once
         /stream/N/CHUNK/MS       N chunks of CHUNK bytes, MS milliseconds apart
         /sse?count=C&interval=MS server-sent events (C = 0: without end)
         /status/CODE?body=TEXT   that status
@@ -51,6 +52,8 @@ internal static class BackendHandler
                 return UploadEndpoint.HandleAsync(context);
             case "delay" when path.TryNextNumber(out var milliseconds):
                 return TimedEndpoint.DelayAsync(context, milliseconds);
+            case "gather" when path.TryNextNumber(out var present):
+                return GatherEndpoint.HandleAsync(context, present);
             case "stream" when path.TryNextNumber(out var count) && path.TryNextNumber(out var size)
                     && path.TryNextNumber(out var milliseconds) && size <= PatternBytes.Period:
                 return TimedEndpoint.StreamAsync(context, count, (int)size, milliseconds);

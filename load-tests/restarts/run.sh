@@ -11,10 +11,10 @@ set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 case "${1:-all}" in
-    restarts) classes=(RestartTests) ;;
+    restarts) classes=(RestartTests HeldUpRestartTests) ;;
     sockets) classes=(HandedOverSocketsTests HeldPortsTests) ;;
     storm) classes=(ReconnectStormTests) ;;
-    all) classes=(RestartTests HandedOverSocketsTests HeldPortsTests ReconnectStormTests) ;;
+    all) classes=(RestartTests HeldUpRestartTests HandedOverSocketsTests HeldPortsTests ReconnectStormTests) ;;
     *)
         sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" >&2
         exit 2

@@ -1,27 +1,32 @@
+using System.Net;
+using System.Net.Sockets;
+using System.Runtime.Versioning;
 using System.Text;
 using Tunnel2.Client.CommandLine;
+using Tunnel2.Client.Commands;
 using Tunnel2.Client.Core.Configuration;
-using Tunnel2.Client.Core.Console;
 using Tunnel2.Client.Core.Diagnostics;
-using Tunnel2.Client.Core.Events;
+using Tunnel2.Client.Core.Files;
 using Tunnel2.Client.Core.Session;
-using Tunnel2.Client.Live;
+using Tunnel2.Client.Inspecting;
 using Tunnel2.Client.Running;
+using Tunnel2.Client.Screens;
+using Tunnel2.Client.Services;
+using Tunnel2.Client.Terminals;
 using Tunnel2.Protocol;
-using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Client;
 
 /// <summary>The program <c>tunnel2</c>: reads the command line, runs the tunnels until a signal, returns the exit code.</summary>
 internal static class AgentCli
 {
-    /// <summary>Below this many open files the program prints a note, because each running request needs one or two.</summary>
-    private const int FewFiles = 4096;
-
-    /// <summary>
-    /// With fewer the runtime itself fails sooner or later, with a less clear error, because it keeps two for each assembly.
-    /// </summary>
-    private const int LeastFiles = 128;
+    /// <summary>What somebody needs who has configured nothing.</summary>
+    private static readonly string[] _needs =
+    [
+        $"tunnel2: no server is named, and none runs on this machine at 127.0.0.1:{ServerEndpoint.DefaultPort}. A tunnel needs:",
+        "  a server  'tunnel2 login HOST' once, or --server HOST[:PORT] each time; one of your own: tunnel2-entry (see its README)",
+        "  a token   where the server wants one: 'tunnel2 login' asks for it, TUNNEL2_TOKEN has it too; whoever runs the server makes it",
+    ];
 
     /// <summary>Runs the program on the process's own console, environment and signals.</summary>
     public static async Task<int> RunAsync(string[] args)
@@ -29,12 +34,47 @@ internal static class AgentCli
         // Not Console.Out, which flushes every line and changes the terminal's settings. It is flushed where lines are written, and never
         // disposed of: a last flush into a pipe without a reader would hold up the end of the process.
         var output = new StreamWriter(Console.OpenStandardOutput(), new UTF8Encoding(false));
-        var error = new StreamWriter(Console.OpenStandardError(), new UTF8Encoding(false)) { AutoFlush = true };
+        var error = new HeldWriter(new StreamWriter(Console.OpenStandardError(), new UTF8Encoding(false)) { AutoFlush = true });
+        if (OperatingSystem.IsWindows() && Environment.GetEnvironmentVariable(WindowsManager.Variable) is { Length: > 0 } service)
+        {
+            return RunForWindows(args, service);
+        }
+
         using var signals = new StopSignals(Environment.Exit);
-        return await RunAsync(args, Environment.GetEnvironmentVariable, AgentRunnerFactory.Create, output, error, signals.Token);
+        return await RunAsync(
+            args,
+            Environment.GetEnvironmentVariable,
+            loops => AgentRunnerFactory.Create(loops, error),
+            output,
+            error,
+            signals.Token,
+            openTerminal: static () => LinuxTerminal.TryOpen(Environment.GetEnvironmentVariable),
+            isTerminal: !Console.IsOutputRedirected,
+            hasLocalServer: HasLocalServerAsync,
+            openInput: static () => Console.IsInputRedirected ? null : Console.In,
+            readSecret: static () => Console.IsInputRedirected ? null : ReadSecret(),
+            readPiped: static () => Console.IsInputRedirected ? Console.In.ReadLine() : null);
     }
 
-    /// <summary>Runs the program on the given console, environment and clock (null: the system's) until <paramref name="stop"/>.</summary>
+    /// <summary>Runs the program for the service control manager of Windows, with its output in the service's log.</summary>
+    [SupportedOSPlatform("windows")]
+    private static int RunForWindows(string[] args, string service)
+    {
+        string path = new WindowsManager(Environment.GetEnvironmentVariable).LogFileOf(service);
+        using var log = new ServiceLog(path);
+        return WindowsServiceHost.Run(
+            service,
+            stop => RunAsync(
+                args, Environment.GetEnvironmentVariable, loops => AgentRunnerFactory.Create(loops, log), log, log, stop));
+    }
+
+    /// <summary>
+    /// Runs the program on the given console, environment and clock (null: the system's) until <paramref name="stop"/>. A screen is shown
+    /// on the terminal that <paramref name="openTerminal"/> returns; null: none. Where the output is a terminal, requests can be inspected.
+    /// Where no server is named, <paramref name="hasLocalServer"/> says whether one runs here; null: that is not asked. Questions are
+    /// answered on what <paramref name="openInput"/> returns, and by <paramref name="readSecret"/>; null: there is nobody to ask.
+    /// <paramref name="readPiped"/> reads a line that nobody types.
+    /// </summary>
     internal static async Task<int> RunAsync(
         string[] args,
         Func<string, string?> environment,
@@ -42,144 +82,128 @@ internal static class AgentCli
         TextWriter output,
         TextWriter error,
         CancellationToken stop,
-        TimeProvider? time = null)
+        TimeProvider? time = null,
+        Func<ITerminal?>? openTerminal = null,
+        bool isTerminal = false,
+        Func<CancellationToken, Task<bool>>? hasLocalServer = null,
+        Func<TextReader?>? openInput = null,
+        Func<string?>? readSecret = null,
+        Func<string?>? readPiped = null)
     {
-        if (args is ["help", .. var topics])
+        ParsedLine line = CommandLineReader.Read(args);
+        if (line is { WantsHelp: false, WantsVersion: false, Command.RunsTunnels: false })
         {
-            return await HelpAsync(topics, output, error);
+            var console = new CommandConsole(args, line, environment, output, error, time ?? TimeProvider.System, openTerminal)
+            {
+                CreateRunner = createRunner,
+                OpenInput = openInput,
+                ReadSecret = readSecret,
+                ReadPiped = readPiped,
+            };
+            return await CommandRunner.RunAsync(console, stop);
         }
 
-        if (TapCommand.IsMeant(args))
-        {
-            return await TapCommand.RunAsync(args, environment, output, error, stop);
-        }
-
-        if (TopCommand.IsMeant(args))
-        {
-            return await TopCommand.RunAsync(args, environment, output, error, stop);
-        }
-
-        CommandLineResult commandLine = new AgentCommandLine().Parse(args, environment);
+        CommandLineResult commandLine = new AgentCommandLine().Parse(line, environment);
         switch (commandLine.Request)
         {
             case CommandLineRequest.Help:
-                await output.WriteAsync(HelpText.For(args));
+                await output.WriteAsync(HelpText.For(line));
                 await output.FlushAsync(CancellationToken.None);
                 return AgentExitCode.Stopped;
             case CommandLineRequest.Version:
                 await output.WriteLineAsync(HelpText.Version);
                 await output.FlushAsync(CancellationToken.None);
                 return AgentExitCode.Stopped;
+            case CommandLineRequest.Run when commandLine.NamesNoServer && hasLocalServer is not null && !await hasLocalServer(stop):
+                foreach (string need in _needs)
+                {
+                    await error.WriteLineAsync(need);
+                }
+
+                return AgentExitCode.Usage;
             case CommandLineRequest.Run when commandLine.Tunnels is { Count: > 0 } tunnels:
-                return await RunAgentsAsync(
-                    [.. tunnels.Select(options => WithOwnerKey(options, environment))],
-                    createRunner,
-                    output,
-                    error,
-                    time ?? TimeProvider.System,
-                    stop);
+                return await RunTunnelsAsync(commandLine, tunnels);
             default:
                 foreach (string mistake in (commandLine.Mistake ?? "").Split('\n'))
                 {
                     await error.WriteLineAsync($"tunnel2: {PlainText.Clean(mistake)}");
                 }
 
-                await error.WriteLineAsync(HelpText.Usage);
+                await error.WriteLineAsync(HelpText.UsageFor(line));
                 return AgentExitCode.Usage;
         }
+
+        async Task<int> RunTunnelsAsync(CommandLineResult checkedLine, IReadOnlyList<AgentOptions> tunnels)
+        {
+            FileServer? files = null;
+            try
+            {
+                files = checkedLine.ServedFolder is { } folder
+                    ? FileServer.Start(folder, checkedLine.ListsFolder, time ?? TimeProvider.System)
+                    : null;
+            }
+            catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
+            {
+                await error.WriteLineAsync($"tunnel2: {PlainText.Clean(exception.Message)}");
+                return AgentExitCode.InternalError;
+            }
+
+            await using FileServer? served = files;
+            if (served is not null)
+            {
+                tunnels =
+                [
+                    .. tunnels.Select(one => one with { Upstream = served.Target, TrustsBackend = true, WatchesBackend = false }),
+                ];
+            }
+
+            AgentOptions Prepare(AgentOptions options) => AgentInspector.Decide(WithOwnerKey(options, environment), isTerminal);
+
+            var run = new AgentRun(
+                [.. tunnels.Select(Prepare)], createRunner, environment, output, time ?? TimeProvider.System, checkedLine.File, Prepare);
+            return !checkedLine.MayShowScreen || openTerminal?.Invoke() is not { } terminal
+                ? await run.RunAsync(error, stop)
+                : await run.RunOnScreenAsync(terminal, error, stop);
+        }
     }
 
-    private static async Task<int> HelpAsync(string[] topics, TextWriter output, TextWriter error)
+    /// <summary>Reads a line without showing it.</summary>
+    private static string ReadSecret()
     {
-        string? text = topics is [] ? HelpText.Help : topics is [var topic] ? HelpText.For(topic) : null;
-        if (text is null)
+        const int Longest = 4096;
+        var secret = new StringBuilder();
+        while (Console.ReadKey(intercept: true) is var key && key.Key != ConsoleKey.Enter)
         {
-            await error.WriteLineAsync($"tunnel2: 'help' takes one of the commands: {string.Join(", ", HelpText.Commands)}");
-            await error.WriteLineAsync(HelpText.Usage);
-            return AgentExitCode.Usage;
+            if (key.Key == ConsoleKey.Backspace)
+            {
+                secret.Length = Math.Max(0, secret.Length - 1);
+            }
+            else if (!char.IsControl(key.KeyChar) && secret.Length < Longest)
+            {
+                secret.Append(key.KeyChar);
+            }
         }
 
-        await output.WriteAsync(text);
-        await output.FlushAsync(CancellationToken.None);
-        return AgentExitCode.Stopped;
+        return secret.ToString();
     }
 
-    /// <summary>Runs all tunnels until the last one has ended; one that fails does not end others.</summary>
-    private static async Task<int> RunAgentsAsync(
-        IReadOnlyList<AgentOptions> tunnels,
-        Func<int?, IAgentRunner> createRunner,
-        TextWriter output,
-        TextWriter error,
-        TimeProvider time,
-        CancellationToken stop)
+    /// <summary>Whether something listens where a server of this machine usually does.</summary>
+    private static async Task<bool> HasLocalServerAsync(CancellationToken stop)
     {
-        int files = OpenFiles.Limit();
-        if (files < LeastFiles)
-        {
-            await error.WriteLineAsync(
-                $"tunnel2: this process may have only {files} files open, and at least {LeastFiles} are needed: raise the limit (ulimit "
-                    + $"-n, LimitNOFILE)");
-            return AgentExitCode.InternalError;
-        }
-
-        // The form of lines is the same for all tunnels.
-        bool verbose = tunnels[0].Verbose;
-        await using var events = new AgentEventWriter(CreateFormatter(tunnels), output, time, verbose);
-        if (files < FewFiles)
-        {
-            events.FewFiles(files);
-        }
-
-        // The process has one set of loops: all tunnels have the same value.
-        IAgentRunner runner;
+        using var limit = new CancellationTokenSource(TimeSpan.FromSeconds(1));
+        using var either = CancellationTokenSource.CreateLinkedTokenSource(limit.Token, stop);
+        using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
         try
         {
-            runner = createRunner(tunnels[0].Loops);
+            await socket.ConnectAsync(IPAddress.Loopback, ServerEndpoint.DefaultPort, either.Token);
+            return true;
         }
-        catch (IOException exception)
+        catch (Exception exception) when (exception is SocketException or OperationCanceledException)
         {
-            await error.WriteLineAsync($"tunnel2: {tunnels[0].Loops ?? 1} event loops cannot be started (--loops): {exception.Message}");
-            return AgentExitCode.InternalError;
-        }
-
-        int[] exitCodes = await Task.WhenAll(
-            tunnels.Select(options => RunAgentAsync(runner, options, events.For(options.Name), error, stop)));
-
-        // It was asked to stop and stopped, so the result is 0. The lines show how each of several tunnels ended.
-        return tunnels.Count > 1 && stop.IsCancellationRequested ? AgentExitCode.Stopped : exitCodes.Max();
-    }
-
-    private static async Task<int> RunAgentAsync(
-        IAgentRunner runner, AgentOptions options, IAgentEvents events, TextWriter error, CancellationToken stop)
-    {
-        try
-        {
-            return await runner.RunAsync(options, events, stop);
-        }
-        catch (OperationCanceledException) when (stop.IsCancellationRequested)
-        {
-            return AgentExitCode.Stopped;
-        }
-        catch (Exception exception)
-        {
-            await error.WriteLineAsync($"tunnel2: internal error: {exception}");
-            return AgentExitCode.InternalError;
+            return stop.IsCancellationRequested;
         }
     }
 
     private static AgentOptions WithOwnerKey(AgentOptions options, Func<string, string?> environment) =>
         options.Token is null ? options with { OwnerKey = OwnerKey.For(environment, options.Server) } : options;
-
-    private static IAgentEventFormatter CreateFormatter(IReadOnlyList<AgentOptions> tunnels)
-    {
-        IAgentEventFormatter common = Create(tunnels[0], "");
-        return tunnels.Count == 1
-            ? common
-            : new TunnelsEventFormatter(
-                tunnels.ToDictionary(static options => options.Name, static options => Create(options, $"[{options.Name}] ")), common);
-
-        static IAgentEventFormatter Create(AgentOptions options, string prefix) => options.Json
-            ? new JsonEventFormatter(options.Server, options.Tls)
-            : new HumanEventFormatter(options.Server, options.Verbose, prefix: prefix, tls: options.Tls);
-    }
 }

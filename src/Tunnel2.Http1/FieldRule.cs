@@ -38,4 +38,10 @@ internal enum FieldRule : byte
 
     /// <summary>It passes, unless ProxyEntry continues the trace with its own value.</summary>
     Trace,
+
+    /// <summary>It passes, unless ProxyEntry itself has judged the visitor by it: then it is not the service's business.</summary>
+    Credentials,
+
+    /// <summary>ProxyEntry removes the visitor's and writes its own. For the agent it is an ordinary field.</summary>
+    Identity,
 }

@@ -40,7 +40,8 @@ internal static class FieldRules
         FieldRule.Pass => true,
 
         // RFC 9110 section 8.6: such responses have no body and must not declare one.
-        FieldRule.Length => status is >= 200 and not 204,
+        // RFC 9110 section 15.3.6: nor may 205, of which a client would wait for it.
+        FieldRule.Length => status is >= 200 and not 204 and not 205,
         FieldRule.Protocols => switches,
         _ => false,
     };

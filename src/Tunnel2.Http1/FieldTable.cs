@@ -58,6 +58,7 @@ internal static class FieldTable
 
         // Fields that only Tunnel2 itself may send.
         new(null, KnownField.Tunnel2, Drop, Drop, Drop),
+        new(null, KnownField.XTunnel2, Identity, Pass, Drop),
 
         // Traces (W3C Trace Context).
         new("traceparent", KnownField.TraceParent, Trace, Pass, Pass),
@@ -73,7 +74,7 @@ internal static class FieldTable
         new("content-type", KnownField.ContentType, Pass, Pass, Drop),
         new("content-encoding", KnownField.ContentEncoding, Pass, Pass, Drop),
         new("accept", KnownField.Accept, Pass, Pass, Pass),
-        new("authorization", KnownField.Authorization, Pass, Pass, Drop),
+        new("authorization", KnownField.Authorization, Credentials, Pass, Drop),
         new("cookie", KnownField.Cookie, Pass, Pass, Drop),
         new("set-cookie", KnownField.SetCookie, Pass, Pass, Drop),
         new("origin", KnownField.Origin, Pass, Pass, Drop),

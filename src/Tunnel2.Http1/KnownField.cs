@@ -144,6 +144,9 @@ internal enum KnownField : byte
     /// <summary>Sec-WebSocket-Extensions.</summary>
     SecWebSocketExtensions,
 
+    /// <summary>Any name that begins with <c>X-Tunnel2-</c>, or looks like one: who the visitor is, in ProxyEntry's words.</summary>
+    XTunnel2,
+
     /// <summary>Any name that begins with <c>Tunnel2-</c>, or looks like one: only Tunnel2 itself may send them.</summary>
     Tunnel2,
 }

@@ -21,6 +21,8 @@ internal static class KnownFields
 
     private static ReadOnlySpan<byte> Tunnel2Prefix => "tunnel2-"u8;
 
+    private static ReadOnlySpan<byte> XTunnel2Prefix => "x-tunnel2-"u8;
+
     private static ReadOnlySpan<byte> XForwardedPrefix => "x-forwarded-"u8;
 
     /// <summary>The known field of <paramref name="name"/>, case-insensitively. Exact for all bytes, also for invalid names.</summary>
@@ -63,6 +65,7 @@ internal static class KnownFields
         'x' when name.Length == 9 => ClassifyLookalike(name),
         'x' when name.Length > XForwardedPrefix.Length && IsPrefix(name, XForwardedPrefix, out bool isExact) =>
             isExact && ClassifyLookalike(name) == KnownField.None ? KnownField.XForwardedOther : KnownField.ForwardingLookalike,
+        'x' when name.Length > XTunnel2Prefix.Length && IsPrefix(name, XTunnel2Prefix, out _) => KnownField.XTunnel2,
         _ => KnownField.None,
     };
 

@@ -21,8 +21,8 @@ public static class ProtocolLimits
     /// <summary>The largest HEADERS payload: prefix, block and first body bytes.</summary>
     public const int MaxHeadersLength = HeaderBlockPrefixLength + MaxHeaderBlockLength + MaxDataLength;
 
-    /// <summary>The largest HELLO payload in bytes.</summary>
-    public const int MaxHelloLength = 4 * 1024;
+    /// <summary>The largest HELLO payload in bytes: one with access rules may be long.</summary>
+    public const int MaxHelloLength = 32 * 1024;
 
     /// <summary>The largest WELCOME payload in bytes.</summary>
     public const int MaxWelcomeLength = 16 * 1024;
@@ -44,6 +44,9 @@ public static class ProtocolLimits
 
     /// <summary>The exact PING payload in bytes: opaque data that the answer repeats.</summary>
     public const int PingLength = 8;
+
+    /// <summary>Payload of SERVICE, exactly.</summary>
+    public const int ServiceLength = 5;
 
     /// <summary>The largest payload of a frame whose type this version does not know; it is skipped, never buffered whole.</summary>
     public const int MaxUnknownLength = 16 * 1024;

@@ -15,6 +15,9 @@ public static class ProtocolVersion
     /// <summary>The TLS application protocol of version 1 (RFC 7301).</summary>
     public const string Alpn = "tunnel2/1";
 
+    /// <summary>The TLS application protocol of node links, which carry version 1 between the nodes of a cluster.</summary>
+    public const string NodeAlpn = "tunnel2-node/1";
+
     /// <summary>Chooses the highest version that both sides speak.</summary>
     /// <param name="lowest">The peer's lowest version.</param>
     /// <param name="highest">The peer's highest version.</param>

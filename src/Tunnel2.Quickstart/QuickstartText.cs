@@ -23,6 +23,7 @@ internal static class QuickstartText
             .Append(".\n\n");
         text.Append("  Public URL   ").Append(url).Append('\n');
         text.Append("  Service      ").Append(backend).Append(await StateAsync(backend, stop).ConfigureAwait(false)).Append('\n');
+        text.Append("  Dashboard    http://").Append(tunnel.Entry.AdminEndPoint).Append("/\n");
         text.Append("  Health       http://").Append(tunnel.Entry.AdminEndPoint).Append("/health/ready\n");
         text.Append("  Metrics      http://").Append(tunnel.Entry.AdminEndPoint).Append("/metrics\n\n");
         text.Append("Try: the public URL in a browser\n");

@@ -50,6 +50,7 @@ public sealed class KnownFieldsTests
         [KnownField.SecWebSocketVersion] = "Sec-WebSocket-Version",
         [KnownField.SecWebSocketProtocol] = "Sec-WebSocket-Protocol",
         [KnownField.SecWebSocketExtensions] = "Sec-WebSocket-Extensions",
+        [KnownField.XTunnel2] = "X-Tunnel2-User",
         [KnownField.Tunnel2] = "Tunnel2-Error",
     };
 
@@ -72,6 +73,8 @@ public sealed class KnownFieldsTests
         {
             int significant = known == KnownField.Tunnel2
                 ? 8
+                : known == KnownField.XTunnel2
+                ? 10
                 : known is KnownField.XForwardedOther or KnownField.ForwardingLookalike
                 ? 12
                 : name.Length;
@@ -111,6 +114,8 @@ public sealed class KnownFieldsTests
             Assert.Equal(KnownField.HopByHopLookalike, Classify($"proxy-authentication{sign}info"));
             Assert.Equal(KnownField.HopByHopLookalike, Classify($"HTTP2{sign}Settings"));
             Assert.Equal(KnownField.Tunnel2, Classify($"Tunnel2{sign}Timing"));
+            Assert.Equal(KnownField.XTunnel2, Classify($"X{sign}Tunnel2{sign}User"));
+            Assert.Equal(KnownField.XTunnel2, Classify($"x-tunnel2{sign}USER"));
             Assert.Equal(KnownField.None, Classify($"User{sign}Agent"));
             Assert.Equal(KnownField.None, Classify($"Content{sign}Lengths"));
             Assert.Equal(KnownField.None, Classify($"x{sign}custom"));
@@ -143,7 +148,7 @@ public sealed class KnownFieldsTests
     {
         foreach ((KnownField known, string name) in _names)
         {
-            if (known is not (KnownField.Tunnel2 or KnownField.XForwardedOther or KnownField.ForwardingLookalike))
+            if (known is not (KnownField.Tunnel2 or KnownField.XTunnel2 or KnownField.XForwardedOther or KnownField.ForwardingLookalike))
             {
                 Assert.NotEqual(known, Classify(name + "x"));
                 Assert.NotEqual(known, Classify(name[..^1]));
@@ -152,6 +157,8 @@ public sealed class KnownFieldsTests
 
         Assert.Equal(KnownField.None, Classify(""));
         Assert.Equal(KnownField.None, Classify("Tunnel2-"));
+        Assert.Equal(KnownField.None, Classify("X-Tunnel2-"));
+        Assert.Equal(KnownField.None, Classify("X-Tunnel"));
         Assert.Equal(KnownField.Tunnel2, Classify("tunnel2-a"));
         Assert.Equal(KnownField.FramingLookalike, Classify("Transfer_Encoding"));
     }

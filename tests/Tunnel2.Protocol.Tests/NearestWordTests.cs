@@ -25,6 +25,22 @@ public sealed class NearestWordTests
         Assert.Equal(isNear ? known : null, NearestWord.Find(written, [known]));
 
     [Fact]
+    public void Letters_that_changed_places_count_once()
+    {
+        Assert.Equal("abcd", NearestWord.Find("badc", ["abcd"]));
+        Assert.Null(NearestWord.Find("badcfe", ["abcdef"]));
+        Assert.Equal("--name", NearestWord.Find("--nmae", ["--same", "--name"]));
+    }
+
+    [Fact]
+    public void A_word_of_any_length_is_compared_in_bounded_time()
+    {
+        Assert.Null(NearestWord.Find(new string('a', 10_000_000), ["domain"]));
+        Assert.Null(NearestWord.Find("domain", [new string('a', 10_000_000)]));
+        Assert.Null(NearestWord.Find("", ["a"]));
+    }
+
+    [Fact]
     public void Of_several_words_the_nearest_counts_and_of_equals_the_first()
     {
         Assert.Equal("park", NearestWord.Find("parks", ["port", "park", "pork"]));

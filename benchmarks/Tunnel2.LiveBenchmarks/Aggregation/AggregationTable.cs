@@ -36,6 +36,7 @@ internal sealed class AggregationTable
     private static readonly TimeSpan _warmUp = TimeSpan.FromMilliseconds(700);
 
     private readonly Dictionary<(string Job, int Records, string Way, int Partitions), double> _rates = [];
+    private readonly List<Cell> _cells = [];
     private readonly int _rounds;
     private bool _holds = true;
 
@@ -47,7 +48,8 @@ internal sealed class AggregationTable
     internal static int Run(int rounds)
     {
         var table = new AggregationTable(rounds);
-        Console.WriteLine($"{Environment.ProcessorCount} processors, best of {rounds} rounds, batches of {Batch}; shares are of the time");
+        Console.WriteLine(
+            $"{Environment.ProcessorCount} processors, best of {rounds} rounds in turns, batches of {Batch}; shares are of the time");
         Console.WriteLine();
         Console.WriteLine("| Job | Records | Way | Partitions | M records/s | × whole | × Rust | router | workers | merge |");
         Console.WriteLine("|---|---|---|---|---|---|---|---|---|---|");
@@ -104,6 +106,8 @@ internal sealed class AggregationTable
                 });
             }
         }
+
+        MeasureJob();
 
         IReadOnlyList<IRecordSource<SumRecord>> Splits(int partitions) =>
         [
@@ -162,6 +166,8 @@ internal sealed class AggregationTable
             });
         }
 
+        MeasureJob();
+
         AggregationBenchmarks.TimedSource Source(int from, int end) => new(block, from, end, count);
 
         static WindowedState[] States(WindowMerger[] windows) => [.. windows.Select(one => new WindowedState(one))];
@@ -185,26 +191,39 @@ internal sealed class AggregationTable
 
     private static int From(int part, int parts, int count) => (int)((long)part * count / parts);
 
-    /// <summary>Measures a cell and prints its row.</summary>
-    private void Add(string job, int records, string way, int partitions, Func<(PipelineReport Report, TimeSpan Merging)> run)
+    /// <summary>Adds a cell to the job; <see cref="MeasureJob"/> measures it.</summary>
+    private void Add(string job, int records, string way, int partitions, Func<(PipelineReport Report, TimeSpan Merging)> run) =>
+        _cells.Add(new Cell(job, records, way, partitions, run));
+
+    /// <summary>
+    /// Measures the job's cells in turns, so that a minute in which the machine is slower (its memory too is shared with others) meets all
+    /// cells alike. Prints their rows.
+    /// </summary>
+    private void MeasureJob()
     {
-        long began = Stopwatch.GetTimestamp();
-        do
+        foreach (Cell cell in _cells)
         {
-            run();
-        }
-        while (Stopwatch.GetElapsedTime(began) < _warmUp);
-
-        (PipelineReport report, TimeSpan merging) = run();
-        for (int i = 1; i < _rounds; i++)
-        {
-            (PipelineReport Report, TimeSpan Merging) next = run();
-            if (next.Report.Elapsed + next.Merging < report.Elapsed + merging)
+            long began = Stopwatch.GetTimestamp();
+            do
             {
-                (report, merging) = next;
+                cell.Run();
             }
+            while (Stopwatch.GetElapsedTime(began) < _warmUp);
         }
 
+        for (int round = 0; round < _rounds; round++)
+        {
+            _cells.ForEach(static cell => cell.Measure());
+        }
+
+        _cells.ForEach(Print);
+        _cells.Clear();
+    }
+
+    private void Print(Cell cell)
+    {
+        (string job, int records, string way, int partitions) = (cell.Job, cell.Records, cell.Way, cell.Partitions);
+        (PipelineReport report, TimeSpan merging) = cell.Best!.Value;
         double seconds = (report.Elapsed + merging).TotalSeconds;
         double rate = records / seconds;
         double whole = way == "whole" ? rate : _rates[(job, records, "whole", 1)];
@@ -253,5 +272,21 @@ internal sealed class AggregationTable
         _holds &= holds;
         Console.WriteLine(string.Create(
             CultureInfo.InvariantCulture, $"{(holds ? "holds" : "FAILS")}: {what}: {value:F2}, at least {least}"));
+    }
+
+    /// <summary>One row of the table, and its best round so far.</summary>
+    private sealed record Cell(
+        string Job, int Records, string Way, int Partitions, Func<(PipelineReport Report, TimeSpan Merging)> Run)
+    {
+        internal (PipelineReport Report, TimeSpan Merging)? Best { get; private set; }
+
+        internal void Measure()
+        {
+            (PipelineReport Report, TimeSpan Merging) next = Run();
+            if (Best is not { } best || next.Report.Elapsed + next.Merging < best.Report.Elapsed + best.Merging)
+            {
+                Best = next;
+            }
+        }
     }
 }

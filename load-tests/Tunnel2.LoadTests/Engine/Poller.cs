@@ -38,7 +38,7 @@ internal sealed unsafe partial class Poller : IDisposable
     /// <returns>How many there are; few at a time, so that the schedule is looked at in between.</returns>
     public int Wait(long until)
     {
-        var count = Libc.EpollWait(_epoll, _events.At(0), MaxEvents, 0);
+        var count = _events.Wait(_epoll, 0, MaxEvents, 0);
         if (count > 0)
         {
             return count;
@@ -52,7 +52,7 @@ internal sealed unsafe partial class Poller : IDisposable
 
         var watched = new PollDescriptor { Descriptor = _epoll, Events = PollIn };
         var time = new TimeSpecification { Seconds = (nint)(left / LoopClock.Second), Nanoseconds = (nint)(left % LoopClock.Second) };
-        return Poll(&watched, 1, &time, null) > 0 ? Math.Max(0, Libc.EpollWait(_epoll, _events.At(0), MaxEvents, 0)) : 0;
+        return Poll(&watched, 1, &time, null) > 0 ? Math.Max(0, _events.Wait(_epoll, 0, MaxEvents, 0)) : 0;
     }
 
     /// <summary>An event of the last wait.</summary>

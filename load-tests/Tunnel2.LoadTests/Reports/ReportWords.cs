@@ -29,6 +29,14 @@ internal static class ReportWords
                 : " IT DID NOT KEEP ITS SCHEDULE: THE LATENCIES OF THIS RUN DO NOT COUNT.");
     }
 
+    /// <summary>How often it was measured before; null: this is its only run.</summary>
+    public static string? RunsBefore(ScenarioReport scenario) => scenario.RunsBefore switch
+    {
+        0 => null,
+        1 => "Measured again: in 1 run before this one the generator did not keep its schedule.",
+        var runs => Text.Line($"Measured again: in {runs} runs before this one the generator did not keep its schedule."),
+    };
+
     /// <summary>The knee; null where it was not looked for.</summary>
     public static string? KneeSentence(ScenarioReport scenario) => scenario.Knee is { } knee ? KneeSentence(knee) : null;
 
@@ -59,7 +67,12 @@ internal static class ReportWords
         scenario.AsAncestor
             ? "Through the ancestor's design (HttpClient in the agent, one lock per write), for comparison: its rules decide nothing."
             : null,
-        Lag(scenario), KneeSentence(scenario), AncestorSentence(scenario), GrowthSentence(scenario), Processes(scenario),
+        Lag(scenario),
+        RunsBefore(scenario),
+        KneeSentence(scenario),
+        AncestorSentence(scenario),
+        GrowthSentence(scenario),
+        Processes(scenario),
     }.OfType<string>();
 
     /// <summary>The ancestor's mean in a table; empty where there is none.</summary>

@@ -43,6 +43,9 @@ internal sealed record ScenarioReport
     /// <summary>Whether the generator kept its schedule. If not, the latencies do not count.</summary>
     public bool LatenciesCount { get; init; }
 
+    /// <summary>Runs before this one in which it did not.</summary>
+    public int RunsBefore { get; init; }
+
     /// <summary>How the system ranked the generator.</summary>
     public GeneratorPriority GeneratorPriority { get; init; }
 
@@ -79,6 +82,7 @@ internal sealed record ScenarioReport
         WasStopped = result.Engine.WasStopped,
         GeneratorLag = LatencyReport.Of(result.Lag),
         LatenciesCount = result.LatenciesCount,
+        RunsBefore = result.RunsBefore,
         GeneratorPriority = result.Engine.Priority,
         Rules = [.. result.Outcomes.Select(static outcome => new RuleReport(outcome.Rule, outcome.Verdict, outcome.Found))],
         Knee = result.Knee,

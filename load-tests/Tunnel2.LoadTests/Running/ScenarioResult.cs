@@ -16,6 +16,9 @@ internal sealed record ScenarioResult(LoadScenario Scenario, DateTimeOffset Star
     /// <summary>The share of the processors that programs used of which nothing else is known, 0 to 1.</summary>
     public double OthersShare { get; init; }
 
+    /// <summary>Runs before this one whose latencies did not count.</summary>
+    public int RunsBefore { get; init; }
+
     /// <summary>Connections between agent and ProxyEntry that were cut.</summary>
     public int Cuts { get; init; }
 

@@ -15,7 +15,10 @@ internal static class HeadersEndpoint
     {
         var request = context.Request;
         var target = context.Features.Get<IHttpRequestFeature>()!.RawTarget;
-        var fields = context.Features.Get<RawConnectionTap>()?.TakeFields(request.Method, target);
+
+        // The tap belongs to a connection. Over HTTP/2 it goes on while a request is served, and what it keeps is no head.
+        var tap = HttpProtocol.IsHttp2(request.Protocol) ? null : context.Features.Get<RawConnectionTap>();
+        var fields = tap?.TakeFields(request.Method, target);
         context.Response.Headers["X-Fields-From"] = fields is null ? "parsed" : "wire";
         fields ??= [.. request.Headers.SelectMany(field => field.Value, (field, value) => KeyValuePair.Create(field.Key, value ?? ""))];
         List<string[]> pairs = [.. fields.Select(field => new[] { field.Key, field.Value })];

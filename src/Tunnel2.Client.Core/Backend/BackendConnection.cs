@@ -15,7 +15,7 @@ namespace Tunnel2.Client.Core.Backend;
 /// arrives before a request was sent is seen when it arrives, without a question. The wait ends either an idle connection or an
 /// exchange's own wait.
 /// </remarks>
-internal sealed class BackendConnection : IDisposable, IValueTaskSource
+internal sealed class BackendConnection : IDisposable, IValueTaskSource, IArrivalObserver
 {
     private const int InUse = 0;
     private const int Idle = 1;
@@ -24,6 +24,7 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
     private readonly BufferPool _buffers;
     private readonly BackendSlots? _slots;
     private readonly Action _onArrival;
+    private readonly bool _reportsArrivals;
     private BackendPool? _pool;
     private ManualResetValueTaskSourceCore<bool> _arrival;
     private ValueTask<int> _wait;
@@ -40,7 +41,8 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
         _buffers = buffers;
         _slots = slots;
         LoopNumber = (transport.Home as EpollLoop)?.Number ?? 0;
-        _onArrival = OnArrival;
+        _onArrival = OnWaitEnded;
+        _reportsArrivals = transport.ReportsArrivals;
     }
 
     public IByteTransport Transport { get; }
@@ -141,15 +143,18 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
         IdleSince = now;
         IsReused = true;
         _arrival.Reset();
-        if (!TryBeginWait() && !(Transport.IsIdleAndOpen() && TryBeginWait()))
-        {
-            return false;
-        }
 
+        // Before the wait begins: what it waits for may come at once, on the loop's thread.
         IsWaiting = true;
         Volatile.Write(ref _state, Idle);
-        _wait.GetAwaiter().UnsafeOnCompleted(_onArrival);
-        return true;
+        if (TryBeginWait() || (Transport.IsIdleAndOpen() && TryBeginWait()))
+        {
+            return true;
+        }
+
+        IsWaiting = false;
+        Volatile.Write(ref _state, InUse);
+        return false;
     }
 
     /// <summary>Whether it is idle, and nothing has come.</summary>
@@ -164,6 +169,20 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
         if (LoopNumber != loop.Number && Transport.TryMoveTo(loop))
         {
             LoopNumber = loop.Number;
+        }
+    }
+
+    /// <summary>Ends its use from any thread: every wait on it fails. Its owner disposes of it.</summary>
+    /// <param name="byReset">Whether the backend sees a reset; see <see cref="IByteTransport.Discard"/>.</param>
+    public void Break(bool byReset)
+    {
+        if (byReset)
+        {
+            Transport.Discard();
+        }
+        else
+        {
+            Transport.Abort();
         }
     }
 
@@ -216,9 +235,16 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
     [SuppressMessage("Reliability", "CA2012", Justification = "Awaited by hand, and once.")]
     private bool TryBeginWait()
     {
-        _wait = Transport.ReceiveAsync(Memory<byte>.Empty);
-        if (!_wait.IsCompleted)
+        if (_reportsArrivals)
         {
+            return Transport.TryReportArrival(this);
+        }
+
+        _wait = Transport.ReceiveAsync(Memory<byte>.Empty);
+        var waiter = _wait.GetAwaiter();
+        if (!waiter.IsCompleted)
+        {
+            waiter.UnsafeOnCompleted(_onArrival);
             return true;
         }
 
@@ -226,9 +252,16 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource
         return false;
     }
 
-    private void OnArrival()
+    private void OnWaitEnded()
     {
         TakeWait();
+        OnArrival();
+    }
+
+    void IArrivalObserver.OnArrival() => OnArrival();
+
+    private void OnArrival()
+    {
         if (Interlocked.CompareExchange(ref _state, Ended, Idle) == Idle)
         {
             _pool!.OnArrivalWhileIdle(this);

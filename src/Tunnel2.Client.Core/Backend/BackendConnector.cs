@@ -94,22 +94,50 @@ internal sealed class BackendConnector
             return (null, BackendFailure.Connect(StreamResetDetail.TooManyConnections));
         }
 
-        var result = await TryConnectAsync(loop ?? _loop, deadline.Token).ConfigureAwait(false);
-        if (result.Failure.Detail == StreamResetDetail.NoDescriptors && Slots.TryMakeRoom(pool))
+        var result = await OpenInSlotAsync(pool, null, loop, deadline.Token).ConfigureAwait(false);
+        if (!cancellationToken.IsCancellationRequested && !result.Failure.IsOfThisSide)
         {
-            result = await TryConnectAsync(loop ?? _loop, deadline.Token).ConfigureAwait(false);
+            Observer?.Invoke(result.Failure);
         }
 
-        if (result.Connection is null)
+        return (result.Transport is null ? null : new BackendConnection(result.Transport, _buffers, Slots), result.Failure);
+    }
+
+    /// <summary>Connects for HTTP/2. The connection has a slot, which its user gives back (<see cref="Slots"/>).</summary>
+    /// <param name="offers">What a TLS handshake offers.</param>
+    /// <param name="loop">The event loop that it is to live on; null: the connector's own.</param>
+    /// <param name="holder">Who asks.</param>
+    /// <param name="isWanted">
+    /// Whether it is still wanted after a wait for a slot; otherwise there is neither a connection nor a failure.
+    /// </param>
+    public async ValueTask<OpenedTransport> OpenTransportAsync(
+        List<SslApplicationProtocol> offers, EpollLoop? loop, ISlotHolder holder, Func<bool> isWanted)
+    {
+        using var deadline = new CancellationTokenSource(Timeout, _timeProvider);
+        try
         {
-            Slots.Release();
-            if (result.Failure.Detail == StreamResetDetail.NoDescriptors)
+            var slot = Slots.TakeAsync(null, deadline.Token, holder);
+            var waits = !slot.IsCompleted;
+            if (waits)
             {
-                OnShortage?.Invoke(StreamResetDetail.NoDescriptors);
+                OnShortage?.Invoke(StreamResetDetail.TooManyConnections);
+            }
+
+            await slot.ConfigureAwait(false);
+            if (waits && !isWanted())
+            {
+                // A connection that there was has served those who waited: another's request may want the slot.
+                Slots.Release();
+                return new OpenedTransport(null, BackendFailure.None);
             }
         }
+        catch (OperationCanceledException)
+        {
+            return new OpenedTransport(null, BackendFailure.Connect(StreamResetDetail.TooManyConnections));
+        }
 
-        if (!cancellationToken.IsCancellationRequested && !result.Failure.IsOfThisSide)
+        var result = await OpenInSlotAsync(null, offers, loop, deadline.Token).ConfigureAwait(false);
+        if (!result.Failure.IsOfThisSide)
         {
             Observer?.Invoke(result.Failure);
         }
@@ -121,24 +149,45 @@ internal sealed class BackendConnector
     public async ValueTask<IByteTransport?> OpenAsync(CancellationToken cancellationToken) =>
         (await OpenAsync(_loop, cancellationToken).ConfigureAwait(false)).Transport;
 
-    private async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> TryConnectAsync(
-        EpollLoop? loop, CancellationToken deadline)
+    /// <summary>Opens a connection in a slot that was taken; without one the slot is given back.</summary>
+    private async ValueTask<OpenedTransport> OpenInSlotAsync(
+        BackendPool? pool, List<SslApplicationProtocol>? offers, EpollLoop? loop, CancellationToken deadline)
+    {
+        var result = await TryConnectAsync(offers, loop ?? _loop, deadline).ConfigureAwait(false);
+        if (result.Failure.Detail == StreamResetDetail.NoDescriptors && Slots.TryMakeRoom(pool))
+        {
+            result = await TryConnectAsync(offers, loop ?? _loop, deadline).ConfigureAwait(false);
+        }
+
+        if (result.Transport is null)
+        {
+            Slots.Release();
+            if (result.Failure.Detail == StreamResetDetail.NoDescriptors)
+            {
+                OnShortage?.Invoke(StreamResetDetail.NoDescriptors);
+            }
+        }
+
+        return result;
+    }
+
+    private async ValueTask<OpenedTransport> TryConnectAsync(
+        List<SslApplicationProtocol>? offers, EpollLoop? loop, CancellationToken deadline)
     {
         try
         {
             var opening = await OpenAsync(loop, deadline).ConfigureAwait(false);
-            var (transport, failure) = opening.Transport is null ? (null, BackendFailure.FromConnect(opening.Error))
-                : _target.IsHttps ? await EncryptAsync(opening.Transport, opening.Address, deadline).ConfigureAwait(false)
-                : (opening.Transport, BackendFailure.None);
-            return (transport is null ? null : new BackendConnection(transport, _buffers, Slots), failure);
+            return opening.Transport is null ? new OpenedTransport(null, BackendFailure.FromConnect(opening.Error))
+                : _target.IsHttps ? await EncryptAsync(opening.Transport, opening.Address, offers, deadline).ConfigureAwait(false)
+                : new OpenedTransport(opening.Transport, BackendFailure.None);
         }
         catch (OperationCanceledException)
         {
-            return (null, BackendFailure.Connect(StreamResetDetail.ConnectTimeout));
+            return new OpenedTransport(null, BackendFailure.Connect(StreamResetDetail.ConnectTimeout));
         }
         catch (SocketException exception)
         {
-            return (null, BackendFailure.FromConnect(exception.SocketErrorCode));
+            return new OpenedTransport(null, BackendFailure.FromConnect(exception.SocketErrorCode));
         }
     }
 
@@ -146,23 +195,24 @@ internal sealed class BackendConnector
         "Security",
         "CA5359",
         Justification = "Loopback only: development servers make their own certificates, and nothing is between a machine and itself.")]
-    private async ValueTask<(IByteTransport? Transport, BackendFailure Failure)> EncryptAsync(
-        IByteTransport transport, IPAddress? address, CancellationToken deadline)
+    private async ValueTask<OpenedTransport> EncryptAsync(
+        IByteTransport transport, IPAddress? address, List<SslApplicationProtocol>? offers, CancellationToken deadline)
     {
         var trustsAny = address is not null && IPAddress.IsLoopback(address);
         var options = new SslClientAuthenticationOptions
         {
             TargetHost = _target.Host,
+            ApplicationProtocols = offers,
             RemoteCertificateValidationCallback = (_, _, _, errors) => trustsAny || errors == SslPolicyErrors.None,
         };
         var result = await TlsHandshake.ConnectAsync(transport, options, deadline).ConfigureAwait(false);
         if (result.Transport is not null && !deadline.IsCancellationRequested)
         {
-            return (result.Transport, BackendFailure.None);
+            return new OpenedTransport(result.Transport, BackendFailure.None) { Protocol = result.Transport.ApplicationProtocol };
         }
 
         await ((IByteTransport?)result.Transport ?? transport).DisposeAsync().ConfigureAwait(false);
-        return (null, BackendFailure.Connect(
+        return new OpenedTransport(null, BackendFailure.Connect(
             deadline.IsCancellationRequested ? StreamResetDetail.ConnectTimeout
             : result.Status == TlsHandshakeStatus.NotTls ? StreamResetDetail.NotTls
             : StreamResetDetail.TlsFailed));
@@ -171,6 +221,24 @@ internal sealed class BackendConnector
     /// <summary>Connects to one of the backend's addresses.</summary>
     private async ValueTask<Opening> OpenAsync(EpollLoop? loop, CancellationToken cancellationToken)
     {
+        if (_target.InProcess is { } service)
+        {
+            return service.TryConnect(loop) is { } connection
+                ? new Opening(connection, null, SocketError.Success)
+                : new Opening(null, null, SocketError.ConnectionRefused);
+        }
+
+        if (_target.SocketPath is { } path)
+        {
+            return await OpenSocketAsync(loop, path, cancellationToken).ConfigureAwait(false);
+        }
+
+        if (_target.PipeName is { } pipe)
+        {
+            var (transport, error) = await PipeDialer.ConnectAsync(pipe, _timeProvider, cancellationToken).ConfigureAwait(false);
+            return new Opening(transport, null, error);
+        }
+
         if (_target.TriesIPv6Loopback)
         {
             return await OpenToLoopbackAsync(loop, cancellationToken).ConfigureAwait(false);
@@ -183,7 +251,7 @@ internal sealed class BackendConnector
 
         if (_lastGood is { } lastGood)
         {
-            var opening = await OpenAsync(loop, lastGood, cancellationToken).ConfigureAwait(false);
+            var opening = await OpenWithinAsync(loop, lastGood, Timeout / 2, cancellationToken).ConfigureAwait(false);
             if (opening.Transport is not null)
             {
                 return opening;
@@ -191,11 +259,23 @@ internal sealed class BackendConnector
         }
 
         // "localhost" may mean ::1, 127.0.0.1 or both, and a development server often listens on one only: each address is tried.
+        var addresses = await Dns.GetHostAddressesAsync(_target.Host, cancellationToken).ConfigureAwait(false);
+        return await OpenOneOfAsync(loop, addresses, cancellationToken).ConfigureAwait(false);
+    }
+
+    /// <summary>
+    /// Tries a host's addresses in turn. One that does not answer has an equal share of the time, so that the others are tried too.
+    /// </summary>
+    internal async ValueTask<Opening> OpenOneOfAsync(
+        EpollLoop? loop, IReadOnlyList<IPAddress> addresses, CancellationToken cancellationToken)
+    {
         var last = new Opening(null, null, SocketError.HostNotFound);
-        foreach (var address in await Dns.GetHostAddressesAsync(_target.Host, cancellationToken).ConfigureAwait(false))
+        for (var i = 0; i < addresses.Count; i++)
         {
-            var endPoint = new IPEndPoint(address, _target.Port);
-            last = await OpenAsync(loop, endPoint, cancellationToken).ConfigureAwait(false);
+            var endPoint = new IPEndPoint(addresses[i], _target.Port);
+            last = i == addresses.Count - 1
+                ? await OpenAsync(loop, endPoint, cancellationToken).ConfigureAwait(false)
+                : await OpenWithinAsync(loop, endPoint, Timeout / addresses.Count, cancellationToken).ConfigureAwait(false);
             if (last.Transport is not null)
             {
                 _lastGood = endPoint;
@@ -204,6 +284,54 @@ internal sealed class BackendConnector
         }
 
         return last;
+    }
+
+    private async ValueTask<Opening> OpenWithinAsync(
+        EpollLoop? loop, IPEndPoint endPoint, TimeSpan limit, CancellationToken cancellationToken)
+    {
+        using var share = new CancellationTokenSource(limit, _timeProvider);
+        using var giveUp = cancellationToken.UnsafeRegister(static share => ((CancellationTokenSource)share!).Cancel(), share);
+        try
+        {
+            return await OpenAsync(loop, endPoint, share.Token).ConfigureAwait(false);
+        }
+        catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
+        {
+            return new Opening(null, null, SocketError.TimedOut);
+        }
+    }
+
+    /// <summary>Connects to a Unix socket. A path where nothing is counts as one where nothing listens.</summary>
+    private static async ValueTask<Opening> OpenSocketAsync(EpollLoop? loop, string path, CancellationToken cancellationToken)
+    {
+        if (loop is not null)
+        {
+            var (channel, failure) = await EpollConnector.ConnectAsync(loop, path, cancellationToken).ConfigureAwait(false);
+            if (channel is not null)
+            {
+                channel.TakesTurns = true;
+            }
+
+            return new Opening(channel, null, failure);
+        }
+
+        var socket = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
+        try
+        {
+            await socket.ConnectAsync(new UnixDomainSocketEndPoint(path), cancellationToken).ConfigureAwait(false);
+            return new Opening(new SocketTransport(socket, isUplink: false), null, SocketError.Success);
+        }
+        catch (SocketException exception)
+        {
+            socket.Dispose();
+            return new Opening(
+                null, null, File.Exists(path) ? exception.SocketErrorCode : SocketError.ConnectionRefused);
+        }
+        catch
+        {
+            socket.Dispose();
+            throw;
+        }
     }
 
     /// <summary>The loopback address that worked last, 127.0.0.1 at first, and then the other.</summary>
@@ -272,5 +400,5 @@ internal sealed class BackendConnector
     /// <param name="Transport">The connection, or null.</param>
     /// <param name="Address">Its other end.</param>
     /// <param name="Error">Why there is none.</param>
-    private readonly record struct Opening(IByteTransport? Transport, IPAddress? Address, SocketError Error);
+    internal readonly record struct Opening(IByteTransport? Transport, IPAddress? Address, SocketError Error);
 }

@@ -24,6 +24,8 @@ internal sealed class BackendPool : IDisposable
     private readonly BackendConnector _connector;
     private readonly BackendConduct _conduct;
     private readonly TimeProvider _timeProvider;
+    private readonly long _hotTicks;
+    private readonly long _restTicks;
     private readonly ContainedFaults _faults;
     private readonly ITimer _sweep;
 
@@ -37,6 +39,7 @@ internal sealed class BackendPool : IDisposable
         _faults = faults ?? new ContainedFaults(timeProvider);
         _connector = connector;
         _timeProvider = timeProvider;
+        (_hotTicks, _restTicks) = (TicksOf(_hot), TicksOf(BackendConduct.Rest));
         _conduct = new BackendConduct(timeProvider, trustsBackend);
         _sweep = timeProvider.CreateTimer(static self => ((BackendPool)self!).OnTimer(), this, _sweepPeriod, _sweepPeriod);
         connector.Slots.Add(this);
@@ -80,7 +83,7 @@ internal sealed class BackendPool : IDisposable
                 continue;
             }
 
-            if (_timeProvider.GetElapsedTime(connection.IdleSince, now) >= _hot && !connection.Transport.WasIdleAndOpen())
+            if (now - connection.IdleSince >= _hotTicks && !connection.Transport.WasIdleAndOpen())
             {
                 End(connection);
                 continue;
@@ -208,8 +211,10 @@ internal sealed class BackendPool : IDisposable
         Idle.End();
     }
 
-    private bool HasRested(BackendConnection connection, long now) =>
-        _timeProvider.GetElapsedTime(connection.IdleSince, now) >= BackendConduct.Rest;
+    private bool HasRested(BackendConnection connection, long now) => now - connection.IdleSince >= _restTicks;
+
+    /// <summary>A time in the clock's own unit: a request compares timestamps, and divides nothing.</summary>
+    private long TicksOf(TimeSpan time) => (long)(time.TotalSeconds * _timeProvider.TimestampFrequency);
 
     /// <summary>Ends a connection that something has come on. Bytes that came soon were after a response.</summary>
     private void End(BackendConnection connection)
@@ -227,7 +232,7 @@ internal sealed class BackendPool : IDisposable
     /// <summary>Closes what has been idle for long.</summary>
     private void Sweep()
     {
-        var since = _timeProvider.GetTimestamp() - (long)(_idleLimit.TotalSeconds * _timeProvider.TimestampFrequency);
+        var since = _timeProvider.GetTimestamp() - TicksOf(_idleLimit);
         while (Idle.TryTakeIdleSince(since, resting: true) is { } rested)
         {
             _conduct.Passed(rested.LastResponse);

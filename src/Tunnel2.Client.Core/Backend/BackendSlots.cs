@@ -9,6 +9,7 @@ internal sealed class BackendSlots
     private readonly Lock _gate = new();
     private readonly LinkedList<Waiter> _waiters = new();
     private readonly List<BackendPool> _pools = [];
+    private readonly List<ISlotHolder> _holders = [];
     private readonly TimeProvider _timeProvider;
     private long _reportedShortAt;
     private int _taken;
@@ -62,12 +63,49 @@ internal sealed class BackendSlots
         }
     }
 
-    /// <summary>Takes a slot; where there is none, the oldest idle connection of any pool makes room, or an end of one in use.</summary>
+    /// <summary>A holder whose connections may make room.</summary>
+    public void Add(ISlotHolder holder)
+    {
+        lock (_gate)
+        {
+            _holders.Add(holder);
+        }
+    }
+
+    /// <summary>A holder that is gone.</summary>
+    public void Remove(ISlotHolder holder)
+    {
+        lock (_gate)
+        {
+            _holders.Remove(holder);
+        }
+    }
+
+    /// <summary>Whether a request waits that a holder's own connections do not serve.</summary>
+    public bool HasOthersWaiting(ISlotHolder holder)
+    {
+        if (Waiting == 0)
+        {
+            return false;
+        }
+
+        lock (_gate)
+        {
+            return _waiters.Any(waiter => waiter.Holder != holder);
+        }
+    }
+
+    /// <summary>
+    /// Takes a slot; where there is none, the oldest idle connection of any pool makes room, one of HTTP/2 without a request, or an end of
+    /// one in use.
+    /// </summary>
     /// <param name="pool">Whose connection would do as well; null: only a slot will.</param>
     /// <param name="cancellationToken">Gives up, and leaves the queue.</param>
+    /// <param name="holder">The caller, where it is one: its own connections do not give way to it.</param>
     /// <returns>Null: the caller has a slot. Or a connection of its pool, which has its own.</returns>
     /// <exception cref="OperationCanceledException">Gave up.</exception>
-    public ValueTask<BackendConnection?> TakeAsync(BackendPool? pool, CancellationToken cancellationToken)
+    public ValueTask<BackendConnection?> TakeAsync(
+        BackendPool? pool, CancellationToken cancellationToken, ISlotHolder? holder = null)
     {
         Waiter waiter;
         lock (_gate)
@@ -78,12 +116,16 @@ internal sealed class BackendSlots
                 return new ValueTask<BackendConnection?>((BackendConnection?)null);
             }
 
-            waiter = new Waiter(this, pool);
+            waiter = new Waiter(this, pool, holder);
             _waiters.AddLast(waiter.Node);
             _waiting = _waiters.Count;
         }
 
-        TryMakeRoom(pool);
+        if (!TryMakeRoom(pool))
+        {
+            GiveWay(holder);
+        }
+
         return WaitAsync(waiter, cancellationToken);
     }
 
@@ -113,7 +155,7 @@ internal sealed class BackendSlots
         }
     }
 
-    /// <summary>Closes an idle connection, of this pool before others.</summary>
+    /// <summary>Closes an idle connection of a pool, of this one before others.</summary>
     public bool TryMakeRoom(BackendPool? first)
     {
         if (first is not null && first.TryCloseIdle())
@@ -136,6 +178,23 @@ internal sealed class BackendSlots
         }
 
         return false;
+    }
+
+    private void GiveWay(ISlotHolder? taker)
+    {
+        ISlotHolder[] holders;
+        lock (_gate)
+        {
+            holders = [.. _holders];
+        }
+
+        foreach (var holder in holders)
+        {
+            if (holder != taker && holder.TryGiveWay())
+            {
+                return;
+            }
+        }
     }
 
     private static async ValueTask<BackendConnection?> WaitAsync(Waiter waiter, CancellationToken cancellationToken)
@@ -164,15 +223,18 @@ internal sealed class BackendSlots
     {
         private readonly BackendSlots _slots;
 
-        public Waiter(BackendSlots slots, BackendPool? pool)
+        public Waiter(BackendSlots slots, BackendPool? pool, ISlotHolder? holder)
             : base(TaskCreationOptions.RunContinuationsAsynchronously)
         {
             _slots = slots;
             Pool = pool;
+            Holder = holder;
             Node = new LinkedListNode<Waiter>(this);
         }
 
         public BackendPool? Pool { get; }
+
+        public ISlotHolder? Holder { get; }
 
         public LinkedListNode<Waiter> Node { get; }
 

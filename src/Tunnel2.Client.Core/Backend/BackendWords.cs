@@ -29,21 +29,31 @@ internal static class BackendWords
             CultureInfo.InvariantCulture,
             $"Connections to services: {limit} of {limit} in use (--backend-connections); requests that wait their turn: {waiting}");
 
-    public static string Unreachable(BackendTarget target, BackendFailure failure) => failure.Detail switch
+    public static string Unreachable(BackendTarget target, BackendFailure failure)
     {
-        StreamResetDetail.ConnectionRefused =>
-            $"Nothing listens at {target}: start the service, or check the port. Until then visitors get 502.",
-        StreamResetDetail.NameNotResolved =>
-            $"The host name of {target} has no address (DNS): check how it is written. Until then visitors get 502.",
-        StreamResetDetail.ConnectTimeout =>
-            $"{target} does not answer: is the service up, and does a firewall drop the connection? Until then visitors get 504.",
-        StreamResetDetail.TlsFailed =>
-            $"The TLS handshake with {target} fails: does the service speak https, and is its certificate trusted here? Until then "
-                + $"visitors get 502.",
-        StreamResetDetail.NotTls =>
-            $"{target} does not speak TLS: start the agent with {target with { IsHttps = false }}. Until then visitors get 502.",
-        _ => $"There is no way to {target}: check host and network. Until then visitors get 502.",
-    };
+        string until = target.IsRaw ? "Until then visitors' connections are closed." : "Until then visitors get 502.";
+        return failure.Detail switch
+        {
+            StreamResetDetail.ConnectionRefused =>
+                $"Nothing listens at {target}: start the service, or check the {Place(target)}. {until}",
+            StreamResetDetail.NameNotResolved =>
+                $"The host name of {target} has no address (DNS): check how it is written. {until}",
+            StreamResetDetail.ConnectTimeout =>
+                $"{target} does not answer: is the service up, and does a firewall drop the connection? "
+                    + until.Replace("502", "504", StringComparison.Ordinal),
+            StreamResetDetail.TlsFailed =>
+                $"The TLS handshake with {target} fails: does the service speak https, and is its certificate trusted here? {until}",
+            StreamResetDetail.NotTls =>
+                $"{target} does not speak TLS: start the agent with {target with { IsHttps = false }}. {until}",
+            _ when (target.SocketPath ?? target.PipeName) is not null =>
+                $"There is no way to {target}: check that the agent may use it. {until}",
+            _ => $"There is no way to {target}: check host and network. {until}",
+        };
+    }
+
+    /// <summary>What of the target may be wrong where nothing listens.</summary>
+    private static string Place(BackendTarget target) =>
+        target.SocketPath is not null ? "path" : target.PipeName is not null ? "name" : "port";
 
     /// <summary>For a backend that answers and speaks something else; null where it is not known what.</summary>
     /// <param name="target">The backend.</param>
@@ -55,8 +65,7 @@ internal static class BackendWords
             $"{target} speaks TLS, and the agent speaks plain HTTP to it: start the agent with {target with { IsHttps = true }}. Until "
                 + $"then visitors get 502.",
         StreamResetDetail.SpeaksHttp2 =>
-            $"{target} speaks only HTTP/2, as gRPC servers do, and no tunnel carries that to a service yet: have it speak HTTP/1.1 too. "
-                + $"Until then visitors get 502.",
+            $"{target} speaks only HTTP/2, as gRPC servers do: requests go to it in HTTP/2 from now on, unless --backend-protocol is h1.",
         StreamResetDetail.MalformedHead when greeting is not null =>
             $"{target} does not speak HTTP, it begins with '{greeting}': check the port. Until then visitors get 502.",
         _ => null,

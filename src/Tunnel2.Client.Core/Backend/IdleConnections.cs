@@ -19,11 +19,43 @@ internal sealed class IdleConnections
     /// <summary>By the numbers of loops; made when first used.</summary>
     private readonly LoopIdle?[] _loops = new LoopIdle?[EpollEngine.MaxLoops];
     private readonly Lock _uplinksGate = new();
+
+    /// <summary>Those of <see cref="_loops"/> that exist; replaced as a whole.</summary>
+    private volatile LoopIdle[] _used = [];
     private int _uplinks;
     private volatile bool _ended;
 
+    /// <summary>Those to other services of the same tunnel, which live on the same loops.</summary>
+    public IReadOnlyList<IdleConnections> Others { get; set; } = [];
+
     /// <summary>Connections kept now; while they come and go, only about right.</summary>
-    public int Count => Sum(static idle => idle.Count);
+    public int Count
+    {
+        get
+        {
+            var count = 0;
+            foreach (var idle in _used)
+            {
+                count += idle.Count;
+            }
+
+            return count;
+        }
+    }
+
+    private int Resting
+    {
+        get
+        {
+            var count = 0;
+            foreach (var idle in _used)
+            {
+                count += idle.Resting.Count;
+            }
+
+            return count;
+        }
+    }
 
     /// <summary>Those that live on a loop; without loops, all.</summary>
     public LoopIdle On(EpollLoop? loop) => On(loop?.Number ?? 0);
@@ -32,13 +64,13 @@ internal sealed class IdleConnections
     public LoopIdle Beside(BackendConnection connection) => On(connection.LoopNumber);
 
     /// <summary>An uplink of the tunnel is to live on a loop: what its exchanges leave there is kept from now on.</summary>
-    public void Enter(EpollLoop? loop) => ChangeUplinks(On(loop), 1);
+    public void Enter(EpollLoop? loop) => ChangeUplinks(loop, 1);
 
     /// <summary>
     /// An uplink of the tunnel is gone. Where it was the last on its loop and others are open, what is idle there is closed: it would not
     /// be used again. Where it was the last at all, the next one may come at once.
     /// </summary>
-    public void Leave(EpollLoop? loop) => ChangeUplinks(On(loop), -1);
+    public void Leave(EpollLoop? loop) => ChangeUplinks(loop, -1);
 
     /// <summary>The tunnel's uplinks on a loop.</summary>
     public int UplinksOn(EpollLoop loop)
@@ -75,9 +107,9 @@ internal sealed class IdleConnections
         {
             LoopIdle? longest = null;
             var (rests, since) = (false, 0L);
-            foreach (var idle in _loops)
+            foreach (var idle in _used)
             {
-                if (idle is null or { Count: 0 })
+                if (idle.Count == 0)
                 {
                     continue;
                 }
@@ -110,9 +142,9 @@ internal sealed class IdleConnections
     /// <param name="resting">Whether one of those that rested, or of the others.</param>
     public BackendConnection? TryTakeIdleSince(long since, bool resting)
     {
-        foreach (var idle in _loops)
+        foreach (var idle in _used)
         {
-            while (idle is not null)
+            while (true)
             {
                 BackendConnection? connection;
                 using (idle.Gate.EnterScope())
@@ -140,7 +172,7 @@ internal sealed class IdleConnections
     /// <summary>Closes all.</summary>
     public void CloseAll()
     {
-        foreach (var idle in _loops)
+        foreach (var idle in _used)
         {
             CloseAll(idle);
         }
@@ -158,9 +190,9 @@ internal sealed class IdleConnections
         CloseAll();
     }
 
-    private static void CloseAll(LoopIdle? idle)
+    private static void CloseAll(LoopIdle idle)
     {
-        while (idle is not null && TryTakeOldest(idle) is { } connection)
+        while (TryTakeOldest(idle) is { } connection)
         {
             connection.Dispose();
         }
@@ -194,9 +226,19 @@ internal sealed class IdleConnections
             if (place is null)
             {
                 Volatile.Write(ref place, new LoopIdle { IsLeft = _uplinks > 0 });
+                _used = [.. _used, place!];
             }
 
             return place!;
+        }
+    }
+
+    private void ChangeUplinks(EpollLoop? loop, int difference)
+    {
+        ChangeUplinks(On(loop), difference);
+        foreach (var other in Others)
+        {
+            other.ChangeUplinks(loop, difference);
         }
     }
 
@@ -206,22 +248,19 @@ internal sealed class IdleConnections
         {
             changed.Uplinks += difference;
             _uplinks += difference;
-            foreach (var idle in _loops)
+            foreach (var idle in _used)
             {
-                if (idle is not null)
+                using (idle.Gate.EnterScope())
                 {
-                    using (idle.Gate.EnterScope())
-                    {
-                        idle.IsLeft = idle.Uplinks == 0 && _uplinks > 0;
-                    }
+                    idle.IsLeft = idle.Uplinks == 0 && _uplinks > 0;
                 }
             }
         }
 
         // After the gates are free: a connection that comes back from now on finds that the loop is left.
-        foreach (var idle in _loops)
+        foreach (var idle in _used)
         {
-            if (idle is { IsLeft: true })
+            if (idle.IsLeft)
             {
                 CloseAll(idle);
             }
@@ -231,16 +270,5 @@ internal sealed class IdleConnections
     /// <remarks>What each loop may keep in any case is asked first: then nobody has to look at the others.</remarks>
     private bool HasRoomFor(LoopIdle idle, bool rests) =>
         (idle.Count < Max / EpollEngine.MaxLoops || Count < Max)
-        && (!rests || idle.Resting.Count < MaxResting / EpollEngine.MaxLoops || Sum(static other => other.Resting.Count) < MaxResting);
-
-    private int Sum(Func<LoopIdle, int> count)
-    {
-        var sum = 0;
-        foreach (var idle in _loops)
-        {
-            sum += idle is null ? 0 : count(idle);
-        }
-
-        return sum;
-    }
+        && (!rests || idle.Resting.Count < MaxResting / EpollEngine.MaxLoops || Resting < MaxResting);
 }

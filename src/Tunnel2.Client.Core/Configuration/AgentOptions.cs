@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text;
 using Tunnel2.Protocol;
+using Tunnel2.Protocol.Handshake;
 
 namespace Tunnel2.Client.Core.Configuration;
 
@@ -13,14 +14,54 @@ public sealed record AgentOptions
     /// <summary>The number of bytes in <see cref="InstanceKey"/>.</summary>
     public const int InstanceKeyLength = 16;
 
+    private const int UsualHttpsPort = 443;
+    private const int UsualHttpPort = 80;
+    private const int UsualPublicPort = 12_000;
+
     /// <summary>The server's uplink listener.</summary>
     public ServerEndpoint Server { get; init; } = ServerEndpoint.Default;
+
+    /// <summary>Further servers, with which the agent has sessions under the same name at the same time; at most three.</summary>
+    internal IReadOnlyList<ServerAccess> Further { get; init; } = [];
+
+    /// <summary>Whether these are the options for one of several servers.</summary>
+    internal bool IsOneOfSeveral { get; init; }
+
+    /// <summary>How the uplinks reach the server.</summary>
+    public UplinkWay Uplink { get; init; }
+
+    /// <summary>
+    /// The server's public port, for uplinks over WebSocket; null: 443, without TLS 80, without TLS on this machine 12000.
+    /// </summary>
+    public int? PublicPort { get; init; }
+
+    /// <summary>The proxy through which the server is reached; null: none.</summary>
+    public ProxyAddress? Proxy { get; init; }
+
+    /// <summary>Where uplinks over WebSocket go.</summary>
+    internal ServerEndpoint WebSocketServer => Server with
+    {
+        Port = PublicPort
+            ?? (Tls is not null ? UsualHttpsPort : TlsOptionsParser.IsThisMachine(Server.Host) ? UsualPublicPort : UsualHttpPort),
+    };
+
+    /// <summary>
+    /// Whether the agent may go over WebSocket while the uplink's port cannot be reached. On this machine nothing stands between the two,
+    /// so a public port must be named: another server may be at the usual one.
+    /// </summary>
+    internal bool MayChangeWay => Uplink == UplinkWay.Auto && (PublicPort is not null || !TlsOptionsParser.IsThisMachine(Server.Host));
 
     /// <summary>
     /// The wanted public name. Where the user named none, 10 random characters of <c>[a-z0-9]</c>, drawn once when the options are made, so
     /// that the public URL stays the same over reconnects.
     /// </summary>
     public string Name { get; init; } = AgentName.CreateRandom();
+
+    /// <summary>
+    /// The names and domains that the user has given; empty: none, and <see cref="Name"/> is random. An agent has only one: a program
+    /// runs one for each (<see cref="DomainOptionsParser.Split"/>).
+    /// </summary>
+    internal IReadOnlyList<WantedName> Wanted { get; init; } = [];
 
     /// <summary>The secret that proves who the agent is, or null. Never printed, <see cref="ToString"/> included.</summary>
     public string? Token { get; init; }
@@ -36,6 +77,34 @@ public sealed record AgentOptions
 
     /// <summary>The private service that requests go to.</summary>
     public required BackendTarget Upstream { get; init; }
+
+    /// <summary>
+    /// Other services, for the paths below some paths; the longest path that fits counts. What fits none goes to <see cref="Upstream"/>.
+    /// </summary>
+    public IReadOnlyList<ServiceRoute> Routes { get; init; } = [];
+
+    /// <summary>What the tunnel carries.</summary>
+    public SessionKind Kind { get; init; }
+
+    /// <summary>The public port of a tunnel of TCP; 0: the server chooses, and another port may be chosen after it restarts.</summary>
+    public int RemotePort { get; init; }
+
+    /// <summary>
+    /// The version of the PROXY protocol's header, 1 or 2, with which each connection of a tunnel without HTTP begins; 0: none.
+    /// </summary>
+    public int ProxyProtocol { get; init; }
+
+    /// <summary>Which version of HTTP the agent speaks with the service.</summary>
+    public BackendProtocol BackendProtocol { get; init; }
+
+    /// <summary>Who may visit the tunnel; null: all.</summary>
+    public AccessRules? Access { get; init; }
+
+    /// <summary>Whether the agent shares its name with other agents of the same owner.</summary>
+    public bool Pool { get; init; }
+
+    /// <summary>How the agent of a pool checks its service.</summary>
+    public HealthCheck Health { get; init; } = new();
 
     /// <summary>Which Host header the backend sees.</summary>
     public HostHeaderPolicy HostHeader { get; init; }
@@ -76,11 +145,44 @@ public sealed record AgentOptions
     /// </summary>
     internal bool TrustsBackend { get; init; }
 
+    /// <summary>
+    /// Whether the last exchanges are kept for a look at them; null: where a person sees the output, as the program that runs the agent
+    /// decides.
+    /// </summary>
+    public bool? Inspects { get; init; }
+
+    /// <summary>Where the inspector listens; null: at the first free port from 4040 to 4049 of 127.0.0.1.</summary>
+    public InspectorAddress? InspectorAddress { get; init; }
+
+    /// <summary>Names by which the inspector is called, beside those of this machine, with or without a port.</summary>
+    public IReadOnlyList<string> InspectorHosts { get; init; } = [];
+
+    /// <summary>Further names of fields and keys whose values the inspector masks, <c>*</c> for any characters.</summary>
+    public IReadOnlyList<string> InspectorMasks { get; init; } = [];
+
+    /// <summary>MiB that the exchanges of a tunnel may take in all, 1–1,024.</summary>
+    public int InspectorMegabytes { get; init; } = 16;
+
+    /// <summary>The secret that callers of the inspector show where it listens to other machines, or null. Never printed.</summary>
+    public string? InspectorToken { get; init; }
+
+    /// <summary>How long requests under way may take when the agent is asked to stop.</summary>
+    internal TimeSpan DrainLimit { get; init; } = TimeSpan.FromSeconds(30);
+
+    /// <summary>Ends a drain at once: what is under way then is cut.</summary>
+    internal CancellationToken Hurry { get; init; }
+
+    /// <summary>What keeps the exchanges; null: nothing does.</summary>
+    internal AgentInspection? Inspection { get; init; }
+
     /// <summary>Whether a line per request and per attempt to connect is written.</summary>
     public bool Verbose { get; init; }
 
     /// <summary>Whether events are written as one JSON object per line.</summary>
     public bool Json { get; init; }
+
+    /// <summary>Whether lines are written where a terminal could show a live screen.</summary>
+    public bool Plain { get; init; }
 
     /// <summary>
     /// 16 random bytes, drawn when the options are made. Without a token this is what proves to the server that a reconnecting agent is the
@@ -98,10 +200,22 @@ public sealed record AgentOptions
     private bool PrintMembers(StringBuilder builder)
     {
         builder.Append("Server = ").Append(Server)
+            .Append(", Further = ").AppendJoin(" | ", Further.Select(static one => one.Server))
             .Append(", Tls = ").Append(Tls is not null)
+            .Append(", Uplink = ").Append(Uplink)
+            .Append(", PublicPort = ").Append(PublicPort?.ToString(CultureInfo.InvariantCulture) ?? "usual")
+            .Append(", Proxy = ").Append(Proxy?.ToString() ?? "none")
             .Append(", Name = ").Append(Name)
             .Append(", Token = ").Append(Token is null ? "none" : "(hidden)")
             .Append(", Upstream = ").Append(Upstream)
+            .Append(", Routes = ").AppendJoin(" | ", Routes)
+            .Append(", Kind = ").Append(Kind)
+            .Append(", RemotePort = ").Append(RemotePort)
+            .Append(", ProxyProtocol = ").Append(ProxyProtocol)
+            .Append(", BackendProtocol = ").Append(BackendProtocol)
+            .Append(", Access = ").Append(Access?.ToString() ?? "all")
+            .Append(", Pool = ").Append(Pool)
+            .Append(", Health = ").Append(Health.Target ?? "none")
             .Append(", HostHeader = ").Append(HostHeader.ToString())
             .Append(", Uplinks = ").Append(Uplinks.ToString())
             .Append(", MaxStreams = ").Append(MaxStreams)
@@ -110,7 +224,8 @@ public sealed record AgentOptions
             .Append(", Loops = ").Append(Loops?.ToString(CultureInfo.InvariantCulture) ?? "auto")
             .Append(", ExitOnFailure = ").Append(ExitOnFailure)
             .Append(", Verbose = ").Append(Verbose)
-            .Append(", Json = ").Append(Json);
+            .Append(", Json = ").Append(Json)
+            .Append(", Plain = ").Append(Plain);
         return true;
     }
 }

@@ -30,6 +30,10 @@ internal sealed class AgentOptionsInput
     /// <summary>What a mistake calls a value.</summary>
     public string OriginOf(string flag) => _values.GetValueOrDefault(flag).Origin ?? flag;
 
+    /// <summary>All values with their flags and origins, in the order of the flags. A token is among them.</summary>
+    public IEnumerable<(string Flag, string Text, string Origin)> All => _values
+        .OrderBy(static pair => pair.Key, StringComparer.Ordinal).Select(static pair => (pair.Key, pair.Value.Text, pair.Value.Origin));
+
     /// <summary>Hides every value, because one of them is a secret.</summary>
     public override string ToString() => nameof(AgentOptionsInput);
 }

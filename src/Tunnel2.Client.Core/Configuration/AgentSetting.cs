@@ -51,11 +51,20 @@ internal sealed record AgentSetting(
     /// <summary>Other flags for the same.</summary>
     public string[] Aliases { get; init; } = [];
 
+    /// <summary>Whether it may be given several times, in a file as a list. Its text then has a line for each.</summary>
+    public bool IsRepeatable { get; init; }
+
+    /// <summary>Whether a file of tunnels may have a list of tables in place of its text. Its text then is that list in JSON.</summary>
+    public bool IsTable { get; init; }
+
     /// <summary>Whether it is one of the older form, whose flags go with each other alone.</summary>
     public bool IsOlderForm { get; init; }
 
+    /// <summary>The key in a file, where it is not the flag without its dashes: a list of several has the plural.</summary>
+    public string? Key { get; init; }
+
     /// <summary>The key in a file.</summary>
-    public string Name => Flag.Trim(_marks);
+    public string Name => Key ?? Flag.Trim(_marks);
 
     /// <summary>The environment variable, or null.</summary>
     public string? Variable => (Places & (AgentSettingPlaces.Variable | AgentSettingPlaces.VariableOfOneTunnel)) == 0

@@ -5,19 +5,18 @@ using System.Security.Cryptography.X509Certificates;
 namespace Tunnel2.Client.Core.Configuration;
 
 /// <summary>
-/// Reads the files of <see cref="TlsOptions"/>. Both throw IOException, UnauthorizedAccessException, CryptographicException or
-/// ArgumentException where a file cannot be used.
+/// Reads the files of <see cref="TlsOptions"/> and of a proxy. All throw IOException, UnauthorizedAccessException,
+/// CryptographicException or ArgumentException where a file cannot be used.
 /// </summary>
 internal static class TlsFiles
 {
     /// <summary>The authorities of the server; null: those of the system.</summary>
-    public static X509Certificate2Collection? LoadAuthorities(TlsOptions options)
-    {
-        if (options.ServerCaFile is not { } path)
-        {
-            return null;
-        }
+    public static X509Certificate2Collection? LoadAuthorities(TlsOptions options) =>
+        options.ServerCaFile is { } path ? LoadAuthorities(path) : null;
 
+    /// <summary>The authorities in a PEM file, at least one.</summary>
+    public static X509Certificate2Collection LoadAuthorities(string path)
+    {
         var authorities = new X509Certificate2Collection();
         authorities.ImportFromPemFile(path);
         return authorities.Count > 0 ? authorities : throw new CryptographicException("It has no certificate.");

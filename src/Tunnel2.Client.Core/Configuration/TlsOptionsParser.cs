@@ -5,8 +5,9 @@ using Tunnel2.Transport.Tls;
 namespace Tunnel2.Client.Core.Configuration;
 
 /// <summary>
-/// Decides whether the uplink is encrypted: <c>tls://</c> or <c>tcp://</c> before the server says so; otherwise it is, unless the server is
-/// written as this machine (localhost, 127.0.0.0/8, ::1) and no flag is about TLS. It never goes back to plaintext by itself.
+/// Decides whether the uplink is encrypted: <c>tls://</c>, <c>tcp://</c>, <c>wss://</c> or <c>ws://</c> before the server says so;
+/// otherwise it is, unless the server is written as this machine (localhost, 127.0.0.0/8, ::1) and no flag is about TLS. It never goes
+/// back to plaintext by itself.
 /// </summary>
 internal static class TlsOptionsParser
 {
@@ -44,7 +45,12 @@ internal static class TlsOptionsParser
         var isAnyGiven = (input[FingerprintFlag] ?? input[CaFlag] ?? input[CertificateFlag] ?? input[KeyFlag]) is not null;
         if (wantsTls == false && isAnyGiven)
         {
-            mistakes.Add(new OptionMistake("--server", "tcp:// is plaintext and cannot go with flags about TLS; write tls://"));
+            var isWebSocket = input["--server"]?.StartsWith("ws", StringComparison.OrdinalIgnoreCase) == true;
+            mistakes.Add(new OptionMistake(
+                "--server",
+                isWebSocket
+                    ? "ws:// is plaintext and cannot go with flags about TLS; write wss://"
+                    : "tcp:// is plaintext and cannot go with flags about TLS; write tls://"));
             return null;
         }
 
@@ -109,7 +115,8 @@ internal static class TlsOptionsParser
             mistakes);
     }
 
-    private static void Check(string flag, string? path, Action load, List<OptionMistake> mistakes)
+    /// <summary>Reads a file once, so that one that cannot be used is a mistake at the start.</summary>
+    internal static void Check(string flag, string? path, Action load, List<OptionMistake> mistakes)
     {
         try
         {
@@ -128,7 +135,7 @@ internal static class TlsOptionsParser
     /// <summary>
     /// An empty value, such as that of a script's variable that is not set, must not trust another server than was meant.
     /// </summary>
-    private static string? Filled(string flag, AgentOptionsInput input, List<OptionMistake> mistakes)
+    internal static string? Filled(string flag, AgentOptionsInput input, List<OptionMistake> mistakes)
     {
         string? text = input[flag];
         if (!string.IsNullOrWhiteSpace(text))

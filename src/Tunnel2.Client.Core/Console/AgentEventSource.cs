@@ -25,6 +25,15 @@ internal abstract class AgentEventSource : IAgentEvents
 
     public void Ready(IReadOnlyList<string> publicUrls, BackendTarget upstream) => Post(new ReadyEvent(Now, publicUrls, upstream));
 
+    public void Ready(IReadOnlyList<string> publicUrls, BackendTarget upstream, IReadOnlyList<ServiceRoute> routes) =>
+        Post(new ReadyEvent(Now, publicUrls, upstream) { Routes = routes });
+
+    public void Uplinks(Func<UplinkReading> read) => Post(new UplinksEvent(Now, read));
+
+    public void Routed(UplinkRoute route) => Post(new RouteEvent(Now, route));
+
+    public void Servers(IReadOnlyList<ServerStatus> servers) => Post(new ServersEvent(Now, servers));
+
     public void ConnectionEnded(ConnectionEnd end) => Post(new ConnectionEndedEvent(Now, end));
 
     public void Reconnecting(TimeSpan delay) => Post(new ReconnectingEvent(Now, delay));
@@ -39,6 +48,9 @@ internal abstract class AgentEventSource : IAgentEvents
 
     public void BackendUnreachable(BackendTarget upstream, string message) => Post(new BackendUnreachableEvent(Now, upstream, message));
 
+    public void ServiceChecked(BackendTarget upstream, bool isHealthy, string message) =>
+        Post(new ServiceCheckedEvent(Now, upstream, isHealthy, message));
+
     public void BackendReachable(BackendTarget upstream) => Post(new BackendReachableEvent(Now, upstream));
 
     public void BackendSurplus(BackendTarget upstream, string message) => Post(new BackendSurplusEvent(Now, upstream, message));
@@ -51,6 +63,23 @@ internal abstract class AgentEventSource : IAgentEvents
 
     /// <summary>The process may have few files open.</summary>
     public void FewFiles(int limit) => Post(new FewFilesEvent(Now, limit));
+
+    /// <summary>The inspector listens.</summary>
+    public void InspectorReady(string url, string? note) => Post(new InspectorReadyEvent(Now, url, note));
+
+    /// <summary>The inspector does not listen.</summary>
+    public void InspectorFailed(string message) => Post(new InspectorFailedEvent(Now, message));
+
+    /// <summary>The file of tunnels was read again.</summary>
+    public void TunnelsChanged(
+        string file,
+        IReadOnlyList<string> added,
+        IReadOnlyList<string> changed,
+        IReadOnlyList<string> removed,
+        IReadOnlyList<string> atNextStart) => Post(new TunnelsChangedEvent(Now, file, added, changed, removed, atNextStart));
+
+    /// <summary>The file of tunnels cannot be used as it is now.</summary>
+    public void TunnelFileRefused(string message) => Post(new TunnelFileRefusedEvent(Now, message));
 
     public void RequestFailed(string leg, string error) => _failures.Note(leg, error);
 

@@ -46,7 +46,9 @@ internal sealed class AgentEventWriter : AgentEventSource, IAsyncDisposable
     public long Dropped => Interlocked.Read(ref _dropped);
 
     /// <summary>The events of one of several tunnels.</summary>
-    public IAgentEvents For(string tunnel) => new TunnelEvents(this, tunnel, _time);
+    /// <param name="tunnel">Its name.</param>
+    /// <param name="observe">Sees each change of its state before the line; it returns at once and does not throw. Null: nobody.</param>
+    public IAgentEvents For(string tunnel, Action<AgentEvent>? observe = null) => new TunnelEvents(this, tunnel, _time, observe);
 
     /// <inheritdoc/>
     public override void Post(AgentEvent agentEvent)

@@ -16,6 +16,8 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
     private readonly Func<string, CancellationToken, Task<bool>> _resolves;
     private readonly string _prefix;
     private string? _lastTrouble;
+    private string? _lastRoute;
+    private string? _lastServers;
     private bool _saidConnecting;
     private bool _saidReconnecting;
 
@@ -66,6 +68,11 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
         {
             string line = PlainText.Clean($"Forwarding {url.TrimEnd('/')} -> {ready.Upstream}");
             await output.WriteLineAsync(line.AsMemory(), cancellationToken).ConfigureAwait(false);
+            foreach (ServiceRoute route in ready.Routes)
+            {
+                string more = PlainText.Clean($"Forwarding {url.TrimEnd('/')}{route}");
+                await output.WriteLineAsync(more.AsMemory(), cancellationToken).ConfigureAwait(false);
+            }
         }
 
         // Flushed at once: the lookup below may take a moment, and scripts wait for the line above.
@@ -87,6 +94,17 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
                 bool isFirst = !_saidConnecting;
                 _saidConnecting = true;
                 return isFirst || _verbose ? $"Connecting to {connecting.Server}" : null;
+            case RouteEvent { Route: var route }:
+                bool isUsual = route is { Way: UplinkWay.Direct, Proxy: null };
+                bool isSame = route.Message == _lastRoute || (_lastRoute is null && isUsual);
+                _lastRoute = route.Message;
+                return isSame ? null : route.Message;
+            case ServersEvent { IsComplete: false }:
+                return null;
+            case ServersEvent servers:
+                bool isNewServers = servers.Message != _lastServers;
+                _lastServers = servers.Message;
+                return isNewServers ? servers.Message : null;
             case ConnectionEndedEvent ended:
                 return LineFor(ended.End);
             case ReconnectingEvent reconnecting when _verbose:
@@ -101,6 +119,8 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
                 return "Stopped";
             case BackendUnreachableEvent unreachable:
                 return unreachable.Message;
+            case ServiceCheckedEvent check:
+                return check.Message;
             case BackendSurplusEvent surplus:
                 return surplus.Message;
             case BackendConnectionsShortEvent shortage:
@@ -113,6 +133,14 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
                 return LineFor(completed);
             case FewFilesEvent few:
                 return TextOf(few);
+            case InspectorReadyEvent inspector:
+                return $"Inspect requests at {inspector.Url}" + (inspector.Note is { } note ? $" ({note})" : "");
+            case InspectorFailedEvent failedInspector:
+                return $"The inspector is off: {failedInspector.Message}";
+            case TunnelsChangedEvent changed:
+                return changed.Message;
+            case TunnelFileRefusedEvent refused:
+                return $"The tunnels stay as they are, because the file has mistakes: {refused.Message}";
             case RequestsFailedEvent { Over: null } first:
                 return $"A request failed: {first.Leg}: {first.Error}. More of these are counted (--verbose shows each)";
             case RequestsFailedEvent failed:
@@ -154,7 +182,7 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
         string line = string.Create(
             CultureInfo.InvariantCulture,
             $"{completed.Time:HH:mm:ss.fff} {request.Method} {path} {status} {request.Duration.TotalMilliseconds:0.0} ms, "
-            + $"{request.RequestBytes} B in, {request.ResponseBytes} B out");
+            + $"{request.RequestBytes} B in, {request.ResponseBytes} B out{(request.Service is null ? "" : ", " + request.Service)}");
         return request.Error is null ? line : request.Leg is null ? $"{line}: {request.Error}" : $"{line}: {request.Leg}: {request.Error}";
     }
 

@@ -29,6 +29,11 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
 
     public async ValueTask WriteAsync(AgentEvent agentEvent, TextWriter output, CancellationToken cancellationToken)
     {
+        if (agentEvent is UplinksEvent)
+        {
+            return;
+        }
+
         string json = JsonSerializer.Serialize(LineFor(agentEvent), _context.JsonEventLine);
 
         // The encoder leaves what has no width or turns the direction of text; between the strings nothing of it stands.
@@ -43,7 +48,22 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
             Server = _server.ToString(),
             Urls = ready.PublicUrls,
             Upstream = ready.Upstream.ToString(),
+            Routes = ready.Routes.Count == 0
+                ? null
+                : [.. ready.Routes.Select(static route => new JsonRoute(route.Path, route.Target.ToString()))],
             Try = _hint.For(ready.PublicUrls),
+        },
+        RouteEvent { Route: var route } => Line(agentEvent, "uplink_way") with
+        {
+            Server = route.Server.ToString(),
+            Way = UplinkRoute.NameOf(route.Way),
+            Proxy = route.Proxy,
+            Message = route.Message,
+        },
+        ServersEvent servers => Line(agentEvent, "servers") with
+        {
+            Servers = [.. servers.Servers.Select(static one => new JsonServer(one.Server.ToString(), one.IsConnected, one.Message))],
+            Message = servers.Message,
         },
         ConnectionEndedEvent ended => LineFor(ended),
         ReconnectingEvent reconnecting => Line(agentEvent, "reconnecting") with { DelaySeconds = Seconds(reconnecting.Delay) },
@@ -53,6 +73,11 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
         {
             Upstream = unreachable.Upstream.ToString(),
             Message = unreachable.Message,
+        },
+        ServiceCheckedEvent check => Line(agentEvent, check.IsHealthy ? "service_healthy" : "service_unhealthy") with
+        {
+            Upstream = check.Upstream.ToString(),
+            Message = check.Message,
         },
         BackendSurplusEvent surplus =>
             Line(agentEvent, "backend_surplus") with { Upstream = surplus.Upstream.ToString(), Message = surplus.Message },
@@ -80,8 +105,19 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
             ResponseBytes = request.ResponseBytes,
             Leg = request.Leg,
             Error = request.Error,
+            Service = request.Service,
         },
         FewFilesEvent few => Line(agentEvent, "few_files") with { Count = few.Limit, Message = HumanEventFormatter.TextOf(few) },
+        InspectorReadyEvent inspector => Line(agentEvent, "inspector") with { Url = inspector.Url, Message = inspector.Note },
+        InspectorFailedEvent failedInspector => Line(agentEvent, "inspector_failed") with { Message = failedInspector.Message },
+        TunnelsChangedEvent changed => Line(agentEvent, "tunnels_changed") with
+        {
+            Message = changed.Message,
+            Added = changed.Added,
+            Changed = changed.Changed,
+            Removed = changed.Removed,
+        },
+        TunnelFileRefusedEvent refused => Line(agentEvent, "file_refused") with { Message = refused.Message },
         RequestsFailedEvent failed => Line(agentEvent, "requests_failed") with
         {
             Leg = failed.Leg,
@@ -141,6 +177,11 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
         ConnectFailureReason.HttpProxy => "http_proxy",
         ConnectFailureReason.SpeaksTls => "speaks_tls",
         ConnectFailureReason.TlsFailed => "tls_failed",
+        ConnectFailureReason.ProxyUnreachable => "proxy_unreachable",
+        ConnectFailureReason.ProxyAuthentication => "proxy_authentication",
+        ConnectFailureReason.ProxyRefused => "proxy_refused",
+        ConnectFailureReason.ProxyFailed => "proxy_failed",
+        ConnectFailureReason.WebSocketRefused => "websocket_refused",
         _ => "other",
     };
 }

@@ -6,8 +6,10 @@ namespace Tunnel2.Client.Core.Console;
 internal sealed record JsonEventLine
 {
     /// <summary>
-    /// connecting, ready, unreachable, rejected, lost, superseded, going_away, reconnecting, draining, stopped, backend_unreachable,
-    /// backend_reachable, backend_surplus, backend_connections_short, uploads_cut, few_files, request, requests_failed or lines_dropped.
+    /// connecting, uplink_way, ready, servers, unreachable, rejected, lost, superseded, going_away, reconnecting, draining, stopped,
+    /// backend_unreachable, backend_reachable, service_unhealthy, service_healthy, backend_surplus,
+    /// backend_connections_short, uploads_cut, few_files, inspector,
+    /// inspector_failed, tunnels_changed, file_refused, request, requests_failed or lines_dropped.
     /// </summary>
     public required string Event { get; init; }
 
@@ -19,9 +21,27 @@ internal sealed record JsonEventLine
 
     public string? Server { get; init; }
 
+    /// <summary>The servers of an agent that has several.</summary>
+    public IReadOnlyList<JsonServer>? Servers { get; init; }
+
+    /// <summary>How the server is reached: direct or wss.</summary>
+    public string? Way { get; init; }
+
+    /// <summary>Through which proxy; without user and password.</summary>
+    public string? Proxy { get; init; }
+
     public IReadOnlyList<string>? Urls { get; init; }
 
     public string? Upstream { get; init; }
+
+    /// <summary>Other services of the tunnel, for the paths below theirs.</summary>
+    public IReadOnlyList<JsonRoute>? Routes { get; init; }
+
+    /// <summary>The service that a request went to, where the tunnel has several.</summary>
+    public string? Service { get; init; }
+
+    /// <summary>The inspector's address.</summary>
+    public string? Url { get; init; }
 
     /// <summary>A curl command that reaches the first URL even where its name has no address.</summary>
     public string? Try { get; init; }
@@ -70,6 +90,15 @@ internal sealed record JsonEventLine
 
     /// <summary>What may be held of them.</summary>
     public long? LimitMegabytes { get; init; }
+
+    /// <summary>Tunnels that the file has now and had not before.</summary>
+    public IReadOnlyList<string>? Added { get; init; }
+
+    /// <summary>Tunnels that the file has otherwise than before.</summary>
+    public IReadOnlyList<string>? Changed { get; init; }
+
+    /// <summary>Tunnels that the file has no more.</summary>
+    public IReadOnlyList<string>? Removed { get; init; }
 
     /// <summary>In how long as many came; none for the first one.</summary>
     public double? OverSeconds { get; init; }

@@ -17,4 +17,7 @@ public static class AgentExitCode
 
     /// <summary>The server cannot be reached, and <c>--exit-on-failure</c> was given.</summary>
     public const int ServerUnreachable = 4;
+
+    /// <summary>The answer to a question is no: no agent runs, a tunnel is not ready, something is wrong.</summary>
+    public const int No = 5;
 }

@@ -1,6 +1,7 @@
 using System.Net.Sockets;
 using System.Security.Authentication;
 using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Protocol;
 
 namespace Tunnel2.Client.Core.Diagnostics;
 
@@ -42,6 +43,21 @@ public enum ConnectFailureReason
 
     /// <summary>What answers speaks TLS, and the agent did not.</summary>
     SpeaksTls,
+
+    /// <summary>The proxy itself cannot be reached.</summary>
+    ProxyUnreachable,
+
+    /// <summary>The proxy wants a user and password, or others than it got.</summary>
+    ProxyAuthentication,
+
+    /// <summary>The proxy does not connect to the server.</summary>
+    ProxyRefused,
+
+    /// <summary>The proxy does not answer, or not as a proxy does.</summary>
+    ProxyFailed,
+
+    /// <summary>The public port does not open a WebSocket for an uplink.</summary>
+    WebSocketRefused,
 }
 
 /// <summary>An attempt that did not reach the server, with the words for it.</summary>
@@ -49,6 +65,12 @@ public enum ConnectFailureReason
 /// <param name="Message">One line for the user: what happened, where, and what to look at.</param>
 public sealed record ConnectFailure(ConnectFailureReason Reason, string Message)
 {
+    /// <summary>
+    /// The fingerprint of the server's certificate, where nothing is wrong with it but that no authority known here has issued it: a user
+    /// may decide to trust it. Otherwise null.
+    /// </summary>
+    internal string? UntrustedFingerprint { get; init; }
+
     /// <summary>Makes the user's words for <paramref name="reason"/>.</summary>
     /// <param name="server">Where the agent tried to connect.</param>
     /// <param name="reason">Why it failed.</param>
@@ -86,7 +108,8 @@ public sealed record ConnectFailure(ConnectFailureReason Reason, string Message)
                 $"Something else than a Tunnel2 server answers at {server}. It is the server's public port, which is for visitors: "
                     + $"agents connect to "
                 + $"its uplink port, {ServerEndpoint.DefaultPort} by default, as in --server "
-                    + $"{HostPort.Format(server.Host, ServerEndpoint.DefaultPort)}.",
+                    + $"{HostPort.Format(server.Host, ServerEndpoint.DefaultPort)}. Where no other port can be reached: --server "
+                    + $"wss://{server} (ws:// without TLS).",
             ConnectFailureReason.HttpProxy =>
                 $"An HTTP proxy answers at {server} in the server's place. The uplink is no HTTP: connect past the proxy, or have it pass "
                 + "that port on as plain TCP.",
@@ -98,6 +121,22 @@ public sealed record ConnectFailure(ConnectFailureReason Reason, string Message)
         };
         return new ConnectFailure(reason, message);
     }
+
+    /// <summary>Makes the words for a server that was not reached because of the proxy.</summary>
+    /// <param name="server">The server.</param>
+    /// <param name="proxy">The proxy; its user and password are not shown.</param>
+    /// <param name="reason">One of the four about proxies.</param>
+    /// <param name="detail">What happened at the proxy, to follow its name.</param>
+    internal static ConnectFailure AtProxy(ServerEndpoint server, ProxyAddress proxy, ConnectFailureReason reason, string detail) =>
+        new(reason, $"Cannot reach the server at {server}: the proxy {proxy} {PlainText.Clean(detail).TrimEnd('.')}.");
+
+    /// <summary>Makes the words for a public port that does not open a WebSocket.</summary>
+    /// <param name="server">The server's public address.</param>
+    /// <param name="detail">What happened.</param>
+    internal static ConnectFailure AtWebSocket(ServerEndpoint server, string detail) =>
+        new(
+            ConnectFailureReason.WebSocketRefused,
+            $"Cannot open an uplink over WebSocket at {server}: {PlainText.Clean(detail).TrimEnd('.')}.");
 
     /// <summary>Reads from an exception of connecting or of the handshake why it failed. A cancelled attempt counts as timed out.</summary>
     public static ConnectFailure From(ServerEndpoint server, Exception exception)

@@ -26,6 +26,21 @@ public enum RejectionReason
 
     /// <summary>The name is still kept for an agent that has just left; worth trying again.</summary>
     NameKept,
+
+    /// <summary>The server carries no tunnels of this kind, or is older than them.</summary>
+    KindUnsupported,
+
+    /// <summary>The server does not give the public port of a tunnel of TCP, or has none left.</summary>
+    PortNotAvailable,
+
+    /// <summary>The server does not know the access rules, or cannot keep them for tunnels of this kind.</summary>
+    AccessUnsupported,
+
+    /// <summary>The token was right until its time was over.</summary>
+    TokenExpired,
+
+    /// <summary>The agent cannot share the name with those that have it, or have it alone; or the server is older than pools.</summary>
+    PoolNotPossible,
 }
 
 /// <summary>A server's refusal of a session.</summary>
@@ -43,6 +58,7 @@ public sealed record Rejection(RejectionReason Reason, string Code, string Text)
             {
                 RejectionReason.Unauthorized =>
                     "The server does not accept the token. Check --token or TUNNEL2_TOKEN, or --client-cert, and that the server knows it",
+                RejectionReason.TokenExpired => "The token has expired. Ask the server's operator for a new one",
                 RejectionReason.NameTaken => "The name is taken by another agent. Choose another with --name, or stop that agent",
                 RejectionReason.NameNotAllowed => "The server does not allow this name. Choose another with --name",
                 RejectionReason.VersionUnsupported =>
@@ -51,6 +67,12 @@ public sealed record Rejection(RejectionReason Reason, string Code, string Text)
                     "The server expects TLS. Write --server tls://host:port, and --server-fingerprint or --server-ca where its "
                         + "certificate is not a public one",
                 RejectionReason.NameKept => "The name is kept for the agent that had it a moment ago. This agent tries again",
+                RejectionReason.KindUnsupported => "The server does not carry tunnels of this kind",
+                RejectionReason.PortNotAvailable =>
+                    "The server does not give this tunnel its public port. Choose another with --remote-port, or none",
+                RejectionReason.AccessUnsupported =>
+                    "The server cannot keep this tunnel's access rules, so the tunnel is not published",
+                RejectionReason.PoolNotPossible => "This agent cannot share the name as it wants",
                 RejectionReason.Busy => "The server takes no more sessions at the moment. The agent tries again",
                 _ => "The server rejected the session",
             };

@@ -19,6 +19,37 @@ public interface IAgentEvents
     /// <param name="upstream">Where requests go.</param>
     void Ready(IReadOnlyList<string> publicUrls, BackendTarget upstream);
 
+    /// <summary>The same for a tunnel with several services. Called in place of the other where there are routes.</summary>
+    /// <param name="publicUrls">The public URLs.</param>
+    /// <param name="upstream">Where requests go that no route is for.</param>
+    /// <param name="routes">Where the others go.</param>
+    void Ready(IReadOnlyList<string> publicUrls, BackendTarget upstream, IReadOnlyList<ServiceRoute> routes) =>
+        Ready(publicUrls, upstream);
+
+    /// <summary>Comes before <c>Ready</c>: how the session's uplinks can be looked at.</summary>
+    /// <param name="read">
+    /// Returns their state at that moment; from any thread, at any time, also after the session's end. It does not wait.
+    /// </param>
+    void Uplinks(Func<UplinkReading> read)
+    {
+    }
+
+    /// <summary>
+    /// How the server is reached. Comes before each <c>Ready</c>, and when the way changes while the session lives.
+    /// </summary>
+    void Routed(UplinkRoute route)
+    {
+    }
+
+    /// <summary>
+    /// With several servers: with which of them there is a session. Comes when that changes while there is at least one;
+    /// <see cref="ConnectionEnded"/> says it when the last one has ended.
+    /// </summary>
+    /// <param name="servers">All of them, in the order in which they were given.</param>
+    void Servers(IReadOnlyList<ServerStatus> servers)
+    {
+    }
+
     /// <summary>
     /// A session ended, or an attempt to open one failed; the reason says which (unreachable, rejected, lost, superseded …).
     /// </summary>
@@ -42,6 +73,14 @@ public interface IAgentEvents
 
     /// <summary>The backend, which could not be reached, can be.</summary>
     void BackendReachable(BackendTarget upstream)
+    {
+    }
+
+    /// <summary>The agent of a pool checked its service, and finds it otherwise than before.</summary>
+    /// <param name="upstream">The service.</param>
+    /// <param name="isHealthy">Whether it works.</param>
+    /// <param name="message">One line for the user.</param>
+    void ServiceChecked(BackendTarget upstream, bool isHealthy, string message)
     {
     }
 

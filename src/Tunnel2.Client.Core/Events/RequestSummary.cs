@@ -17,4 +17,8 @@ public readonly record struct RequestSummary(
     long RequestBytes,
     long ResponseBytes,
     string? Error = null,
-    string? Leg = null);
+    string? Leg = null)
+{
+    /// <summary>The service that it went to, where the tunnel has several; else null.</summary>
+    public string? Service { get; init; }
+}

@@ -1,6 +1,7 @@
 using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Events;
+using Tunnel2.Inspection.Capture;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
@@ -28,33 +29,51 @@ internal sealed class ExchangeContext : IDisposable
         Buffers = buffers ?? BufferPool.Shared;
         Events = events;
         TimeProvider = timeProvider;
-        Connector = new BackendConnector(options.Upstream, Buffers, loop, slots, timeProvider);
-        Connector.OnShortage = OnShortage;
-        Backends = new BackendPool(Connector, timeProvider, options.TrustsBackend, faults)
-        {
-            OnSurplus = kind => events.BackendSurplus(options.Upstream, BackendWords.Surplus(options.Upstream, kind)),
-        };
         MaxActive = options.MaxStreams;
-        Misunderstandings = options.WatchesBackend
-            ? new BackendMisunderstandings(options.Upstream, new BackendProbe(options.Upstream, Buffers, timeProvider), events)
-            : null;
-        RequestHeads = new RequestHeadEncoder(options.Upstream, options.HostHeader);
+        Service = new BackendService(options, null, events, timeProvider, loop, slots, faults, Buffers);
+        Service.Connector.OnShortage = OnShortage;
+        if (options.Routes.Count > 0)
+        {
+            Routes = new RouteMap(options.Routes);
+            Routed =
+            [
+                .. options.Routes.Select(route => new BackendService(
+                    options, route, events, timeProvider, loop, Service.Connector.Slots, faults, Buffers)),
+            ];
+            Service.Backends.Idle.Others = [.. Routed.Select(static service => service.Backends.Idle)];
+            foreach (var service in Routed)
+            {
+                service.Connector.OnShortage = OnShortage;
+            }
+        }
     }
 
     public IAgentEvents Events { get; }
 
     public TimeProvider TimeProvider { get; }
 
-    public BackendConnector Connector { get; }
+    /// <summary>The tunnel's own service, to which everything goes that no route is for.</summary>
+    public BackendService Service { get; }
 
-    public BackendPool Backends { get; }
+    /// <summary>Finds the route of a request; null: there are none.</summary>
+    public RouteMap? Routes { get; }
 
-    public RequestHeadEncoder RequestHeads { get; }
+    /// <summary>The services of the routes, in their order.</summary>
+    public IReadOnlyList<BackendService> Routed { get; } = [];
 
-    /// <summary>Explains why a backend does not answer in HTTP; null where the agent does not watch it.</summary>
-    public BackendMisunderstandings? Misunderstandings { get; }
+    public BackendConnector Connector => Service.Connector;
+
+    public BackendPool Backends => Service.Backends;
+
+    public RequestHeadEncoder RequestHeads => Service.RequestHeads;
 
     public BufferPool Buffers { get; }
+
+    /// <summary>Keeps the last exchanges; null where nobody looks at them.</summary>
+    public ExchangeStore? Inspected { get; init; }
+
+    /// <summary>Places for bodies that are read ahead of their visitors' credit.</summary>
+    public ReadAhead ReadAhead { get; init; } = new();
 
     /// <summary>Exchanges under way.</summary>
     public int Active => Volatile.Read(ref _active);
@@ -70,6 +89,16 @@ internal sealed class ExchangeContext : IDisposable
 
     /// <summary>The exchanges of an uplink.</summary>
     public UplinkExchanges On(IUplinkTransport uplink) => new(this, uplink.Home as EpollLoop);
+
+    /// <summary>How long an attempt to reach a service may take.</summary>
+    public void SetConnectTimeout(TimeSpan timeout)
+    {
+        Service.Connector.Timeout = timeout;
+        foreach (var service in Routed)
+        {
+            service.Connector.Timeout = timeout;
+        }
+    }
 
     /// <summary>An exchange begins.</summary>
     public void Begin() => Interlocked.Increment(ref _active);
@@ -89,7 +118,14 @@ internal sealed class ExchangeContext : IDisposable
     /// <summary>An exchange is over.</summary>
     public void End() => Interlocked.Decrement(ref _active);
 
-    public void Dispose() => Backends.Dispose();
+    public void Dispose()
+    {
+        Service.Dispose();
+        foreach (var service in Routed)
+        {
+            service.Dispose();
+        }
+    }
 
     private void OnShortage(StreamResetDetail detail)
     {

@@ -1,12 +1,14 @@
 using Tunnel2.Http1;
 using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Headers;
 
 namespace Tunnel2.Client.Core.Exchanges;
 
 /// <summary>
-/// Reads and writes the heads of a request and a response that never were. What they need is loaded then, and compiled where it could not
-/// be compiled ahead, while the agent waits for its server, and not when the first visitor waits. It sends nothing and leaves nothing.
+/// Reads and writes the heads of a request and a response that never were, and aborts an exchange that never was. What they need is loaded
+/// then, and compiled where it could not be compiled ahead, while the agent waits for its server, and not when the first visitor waits or
+/// when no descriptor is left to load it with. It sends nothing and leaves nothing.
 /// </summary>
 internal static class Rehearsal
 {
@@ -43,6 +45,15 @@ internal static class Rehearsal
 
         var response = new HeaderBlockWriter(block);
         ResponseHeadEncoder.WriteHead(ref response, parser, answer);
-        return response.Complete() > 0 && !response.Overflowed;
+        return response.Complete() > 0 && !response.Overflowed && Abort();
+    }
+
+    private static bool Abort()
+    {
+        var id = new StreamId(1);
+        var exchange = new ExchangeConnection(byReset: false);
+        exchange.Begin(id);
+        exchange.Abort(id);
+        return exchange.End(out _);
     }
 }

@@ -11,12 +11,15 @@ namespace Tunnel2.Client.Core.Exchanges;
 /// </summary>
 internal sealed class RequestHeadEncoder
 {
-    private readonly byte[] _pathPrefix;
+    private readonly TargetMapping _targets;
     private readonly byte[]? _host;
 
-    public RequestHeadEncoder(BackendTarget target, HostHeaderPolicy hostHeader)
+    /// <param name="target">The service.</param>
+    /// <param name="hostHeader">Which Host it sees.</param>
+    /// <param name="stripped">Bytes that are taken off the beginning of each path.</param>
+    public RequestHeadEncoder(BackendTarget target, HostHeaderPolicy hostHeader, int stripped = 0)
     {
-        _pathPrefix = Encoding.ASCII.GetBytes(target.PathPrefix);
+        _targets = new TargetMapping(target, stripped);
         _host = hostHeader.ValueFor(target) is { } host ? Encoding.ASCII.GetBytes(host) : null;
     }
 
@@ -28,18 +31,7 @@ internal sealed class RequestHeadEncoder
     public HeadWriteStatus Write(scoped in HeaderBlock block, RequestFraming framing, Span<byte> destination, out int written)
     {
         var writer = new HeadWriter(destination);
-        if (_pathPrefix.Length == 0 || block.Target.IsEmpty || block.Target[0] != (byte)'/')
-        {
-            writer.WriteRequestLine(block.Method, block.Target);
-        }
-        else
-        {
-            var target = new byte[_pathPrefix.Length + block.Target.Length];
-            _pathPrefix.CopyTo(target, 0);
-            block.Target.CopyTo(target.AsSpan(_pathPrefix.Length));
-            writer.WriteRequestLine(block.Method, target);
-        }
-
+        writer.WriteRequestLine(block.Method, _targets.Map(block.Target));
         var hostWritten = false;
         var lengthWritten = false;
         if (!HasHost(block))

@@ -27,6 +27,12 @@ internal readonly record struct RequestPlan(KnownMethod Method, RequestFraming F
     /// <summary>Whether ProxyEntry wants to know what the exchange took here.</summary>
     public bool WantsTiming { get; init; }
 
+    /// <summary>Whether it is gRPC, which has to go to the service in HTTP/2.</summary>
+    public bool IsGrpc { get; init; }
+
+    /// <summary>Whether it asks for a WebSocket: an upgrade in HTTP/1.1, an extended CONNECT in HTTP/2.</summary>
+    public bool IsWebSocket { get; init; }
+
     /// <summary>Whether a field is the one by which ProxyEntry says so; it goes no further.</summary>
     public static bool IsTimingField(ReadOnlySpan<byte> name) => name.Length == 14 && Ascii.EqualsIgnoreCase(name, "Tunnel2-Timing"u8);
 
@@ -47,6 +53,8 @@ internal readonly record struct RequestPlan(KnownMethod Method, RequestFraming F
         var wantsTiming = false;
         var hasHost = false;
         var offersProtocol = false;
+        var isGrpc = false;
+        var isWebSocket = false;
         foreach (var field in block.Fields)
         {
             switch (KnownFields.Classify(field.Name))
@@ -69,6 +77,10 @@ internal readonly record struct RequestPlan(KnownMethod Method, RequestFraming F
                     break;
                 case KnownField.Upgrade:
                     offersProtocol |= UpgradeSyntax.HasForwardable(field.Value);
+                    isWebSocket |= Ascii.EqualsIgnoreCase(field.Value, "websocket"u8);
+                    break;
+                case KnownField.ContentType:
+                    isGrpc |= GrpcSyntax.IsGrpc(field.Value);
                     break;
                 case KnownField.Tunnel2:
                     wantsTiming |= IsTimingField(field.Name);
@@ -93,7 +105,7 @@ internal readonly record struct RequestPlan(KnownMethod Method, RequestFraming F
         {
             return new RequestPlan(
                 method, RequestFraming.Raw, 0, offersProtocol && (contentLength is null or 0))
-            { WantsTiming = wantsTiming };
+            { WantsTiming = wantsTiming, IsWebSocket = isWebSocket };
         }
 
         if (contentLength is { } declared)
@@ -103,10 +115,11 @@ internal readonly record struct RequestPlan(KnownMethod Method, RequestFraming F
                 declared == 0 ? RequestFraming.None : RequestFraming.Length,
                 declared,
                 !ended || declared == 0)
-            { WantsTiming = wantsTiming };
+            { WantsTiming = wantsTiming, IsGrpc = isGrpc };
         }
 
-        return new RequestPlan(method, ended ? RequestFraming.None : RequestFraming.Chunked, 0, true) { WantsTiming = wantsTiming };
+        return new RequestPlan(method, ended ? RequestFraming.None : RequestFraming.Chunked, 0, true)
+        { WantsTiming = wantsTiming, IsGrpc = isGrpc };
     }
 
     private static bool TryReadLength(ReadOnlySpan<byte> value, out long length)

@@ -43,6 +43,7 @@ internal static class RequestPump
                     case StreamItemKind.Data when framing == RequestFraming.Chunked:
                         chunk ??= buffers.Rent(ChunkBuffer);
                         var taken = WriteChunk(chunk, item.Memory.Span, out var start, out var length);
+                        counters.Capture?.OnRequestBody(item.Memory.Span[..taken]);
                         await backend.SendAsync(chunk.AsMemory(start, length)).ConfigureAwait(false);
                         counters.RequestBytes += taken;
                         stream.ConsumeData(taken);
@@ -54,6 +55,8 @@ internal static class RequestPump
                             return CutOff(stream, backend);
                         }
 
+                        // Before they are sent: the answer to a message must not stand above it.
+                        counters.Capture?.OnRequestBody(item.Memory.Span);
                         await backend.SendAsync(item.Memory).ConfigureAwait(false);
                         counters.RequestBytes += item.Memory.Length;
                         stream.ConsumeData(item.Memory.Length);
@@ -68,11 +71,14 @@ internal static class RequestPump
                             }
 
                             await backend.SendAsync(chunk.AsMemory(0, trailers)).ConfigureAwait(false);
+                            counters.Capture?.OnRequestTrailers(item.Memory.Span);
+                            counters.Capture?.OnRequestEnded();
                             stream.ConsumeHead();
                             return RequestPumpEnd.Complete;
                         }
 
                         // A request whose length was declared has no place for trailers in HTTP/1.1.
+                        counters.Capture?.OnRequestTrailers(item.Memory.Span);
                         stream.ConsumeHead();
                         break;
                     case StreamItemKind.End:
@@ -92,6 +98,7 @@ internal static class RequestPump
                             backend.ShutdownSend();
                         }
 
+                        counters.Capture?.OnRequestEnded();
                         return RequestPumpEnd.Complete;
                     default:
                         return RequestPumpEnd.VisitorFailed;

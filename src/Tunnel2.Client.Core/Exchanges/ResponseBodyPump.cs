@@ -1,6 +1,7 @@
 using System.Runtime.CompilerServices;
 using Tunnel2.Client.Core.Backend;
 using Tunnel2.Http1;
+using Tunnel2.Inspection.Heads;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 
@@ -27,30 +28,38 @@ internal readonly record struct ResponseBodyEnd(BackendFailure Failure, bool Str
 /// </summary>
 internal static class ResponseBodyPump
 {
-    /// <summary>A body that fills its buffer continues with one of this size, while its visitor keeps up.</summary>
+    /// <summary>A body that fills its buffer continues with one of this size.</summary>
     private const int BulkBuffer = 128 * 1024;
-
-    /// <summary>How much is held for a visitor who takes nothing.</summary>
-    private const int StalledBuffer = 16 * 1024;
 
     /// <summary>Moves a body of known length, or one that ends with the connection.</summary>
     /// <param name="stream">The stream; its head has been sent.</param>
     /// <param name="connection">The connection; its buffer is free to use.</param>
     /// <param name="remaining">Bytes still to come; negative: until the connection ends.</param>
     /// <param name="counters">Where bytes are counted.</param>
+    /// <param name="ahead">Lets a large body read ahead of its credit.</param>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public static async ValueTask<ResponseBodyEnd> RunPlainAsync(
-        TunnelStream stream, BackendConnection connection, long remaining, ExchangeCounters counters)
+        TunnelStream stream, BackendConnection connection, long remaining, ExchangeCounters counters, ReadAhead.Place ahead)
     {
         var untilClose = remaining < 0;
         var buffer = connection.Buffer!;
         while (true)
         {
+            if (!ahead.IsTaken && stream.SendRoom == 0)
+            {
+                if (!await WaitForRoomAsync(stream, connection, 0).ConfigureAwait(false))
+                {
+                    return ResponseBodyEnd.NobodyLeft;
+                }
+
+                buffer = connection.Buffer!;
+            }
+
             int received;
             try
             {
-                buffer = FitBuffer(stream, connection, 0, out var room);
-                received = await connection.Transport.ReceiveAsync(buffer.AsMemory(0, room)).ConfigureAwait(false);
+                received = await connection.Transport.ReceiveAsync(
+                    buffer.AsMemory(0, Room(stream, ahead, buffer.Length))).ConfigureAwait(false);
             }
             catch (IOException)
             {
@@ -71,6 +80,7 @@ internal static class ResponseBodyPump
             var count = untilClose ? received : (int)Math.Min(received, remaining);
             remaining -= untilClose ? 0 : count;
             counters.ResponseBytes += count;
+            counters.Capture?.OnResponseBody(buffer.AsSpan(0, count));
             if (await stream.WriteAsync(buffer.AsMemory(0, count), end: remaining == 0).ConfigureAwait(false) != StreamSendStatus.Sent)
             {
                 return ResponseBodyEnd.NobodyLeft;
@@ -81,9 +91,10 @@ internal static class ResponseBodyPump
                 return ResponseBodyEnd.Complete(received - count);
             }
 
-            if (received == buffer.Length && buffer.Length < BulkBuffer && stream.SendRoom > StalledBuffer)
+            if (received == buffer.Length && buffer.Length < BulkBuffer)
             {
                 buffer = connection.RentBuffer(BulkBuffer);
+                ahead.TryTake();
             }
         }
     }
@@ -94,17 +105,33 @@ internal static class ResponseBodyPump
     /// <param name="filled">How much that is, from the buffer's start.</param>
     /// <param name="decoder">The decoder, after what was decoded with the head.</param>
     /// <param name="counters">Where bytes are counted.</param>
+    /// <param name="ahead">Lets a large body read ahead of its credit.</param>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public static async ValueTask<ResponseBodyEnd> RunChunkedAsync(
-        TunnelStream stream, BackendConnection connection, int filled, ResponseChunks decoder, ExchangeCounters counters)
+        TunnelStream stream,
+        BackendConnection connection,
+        int filled,
+        ResponseChunks decoder,
+        ExchangeCounters counters,
+        ReadAhead.Place ahead)
     {
         var buffer = connection.Buffer!;
         while (true)
         {
+            if (!ahead.IsTaken && stream.SendRoom == 0)
+            {
+                if (!await WaitForRoomAsync(stream, connection, filled).ConfigureAwait(false))
+                {
+                    return ResponseBodyEnd.NobodyLeft;
+                }
+
+                buffer = connection.Buffer!;
+            }
+
             int received;
             try
             {
-                buffer = FitBuffer(stream, connection, filled, out var room);
+                var room = Room(stream, ahead, buffer.Length - filled);
                 received = await connection.Transport.ReceiveAsync(buffer.AsMemory(filled, room)).ConfigureAwait(false);
             }
             catch (IOException)
@@ -121,6 +148,7 @@ internal static class ResponseBodyPump
             var wasFull = filled == buffer.Length;
             var status = decoder.DecodeInPlace(buffer, 0, filled, out var bodyLength);
             counters.ResponseBytes += bodyLength;
+            counters.Capture?.OnResponseBody(buffer.AsSpan(0, bodyLength));
             if (status == ChunkedStatus.Invalid)
             {
                 // What stood before the fault was the body's.
@@ -132,6 +160,7 @@ internal static class ResponseBodyPump
             var sent = await stream.WriteAsync(buffer.AsMemory(0, bodyLength), end: done && !decoder.HasTrailers).ConfigureAwait(false);
             if (sent == StreamSendStatus.Sent && done && decoder.HasTrailers)
             {
+                counters.Capture?.OnResponseTrailers(TrailerBlock.Of(decoder.Trailers, decoder.TrailerBytes(buffer)));
                 if (!ResponseHeadEncoder.TrySendTrailers(stream, decoder.Trailers, decoder.TrailerBytes(buffer), out sent))
                 {
                     return ResponseBodyEnd.Failed(StreamResetDetail.MalformedBody);
@@ -152,27 +181,37 @@ internal static class ResponseBodyPump
             var rest = filled - decoder.Consumed;
             buffer.AsSpan(decoder.Consumed, rest).CopyTo(buffer);
             filled = rest;
-            if ((wasFull && buffer.Length < BulkBuffer && stream.SendRoom > StalledBuffer) || filled == buffer.Length)
+            if ((wasFull && buffer.Length < BulkBuffer) || filled == buffer.Length)
             {
                 buffer = connection.GrowBuffer(filled, BulkBuffer);
+                ahead.TryTake();
             }
         }
     }
 
     /// <summary>
-    /// What is received into, and how much: at most what may leave now, because bytes that the visitor does not take stay with the service.
+    /// Waits until something may leave, with nothing held meanwhile: bytes that the visitor does not take stay with the service.
     /// </summary>
-    private static byte[] FitBuffer(TunnelStream stream, BackendConnection connection, int filled, out int room)
+    /// <returns>Whether somebody is left who wants them.</returns>
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private static async ValueTask<bool> WaitForRoomAsync(TunnelStream stream, BackendConnection connection, int filled)
     {
-        var buffer = connection.Buffer!;
-        room = (int)Math.Clamp(stream.SendRoom, StalledBuffer, BulkBuffer);
-        if (room == StalledBuffer && buffer.Length > StalledBuffer && filled == 0)
+        var length = connection.Buffer!.Length;
+        if (filled == 0)
         {
             connection.ReturnBuffer();
-            buffer = connection.RentBuffer(StalledBuffer);
         }
 
-        room = Math.Min(room, buffer.Length - filled);
-        return buffer;
+        if (await stream.WaitForRoomAsync().ConfigureAwait(false) != StreamSendStatus.Sent)
+        {
+            return false;
+        }
+
+        connection.RentBuffer(length);
+        return true;
     }
+
+    /// <summary>How much is received: what may leave now, or what there is room for.</summary>
+    private static int Room(TunnelStream stream, ReadAhead.Place ahead, int free) =>
+        ahead.IsTaken ? free : (int)Math.Min(stream.SendRoom, free);
 }

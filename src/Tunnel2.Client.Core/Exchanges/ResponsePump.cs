@@ -2,6 +2,7 @@ using System.Runtime.CompilerServices;
 using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Http1;
+using Tunnel2.Inspection.Heads;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
@@ -15,22 +16,21 @@ namespace Tunnel2.Client.Core.Exchanges;
 internal sealed class ResponsePump
 {
     private const int HeadBuffer = 16 * 1024;
-    private const int MaxHeadBuffer = 128 * 1024;
-
-    /// <summary>A backend that sends more interim responses than this is broken.</summary>
-    private const int MaxInterim = 16;
 
     private readonly BufferPool _buffers;
     private readonly ExchangeCounters _counters;
     private readonly Func<bool> _isRequestOver;
+    private readonly ReadAhead.Place _ahead;
     private readonly ResponseChunks _chunks = new();
     private ExchangeTiming _timing;
 
     /// <param name="buffers">Where the other direction of an upgraded connection rents its buffers.</param>
     /// <param name="counters">Where status and bytes are counted.</param>
+    /// <param name="readAhead">Places for bodies that are read ahead of their credit.</param>
     /// <param name="isRequestOver">Whether the request's body is sent, or will not be.</param>
-    public ResponsePump(BufferPool buffers, ExchangeCounters counters, Func<bool> isRequestOver)
+    public ResponsePump(BufferPool buffers, ExchangeCounters counters, ReadAhead readAhead, Func<bool> isRequestOver)
     {
+        _ahead = new ReadAhead.Place(readAhead);
         _isRequestOver = isRequestOver;
         _buffers = buffers;
         _counters = counters;
@@ -101,7 +101,9 @@ internal sealed class ResponsePump
             filled += received;
             while ((parsed = parser.Parse(buffer.AsSpan(0, filled), out consumed)) == ParseStatus.Done && parser.IsInterim)
             {
-                if (++interim > MaxInterim || !ResponseHeadEncoder.TrySend(stream, parser, buffer, default, false, default, out _, out _))
+                if (++interim > InterimLimits.Taken
+                    || (interim <= InterimLimits.PassedOn
+                        && !ResponseHeadEncoder.TrySend(stream, parser, buffer, default, false, default, out _, out _)))
                 {
                     return Fail(StreamResetDetail.MalformedHead);
                 }
@@ -132,16 +134,17 @@ internal sealed class ResponsePump
 
             if (parsed == ParseStatus.NeedMore && filled == buffer.Length)
             {
-                if (buffer.Length >= MaxHeadBuffer)
-                {
-                    return Fail(StreamResetDetail.HeadTooLarge);
-                }
-
+                // Not for ever: the parser has a limit.
                 buffer = connection.GrowBuffer(filled, buffer.Length * 2);
             }
         }
 
-        var requestWasWhole = plan.Framing == RequestFraming.Length ? _counters.RequestBytes >= plan.ContentLength : _isRequestOver();
+        var requestWasWhole = plan.Framing switch
+        {
+            RequestFraming.None => true,
+            RequestFraming.Length => _counters.RequestBytes >= plan.ContentLength,
+            _ => _isRequestOver(),
+        };
         if (parser.StatusCode == 408 && !parser.KeepAlive && connection.IsReused && interim == 0 && requestWasWhole)
         {
             // A backend's goodbye to an idle connection, which crossed this request: it had a whole one, so it cannot have waited for the
@@ -150,15 +153,36 @@ internal sealed class ResponsePump
         }
 
         _counters.StatusCode = parser.StatusCode;
+        _counters.Capture?.OnResponseHead(buffer.AsSpan(0, consumed), parser.StatusCode);
         _timing.MarkHead();
         if (parser.StatusCode == 101)
         {
-            return plan.Framing == RequestFraming.Raw
-                ? await TunnelAsync(stream, connection, consumed, filled).ConfigureAwait(false)
-                : Fail(StreamResetDetail.UnexpectedUpgrade);
+            if (plan.Framing != RequestFraming.Raw)
+            {
+                return Fail(StreamResetDetail.UnexpectedUpgrade);
+            }
+
+            if (!TrySwitch(stream, connection, buffer, consumed, filled, out var first))
+            {
+                return Fail(StreamResetDetail.HeadTooLarge);
+            }
+
+            // The backend has switched protocols: raw bytes both ways until both sides have ended.
+            var (tunnel, _) = await RawPump.RunBothWaysAsync(stream, connection, _buffers, _counters, first, byReset: false)
+                .ConfigureAwait(false);
+            return new AttemptEnd(tunnel.IsComplete ? AttemptOutcome.Answered : AttemptOutcome.Failed, tunnel.Failure, false);
         }
 
-        var body = await SendFinalAsync(stream, connection, consumed, filled).ConfigureAwait(false);
+        ResponseBodyEnd body;
+        try
+        {
+            body = await SendFinalAsync(stream, connection, consumed, filled).ConfigureAwait(false);
+        }
+        finally
+        {
+            _ahead.Release();
+        }
+
         if (!body.IsComplete)
         {
             return new AttemptEnd(AttemptOutcome.Failed, body.Failure, false);
@@ -208,6 +232,7 @@ internal sealed class ResponsePump
 
         var body = buffer.AsMemory(headLength, bodyLength);
         _counters.ResponseBytes += bodyLength;
+        _counters.Capture?.OnResponseBody(body.Span);
         if (!ResponseHeadEncoder.TrySend(stream, parser, buffer, body.Span, end, _timing, out var taken, out var sent))
         {
             return ResponseBodyEnd.Failed(StreamResetDetail.HeadTooLarge);
@@ -231,56 +256,41 @@ internal sealed class ResponsePump
         if (parser.BodyKind != BodyKind.Chunked)
         {
             var remaining = parser.BodyKind == BodyKind.Length ? parser.ContentLength!.Value - bodyLength : -1;
-            return await ResponseBodyPump.RunPlainAsync(stream, connection, remaining, _counters).ConfigureAwait(false);
+            return await ResponseBodyPump.RunPlainAsync(stream, connection, remaining, _counters, _ahead).ConfigureAwait(false);
         }
 
         if (chunked == ChunkedStatus.Done)
         {
+            _counters.Capture?.OnResponseTrailers(TrailerBlock.Of(_chunks.Trailers, _chunks.TrailerBytes(buffer)));
             return ResponseHeadEncoder.TrySendTrailers(stream, _chunks.Trailers, _chunks.TrailerBytes(buffer), out _)
                 ? ResponseBodyEnd.Complete(leftover)
                 : ResponseBodyEnd.Failed(StreamResetDetail.MalformedBody);
         }
 
         buffer.AsSpan(_chunks.Consumed, leftover).CopyTo(buffer);
-        return await ResponseBodyPump.RunChunkedAsync(stream, connection, leftover, _chunks, _counters).ConfigureAwait(false);
+        return await ResponseBodyPump.RunChunkedAsync(stream, connection, leftover, _chunks, _counters, _ahead).ConfigureAwait(false);
     }
 
-    /// <summary>The backend has switched protocols: raw bytes both ways until both sides have ended.</summary>
-    private async ValueTask<AttemptEnd> TunnelAsync(TunnelStream stream, BackendConnection connection, int headLength, int filled)
+    /// <summary>Sends the head of a switch, with as much as there is room for of what came after it.</summary>
+    private bool TrySwitch(
+        TunnelStream stream, BackendConnection connection, byte[] buffer, int headLength, int filled, out ReadOnlyMemory<byte> rest)
     {
-        var buffer = connection.Buffer!;
         var first = buffer.AsMemory(headLength, filled - headLength);
-        if (!ResponseHeadEncoder.TrySend(stream, connection.Parser, buffer, first.Span, end: false, _timing, out var taken, out var sent))
+        if (!ResponseHeadEncoder.TrySend(stream, connection.Parser, buffer, first.Span, end: false, _timing, out var taken, out _))
         {
-            return Fail(StreamResetDetail.HeadTooLarge);
+            rest = default;
+            return false;
         }
 
-        var requestPump = RequestPump.RunAsync(stream, connection.Transport, RequestFraming.Raw, 0, _buffers, _counters).Preserve();
-        if (taken < first.Length)
+        if (_counters.Capture is { } capture)
         {
-            await stream.WriteAsync(first[taken..], end: false).ConfigureAwait(false);
+            capture.OnUpgraded();
+            capture.OnResponseBody(first.Span);
         }
 
         _counters.ResponseBytes += first.Length;
-        connection.ReturnBuffer();
-        var end = new ResponseBodyEnd(new BackendFailure(StreamResetReason.Internal, StreamResetDetail.None), false, 0);
-        try
-        {
-            end = await RawResponsePump.RunAsync(stream, connection, _counters).ConfigureAwait(false);
-        }
-        catch (Exception)
-        {
-            // A fault of ours: the request's pump is made to end below, before anything is let go of.
-        }
-
-        if (!end.IsComplete)
-        {
-            connection.Transport.Abort();
-            stream.ResetAfterHead(end.Failure.IsNone ? StreamResetReason.Cancel : end.Failure.Reason, end.Failure.Detail);
-        }
-
-        await requestPump.ConfigureAwait(false);
-        return new AttemptEnd(end.IsComplete ? AttemptOutcome.Answered : AttemptOutcome.Failed, end.Failure, false);
+        rest = first[taken..];
+        return true;
     }
 
     /// <summary>What speaks that does not begin as HTTP/1.x does.</summary>

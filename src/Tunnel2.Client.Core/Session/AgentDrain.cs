@@ -127,7 +127,8 @@ internal sealed class AgentDrain
         return true;
     }
 
-    private void End()
+    /// <summary>Ends the session at once, with what is under way.</summary>
+    public void End()
     {
         foreach (var uplink in _pool.Uplinks)
         {

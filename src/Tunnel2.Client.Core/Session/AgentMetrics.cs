@@ -1,5 +1,7 @@
 using System.Diagnostics.Metrics;
+using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Exchanges;
+using Tunnel2.Client.Core.Ways;
 using Tunnel2.Multiplexing.Streams;
 
 namespace Tunnel2.Client.Core.Session;
@@ -18,7 +20,8 @@ internal sealed class AgentMetrics : IDisposable
     /// <param name="name">The tunnel's name.</param>
     /// <param name="exchanges">The tunnel's requests.</param>
     /// <param name="uploads">What the process holds of uploads.</param>
-    public AgentMetrics(string name, ExchangeContext exchanges, ReceiveBudget uploads)
+    /// <param name="ways">How the tunnel's uplinks reach the server.</param>
+    public AgentMetrics(string name, ExchangeContext exchanges, ReceiveBudget uploads, UplinkWays ways)
     {
         _meter = new Meter(new MeterOptions(MeterName) { Tags = [new("tunnel", name)] });
         var slots = exchanges.Connector.Slots;
@@ -30,6 +33,11 @@ internal sealed class AgentMetrics : IDisposable
             () => exchanges.Shortages,
             "{request}",
             "Requests that had to wait for one, or found no descriptor left.");
+        Gauge(
+            "uplink.websocket",
+            () => ways.Current == UplinkWay.WebSocket ? 1 : 0,
+            "1",
+            "1 while the uplinks go over WebSocket, 0 while they go to their own port.");
         Gauge("streams", () => exchanges.Active, "{stream}", "Requests under way.");
         Gauge("streams.limit", () => exchanges.MaxActive, "{stream}", "How many there may be.");
         Counter("streams.refused", () => exchanges.Refused, "{stream}", "Requests that were refused because there were as many.");

@@ -5,6 +5,9 @@ using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Core.Events;
 using Tunnel2.Client.Core.Exchanges;
+using Tunnel2.Client.Core.Health;
+using Tunnel2.Client.Core.Raw;
+using Tunnel2.Client.Core.Ways;
 using Tunnel2.Multiplexing.Handshake;
 using Tunnel2.Multiplexing.Heartbeat;
 using Tunnel2.Multiplexing.Streams;
@@ -14,27 +17,32 @@ using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.Transport.Engine;
+using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.Client.Core.Session;
 
 /// <summary>One life of a session after another: connect, say HELLO, serve, and say why it ended.</summary>
 internal sealed class AgentSession
 {
-    private static readonly TimeSpan _drainLimit = TimeSpan.FromSeconds(30);
     private static readonly string _version =
         typeof(AgentSession).Assembly.GetCustomAttribute<AssemblyInformationalVersionAttribute>()?.InformationalVersion
         ?? "0";
 
     private readonly AgentOptions _options;
     private readonly UplinkDialer _dialer;
+    private readonly UplinkWays _ways;
     private readonly IAgentEvents _events;
     private readonly ExchangeContext _exchanges;
     private readonly UplinkHeartbeat _heartbeat;
     private readonly IEngine _engine;
     private readonly TimeProvider _timeProvider;
 
+    /// <summary>The public port of the last session of TCP, which the next one asks for; 0 before the first.</summary>
+    private int _lastPort;
+
     private readonly RetiringUplinks _retiring = new();
     private readonly ReceiveBudget _uploads;
+    private readonly ServiceCheck? _check;
 
     public AgentSession(
         AgentOptions options,
@@ -44,8 +52,12 @@ internal sealed class AgentSession
         IEngine engine,
         UplinkDialer dialer,
         ReceiveBudget uploads,
-        TimeProvider timeProvider)
+        TimeProvider timeProvider,
+        UplinkWays? ways = null,
+        ServiceCheck? check = null)
     {
+        _check = check;
+        _ways = ways ?? new UplinkWays(options, Random.Shared);
         _uploads = uploads;
         _options = options;
         _dialer = dialer;
@@ -56,11 +68,38 @@ internal sealed class AgentSession
         _timeProvider = timeProvider;
     }
 
-    /// <summary>Connects once and serves until the session ends.</summary>
+    /// <summary>Connects once, on the first way that leads to the server, and serves until the session ends.</summary>
     /// <param name="stop">Asks to stop: what is under way is finished first.</param>
     public async Task<ConnectionEnd> RunOnceAsync(CancellationToken stop)
     {
-        var (transport, end) = await _dialer.DialAsync(joins: false, stop).ConfigureAwait(false);
+        var ways = _ways.Order();
+        ConnectFailure? direct = null;
+        ConnectFailure? other = null;
+        for (var i = 0; ; i++)
+        {
+            var end = await RunOnceAsync(ways[i], direct?.Message, hasOtherWay: i + 1 < ways.Count, stop).ConfigureAwait(false);
+            if (end is not { Reason: ConnectionEndReason.ServerUnreachable, Failure: { } failure })
+            {
+                return end;
+            }
+
+            (direct, other) = ways[i] == UplinkWay.Direct ? (failure, other) : (direct, failure);
+            if (i + 1 == ways.Count || !UplinkWays.MayHelp(failure.Reason))
+            {
+                return direct is null || other is null
+                    ? end
+                    : ConnectionEnd.Unreachable(direct with
+                    {
+                        Message = $"{direct.Message} {other.Message}",
+                        UntrustedFingerprint = direct.UntrustedFingerprint ?? other.UntrustedFingerprint,
+                    });
+            }
+        }
+    }
+
+    private async Task<ConnectionEnd> RunOnceAsync(UplinkWay way, string? reason, bool hasOtherWay, CancellationToken stop)
+    {
+        var (transport, end) = await _dialer.DialAsync(way, joins: false, hasOtherWay, stop).ConfigureAwait(false);
         if (transport is null)
         {
             return end!;
@@ -68,11 +107,11 @@ internal sealed class AgentSession
 
         try
         {
-            return end = await ShakeHandsAsync(transport, stop).ConfigureAwait(false);
+            return end = await ShakeHandsAsync(transport, way, reason, stop).ConfigureAwait(false);
         }
         catch (IOException exception)
         {
-            return ConnectionEnd.Unreachable(ConnectFailure.From(_options.Server, exception));
+            return ConnectionEnd.Unreachable(ConnectFailure.From(ServerOf(way), exception));
         }
         finally
         {
@@ -87,7 +126,7 @@ internal sealed class AgentSession
     /// <summary>Completes when the uplinks that were replaced have finished what they carried.</summary>
     public Task WhenRetiredAsync() => _retiring.WhenAllEnded();
 
-    private async Task<ConnectionEnd> ShakeHandsAsync(IUplinkTransport transport, CancellationToken stop)
+    private async Task<ConnectionEnd> ShakeHandsAsync(IUplinkTransport transport, UplinkWay way, string? reason, CancellationToken stop)
     {
         var hello = CreateHello();
         await transport.SendAsync(hello.ToFrame()).ConfigureAwait(false);
@@ -100,30 +139,65 @@ internal sealed class AgentSession
         switch (answer.Status)
         {
             case HandshakeReadStatus.Frame when answer.Type == FrameType.Reject:
-                return RejectMessage.TryRead(answer.Payload.Span, out var reject) == ProtocolError.None ? Rejected(reject!) : NotTunnel2();
+                return RejectMessage.TryRead(answer.Payload.Span, out var reject) != ProtocolError.None ? NotTunnel2()
+                    : reject!.Code == RejectCode.Malformed && hello.Access is { Policy.IsEmpty: false } ? OlderThanPolicies()
+                    : SessionRejections.Of(reject);
             case HandshakeReadStatus.Frame:
                 return WelcomeMessage.TryRead(answer.Payload.Span, out var welcome) == ProtocolError.None
-                    ? await ServeAsync(transport, hello, welcome!, answer.Rest, stop).ConfigureAwait(false)
+                    ? await ServeAsync(transport, RouteOf(way, reason), hello, welcome!, answer.Rest, stop).ConfigureAwait(false)
                     : NotTunnel2();
             case HandshakeReadStatus.Malformed:
-                return ConnectionEnd.Unreachable(
-                    await ForeignAnswer.DescribeAsync(_options.Server, answer.FirstBytes, stop).ConfigureAwait(false));
+                return ConnectionEnd.Unreachable(await DescribeAsync(answer.FirstBytes, way, stop).ConfigureAwait(false));
             case var _ when stop.IsCancellationRequested:
                 return ConnectionEnd.Stopped(TimeSpan.Zero);
             case HandshakeReadStatus.Closed or HandshakeReadStatus.TimedOut when !answer.FirstBytes.IsEmpty:
                 // Too short for a frame, as a TLS alert is: it says who is there all the same.
-                return ConnectionEnd.Unreachable(
-                    await ForeignAnswer.DescribeAsync(_options.Server, answer.FirstBytes, stop).ConfigureAwait(false));
+                return ConnectionEnd.Unreachable(await DescribeAsync(answer.FirstBytes, way, stop).ConfigureAwait(false));
             case HandshakeReadStatus.TimedOut:
-                return ConnectionEnd.Unreachable(ConnectFailure.Create(_options.Server, ConnectFailureReason.TimedOut));
+                return ConnectionEnd.Unreachable(ConnectFailure.Create(ServerOf(way), ConnectFailureReason.TimedOut));
             default:
-                return ConnectionEnd.Unreachable(ConnectFailure.Create(_options.Server, ConnectFailureReason.ClosedEarly));
+                return ConnectionEnd.Unreachable(ConnectFailure.Create(ServerOf(way), ConnectFailureReason.ClosedEarly));
         }
     }
 
+    /// <summary>What answers there. A server that is reached by a proxy or over WebSocket is not asked past it.</summary>
+    private Task<ConnectFailure> DescribeAsync(ReadOnlyMemory<byte> firstBytes, UplinkWay way, CancellationToken stop) =>
+        way == UplinkWay.Direct && _options.Proxy is null
+            ? ForeignAnswer.DescribeAsync(_options.Server, firstBytes, stop)
+            : Task.FromResult(ConnectFailure.Create(ServerOf(way), ForeignAnswer.FromBytes(firstBytes.Span)));
+
+    private UplinkRoute RouteOf(UplinkWay way, string? reason) => new(way, ServerOf(way), _options.Proxy?.ToString(), reason);
+
+    private ServerEndpoint ServerOf(UplinkWay way) => way == UplinkWay.WebSocket ? _options.WebSocketServer : _options.Server;
+
     private async Task<ConnectionEnd> ServeAsync(
-        IUplinkTransport transport, HelloMessage hello, WelcomeMessage welcome, ReadOnlyMemory<byte> rest, CancellationToken stop)
+        IUplinkTransport transport, UplinkRoute route, HelloMessage hello, WelcomeMessage welcome, ReadOnlyMemory<byte> rest,
+        CancellationToken stop)
     {
+        if (_options.Kind != welcome.Kind)
+        {
+            // A server that is older than the kind has registered a session of HTTP, under a name that nobody knows.
+            return ConnectionEnd.RejectedPermanently(new Rejection(
+                RejectionReason.KindUnsupported, nameof(RejectCode.KindNotSupported), "The server is older than such tunnels; update it."));
+        }
+
+        if (_options.Pool && (welcome.Capabilities & HandshakeCapabilities.Pools) == 0)
+        {
+            // A server that is older than pools has registered a session under a name that nobody knows. It has taken no name away.
+            return ConnectionEnd.RejectedPermanently(new Rejection(
+                RejectionReason.PoolNotPossible, nameof(RejectCode.PoolNotPossible), "The server is older than pools; update it."));
+        }
+
+        if (hello.Access is not null && (welcome.Capabilities & HandshakeCapabilities.AccessRules) == 0)
+        {
+            // A server that is older than access rules has registered a session under a name that nobody knows. It gets no requests.
+            return ConnectionEnd.RejectedPermanently(new Rejection(
+                RejectionReason.AccessUnsupported,
+                nameof(RejectCode.AccessNotSupported),
+                "The server is older than access rules; update it."));
+        }
+
+        _lastPort = welcome.Port;
         var settings = _engine.Apply(new UplinkSettings
         {
             Role = UplinkRole.Agent,
@@ -135,27 +209,54 @@ internal sealed class AgentSession
             ReceiveBudget = _uploads,
             TimeProvider = _timeProvider,
         });
-        _exchanges.Connector.Timeout = welcome.BackendConnectTimeout > TimeSpan.Zero
+        _exchanges.SetConnectTimeout(welcome.BackendConnectTimeout > TimeSpan.Zero
             ? welcome.BackendConnectTimeout
-            : BackendConnector.DefaultTimeout;
+            : BackendConnector.DefaultTimeout);
         var started = _timeProvider.GetTimestamp();
         var goodbye = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         var maxUplinks = (welcome.Capabilities & HandshakeCapabilities.MultipleUplinks) != 0 ? welcome.MaxUplinks : 1;
+        _ways.Took(route.Way, route.Reason);
         var joiner = new UplinkJoiner(
-            welcome, async giveUp => (await _dialer.DialAsync(joins: true, giveUp).ConfigureAwait(false)).Transport, _timeProvider);
+            welcome,
+            async (isDirect, giveUp) => (await _dialer.DialAsync(
+                isDirect ? UplinkWay.Direct : route.Way, joins: true, hasOtherWay: false, giveUp).ConfigureAwait(false)).Transport,
+            _timeProvider);
+        var reports = _check is null ? null : new ServiceReports(_check);
         UplinkPool? pool = null;
         pool = new UplinkPool(
             _options.Uplinks,
             maxUplinks,
             connection =>
-                new UplinkConnection(
-                    connection, settings, _exchanges.On(connection).Serve, (uplink, phase) => OnGoAway(pool!, uplink, phase, goodbye)),
+            {
+                var added = new UplinkConnection(
+                    connection, settings, ServeOn(connection), (uplink, phase) => OnGoAway(pool!, uplink, phase, goodbye));
+                reports?.Add(added);
+                return added;
+            },
             joiner,
             _heartbeat,
             _timeProvider);
-        var running = FinishAsync(pool, transport, rest, stop);
-        _events.Ready(welcome.PublicUrls, _options.Upstream);
+        if (_ways.IsDetour)
+        {
+            pool.KeepPlaceFree();
+        }
+
+        var running = FinishAsync(pool, reports, transport, rest, stop);
+        _ = ClimbAsync(pool, running);
+        _events.Uplinks(pool.Read);
+        _events.Routed(route with { Reason = _ways.IsDetour ? _ways.Reason : null });
+        _options.Inspection?.SetPublicUrls(welcome.PublicUrls);
+        if (_options.Routes.Count == 0)
+        {
+            _events.Ready(welcome.PublicUrls, _options.Upstream);
+        }
+        else
+        {
+            _events.Ready(welcome.PublicUrls, _options.Upstream, _options.Routes);
+        }
+
         await Task.WhenAny(running, goodbye.Task).ConfigureAwait(false);
+        _ways.Ended(_ways.Current, _timeProvider.GetElapsedTime(started));
         if (running.IsCompleted || stop.IsCancellationRequested)
         {
             return Describe(await running.ConfigureAwait(false), pool.LastGoAway, _timeProvider.GetElapsedTime(started), stop);
@@ -166,22 +267,81 @@ internal sealed class AgentSession
         return ConnectionEnd.GoingAway(_timeProvider.GetElapsedTime(started));
     }
 
+    /// <summary>Leaves a detour when that is possible. Contains its faults: the session is as good without.</summary>
+    private async Task ClimbAsync(UplinkPool pool, Task running)
+    {
+        if (!_ways.IsDetour)
+        {
+            return;
+        }
+
+        using var over = new CancellationTokenSource();
+        var climbing = UplinkClimb.RunAsync(pool, _ways, _timeProvider, over.Token);
+        await Task.WhenAny(climbing, running).ConfigureAwait(false);
+        await over.CancelAsync().ConfigureAwait(false);
+        await ((Task)climbing).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+        if (climbing is { IsCompletedSuccessfully: true, Result: true })
+        {
+            _ways.Took(UplinkWay.Direct, null);
+            _events.Routed(RouteOf(UplinkWay.Direct, null));
+        }
+    }
+
     /// <summary>Runs a session's uplinks to their end, even if nobody waits for it by then.</summary>
+    private async Task<UplinkEnd> FinishAsync(
+        UplinkPool pool, ServiceReports? reports, IUplinkTransport first, ReadOnlyMemory<byte> rest, CancellationToken stop)
+    {
+        if (reports is not null)
+        {
+            _check!.Changed += reports.OnChanged;
+        }
+
+        try
+        {
+            return await FinishAsync(pool, first, rest, stop).ConfigureAwait(false);
+        }
+        finally
+        {
+            if (reports is not null)
+            {
+                _check!.Changed -= reports.OnChanged;
+            }
+        }
+    }
+
     private async Task<UplinkEnd> FinishAsync(UplinkPool pool, IUplinkTransport first, ReadOnlyMemory<byte> rest, CancellationToken stop)
     {
         var running = pool.RunAsync(first, rest);
-        using (stop.UnsafeRegister(static state => ((AgentDrain)state!).Begin(), new AgentDrain(pool, _events, _timeProvider, _drainLimit)))
+        var drain = new AgentDrain(pool, _events, _timeProvider, _options.DrainLimit);
+        using (stop.UnsafeRegister(static drain => ((AgentDrain)drain!).Begin(), drain))
+        using (_options.Hurry.UnsafeRegister(static drain => ((AgentDrain)drain!).End(), drain))
         {
             return await running.ConfigureAwait(false);
         }
     }
+
+    /// <summary>What serves the streams of an uplink.</summary>
+    private Action<TunnelStream> ServeOn(IUplinkTransport connection) => _options.Kind == SessionKind.Http
+        ? _exchanges.On(connection).Serve
+        : new RawExchanges(_exchanges, connection.Home as EpollLoop, _options).Serve;
+
+    private bool HasRules => _options.Access is { IsEmpty: false };
 
     private HelloMessage CreateHello() => new()
     {
         AgentName = "tunnel2",
         AgentVersion = _version,
         InstanceKey = _options.InstanceKey,
-        Capabilities = HandshakeCapabilities.MultipleUplinks,
+        Capabilities = HandshakeCapabilities.MultipleUplinks
+            | (_options.Kind == SessionKind.Http ? HandshakeCapabilities.None : HandshakeCapabilities.SessionKinds)
+            | (HasRules ? HandshakeCapabilities.AccessRules : HandshakeCapabilities.None)
+            | (_options.Pool ? HandshakeCapabilities.Pools : HandshakeCapabilities.None)
+            | (_options.IsOneOfSeveral ? HandshakeCapabilities.SeveralNodes : HandshakeCapabilities.None),
+        WaitsForHealth = _check is not null && _check.State != ServiceState.Healthy,
+        Access = HasRules ? _options.Access : null,
+        Kind = _options.Kind,
+        WantedPort = _options.RemotePort != 0 ? _options.RemotePort : _lastPort,
+        TakesAnotherPort = _options.RemotePort == 0,
         MaxStreams = _options.MaxStreams,
         WantedName = _options.Name,
         ProofKind = _options.Token is null ? TokenProofKind.None : TokenProofKind.Bearer,
@@ -221,25 +381,12 @@ internal sealed class AgentSession
         };
     }
 
+    /// <summary>The HELLO of a tunnel with a policy may be longer than such a server takes.</summary>
+    private static ConnectionEnd OlderThanPolicies() => ConnectionEnd.RejectedPermanently(new Rejection(
+        RejectionReason.AccessUnsupported,
+        nameof(RejectCode.AccessNotSupported),
+        "The server is older than policies; update it."));
+
     private ConnectionEnd NotTunnel2() =>
         ConnectionEnd.Unreachable(ConnectFailure.Create(_options.Server, ConnectFailureReason.NotTunnel2));
-
-    private static ConnectionEnd Rejected(RejectMessage reject)
-    {
-        var reason = reject.Code switch
-        {
-            RejectCode.Unauthorized => RejectionReason.Unauthorized,
-            RejectCode.TlsRequired => RejectionReason.TlsRequired,
-            RejectCode.NameTaken when reject.IsRetryable => RejectionReason.NameKept,
-            RejectCode.NameTaken => RejectionReason.NameTaken,
-            RejectCode.InvalidName or RejectCode.NameNotAllowed => RejectionReason.NameNotAllowed,
-            RejectCode.VersionNotSupported => RejectionReason.VersionUnsupported,
-            RejectCode.Overloaded or RejectCode.GoingAway => RejectionReason.Busy,
-            _ => RejectionReason.Other,
-        };
-        var rejection = new Rejection(reason, reject.Code.ToString(), reject.Text);
-        return reject.IsRetryable
-            ? ConnectionEnd.RejectedForNow(rejection, reject.RetryAfter)
-            : ConnectionEnd.RejectedPermanently(rejection);
-    }
 }

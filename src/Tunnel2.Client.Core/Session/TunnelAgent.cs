@@ -2,10 +2,13 @@ using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Events;
 using Tunnel2.Client.Core.Exchanges;
+using Tunnel2.Client.Core.Health;
 using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.Client.Core.Ways;
 using Tunnel2.Multiplexing.Heartbeat;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Transport.Engine;
+using Tunnel2.Transport.Supervision;
 
 namespace Tunnel2.Client.Core.Session;
 
@@ -17,6 +20,7 @@ internal sealed class TunnelAgent : IAgentRunner
     private readonly IEngine _engine;
     private readonly TimeProvider _timeProvider;
     private readonly UplinkLoops _loops;
+    private readonly LoopPulse _pulse;
 
     /// <summary>One for all tunnels: what it counts, the process has only once.</summary>
     private BackendSlots? _slots;
@@ -28,8 +32,12 @@ internal sealed class TunnelAgent : IAgentRunner
     {
         _engine = engine;
         _loops = new UplinkLoops(engine);
+        _pulse = new LoopPulse(engine);
         _timeProvider = timeProvider;
     }
+
+    /// <inheritdoc/>
+    public bool IsServing => _pulse.Look();
 
     /// <inheritdoc/>
     public async Task<int> RunAsync(AgentOptions options, IAgentEvents events, CancellationToken stop)
@@ -37,22 +45,64 @@ internal sealed class TunnelAgent : IAgentRunner
         int uplinks = options.Uplinks.IsAuto ? UplinkPool.MaxAutomatic : options.Uplinks.Count;
         int left = FilesForBackends.Left(later: FilesOfALoop * Math.Min(uplinks - 1, _engine.SpareLoops));
         int limit = options.BackendConnections.IsAuto ? left : Math.Min(left, options.BackendConnections.Count);
-        var slots = _slots ?? Interlocked.CompareExchange(ref _slots, new BackendSlots(limit, _timeProvider), null) ?? _slots;
+
+        // A connection within the process has no descriptor: the limit of streams bounds how many there are.
+        var slots = options.Upstream.InProcess is not null ? BackendSlots.Unlimited()
+            : _slots ?? Interlocked.CompareExchange(ref _slots, new BackendSlots(limit, _timeProvider), null) ?? _slots;
         var uploads = _uploads
             ?? Interlocked.CompareExchange(ref _uploads, UploadBudget.Create(options, events, _timeProvider, _engine.Faults), null)
             ?? _uploads;
         using var heartbeat = new UplinkHeartbeat(_timeProvider, _engine.Faults);
         using var exchanges = new ExchangeContext(
-            options, events, _timeProvider, _engine.Loops is [var first, ..] ? first : null, slots, _engine.Faults);
-        using var metrics = new AgentMetrics(options.Name, exchanges, uploads);
+            options, events, _timeProvider, _engine.Loops is [var first, ..] ? first : null, slots, _engine.Faults)
+        {
+            Inspected = options.Inspection?.Store,
+        };
+        var ways = new UplinkWays(options, Random.Shared);
+        using var servers = options.Further.Count == 0 ? null : new ServerGroup(options, events, stop);
+        using var metrics = new AgentMetrics(options.Name, exchanges, uploads, ways);
         Rehearsal.Start(exchanges.RequestHeads);
-        using var watch = options.WatchesBackend ? BackendWatch.Start(exchanges.Connector, options.Upstream, events, _timeProvider) : null;
-        var dialer = new UplinkDialer(options, _engine, _loops, exchanges.Backends.Idle, _timeProvider);
-        var session = new AgentSession(options, events, exchanges, heartbeat, _engine, dialer, uploads, _timeProvider);
-        var loop = new ReconnectLoop(
-            options, session.RunOnceAsync, events, new FullJitterBackoff(_timeProvider, Random.Shared), _timeProvider);
-        var exitCode = await loop.RunAsync(stop).ConfigureAwait(false);
-        await session.WhenRetiredAsync().ConfigureAwait(false);
-        return exitCode;
+        List<BackendWatch> watches = options.WatchesBackend
+            ? [.. exchanges.Routed.Prepend(exchanges.Service).DistinctBy(static service => service.Name)
+                .Select(service => BackendWatch.Start(service.Connector, service.Target, events, _timeProvider))]
+            : [];
+        using var check = StartCheck(options, events, exchanges.Service.Connector);
+        try
+        {
+            return servers is null
+                ? await HoldAsync(options, events, ways, stop).ConfigureAwait(false)
+                : await servers.RunAsync((one, reports, isFirst, end) => HoldAsync(
+                    one, reports, isFirst ? ways : new UplinkWays(one, Random.Shared), end)).ConfigureAwait(false);
+        }
+        finally
+        {
+            watches.ForEach(static watch => watch.Dispose());
+        }
+
+        // Holds sessions with one server, one after the other.
+        async Task<int> HoldAsync(AgentOptions one, IAgentEvents reports, UplinkWays itsWays, CancellationToken end)
+        {
+            var dialer = new UplinkDialer(one, _engine, _loops, exchanges.Backends.Idle, _timeProvider);
+            var session = new AgentSession(
+                one, reports, exchanges, heartbeat, _engine, dialer, uploads, _timeProvider, itsWays, check);
+            var loop = new ReconnectLoop(
+                one, session.RunOnceAsync, reports, new FullJitterBackoff(_timeProvider, Random.Shared), _timeProvider);
+            var exitCode = await loop.RunAsync(end).ConfigureAwait(false);
+            await session.WhenRetiredAsync().ConfigureAwait(false);
+            return exitCode;
+        }
+    }
+
+    private ServiceCheck? StartCheck(AgentOptions options, IAgentEvents events, BackendConnector connector)
+    {
+        if (options is not { Pool: true, Health.Target: not null })
+        {
+            return null;
+        }
+
+        var probe = new ServiceProbe(options.Health, options.Upstream, connector, _timeProvider);
+        var check = new ServiceCheck(options.Health, options.Upstream, probe.LookAsync, events, _timeProvider);
+        check.Start();
+        return check;
     }
 }

@@ -1,8 +1,10 @@
 using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Events;
 using Tunnel2.Client.Core.Reconnect;
 using Tunnel2.Multiplexing.Heartbeat;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol.Errors;
+using Tunnel2.Transport.WebSockets;
 
 namespace Tunnel2.Client.Core.Session;
 
@@ -39,10 +41,12 @@ internal sealed class UplinkPool
     private readonly Lock _gate = new();
     private readonly List<UplinkConnection> _uplinks = [];
     private readonly HashSet<UplinkConnection> _retiring = [];
+    private readonly HashSet<UplinkConnection> _webSockets = [];
     private readonly TaskCompletionSource<UplinkEnd> _ended = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private UplinkEnd? _sessionEnd;
     private TaskCompletionSource _changed = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private TimeSpan? _lostAfter; // how long the uplink lived that was lost last, until KeepAsync has taken note
+    private int _keptFree; // for the uplink that replaces those of a detour
     private bool _stopping;
     private bool _isOver;
 
@@ -89,6 +93,72 @@ internal sealed class UplinkPool
         }
     }
 
+    /// <summary>The uplinks are a detour that another one will replace: a place is kept for it. Before <see cref="RunAsync"/>.</summary>
+    public void KeepPlaceFree() => _keptFree = 1;
+
+    /// <summary>
+    /// Dials one uplink at the server's own port. When it is open it serves, and all before it finish what they carry: the server opens no
+    /// more streams there and ends each after its last one.
+    /// </summary>
+    /// <returns>Whether it is open.</returns>
+    /// <exception cref="OperationCanceledException">Given up.</exception>
+    public async Task<bool> TryReplaceAsync(CancellationToken over)
+    {
+        lock (_gate)
+        {
+            if (_stopping)
+            {
+                return false;
+            }
+        }
+
+        var outcome = await _joiner.JoinAsync(isDirect: true, over).ConfigureAwait(false);
+        if (outcome.Transport is not { } transport)
+        {
+            return false;
+        }
+
+        var added = Start(transport, outcome.Rest);
+        UplinkConnection[] replaced;
+        lock (_gate)
+        {
+            _keptFree = 0;
+            replaced = [.. _uplinks.Where(uplink => uplink != added && !_retiring.Contains(uplink))];
+            _retiring.UnionWith(replaced);
+        }
+
+        foreach (var uplink in replaced)
+        {
+            _ = RetireAsync(uplink);
+        }
+
+        return true;
+    }
+
+    /// <summary>How the uplinks are now, for a user who watches.</summary>
+    public UplinkReading Read()
+    {
+        var (open, stalled, shortest, longest) = (0, 0, TimeSpan.MaxValue, TimeSpan.Zero);
+        int webSockets;
+        lock (_gate)
+        {
+            webSockets = _webSockets.Count(uplink => !_retiring.Contains(uplink));
+        }
+
+        foreach (var uplink in Serving)
+        {
+            open++;
+            stalled += uplink.IsStalled(_timeProvider.GetTimestamp()) ? 1 : 0;
+            if (uplink.RoundTrip.Last is var last && last > TimeSpan.Zero)
+            {
+                shortest = last < shortest ? last : shortest;
+                longest = last > longest ? last : longest;
+            }
+        }
+
+        return new UplinkReading(open, stalled, longest == TimeSpan.Zero ? TimeSpan.Zero : shortest, longest, webSockets);
+    }
+
     /// <summary>Takes over the session's first uplink and runs the session until it ends.</summary>
     /// <param name="first">The first uplink, after its WELCOME.</param>
     /// <param name="rest">Bytes that arrived after it.</param>
@@ -119,11 +189,17 @@ internal sealed class UplinkPool
         }
     }
 
-    private void Start(IUplinkTransport transport, ReadOnlyMemory<byte> rest)
+    private UplinkConnection Start(IUplinkTransport transport, ReadOnlyMemory<byte> rest)
     {
         var uplink = _create(transport);
+        uplink.EndObserver = OnEnded;
         lock (_gate)
         {
+            if (transport is WebSocketTransport)
+            {
+                _webSockets.Add(uplink);
+            }
+
             if (_isOver)
             {
                 // The session's last uplink ended while this one was dialled; nothing would wait for it.
@@ -135,6 +211,7 @@ internal sealed class UplinkPool
 
         _heartbeat.Add(uplink);
         _ = RunUplinkAsync(uplink, rest);
+        return uplink;
     }
 
     private async Task RunUplinkAsync(UplinkConnection uplink, ReadOnlyMemory<byte> rest)
@@ -151,35 +228,28 @@ internal sealed class UplinkPool
             uplink.TryEnd(end);
         }
 
-        _heartbeat.Remove(uplink);
-        UplinkConnection[] others = [];
         bool last;
         TaskCompletionSource changed;
         lock (_gate)
         {
             _uplinks.Remove(uplink);
+            _webSockets.Remove(uplink);
             if (!_retiring.Remove(uplink))
             {
                 _lostAfter = _timeProvider.GetElapsedTime(started);
             }
 
             LastGoAway = uplink.PeerGoAwayReason;
-            if (_sessionEnd is null && IsEndOfSession(end))
-            {
-                _sessionEnd = end;
-                others = EndsOthers(end) ? [.. _uplinks] : [];
-            }
 
+            // What concerns the session and not one uplink is why it ended, also when another uplink ends last.
+            _sessionEnd ??= end.Reason is SessionEndReason.Superseded or SessionEndReason.Revoked ? end : null;
             last = _uplinks.Count == 0;
             _isOver |= last;
             changed = _changed;
         }
 
-        foreach (var other in others)
-        {
-            other.TryEnd(end with { ByPeer = false });
-        }
-
+        // Last: what is not watched any more has left the session.
+        _heartbeat.Remove(uplink);
         changed.TrySetResult();
         if (last)
         {
@@ -187,12 +257,21 @@ internal sealed class UplinkPool
         }
     }
 
-    /// <summary>What concerns the session and not one uplink: it is why the session ended, also when another uplink ends last.</summary>
-    private static bool IsEndOfSession(UplinkEnd end) =>
-        EndsOthers(end) || end.Reason is SessionEndReason.Superseded or SessionEndReason.Revoked;
+    /// <summary>What ends the session ends all uplinks at once: the one that found it may take a second to close.</summary>
+    private void OnEnded(UplinkEnd end)
+    {
+        UplinkConnection[] others;
+        lock (_gate)
+        {
+            others = end.EndsSession && _sessionEnd is null ? [.. _uplinks] : [];
+            _sessionEnd ??= end.EndsSession ? end : null;
+        }
 
-    /// <summary>What leaves the two ends without agreement about the session, so that no uplink of it may continue.</summary>
-    private static bool EndsOthers(UplinkEnd end) => end.Reason is SessionEndReason.ProtocolError or SessionEndReason.ControlQueueOverflow;
+        foreach (var other in others)
+        {
+            other.TryEnd(end with { ByPeer = false });
+        }
+    }
 
     /// <summary>Keeps as many uplinks as there should be, for as long as the session lives.</summary>
     private async Task KeepAsync(CancellationToken over)
@@ -213,7 +292,7 @@ internal sealed class UplinkPool
                 {
                     changed = _changed = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
                     serving = [.. _uplinks.Where(uplink => uplink.IsOpenForStreams && !_retiring.Contains(uplink))];
-                    mayDial = !_stopping && _uplinks.Count is > 0 and var count && count < _maxUplinks;
+                    mayDial = !_stopping && _uplinks.Count is > 0 and var count && count < _maxUplinks - _keptFree;
                     lostAfter = _lostAfter;
                     _lostAfter = null;
                 }
@@ -235,7 +314,7 @@ internal sealed class UplinkPool
                 var now = _timeProvider.GetTimestamp();
                 if (serving.Length < wanted && mayDial && now >= notBefore)
                 {
-                    var outcome = await _joiner.JoinAsync(over).ConfigureAwait(false);
+                    var outcome = await _joiner.JoinAsync(isDirect: false, over).ConfigureAwait(false);
                     if (outcome.Transport is { } transport)
                     {
                         Start(transport, outcome.Rest);

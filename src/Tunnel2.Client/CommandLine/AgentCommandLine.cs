@@ -1,204 +1,201 @@
-using System.CommandLine;
 using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Logins;
 using Tunnel2.Client.Running;
 using Tunnel2.Client.TunnelFiles;
 using Tunnel2.Client.Variables;
-using Tunnel2.Protocol;
 
 namespace Tunnel2.Client.CommandLine;
 
 /// <summary>
-/// The grammar of <c>tunnel2</c>. System.CommandLine splits the words, <see cref="AgentOptionsParser"/> checks the values, and help,
-/// version and messages about mistakes are this program's own text.
+/// What the commands mean that run tunnels. <see cref="CommandLineReader"/> sorts the words, <see cref="AgentOptionsParser"/> judges the
+/// values.
 /// </summary>
 internal sealed class AgentCommandLine
 {
-    private const string Config = "--config";
-    private const string DefaultFile = "tunnels.yml";
-
-    private readonly Option<bool> _help = Switch("--help", "-h", "-?");
-    private readonly Option<bool> _version = Switch("--version", "-v");
-    private readonly (AgentSetting Setting, Option Option)[] _settings =
-    [
-        .. AgentSettingTable.All.Where(static setting => setting.IsAt(AgentSettingPlaces.Flag)).Select(static setting =>
-            (setting, setting.IsSwitch ? (Option)Switch(setting.Flag, setting.Aliases) : Value(setting.Flag, setting.Aliases))),
-    ];
-
-    private readonly Argument<string?> _upstream = new("upstream") { Arity = ArgumentArity.ZeroOrOne };
-    private readonly Command _http = new("http");
-    private readonly Command _start = new("start");
-    private readonly Command _root = new("tunnel2");
-
-    // No response files (@file) and no bundling (-vj): neither is documented, and a value may start with @.
-    private readonly ParserConfiguration _configuration = new() { EnablePosixBundling = false, ResponseFileTokenReplacer = null };
-
-    public AgentCommandLine()
-    {
-        // All options are on the root and recursive, so that flags may come before and after "http".
-        foreach (Option option in AllOptions)
-        {
-            option.Recursive = true;
-            _root.Add(option);
-        }
-
-        _http.Add(_upstream);
-        _root.Add(_http);
-        _root.Add(_start);
-
-        // Never invoked. Without an action the command would count as one that lacks a subcommand.
-        _http.SetAction(static _ => { });
-        _start.SetAction(static _ => { });
-        _root.SetAction(static _ => { });
-
-        // This class reports unknown words, without repeating a word that may be a secret.
-        _http.TreatUnmatchedTokensAsErrors = false;
-        _start.TreatUnmatchedTokensAsErrors = false;
-        _root.TreatUnmatchedTokensAsErrors = false;
-    }
-
-    /// <summary>Every option, for the test that compares them with the help text.</summary>
-    internal IEnumerable<Option> AllOptions => [_help, _version, .. _settings.Select(static pair => pair.Option)];
+    private const string Upstream = "<upstream>";
+    private const string UpstreamVariable = "TUNNEL2_UPSTREAM";
+    private const string Folder = "file";
+    private const string HttpsScheme = "https://";
 
     /// <summary>Checks a command line.</summary>
     /// <param name="args">The words after the program's name.</param>
     /// <param name="environment">Returns the value of an environment variable, or null.</param>
-    /// <param name="readFile">Returns the text of a file; <see cref="File.ReadAllText(string)"/> except in tests.</param>
-    public CommandLineResult Parse(IReadOnlyList<string> args, Func<string, string?> environment, Func<string, string>? readFile = null)
+    /// <param name="readFile">Returns the text of a file; null: the real one.</param>
+    public CommandLineResult Parse(IReadOnlyList<string> args, Func<string, string?> environment, Func<string, string>? readFile = null) =>
+        Parse(CommandLineReader.Read(args), environment, readFile);
+
+    /// <summary>The same for words that were sorted.</summary>
+    public CommandLineResult Parse(ParsedLine line, Func<string, string?> environment, Func<string, string>? readFile = null)
     {
-        ParseResult parsed = _root.Parse(args, _configuration);
-        if (IsGiven(parsed, _help))
+        if (line is { WantsHelp: true, HasUnknownCommand: false })
         {
             return CommandLineResult.Help;
         }
 
-        if (IsGiven(parsed, _version))
+        if (line.WantsVersion)
         {
             return CommandLineResult.Version;
         }
 
-        List<string> mistakes = FindGrammarMistakes(parsed);
+        List<string> mistakes = FindMistakes(line);
         mistakes.AddRange(AgentRunnerFactory.FindMistakes(environment));
         if (mistakes.Count > 0)
         {
             return Mistaken(mistakes);
         }
 
-        AgentOptionsInput input = ReadInput(parsed);
-        if (parsed.CommandResult.Command == _start)
+        AgentOptionsInput input = ReadInput(line, environment, out string? upstreamMistake);
+        if (upstreamMistake is not null)
         {
-            return ParseFile(input, environment, readFile ?? File.ReadAllText);
+            return Mistaken([$"{(line.Command is { Name: Folder } ? "FOLDER" : Upstream)}: {upstreamMistake}"]);
         }
 
-        input = EnvironmentFallback.Apply(input, environment, isOneTunnel: !input.IsOlderForm);
+        if (line.Command is { Name: "start" })
+        {
+            return ParseFile(input, environment, readFile);
+        }
+
+        StoredLogin? login = StoredLogin.TryRead(environment, out string? loginMistake);
+        if (loginMistake is not null)
+        {
+            return Mistaken([loginMistake]);
+        }
+
+        input = EnvironmentFallback.Apply(input, environment, isOneTunnel: !input.IsOlderForm, login);
         AgentOptionsParseResult result = AgentOptionsParser.Parse(input);
         return result.Options is null
             ? Mistaken(result.Mistakes.Select(static mistake => mistake.ToString()))
-            : new CommandLineResult { Request = CommandLineRequest.Run, Tunnels = [result.Options] };
+            : new CommandLineResult
+            {
+                Request = CommandLineRequest.Run,
+                Tunnels = DomainOptionsParser.Split(result.Options),
+                ServedFolder = line.Command is { Name: Folder } ? line.Argument : null,
+                ListsFolder = line.Has("--list"),
+                MayShowScreen = result.Options.Wanted.Count <= 1 && line.Command is { Name: "http" or "https" or Folder }
+                    && result.Options is { Json: false, Verbose: false, Plain: false },
+                NamesNoServer = (input["--server"] ?? input["--tunnel-host"] ?? input["--tunnel-port"]) is null,
+            };
     }
 
     private static CommandLineResult ParseFile(
-        AgentOptionsInput flags, Func<string, string?> environment, Func<string, string> readFile)
+        AgentOptionsInput flags, Func<string, string?> environment, Func<string, string>? readFile)
     {
-        string path = EnvironmentFallback.Apply(flags, environment, isOneTunnel: false)[Config] ?? DefaultFile;
-        string text;
-        try
+        string path = TunnelFileLoader.PathOf(flags, environment);
+        var (text, problem) = TunnelFileLoader.TryReadText(path, readFile);
+        if (text is null)
         {
-            text = readFile(path);
-        }
-        catch (Exception exception)
-            when (exception is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
-        {
-            return Mistaken([$"{path}: cannot be read: {exception.Message.ReplaceLineEndings(" ")}"]);
+            return Mistaken([problem!]);
         }
 
-        (IReadOnlyList<AgentOptions> tunnels, IReadOnlyList<string> mistakes) = TunnelFileLoader.Load(path, text, flags, environment);
-        return mistakes.Count > 0
-            ? new CommandLineResult { Request = CommandLineRequest.Mistake, Mistake = string.Join('\n', mistakes) }
-            : new CommandLineResult { Request = CommandLineRequest.Run, Tunnels = tunnels };
+        TunnelFileLoad load = TunnelFileLoader.Load(path, text, flags, environment);
+        return load.Mistakes.Count > 0
+            ? new CommandLineResult
+            {
+                Request = CommandLineRequest.Mistake,
+                Mistake = string.Join('\n', load.Mistakes.Select(static mistake => mistake.Message)),
+            }
+            : new CommandLineResult
+            {
+                Request = CommandLineRequest.Run,
+                Tunnels = [.. load.Tunnels.Select(static tunnel => tunnel.Options)],
+                File = new TunnelFileSource(path, flags, text, load.Tunnels),
+            };
     }
 
-    private List<string> FindGrammarMistakes(ParseResult parsed)
+    /// <summary>What is wrong before any value is looked at.</summary>
+    private static List<string> FindMistakes(ParsedLine line)
     {
-        var mistakes = new List<string>();
-        bool isHttp = parsed.CommandResult.Command == _http;
-        bool isStart = parsed.CommandResult.Command == _start;
-        string? olderFlag = _settings.FirstOrDefault(pair => pair.Setting.IsOlderForm && IsGiven(parsed, pair.Option)).Setting?.Flag;
-        foreach (Option option in AllOptions)
+        List<string> mistakes = [.. line.Mistakes];
+        CommandSpec? command = line.Command;
+        string? olderFlag = CommandTable.OlderOptions.FirstOrDefault(option => line.Has(option.Flag))?.Flag;
+        if (command is not null && olderFlag is not null)
         {
-            if (parsed.GetResult(option) is not { Implicit: false } result)
-            {
-                continue;
-            }
-
-            if (result.IdentifierTokenCount > 1)
-            {
-                mistakes.Add($"{option.Name}: is given more than once");
-            }
-            else if (option is Option<string?> && result.Tokens.Count == 0)
-            {
-                mistakes.Add($"{option.Name}: lacks its value");
-            }
+            mistakes.Add($"{olderFlag}: belongs to the older form and cannot go with '{command.Name}'");
         }
 
-        if ((isHttp || isStart) && olderFlag is not null)
-        {
-            mistakes.Add($"{olderFlag}: belongs to the older form and cannot go with '{parsed.CommandResult.Command.Name}'");
-        }
-
-        string[] given = [.. _settings.Where(pair => IsGiven(parsed, pair.Option)).Select(static pair => pair.Setting.Flag)];
-        if (!isStart && given.Contains(Config))
+        bool isStart = command is { Name: "start" };
+        if (!isStart && line.Has(TunnelFileLoader.Flag))
         {
             mistakes.Add("--config: belongs to 'start', as in 'tunnel2 start --config tunnels.yml'");
         }
 
-        foreach (string flag in given.Where(flag => isStart && flag is ("--name" or "--url")))
+        if (command is { Name: Folder })
         {
-            mistakes.Add($"{flag}: cannot go with 'start'; each tunnel has its name in the file");
+            mistakes.AddRange(line.Flags.Where(static flag => flag is "--host-header" or "--backend-protocol")
+                .Select(static flag => $"{flag}: cannot go with 'file', which has no service"));
         }
 
-        // The value after a misspelt flag is an unknown word too, and may be a token. So only the flag itself is named.
-        string[] unknown = [.. parsed.UnmatchedTokens];
-        string[] unknownFlags = [.. unknown.Where(static word => word.StartsWith('-')).Select(static word => word.Split('=', ':')[0])];
-        string[] known = [.. AllOptions.SelectMany(static option => option.Aliases.Append(option.Name))];
-        mistakes.AddRange(unknownFlags.Select(flag =>
-            flag.StartsWith("--", StringComparison.Ordinal) && NearestWord.Find(flag, known) is { } near
-                ? $"{flag}: unknown flag, did you mean {near}?"
-                : $"{flag}: unknown flag"));
-        if (unknownFlags.Length == 0 && unknown.Length > 0)
+        foreach (string flag in line.Flags.Where(flag => isStart && CommandTable.IsRefused(command!, flag)))
         {
-            mistakes.Add(isHttp
-                ? "<upstream>: only one port, host:port or URL can be given"
-                : isStart ? "'start' takes its tunnels from the file of --config"
-                : Array.IndexOf(HelpText.Commands, unknown[0]) >= 0
-                    ? $"'{unknown[0]}' has to be the first word"
-                    : $"'{unknown[0]}' is not a command; the commands are {string.Join(", ", HelpText.Commands)}, "
-                        + "as in 'tunnel2 http 3000'");
+            mistakes.Add(flag is "--name" or "--url" or DomainOptionsParser.Flag
+                ? $"{flag}: cannot go with 'start'; each tunnel has its name in the file"
+                : $"{flag}: cannot go with 'start'; it belongs below a tunnel in the file");
         }
 
-        if (mistakes.Count == 0 && !isHttp && !isStart && olderFlag is null)
+        if (mistakes.Count == 0 && command is null && olderFlag is null)
         {
             mistakes.Add("say what to forward, as in 'tunnel2 http 3000'");
-        }
-
-        // All other mistakes get a general message.
-        if (mistakes.Count == 0)
-        {
-            mistakes.AddRange(parsed.Errors.Select(static error => error.Message));
         }
 
         return mistakes;
     }
 
-    private AgentOptionsInput ReadInput(ParseResult parsed)
+    /// <summary>What the words give, before environment and file.</summary>
+    internal static AgentOptionsInput ReadInput(ParsedLine line, Func<string, string?> environment, out string? upstreamMistake)
     {
-        var input = new AgentOptionsInput().Give("<upstream>", parsed.CommandResult.Command == _http ? parsed.GetValue(_upstream) : null);
-        foreach ((AgentSetting setting, Option option) in _settings)
+        upstreamMistake = null;
+        var input = new AgentOptionsInput();
+        if (line.Command is { RunsTunnels: true } command and not { Name: "start" })
         {
-            string? text = option is Option<string?> value ? parsed.GetValue(value) : "true";
-            input = IsGiven(parsed, option) ? input.Give(setting.Flag, text) : input;
+            bool isHttps = command.Name == "https";
+            bool isFolder = command.Name == Folder;
+            if (isFolder)
+            {
+                upstreamMistake = MistakeOfFolder(line.Argument);
+            }
+
+            string? upstream = line.Argument ?? (isHttps && environment(UpstreamVariable) is { Length: > 0 } given ? given : null);
+            if (isHttps && upstream is not null)
+            {
+                upstreamMistake = TryAddScheme(ref upstream);
+            }
+
+            // What serves the folder gets its own address later.
+            input = input.Give(Upstream, isFolder ? "1" : upstream).Give("protocol", isHttps || isFolder ? "http" : command.Name);
+        }
+
+        foreach (CommandOption option in CommandTable.RootOptions.Where(option => line.Has(option.Flag)))
+        {
+            input = input.Give(option.Flag, option.IsSwitch ? "true" : line[option.Flag]);
         }
 
         return input;
+    }
+
+    private static string? MistakeOfFolder(string? path) => string.IsNullOrEmpty(path)
+        ? "say which folder, as in 'tunnel2 file ./dist'"
+        : Directory.Exists(path) ? null
+        : File.Exists(path) ? $"'{path}' is a file; give the folder that it is in"
+        : $"'{path}' is not a folder";
+
+    /// <summary>Makes a URL of what comes after <c>https</c>.</summary>
+    private static string? TryAddScheme(ref string upstream)
+    {
+        if (upstream.StartsWith(HttpsScheme, StringComparison.OrdinalIgnoreCase))
+        {
+            return null;
+        }
+
+        if (upstream.Contains("://", StringComparison.Ordinal)
+            || upstream.StartsWith("unix:", StringComparison.OrdinalIgnoreCase)
+            || upstream.StartsWith("npipe:", StringComparison.OrdinalIgnoreCase))
+        {
+            return "'https' takes a port, host:port or https:// URL; 'http' takes the others";
+        }
+
+        string rest = upstream.StartsWith(':') ? upstream[1..] : upstream;
+        upstream = HttpsScheme + (rest.Length > 0 && rest.All(char.IsAsciiDigit) ? $"localhost:{rest}" : rest);
+        return null;
     }
 
     private static CommandLineResult Mistaken(IEnumerable<string> mistakes) => new()
@@ -206,11 +203,4 @@ internal sealed class AgentCommandLine
         Request = CommandLineRequest.Mistake,
         Mistake = string.Join("; ", mistakes),
     };
-
-    private static bool IsGiven(ParseResult parsed, Option option) => parsed.GetResult(option) is { Implicit: false };
-
-    private static Option<bool> Switch(string name, params string[] aliases) => new(name, aliases) { Arity = ArgumentArity.Zero };
-
-    // Arity "zero or one" although a value is needed, so that this class reports a missing value in its own words.
-    private static Option<string?> Value(string name, params string[] aliases) => new(name, aliases) { Arity = ArgumentArity.ZeroOrOne };
 }

@@ -11,9 +11,6 @@ namespace Tunnel2.Client.Live;
 /// <summary>Runs <c>tunnel2 tap</c> and <c>tunnel2 stats</c> and returns the exit code.</summary>
 internal static class TapCommand
 {
-    public static bool IsMeant(string[] args) =>
-        args is ["tap" or "stats", ..] && !args.Any(static arg => arg is "--help" or "-h" or "-?" or "--version" or "-v");
-
     /// <summary>Runs until the end of the file or <paramref name="stop"/>.</summary>
     public static Task<int> RunAsync(string[] args, TextWriter output, TextWriter error, CancellationToken stop) =>
         RunAsync(args, static _ => null, output, error, stop);
@@ -26,7 +23,7 @@ internal static class TapCommand
         if (new TapCommandLine().Parse(args, environment, mistakes) is not { } options)
         {
             await error.WriteLineAsync($"tunnel2: {PlainText.Clean(string.Join("; ", mistakes))}");
-            await error.WriteLineAsync(args[0] == "stats" ? HelpText.StatsUsage : HelpText.TapUsage);
+            await error.WriteLineAsync(HelpText.UsageFor(CommandLineReader.Read(args)));
             return AgentExitCode.Usage;
         }
 

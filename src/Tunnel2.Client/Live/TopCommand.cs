@@ -1,12 +1,14 @@
 using System.Net.WebSockets;
 using Tunnel2.Client.CommandLine;
 using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Client.Terminals;
 using Tunnel2.Protocol;
 
 namespace Tunnel2.Client.Live;
 
 /// <summary>
-/// Runs <c>tunnel2 top</c>: a table of the sessions that refreshes every second, from the hub on a server's admin listener.
+/// Runs <c>tunnel2 top</c>: a table of the sessions that refreshes every second, from the hub on a server's admin listener. On a terminal
+/// keys choose what it shows.
 /// </summary>
 internal sealed class TopCommand
 {
@@ -15,43 +17,57 @@ internal sealed class TopCommand
     private static readonly TimeSpan _patience = TimeSpan.FromSeconds(10);
     private static readonly TimeSpan _longestDelay = TimeSpan.FromSeconds(5);
 
+    /// <summary>Subscriptions change no more often than the hub accepts, however fast keys come.</summary>
+    private static readonly TimeSpan _choiceEvery = TimeSpan.FromMilliseconds(250);
+
     private readonly TopOptions _options;
     private readonly TopScreen _screen;
     private readonly TextWriter _error;
     private readonly TimeProvider _time;
-    private readonly TopState _state;
     private readonly TopView _view;
+    private readonly ITerminal? _terminal;
+    private Action _quit = static () => { };
     private TimeSpan _clockOffset;
     private string? _note;
+    private string? _followed;
+    private long? _followedAt;
 
-    internal TopCommand(TopOptions options, TopScreen screen, TextWriter error, TimeProvider time)
+    internal TopCommand(TopOptions options, TopScreen screen, TextWriter error, TimeProvider time, ITerminal? terminal = null)
     {
         _options = options;
         _screen = screen;
         _error = error;
         _time = time;
-        _state = new TopState(options.WindowKey);
         _view = new TopView(options);
+        _terminal = terminal;
+        Panel = new TopPanel(new TopState(options.WindowKey), options.Server, ServerNow, () => _quit());
     }
 
-    public static bool IsMeant(string[] args) =>
-        args is ["top", ..] && !args.Any(static arg => arg is "--help" or "-h" or "-?" or "--version" or "-v");
+    /// <summary>What is known and chosen.</summary>
+    internal TopPanel Panel { get; }
 
     /// <summary>Runs until <paramref name="stop"/>, or until the first table with <c>--once</c>.</summary>
     public static async Task<int> RunAsync(
-        string[] args, Func<string, string?> environment, TextWriter output, TextWriter error, CancellationToken stop)
+        string[] args,
+        Func<string, string?> environment,
+        TextWriter output,
+        TextWriter error,
+        CancellationToken stop,
+        Func<ITerminal?>? openTerminal = null)
     {
         var mistakes = new List<string>();
         if (new TopCommandLine().Parse(args, environment, mistakes) is not { } options)
         {
             await error.WriteLineAsync($"tunnel2: {PlainText.Clean(string.Join("; ", mistakes))}");
-            await error.WriteLineAsync(HelpText.TopUsage);
+            await error.WriteLineAsync(HelpText.UsageFor(CommandLineReader.Read(args)));
             return AgentExitCode.Usage;
         }
 
         try
         {
-            return await new TopCommand(options, TopScreen.OfProcess(output), error, TimeProvider.System).RunAsync(stop);
+            ITerminal? terminal = options.Once || options.Json ? null : openTerminal?.Invoke();
+            var screen = TopScreen.OfProcess(output, isPlain: options.Json || environment("TERM") is "dumb");
+            return await new TopCommand(options, screen, error, TimeProvider.System, terminal).RunAsync(stop);
         }
         catch (IOException exception)
         {
@@ -62,6 +78,30 @@ internal sealed class TopCommand
 
     /// <summary>Follows the hub, and connects again when a connection is lost.</summary>
     internal async Task<int> RunAsync(CancellationToken stop)
+    {
+        using var either = CancellationTokenSource.CreateLinkedTokenSource(stop);
+        _quit = () => _ = either.CancelAsync();
+        using var screen = _terminal is null ? null : new TerminalScreen(_terminal, Panel, _time, _options.HasColors);
+        screen?.Start();
+        (int exitCode, string? mistake) = await FollowAllAsync(either.Token);
+
+        // After the terminal is the shell's again.
+        screen?.Dispose();
+        if (mistake is not null)
+        {
+            await _error.WriteLineAsync($"tunnel2: {_options.Server}: {mistake}");
+        }
+
+        if (screen?.Fault is { } fault)
+        {
+            await _error.WriteLineAsync($"tunnel2: the live screen failed: {fault}");
+            return AgentExitCode.InternalError;
+        }
+
+        return exitCode;
+    }
+
+    private async Task<(int ExitCode, string? Mistake)> FollowAllAsync(CancellationToken stop)
     {
         TimeSpan delay = TimeSpan.FromMilliseconds(500);
         while (!stop.IsCancellationRequested)
@@ -74,7 +114,7 @@ internal sealed class TopCommand
                 delay = TimeSpan.FromMilliseconds(500);
                 if (await FollowAsync(connection, stop))
                 {
-                    return AgentExitCode.Stopped;
+                    return (AgentExitCode.Stopped, null);
                 }
 
                 _note = connection.DescribeClose();
@@ -94,19 +134,27 @@ internal sealed class TopCommand
             }
 
             _note = PlainText.Clean(_note);
+            Panel.Change(static state => state.IsConnected = false);
             if (_options.Once || isFinal)
             {
-                await _error.WriteLineAsync($"tunnel2: {_options.Server}: {_note}");
-                return isFinal ? AgentExitCode.Rejected : AgentExitCode.ServerUnreachable;
+                return (isFinal ? AgentExitCode.Rejected : AgentExitCode.ServerUnreachable, _note);
             }
 
             _note += FormattableString.Invariant($"; trying again in {delay.TotalSeconds:0.0} s");
-            Show();
+            if (_options.Json)
+            {
+                await _error.WriteLineAsync($"tunnel2: {_options.Server}: {_note}");
+            }
+            else
+            {
+                Show();
+            }
+
             await Task.Delay(delay, _time, stop).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
             delay = delay * 2 < _longestDelay ? delay * 2 : _longestDelay;
         }
 
-        return AgentExitCode.Stopped;
+        return (AgentExitCode.Stopped, null);
     }
 
     private async Task ConnectAsync(HubConnection connection, CancellationToken stop)
@@ -115,8 +163,13 @@ internal sealed class TopCommand
         using var either = CancellationTokenSource.CreateLinkedTokenSource(limit.Token, stop);
         await connection.ConnectAsync(_options, _time, either.Token);
         _clockOffset = connection.ClockOffset;
-        _state.Clear();
+        Panel.Change(static state =>
+        {
+            state.Clear();
+            return true;
+        });
         _note = null;
+        _followed = null;
         foreach (string channel in _subscriptions)
         {
             await connection.SendAsync($$"""{"op":"subscribe","channel":"{{channel}}"}""", either.Token);
@@ -131,7 +184,7 @@ internal sealed class TopCommand
                 throw new InvalidDataException(connection.DescribeClose());
             }
 
-            if (_state.Apply(message) == "pong")
+            if (Panel.Change(state => state.Apply(message)) == "pong")
             {
                 return;
             }
@@ -150,9 +203,11 @@ internal sealed class TopCommand
         using var timer = new PeriodicTimer(_refreshEvery, _time);
         Task<ReadOnlyMemory<byte>?> receiving = connection.ReceiveAsync(stop);
         Task<bool> refreshing = timer.WaitForNextTickAsync(stop).AsTask();
+        Task choosing = Panel.NextChoice();
+        await FollowChoiceAsync(connection, stop);
         while (true)
         {
-            await Task.WhenAny(receiving, refreshing);
+            await Task.WhenAny(receiving, refreshing, choosing);
             if (receiving.IsCompleted)
             {
                 if (await receiving is not { } message)
@@ -160,27 +215,85 @@ internal sealed class TopCommand
                     return false;
                 }
 
-                _note = _state.Apply(message) switch
+                switch (Panel.Change(state => state.Apply(message)))
                 {
-                    "paused" => "paused: the server is short of memory or processors, and this connection is slow",
-                    "resumed" => null,
-                    _ => _note,
-                };
+                    case "paused":
+                        _note = "paused: the server is short of memory or processors, and this connection is slow";
+                        Panel.Note(_note);
+                        break;
+                    case "resumed":
+                        _note = null;
+                        Panel.Note(null);
+                        break;
+                }
+
                 receiving = connection.ReceiveAsync(stop);
+            }
+
+            if (choosing.IsCompleted)
+            {
+                choosing = Panel.NextChoice();
+                await FollowChoiceAsync(connection, stop);
             }
 
             if (refreshing.IsCompleted)
             {
                 await refreshing;
                 Show();
+                await FollowChoiceAsync(connection, stop);
                 refreshing = timer.WaitForNextTickAsync(stop).AsTask();
             }
         }
     }
 
+    /// <summary>Subscribes to the requests of the session that is looked at. What comes too soon waits for the next refresh.</summary>
+    private async Task FollowChoiceAsync(HubConnection connection, CancellationToken stop)
+    {
+        string? wanted = Panel.WantedSession is { } name && IsChannelPart(name) ? name : null;
+        if (wanted == _followed || (_followedAt is { } last && _time.GetElapsedTime(last) < _choiceEvery))
+        {
+            return;
+        }
+
+        string? before = _followed;
+        _followed = wanted;
+        _followedAt = _time.GetTimestamp();
+        Panel.Change(state =>
+        {
+            state.Watch(wanted);
+            return true;
+        });
+        if (before is not null)
+        {
+            await connection.SendAsync($$"""{"op":"unsubscribe","channel":"session.{{before}}.requests"}""", stop);
+        }
+
+        if (wanted is not null)
+        {
+            await connection.SendAsync($$"""{"op":"subscribe","channel":"session.{{wanted}}.requests"}""", stop);
+        }
+    }
+
+    /// <summary>A name comes from the server, and goes into a message: letters, digits and dashes, which all names are made of.</summary>
+    private static bool IsChannelPart(string name) => name.Length > 0 && name.All(static c => char.IsAsciiLetterOrDigit(c) || c == '-');
+
+    private long ServerNow() => (_time.GetUtcNow() + _clockOffset - DateTimeOffset.UnixEpoch).Ticks / TimeSpan.TicksPerMicrosecond;
+
     private void Show()
     {
-        long serverNow = (_time.GetUtcNow() + _clockOffset - DateTimeOffset.UnixEpoch).Ticks / TimeSpan.TicksPerMicrosecond;
-        _screen.Show(_view.Render(_state, serverNow, _note, _options.Once ? 0 : _screen.Rows), _options.Once);
+        if (_terminal is not null)
+        {
+            Panel.Note(_note);
+            return;
+        }
+
+        if (_options.Json)
+        {
+            _screen.Add(Panel.Change(state => TopJson.Write(state, _options.Server, ServerNow())));
+            return;
+        }
+
+        int rows = _options.Once ? 0 : _screen.Rows;
+        _screen.Show(Panel.Change(state => _view.Render(state, ServerNow(), _note, rows)), _options.Once);
     }
 }

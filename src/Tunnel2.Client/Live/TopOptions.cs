@@ -18,6 +18,12 @@ internal sealed record TopOptions
     /// <summary>Whether to print the table once and end.</summary>
     public bool Once { get; init; }
 
+    /// <summary>Whether to print objects of JSON instead of a table.</summary>
+    public bool Json { get; init; }
+
+    /// <summary>Whether a terminal may be given colours.</summary>
+    public bool HasColors { get; init; }
+
     /// <summary>The window's key in the hub's messages.</summary>
     public string WindowKey => WindowSeconds switch { 1 => "1s", 10 => "10s", _ => "1m" };
 }

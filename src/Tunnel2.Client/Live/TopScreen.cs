@@ -18,11 +18,21 @@ internal sealed class TopScreen
     }
 
     /// <summary>The screen of this process.</summary>
-    public static TopScreen OfProcess(TextWriter output) =>
-        new(output, Console.IsOutputRedirected ? null : static () => (Console.WindowWidth, Console.WindowHeight));
+    /// <param name="output">The output.</param>
+    /// <param name="isPlain">Whether what is shown is never drawn over.</param>
+    public static TopScreen OfProcess(TextWriter output, bool isPlain) =>
+        new(output, isPlain || Console.IsOutputRedirected ? null : static () => (Console.WindowWidth, Console.WindowHeight));
 
     /// <summary>How many lines fit, or 0 for any number.</summary>
     public int Rows => _size?.Invoke().Rows ?? 0;
+
+    /// <summary>Writes a line after those before.</summary>
+    /// <exception cref="IOException">The output's reader has left.</exception>
+    public void Add(string line)
+    {
+        _output.WriteLine(line);
+        _output.Flush();
+    }
 
     /// <summary>Shows the lines.</summary>
     /// <exception cref="IOException">The output's reader has left.</exception>

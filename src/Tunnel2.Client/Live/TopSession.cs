@@ -3,8 +3,10 @@ namespace Tunnel2.Client.Live;
 /// <summary>The known state of one session. Not thread-safe.</summary>
 internal sealed class TopSession
 {
-    /// <summary>The latest window in which a request ended, or null.</summary>
-    public TopStatistics? Statistics { get; set; }
+    /// <summary>
+    /// The latest windows in which a request ended, in the order of <see cref="TopFigures.WindowKeys"/>; null where there was none.
+    /// </summary>
+    public TopStatistics?[] Windows { get; } = new TopStatistics?[TopFigures.WindowKeys.Length];
 
     /// <summary>Whether an agent is connected.</summary>
     public bool IsOnline { get; set; }

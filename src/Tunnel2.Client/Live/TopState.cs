@@ -11,14 +11,35 @@ internal sealed class TopState
     /// <summary>How many sessions are accepted. A server with more would only fill this process's memory.</summary>
     private const int MostSessions = 100_000;
 
-    private readonly string _windowKey;
-    private readonly Dictionary<string, TopSession> _sessions = new(StringComparer.Ordinal);
+    /// <summary>How many requests of the session that is looked at are kept.</summary>
+    private const int MostRequests = 200;
 
-    /// <param name="windowKey">The windows to read: <c>1s</c>, <c>10s</c> or <c>1m</c>.</param>
-    public TopState(string windowKey) => _windowKey = windowKey;
+    private readonly TopStatistics?[] _node = new TopStatistics?[TopFigures.WindowKeys.Length];
+    private readonly Dictionary<string, TopSession> _sessions = new(StringComparer.Ordinal);
+    private readonly Queue<TopRequest?> _requests = new();
+    private long _lastRequest = -1;
+    private bool _isBroken;
+
+    /// <param name="windowKey">The windows that are shown first: <c>1s</c>, <c>10s</c> or <c>1m</c>.</param>
+    public TopState(string windowKey) => Window = Array.IndexOf(TopFigures.WindowKeys, windowKey);
+
+    /// <summary>Which windows are shown; a place in <see cref="TopFigures.WindowKeys"/>.</summary>
+    public int Window { get; set; }
+
+    /// <summary>The length of those windows, in seconds.</summary>
+    public int WindowSeconds => TopFigures.WindowSeconds[Window];
 
     /// <summary>The statistics of all sessions together.</summary>
-    public TopStatistics? Node { get; private set; }
+    public TopStatistics? Node => _node[Window];
+
+    /// <summary>The session whose requests are kept, or null.</summary>
+    public string? Watched { get; private set; }
+
+    /// <summary>The last requests of that session, the newest last; null where some may be missing.</summary>
+    public IReadOnlyCollection<TopRequest?> Requests => _requests;
+
+    /// <summary>Requests of that session that the server left out of its list, because they were too many.</summary>
+    public long RequestsLeftOut { get; private set; }
 
     /// <summary>The sessions by name.</summary>
     public IReadOnlyDictionary<string, TopSession> Sessions => _sessions;
@@ -29,11 +50,34 @@ internal sealed class TopState
     /// <summary>Requests that the server's own statistics missed.</summary>
     public long Missed { get; private set; }
 
+    /// <summary>Whether the hub sends no messages now, because it is short and this client is slow.</summary>
+    public bool IsPaused { get; private set; }
+
+    /// <summary>How often it did so.</summary>
+    public long Pauses { get; private set; }
+
+    /// <summary>Whether there is a connection.</summary>
+    public bool IsConnected { get; set; } = true;
+
+    /// <summary>Whether messages come: otherwise nothing is known of the present.</summary>
+    public bool IsFollowed => IsConnected && !IsPaused;
+
     /// <summary>Clears the state for a new connection, whose messages are complete by themselves.</summary>
     public void Clear()
     {
+        (IsPaused, IsConnected) = (false, true);
         _sessions.Clear();
-        Node = null;
+        Array.Clear(_node);
+        Watch(null);
+    }
+
+    /// <summary>Keeps the requests of another session, or of none.</summary>
+    public void Watch(string? name)
+    {
+        Watched = name;
+        _requests.Clear();
+        (_lastRequest, _isBroken) = (-1, false);
+        RequestsLeftOut = 0;
     }
 
     /// <summary>Applies a message.</summary>
@@ -63,6 +107,15 @@ internal sealed class TopState
                     break;
                 case "gap":
                     Skipped += root.GetProperty("dropped").GetInt64();
+                    _isBroken = _requests.Count > 0;
+                    break;
+                case "paused":
+                    IsPaused = true;
+                    Pauses++;
+                    _isBroken = _requests.Count > 0;
+                    break;
+                case "resumed":
+                    IsPaused = false;
                     break;
                 case "error":
                     throw new InvalidDataException(
@@ -83,9 +136,9 @@ internal sealed class TopState
     {
         if (channel == "node.stats")
         {
-            if (key == _windowKey)
+            if (Array.IndexOf(TopFigures.WindowKeys, key) is >= 0 and var at)
             {
-                Node = TopStatistics.Read(data);
+                _node[at] = TopStatistics.Read(data);
             }
 
             Missed = data.GetProperty("missed").GetInt64() + data.GetProperty("dropped").GetInt64();
@@ -98,6 +151,12 @@ internal sealed class TopState
         }
 
         string name = PlainText.Clean(raw);
+        if (part == "requests")
+        {
+            TakeRequest(name, data);
+            return;
+        }
+
         if (!_sessions.TryGetValue(name, out TopSession? session))
         {
             if (_sessions.Count == MostSessions)
@@ -114,9 +173,46 @@ internal sealed class TopState
             session.Agent = session.IsOnline ? PlainText.Clean(data.GetProperty("agent").GetString() ?? "") : "";
             session.Uplinks = session.IsOnline ? data.GetProperty("uplinks").GetInt32() : 0;
         }
-        else if (part == "stats" && key == _windowKey)
+        else if (part == "stats" && Array.IndexOf(TopFigures.WindowKeys, key) is >= 0 and var at)
         {
-            session.Statistics = TopStatistics.Read(data);
+            session.Windows[at] = TopStatistics.Read(data);
         }
+    }
+
+    private void TakeRequest(string name, JsonElement data)
+    {
+        // Some may come after the subscription has ended, and those of a snapshot may have come before.
+        if (name != Watched || (data.TryGetProperty("sequence", out JsonElement number) && number.GetInt64() <= _lastRequest))
+        {
+            return;
+        }
+
+        if (data.TryGetProperty("skipped", out JsonElement skipped))
+        {
+            RequestsLeftOut += skipped.GetInt64();
+        }
+
+        if (data.TryGetProperty("method", out _))
+        {
+            TopRequest request = TopRequest.Read(data);
+            if (_isBroken)
+            {
+                Keep(null);
+                _isBroken = false;
+            }
+
+            Keep(request);
+            _lastRequest = number.ValueKind == JsonValueKind.Number ? number.GetInt64() : _lastRequest;
+        }
+    }
+
+    private void Keep(TopRequest? request)
+    {
+        if (_requests.Count == MostRequests)
+        {
+            _requests.Dequeue();
+        }
+
+        _requests.Enqueue(request);
     }
 }

@@ -19,11 +19,12 @@ internal static class AgentRunnerFactory
 
     /// <summary>Makes the object that runs the tunnels of a process.</summary>
     /// <param name="loops">The number of event loops; null: one, and more with further uplinks.</param>
+    /// <param name="error">Where faults are written that cost no more than a connection. Thread-safe.</param>
     /// <exception cref="IOException">The system has no descriptors for the loops.</exception>
-    public static IAgentRunner Create(int? loops)
+    public static IAgentRunner Create(int? loops, TextWriter error)
     {
         var engine = StartEngine(loops);
-        ContainedFaultLines.Tell(engine, Console.Error);
+        ContainedFaultLines.Tell(engine, error);
         return new TunnelAgent(engine, TimeProvider.System);
     }
 

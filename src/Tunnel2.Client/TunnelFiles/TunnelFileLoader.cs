@@ -1,14 +1,46 @@
+using System.Text;
 using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Logins;
 using Tunnel2.Client.Variables;
 
 namespace Tunnel2.Client.TunnelFiles;
 
 /// <summary>
-/// Makes the options of all tunnels in a file. The command line wins, then the tunnel, then the top of the file, then the environment.
+/// Makes the options of all tunnels in a file. The command line wins, then the tunnel, then the top of the file, then the environment, then
+/// what a login has stored.
 /// </summary>
 internal static class TunnelFileLoader
 {
+    /// <summary>The flag that names the file.</summary>
+    public const string Flag = "--config";
+
     private const string Upstream = "<upstream>";
+    private const string DefaultFile = "tunnels.yml";
+    private const string Variable = "TUNNEL2_CONFIG";
+
+    /// <summary>Characters that a file may have: far more than 10,000 tunnels need.</summary>
+    private const int Longest = 4 * 1024 * 1024;
+
+    /// <summary>The file that is meant.</summary>
+    public static string PathOf(AgentOptionsInput flags, Func<string, string?> environment) =>
+        flags[Flag] ?? (environment(Variable) is { Length: > 0 } path ? path : DefaultFile);
+
+    /// <summary>Reads a file's text, up to a limit.</summary>
+    /// <param name="path">The file.</param>
+    /// <param name="readFile">Returns the text of a file; null: the real one.</param>
+    /// <returns>The text, or why there is none.</returns>
+    public static (string? Text, string? Problem) TryReadText(string path, Func<string, string>? readFile = null)
+    {
+        try
+        {
+            return ((readFile ?? ReadFile)(path), null);
+        }
+        catch (Exception exception)
+            when (exception is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
+        {
+            return (null, $"{path}: cannot be read: {exception.Message.ReplaceLineEndings(" ")}");
+        }
+    }
 
     /// <summary>Checks a whole file.</summary>
     /// <param name="path">The file's name in messages.</param>
@@ -16,43 +48,74 @@ internal static class TunnelFileLoader
     /// <param name="flags">The values of the command line.</param>
     /// <param name="environment">Returns the value of an environment variable, or null.</param>
     /// <returns>The options, or all mistakes, a line each.</returns>
-    public static (IReadOnlyList<AgentOptions> Tunnels, IReadOnlyList<string> Mistakes) Load(
-        string path, string text, AgentOptionsInput flags, Func<string, string?> environment)
+    public static TunnelFileLoad Load(string path, string text, AgentOptionsInput flags, Func<string, string?> environment)
     {
         TunnelFile file = TunnelFileReader.Read(text);
-        var mistakes = file.Mistakes.Select(mistake => (mistake.Line, Text: $"{path}:{mistake.Line}: {mistake.Message}")).ToList();
-        var tunnels = new List<AgentOptions>();
+        StoredLogin? login = StoredLogin.TryRead(environment, out string? loginMistake);
+        var mistakes = file.Mistakes
+            .Select(mistake => mistake with { Message = $"{path}:{mistake.Line}: {mistake.Message}" }).ToList();
+        if (loginMistake is not null)
+        {
+            mistakes.Add(new TunnelFileMistake(0, loginMistake));
+        }
+
+        var tunnels = new List<LoadedTunnel>();
         var names = new Dictionary<string, int>(StringComparer.OrdinalIgnoreCase);
         foreach (TunnelFileSection tunnel in file.Tunnels)
         {
             AgentOptionsInput input = Fill(path, flags, tunnel, file.Top);
-            input = EnvironmentFallback.Apply(input, environment, isOneTunnel: false);
+            input = EnvironmentFallback.Apply(input, environment, isOneTunnel: false, login);
 
             // The parser's message would describe the command line instead of the file.
-            if (input[Upstream] is null)
+            if (input[Upstream] is null && input[RouteOptionsParser.Flag] is null)
             {
-                mistakes.Add((tunnel.Line, $"{path}:{tunnel.Line}: the tunnel lacks its upstream: a port, host:port or URL"));
+                mistakes.Add(new TunnelFileMistake(
+                    tunnel.Line, $"{path}:{tunnel.Line}: the tunnel lacks its upstream: a port, host:port or URL"));
                 input = input.Give(Upstream, "1");
             }
 
             AgentOptionsParseResult result = AgentOptionsParser.Parse(input);
-            mistakes.AddRange(result.Mistakes.Select(mistake => (LineOf(mistake, path), mistake.ToString())));
-            if (input["--name"] is { } name && !names.TryAdd(name, tunnel.Line))
+            mistakes.AddRange(result.Mistakes.Select(mistake => new TunnelFileMistake(LineOf(mistake, path), mistake.ToString())));
+            foreach (string name in result.Options is { } read
+                ? read.Wanted.Select(static one => one.Name)
+                : input["--name"]?.Split('\n') ?? [])
             {
-                int line = tunnel.Values.First(static pair => pair.Key.Name == "name").Value.Line;
-                mistakes.Add((line, $"{path}:{line}: name: '{name}' is the name of the tunnel of line {names[name]} already"));
+                if (!names.TryAdd(name, tunnel.Line))
+                {
+                    int line = tunnel.Values.First(pair => pair.Key.Name == (name.Contains('.') ? "domain" : "name")).Value.Line;
+                    mistakes.Add(new TunnelFileMistake(
+                        line, $"{path}:{line}: name: '{name}' is the name of the tunnel of line {names[name]} already"));
+                }
             }
 
             if (result.Options is not null)
             {
-                tunnels.Add(result.Options);
+                tunnels.AddRange(DomainOptionsParser.Split(result.Options)
+                    .Select(options => new LoadedTunnel(options, input, result.Options.Wanted.Count > 0)));
             }
         }
 
         // A mistake at the top or in the environment is found once for each tunnel, so duplicates are removed.
         return mistakes.Count == 0
-            ? (tunnels, [])
-            : ([], [.. mistakes.OrderBy(static mistake => mistake.Line).Select(static mistake => mistake.Text).Distinct()]);
+            ? new TunnelFileLoad(tunnels, [])
+            : new TunnelFileLoad([], [.. mistakes.OrderBy(static mistake => mistake.Line).Distinct()]);
+    }
+
+    private static string ReadFile(string path)
+    {
+        using var reader = new StreamReader(path);
+        var text = new StringBuilder();
+        char[] buffer = new char[16 * 1024];
+        while (reader.Read(buffer) is > 0 and var count)
+        {
+            text.Append(buffer, 0, count);
+            if (text.Length > Longest)
+            {
+                throw new IOException($"It has more than {Longest} characters.");
+            }
+        }
+
+        return text.ToString();
     }
 
     private static AgentOptionsInput Fill(string path, AgentOptionsInput flags, params ReadOnlySpan<TunnelFileSection> sections)
@@ -60,8 +123,15 @@ internal static class TunnelFileLoader
         AgentOptionsInput input = flags;
         foreach (TunnelFileSection section in sections)
         {
+            // A token of the command line or of the tunnel wins over one of the top, in any of the two ways.
+            bool hasToken = (input["--token"] ?? input[TokenFile.Flag]) is not null;
             foreach ((AgentSetting setting, TunnelFileValue value) in section.Values)
             {
+                if (hasToken && setting.Flag is ("--token" or TokenFile.Flag))
+                {
+                    continue;
+                }
+
                 input = input.Give(setting.Flag, value.Text, $"{path}:{value.Line}: {setting.Name}");
             }
         }

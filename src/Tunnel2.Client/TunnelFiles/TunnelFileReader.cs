@@ -1,4 +1,8 @@
+using System.Buffers;
+using System.Text;
+using System.Text.Json;
 using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Policies.Reading;
 using Tunnel2.Protocol;
 using YamlDotNet.Core;
 using YamlDotNet.RepresentationModel;
@@ -122,6 +126,15 @@ internal sealed class TunnelFileReader
                 ? $"{name}: belongs below a tunnel"
                 : $"{name}: belongs to the top of the file, for all tunnels");
         }
+        else if (key.IsRepeatable && value is YamlSequenceNode { Children.Count: > 0 } list
+            && !(key.IsTable && list.Children.Any(static child => child is YamlMappingNode)))
+        {
+            ReadList(section, key, list, (int)keyNode.Start.Line);
+        }
+        else if (key.IsTable && value is YamlSequenceNode or YamlMappingNode)
+        {
+            ReadTable(section, key, value, (int)keyNode.Start.Line);
+        }
         else if (value is not YamlScalarNode scalar)
         {
             Report(value.Start, $"{name}: takes one value");
@@ -137,6 +150,37 @@ internal sealed class TunnelFileReader
         else
         {
             Report(value.Start, $"{name}: is neither true nor false");
+        }
+    }
+
+    /// <summary>Keeps a part of the file as JSON. What is wrong with it is found where the setting is read.</summary>
+    private void ReadTable(TunnelFileSection section, AgentSetting key, YamlNode value, int line)
+    {
+        if (YamlPart.TryRead(value, out PolicyNode? node) is { } mistake)
+        {
+            Report(mistake.Start, $"{key.Name}: has a part that is neither a text, a number, a list nor a table, or is too deep");
+            return;
+        }
+
+        var text = new ArrayBufferWriter<byte>();
+        using (var json = new Utf8JsonWriter(text))
+        {
+            node!.WriteTo(json);
+        }
+
+        section.Values[key] = new TunnelFileValue(Encoding.UTF8.GetString(text.WrittenSpan), line);
+    }
+
+    private void ReadList(TunnelFileSection section, AgentSetting key, YamlSequenceNode list, int line)
+    {
+        string[] values = [.. list.Children.Select(static child => (child as YamlScalarNode)?.Value ?? "")];
+        if (values.Any(static value => value.Length == 0 || value.Contains('\n')))
+        {
+            Report(list.Start, $"{key.Name}: has a list with an item that is not one value");
+        }
+        else
+        {
+            section.Values[key] = new TunnelFileValue(string.Join('\n', values), line);
         }
     }
 

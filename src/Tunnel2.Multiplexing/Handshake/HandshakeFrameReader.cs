@@ -37,6 +37,9 @@ internal readonly record struct HandshakeReadResult(
 /// </summary>
 internal static class HandshakeFrameReader
 {
+    /// <summary>By how much the buffer grows when it is full.</summary>
+    private const int GrowthFactor = 4;
+
     /// <summary>Reads the first frame.</summary>
     /// <param name="transport">The connection; aborted when the time is over.</param>
     /// <param name="isExpected">Whether a type may come first here.</param>
@@ -77,9 +80,10 @@ internal static class HandshakeFrameReader
                             buffer.AsMemory(length, filled - length), FirstBytes());
                     }
 
-                    if (buffer.Length < length)
+                    if (buffer.Length < length && filled == buffer.Length)
                     {
-                        Array.Resize(ref buffer, length);
+                        // With what has arrived, not with what was announced: a stranger pays for the memory with its own bytes.
+                        Array.Resize(ref buffer, Math.Min(length, GrowthFactor * buffer.Length));
                     }
                 }
 

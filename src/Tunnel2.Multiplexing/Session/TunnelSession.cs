@@ -63,6 +63,26 @@ internal sealed class TunnelSession
         }
     }
 
+    /// <summary>Reads how busy the session is. It takes no lock and does not allocate.</summary>
+    /// <param name="home">The event loop of the caller, or null.</param>
+    /// <param name="now">A timestamp of the uplinks' time provider; 0: whether they are stalled does not matter.</param>
+    public SessionLoad ReadLoad(PipeScheduler? home, long now)
+    {
+        var (isOpen, isNear, isStalled, streams) = (false, false, now != 0, 0);
+        foreach (var uplink in _uplinks)
+        {
+            streams += uplink.OpenStreams;
+            if (uplink.IsOpenForStreams)
+            {
+                isOpen = true;
+                isNear |= home is not null && uplink.Settings.WriterScheduler == home;
+                isStalled = isStalled && uplink.IsStalled(now);
+            }
+        }
+
+        return new SessionLoad(isOpen, isNear, isStalled, streams);
+    }
+
     /// <summary>Adds an uplink and gives it the lowest free slot.</summary>
     /// <returns>False when the session has ended or has as many uplinks as it may.</returns>
     public bool TryAdd(UplinkConnection uplink)
@@ -81,6 +101,7 @@ internal sealed class TunnelSession
             }
 
             uplink.Streams.Slot = slot;
+            uplink.EndObserver = OnEnded;
             _uplinks = [.. _uplinks, uplink];
             return true;
         }
@@ -178,6 +199,17 @@ internal sealed class TunnelSession
         if (uplinks.Length == 0)
         {
             _completion.TrySetResult(_end!);
+        }
+    }
+
+    /// <summary>
+    /// What ends the session ends all uplinks at once: the one that found it may take a second to send its last GOAWAY and to close.
+    /// </summary>
+    private void OnEnded(UplinkEnd end)
+    {
+        if (end.EndsSession && !HasEnded)
+        {
+            End(end.Reason, end.Error == ProtocolError.None ? end.Text : end.Error.ToString());
         }
     }
 

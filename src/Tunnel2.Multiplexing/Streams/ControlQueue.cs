@@ -26,6 +26,8 @@ internal sealed class ControlQueue
     private SessionEndReason _goAwayReason;
     private SessionEndReason _lastNotice;
     private string _goAwayText = "";
+    private ServiceState _service;
+    private uint _serviceCounter;
 
     /// <param name="ready">Each addition wakes its reader, the write loop: so none is made under a lock.</param>
     public ControlQueue(ReadyStreamChannel ready) => _ready = ready;
@@ -108,6 +110,21 @@ internal sealed class ControlQueue
         _ready.Signal();
     }
 
+    /// <summary>Only the newest statement leaves.</summary>
+    public void AddService(ServiceState state, uint counter)
+    {
+        using (_gate.EnterScope())
+        {
+            if (counter > _serviceCounter)
+            {
+                _service = state;
+                _serviceCounter = counter;
+            }
+        }
+
+        _ready.Signal();
+    }
+
     /// <summary>Copies waiting control frames, as many as fit.</summary>
     /// <param name="room">Where to.</param>
     /// <param name="frames">Frames copied.</param>
@@ -136,6 +153,13 @@ internal sealed class ControlQueue
             {
                 written += ControlFrames.WriteWindow(room[written..], StreamId.Uplink, _uplinkIncrement);
                 _uplinkIncrement = 0;
+                frames++;
+            }
+
+            if (_service != ServiceState.None)
+            {
+                written += ControlFrames.WriteService(room[written..], _service, _serviceCounter);
+                _service = ServiceState.None;
                 frames++;
             }
 

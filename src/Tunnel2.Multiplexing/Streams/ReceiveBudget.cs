@@ -114,6 +114,20 @@ internal sealed class ReceiveBudget : IDisposable
         }
     }
 
+    /// <summary>Takes memory for bytes that no uplink holds; <see cref="Return"/> gives it back.</summary>
+    /// <param name="count">Bytes, ≥ 1.</param>
+    /// <returns>False when there is none left.</returns>
+    public bool TryTake(int count)
+    {
+        if (Interlocked.Add(ref _held, count) <= Limit)
+        {
+            return true;
+        }
+
+        Interlocked.Add(ref _held, -count);
+        return false;
+    }
+
     /// <summary>An uplink holds less than it has reported.</summary>
     /// <param name="count">Bytes, ≥ 0.</param>
     public void Return(int count) => Interlocked.Add(ref _held, -count);

@@ -256,6 +256,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
             }
 
             _resetReceived = true;
+            _peerDetail = detail;
             if (!_endReceived && _failure.IsNone)
             {
                 _failure = new StreamFailure(StreamFailureKind.PeerReset, reason, detail);

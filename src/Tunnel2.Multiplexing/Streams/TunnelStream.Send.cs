@@ -26,6 +26,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
     private ReadOnlyMemory<byte> _pending;
     private bool _pendingEnd;
     private bool _writeWaiting;
+    private bool _roomWaiting;
 
     private bool _ready;
     private bool _parked;
@@ -132,6 +133,37 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
     }
 
     /// <summary>
+    /// Waits for <see cref="SendRoom"/>: a producer that waits here before it reads from its source holds nothing for a peer that stalls,
+    /// and reads much at once when credit comes. It is no time to wait for more: only without any credit has the peer surely some to give.
+    /// </summary>
+    /// <returns><see cref="StreamSendStatus.Sent"/> when there is room; otherwise why there will be none. One wait or write at a
+    /// time.</returns>
+    public ValueTask<StreamSendStatus> WaitForRoomAsync()
+    {
+        ValueTask<StreamSendStatus> result;
+        using (_lock.EnterScope())
+        {
+            if (IsSendStoppedUnsynchronized)
+            {
+                return new ValueTask<StreamSendStatus>(SendStatusUnsynchronized());
+            }
+
+            Debug.Assert(!_writeWaiting && !_roomWaiting && !_endQueued, "One producer, and nothing after the end.");
+            if (_sendCredit.Available > 0)
+            {
+                return new ValueTask<StreamSendStatus>(StreamSendStatus.Sent);
+            }
+
+            _writeSource.Reset();
+            _roomWaiting = true;
+            result = new ValueTask<StreamSendStatus>(this, _writeSource.Version);
+        }
+
+        _uplink.CountCreditWait();
+        return result;
+    }
+
+    /// <summary>
     /// Sends body bytes. Completes when they were copied, not when they were received; the memory is borrowed until then. One at a time.
     /// </summary>
     /// <param name="data">The bytes, any number.</param>
@@ -147,7 +179,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
                 return new ValueTask<StreamSendStatus>(SendStatusUnsynchronized());
             }
 
-            Debug.Assert(!_writeWaiting && !_endQueued, "One producer, one write at a time, and nothing after the end.");
+            Debug.Assert(!_writeWaiting && !_roomWaiting && !_endQueued, "One producer, one write at a time, and nothing after the end.");
 
             if (data.IsEmpty && !end)
             {

@@ -119,7 +119,7 @@ internal sealed partial class TunnelStream
     /// <summary>The peer granted credit.</summary>
     internal ProtocolError OnWindow(StreamId id, int increment)
     {
-        bool schedule;
+        bool schedule, room;
         using (_lock.EnterScope())
         {
             if (_closed || Id != id)
@@ -133,11 +133,18 @@ internal sealed partial class TunnelStream
             }
 
             schedule = TryMarkReadyUnsynchronized();
+            room = _roomWaiting;
+            _roomWaiting = false;
         }
 
         if (schedule)
         {
             _sending.Add(this);
+        }
+
+        if (room)
+        {
+            _writeSource.SetResult(StreamSendStatus.Sent);
         }
 
         return ProtocolError.None;

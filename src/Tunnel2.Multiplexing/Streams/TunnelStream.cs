@@ -24,6 +24,7 @@ internal sealed partial class TunnelStream
     private readonly UplinkStreams _uplink;
     private readonly SendQueue _sending;
     private StreamFailure _failure;
+    private StreamResetDetail _peerDetail;
     private Action<object?, StreamId>? _onReset;
     private object? _onResetState;
     private bool _released;
@@ -55,6 +56,21 @@ internal sealed partial class TunnelStream
             using (_lock.EnterScope())
             {
                 return _failure;
+            }
+        }
+    }
+
+    /// <summary>
+    /// The detail of the peer's reset, also of one that came after the peer's direction had ended and is no failure of it; otherwise
+    /// none.
+    /// </summary>
+    public StreamResetDetail PeerResetDetail
+    {
+        get
+        {
+            using (_lock.EnterScope())
+            {
+                return _peerDetail;
             }
         }
     }
@@ -120,6 +136,7 @@ internal sealed partial class TunnelStream
     {
         Id = id;
         _failure = default;
+        _peerDetail = StreamResetDetail.None;
         _released = false;
         _closed = false;
         _recycled = false;
@@ -178,9 +195,10 @@ internal sealed partial class TunnelStream
 
     private Completions TakeCompletionsUnsynchronized(StreamSendStatus status)
     {
-        var completions = new Completions { Reader = _readWaiting, Writer = _writeWaiting, WriteStatus = status };
+        var completions = new Completions { Reader = _readWaiting, Writer = _writeWaiting || _roomWaiting, WriteStatus = status };
         _readWaiting = false;
         _writeWaiting = false;
+        _roomWaiting = false;
         return completions;
     }
 

@@ -14,6 +14,9 @@ internal sealed record UplinkSettings
 
     public required UplinkRole Role { get; init; }
 
+    /// <summary>Whether it is a node link, whose requests have a first hop (docs/protocol.md section 16).</summary>
+    public bool IsNodeLink { get; init; }
+
     /// <summary>The credit granted to the peer for each new stream, in bytes.</summary>
     public int ReceiveStreamWindow { get; init; } = ProtocolLimits.DefaultStreamWindow;
 

@@ -30,6 +30,16 @@ internal interface IByteTransport : IAsyncDisposable
     /// <exception cref="IOException">The connection failed or was aborted.</exception>
     ValueTask<int> ReceiveAsync(Memory<byte> buffer);
 
+    /// <summary>Whether <see cref="TryReportArrival"/> works; otherwise a receive into an empty buffer says the same.</summary>
+    bool ReportsArrivals => false;
+
+    /// <summary>
+    /// Has an observer called once, when there is something to receive, or when the connection has ended or failed: what a receive into an
+    /// empty buffer says, for a connection that waits so after each exchange. No receive may be pending, nor begin before the call.
+    /// </summary>
+    /// <returns>False: there may be something already, and nobody will be called.</returns>
+    bool TryReportArrival(IArrivalObserver observer) => false;
+
     /// <summary>Sends everything. The memory belongs to the transport until the task has completed.</summary>
     /// <exception cref="IOException">The connection failed or was aborted; some of the bytes may have been sent.</exception>
     ValueTask SendAsync(ReadOnlyMemory<byte> buffer);

@@ -71,6 +71,18 @@ internal sealed class UplinkConnection
     /// </summary>
     public Action<UplinkConnection>? StallObserver { get; set; }
 
+    /// <summary>
+    /// Called once, with the first cause, on the thread that found it and before the uplink's last GOAWAY has left. Set before the uplink
+    /// runs.
+    /// </summary>
+    public Action<UplinkEnd>? EndObserver { get; set; }
+
+    /// <summary>
+    /// ProxyEntry: called by the reader with each statement of the agent about its service, and its number. Set before the uplink runs. It
+    /// must not block.
+    /// </summary>
+    public Action<ServiceState, uint>? ServiceObserver { get; set; }
+
     /// <summary>Segments that the connection had to send again so far; 0 where the transport does not know.</summary>
     public long RetransmittedSegments => _transport.RetransmittedSegments;
 
@@ -152,6 +164,7 @@ internal sealed class UplinkConnection
         }
 
         LostStreams.Tell(Streams.Table.Snapshot(), end.Reason, Settings.WriterScheduler);
+        EndObserver?.Invoke(end);
         _ended.TrySetResult();
         return true;
     }
@@ -185,6 +198,9 @@ internal sealed class UplinkConnection
 
     /// <summary>The first step of a drain: asks the peer to open no more, or to expect no more.</summary>
     public void SendGoAwayNotice(SessionEndReason reason, string text) => Sending.Control.AddGoAway(GoAwayPhase.Notice, reason, text);
+
+    /// <summary>The agent: says how its service is.</summary>
+    public void SendService(ServiceState state, uint counter) => Sending.Control.AddService(state, counter);
 
     /// <summary>
     /// ProxyEntry: opens no more streams here, sends the agent a notice, and ends the uplink when its last stream is over. Only the side
@@ -299,6 +315,8 @@ internal sealed class UplinkConnection
 
         return ProtocolError.None;
     }
+
+    internal void OnService(ServiceState state, uint counter) => ServiceObserver?.Invoke(state, counter);
 
     internal void OnGoAway(GoAwayPhase phase, SessionEndReason reason, string text)
     {

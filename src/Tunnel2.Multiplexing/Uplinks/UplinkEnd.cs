@@ -9,6 +9,9 @@ namespace Tunnel2.Multiplexing.Uplinks;
 /// <param name="Text">Words for a log line; from the peer, untrusted, where <paramref name="ByPeer"/>.</param>
 internal sealed record UplinkEnd(SessionEndReason Reason, ProtocolError Error = ProtocolError.None, bool ByPeer = false, string Text = "")
 {
+    /// <summary>Whether the two ends no longer agree about the session, so that no uplink of it may continue.</summary>
+    public bool EndsSession => Reason is SessionEndReason.ProtocolError or SessionEndReason.ControlQueueOverflow;
+
     /// <inheritdoc/>
     public override string ToString() =>
         (Error == ProtocolError.None ? Reason.ToString() : $"{Reason} ({Error})")

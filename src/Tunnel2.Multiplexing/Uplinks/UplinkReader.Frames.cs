@@ -25,14 +25,18 @@ internal sealed partial class UplinkReader
                 return OnRst(header, payload);
             case FrameType.Ping:
                 return OnPing(header, payload);
+            case FrameType.Service:
+                _uplink.OnService(ControlFrames.ReadService(payload, out var counter), counter);
+                return OnEmpty();
             case FrameType.GoAway:
                 var error = ControlFrames.TryReadGoAway(payload, out var phase, out var reason, out var text);
-                if (error == ProtocolError.None)
+                if (error != ProtocolError.None)
                 {
-                    _uplink.OnGoAway(phase, reason, text);
+                    return error;
                 }
 
-                return error;
+                _uplink.OnGoAway(phase, reason, text);
+                return OnEmpty();
             default:
                 return ProtocolError.UnexpectedHandshake;
         }
@@ -83,7 +87,9 @@ internal sealed partial class UplinkReader
             return error;
         }
 
-        error = HeaderBlock.TryRead(blockBytes, out var block);
+        error = _uplink.Settings.IsNodeLink
+            ? NodeRequest.TryReadBlock(blockBytes, out var block)
+            : HeaderBlock.TryRead(blockBytes, out block);
         if (error != ProtocolError.None)
         {
             return error;

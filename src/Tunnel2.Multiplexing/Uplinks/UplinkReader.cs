@@ -115,10 +115,13 @@ internal sealed partial class UplinkReader
 
                     filled -= start;
                     buffer.AsSpan(start, filled).CopyTo(buffer);
-                    if (filled == 0 && smallReceives > ShrinkAfter && buffer.Length > SmallBuffer * 2)
+                    if (filled < SmallBuffer && needed <= SmallBuffer && smallReceives > ShrinkAfter && buffer.Length > SmallBuffer * 2)
                     {
+                        // Also with the beginning of a frame in it: a peer must not be able to keep the large one.
+                        var small = _buffers.Rent(SmallBuffer);
+                        buffer.AsSpan(0, filled).CopyTo(small);
                         _buffers.Return(buffer);
-                        buffer = _buffers.Rent(SmallBuffer);
+                        buffer = small;
                         smallReceives = 0;
                     }
                     else if (needed > buffer.Length)

@@ -1,7 +1,9 @@
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
+using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Frames;
 
 namespace Tunnel2.Multiplexing.Uplinks;
 
@@ -12,8 +14,12 @@ namespace Tunnel2.Multiplexing.Uplinks;
 /// </summary>
 internal sealed partial class UplinkWriter
 {
-    /// <summary>A batch's size. Larger ones gain nothing on loopback and hold up the frames after them on slow links.</summary>
-    public const int BatchSize = 256 * 1024;
+    /// <summary>
+    /// A batch's size: 16 full frames, the bytes of a stream's first window. With room for 15 of them the last one would leave alone, and
+    /// cost a send and a receive, and its credit another two. Larger ones gain nothing on loopback and hold up the frames after them on
+    /// slow links.
+    /// </summary>
+    public const int BatchSize = 16 * (FrameHeader.Size + ProtocolLimits.MaxDataLength);
 
     /// <summary>The smallest limit that slow sends bring a batch to: two full frames.</summary>
     private const int SmallestBatch = 32 * 1024;

@@ -37,4 +37,19 @@ public enum RejectCode : ushort
     /// ProxyEntry speaks TLS at this address, and the peer spoke plaintext. Sent in plaintext, so that the peer can read it.
     /// </summary>
     TlsRequired = 10,
+
+    /// <summary>ProxyEntry carries no sessions of the wanted kind.</summary>
+    KindNotSupported = 11,
+
+    /// <summary>The wanted port, or any port, is not available.</summary>
+    PortNotAvailable = 12,
+
+    /// <summary>ProxyEntry does not know one of the access rules, or cannot keep it for sessions of this kind.</summary>
+    AccessNotSupported = 13,
+
+    /// <summary>The token was right until its time was over.</summary>
+    TokenExpired = 14,
+
+    /// <summary>The session cannot share the name with the sessions that have it, or cannot have it alone.</summary>
+    PoolNotPossible = 15,
 }

@@ -65,4 +65,16 @@ public enum StreamResetDetail : ushort
 
     /// <summary>The agent's process has no file descriptor left for a connection to the backend.</summary>
     NoDescriptors = 20,
+
+    /// <summary>The agent was told to speak HTTP/2 with the backend, and the backend does not.</summary>
+    NotHttp2 = 21,
+
+    /// <summary>A node link: the node does not have the session, or not any more.</summary>
+    SessionLeft = 22,
+
+    /// <summary>
+    /// The backend reset its stream of HTTP/2. The error code of RFC 9113 section 7 is the detail's value less this one, 0 to 255
+    /// (<see cref="StreamResetDetails"/>).
+    /// </summary>
+    Http2Reset = 256,
 }

@@ -4,7 +4,7 @@ using Tunnel2.Protocol.Errors;
 
 namespace Tunnel2.Protocol.Frames;
 
-/// <summary>Writes and reads the small frames as a whole: RST, WINDOW, PING, GOAWAY. Stateless; safe from any thread.</summary>
+/// <summary>Writes and reads the small frames as a whole: RST, WINDOW, PING, SERVICE, GOAWAY. Stateless; safe from any thread.</summary>
 public static class ControlFrames
 {
     /// <summary>Bytes of a RST frame, header included.</summary>
@@ -15,6 +15,9 @@ public static class ControlFrames
 
     /// <summary>Bytes of a PING frame, header included.</summary>
     public const int PingSize = FrameHeader.Size + ProtocolLimits.PingLength;
+
+    /// <summary>Bytes of a SERVICE frame, header included.</summary>
+    public const int ServiceSize = FrameHeader.Size + ProtocolLimits.ServiceLength;
 
     private const int GoAwayFixedLength = 3;
 
@@ -80,6 +83,28 @@ public static class ControlFrames
     /// <summary>Reads a PING payload.</summary>
     /// <param name="payload">The payload; its length was checked with the header.</param>
     public static ulong ReadPing(ReadOnlySpan<byte> payload) => BinaryPrimitives.ReadUInt64BigEndian(payload);
+
+    /// <summary>Writes a SERVICE frame.</summary>
+    /// <param name="destination">At least <see cref="ServiceSize"/> bytes.</param>
+    /// <param name="state">How the service is.</param>
+    /// <param name="counter">The number of this statement in the session; the highest counts.</param>
+    /// <returns>Bytes written.</returns>
+    public static int WriteService(Span<byte> destination, ServiceState state, uint counter)
+    {
+        new FrameHeader(ProtocolLimits.ServiceLength, FrameType.Service, FrameFlags.None, StreamId.Uplink).Write(destination);
+        destination[FrameHeader.Size] = (byte)state;
+        BinaryPrimitives.WriteUInt32BigEndian(destination[(FrameHeader.Size + 1)..], counter);
+        return ServiceSize;
+    }
+
+    /// <summary>Reads a SERVICE payload. An unknown state is returned as it is.</summary>
+    /// <param name="payload">The payload; its length was checked with the header.</param>
+    /// <param name="counter">The number of this statement in the session.</param>
+    public static ServiceState ReadService(ReadOnlySpan<byte> payload, out uint counter)
+    {
+        counter = BinaryPrimitives.ReadUInt32BigEndian(payload[1..]);
+        return (ServiceState)payload[0];
+    }
 
     /// <summary>Writes a GOAWAY frame; a text that does not fit is cut at a character.</summary>
     /// <param name="destination">At least <see cref="FrameHeader.Size"/> + <see cref="ProtocolLimits.MaxGoAwayLength"/> bytes.</param>

@@ -17,7 +17,7 @@ namespace Tunnel2.Protocol.Frames;
 /// </code>
 /// </summary>
 /// <param name="Length">Payload bytes after the header, 0…2^24 − 1; each type has a tighter limit.</param>
-/// <param name="Type">The kind of frame; values above <see cref="FrameType.GoAway"/> are unknown to this version.</param>
+/// <param name="Type">The kind of frame; those that <see cref="FrameType"/> lacks are unknown to this version.</param>
 /// <param name="Flags">The flags.</param>
 /// <param name="Stream">The stream, or <see cref="StreamId.Uplink"/>.</param>
 public readonly record struct FrameHeader(int Length, FrameType Type, FrameFlags Flags, StreamId Stream)
@@ -28,7 +28,7 @@ public readonly record struct FrameHeader(int Length, FrameType Type, FrameFlags
     private const byte TypeMask = 0x1F;
 
     /// <summary>Whether this version knows the type.</summary>
-    public bool IsKnown => Type is > FrameType.None and <= FrameType.GoAway;
+    public bool IsKnown => Type is > FrameType.None and <= FrameType.GoAway or FrameType.Service;
 
     /// <summary>Whether the sender's direction ends with this frame.</summary>
     public bool EndsDirection => (Flags & FrameFlags.End) != 0;
@@ -74,6 +74,9 @@ public readonly record struct FrameHeader(int Length, FrameType Type, FrameFlags
             case FrameType.Ping:
                 var ping = RequireLength(ProtocolLimits.PingLength);
                 return ping != ProtocolError.None ? ping : RequireUplink();
+            case FrameType.Service:
+                var service = RequireLength(ProtocolLimits.ServiceLength);
+                return service != ProtocolError.None ? service : RequireUplink();
             case FrameType.Hello:
                 return Limited(ProtocolLimits.MaxHelloLength);
             case FrameType.Welcome:

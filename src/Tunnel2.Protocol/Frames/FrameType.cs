@@ -35,4 +35,7 @@ public enum FrameType : byte
 
     /// <summary>Announces the end of the session, in two steps.</summary>
     GoAway = 10,
+
+    /// <summary>How the agent's own check found its service. Its number is one that no example of an unknown type has.</summary>
+    Service = 13,
 }

@@ -11,4 +11,19 @@ public enum HandshakeCapabilities : uint
 
     /// <summary>The session may have several uplinks (JOIN).</summary>
     MultipleUplinks = 1,
+
+    /// <summary>The session may be of another kind than HTTP: HELLO and WELCOME have the fields about it.</summary>
+    SessionKinds = 2,
+
+    /// <summary>The session may say who may visit it: HELLO has the fields about it, and the server keeps to them.</summary>
+    AccessRules = 4,
+
+    /// <summary>The session may share its name with others of its owner: HELLO has the fields about it.</summary>
+    Pools = 8,
+
+    /// <summary>The connection is a node link: both sides are nodes of one cluster.</summary>
+    NodeLink = 16,
+
+    /// <summary>The agent has sessions under the name at several nodes of a cluster at once, which take nothing from each other.</summary>
+    SeveralNodes = 32,
 }

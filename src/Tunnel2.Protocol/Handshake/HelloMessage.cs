@@ -14,6 +14,12 @@ public sealed record HelloMessage
     /// <summary>Bytes of an <see cref="OwnerKey"/>.</summary>
     public const int OwnerKeyLength = 32;
 
+    /// <summary>The pool flag: the service counts as unhealthy until a SERVICE frame says otherwise.</summary>
+    private const byte UnhealthyAtFirst = 1;
+
+    /// <summary>The port flag: another port than the wanted one will do.</summary>
+    private const byte AnotherPortWillDo = 1;
+
     /// <summary>The lowest version the agent speaks.</summary>
     public byte LowestVersion { get; init; } = ProtocolVersion.Lowest;
 
@@ -59,12 +65,49 @@ public sealed record HelloMessage
     /// </summary>
     public ReadOnlyMemory<byte> OwnerKey { get; init; }
 
+    /// <summary>What the session carries; another kind than HTTP needs <see cref="HandshakeCapabilities.SessionKinds"/>.</summary>
+    public SessionKind Kind { get; init; }
+
+    /// <summary>The port that a session of TCP wants, 1…65535; 0: ProxyEntry chooses.</summary>
+    public int WantedPort { get; init; }
+
+    /// <summary>Whether another port will do when the wanted one is not available.</summary>
+    public bool TakesAnotherPort { get; init; }
+
+    /// <summary>Who may visit; null: all. Rules need <see cref="HandshakeCapabilities.AccessRules"/>.</summary>
+    public AccessRules? Access { get; init; }
+
+    /// <summary>
+    /// Whether the service of a pool's member counts as unhealthy until the first SERVICE frame. It needs
+    /// <see cref="HandshakeCapabilities.Pools"/>.
+    /// </summary>
+    public bool WaitsForHealth { get; init; }
+
     /// <summary>Encodes the whole frame.</summary>
     /// <exception cref="ArgumentException">
-    /// A field is longer than its length prefix allows, or the message is longer than its limit.
+    /// A field is longer than its length prefix allows, the message is longer than its limit, or the capability for the kind, for the
+    /// access rules or for the pool is missing.
     /// </exception>
     public byte[] ToFrame()
     {
+        var hasKind = (Capabilities & HandshakeCapabilities.SessionKinds) != 0;
+        var hasAccess = (Capabilities & HandshakeCapabilities.AccessRules) != 0;
+        var hasPool = (Capabilities & HandshakeCapabilities.Pools) != 0;
+        if (WaitsForHealth && !hasPool)
+        {
+            throw new ArgumentException("A member of a pool needs the capability.");
+        }
+
+        if (Access is { IsEmpty: false } && !hasAccess)
+        {
+            throw new ArgumentException("Access rules need the capability.");
+        }
+
+        if (Kind != SessionKind.Http && !hasKind)
+        {
+            throw new ArgumentException("A session of another kind than HTTP needs the capability.");
+        }
+
         var buffer = new byte[FrameHeader.Size + ProtocolLimits.MaxHelloLength];
         var writer = new HandshakeWriter(buffer.AsSpan(FrameHeader.Size));
         writer.Raw(Magic);
@@ -77,13 +120,36 @@ public sealed record HelloMessage
         writer.Short(AgentName);
         writer.Short(AgentVersion);
         writer.Short(InstanceKey.Span);
-        writer.Short(WantedName);
+
+        // A server that knows no kinds would take the name over for HTTP, one that knows no access rules would publish it without them, and
+        // one that knows no pools would take it away from the other members. So the name is not where that server looks for it.
+        writer.Short(hasKind || hasAccess || hasPool ? "" : WantedName);
         writer.Short(AgentId);
         writer.Byte((byte)ProofKind);
         writer.Long(Proof.Span);
-        if (!OwnerKey.IsEmpty)
+        if (!OwnerKey.IsEmpty || hasKind || hasAccess || hasPool)
         {
             writer.Short(OwnerKey.Span);
+        }
+
+        if (hasKind)
+        {
+            writer.Byte((byte)Kind);
+            writer.Byte(TakesAnotherPort ? AnotherPortWillDo : (byte)0);
+            writer.UInt16(checked((ushort)WantedPort));
+            writer.Short(hasAccess || hasPool ? "" : WantedName);
+        }
+
+        if (hasAccess)
+        {
+            writer.Long((Access ?? new AccessRules()).ToBytes());
+            writer.Short(hasPool ? "" : WantedName);
+        }
+
+        if (hasPool)
+        {
+            writer.Byte(WaitsForHealth ? UnhealthyAtFirst : (byte)0);
+            writer.Short(WantedName);
         }
 
         return HandshakeFrame.Complete(buffer, writer.Length, FrameType.Hello);
@@ -125,10 +191,46 @@ public sealed record HelloMessage
 
         // The first version had no such field, so bytes of another length are not a key.
         var ownerKey = reader.Short();
-        message = ownerKey.Length == OwnerKeyLength ? read with { OwnerKey = ownerKey.ToArray() } : read;
+        read = ownerKey.Length == OwnerKeyLength ? read with { OwnerKey = ownerKey.ToArray() } : read;
+        if ((read.Capabilities & HandshakeCapabilities.SessionKinds) != 0)
+        {
+            read = read with
+            {
+                Kind = (SessionKind)reader.Byte(),
+                TakesAnotherPort = (reader.Byte() & AnotherPortWillDo) != 0,
+                WantedPort = reader.UInt16(),
+                WantedName = reader.ShortText(),
+            };
+            if (reader.Failed)
+            {
+                return ProtocolError.MalformedHandshake;
+            }
+        }
+
+        if ((read.Capabilities & HandshakeCapabilities.AccessRules) != 0)
+        {
+            var access = AccessRules.TryRead(reader.Long());
+            read = read with { Access = access, WantedName = reader.ShortText() };
+            if (reader.Failed || access is null)
+            {
+                return ProtocolError.MalformedHandshake;
+            }
+        }
+
+        if ((read.Capabilities & HandshakeCapabilities.Pools) != 0)
+        {
+            read = read with { WaitsForHealth = (reader.Byte() & UnhealthyAtFirst) != 0, WantedName = reader.ShortText() };
+            if (reader.Failed)
+            {
+                return ProtocolError.MalformedHandshake;
+            }
+        }
+
+        message = read;
         return ProtocolError.None;
     }
 
     /// <summary>The agent and its wanted name, without its secrets.</summary>
-    public override string ToString() => $"HELLO {AgentName}/{AgentVersion} name={WantedName} agent={AgentId} proof={ProofKind}";
+    public override string ToString() =>
+        $"HELLO {AgentName}/{AgentVersion} kind={Kind} name={WantedName} agent={AgentId} proof={ProofKind}";
 }

@@ -48,6 +48,12 @@ public sealed record WelcomeMessage
     /// <summary>How long the agent may take to connect to its backend, in whole milliseconds; zero: the agent decides.</summary>
     public TimeSpan BackendConnectTimeout { get; init; }
 
+    /// <summary>What the session carries; sent with <see cref="HandshakeCapabilities.SessionKinds"/>.</summary>
+    public SessionKind Kind { get; init; }
+
+    /// <summary>The port of a session of TCP; 0 for other kinds. Sent with <see cref="HandshakeCapabilities.SessionKinds"/>.</summary>
+    public int Port { get; init; }
+
     /// <summary>Encodes the whole frame.</summary>
     /// <exception cref="ArgumentException">
     /// A field is longer than its length prefix allows, a field does not have its fixed length, or the message is too long.
@@ -78,6 +84,12 @@ public sealed record WelcomeMessage
         }
 
         writer.UInt32((uint)Math.Clamp(BackendConnectTimeout.TotalMilliseconds, 0, uint.MaxValue));
+        if ((Capabilities & HandshakeCapabilities.SessionKinds) != 0)
+        {
+            writer.Byte((byte)Kind);
+            writer.UInt16(checked((ushort)Port));
+        }
+
         return HandshakeFrame.Complete(buffer, writer.Length, FrameType.Welcome);
     }
 
@@ -105,6 +117,9 @@ public sealed record WelcomeMessage
         }
 
         var backendConnect = TimeSpan.FromMilliseconds(reader.UInt32());
+        var hasKind = (capabilities & HandshakeCapabilities.SessionKinds) != 0;
+        var kind = hasKind ? (SessionKind)reader.Byte() : SessionKind.Http;
+        var port = hasKind ? reader.UInt16() : 0;
         if (reader.Failed || version is < ProtocolVersion.Lowest or > ProtocolVersion.Highest || streamWindow < ProtocolLimits.MinWindow
             || uplinkWindow < streamWindow || maxStreams is < 1 or > ProtocolLimits.MaxSlots || maxUplinks == 0)
         {
@@ -125,6 +140,8 @@ public sealed record WelcomeMessage
             Name = name,
             PublicUrls = urls,
             BackendConnectTimeout = backendConnect,
+            Kind = kind,
+            Port = port,
         };
         return ProtocolError.None;
     }

@@ -14,4 +14,10 @@ public enum HeaderBlockKind : byte
 
     /// <summary>Trailers of either direction: flags, fields.</summary>
     Trailers = 3,
+
+    /// <summary>
+    /// A request that one node of a cluster passes to another: facts about its first hop, and then a <see cref="Request"/> block. Only on
+    /// node links, and read by <see cref="NodeRequest"/>.
+    /// </summary>
+    NodeRequest = 4,
 }

@@ -7,4 +7,8 @@ namespace Tunnel2.ProxyEntry.Agents;
 /// <param name="AgentId">The agent's id.</param>
 /// <param name="Token">The hash of its token, when it was admitted by a token.</param>
 /// <param name="Certificate">Its certificate, when it was admitted by one.</param>
-internal sealed record AgentGrant(string AgentId, TokenHash? Token, AgentCertificate? Certificate);
+internal sealed record AgentGrant(string AgentId, TokenHash? Token, AgentCertificate? Certificate)
+{
+    /// <summary>The name of its token, for a token that the server keeps itself; null for an agent of the settings.</summary>
+    public string? TokenName { get; init; }
+}

@@ -1,4 +1,6 @@
 using System.Collections.Immutable;
+using Tunnel2.Policies.Tables;
+using Tunnel2.Protocol.Handshake;
 using Tunnel2.Transport.Tls;
 
 namespace Tunnel2.ProxyEntry.Agents;
@@ -18,8 +20,26 @@ internal sealed record AgentSettings(string Id, TokenHash? TokenHash, ImmutableA
     /// </summary>
     public string? CertificateName { get; init; }
 
+    /// <summary>Who may visit its tunnels, whatever the agent says; null: the agent decides.</summary>
+    public ForcedAccess? Access { get; init; }
+
+    /// <summary>The policy of its tunnels, whatever the agent says; null: none.</summary>
+    public Policy? Policy { get; init; }
+
+    /// <summary>Which signature its requests need, whatever the agent says; null: none.</summary>
+    public WebhookRule? Webhook { get; init; }
+
     /// <summary>How many sessions it may have at once; null: the default of all agents.</summary>
     public int? Sessions { get; init; }
+
+    /// <summary>The name of its token, for a token that the server keeps itself; null for an agent of the settings.</summary>
+    public string? TokenName { get; init; }
+
+    /// <summary>When its token ends; null: never.</summary>
+    public DateTimeOffset? Expires { get; init; }
+
+    /// <summary>Whether the token had ended when the table was made: then it grants nothing, and keeps no name.</summary>
+    public bool IsExpired { get; init; }
 
     /// <summary>Whether a certificate belongs to this agent.</summary>
     public bool Accepts(AgentCertificate certificate) =>

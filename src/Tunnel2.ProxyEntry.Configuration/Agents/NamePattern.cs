@@ -2,14 +2,25 @@ using System.Buffers;
 
 namespace Tunnel2.ProxyEntry.Agents;
 
-/// <summary>Which public names an agent may claim: a name in which <c>*</c> stands for any characters. Immutable.</summary>
+/// <summary>
+/// Which public names an agent may claim: a name in which <c>*</c> stands for any characters, or domains: <c>app.example.org</c>,
+/// <c>*.example.org</c> for all below it, <c>*.*</c> for any. A pattern without a dot never covers a domain. Immutable.
+/// </summary>
 internal sealed class NamePattern
 {
     private static readonly SearchValues<char> _allowed = SearchValues.Create("abcdefghijklmnopqrstuvwxyz0123456789-*");
 
+    private const string AnyDomain = "*.*";
+
     private readonly string _text;
 
     private NamePattern(string text) => _text = text;
+
+    /// <summary>Whether it is about domains.</summary>
+    public bool IsOfDomains => DomainName.IsMeant(_text);
+
+    /// <summary>Whether it is about any domain, whoever owns it.</summary>
+    public bool IsOfAnyDomain => _text == AnyDomain;
 
     /// <summary>Whether it is one name, without a wildcard.</summary>
     public bool IsLiteral => !_text.Contains('*');
@@ -20,10 +31,18 @@ internal sealed class NamePattern
     /// </summary>
     public int Specificity => IsLiteral ? int.MaxValue : _text.Length - _text.AsSpan().Count('*');
 
-    /// <summary>Parses 1–50 characters of <c>[a-z0-9-*]</c>; upper case counts as lower case.</summary>
+    /// <summary>
+    /// Parses 1–50 characters of <c>[a-z0-9-*]</c>, or a domain with or without a wildcard before it; upper case counts as lower case.
+    /// </summary>
     public static bool TryParse(string value, out NamePattern? pattern)
     {
         var text = value.Trim().ToLowerInvariant();
+        if (DomainName.IsMeant(text))
+        {
+            pattern = text == AnyDomain || DomainName.FindMistake(text) is null ? new NamePattern(text) : null;
+            return pattern is not null;
+        }
+
         pattern = text.Length is > 0 and <= 50 && !text.AsSpan().ContainsAnyExcept(_allowed)
             ? new NamePattern(text)
             : null;
@@ -33,6 +52,11 @@ internal sealed class NamePattern
     /// <summary>Whether the pattern covers a name, which must be in lower case.</summary>
     public bool Matches(ReadOnlySpan<char> name)
     {
+        if (IsOfDomains != DomainName.IsMeant(name))
+        {
+            return false;
+        }
+
         // Greedy, with one position to return to: after a mismatch the latest wildcard takes one character more.
         var (p, n, wildcard, resume) = (0, 0, -1, 0);
         while (n < name.Length)

@@ -70,27 +70,7 @@ internal sealed class CertificateSource
             : X509Certificate2.CreateFromEncryptedPemFile(Path, _password, _keyPath);
         var all = new X509Certificate2Collection();
         all.ImportFromPemFile(Path);
-        foreach (var certificate in all)
-        {
-            if (certificate.RawDataMemory.Span.SequenceEqual(leaf.RawDataMemory.Span))
-            {
-                certificate.Dispose();
-            }
-            else
-            {
-                intermediates.Add(certificate);
-            }
-        }
-
-        if (!OperatingSystem.IsWindows())
-        {
-            return leaf;
-        }
-
-        // Windows' TLS cannot use a key that is in memory only.
-        using (leaf)
-        {
-            return X509CertificateLoader.LoadPkcs12(leaf.Export(X509ContentType.Pkcs12), null);
-        }
+        PemCertificate.AddOthers(all, leaf, intermediates);
+        return PemCertificate.Usable(leaf);
     }
 }

@@ -39,6 +39,12 @@ internal sealed partial class ProxyEntrySettings
     /// <summary>Whether an agent without a token is accepted.</summary>
     public bool AnonymousAgentsAllowed => _allowAnonymous ?? IPAddress.IsLoopback(UplinkListen.Address);
 
+    /// <summary>Whether an agent without a token is accepted from any machine, because the settings say so.</summary>
+    public bool AnonymousAgentsAllowedAnywhere => _allowAnonymous == true;
+
+    /// <summary>Whether agents of other machines may connect without TLS.</summary>
+    public bool PlaintextAgentsAllowed => _allowPlaintext;
+
     /// <summary>Agents with a token or a certificate, at the start; <see cref="AgentRegistry"/> has the current ones.</summary>
     public AgentTable Agents { get; private set; } = null!;
 
@@ -60,13 +66,42 @@ internal sealed partial class ProxyEntrySettings
             : UplinkSecurity.SelfMade;
         ProtectRelay(LoadCertificate(read, SettingKeys.RelayCertificate, _relayCertificate, _relayKey, _relayPassword));
 
+        if (JwtIssuers.GroupBy(static issuer => issuer.Name).FirstOrDefault(static same => same.Count() > 1) is { } twice)
+        {
+            read.Report("Access:JwtIssuers", $"has {twice.Key} more than once.");
+        }
+
+        OidcEntry.Check(read, Gates);
+        string[] gates = [.. Gates.Select(static gate => gate.Name)];
         var tiers = TierEntry.Check(read, _tiers);
-        Agents = new AgentTable(new AgentsCheck(read, tiers).Make(_agents), tiers);
+        Agents = new AgentTable(new AgentsCheck(read, tiers, gates).Make(_agents), tiers) { Issuers = JwtIssuers, Gates = [.. gates] };
         CheckAgentsCanConnect(read);
+        CheckCountries(read);
         CheckClientCa(read);
+        Https.Check(read, HttpsListen is not null);
+        Acme.Check(read, HttpListen is not null, HttpsListen is not null);
         AccessLog.Check(read);
         Telemetry.Check(read);
         Hub.Check(read);
+        NodeLinks.Check(read, StateFolder, EntryId);
+    }
+
+    private void CheckCountries(SettingsReader read)
+    {
+        if (CountryHeader is not null && TrustedProxies.IsEmpty && !read.HasError("TrustedProxies"))
+        {
+            read.Report(SettingKeys.CountryHeader, "is given, but Tunnel2:TrustedProxies has no address whose header would be believed.");
+        }
+
+        foreach (var agent in _agents)
+        {
+            if (CountryHeader is null && agent.Policy is { AsksForCountry: true })
+            {
+                read.Report(
+                    $"{SettingKeys.Agents}:{agent.Id}:{AgentEntry.PolicyKey}",
+                    $"asks for visitors' countries, and {SettingKeys.Section}:{SettingKeys.CountryHeader} names no header that has them.");
+            }
+        }
     }
 
     private void CheckListeners(SettingsReader read)
@@ -74,7 +109,7 @@ internal sealed partial class ProxyEntrySettings
         (string Key, IPEndPoint? EndPoint)[] listeners =
         [
             (SettingKeys.HttpListen, HttpListen), (SettingKeys.HttpsListen, HttpsListen), (SettingKeys.UplinkListen, UplinkListen),
-            (SettingKeys.AdminListen, AdminListen),
+            (SettingKeys.AdminListen, AdminListen), (SettingKeys.TlsListen, TlsListen), (SettingKeys.ClusterListen, NodeLinks.Listen),
         ];
         for (var i = 0; i < listeners.Length; i++)
         {
@@ -93,12 +128,25 @@ internal sealed partial class ProxyEntrySettings
             read.Report(SettingKeys.HttpListen, "is off, and so is Tunnel2:Public:HttpsListen: no visitor could call.");
         }
 
-        if (HttpsListen is not null && _publicCertificate is null && _uplinkCertificate is null)
+        if (ProxyProtocol && TrustedProxies.IsEmpty && !read.HasError("TrustedProxies"))
+        {
+            read.Report(SettingKeys.ProxyProtocol, "is on, but Tunnel2:TrustedProxies has no address whose header would be believed.");
+        }
+
+        if (HttpsListen is not null && _publicCertificate is null && _uplinkCertificate is null && CertificateFolder is null
+            && Acme.Directory is null)
         {
             read.Report(
                 SettingKeys.HttpsListen,
                 "HTTPS needs Tunnel2:Public:Certificate: a file (or Tunnel2:Uplink:Certificate, when one serves both), "
-                + "or self-made for trials.");
+                + "or self-made for trials; or Tunnel2:Public:CertificateFolder or Tunnel2:Acme:Directory.");
+        }
+
+        if (CertificateFolder is { } folder && !Directory.Exists(folder))
+        {
+            read.Report(
+                SettingKeys.CertificateFolder,
+                $"{SettingsErrorFormatter.Quote(folder)} {(File.Exists(folder) ? "is a file, and not a folder." : "is not there.")}");
         }
 
         if (!IPAddress.IsLoopback(AdminListen.Address) && AdminToken is null && !read.HasError(SettingKeys.AdminToken))
@@ -107,6 +155,20 @@ internal sealed partial class ProxyEntrySettings
                 SettingKeys.AdminListen,
                 $"{AdminListen} can be reached from other machines without a token: anybody could read metrics and use the API. "
                 + "Set Tunnel2:Admin:Token or listen on 127.0.0.1.");
+        }
+
+        if (AdminMetricsToken is { } metrics && !read.HasError(SettingKeys.AdminToken))
+        {
+            if (AdminToken is null)
+            {
+                read.Report(
+                    SettingKeys.AdminMetricsToken,
+                    "has no effect without Tunnel2:Admin:Token: everybody who reaches Tunnel2:Admin:Listen may read metrics.");
+            }
+            else if (metrics.IsSameAs(AdminToken))
+            {
+                read.Report(SettingKeys.AdminMetricsToken, "is the same token as Tunnel2:Admin:Token, so it would open everything.");
+            }
         }
 
         if (RelayListen is { } relay && !IPAddress.IsLoopback(relay.Address) && !_relayMayBeOpen && AdminToken is null
@@ -140,7 +202,8 @@ internal sealed partial class ProxyEntrySettings
 
     private void CheckAgentsCanConnect(SettingsReader read)
     {
-        if (AnonymousAgentsAllowed || _agents.Count > 0)
+        // Where tokens were made by the API, there may be more of them at any time.
+        if (AnonymousAgentsAllowed || _agents.Count > 0 || Directory.Exists(Configuration.StateFolder.TokensOf(StateFolder)))
         {
             return;
         }

@@ -1,3 +1,4 @@
+using System.Collections.Immutable;
 using System.Net;
 using Tunnel2.Protocol;
 using Tunnel2.ProxyEntry.Agents;
@@ -8,8 +9,10 @@ namespace Tunnel2.ProxyEntry.Configuration;
 /// <summary>
 /// The table of all settings, with their values. Each property that calls <paramref name="read"/> is one setting: its key, default, range
 /// and the words of docs/settings.md. A new setting needs only one more property, here or in <see cref="AccessLogSettings"/>,
-/// <see cref="TelemetrySettings"/>, <see cref="HubSettings"/>, <see cref="AgentEntry"/> or <see cref="TierEntry"/>, and the code that uses
-/// it. <see cref="SettingsLoader"/> makes it; afterwards it is immutable, so safe for any number of threads.
+/// <see cref="TelemetrySettings"/>, <see cref="HubSettings"/>, <see cref="TcpSettings"/>, <see cref="UdpSettings"/>,
+/// <see cref="PoolSettings"/>, <see cref="AcmeSettings"/>, <see cref="ClusterSettings"/>, <see cref="HttpsSettings"/>,
+/// <see cref="AgentEntry"/>, <see cref="OidcEntry"/> or <see cref="TierEntry"/>, and the code that uses it.
+/// <see cref="SettingsLoader"/> makes it; afterwards it is immutable, so safe for any number of threads.
 /// </summary>
 internal sealed partial class ProxyEntrySettings(SettingsReader read)
 {
@@ -32,6 +35,39 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
     private readonly string? _publicKey = read.Text("Public:CertificateKey", "a file", KeyWords);
 
     private readonly string? _publicPassword = read.Secret("Public:CertificatePassword", PasswordWords);
+
+    /// <summary>The folder of certificates that visitors get by name, or null.</summary>
+    public string? CertificateFolder { get; } = read.Text(
+        SettingKeys.CertificateFolder, "a folder",
+        "certificates for HTTPS by the name that the visitor asks for: each with its key, as PEM; see "
+        + "[security](security.md#certificates-by-name). Read again when files change. Other names get `Public:Certificate`, "
+        + "or where there is none, a `self-made` one");
+
+    /// <summary>Certificates that the server gets by itself.</summary>
+    public AcmeSettings Acme { get; } = new(read);
+
+    /// <summary>Domains that agents claim.</summary>
+    public DomainSettings Domains { get; } = new(read);
+
+    /// <summary>The redirect to HTTPS, and what browsers remember.</summary>
+    public HttpsSettings Https { get; } = new(read);
+
+    /// <summary>Whether connections of trusted proxies begin with a header of the PROXY protocol.</summary>
+    public bool ProxyProtocol { get; } = read.Switch(
+        SettingKeys.ProxyProtocol, false,
+        "connections from `TrustedProxies` to public listeners begin with a header of the PROXY protocol, version 1 or 2, and are refused "
+        + "without one; from all others it is refused");
+
+    /// <summary>The listener for visitors of TLS by name alone, or null.</summary>
+    public IPEndPoint? TlsListen { get; } = read.ListenOrOff(
+        SettingKeys.TlsListen, "off",
+        "where visitors call tunnels of TLS by name (`tunnel2 tls`). They are also served at `Public:HttpsListen`, beside HTTPS");
+
+    /// <summary>The ports of tunnels that carry TCP.</summary>
+    public TcpSettings Tcp { get; } = new(read);
+
+    /// <summary>The ports of tunnels that carry UDP.</summary>
+    public UdpSettings Udp { get; } = new(read);
 
     public IPEndPoint UplinkListen { get; } = read.Listen(
         SettingKeys.UplinkListen, "127.0.0.1:12001", "where agents connect. Off loopback the server needs agents' tokens");
@@ -58,10 +94,17 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
         "permits agents without a token. Off loopback, everyone who reaches the port can then publish a service under your domain",
         ParseOptionalSwitch, inWords: "loopback: `true`, elsewhere `false`");
 
+    /// <summary>Whether agents may also connect over WebSocket, at the public listeners.</summary>
+    public bool UplinkWebSocket { get; } = read.Switch(
+        "Uplink:WebSocket", true,
+        "agents may also connect over WebSocket at `Public:HttpListen` and `Public:HttpsListen`, at the path `/_tunnel2/uplink`; see "
+        + "[networks](networks.md)");
+
     /// <summary>Failed attempts per minute and address; 0 means no limit.</summary>
     public int FailuresPerMinute { get; } = read.Number(
         "Uplink:FailuresPerMinute", 10, 0, 10_000,
-        "failed attempts of one address (IPv6: /64) in a minute; after them the address has to wait. `0` is off");
+        "failed attempts of one address (IPv6: /64) in a minute; after them the address has to wait. Wrong tokens at the admin listener "
+        + "and at the relay have the same limit, each counted apart. `0` is off");
 
     /// <summary>Connections of agents at once after their handshake; null: by the limit of open files.</summary>
     public int? UplinkConnections { get; } = read.CountOrAuto(
@@ -72,18 +115,67 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
         "sessions at once of each agent, and of all agents without a token at one address off loopback (IPv6: /64). Above it the answer "
         + "is: come again later");
 
+    /// <summary>Names that several agents share.</summary>
+    public PoolSettings Pool { get; } = new(read);
+
+    /// <summary>Wrong logins of visitors per minute and address; 0 means no limit.</summary>
+    public int LoginFailuresPerMinute { get; } = read.Number(
+        "Access:FailuresPerMinute", 10, 0, 10_000,
+        "wrong logins of one visitor's address (IPv6: /64) in a minute, at all tunnels that ask for a login; a tunnel gets ten times as "
+        + "many from all addresses together. Above it 429. `0` is off");
+
+    /// <summary>The field in which a trusted proxy says the visitor's country; null: none does.</summary>
+    public string? CountryHeader { get; } = read.Value<string?>(
+        SettingKeys.CountryHeader, null, "the name of a header",
+        "the header in which every proxy of `TrustedProxies` says the visitor's country with two letters, such as `CF-IPCountry`. "
+        + "[Policies](policies.md) that ask for countries need it. The words of other peers do not count",
+        SettingValues.ParseFieldName);
+
+    /// <summary>How many bytes of a webhook's body are held until its signature is right.</summary>
+    public int WebhookBodyBytes { get; } = read.Number(
+        "Access:WebhookBodyBytes", 1024 * 1024, 1024, 64 * 1024 * 1024,
+        "bytes of a body that are held until its signature is checked ([webhooks](webhooks.md)); above it 413. All of them together take "
+        + "at most a quarter of `Limits:BufferMegabytes`");
+
+    /// <summary>The issuers of tokens that agents may name.</summary>
+    public ImmutableArray<TokenIssuer> JwtIssuers { get; } = read.List<TokenIssuer>(
+        "Access:JwtIssuers", TokenIssuer.Forms,
+        "issuers whose tokens (JWT) agents may ask their visitors for; this server fetches the keys of these, and of no other that an "
+        + "agent names. `Agents:<id>:JwtIssuer` needs no entry here; see [tokens](access.md#tokens)",
+        TokenIssuer.Parse, mayChange: true);
+
+    /// <summary>The gates where visitors sign in.</summary>
+    public IReadOnlyList<OidcEntry> Gates { get; } = read.Named(
+        SettingKeys.Oidc, "<gate>", static one => new OidcEntry(one), mayChange: false);
+
     private readonly IReadOnlyList<AgentEntry> _agents = read.Named(SettingKeys.Agents, "<id>", static one => new AgentEntry(one));
 
     private readonly IReadOnlyList<TierEntry> _tiers = read.Named(SettingKeys.Tiers, "<name>", static one => new TierEntry(one));
 
     public IPEndPoint AdminListen { get; } = read.Listen(
         SettingKeys.AdminListen, "127.0.0.1:12002",
-        "`/health/live`, `/health/ready`, `/metrics` (Prometheus text), the live view. Off loopback it needs `Admin:Token`");
+        "`/health/live`, `/health/ready`, `/metrics` (Prometheus text), the [dashboard](live.md#dashboard). Off loopback it needs "
+        + "`Admin:Token`");
 
     /// <summary>The hash of the admin token, or null when no token is needed.</summary>
     public TokenHash? AdminToken { get; } = read.Value<TokenHash?>(
-        SettingKeys.AdminToken, null, "visible ASCII; secret", "the bearer token that everything but `/health/*` asks for",
+        SettingKeys.AdminToken, null, "visible ASCII; secret",
+        "the bearer token that everything but `/health/*` and the files of the dashboard, which hold no data, asks for",
         ParseAdminToken, isSecret: true, refusesEmpty: true);
+
+    /// <summary>The hash of the token that reads metrics and nothing else, or null when there is none.</summary>
+    public TokenHash? AdminMetricsToken { get; } = read.Value<TokenHash?>(
+        SettingKeys.AdminMetricsToken, null, "visible ASCII; secret",
+        "a second bearer token, which reads `/metrics` and nothing else, for the collector of metrics; needs `Admin:Token`, and is another "
+        + "one",
+        ParseAdminToken, isSecret: true, refusesEmpty: true);
+
+    /// <summary>Names that requests to the admin listener may be for, beside those of this machine.</summary>
+    public IReadOnlyList<string> AdminHosts { get; } = read.List<string>(
+        "Admin:Hosts", "host names",
+        "names by which the admin listener is called, beside IP addresses and `localhost`: that of a proxy or container. Others are "
+        + "refused, because a web page could point a name of its own at it",
+        SettingValues.ParseHostName);
 
     /// <summary>The path of the tunnel2-ports that hands over the listening sockets. It is read before all other settings.</summary>
     public string? ListenersFrom { get; } = read.Text(
@@ -225,6 +317,9 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
     /// <summary>Partitions of the live view's statistics.</summary>
     public int AggregationPartitions => _aggregationPartitions ?? AutoPartitions(Environment.ProcessorCount);
 
+    /// <summary>The links to the other nodes of a cluster.</summary>
+    public NodeLinkSettings NodeLinks { get; } = new(read);
+
     /// <summary>The engine that serves connections; <see cref="EngineMode.Auto"/> is not resolved yet.</summary>
     public EngineMode Engine { get; } = read.Value<EngineMode>(
         SettingKeys.Engine, "auto", "auto, epoll, portable",
@@ -237,9 +332,14 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
         "event loops, a thread each. `auto`: one for each processor that ProxyEntry may use (affinity and the limits of containers count), "
         + "at most 32, and fewer where the limit of open files is very low. Each loop needs four open files");
 
+    /// <summary>What makes the process a node of a cluster.</summary>
+    public ClusterSettings Cluster { get; } = new(read);
+
     /// <summary>The folder of the files that ProxyEntry makes itself. It may not exist yet.</summary>
     public string StateFolder { get; } = read.Text(
-        "StateFolder", "a folder", "where self-made certificates and authorities are kept",
+        "StateFolder", "a folder",
+        "where self-made certificates and authorities, those of `Acme:Directory`, tokens made by the [API](api.md#tokens), and the keys "
+        + "of `Oidc` are kept",
         inWords: "`$STATE_DIRECTORY`, `/var/lib/tunnel2` (root), `$XDG_STATE_HOME/tunnel2`, `~/.local/state/tunnel2`")
         ?? Configuration.StateFolder.Default();
 

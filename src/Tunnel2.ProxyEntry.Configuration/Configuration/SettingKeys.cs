@@ -10,13 +10,17 @@ internal static class SettingKeys
 
     public const string HttpListen = "Public:HttpListen";
     public const string HttpsListen = "Public:HttpsListen";
+    public const string ProxyProtocol = "Public:ProxyProtocol";
+    public const string TlsListen = "Tls:Listen";
     public const string PublicCertificate = "Public:Certificate";
+    public const string CertificateFolder = "Public:CertificateFolder";
     public const string UplinkListen = "Uplink:Listen";
     public const string UplinkCertificate = "Uplink:Certificate";
     public const string UplinkClientCa = "Uplink:ClientCa";
     public const string UplinkConnections = "Uplink:Connections";
     public const string AdminListen = "Admin:Listen";
     public const string AdminToken = "Admin:Token";
+    public const string AdminMetricsToken = "Admin:MetricsToken";
     public const string ListenersFrom = "ListenersFrom";
     public const string AllowAnonymousAgents = "AllowAnonymousAgents";
     public const string Engine = "Engine";
@@ -25,8 +29,14 @@ internal static class SettingKeys
     public const string RelayListen = "Relay:Listen";
     public const string RelayCertificate = "Relay:Certificate";
     public const string HubMaxConnections = "Hub:MaxConnections";
+    public const string CountryHeader = "Access:CountryHeader";
+    public const string ClusterListen = "Cluster:Listen";
+    public const string ClusterAdvertise = "Cluster:Advertise";
+    public const string ClusterCertificate = "Cluster:Certificate";
+    public const string ClusterCa = "Cluster:Ca";
     public const string Agents = "Agents";
     public const string Tiers = "Tiers";
+    public const string Oidc = "Oidc";
 
     /// <summary>Keys of earlier versions, each with the replacement. In a file they would have no effect, so they are reported.</summary>
     public static IReadOnlyDictionary<string, string> Removed { get; } = new Dictionary<string, string>(StringComparer.OrdinalIgnoreCase)

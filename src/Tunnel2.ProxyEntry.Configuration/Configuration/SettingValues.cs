@@ -22,6 +22,24 @@ internal static class SettingValues
         return null;
     }
 
+    /// <summary>The name of a field of HTTP.</summary>
+    public static string? ParseFieldName(string text, out string? value)
+    {
+        value = text;
+        return text.Length <= 64 && text.All(static c => char.IsAsciiLetterOrDigit(c) || c is '-' or '_')
+            ? null
+            : "is not the name of a header: letters, digits, - and _.";
+    }
+
+    /// <summary>A name of a host, without a port.</summary>
+    public static string? ParseHostName(string text, out string value)
+    {
+        value = text;
+        return text.Length is > 0 and <= 253 && text.All(static c => char.IsAsciiLetterOrDigit(c) || c is '-' or '_' or '.')
+            ? null
+            : "is not the name of a host: letters, digits, -, _ and dots, without a port.";
+    }
+
     /// <summary>true, yes, on, 1 and their opposites, in any case.</summary>
     public static string? ParseSwitch(string text, out bool value)
     {
@@ -193,13 +211,23 @@ internal static class SettingValues
         return null;
     }
 
+    /// <summary>An address in the forms of <see cref="ParseListen"/>, without a port; IPv6 also without brackets.</summary>
+    public static string? ParseAddress(string text, out IPAddress value)
+    {
+        var host = text.Contains(':') && !text.StartsWith('[') ? $"[{text}]" : text;
+        var mistake = ParseListen($"{host}:0", out var endPoint);
+        value = endPoint.Address;
+        return mistake is null ? null : "is not an IP address, localhost or *; a port does not belong to it.";
+    }
+
     /// <summary>An address (as a network of one) or a network in CIDR notation.</summary>
     public static string? ParseNetwork(string text, out IPNetwork value)
     {
         value = default;
         var slash = text.IndexOf('/');
         var host = slash < 0 ? text : text[..slash];
-        if (!IPAddress.TryParse(host, out var address) || (address.AddressFamily == AddressFamily.InterNetwork && !IsDottedIPv4(host)))
+        if (!IPAddress.TryParse(host, out var address)
+            || (address.AddressFamily == AddressFamily.InterNetwork && address.ToString() != host))
         {
             return "is neither an IP address nor a network such as 10.0.0.0/8.";
         }

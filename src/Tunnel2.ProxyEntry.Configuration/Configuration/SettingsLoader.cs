@@ -27,7 +27,7 @@ internal static class SettingsLoader
 
     /// <summary>Whether a change of a setting in a file takes effect while the server runs.</summary>
     public static bool MayChange(string path) => Entries.Any(entry =>
-        entry.MayChange && path.StartsWith(entry.Path[..entry.Path.IndexOf('<')], StringComparison.OrdinalIgnoreCase));
+        entry.MayChange && path.StartsWith(entry.Path.Split('<')[0], StringComparison.OrdinalIgnoreCase));
 
     private static IReadOnlyList<SettingEntry> Describe()
     {

@@ -35,13 +35,14 @@ internal sealed class SettingsReader
     }
 
     private SettingsReader(
-        SettingsReader parent, string name, IConfigurationSection section, string path, string pattern, List<SettingsError> errors)
+        SettingsReader parent, string name, IConfigurationSection section, string path, string pattern, List<SettingsError> errors,
+        bool mayChange)
     {
         Name = name;
         _section = section;
         _path = path;
         _pattern = pattern;
-        _mayChange = true;
+        _mayChange = mayChange;
         _entries = parent._entries;
         Errors = errors;
     }
@@ -177,9 +178,18 @@ internal sealed class SettingsReader
         Value<IPEndPoint?>(path, standard, "host:port, off", words, SettingValues.ParseListenOrOff);
 
     /// <summary>An array, or one value with commas. The one value (environment, command line) replaces an array in a file.</summary>
-    public ImmutableArray<T> List<T>(string path, string allowed, string words, SettingParser<T> parse, string? inWords = null)
+    /// <param name="path">The key.</param>
+    /// <param name="allowed">For the document.</param>
+    /// <param name="words">For the document.</param>
+    /// <param name="parse">Reads one text.</param>
+    /// <param name="inWords">The default in the document.</param>
+    /// <param name="isSecret">Whether messages must not show the values.</param>
+    /// <param name="mayChange">Whether a change takes effect while the server runs.</param>
+    public ImmutableArray<T> List<T>(
+        string path, string allowed, string words, SettingParser<T> parse, string? inWords = null, bool isSecret = false,
+        bool mayChange = false)
     {
-        Describe(path, inWords ?? None, allowed, words, isList: true);
+        Describe(path, inWords ?? None, allowed, words, isList: true, mayChange);
         var texts = IsGiven(path)
             ? _section[path]!.Split(',', StringSplitOptions.TrimEntries | StringSplitOptions.RemoveEmptyEntries)
             : _section.GetSection(path).GetChildren().Select(static child => child.Value?.Trim() ?? "");
@@ -188,7 +198,7 @@ internal sealed class SettingsReader
         {
             if (parse(text, out var value) is { } mistake)
             {
-                Report(path, $"{SettingsErrorFormatter.Quote(text)} {mistake}");
+                Report(path, isSecret ? mistake : $"{SettingsErrorFormatter.Quote(text)} {mistake}");
             }
             else
             {
@@ -200,23 +210,23 @@ internal sealed class SettingsReader
     }
 
     /// <summary>
-    /// Reads settings that exist once for each name that the operator chooses: <c>Agents:web:Tier</c>. They may change while the server
-    /// runs.
+    /// Reads settings that exist once for each name that the operator chooses: <c>Agents:web:Tier</c>.
     /// </summary>
     /// <param name="group">The first part of the key.</param>
     /// <param name="placeholder">The text for the name in the document.</param>
     /// <param name="readOne">Reads the settings of a name.</param>
-    public IReadOnlyList<T> Named<T>(string group, string placeholder, Func<SettingsReader, T> readOne)
+    /// <param name="mayChange">Whether a change takes effect while the server runs.</param>
+    public IReadOnlyList<T> Named<T>(string group, string placeholder, Func<SettingsReader, T> readOne, bool mayChange = true)
     {
         _placeholders[group] = placeholder;
         var pattern = $"{group}:{placeholder}:";
 
         // If there is no name, this call still registers the keys of the group.
-        readOne(new SettingsReader(this, placeholder, _section.GetSection(pattern), pattern, pattern, []));
+        readOne(new SettingsReader(this, placeholder, _section.GetSection(pattern), pattern, pattern, [], mayChange));
         var all = new List<T>();
         foreach (var one in _section.GetSection(group).GetChildren())
         {
-            all.Add(readOne(new SettingsReader(this, one.Key, one, $"{group}:{one.Key}:", pattern, Errors)));
+            all.Add(readOne(new SettingsReader(this, one.Key, one, $"{group}:{one.Key}:", pattern, Errors, mayChange)));
         }
 
         return all;
@@ -315,8 +325,8 @@ internal sealed class SettingsReader
         return null;
     }
 
-    private void Describe(string path, string standard, string allowed, string words, bool isList) =>
-        _entries.TryAdd(_pattern + path, new SettingEntry(_pattern + path, standard, allowed, words, isList, _mayChange));
+    private void Describe(string path, string standard, string allowed, string words, bool isList, bool mayChange = false) =>
+        _entries.TryAdd(_pattern + path, new SettingEntry(_pattern + path, standard, allowed, words, isList, _mayChange || mayChange));
 
     private string FullKey(string path) => $"{SettingKeys.Section}:{_path}{path}";
 

@@ -28,6 +28,12 @@ internal static class StateFolder
             : Path.Combine(Environment.GetFolderPath(Environment.SpecialFolder.UserProfile), ".local", "state", Name);
     }
 
+    /// <summary>The folder of the tokens that the server keeps. It exists since the first of them was made.</summary>
+    public static string TokensOf(string path) => Path.Combine(path, "tokens");
+
+    /// <summary>The folder of the policies that the server keeps. It exists since the first of them was set.</summary>
+    public static string PoliciesOf(string path) => Path.Combine(path, "policies");
+
     /// <summary>Makes the folder, for its owner only, unless it exists.</summary>
     /// <exception cref="IOException">It cannot be made.</exception>
     /// <exception cref="UnauthorizedAccessException">The process may not make it.</exception>

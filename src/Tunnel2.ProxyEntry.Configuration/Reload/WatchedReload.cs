@@ -9,8 +9,12 @@ internal abstract class WatchedReload : IReloadable
 {
     private readonly IChangeWatch _watch;
     private string _told = "";
+    private volatile string _problem = "";
 
     protected WatchedReload(IChangeWatch watch) => _watch = watch;
+
+    /// <summary>Why the files as they are now are not in use; empty when they are. Any thread may ask.</summary>
+    public string Problem => _problem;
 
     /// <inheritdoc/>
     public void ReloadIfChanged()
@@ -18,6 +22,7 @@ internal abstract class WatchedReload : IReloadable
         if (!_watch.HaveChanged())
         {
             _told = "";
+            _problem = "";
             return;
         }
 
@@ -36,6 +41,7 @@ internal abstract class WatchedReload : IReloadable
         {
             _watch.Accept();
             _told = "";
+            _problem = "";
             return;
         }
 
@@ -46,6 +52,7 @@ internal abstract class WatchedReload : IReloadable
         }
 
         _told = words;
+        _problem = problems[0].Reason;
         foreach (var problem in problems)
         {
             Tell(problem);

@@ -11,4 +11,7 @@ internal enum CertificateUse
 
     /// <summary>Clients of the relay; they may pin its fingerprint.</summary>
     RelayClients,
+
+    /// <summary>Other nodes of the cluster.</summary>
+    Nodes,
 }

@@ -35,6 +35,12 @@ internal sealed class ReloadingCertificate : WatchedReload
 
     public ServerCertificate Current => _current;
 
+    /// <summary>What operators see of the one in use.</summary>
+    public CertificateFacts Facts => _current.Facts;
+
+    /// <summary>Why its files cannot take the place of the one in use; null when nothing is in their way. Any thread may ask.</summary>
+    public CertificateRefusal? Refusal => Problem is { Length: > 0 } reason ? new CertificateRefusal(_source.Path, reason) : null;
+
     /// <inheritdoc/>
     protected override IReadOnlyList<ReloadProblem> Reload()
     {
@@ -54,6 +60,9 @@ internal sealed class ReloadingCertificate : WatchedReload
                 break;
             case CertificateUse.RelayClients:
                 ProxyEntryLog.RelayCertificateReloaded(_logger, _source.Path, loaded.Subject, loaded.Fingerprint.ToString(), loaded.Until);
+                break;
+            case CertificateUse.Nodes:
+                ProxyEntryLog.NodeCertificateReloaded(_logger, _source.Path, loaded.Subject, loaded.Until);
                 break;
             default:
                 ProxyEntryLog.PublicCertificateReloaded(_logger, _source.Path, loaded.Subject, loaded.Until);
@@ -79,7 +88,7 @@ internal sealed class ReloadingCertificate : WatchedReload
         {
             ProxyEntryLog.PublicCertificateNotValidNow(_logger, _source.Path, certificate.Until);
         }
-        else
+        else if (_use != CertificateUse.Nodes)
         {
             ProxyEntryLog.CertificateNotValidNow(_logger, _source.Path, certificate.Until);
         }

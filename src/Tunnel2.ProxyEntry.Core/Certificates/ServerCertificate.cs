@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Net.Security;
+using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.Transport.Tls;
@@ -18,6 +19,7 @@ internal sealed class ServerCertificate
         NotBefore = leaf.NotBefore.ToUniversalTime();
         NotAfter = leaf.NotAfter.ToUniversalTime();
         Subject = leaf.Subject;
+        Names = NamesOf(leaf);
     }
 
     public SslStreamCertificateContext Context { get; }
@@ -30,8 +32,14 @@ internal sealed class ServerCertificate
 
     public string Subject { get; }
 
+    /// <summary>The first DNS names that it is for, for people to read; empty where it has none.</summary>
+    public string Names { get; }
+
     /// <summary>The end of its validity, for people to read.</summary>
     public string Until => NotAfter.ToString("yyyy-MM-dd HH:mm'Z'", CultureInfo.InvariantCulture);
+
+    /// <summary>What operators see of it.</summary>
+    public CertificateFacts Facts => new(Subject, Fingerprint.ToString(), NotBefore, NotAfter) { Names = Names };
 
     /// <summary>Loads it from the files; throws as <see cref="CertificateSource.Load"/> does.</summary>
     public static ServerCertificate Load(CertificateSource source)
@@ -45,5 +53,18 @@ internal sealed class ServerCertificate
     {
         // Offline: missing certificates are not fetched from the network while a handshake waits.
         return new ServerCertificate(SslStreamCertificateContext.Create(leaf, chain, offline: true), leaf);
+    }
+
+    private static string NamesOf(X509Certificate2 leaf)
+    {
+        try
+        {
+            return NamedCertificate.Words(NamedCertificate.NamesOf(leaf));
+        }
+        catch (CryptographicException)
+        {
+            // Its list of names cannot be read: handshakes do not need it.
+            return "";
+        }
     }
 }

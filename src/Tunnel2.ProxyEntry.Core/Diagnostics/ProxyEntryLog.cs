@@ -45,6 +45,15 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2010, LogLevel.Debug, "A further uplink from {RemoteEndPoint} refused: {Reason} ({Detail})")]
     public static partial void JoinRefused(ILogger logger, string remoteEndPoint, string reason, string detail);
 
+    [LoggerMessage(2020, LogLevel.Debug, "An uplink over WebSocket from {RemoteEndPoint} was not opened: {ErrorCode}")]
+    public static partial void WebSocketUplinkRefused(ILogger logger, string remoteEndPoint, string errorCode);
+
+    [LoggerMessage(2021, LogLevel.Warning, "The service of session {SessionId} of the pool {PublicName} does not work, its agent says")]
+    public static partial void MemberUnhealthy(ILogger logger, string publicName, string sessionId);
+
+    [LoggerMessage(2022, LogLevel.Information, "The service of session {SessionId} of the pool {PublicName} works, its agent says")]
+    public static partial void MemberHealthy(ILogger logger, string publicName, string sessionId);
+
     [LoggerMessage(2050, LogLevel.Warning, "Uplink connection from {RemoteEndPoint} is plaintext, but this port speaks TLS")]
     public static partial void PlaintextOnTlsPort(ILogger logger, string remoteEndPoint);
 
@@ -79,6 +88,11 @@ internal static partial class ProxyEntryLog
     public static partial void ConnectionFault(ILogger logger, string connectionId, Exception exception);
 
     [LoggerMessage(
+        2111, LogLevel.Warning,
+        "The HTTP/2 connection of {RemoteAddress} was ended with ENHANCE_YOUR_CALM: too many frames that carry nothing ({Reason})")]
+    public static partial void Http2Flood(ILogger logger, IPAddress? remoteAddress, string reason);
+
+    [LoggerMessage(
         2115, LogLevel.Warning,
         "{Count} transfers that stood still were cut: {Held} of {Limit} MiB were held for visitors that read nothing "
             + "(Limits:BufferMegabytes)")]
@@ -100,6 +114,9 @@ internal static partial class ProxyEntryLog
 
     [LoggerMessage(2202, LogLevel.Information, "Listening for administration on {EndPoint}")]
     public static partial void ListeningForAdmin(ILogger logger, EndPoint endPoint);
+
+    [LoggerMessage(2222, LogLevel.Information, "Dashboard: {Url}")]
+    public static partial void DashboardAt(ILogger logger, string url);
 
     [LoggerMessage(2203, LogLevel.Information, "Ready: tunnels appear as {Example}")]
     public static partial void Ready(ILogger logger, string example);
@@ -165,6 +182,47 @@ internal static partial class ProxyEntryLog
         "The holder of the listening sockets has ended ({Holder}): this process ends too, and takes new ones when it is started again")]
     public static partial void HolderEnded(ILogger logger, string holder);
 
+    [LoggerMessage(2230, LogLevel.Information, "An administrator at {RemoteAddress} ({Credential}) {Action} {Target}")]
+    public static partial void AdminChange(ILogger logger, IPAddress? remoteAddress, string credential, string action, string target);
+
+    [LoggerMessage(2231, LogLevel.Warning, "Token {Token} of agent {AgentId} has expired")]
+    public static partial void TokenExpired(ILogger logger, string token, string agentId);
+
+    [LoggerMessage(2232, LogLevel.Error, "The token in {Path} is not used: {Reason}")]
+    public static partial void TokenRefused(ILogger logger, string path, string reason);
+
+    [LoggerMessage(2233, LogLevel.Information, "{Count} tokens are kept in {Path}; {Ended} sessions were ended")]
+    public static partial void TokensRead(ILogger logger, int count, string path, int ended);
+
+    [LoggerMessage(2234, LogLevel.Error, "When the tokens in {Path} were used last cannot be kept: {Reason}")]
+    public static partial void TokenUsesNotKept(ILogger logger, string path, string reason);
+
+    [LoggerMessage(2235, LogLevel.Error, "The policy of {Target} cannot be used, so requests are refused: {Reason}")]
+    public static partial void PolicyRefused(ILogger logger, string target, string reason);
+
+    [LoggerMessage(2236, LogLevel.Information, "{Count} policies are kept in {Path}")]
+    public static partial void PoliciesRead(ILogger logger, int count, string path);
+
+    [LoggerMessage(2237, LogLevel.Error, "The policies in {Path} cannot be read, so those from before stay in force: {Reason}")]
+    public static partial void PoliciesNotRead(ILogger logger, string path, string reason);
+
+    [LoggerMessage(
+        2240, LogLevel.Information,
+        "An administrator at {RemoteAddress} inspects session {PublicName} for {Minutes} {Unit}, until {Until}")]
+    public static partial void InspectionBegun(
+        ILogger logger, IPAddress? remoteAddress, string publicName, int minutes, string unit, string until);
+
+    [LoggerMessage(2241, LogLevel.Information, "The inspection of session {PublicName} has ended after {Seconds} s: {Reason}")]
+    public static partial void InspectionEnded(ILogger logger, string publicName, long seconds, string reason);
+
+    [LoggerMessage(
+        2242, LogLevel.Information, "An administrator at {RemoteAddress} sends exchange {Exchange} of session {PublicName} again, {Form}")]
+    public static partial void ReplaySent(ILogger logger, IPAddress? remoteAddress, long exchange, string publicName, string form);
+
+    [LoggerMessage(
+        2243, LogLevel.Information, "An administrator at {RemoteAddress} is shown secrets of session {PublicName}: {Shown}")]
+    public static partial void SecretsShown(ILogger logger, IPAddress? remoteAddress, string publicName, string shown);
+
     [LoggerMessage(2250, LogLevel.Information, "Made a certificate for the uplink in {Path}")]
     public static partial void CertificateMade(ILogger logger, string path);
 
@@ -209,6 +267,54 @@ internal static partial class ProxyEntryLog
         "HTTPS for trials: certificates of names below {Domain} come from an authority of this server's own. To trust it: curl --cacert "
             + "{Path}, or import that file in the browser as an authority")]
     public static partial void AuthorityInUse(ILogger logger, string domain, string path);
+
+    [LoggerMessage(2263, LogLevel.Warning, "{Kind} port {Port} of a tunnel cannot be opened: {Error}")]
+    public static partial void PortNotOpened(ILogger logger, Protocol.Handshake.SessionKind kind, int port, string error);
+
+    [LoggerMessage(
+        2264, LogLevel.Warning, "A connection from {Address}, a trusted proxy, was closed: it did not begin with a PROXY protocol header")]
+    public static partial void BalancerHeaderMissing(ILogger logger, System.Net.IPAddress? address);
+
+    [LoggerMessage(2265, LogLevel.Information, "Listening for visitors of TLS by name on {EndPoint}")]
+    public static partial void ListeningForTls(ILogger logger, System.Net.IPEndPoint endPoint);
+
+    [LoggerMessage(2266, LogLevel.Information, "HTTPS certificate read from {Path}: {Names}, until {Until}")]
+    public static partial void FolderCertificateInUse(ILogger logger, string path, string names, string until);
+
+    [LoggerMessage(2267, LogLevel.Error, "The certificate in {Path} cannot be used: {Reason}")]
+    public static partial void FolderCertificateRefused(ILogger logger, string path, string reason);
+
+    [LoggerMessage(2268, LogLevel.Information, "The certificate in {Path} is gone, and not used any more")]
+    public static partial void FolderCertificateGone(ILogger logger, string path);
+
+    [LoggerMessage(2269, LogLevel.Error, "The folder of certificates, {Path}: {Reason}")]
+    public static partial void CertificateFolderProblem(ILogger logger, string path, string reason);
+
+    [LoggerMessage(2270, LogLevel.Information, "Certificates come from {Authority}; {Count} are kept in {Path}")]
+    public static partial void AutomaticCertificates(ILogger logger, string authority, int count, string path);
+
+    [LoggerMessage(2271, LogLevel.Information, "Certificate for {Name} issued by {Authority}, until {Until}")]
+    public static partial void CertificateObtained(ILogger logger, string name, string authority, string until);
+
+    [LoggerMessage(2272, LogLevel.Warning, "No certificate for {Name}: {Reason}. The next try is in {Seconds} s")]
+    public static partial void CertificateNotObtained(ILogger logger, string name, string reason, long seconds);
+
+    [LoggerMessage(
+        2273, LogLevel.Warning,
+        "No certificate for {Name} now: {Orders} were ordered within an hour, and {Count} are kept (Acme:PerHour, Acme:MaxCertificates)")]
+    public static partial void CertificateLimit(ILogger logger, string name, int orders, int count);
+
+    [LoggerMessage(2274, LogLevel.Error, "Automatic certificates cannot be kept in {Path}: {Reason}")]
+    public static partial void CertificateNotKept(ILogger logger, string path, string reason);
+
+    [LoggerMessage(2275, LogLevel.Debug, "The authority does not say when to renew the certificate for {Name}: {Reason}")]
+    public static partial void NoRenewalInformation(ILogger logger, string name, string reason);
+
+    [LoggerMessage(2276, LogLevel.Error, "Automatic certificates failed by a fault of their own for {Name}, and continue")]
+    public static partial void AutomaticCertificatesFault(ILogger logger, string name, Exception exception);
+
+    [LoggerMessage(2277, LogLevel.Information, "The node's certificate was read again from {Path}: {Subject}, until {Until}")]
+    public static partial void NodeCertificateReloaded(ILogger logger, string path, string subject, string until);
 
     [LoggerMessage(2290, LogLevel.Warning, "{Lines} lines like this one in {Seconds} s, {Shown} of them shown: {Line}")]
     public static partial void LinesSummed(ILogger logger, long lines, double seconds, int shown, string line);

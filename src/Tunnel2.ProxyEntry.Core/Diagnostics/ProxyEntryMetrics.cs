@@ -28,6 +28,9 @@ internal sealed class ProxyEntryMetrics
     private readonly Histogram<double> _sessionDuration;
     private readonly Counter<long> _accessLogDropped;
     private readonly Counter<long> _exports;
+    private readonly Counter<long> _accessRefused;
+    private readonly Counter<long> _loginsChecked;
+    private readonly Counter<long> _policyAnswers;
 
     private long _tracesLimited;
     private long _spansDropped;
@@ -58,6 +61,12 @@ internal sealed class ProxyEntryMetrics
             "tunnel2.entry.session.duration", "s", "How long sessions lasted, by the reason of their end.", advice: _sessionBuckets);
         _exports = meter.CreateCounter<long>(
             "tunnel2.entry.otlp.exports", "{export}", "Batches that the OTLP collector accepted, or that were lost.");
+        _accessRefused = meter.CreateCounter<long>(
+            "tunnel2.entry.access.refused", "{request}", "Requests and connections that a tunnel's access rules refused, by the reason.");
+        _loginsChecked = meter.CreateCounter<long>(
+            "tunnel2.entry.access.logins", "{login}", "Logins of visitors that were checked by the slow hash, by outcome.");
+        _policyAnswers = meter.CreateCounter<long>(
+            "tunnel2.entry.policy.answers", "{request}", "Requests that a policy answered in place of the service, by the action.");
         _accessLogDropped = meter.CreateCounter<long>(
             "tunnel2.entry.access_log.dropped", "{line}", "Lines of the access log that were lost, by the reason.");
     }
@@ -77,6 +86,18 @@ internal sealed class ProxyEntryMetrics
 
     /// <summary>A request was refused because its session has used what its tier allows.</summary>
     public void RateLimited(SessionRateLimit limit) => _rateLimited.Add(1, limit.TierTag);
+
+    /// <summary>A request or connection was refused by its tunnel's access rules.</summary>
+    /// <param name="reason">The error's code.</param>
+    public void AccessRefused(string reason) => _accessRefused.Add(1, new KeyValuePair<string, object?>("error.type", reason));
+
+    /// <summary>A policy answered a request in place of the service.</summary>
+    /// <param name="action"><c>redirect</c> or <c>answer</c>.</param>
+    public void PolicyAnswered(string action) => _policyAnswers.Add(1, new KeyValuePair<string, object?>("action", action));
+
+    /// <summary>A login was checked by the slow hash.</summary>
+    public void LoginChecked(bool isRight) =>
+        _loginsChecked.Add(1, new KeyValuePair<string, object?>("outcome", isRight ? "ok" : "failed"));
 
     /// <summary>A request was not traced because of <c>Tracing:MaxPerSecond</c>.</summary>
     public void TraceLimited() => Interlocked.Increment(ref _tracesLimited);

@@ -1,6 +1,7 @@
 using System.Diagnostics.Metrics;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
+using Tunnel2.Protocol.Errors;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Requests;
 
@@ -101,7 +102,9 @@ internal sealed class RequestMetrics : RequestObserver
     /// <inheritdoc/>
     public override void OnMoved(VisitorExchange exchange, ForwardedRequest request, in StreamFailure failure)
     {
-        var reason = failure.Kind == StreamFailureKind.PeerReset ? "refused" : "uplink_lost";
+        var reason = failure.Kind != StreamFailureKind.PeerReset ? "uplink_lost"
+            : failure.Reason == StreamResetReason.BackendConnect ? "backend_connect"
+            : "refused";
         _moved.Add(1, new KeyValuePair<string, object?>("error.type", reason));
     }
 
@@ -112,10 +115,18 @@ internal sealed class RequestMetrics : RequestObserver
     /// <inheritdoc/>
     public override void OnFailed(VisitorExchange exchange, ForwardedRequest request, bool isAnswered)
     {
-        if (_errors.Enabled && request.Error is { } error)
+        if (request.Error is { } error)
         {
             var info = ProxyErrorCatalog.Get(error);
-            _errors.Add(1, new("error.type", info.Code), new("leg", info.LegName));
+            if (info.IsRefusal)
+            {
+                request.Session?.CountTurnedAway();
+            }
+
+            if (_errors.Enabled)
+            {
+                _errors.Add(1, new("error.type", info.Code), new("leg", info.LegName));
+            }
         }
     }
 

@@ -30,12 +30,18 @@ internal sealed class UplinkMetrics
     private readonly HashSet<UplinkConnection> _uplinks = [];
     private readonly UplinkTotals[] _ended = new UplinkTotals[TunnelSession.MaxUplinks];
     private readonly Counter<long> _refused;
+    private long _webSockets;
 
     public UplinkMetrics(IMeterFactory factory)
     {
         var meter = factory.Create(ProxyEntryMetrics.MeterName);
         meter.CreateObservableGauge(
             "tunnel2.entry.uplinks.active", () => Observe(static totals => totals.Active), "{uplink}", "Open connections of agents.");
+        meter.CreateObservableGauge(
+            "tunnel2.entry.uplinks.websocket",
+            () => Volatile.Read(ref _webSockets),
+            "{uplink}",
+            "Those of them that came over WebSocket to a public listener.");
         meter.CreateObservableGauge(
             "tunnel2.entry.uplink.streams.active",
             () => Observe(static totals => totals.OpenStreams),
@@ -125,9 +131,39 @@ internal sealed class UplinkMetrics
         }
     }
 
+    /// <summary>An uplink that came over WebSocket begins or has ended.</summary>
+    /// <param name="change">1 or −1.</param>
+    public void ChangeWebSockets(int change) => Interlocked.Add(ref _webSockets, change);
+
     /// <summary>A JOIN was refused.</summary>
     /// <param name="reason">One of the codes of REJECT.</param>
     public void JoinRefused(string reason) => _refused.Add(1, new KeyValuePair<string, object?>("error.type", reason));
+
+    /// <summary>What all uplinks hold now.</summary>
+    public UplinkReading Read()
+    {
+        var (streams, waiting, outstanding, stalled) = (0L, 0L, 0L, 0);
+        var (answered, sum, most) = (0, TimeSpan.Zero, TimeSpan.Zero);
+        lock (_gate)
+        {
+            foreach (var uplink in _uplinks)
+            {
+                streams += uplink.OpenStreams;
+                waiting += uplink.Sending.WaitingStreams;
+                outstanding += uplink.Sending.OutstandingBytes;
+                stalled += uplink.IsStalled(uplink.Settings.TimeProvider.GetTimestamp()) ? 1 : 0;
+                if (uplink.RoundTrip.Last is var last && last > TimeSpan.Zero)
+                {
+                    answered++;
+                    sum += last;
+                    most = last > most ? last : most;
+                }
+            }
+
+            return new UplinkReading(
+                _uplinks.Count, streams, waiting, outstanding, stalled, answered == 0 ? TimeSpan.Zero : sum / answered, most);
+        }
+    }
 
     private List<Measurement<long>> Observe(Func<UplinkTotals, long> value)
     {

@@ -8,4 +8,10 @@ internal enum ErrorBodyFormat
 
     /// <summary><c>text/html</c>: for people with a browser.</summary>
     Html,
+
+    /// <summary>No body: a status of gRPC in the head, for requests of gRPC clients.</summary>
+    Grpc,
+
+    /// <summary>The same for gRPC-Web.</summary>
+    GrpcWeb,
 }

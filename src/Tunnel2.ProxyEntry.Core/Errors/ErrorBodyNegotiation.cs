@@ -9,6 +9,27 @@ internal static class ErrorBodyNegotiation
     // Longer than any browser sends; the rest is ignored.
     private const int MaxAcceptLength = 512;
 
+    private const string Grpc = "application/grpc";
+    private const string GrpcWeb = "application/grpc-web";
+
+    /// <summary>What a gRPC request gets; for others HTML or problem+json by <c>Accept</c>.</summary>
+    /// <param name="contentType">The request's <c>Content-Type</c>.</param>
+    /// <param name="accept">The request's <c>Accept</c>.</param>
+    public static ErrorBodyFormat Choose(ReadOnlySpan<char> contentType, ReadOnlySpan<char> accept) =>
+        !contentType.StartsWith(Grpc, StringComparison.OrdinalIgnoreCase) ? Choose(accept)
+        : contentType.StartsWith(GrpcWeb, StringComparison.OrdinalIgnoreCase) ? ErrorBodyFormat.GrpcWeb
+        : contentType.Length == Grpc.Length || contentType[Grpc.Length] is '+' or ';' or ' ' ? ErrorBodyFormat.Grpc
+        : Choose(accept);
+
+    /// <summary>The same for values in bytes.</summary>
+    public static ErrorBodyFormat Choose(ReadOnlySpan<byte> contentType, ReadOnlySpan<byte> accept)
+    {
+        Span<char> characters = stackalloc char[GrpcWeb.Length + 1];
+        var length = Encoding.Latin1.GetChars(contentType[..Math.Min(contentType.Length, characters.Length)], characters);
+        var format = Choose(characters[..length], default);
+        return format is ErrorBodyFormat.Grpc or ErrorBodyFormat.GrpcWeb ? format : Choose(accept);
+    }
+
     /// <summary>
     /// HTML if the client names it and does not prefer JSON; otherwise problem+json. A wildcard does not ask for HTML: curl and most
     /// libraries send <c>*/*</c>.

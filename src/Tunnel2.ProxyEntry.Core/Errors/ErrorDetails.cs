@@ -12,6 +12,11 @@ internal readonly record struct ErrorDetails
     /// <summary>Replaces the error's own <c>Retry-After</c>, in whole seconds from 0 on.</summary>
     public int? RetryAfterSeconds { get; init; }
 
+    /// <summary>
+    /// The node of a cluster that failed the request; null outside of a cluster. An id of the settings, so it needs no escape.
+    /// </summary>
+    public string? Node { get; init; }
+
     /// <summary>Whether there are no details.</summary>
-    public bool IsEmpty => Address is null && RequestId is null && RetryAfterSeconds is null;
+    public bool IsEmpty => Address is null && RequestId is null && RetryAfterSeconds is null && Node is null;
 }

@@ -60,6 +60,7 @@ internal static class ErrorPage
         html.Append("<footer>Tunnel2 &middot; <code>").Append(Escape(info.Code)).Append("</code>");
         AppendFact(html, details.Address);
         AppendFact(html, details.RequestId);
+        AppendFact(html, details.Node is { } node ? "node " + node : null);
         html.Append("</footer>\n</main>\n</body>\n</html>\n");
         return Encoding.UTF8.GetBytes(html.ToString());
     }

@@ -8,7 +8,7 @@ internal static class ProblemJson
 {
     private static readonly JsonWriterOptions _options = new() { Indented = true };
 
-    /// <summary>The body in UTF-8, ending in a line break. Members beyond the RFC: code, leg, address, requestId.</summary>
+    /// <summary>The body in UTF-8, ending in a line break. Members beyond the RFC: code, leg, address, requestId, node.</summary>
     public static byte[] Render(ProxyErrorInfo info, in ErrorDetails details)
     {
         var buffer = new ArrayBufferWriter<byte>(512);
@@ -29,6 +29,11 @@ internal static class ProblemJson
             if (details.RequestId is not null)
             {
                 json.WriteString("requestId", ErrorResponses.Cut(details.RequestId));
+            }
+
+            if (details.Node is not null)
+            {
+                json.WriteString("node", details.Node);
             }
 
             json.WriteEndObject();

@@ -39,6 +39,9 @@ internal enum ProxyError
     /// <summary>No agent had this name in the last 24 hours.</summary>
     UnknownName,
 
+    /// <summary>The name is that of a session that does not carry HTTP.</summary>
+    NotHttp,
+
     /// <summary>The name is known, but its agent is not connected.</summary>
     AgentOffline,
 
@@ -68,6 +71,9 @@ internal enum ProxyError
 
     /// <summary>The TLS handshake with the backend failed.</summary>
     BackendTlsFailed,
+
+    /// <summary>The backend speaks HTTP/2, and has refused the request without looking at it.</summary>
+    BackendBusy,
 
     /// <summary>The backend speaks TLS, and the agent was started with http.</summary>
     BackendSpeaksTls,
@@ -104,6 +110,84 @@ internal enum ProxyError
 
     /// <summary>More requests than the rate limit allows.</summary>
     RateLimit,
+
+    /// <summary>The tunnel is not for visitors from this address.</summary>
+    AddressNotAllowed,
+
+    /// <summary>The tunnel is for users who log in, and the visitor has not, or not rightly.</summary>
+    LoginRequired,
+
+    /// <summary>The tunnel is for visitors with a token, and the visitor has none.</summary>
+    TokenRequired,
+
+    /// <summary>The visitor's token is not one that the tunnel asks for.</summary>
+    TokenInvalid,
+
+    /// <summary>The visitor's token was right, and has expired.</summary>
+    TokenExpired,
+
+    /// <summary>The visitor's token cannot be checked now.</summary>
+    TokenUnchecked,
+
+    /// <summary>The tunnel is for visitors who sign in at a provider, and the visitor has not.</summary>
+    SignInRequired,
+
+    /// <summary>A visitor without HTTPS cannot sign in.</summary>
+    SignInNeedsTls,
+
+    /// <summary>A sign-in was not completed, or not begun here.</summary>
+    SignInFailed,
+
+    /// <summary>The visitor has signed in, and is none of those who may enter.</summary>
+    UserNotAllowed,
+
+    /// <summary>The provider cannot be reached, or too many sign in at once.</summary>
+    SignInUnavailable,
+
+    /// <summary>The tunnel is for visitors with a certificate, and the visitor has shown none.</summary>
+    CertificateRequired,
+
+    /// <summary>The visitor's certificate is not valid now, or not of the tunnel's authorities.</summary>
+    CertificateInvalid,
+
+    /// <summary>The connection was made for another name, which asks for no certificate.</summary>
+    Misdirected,
+
+    /// <summary>Too many wrong logins, or more at once than are checked.</summary>
+    TooManyLogins,
+
+    /// <summary>A row of the tunnel's policy denies the request.</summary>
+    PolicyDenied,
+
+    /// <summary>More requests than a row of the tunnel's policy allows.</summary>
+    PolicyRateLimit,
+
+    /// <summary>The request of a tunnel for webhooks has no right signature.</summary>
+    WebhookSignature,
+
+    /// <summary>The body of a webhook is larger than is held for its check.</summary>
+    WebhookBodyTooLarge,
+
+    /// <summary>There is no memory to hold one more webhook for its check.</summary>
+    WebhookBusy,
+
+    /// <summary>An agent's request to open an uplink over WebSocket is incomplete.</summary>
+    UplinkHandshake,
+
+    /// <summary>A browser asked to open an uplink over WebSocket.</summary>
+    UplinkRefused,
+
+    /// <summary>An agent of another machine asked to open an uplink over WebSocket without TLS.</summary>
+    UplinkNeedsTls,
+
+    /// <summary>There are as many handshakes of agents as there may be.</summary>
+    UplinkBusy,
+
+    /// <summary>The node of the cluster that has the session cannot be reached, or takes no request.</summary>
+    NodeUnreachable,
+
+    /// <summary>The connection to the node that has the session broke.</summary>
+    NodeLost,
 
     /// <summary>ProxyEntry is shutting down.</summary>
     Draining,

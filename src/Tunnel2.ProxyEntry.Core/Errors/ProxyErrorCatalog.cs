@@ -30,6 +30,8 @@ internal static class ProxyErrorCatalog
                 + "connects."),
         Entry(ProxyError.UnknownName, 404, "unknown-name", "destination_not_found", "No tunnel with this name",
             "No agent has registered this name. Check the address for a typing mistake, or start the agent under this name."),
+        Entry(ProxyError.NotHttp, 421, "not-http", "destination_not_found", "This tunnel does not carry HTTP",
+            "The tunnel with this name carries connections of TCP or TLS to a service of its own. Use the address that its agent prints."),
         Uplink(ProxyError.AgentOffline, 503, "agent-offline", "destination_unavailable", "The agent is offline",
             "This tunnel exists, but its agent is not connected right now. Try again in a moment; if it is your service, check that the "
                 + "agent is running.",
@@ -61,6 +63,10 @@ internal static class ProxyErrorCatalog
                 + "allow, and none became free in time. "
             + "The service saw nothing of the request: it is safe to try again.",
             retryAfter: 1),
+        Backend(
+            ProxyError.BackendBusy, 503, "backend-busy", "destination_unavailable", "The service takes no more requests",
+            "The service is busy or going away, and did not begin with the request. It is safe to try again.",
+            retryAfter: 1),
         Backend(ProxyError.BackendTlsFailed, 502, "backend-tls-failed", "tls_protocol_error", "No TLS connection to the service",
             "The agent reached the service, but the TLS handshake failed. Check whether the service speaks https on this port and "
                 + "whether its certificate is trusted."),
@@ -68,8 +74,8 @@ internal static class ProxyErrorCatalog
             "The agent speaks plain HTTP to the service, which wants TLS on this port. Start the agent with an https address."),
         Backend(
             ProxyError.BackendSpeaksHttp2, 502, "backend-speaks-http2", "http_protocol_error", "The service speaks only version 2 of HTTP",
-            "The service answered in version 2 of HTTP, as gRPC servers do. The tunnel speaks version 1.1 to services; those that speak "
-                + "only version 2 are not carried yet."),
+            "The service answered in version 2 of HTTP, as gRPC servers do, where the agent spoke version 1.1. Start the agent with an h2c "
+                + "address, or let it choose the version. The next request may already succeed."),
         Backend(ProxyError.BackendNotTls, 502, "backend-not-tls", "tls_protocol_error", "The service does not speak TLS",
             "The agent speaks TLS to the service, which does not speak it on this port. Start the agent with an http address."),
         Backend(ProxyError.BackendClosed, 502, "backend-closed", "connection_terminated", "The service closed the connection",
@@ -94,6 +100,65 @@ internal static class ProxyErrorCatalog
             "This tunnel has as many requests open as it may have. Try again in a moment.", retryAfter: 1),
         Entry(ProxyError.RateLimit, 429, "rate-limit", "http_request_denied", "Too many requests",
             "This tunnel received more requests than its limit allows. Slow down and try again in a moment.", retryAfter: 1),
+        Entry(ProxyError.AddressNotAllowed, 403, "address-not-allowed", "http_request_denied", "Not from this address",
+            "The owner of this tunnel lets only some addresses visit it, and yours is not one of them. Ask the owner."),
+        Entry(ProxyError.LoginRequired, 401, "login-required", "http_request_denied", "Login required",
+            "The owner of this tunnel lets only some users visit it. Log in with the name and password that the owner gave you."),
+        Entry(ProxyError.TokenRequired, 401, "token-required", "http_request_denied", "Token required",
+            "The owner of this tunnel lets in only requests with a bearer token in the field Authorization, at most 8 KiB long."),
+        Entry(ProxyError.TokenInvalid, 401, "token-invalid", "http_request_denied", "Not a right token",
+            "The token of the request is not signed by the issuer that this tunnel trusts, not for its audience, not valid yet, or names "
+                + "no user. Ask the issuer for another one."),
+        Entry(ProxyError.TokenExpired, 401, "token-expired", "http_request_denied", "The token has expired",
+            "The time of the token is over. Ask its issuer for a new one and try again."),
+        Entry(ProxyError.TokenUnchecked, 503, "token-unchecked", "destination_unavailable", "Tokens cannot be checked now",
+            "The keys of the issuer of tokens cannot be fetched, or too many tokens are being checked. Try again in a moment.",
+            retryAfter: 2),
+        Entry(ProxyError.SignInRequired, 401, "sign-in-required", "http_request_denied", "Sign-in required",
+            "The owner of this tunnel lets in only users who have signed in. Open the address in a browser, and sign in there."),
+        Entry(ProxyError.SignInNeedsTls, 403, "sign-in-needs-https", "http_request_denied", "Sign-in needs HTTPS",
+            "Users sign in to this tunnel, which is safe over HTTPS only. Call its address with https."),
+        Entry(ProxyError.SignInFailed, 403, "sign-in-failed", "http_request_denied", "The sign-in failed",
+            "The sign-in was not completed, took too long, or was begun elsewhere. Open the address of the tunnel again."),
+        Entry(ProxyError.UserNotAllowed, 403, "user-not-allowed", "http_request_denied", "Not for this user",
+            "The owner of this tunnel lets only some users in. You are signed in as another one, or your address of mail is not verified."),
+        Entry(ProxyError.SignInUnavailable, 503, "sign-in-unavailable", "destination_unavailable", "Users cannot sign in now",
+            "The provider where users sign in cannot be reached, or too many sign in at once. Try again in a moment.", retryAfter: 2),
+        Entry(ProxyError.CertificateRequired, 403, "certificate-required", "http_request_denied", "A certificate is needed",
+            "The owner of this tunnel lets in only visitors who show a certificate in the TLS handshake. Come by https, and with one."),
+        Entry(ProxyError.CertificateInvalid, 403, "certificate-invalid", "http_request_denied", "Not a right certificate",
+            "The certificate that was shown is not valid now, or is of an authority that the owner of this tunnel does not name."),
+        Entry(ProxyError.Misdirected, 421, "misdirected", "http_request_denied", "A connection of its own is needed",
+            "This tunnel asks visitors for certificates, and the connection was made for another name. Connect again for this name."),
+        Entry(ProxyError.TooManyLogins, 429, "too-many-logins", "http_request_denied", "Too many logins",
+            "There were too many wrong logins from this address or at this tunnel. Wait as long as Retry-After says and try again.",
+            retryAfter: 1),
+        Entry(ProxyError.PolicyDenied, 403, "policy-denied", "http_request_denied", "Not allowed here",
+            "The owner of this tunnel has a rule that refuses this request. Check the address, or ask the owner."),
+        Entry(ProxyError.PolicyRateLimit, 429, "policy-rate-limit", "http_request_denied", "Too many requests",
+            "The owner of this tunnel limits how many requests may come. Wait as long as Retry-After says and try again.",
+            retryAfter: 1),
+        Entry(ProxyError.WebhookSignature, 403, "webhook-signature", "http_request_denied", "Not signed",
+            "The owner of this tunnel takes only requests with a valid signature, made a short while ago. Check the secret and the clock."),
+        Entry(ProxyError.WebhookBodyTooLarge, 413, "webhook-body-too-large", "http_request_denied", "Webhook too large",
+            "The body of the request is larger than this server holds to check its signature."),
+        Entry(ProxyError.WebhookBusy, 503, "webhook-busy", "connection_limit_reached", "Too many webhooks at once",
+            "This server holds as many unchecked requests as it has memory for. Try again in a moment.", retryAfter: 1),
+        Entry(ProxyError.UplinkHandshake, 400, "uplink-handshake", "http_request_error", "Not a handshake of an agent",
+            "The request asks for an uplink over WebSocket, and its handshake is not complete or not of version 13."),
+        Entry(ProxyError.UplinkRefused, 403, "uplink-refused", "http_request_denied", "Not from a web page",
+            "A web page asked for an uplink over WebSocket. Only agents may: they send no Origin."),
+        Entry(ProxyError.UplinkNeedsTls, 403, "uplink-needs-tls", "http_request_denied", "Agents connect here with TLS",
+            "An agent of another machine asked for an uplink without TLS, where its token could be read on the way. Connect over wss."),
+        Entry(ProxyError.UplinkBusy, 503, "uplink-busy", "connection_limit_reached", "Too many agents connect at once",
+            "There are as many agents in their handshake as there may be. The agent tries again by itself.", retryAfter: 1),
+        Entry(ProxyError.NodeUnreachable, 503, "node-unreachable", "destination_unavailable", "Another tunnel server cannot be reached",
+            "The agent is connected to another server of this cluster, which cannot be reached now or takes no request. Nothing was done "
+                + "with the request: it is safe to try again in a moment.",
+            retryAfter: 1),
+        Entry(ProxyError.NodeLost, 502, "node-lost", "connection_terminated", "The connection to another tunnel server broke",
+            "The agent is connected to another server of this cluster, and the connection to that server broke before the response began. "
+                + "The service may have done its work: think before repeating an order or a payment."),
         Entry(ProxyError.Draining, 503, "draining", "destination_unavailable", "The server is shutting down",
             "This server takes no new requests because it is being stopped or updated. Try again in a moment.", retryAfter: 2),
         Entry(ProxyError.Internal, 500, "internal-error", "proxy_internal_error", "Something went wrong in the tunnel server",
@@ -124,8 +189,9 @@ internal static class ProxyErrorCatalog
         ProxyError error, int status, string code, string type, string title, string detail, int? retryAfter = null) =>
         Create(error, status, code, ProxyErrorLeg.Uplink, type, title, detail, retryAfter);
 
-    private static ProxyErrorInfo Backend(ProxyError error, int status, string code, string type, string title, string detail) =>
-        Create(error, status, code, ProxyErrorLeg.Backend, type, title, detail, null);
+    private static ProxyErrorInfo Backend(
+        ProxyError error, int status, string code, string type, string title, string detail, int? retryAfter = null) =>
+        Create(error, status, code, ProxyErrorLeg.Backend, type, title, detail, retryAfter);
 
     private static ProxyErrorInfo Create(
         ProxyError error, int status, string code, ProxyErrorLeg leg, string type, string title, string detail, int? retryAfter) => new()

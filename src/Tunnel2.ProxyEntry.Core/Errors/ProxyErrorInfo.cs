@@ -36,9 +36,34 @@ internal sealed record ProxyErrorInfo
     /// <summary>After how many seconds a visitor should try again (<c>Retry-After</c>), or null when trying again does not help.</summary>
     public int? RetryAfterSeconds { get; init; }
 
+    /// <summary>
+    /// The value of <c>WWW-Authenticate</c>, which a 401 needs (RFC 9110 section 15.5.2); null for other statuses. Browsers keep a login
+    /// for each origin, so one realm is enough.
+    /// </summary>
+    public string? Challenge => Error switch
+    {
+        ProxyError.LoginRequired => "Basic realm=\"Tunnel2\", charset=\"UTF-8\"",
+        ProxyError.SignInRequired => "Tunnel2-SignIn realm=\"Tunnel2\"",
+        ProxyError.TokenRequired => "Bearer realm=\"Tunnel2\"",
+        ProxyError.TokenInvalid => "Bearer realm=\"Tunnel2\", error=\"invalid_token\"",
+        ProxyError.TokenExpired => "Bearer realm=\"Tunnel2\", error=\"invalid_token\", error_description=\"The token has expired\"",
+        _ => null,
+    };
+
     /// <summary>Whether the visitor, not this system, is at fault: such errors are logged as Debug.</summary>
     public bool IsVisitorsFault => Leg == ProxyErrorLeg.Visitor || Status < 500;
 
+    /// <summary>
+    /// Whether rules about who may visit turned the visitor away: the server did what it was told to do. The limit of a tier is none of
+    /// them.
+    /// </summary>
+    public bool IsRefusal => Leg == ProxyErrorLeg.Entry && Error != ProxyError.RateLimit && Status is (401 or 403 or 429);
+
     /// <summary>The value of <c>Proxy-Status</c> (RFC 9209): this proxy, the error type and the title.</summary>
-    public string ProxyStatus => $"Tunnel2; error={ProxyStatusType}; details=\"{Title}\"";
+    public string ProxyStatus => ProxyStatusOf(node: null);
+
+    /// <summary>The same, with the node of a cluster.</summary>
+    /// <param name="node">The node's id; null outside of a cluster.</param>
+    public string ProxyStatusOf(string? node) =>
+        $"Tunnel2; error={ProxyStatusType}; details=\"{Title}\"{(node is null ? "" : $"; node=\"{node}\"")}";
 }

@@ -7,8 +7,13 @@ namespace Tunnel2.ProxyEntry.Forwarding;
 /// <summary>Maps the failure of a stream to the error that the visitor gets, with the leg that failed.</summary>
 internal static class FailureMapping
 {
-    public static ProxyError ToProxyError(this StreamFailure failure) => failure.Kind switch
+    /// <param name="failure">The failure.</param>
+    /// <param name="isOfLink">Whether the stream leads to another node, which may say what an agent says to it.</param>
+    public static ProxyError ToProxyError(this StreamFailure failure, bool isOfLink = false) => failure.Kind switch
     {
+        StreamFailureKind.UplinkLost when isOfLink => ProxyError.NodeLost,
+        StreamFailureKind.PeerReset when isOfLink && failure.Reason == StreamResetReason.Refused =>
+            failure.Detail == StreamResetDetail.SessionLeft ? ProxyError.AgentOffline : ProxyError.NodeUnreachable,
         StreamFailureKind.UplinkLost => ProxyError.UplinkLost,
         StreamFailureKind.PeerReset => FromReset(failure.Reason, failure.Detail),
         StreamFailureKind.LocalReset when failure.Reason == StreamResetReason.VisitorProtocol => ProxyError.BadRequest,
@@ -18,7 +23,7 @@ internal static class FailureMapping
 
     private static ProxyError FromReset(StreamResetReason reason, StreamResetDetail detail) => reason switch
     {
-        StreamResetReason.Refused => ProxyError.AgentRefused,
+        StreamResetReason.Refused => detail.Http2Code() is null ? ProxyError.AgentRefused : ProxyError.BackendBusy,
         StreamResetReason.BackendConnect => detail switch
         {
             StreamResetDetail.ConnectionRefused => ProxyError.BackendRefused,

@@ -14,16 +14,23 @@ internal sealed class ForwardWatchdog : IDisposable
 {
     private static readonly TimeSpan _period = TimeSpan.FromSeconds(1);
 
+    /// <summary>
+    /// How much longer a body of another node may stand still, in milliseconds: that node has the same limit, and is first.
+    /// </summary>
+    private const long CarriedGrace = 5_000;
+
     private readonly WatchedRequests[] _lists = [.. Enumerable.Range(0, Stripe.Count).Select(static _ => new WatchedRequests())];
     private readonly long _headLimit;
     private readonly long _bodyLimit;
     private readonly RequestObservers _observers;
     private readonly ContainedFaults _faults;
+    private readonly CoarseClock _clock;
     private readonly ITimer _timer;
 
     public ForwardWatchdog(
         ProxyEntrySettings settings, RequestObservers observers, TimeProvider timeProvider, ContainedFaults? faults = null)
     {
+        _clock = new CoarseClock(timeProvider);
         _faults = faults ?? new ContainedFaults(timeProvider);
         _observers = observers;
         _headLimit = Milliseconds(settings.BackendHeadersTimeout);
@@ -79,17 +86,32 @@ internal sealed class ForwardWatchdog : IDisposable
     private void Look()
     {
         List<(ForwardedRequest Request, int Use, bool Head)>? late = null;
-        var now = Environment.TickCount64;
+        var now = _clock.Milliseconds;
         foreach (var list in _lists)
         {
             list.Visit(request =>
             {
                 var idle = request.IdleMilliseconds(now);
-                if (request.WaitsForVisitor && idle > _bodyLimit)
+                if (request is { OwnIdleLimit: { } limit, Phase: ForwardPhase.Upgraded })
+                {
+                    if (idle > limit)
+                    {
+                        (late ??= []).Add((request, request.Use, false));
+                    }
+                    else
+                    {
+                        _faults.Run("requests' limits", static report => report._observers.Lasts(report.request), (_observers, request));
+                    }
+                }
+                else if (request.WaitsForVisitor && idle > _bodyLimit)
                 {
                     (late ??= []).Add((request, request.Use, false));
                 }
-                else if (request.Phase == ForwardPhase.Head && idle > _headLimit)
+                else if (request.IsCarried && idle - CarriedGrace <= _bodyLimit && request.Phase != ForwardPhase.Upgraded)
+                {
+                    // The node of its session keeps the limits of services, and says so with its own answer.
+                }
+                else if (request.Phase == ForwardPhase.Head && !request.IsCarried && idle > Math.Min(_headLimit, request.HeadLimit))
                 {
                     (late ??= []).Add((request, request.Use, true));
                 }

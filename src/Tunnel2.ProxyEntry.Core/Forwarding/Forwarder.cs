@@ -1,14 +1,18 @@
 using System.IO.Pipelines;
 using System.Runtime.CompilerServices;
+using Tunnel2.Inspection.Capture;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Https;
 using Tunnel2.ProxyEntry.Opening;
 using Tunnel2.ProxyEntry.Requests;
+using Tunnel2.ProxyEntry.Routing;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
@@ -32,6 +36,7 @@ internal sealed class Forwarder : IForwarder
     private readonly ResponsePump _responses;
     private readonly ForwardWatchdog _watchdog;
     private readonly RequestObservers _observers;
+    private readonly EdgeAnswers? _edge;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
 
@@ -41,7 +46,8 @@ internal sealed class Forwarder : IForwarder
         ForwardWatchdog watchdog,
         RequestObservers observers,
         TimeProvider timeProvider,
-        ILogger<Forwarder> logger)
+        ILogger<Forwarder> logger,
+        EdgeAnswers? edge = null)
     {
         _opener = opener;
         _responses = responses;
@@ -49,6 +55,7 @@ internal sealed class Forwarder : IForwarder
         _observers = observers;
         _timeProvider = timeProvider;
         _logger = logger;
+        _edge = edge;
     }
 
     /// <inheritdoc/>
@@ -62,6 +69,10 @@ internal sealed class Forwarder : IForwarder
     {
         request.Begin(_timeProvider);
         exchange.Extras = null;
+        exchange.ResetCode = null;
+        exchange.CutReason = null;
+        request.Exchange = exchange;
+        request.Owner = exchange.AwaitedOwner;
         RequestOutcome? outcome = null;
         try
         {
@@ -70,6 +81,10 @@ internal sealed class Forwarder : IForwarder
             {
                 outcome = await FailAsync(exchange, request, fault, null).ConfigureAwait(false);
             }
+            else if (_edge is { IsOn: true } edge && edge.Find(exchange) is { } answer)
+            {
+                outcome = await AnswerAsync(exchange, request, answer).ConfigureAwait(false);
+            }
 
             UplinkStreams? left = null;
             StreamFailure failure = default;
@@ -77,15 +92,29 @@ internal sealed class Forwarder : IForwarder
             {
                 // Step 2: the name in the Host, its session, a stream; or the request waits for its agent.
                 var opened = _opener.TryOpen(exchange, request, except: left);
-                if (opened.Error == ProxyError.AgentOffline)
+                if (opened.MayBeElsewhere
+                    || opened.Error is ProxyError.AgentOffline or ProxyError.LoginRequired or ProxyError.WebhookSignature)
                 {
-                    opened = await _opener.WaitAsync(exchange, request, opened).ConfigureAwait(false);
+                    opened = await _opener.WaitAsync(exchange, request, opened, except: left).ConfigureAwait(false);
                 }
 
                 request.Session = opened.Session;
+                if (opened.Answer is { } said)
+                {
+                    outcome = await AnswerAsync(exchange, request, said).ConfigureAwait(false);
+                    break;
+                }
+
                 if (opened.Error is { } refused)
                 {
-                    var error = failure.IsNone || refused == ProxyError.Draining ? refused : failure.ToProxyError();
+                    if (refused == ProxyError.SignInRequired && request.NoteOf<AccessNote>()?.Answer is { } instead)
+                    {
+                        _edge?.Https.AddTo(exchange, request);
+                        outcome = await AnswerAsync(exchange, request, instead).ConfigureAwait(false);
+                        break;
+                    }
+
+                    var error = failure.IsNone || refused == ProxyError.Draining ? refused : failure.ToProxyError(request.IsCarried);
                     outcome = await FailAsync(exchange, request, error, opened.Session?.Name).ConfigureAwait(false);
                     break;
                 }
@@ -96,7 +125,7 @@ internal sealed class Forwarder : IForwarder
                     await new SchedulerYield(home);
                 }
 
-                Begin(exchange, request, stream, opened.Session!);
+                Begin(exchange, request, stream, opened.Session);
                 try
                 {
                     using var leaving = exchange.VisitorLeft.UnsafeRegister(
@@ -106,7 +135,7 @@ internal sealed class Forwarder : IForwarder
                     {
                         stream.Reset(StreamResetReason.Cancel);
                         outcome = await FailAsync(
-                            exchange, request, ProxyError.RequestHeadTooLarge, opened.Session!.Name).ConfigureAwait(false);
+                            exchange, request, ProxyError.RequestHeadTooLarge, opened.Session?.Name).ConfigureAwait(false);
                         break;
                     }
 
@@ -117,13 +146,28 @@ internal sealed class Forwarder : IForwarder
                     }
 
                     outcome = await ExchangeAsync(
-                        exchange, request, stream, opened.Session!, mayTryAgain: tries < MaxTries).ConfigureAwait(false);
+                        exchange, request, stream, opened.Session, mayTryAgain: tries < MaxTries).ConfigureAwait(false);
                     if (outcome is null)
                     {
                         left = stream.Uplink;
                         failure = stream.Failure;
-                        _observers.Moved(exchange, request, failure);
-                        request.Owner = opened.Session!.Owner;
+                        if (opened.Session is { } before)
+                        {
+                            if (before.Member is { } member)
+                            {
+                                request.Tried.Add(member);
+                            }
+
+                            _observers.Moved(exchange, request, failure);
+                            request.Owner = before.Owner;
+                        }
+                        else if (_opener.HasLeft(exchange, request, failure))
+                        {
+                            // Where the session is now counts, and the same link may lead there.
+                            left = null;
+                            failure = default;
+                        }
+
                         request.BeginAgain();
                     }
                 }
@@ -133,7 +177,10 @@ internal sealed class Forwarder : IForwarder
                     request.Detach();
                     // Step 10: the stream is released exactly once, last.
                     stream.Release();
-                    _observers.StreamEnded(exchange, request);
+                    if (opened.Session is not null)
+                    {
+                        _observers.StreamEnded(exchange, request);
+                    }
                 }
             }
         }
@@ -157,7 +204,8 @@ internal sealed class Forwarder : IForwarder
             return null;
         }
 
-        if (!exchange.TryMoveTo(home))
+        // A body that is held was read, and only a connection of which no more than the head was read can move.
+        if (request.Held is not null || !exchange.TryMoveTo(home))
         {
             request.LoopPath = LoopPath.Crossed;
             return null;
@@ -168,11 +216,15 @@ internal sealed class Forwarder : IForwarder
     }
 
     /// <summary>The request has a stream.</summary>
-    private void Begin(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession session)
+    private void Begin(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession? session)
     {
-        request.Attach(stream, session);
+        request.Attach(stream, session, _opener.NodeLeaving);
         stream.NotifyReset(static (state, id) => ((ForwardedRequest)state!).OnStreamReset(id), request);
-        _observers.StreamOpened(exchange, request);
+        if (session is not null)
+        {
+            _observers.StreamOpened(exchange, request);
+        }
+
         _watchdog.Add(request);
     }
 
@@ -180,18 +232,33 @@ internal sealed class Forwarder : IForwarder
     private void End(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome)
     {
         request.Kept.Drop();
+        request.Held?.Release();
+        request.Held = null;
         request.Times.MarkEnded();
-        _observers.Ended(exchange, request, outcome);
+        if (request.Capture is { } capture)
+        {
+            EndCapture(request, capture, outcome);
+        }
+
+        if (request.IsCarried)
+        {
+            _observers.Carried(exchange, request, outcome);
+        }
+        else
+        {
+            _observers.Ended(exchange, request, outcome);
+        }
 
         // An idle connection of a visitor must not keep an ended session in memory.
         request.Session = null;
+        request.Tried = default;
     }
 
     /// <summary>Moves both bodies once the request's head is sent.</summary>
     /// <returns>Null when nothing was done with the request, so it may be tried on another stream.</returns>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     private async ValueTask<RequestOutcome?> ExchangeAsync(
-        VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession session, bool mayTryAgain)
+        VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession? session, bool mayTryAgain)
     {
         ValueTask? requestPump = null;
         if (exchange.HasBody && !exchange.IsUpgrade)
@@ -230,14 +297,20 @@ internal sealed class Forwarder : IForwarder
             await pump.ConfigureAwait(false);
         }
 
+        var mayBeElsewhere = end == ResponseEnd.StreamFailed && MayTryAnotherMember(exchange, request, stream, session);
         if (mayTryAgain
             && end == ResponseEnd.StreamFailed
             && request.Status == 0
             && !request.IsBodyTaken
             && request.CutBy is null
-            && stream.IsUntouched)
+            && (stream.IsUntouched || mayBeElsewhere))
         {
             return null;
+        }
+
+        if (end == ResponseEnd.StreamFailed && stream.Failure is { Kind: StreamFailureKind.PeerReset, Detail: var detail })
+        {
+            exchange.ResetCode = detail.Http2Code();
         }
 
         return end switch
@@ -257,26 +330,57 @@ internal sealed class Forwarder : IForwarder
                 await FailAsync(
                     exchange,
                     request,
-                    end == ResponseEnd.Malformed ? ProxyError.BackendProtocol : request.CutBy ?? stream.Failure.ToProxyError(),
-                    session.Name).ConfigureAwait(false),
+                    end == ResponseEnd.Malformed
+                        ? ProxyError.BackendProtocol
+                        : request.CutBy ?? stream.Failure.ToProxyError(request.IsCarried),
+                    session?.Name).ConfigureAwait(false),
         };
     }
 
-    private static bool TrySendHead(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
+    /// <summary>
+    /// Whether the service of a pool's member took no connection, so that nothing was done with the request, and there is a member that may
+    /// get it.
+    /// </summary>
+    private bool MayTryAnotherMember(
+        VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession? session)
     {
+        if (session?.Member is not { Pool: { } pool } member
+            || stream.Failure is not { Kind: StreamFailureKind.PeerReset, Reason: StreamResetReason.BackendConnect })
+        {
+            return false;
+        }
+
+        member.Spare();
+        var tried = request.Tried;
+        tried.Add(member);
+        return tried.Count < PoolTries.Most && (pool.HasOther(tried) || _opener.MayTryElsewhere(exchange, request));
+    }
+
+    private bool TrySendHead(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
+    {
+        Span<char> name = stackalloc char[PublicName.MaxLength];
+        name = request.IsCarried ? name[.._opener.CopyName(exchange, name)] : default;
         var end = !exchange.HasBody && !exchange.IsUpgrade;
         for (var size = RequestBlockGuess; ; size = Math.Min(size * 8, ProtocolLimits.MaxHeaderBlockLength))
         {
-            var writer = new HeaderBlockWriter(stream.BeginHead(size));
+            var head = stream.BeginHead(size);
+            var start = request.IsCarried ? NodeHead.Write(exchange, request, name, head) : 0;
+            var writer = new HeaderBlockWriter(head[start..]);
             exchange.WriteRequestBlock(ref writer);
-            var length = writer.Complete();
-            if (writer.HasTooManyFields || (writer.Overflowed && size == ProtocolLimits.MaxHeaderBlockLength))
+            var length = start + writer.Complete();
+            var isTooSmall = writer.Overflowed || (request.IsCarried && start == 0);
+            if (writer.HasTooManyFields || (isTooSmall && size == ProtocolLimits.MaxHeaderBlockLength))
             {
                 return false;
             }
 
-            if (!writer.Overflowed)
+            if (!isTooSmall)
             {
+                if (request.Session?.Inspected is { } store)
+                {
+                    BeginCapture(request, store, head[..length], end);
+                }
+
                 // Marked before the head is queued, because EndHead may send it at once, and that time belongs to the tunnel. A stream that
                 // has already ended reports this to its reader.
                 request.Times.MarkHeadSent();
@@ -287,14 +391,43 @@ internal sealed class Forwarder : IForwarder
         }
     }
 
-    private RequestOutcome VisitorLeft(VisitorExchange exchange, EntrySession session)
+    private static void BeginCapture(ForwardedRequest request, ExchangeStore store, ReadOnlySpan<byte> block, bool isWhole)
+    {
+        request.Capture ??= store.Begin(block);
+        request.Capture?.OnConnected();
+        request.Capture?.OnSent();
+        if (isWhole)
+        {
+            request.Capture?.OnRequestEnded();
+        }
+    }
+
+    private static void EndCapture(ForwardedRequest request, ExchangeCapture capture, RequestOutcome outcome)
+    {
+        var (leg, error) = outcome == RequestOutcome.VisitorAborted ? ("visitor", "left before the end")
+            : request.Error is { } failed ? (ProxyErrorCatalog.Get(failed).LegName, ProxyErrorCatalog.Get(failed).Code)
+            : ((string?)null, (string?)null);
+        capture.OnEnded(leg, error);
+        request.Capture = null;
+    }
+
+    private RequestOutcome VisitorLeft(VisitorExchange exchange, EntrySession? session)
     {
         if (_logger.IsEnabled(LogLevel.Debug))
         {
-            ProxyEntryLog.VisitorAborted(_logger, exchange.RequestId, session.Name);
+            ProxyEntryLog.VisitorAborted(_logger, exchange.RequestId, session?.Name ?? _opener.NameOf(exchange));
         }
 
         return RequestOutcome.VisitorAborted;
+    }
+
+    /// <summary>Answers in place of a service: the request has no tunnel.</summary>
+    private async ValueTask<RequestOutcome> AnswerAsync(VisitorExchange exchange, ForwardedRequest request, ErrorResponse answer)
+    {
+        request.Status = answer.Status;
+        _edge?.Https.AddTo(exchange, request);
+        await _watchdog.WaitForVisitorAsync(exchange, request, exchange.WriteAnswerAsync(answer)).ConfigureAwait(false);
+        return exchange.VisitorLeft.IsCancellationRequested ? RequestOutcome.VisitorAborted : RequestOutcome.Completed;
     }
 
     private async ValueTask<RequestOutcome> FailAsync(
@@ -307,6 +440,7 @@ internal sealed class Forwarder : IForwarder
         }
 
         request.Error = error;
+        request.IsCarried = false;
 
         // For a refused request the name may be the host as the visitor wrote it, which can be any text.
         name = PlainText.Clean(TargetText.WithoutUserInfo(name ?? _opener.NameOf(exchange)), LongestHost);
@@ -321,6 +455,8 @@ internal sealed class Forwarder : IForwarder
                 exchange.Abort();
                 return RequestOutcome.Aborted;
             }
+
+            exchange.CutReason = error;
 
             // Bytes that have arrived are sent first. A visitor that does not read them is cut after the limit of bodies.
             await _watchdog.WaitForVisitorAsync(
@@ -339,6 +475,7 @@ internal sealed class Forwarder : IForwarder
 
         request.Status = info.Status;
         _observers.Failed(exchange, request, isAnswered: true);
+        _edge?.Https.AddTo(exchange, request);
         await _watchdog.WaitForVisitorAsync(
             exchange,
             request,
@@ -346,6 +483,10 @@ internal sealed class Forwarder : IForwarder
                 error,
                 info.Status == StatusCodes.Status503ServiceUnavailable
                     ? info.RetryAfterSeconds ?? RetryAfterSeconds
+                    : error == ProxyError.TooManyLogins
+                    ? request.NoteOf<AccessNote>()?.RetryAfterSeconds
+                    : error == ProxyError.PolicyRateLimit
+                    ? request.NoteOf<PolicyNote>()?.RetryAfterSeconds
                     : null)).ConfigureAwait(false);
         return RequestOutcome.Error;
     }

@@ -1,5 +1,6 @@
 using System.Buffers;
 using System.Runtime.CompilerServices;
+using Tunnel2.Inspection.Capture;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
@@ -54,7 +55,7 @@ internal static class RequestBodyPump
                 return;
             }
 
-            stream.Reset(StreamResetReason.Cancel);
+            stream.Reset(StreamResetReason.Cancel, exchange.LeftDetail);
             exchange.Abort();
         }
     }
@@ -62,6 +63,12 @@ internal static class RequestBodyPump
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
     private static async ValueTask CopyAsync(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
     {
+        if (request.Held is { } held)
+        {
+            await SendHeldAsync(exchange, request, stream, held).ConfigureAwait(false);
+            return;
+        }
+
         var body = exchange.RequestBody;
         var kept = request.Kept;
         if (kept.Length > 0 && await stream.WriteAsync(kept.Bytes, end: false).ConfigureAwait(false) != StreamSendStatus.Sent)
@@ -88,6 +95,13 @@ internal static class RequestBodyPump
             }
 
             request.Touch();
+            if (buffer.Length > request.BodyLimit - request.BytesReceived)
+            {
+                body.AdvanceTo(buffer.Start);
+                request.Cut(request.Use, ProxyError.RequestBodyTooLarge, StreamResetReason.VisitorProtocol);
+                return;
+            }
+
             var keeps = !request.IsBodyTaken && request.Status == 0 && kept.TryAdd(buffer, stream.Uplink.Settings.Buffers);
             var hasTrailers = read.IsCompleted && exchange.HasRequestTrailers;
             var status = await WriteAsync(stream, buffer, read.IsCompleted && !hasTrailers).ConfigureAwait(false);
@@ -106,6 +120,11 @@ internal static class RequestBodyPump
             }
 
             request.BytesReceived += buffer.Length;
+            if (request.Capture is { } capture)
+            {
+                Keep(capture, buffer);
+            }
+
             body.AdvanceTo(buffer.End);
             if (status != StreamSendStatus.Sent)
             {
@@ -120,14 +139,53 @@ internal static class RequestBodyPump
                 }
 
                 request.RequestSent();
+                request.Capture?.OnRequestEnded();
                 return;
             }
         }
     }
 
+    /// <summary>Sends a body that was read before. It stays held: another stream can send it again.</summary>
+    private static async ValueTask SendHeldAsync(
+        VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, HeldBody held)
+    {
+        var hasTrailers = exchange.HasRequestTrailers;
+        request.BytesReceived = held.Length;
+        for (var i = 0; i < held.Count; i++)
+        {
+            request.Touch();
+            request.Capture?.OnRequestBody(held[i].Span);
+            if (await stream.WriteAsync(held[i], end: false).ConfigureAwait(false) != StreamSendStatus.Sent)
+            {
+                return;
+            }
+        }
+
+        if (hasTrailers)
+        {
+            SendTrailers(exchange, request, stream);
+        }
+        else if (await stream.WriteAsync(default, end: true).ConfigureAwait(false) != StreamSendStatus.Sent)
+        {
+            return;
+        }
+
+        request.RequestSent();
+        request.Capture?.OnRequestEnded();
+    }
+
+    private static void Keep(ExchangeCapture capture, in ReadOnlySequence<byte> buffer)
+    {
+        foreach (var piece in buffer)
+        {
+            capture.OnRequestBody(piece.Span);
+        }
+    }
+
     private static void SendTrailers(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
     {
-        var writer = new HeaderBlockWriter(stream.BeginHead(ProtocolLimits.MaxHeaderBlockLength));
+        var block = stream.BeginHead(ProtocolLimits.MaxHeaderBlockLength);
+        var writer = new HeaderBlockWriter(block);
         writer.BeginTrailers();
         var isValid = exchange.TryWriteRequestTrailers(ref writer);
         var length = writer.Complete();
@@ -137,6 +195,7 @@ internal static class RequestBodyPump
             return;
         }
 
+        request.Capture?.OnRequestTrailers(block[..length]);
         stream.EndHead(length, default, end: true, out _);
     }
 

@@ -1,7 +1,11 @@
 using System.Runtime.CompilerServices;
+using System.Text;
+using Tunnel2.Http1;
+using Tunnel2.Inspection.Heads;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Https;
 using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.WebSockets;
 
@@ -28,7 +32,8 @@ internal enum ResponseEnd
 
 /// <summary>Moves a response from its stream to the visitor, each piece as it comes. Thread-safe.</summary>
 /// <param name="observers">The observers that learn of the response.</param>
-internal sealed class ResponsePump(RequestObservers observers)
+/// <param name="https">Adds what browsers remember of HTTPS; null: nothing.</param>
+internal sealed class ResponsePump(RequestObservers observers, HttpsRules? https = null)
 {
     /// <summary>Pieces of at least this size are sent from where they are, without a copy.</summary>
     private const int SendAt = 16 * 1024;
@@ -119,7 +124,7 @@ internal sealed class ResponsePump(RequestObservers observers)
                     unflushed = 0;
                     if (!await request.WaitForVisitor(exchange, exchange.FlushAsync()).ConfigureAwait(false))
                     {
-                        stream.Reset(StreamResetReason.Cancel);
+                        stream.Reset(StreamResetReason.Cancel, exchange.LeftDetail);
                         return ResponseEnd.VisitorLeft;
                     }
                 }
@@ -147,6 +152,7 @@ internal sealed class ResponsePump(RequestObservers observers)
                     }
 
                     request.BytesSent += length;
+                    request.Capture?.OnResponseBody(item.Memory.Span);
                     var isThere = true;
                     if (length >= SendAt)
                     {
@@ -174,13 +180,13 @@ internal sealed class ResponsePump(RequestObservers observers)
 
                     if (!isThere)
                     {
-                        stream.Reset(StreamResetReason.Cancel);
+                        stream.Reset(StreamResetReason.Cancel, exchange.LeftDetail);
                         return ResponseEnd.VisitorLeft;
                     }
 
                     break;
                 case StreamItemKind.Head:
-                    OnTrailers(exchange, item);
+                    OnTrailers(exchange, request, item);
                     stream.ConsumeHead();
                     return await FinishAsync(exchange, request, unflushed).ConfigureAwait(false);
                 case StreamItemKind.End:
@@ -236,7 +242,16 @@ internal sealed class ResponsePump(RequestObservers observers)
 
         var arrived = request.Times.Now();
         var isValid = ResponseFacts.TryRead(head, out var facts);
-        observers.Answered(exchange, request, facts, arrived);
+        if (request.IsCarried)
+        {
+            KeepErrorOfNode(exchange, request, head);
+        }
+        else
+        {
+            observers.Answered(exchange, request, facts, arrived);
+        }
+
+        https?.AddTo(exchange, request, head);
         if (!isValid || !exchange.TryStartResponse(head, facts.HasLength))
         {
             return HeadOutcome.Malformed;
@@ -244,14 +259,39 @@ internal sealed class ResponsePump(RequestObservers observers)
 
         isWebSocket = upgraded && WebSocketHandshake.IsAgreed(head);
         request.HeadArrived(head.Status, arrived);
+        if (request.Capture is { } capture)
+        {
+            capture.OnResponseHead(HeadLines.Of(head), head.Status);
+            if (upgraded)
+            {
+                capture.OnUpgraded();
+            }
+        }
+
         request.ResponseLeft = exchange.ResponseMayHaveBody ? facts.Length : ResponseFacts.NoLength;
         return HeadOutcome.Final;
     }
 
-    private static void OnTrailers(VisitorExchange exchange, StreamItem item)
+    /// <summary>
+    /// No front passes fields that only Tunnel2 may set. That of an error is the other node's own: it has removed what a service set.
+    /// </summary>
+    private static void KeepErrorOfNode(VisitorExchange exchange, ForwardedRequest request, scoped in HeaderBlock head)
+    {
+        foreach (var field in head.Fields)
+        {
+            if (Ascii.EqualsIgnoreCase(field.Name, "Tunnel2-Error"u8) && FieldSyntax.IsFieldValue(field.Value))
+            {
+                request.UseExtras(exchange).AddResponseField("Tunnel2-Error"u8, field.Value);
+                return;
+            }
+        }
+    }
+
+    private static void OnTrailers(VisitorExchange exchange, ForwardedRequest request, StreamItem item)
     {
         if (HeaderBlock.TryRead(item.Memory.Span, out var trailers) == ProtocolError.None)
         {
+            request.Capture?.OnResponseTrailers(item.Memory.Span);
             exchange.SendTrailers(trailers);
         }
     }

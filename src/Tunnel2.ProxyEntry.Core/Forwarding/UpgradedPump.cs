@@ -8,7 +8,7 @@ namespace Tunnel2.ProxyEntry.Forwarding;
 
 /// <summary>
 /// Moves raw bytes both ways after a 101. The end of one direction does not end the other. A silent connection has no limit. After one
-/// direction has ended, the other has the limit of bodies, because its peer may be gone.
+/// direction has ended, the other has the limit of bodies, because its peer may be gone. A connection without HTTP has its own limit.
 /// </summary>
 internal static class UpgradedPump
 {
@@ -38,22 +38,33 @@ internal static class UpgradedPump
         {
             // Only the visitor's direction is left. Code that cuts or loses the request must wake the wait for the visitor.
             request.BeginVisitorWait(exchange);
-            request.Phase = ForwardPhase.Body;
+            HalfEnded(request);
             stream.NotifyReset(static (input, _) => ((PipeReader)input!).CancelPendingRead(), connection.Input);
         }
         else
         {
             // Cut, which must not look like an orderly end; or an end that the front can only do for both directions.
-            stream.Reset(complete ? StreamResetReason.None : StreamResetReason.Cancel);
+            stream.Reset(
+                complete ? StreamResetReason.None : StreamResetReason.Cancel,
+                complete ? StreamResetDetail.None : exchange.LeftDetail);
             connection.Input.CancelPendingRead();
             if (!complete)
             {
+                exchange.ResetCode = stream.Failure is { Kind: StreamFailureKind.PeerReset, Detail: var detail }
+                    ? detail.Http2Code()
+                    : null;
                 await request.WaitForVisitor(exchange, CutAsync(exchange)).ConfigureAwait(false);
             }
         }
 
         // The stream serves another request as soon as this method returns, so the wait for the visitor must have ended before.
         await inbound.ConfigureAwait(false);
+        if (exchange.IsRaw && !stream.Failure.IsNone)
+        {
+            // The other direction broke after this one had ended, and the visitor's system must report that as a break.
+            exchange.Abort();
+        }
+
         await connection.Input.CompleteAsync().ConfigureAwait(false);
         return ResponseEnd.Upgraded;
     }
@@ -62,6 +73,15 @@ internal static class UpgradedPump
     {
         await exchange.CutAsync(isShort: false).ConfigureAwait(false);
         return true;
+    }
+
+    /// <summary>One direction has ended, and the limit of bodies applies to the other.</summary>
+    private static void HalfEnded(ForwardedRequest request)
+    {
+        if (request.OwnIdleLimit is null)
+        {
+            request.Phase = ForwardPhase.Body;
+        }
     }
 
     private static async Task FromVisitorAsync(PipeReader input, ForwardedRequest request, TunnelStream stream)
@@ -93,6 +113,7 @@ internal static class UpgradedPump
                 foreach (var piece in read.Buffer)
                 {
                     request.BytesReceived += piece.Length;
+                    request.Capture?.OnRequestBody(piece.Span);
                     if (await stream.WriteAsync(piece, end: false).ConfigureAwait(false) != StreamSendStatus.Sent)
                     {
                         input.AdvanceTo(read.Buffer.End);
@@ -105,7 +126,7 @@ internal static class UpgradedPump
                 if (read.IsCompleted)
                 {
                     await stream.WriteAsync(default, end: true).ConfigureAwait(false);
-                    request.Phase = ForwardPhase.Body;
+                    HalfEnded(request);
                     return;
                 }
             }
@@ -113,7 +134,7 @@ internal static class UpgradedPump
         catch (Exception)
         {
             // The visitor left without an orderly end, so the backend gets a cut and not an end.
-            stream.Reset(StreamResetReason.Cancel);
+            stream.Reset(StreamResetReason.Cancel, request.Exchange?.LeftDetail ?? StreamResetDetail.None);
         }
     }
 
@@ -134,6 +155,7 @@ internal static class UpgradedPump
                 switch (item.Kind)
                 {
                     case StreamItemKind.Data:
+                        request.Capture?.OnResponseBody(item.Memory.Span);
                         var mayGo = goodbye?.BeginWrite(item.Memory.Span) ?? item.Memory.Length;
                         if (mayGo > 0
                             && !await request.WaitForVisitor(exchange, connection.SendAsync(item.Memory[..mayGo])).ConfigureAwait(false))

@@ -7,13 +7,27 @@ namespace Tunnel2.ProxyEntry.Lifetime;
 internal sealed class Readiness
 {
     private State _state = new(ReadinessPhase.Starting, "starting");
-    private string? _trouble;
+    private readonly string?[] _troubles = new string?[Enum.GetValues<ReadinessTrouble>().Length];
 
     /// <summary>The current phase.</summary>
     public ReadinessPhase Phase => Volatile.Read(ref _state).Phase;
 
     /// <summary>What limits the service now, as a short text for operators; null when nothing does.</summary>
-    public string? Trouble => Volatile.Read(ref _trouble);
+    public string? Trouble
+    {
+        get
+        {
+            foreach (ref var trouble in _troubles.AsSpan())
+            {
+                if (Volatile.Read(ref trouble) is { } text)
+                {
+                    return text;
+                }
+            }
+
+            return null;
+        }
+    }
 
     /// <summary>Whether the process is ready and has no trouble.</summary>
     public bool IsReady => Phase == ReadinessPhase.Ready && Trouble is null;
@@ -22,17 +36,14 @@ internal sealed class Readiness
     public string Reason =>
         Volatile.Read(ref _state) is var state && state.Phase == ReadinessPhase.Ready ? Trouble ?? state.Reason : state.Reason;
 
-    /// <summary>Sets a temporary trouble, as text; null when it is over.</summary>
-    public void SetTrouble(string? trouble) => Volatile.Write(ref _trouble, trouble);
+    /// <summary>Sets a temporary trouble of a part, as text; null when it is over.</summary>
+    public void SetTrouble(ReadinessTrouble part, string? trouble) => Volatile.Write(ref _troubles[(int)part], trouble);
 
     /// <summary>All listeners work. Has no effect once draining.</summary>
     public void MarkReady() => Advance(new State(ReadinessPhase.Ready, "ready"));
 
     /// <summary>Shutdown has begun. Final.</summary>
     public void MarkDraining(string reason = "draining") => Advance(new State(ReadinessPhase.Draining, reason));
-
-    /// <summary>Sets what the start waits for. Has no effect once ready.</summary>
-    public void SetStarting(string reason) => Advance(new State(ReadinessPhase.Starting, reason));
 
     private void Advance(State next)
     {

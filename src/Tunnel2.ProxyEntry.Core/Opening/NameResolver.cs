@@ -35,10 +35,20 @@ internal sealed class NameResolver
     public string GetName(in RequestAddress address)
     {
         Span<char> name = stackalloc char[PublicName.MaxLength];
-        return address.ParseHost(_hosts, name, out var length) == HostAddressOutcome.Name
-            ? name[..length].ToString()
+        var outcome = address.ParseHost(_hosts, name, out var length);
+        return outcome == HostAddressOutcome.Name ? name[..length].ToString()
+            : outcome == HostAddressOutcome.NotOurDomain && GetDomain(address) is { } domain ? domain
             : name[..address.ParsePath(_paths, name).NameLength].ToString();
     }
+
+    /// <summary>Copies the name that the request is for.</summary>
+    /// <param name="address">Host and target of the request.</param>
+    /// <param name="name">Room for <see cref="PublicName.MaxLength"/> characters.</param>
+    /// <returns>Its length; 0 when there is none.</returns>
+    public int CopyName(in RequestAddress address, Span<char> name) =>
+        address.ParseHost(_hosts, name, out var length) == HostAddressOutcome.Name ? length
+            : _settings.TestMode ? address.ParsePath(_paths, name).NameLength
+            : 0;
 
     /// <summary>Finds the session.</summary>
     /// <param name="address">Host and target of the request.</param>
@@ -50,6 +60,11 @@ internal sealed class NameResolver
         path = default;
         Span<char> name = stackalloc char[PublicName.MaxLength];
         var outcome = address.ParseHost(_hosts, name, out var length);
+        if (outcome == HostAddressOutcome.NotOurDomain && TryFindDomain(address, out var found, out session))
+        {
+            return found;
+        }
+
         if (!IsLeftToTarget(outcome, address.HasNoAuthority, name[..length], out var error, out session))
         {
             return error;
@@ -72,6 +87,63 @@ internal sealed class NameResolver
             _ => ProxyError.UnknownHost,
         };
         return error == ProxyError.UnknownHost && _settings.TestMode;
+    }
+
+    /// <summary>Finds the session of a domain that an agent has claimed.</summary>
+    /// <returns>False: no agent has, and none may be about to.</returns>
+    private bool TryFindDomain(in RequestAddress address, out ProxyError? error, out EntrySession? session)
+    {
+        Span<char> domain = stackalloc char[DomainName.MaxLength];
+        error = null;
+        session = null;
+        if (!address.TryReadDomain(_hosts, domain, out var length))
+        {
+            return false;
+        }
+
+        var state = FindDomain(address, domain, length, out _, out session);
+        error = state == NameState.Online ? null : ProxyError.AgentOffline;
+        return state != NameState.Unknown || IsExpectedDomain(address, domain);
+    }
+
+    /// <summary>
+    /// Looks a domain up. The session of a wildcard does not stand in for a domain that another agent's list has, whose agent may be away.
+    /// </summary>
+    private NameState FindDomain(
+        in RequestAddress address, Span<char> domain, int length, out ReadOnlySpan<char> name, out EntrySession? session)
+    {
+        var isListed = _agents.Current.IsConfiguredName(domain[..length]);
+        var state = DomainLookup.Find(_directory, domain[..length], out name, out session);
+        if (isListed
+            && state == NameState.Online
+            && name[0] == '*'
+            && address.TryReadDomain(_hosts, domain, out length)
+            && !_agents.Current.MayServe(session!.Grant, domain[..length]))
+        {
+            name = domain[..length];
+            session = null;
+            return NameState.Offline;
+        }
+
+        return state;
+    }
+
+    /// <summary>Whether the settings name the domain, or its agent may be about to connect again.</summary>
+    private bool IsExpectedDomain(in RequestAddress address, Span<char> buffer) =>
+        address.TryReadDomain(_hosts, buffer, out var length)
+        && (_agents.Current.IsConfiguredName(buffer[..length])
+            || (_timeProvider.GetElapsedTime(_started) < _startPhase && _agents.Current.IsListed(buffer[..length])));
+
+    private string? GetDomain(in RequestAddress address)
+    {
+        Span<char> domain = stackalloc char[DomainName.MaxLength];
+        if (!address.TryReadDomain(_hosts, domain, out var length))
+        {
+            return null;
+        }
+
+        FindDomain(address, domain, length, out var name, out _);
+        return !name.IsEmpty ? name.ToString() : IsExpectedDomain(address, domain) ? domain[..length].ToString() : null;
     }
 
     private ProxyError? Find(ReadOnlySpan<char> name, out EntrySession? session) => _directory.Find(name, out session) switch

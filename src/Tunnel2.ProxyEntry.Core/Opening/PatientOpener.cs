@@ -1,9 +1,12 @@
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.ProxyEntry.Cluster;
+using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.RateLimits;
 using Tunnel2.ProxyEntry.Requests;
+using Tunnel2.ProxyEntry.Routing;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Opening;
@@ -11,8 +14,13 @@ namespace Tunnel2.ProxyEntry.Opening;
 /// <summary>The result of a look-up: a stream, or the reason why there is none.</summary>
 /// <param name="Error">Why there is no stream, or null.</param>
 /// <param name="Session">The session, if one was found.</param>
-/// <param name="Stream">The stream; null with an error.</param>
-internal readonly record struct OpenResult(ProxyError? Error, EntrySession? Session, TunnelStream? Stream);
+/// <param name="Stream">The stream; null with an error or an answer.</param>
+/// <param name="Answer">What a policy answers in place of the service, or null.</param>
+/// <param name="MayBeElsewhere">Whether another node has to be asked before the error counts.</param>
+/// <param name="IsInCluster">Whether the cluster has a session, which this node cannot use now: the request may wait for it.</param>
+internal readonly record struct OpenResult(
+    ProxyError? Error, EntrySession? Session, TunnelStream? Stream, ErrorResponse? Answer = null, bool MayBeElsewhere = false,
+    bool IsInCluster = false);
 
 /// <summary>
 /// Finds the session of a request and opens a stream on it. If the agent is away but expected back, the request waits for it; its body is
@@ -20,13 +28,33 @@ internal readonly record struct OpenResult(ProxyError? Error, EntrySession? Sess
 /// </summary>
 internal sealed class PatientOpener
 {
+    /// <summary>How often a login is checked again because the rules changed while it was checked.</summary>
+    private const int MostLogins = 3;
+
     private readonly NameResolver _names;
     private readonly ParkingPolicy _policy;
     private readonly ParkingLot _lot;
+    private readonly AccessGate _access;
+    private readonly PolicyGate _policies;
+    private readonly WebhookGate _webhooks;
     private readonly ProxyEntryMetrics _metrics;
+    private readonly NodeRouter? _nodes;
 
-    public PatientOpener(NameResolver names, ParkingPolicy policy, ParkingLot lot, ISessionDirectory directory, ProxyEntryMetrics metrics)
+    public PatientOpener(
+        NameResolver names,
+        ParkingPolicy policy,
+        ParkingLot lot,
+        AccessGate access,
+        PolicyGate policies,
+        WebhookGate webhooks,
+        ISessionDirectory directory,
+        ProxyEntryMetrics metrics,
+        NodeRouter? nodes = null)
     {
+        _nodes = nodes;
+        _policies = policies;
+        _webhooks = webhooks;
+        _access = access;
         _names = names;
         _policy = policy;
         _lot = lot;
@@ -44,7 +72,14 @@ internal sealed class PatientOpener
         exchange.Forward(path);
         if (unresolved is { } error)
         {
-            return new OpenResult(error, null, null);
+            return _nodes is { } nodes && error is ProxyError.AgentOffline or ProxyError.UnknownName && nodes.MayPass(exchange, request)
+                ? TryOpenElsewhere(exchange, request, nodes, error, except)
+                : new OpenResult(error, null, null);
+        }
+
+        if (!exchange.Suits(session!))
+        {
+            return new OpenResult(exchange.IsRaw ? ProxyError.UnknownName : ProxyError.NotHttp, null, null);
         }
 
         if (request.Owner is { } owner && session!.Owner != owner)
@@ -53,10 +88,35 @@ internal sealed class PatientOpener
             return new OpenResult(ProxyError.AgentOffline, null, null);
         }
 
-        if (session!.RateLimit is { } limit && !TryCount(exchange, request, limit))
+        if (TryOpenBetter(exchange, request, session!, except) is { } better)
+        {
+            return better;
+        }
+
+        if (session!.Access is { } rules && _access.Check(exchange, request, rules) is { } denied)
+        {
+            return new OpenResult(denied, session, null);
+        }
+
+        if (session.Policy is { } table && _policies.Check(exchange, request, table) is { } stop)
+        {
+            return new OpenResult(stop.Error, session, null, stop.Answer);
+        }
+
+        if (session.Webhooks is { } signatures && _webhooks.Check(exchange, request, signatures) is { } unsigned)
+        {
+            return new OpenResult(unsigned, session, null);
+        }
+
+        if (session.RateLimit is { } limit && !TryCount(exchange, request, limit))
         {
             _metrics.RateLimited(limit);
             return new OpenResult(ProxyError.RateLimit, session, null);
+        }
+
+        if (session.Member?.Pool is { } pool)
+        {
+            return OpenInPool(exchange, request, session, pool, except);
         }
 
         if (session.Tunnel.TryOpenStream(except, exchange.Home, exchange.IsSettled) is { } stream)
@@ -75,6 +135,23 @@ internal sealed class PatientOpener
         return new OpenResult(ProxyError.AgentOffline, session, null);
     }
 
+    /// <summary>Opens a stream at a member of a pool. What holds for the request was checked: it is the same for all members.</summary>
+    private OpenResult OpenInPool(
+        VisitorExchange exchange, ForwardedRequest request, EntrySession any, SessionPool pool, UplinkStreams? except) =>
+        pool.TryOpenStream(request.Tried, except, exchange.Home, exchange.IsSettled, out var session) is { } stream
+            ? new OpenResult(null, session, stream)
+            : new OpenResult(pool.HasOther(default) ? ProxyError.StreamLimit : ProxyError.AgentOffline, any, null);
+
+    /// <summary>Cancelled when this node is about to stop; see <see cref="NodeRouter.Leaving"/>.</summary>
+    public CancellationToken NodeLeaving => _nodes?.Leaving ?? CancellationToken.None;
+
+    /// <summary>Copies the name that a request is for; <see cref="NameResolver.CopyName"/>.</summary>
+    public int CopyName(VisitorExchange exchange, Span<char> name) => _names.CopyName(exchange.Address, name);
+
+    /// <summary>Nothing was done with a request at another node; <see cref="NodeRouter.HasLeft"/>.</summary>
+    public bool HasLeft(VisitorExchange exchange, ForwardedRequest request, in StreamFailure failure) =>
+        _nodes!.HasLeft(request, _names.GetName(exchange.Address), failure);
+
     /// <summary>
     /// The name of the tunnel for log lines about a request without a session: the public name, or the Host if that contains none.
     /// Allocates.
@@ -83,49 +160,248 @@ internal sealed class PatientOpener
         _names.GetName(exchange.Address) is { Length: > 0 } name ? name : exchange.Authority;
 
     /// <summary>
-    /// Continues after <see cref="TryOpen"/> found the agent offline: waits for the agent, if the policy says so, and looks again.
+    /// Continues after <see cref="TryOpen"/> found the agent offline, or a login or a signature that has to be checked: waits for the
+    /// check, and for the agent, if the policy says so, and looks again.
     /// </summary>
-    public async ValueTask<OpenResult> WaitAsync(VisitorExchange exchange, ForwardedRequest request, OpenResult result)
+    /// <param name="exchange">The request.</param>
+    /// <param name="request">The forwarder's state of the request.</param>
+    /// <param name="result">What <see cref="TryOpen"/> found.</param>
+    /// <param name="except">An uplink that has just refused or lost the request, or null.</param>
+    public async ValueTask<OpenResult> WaitAsync(
+        VisitorExchange exchange, ForwardedRequest request, OpenResult result, UplinkStreams? except = null)
     {
+        if (result is { MayBeElsewhere: true, Error: null })
+        {
+            result = await OpenBetterAsync(exchange, request, result.Session!, except).ConfigureAwait(false);
+        }
+
+        if (result.Error is ProxyError.LoginRequired or ProxyError.WebhookSignature)
+        {
+            result = await LogInAsync(exchange, request, result, except).ConfigureAwait(false);
+        }
+
+        if (result.MayBeElsewhere)
+        {
+            result = await OpenElsewhereAsync(exchange, request, result, except).ConfigureAwait(false);
+        }
+
+        if (!(result.IsInCluster || result.Error is ProxyError.AgentOffline) || exchange.IsFromNode)
+        {
+            // The node where a request came in is the one that has it wait: the agent may come back to any node.
+            return result;
+        }
+
         var name = _names.GetName(exchange.Address);
-        if (!_policy.TryGetDeadline(name, out var deadline, out var owner) || (request.Owner is { } before && owner != before))
+        if (!_policy.TryGetDeadline(name, result.IsInCluster, out var deadline, out var owner))
+        {
+            return result;
+        }
+
+        if (result.IsInCluster)
+        {
+            owner = request.Owner;
+        }
+        else if (request.Owner is { } before && owner != before)
         {
             return result;
         }
 
         request.Owner = owner;
 
+        // What comes back here serves it, also if there are better ones elsewhere.
+        request.StaysHere = true;
+        var isCounted = false;
         while (true)
         {
             var place = _lot.TryEnter(name, owner, deadline, exchange.BytesHeldUnread);
             if (place is null)
             {
+                if (isCounted)
+                {
+                    _metrics.ParkingEnded(ParkOutcome.TimedOut);
+                }
+
                 _metrics.ParkingRefused();
                 return result;
             }
 
             // The agent may have registered between the look-up and the entry, and no signal would come.
-            result = TryOpen(exchange, request);
-            if (result.Error != ProxyError.AgentOffline)
+            var found = TryOpen(exchange, request);
+            if (!IsAbsent(found))
             {
                 place.Leave();
-                return result;
+                if (isCounted)
+                {
+                    _metrics.ParkingEnded(ParkOutcome.Returned);
+                }
+
+                return await LogInAsync(exchange, request, found, null).ConfigureAwait(false);
             }
 
-            _metrics.ParkingStarted();
-            var outcome = await place.WaitAsync(exchange.VisitorLeft).ConfigureAwait(false);
+            if (!isCounted)
+            {
+                _metrics.ParkingStarted();
+                isCounted = true;
+            }
+
+            var (outcome, looks) = await WaitAsync(place, exchange, request).ConfigureAwait(false);
+            if (looks)
+            {
+                found = await OpenElsewhereAsync(exchange, request, found, null).ConfigureAwait(false);
+                if (found.Stream is null)
+                {
+                    continue;
+                }
+
+                _metrics.ParkingEnded(ParkOutcome.Returned);
+                return found;
+            }
+
             _metrics.ParkingEnded(outcome);
+            isCounted = false;
             if (outcome != ParkOutcome.Returned)
             {
                 return outcome == ParkOutcome.Closed ? result with { Error = ProxyError.Draining } : result;
             }
 
-            result = TryOpen(exchange, request);
-            if (result.Error != ProxyError.AgentOffline)
+            found = await LogInAsync(exchange, request, TryOpen(exchange, request), null).ConfigureAwait(false);
+            if (!IsAbsent(found))
             {
-                return result;
+                return found;
             }
         }
+    }
+
+    /// <summary>Whether a look-up has found no session, here or where nodes can be asked at once.</summary>
+    private static bool IsAbsent(in OpenResult result) => result.Error == ProxyError.AgentOffline || result.MayBeElsewhere;
+
+    /// <summary>Waits for the agent at a place; in a cluster for a second at most, because the agent may return to another node.</summary>
+    /// <returns>How the wait ended, and whether only to look at other nodes.</returns>
+    private async ValueTask<(ParkOutcome Outcome, bool Looks)> WaitAsync(
+        ParkedRequest place, VisitorExchange exchange, ForwardedRequest request)
+    {
+        if (_nodes is not { } nodes || !nodes.MayPass(exchange, request))
+        {
+            return (await place.WaitAsync(exchange.VisitorLeft).ConfigureAwait(false), false);
+        }
+
+        var (timer, both) = nodes.CreateLook(exchange.VisitorLeft);
+        using (timer)
+        using (both)
+        {
+            var outcome = await place.WaitAsync(both.Token).ConfigureAwait(false);
+            return (outcome, outcome == ParkOutcome.VisitorLeft && !exchange.VisitorLeft.IsCancellationRequested);
+        }
+    }
+
+    /// <summary>Whether a request that a member of this node did nothing with may have one at another node.</summary>
+    public bool MayTryElsewhere(VisitorExchange exchange, ForwardedRequest request)
+    {
+        if (_nodes is not { } nodes || request.StaysHere || !nodes.MayPass(exchange, request))
+        {
+            return false;
+        }
+
+        Span<char> name = stackalloc char[PublicName.MaxLength];
+        name = name[..CopyName(exchange, name)];
+        return !name.IsEmpty && nodes.MayHave(request, name);
+    }
+
+    /// <summary>
+    /// Where the sessions of this node are about to stop, or their services do not work, a better one may be at another node. Before
+    /// anything is checked: the node of the session does that.
+    /// </summary>
+    /// <returns>Null: the session of this node gets the request.</returns>
+    private OpenResult? TryOpenBetter(VisitorExchange exchange, ForwardedRequest request, EntrySession session, UplinkStreams? except)
+    {
+        if (_nodes is not { } nodes || (session.Member is null && !session.IsSpread) || request.StaysHere
+            || !nodes.MayPass(exchange, request) || RankOf(session, request) is not (> 0 and var rank))
+        {
+            return null;
+        }
+
+        Span<char> name = stackalloc char[PublicName.MaxLength];
+        name = name[..CopyName(exchange, name)];
+        return name.IsEmpty || !nodes.MayHave(request, name, rank) ? null
+            : nodes.TryOpen(exchange, request, name, except, rank) is { } stream ? new OpenResult(null, null, stream)
+            : new OpenResult(null, session, null, MayBeElsewhere: true);
+    }
+
+    private async ValueTask<OpenResult> OpenBetterAsync(
+        VisitorExchange exchange, ForwardedRequest request, EntrySession session, UplinkStreams? except)
+    {
+        var (stream, _) = await _nodes!.OpenAsync(
+            exchange, request, _names.GetName(exchange.Address), except, RankOf(session, request)).ConfigureAwait(false);
+        if (stream is not null)
+        {
+            return new OpenResult(null, null, stream);
+        }
+
+        request.StaysHere = true;
+        return TryOpen(exchange, request, except);
+    }
+
+    /// <summary>How good the best session of this node is for a request; <see cref="NodePlace.Rank"/>.</summary>
+    private static int RankOf(EntrySession session, ForwardedRequest request)
+    {
+        if (session.Member?.Pool is { } pool)
+        {
+            return pool.BestRank(request.Tried);
+        }
+
+        // Its agent has sessions at other nodes, which may be reached while nothing comes from it here.
+        var load = session.Tunnel.ReadLoad(null, session.UplinkSettings.TimeProvider.GetTimestamp());
+        return !load.IsOpen ? int.MaxValue : (load.IsStalled ? 4 : 0) + (session.IsLeaving ? 2 : 0);
+    }
+
+    /// <summary>Another node may have the session.</summary>
+    private OpenResult TryOpenElsewhere(
+        VisitorExchange exchange, ForwardedRequest request, NodeRouter nodes, ProxyError error, UplinkStreams? except)
+    {
+        Span<char> name = stackalloc char[PublicName.MaxLength];
+        name = name[..CopyName(exchange, name)];
+        return name.IsEmpty ? new OpenResult(error, null, null)
+            : nodes.TryOpen(exchange, request, name, except) is { } stream ? new OpenResult(null, null, stream)
+            : new OpenResult(error, null, null, MayBeElsewhere: true);
+    }
+
+    /// <summary>Asks which node has the session, and opens a stream there.</summary>
+    private async ValueTask<OpenResult> OpenElsewhereAsync(
+        VisitorExchange exchange, ForwardedRequest request, OpenResult result, UplinkStreams? except)
+    {
+        var (stream, obstacle) = await _nodes!.OpenAsync(
+            exchange, request, _names.GetName(exchange.Address), except).ConfigureAwait(false);
+        return stream is not null ? new OpenResult(null, null, stream)
+            : obstacle == NodeObstacle.Nobody ? new OpenResult(result.Error, null, null)
+            : new OpenResult(
+                obstacle == NodeObstacle.Unreachable ? ProxyError.NodeUnreachable : ProxyError.AgentOffline, null, null,
+                IsInCluster: true);
+    }
+
+    /// <summary>
+    /// Waits until a login or a signature is checked, and looks again. Does nothing where none has to be checked.
+    /// </summary>
+    private async ValueTask<OpenResult> LogInAsync(
+        VisitorExchange exchange, ForwardedRequest request, OpenResult result, UplinkStreams? except)
+    {
+        for (var i = 0; i < MostLogins && result.Error == ProxyError.LoginRequired && AccessGate.IsUndecided(request); i++)
+        {
+            if (await _access.DecideAsync(exchange, request).ConfigureAwait(false) is { } denied)
+            {
+                return result with { Error = denied };
+            }
+
+            result = TryOpen(exchange, request, except);
+        }
+
+        if (result.Error == ProxyError.WebhookSignature && WebhookGate.IsUndecided(request))
+        {
+            return await _webhooks.DecideAsync(exchange, request).ConfigureAwait(false) is { } unsigned
+                ? result with { Error = unsigned }
+                : TryOpen(exchange, request, except);
+        }
+
+        return result;
     }
 
     /// <summary>Counts a request against its session's limit, and adds to the response how much is left.</summary>

@@ -10,6 +10,7 @@ namespace Tunnel2.ProxyEntry.Parking;
 /// | was lost without a goodbye less than a minute ago | up to the limit: it is connecting again |
 /// | said goodbye | until the limit has passed since the goodbye: a restart is over by then, and a final stop looks the same |
 /// | was never here, and ProxyEntry has just started | up to the limit: it was connected to the process before |
+/// | serves elsewhere in the cluster, at a node that is not reached, or is just registering here | up to the limit |
 /// | everything else | not at all |
 /// </remarks>
 internal sealed class ParkingPolicy
@@ -35,10 +36,11 @@ internal sealed class ParkingPolicy
 
     /// <summary>Until when a request should wait that has just found the name absent.</summary>
     /// <param name="name">The name in lower case; a name that counts as known.</param>
+    /// <param name="isInCluster">Whether the cluster has a session of the name, which this node cannot use now.</param>
     /// <param name="deadline">A timestamp of the clock.</param>
     /// <param name="owner">The owner whose session it should wait for; null when no owner is known.</param>
     /// <returns>False when it should not wait.</returns>
-    public bool TryGetDeadline(ReadOnlySpan<char> name, out long deadline, out AgentIdentity? owner)
+    public bool TryGetDeadline(ReadOnlySpan<char> name, bool isInCluster, out long deadline, out AgentIdentity? owner)
     {
         owner = null;
         var now = _timeProvider.GetTimestamp();
@@ -46,6 +48,12 @@ internal sealed class ParkingPolicy
         if (_limit == TimeSpan.Zero)
         {
             return false;
+        }
+
+        if (isInCluster)
+        {
+            // What this node knows of the agent is from before it went to another one.
+            return true;
         }
 
         var absence = _directory.GetAbsence(name);

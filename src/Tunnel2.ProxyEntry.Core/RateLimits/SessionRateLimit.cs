@@ -21,6 +21,7 @@ internal sealed class SessionRateLimit
 
     private readonly TokenBucketRateLimiter _bucket;
     private readonly byte[] _policy;
+    private long _refused;
 
     /// <param name="tier">The limits.</param>
     public SessionRateLimit(RateTier tier)
@@ -48,12 +49,20 @@ internal sealed class SessionRateLimit
     /// <summary>The tier as a tag of a metric; its values are those of the settings.</summary>
     public KeyValuePair<string, object?> TierTag { get; }
 
+    /// <summary>Requests that found no token.</summary>
+    public long Refused => Volatile.Read(ref _refused);
+
     /// <summary>Takes a token for a request.</summary>
     /// <returns>False when the session has used what its tier allows.</returns>
     public bool TryTake()
     {
         _bucket.TryReplenish();
         using var lease = _bucket.AttemptAcquire();
+        if (!lease.IsAcquired)
+        {
+            Interlocked.Increment(ref _refused);
+        }
+
         return lease.IsAcquired;
     }
 

@@ -1,4 +1,6 @@
+using System.Collections.Immutable;
 using Tunnel2.Http1;
+using Tunnel2.Policies.Tables;
 using Tunnel2.Protocol.Headers;
 
 namespace Tunnel2.ProxyEntry.Requests;
@@ -16,9 +18,15 @@ internal sealed class ExchangeExtras
 
     private const int TraceParentLength = 55;
 
+    /// <summary>The request field in which the service learns who has logged in.</summary>
+    public static ReadOnlySpan<byte> UserField => "X-Tunnel2-User"u8;
+
     private readonly byte[] _traceParent = new byte[TraceParentLength];
     private byte[] _lines = new byte[192];
     private int _length;
+    private byte[]? _user;
+    private FieldEdits? _requestEdits;
+    private FieldEdits? _responseEdits;
 
     /// <summary>Whether the trace continues through the tunnel, so the request's own <c>traceparent</c> is replaced.</summary>
     public bool HasTraceParent { get; private set; }
@@ -29,6 +37,15 @@ internal sealed class ExchangeExtras
     /// <summary>Whether the agent is asked for its timings.</summary>
     public bool AsksForTiming { get; set; }
 
+    /// <summary>Whether the visitor has logged in with its <c>Authorization</c>, which then does not reach the service.</summary>
+    public bool HasUsedCredentials { get; private set; }
+
+    /// <summary>What a policy does with the fields of the request; null: nothing.</summary>
+    public FieldEdits? RequestEdits => _requestEdits is { IsEmpty: false } edits ? edits : null;
+
+    /// <summary>What a policy does with the fields of the service's response; null: nothing.</summary>
+    public FieldEdits? ResponseEdits => _responseEdits is { IsEmpty: false } edits ? edits : null;
+
     /// <summary>The lines to add to the response's head, each with its CR LF.</summary>
     public ReadOnlySpan<byte> ResponseLines => _lines.AsSpan(0, _length);
 
@@ -38,7 +55,24 @@ internal sealed class ExchangeExtras
         HasTraceParent = false;
         DropsTraceState = false;
         AsksForTiming = false;
+        _user = null;
+        HasUsedCredentials = false;
         _length = 0;
+        ForgetEdits();
+    }
+
+    /// <summary>Adds what a row of a policy does with fields.</summary>
+    public void AddEdits(ImmutableArray<FieldEdit> request, ImmutableArray<FieldEdit> response)
+    {
+        (_requestEdits ??= new FieldEdits()).Add(request);
+        (_responseEdits ??= new FieldEdits()).Add(response);
+    }
+
+    /// <summary>Removes what rows do with fields.</summary>
+    public void ForgetEdits()
+    {
+        _requestEdits?.Clear();
+        _responseEdits?.Clear();
     }
 
     /// <summary>The request continues with a new <c>traceparent</c>: the caller writes its 55 bytes.</summary>
@@ -46,6 +80,15 @@ internal sealed class ExchangeExtras
     {
         HasTraceParent = true;
         return _traceParent;
+    }
+
+    /// <summary>It is known who the visitor is.</summary>
+    /// <param name="user">The user's name: ASCII that can be a field's value. It is kept, not copied.</param>
+    /// <param name="usesCredentials">Whether <c>Authorization</c> was for ProxyEntry alone, and must not reach the service.</param>
+    public void SetUser(byte[] user, bool usesCredentials)
+    {
+        _user = user;
+        HasUsedCredentials = usesCredentials;
     }
 
     /// <summary>Adds a field to the response.</summary>
@@ -77,9 +120,25 @@ internal sealed class ExchangeExtras
             writer.AddField("traceparent"u8, _traceParent);
         }
 
+        if (_user is not null)
+        {
+            writer.AddField(UserField, _user);
+        }
+
         if (AsksForTiming)
         {
             writer.AddField(TimingField, "1"u8);
+        }
+
+        if (RequestEdits is { } edits)
+        {
+            for (var i = 0; i < edits.Count; i++)
+            {
+                if (edits.LineAt(i) is { } line)
+                {
+                    writer.AddField(line.NameBytes, line.ValueBytes);
+                }
+            }
         }
     }
 

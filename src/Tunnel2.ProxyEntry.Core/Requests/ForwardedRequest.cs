@@ -1,4 +1,5 @@
 using System.Runtime.CompilerServices;
+using Tunnel2.Inspection.Capture;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol.Errors;
@@ -19,6 +20,7 @@ internal sealed class ForwardedRequest
     private StreamId _id;
     private int _use;
     private ProxyError? _cutBy;
+    private CoarseClock _clock;
     private long _lastProgress;
     private int _phase;
     private bool _bodyUnwanted;
@@ -26,6 +28,8 @@ internal sealed class ForwardedRequest
     private RequestNote? _notes;
     private VisitorExchange? _cutWith;
     private bool _isCut;
+    private PoolTries _tried;
+    private NodeTries _nodesLeft;
 
     /// <summary>Neighbours in the watchdog's list; its lock guards them.</summary>
     public ForwardedRequest? Next { get; set; }
@@ -38,6 +42,12 @@ internal sealed class ForwardedRequest
 
     /// <summary>The times of the request's events.</summary>
     public RequestTimes Times { get; } = new();
+
+    /// <summary>
+    /// Milliseconds that an upgraded connection may stand still, in any direction and after an end of one; null: the limit of bodies, after
+    /// an end of one.
+    /// </summary>
+    public long? OwnIdleLimit { get; init; }
 
     /// <summary>The phase: what the request waits for decides which limit applies.</summary>
     public ForwardPhase Phase
@@ -55,8 +65,17 @@ internal sealed class ForwardedRequest
     /// <summary>Bytes of the declared length that the response's body still lacks, or <see cref="ResponseFacts.NoLength"/>.</summary>
     public long ResponseLeft { get; set; }
 
+    /// <summary>The most bytes that the request's body may have, by a policy.</summary>
+    public long BodyLimit { get; set; }
+
+    /// <summary>How many milliseconds the service may take to begin its answer, by a policy.</summary>
+    public long HeadLimit { get; set; }
+
     /// <summary>The status of the response, or 0.</summary>
     public int Status { get; set; }
+
+    /// <summary>The visitor's side; that of the last request until the next one begins.</summary>
+    public VisitorExchange? Exchange { get; set; }
 
     /// <summary>The session that serves the request; null while none is known.</summary>
     public EntrySession? Session { get; set; }
@@ -66,6 +85,27 @@ internal sealed class ForwardedRequest
     /// while any may.
     /// </summary>
     public AgentIdentity? Owner { get; set; }
+
+    /// <summary>Whether its stream leads to another node, which serves, counts and records it.</summary>
+    public bool IsCarried { get; set; }
+
+    /// <summary>How many streams to other nodes it had.</summary>
+    public int NodesTried { get; set; }
+
+    /// <summary>The number of the registration at the node of the last of them.</summary>
+    public long NodeEpoch { get; set; }
+
+    /// <summary>The registrations that their nodes do not have any more, or cannot serve now; a variable, as it is no copy.</summary>
+    public ref NodeTries NodesLeft => ref _nodesLeft;
+
+    /// <summary>Whether another node may have it if the present one does nothing with it.</summary>
+    public bool HasOtherNodes { get; set; }
+
+    /// <summary>Whether a session of this node gets it, because it was looked for a better one at other nodes.</summary>
+    public bool StaysHere { get; set; }
+
+    /// <summary>Keeps what passes, where the session is inspected; otherwise null: all that the pumps ask.</summary>
+    public ExchangeCapture? Capture { get; set; }
 
     /// <summary>The error with which ProxyEntry itself failed the request, or null.</summary>
     public ProxyError? Error { get; set; }
@@ -103,6 +143,9 @@ internal sealed class ForwardedRequest
     /// <summary>Whether the visitor got its 100; it gets only one.</summary>
     public bool HasContinued { get; set; }
 
+    /// <summary>The whole body, where it was held until its signature was right; null: it was not.</summary>
+    public HeldBody? Held { get; set; }
+
     /// <summary>The beginning of the body, kept in case the stream is refused.</summary>
     public KeptBody Kept { get; } = new();
 
@@ -119,6 +162,7 @@ internal sealed class ForwardedRequest
     }
 
     /// <summary>Milliseconds since the last progress.</summary>
+    /// <param name="now">The time of a <see cref="CoarseClock"/> of the clock that was given to <see cref="Begin"/>.</param>
     public long IdleMilliseconds(long now) => now - Volatile.Read(ref _lastProgress);
 
     /// <summary>The number of this use of the object. A decision about one request must not hit the next one.</summary>
@@ -132,6 +176,9 @@ internal sealed class ForwardedRequest
             }
         }
     }
+
+    /// <summary>The members of its name's pool that did nothing with it; a variable, so that it is not copied.</summary>
+    public ref PoolTries Tried => ref _tried;
 
     /// <summary>Whether it was counted against its session's limit. It counts once, however often it is tried or waits.</summary>
     public bool IsCounted { get; set; }
@@ -192,20 +239,31 @@ internal sealed class ForwardedRequest
     public void Begin(TimeProvider clock)
     {
         Times.Begin(clock);
+        _clock = new CoarseClock(clock);
         Phase = ForwardPhase.Idle;
         BytesReceived = 0;
         BytesSent = 0;
         ResponseLeft = ResponseFacts.NoLength;
+        BodyLimit = long.MaxValue;
+        HeadLimit = long.MaxValue;
         Status = 0;
         Session = null;
+        Held = null;
         Owner = null;
+        IsCarried = false;
+        NodesTried = 0;
+        _nodesLeft = default;
+        HasOtherNodes = false;
+        StaysHere = false;
         Error = null;
+        Capture = null;
         UplinkIndex = -1;
         IsBodyUnwanted = false;
         IsBodyTaken = false;
         HasContinued = false;
         IsCounted = false;
         Continue = null;
+        _tried = default;
         Touch();
         using (_gate.EnterScope())
         {
@@ -228,7 +286,7 @@ internal sealed class ForwardedRequest
     }
 
     /// <summary>The request made progress.</summary>
-    public void Touch() => Volatile.Write(ref _lastProgress, Environment.TickCount64);
+    public void Touch() => Volatile.Write(ref _lastProgress, _clock.Milliseconds);
 
     /// <summary>The whole request was sent. It now waits for the response, unless that has already begun.</summary>
     public void RequestSent()
@@ -246,13 +304,21 @@ internal sealed class ForwardedRequest
         Times.MarkResponseHead(at);
     }
 
-    /// <summary>Cancelled when the session is about to end in order; see <see cref="EntrySession.Leaving"/>.</summary>
+    /// <summary>
+    /// Cancelled when the session is about to end in order; see <see cref="EntrySession.Leaving"/>. For a session of another node: when
+    /// this node is about to stop.
+    /// </summary>
     public CancellationToken SessionLeaving { get; private set; }
 
-    public void Attach(TunnelStream stream, EntrySession session)
+    /// <summary>It has a stream.</summary>
+    /// <param name="stream">The stream.</param>
+    /// <param name="session">Its session; null: the stream leads to another node.</param>
+    /// <param name="nodeLeaving">Cancelled when this node is about to stop; for a stream that leads to another node.</param>
+    public void Attach(TunnelStream stream, EntrySession? session, CancellationToken nodeLeaving)
     {
         Session = session;
-        SessionLeaving = session.Leaving;
+        IsCarried = session is null;
+        SessionLeaving = session?.Leaving ?? nodeLeaving;
         UplinkIndex = stream.Uplink.Slot;
         using (_gate.EnterScope())
         {
@@ -329,7 +395,7 @@ internal sealed class ForwardedRequest
     }
 
     /// <summary>The visitor left.</summary>
-    public void CutByVisitor() => Cut(Use, null, StreamResetReason.Cancel);
+    public void CutByVisitor() => Cut(Use, null, StreamResetReason.Cancel, Exchange?.LeftDetail ?? StreamResetDetail.None);
 
     /// <summary>Cuts the request from outside.</summary>
     /// <param name="use">The use of the object that is meant; a later one is not touched.</param>

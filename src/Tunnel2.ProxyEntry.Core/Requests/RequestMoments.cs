@@ -29,4 +29,7 @@ internal enum RequestMoments
 
     /// <summary>It is over.</summary>
     Ended = 128,
+
+    /// <summary>It is over, and another node has served it.</summary>
+    Carried = 256,
 }

@@ -61,6 +61,11 @@ internal abstract class RequestObserver
     {
     }
 
+    /// <summary>The request is over, and another node has served it: that node counts and records it. In place of the next one.</summary>
+    public virtual void OnCarried(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome)
+    {
+    }
+
     /// <summary>The request is over, and all that will be known about it is known.</summary>
     public virtual void OnEnded(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome)
     {

@@ -16,6 +16,7 @@ internal sealed class RequestObservers
     private readonly RequestObserver[] _failed;
     private readonly RequestObserver[] _lasts;
     private readonly RequestObserver[] _ended;
+    private readonly RequestObserver[] _carried;
 
     /// <param name="observers">All observers.</param>
     public RequestObservers(IReadOnlyCollection<RequestObserver> observers)
@@ -28,6 +29,7 @@ internal sealed class RequestObservers
         _failed = Those(RequestMoments.Failed);
         _lasts = Those(RequestMoments.Lasts);
         _ended = Those(RequestMoments.Ended);
+        _carried = Those(RequestMoments.Carried);
 
         RequestObserver[] Those(RequestMoments moment) => [.. observers.Where(observer => (observer.Moments & moment) != 0)];
     }
@@ -92,6 +94,15 @@ internal sealed class RequestObservers
         foreach (var observer in _lasts)
         {
             observer.OnLasts(request);
+        }
+    }
+
+    /// <inheritdoc cref="RequestObserver.OnCarried"/>
+    public void Carried(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome)
+    {
+        foreach (var observer in _carried)
+        {
+            observer.OnCarried(exchange, request, outcome);
         }
     }
 

@@ -1,9 +1,13 @@
 using System.IO.Pipelines;
 using System.Net;
 using System.Text;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Handshake;
 using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Access;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Routing;
+using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Requests;
 
@@ -35,6 +39,36 @@ internal abstract class VisitorExchange
 
     /// <summary>Whether the visitor asks to switch protocols.</summary>
     public abstract bool IsUpgrade { get; }
+
+    /// <summary>Whether it is a connection without HTTP: bytes in both directions, whose breaks cross as breaks.</summary>
+    public virtual bool IsRaw => false;
+
+    /// <summary>Whether the visitor uses HTTPS, with this server or with a trusted proxy in front that says so.</summary>
+    public virtual bool IsSecure => false;
+
+    /// <summary>Whether the connection itself has TLS, with this server.</summary>
+    public virtual bool IsTls => false;
+
+    /// <summary>What the connection's handshake said about the visitor's certificate; null: it asked for none.</summary>
+    public virtual VisitorCertificate? Certificate => null;
+
+    /// <summary>Whether the peer is a trusted proxy, whose fields about the visitor count.</summary>
+    public virtual bool IsFromTrustedProxy => false;
+
+    /// <summary>Whether another node of the cluster has passed it on: then it stays here.</summary>
+    public virtual bool IsFromNode => false;
+
+    /// <summary>The owner for whose session it has waited at another node; null: it has not.</summary>
+    public virtual AgentIdentity? AwaitedOwner => null;
+
+    /// <summary>The length of the body that the request declares; null: none.</summary>
+    public virtual long? DeclaredLength => null;
+
+    /// <summary>Path and query as the service gets them, after <see cref="Forward"/>. Makes a text.</summary>
+    public virtual string ForwardedTarget => Target;
+
+    /// <summary>Whether a session carries what this is.</summary>
+    public virtual bool Suits(EntrySession session) => session.Kind == SessionKind.Http;
 
     /// <summary>The fault for which the request must not be forwarded, or null.</summary>
     public abstract ProxyError? Fault { get; }
@@ -72,6 +106,10 @@ internal abstract class VisitorExchange
     /// <summary>The same as <see cref="CopyMethod"/>, of <see cref="Target"/>.</summary>
     /// <returns>How many bytes were copied.</returns>
     public virtual int CopyTarget(Span<byte> destination) => Copy(Target, destination);
+
+    /// <summary>The same, of <see cref="ForwardedTarget"/>.</summary>
+    /// <returns>How many bytes were copied.</returns>
+    public virtual int CopyForwardedTarget(Span<byte> destination) => Copy(ForwardedTarget, destination);
 
     /// <summary>Whether a visitor whose body is broken can get an answer, because its connection has not ended.</summary>
     public virtual bool CanAnswerBrokenBody => true;
@@ -113,11 +151,37 @@ internal abstract class VisitorExchange
     /// <summary>What ProxyEntry itself adds to the request and its response; null for most requests.</summary>
     public ExchangeExtras? Extras { get; set; }
 
+    /// <summary>
+    /// The code of HTTP/2 with which the service has reset the request; null when it has not. A front of HTTP/2 gives it to the visitor
+    /// where no answer of HTTP can.
+    /// </summary>
+    public int? ResetCode { get; set; }
+
+    /// <summary>Why a response is cut that has begun; null where the reason is not known. See <see cref="CutAsync"/>.</summary>
+    public ProxyError? CutReason { get; set; }
+
+    /// <summary>
+    /// The code of HTTP/2 with which the visitor has reset the request; null when it has not, or left in another way. From any thread.
+    /// </summary>
+    public virtual int? VisitorResetCode => null;
+
+    /// <summary>What the agent learns of a visitor that left: its code, for a service that speaks HTTP/2 too.</summary>
+    public StreamResetDetail LeftDetail =>
+        VisitorResetCode is { } code ? StreamResetDetails.OfHttp2((uint)code) : StreamResetDetail.None;
+
     /// <summary>Copies the value of a field in the request's head.</summary>
     /// <param name="name">The field's name, in any case.</param>
     /// <param name="destination">Where to.</param>
     /// <returns>The value's length; -1 when there is no such field, more than one, or no room for the value.</returns>
     public virtual int CopyField(ReadOnlySpan<byte> name, Span<byte> destination) => -1;
+
+    /// <summary>
+    /// The values of a field in the request's head, one for each of its lines, as the service will get them. Makes texts whose characters
+    /// are bytes.
+    /// </summary>
+    /// <param name="name">The field's name, in any case.</param>
+    /// <param name="withLookalikes">Whether fields count too that many services take for this one.</param>
+    public virtual string[] FieldValues(string name, bool withLookalikes) => [];
 
     /// <summary>
     /// The request's <see cref="Authority"/> and <see cref="Target"/> without making text. For every request: allocates nothing.
@@ -185,6 +249,9 @@ internal abstract class VisitorExchange
 
     /// <summary>Answers with an error of ProxyEntry's own; aborts when a response has begun.</summary>
     public abstract Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds);
+
+    /// <summary>Answers in place of a service, before a response has begun.</summary>
+    public abstract Task WriteAnswerAsync(ErrorResponse answer);
 
     /// <summary>
     /// Ends a response that was cut. A visitor that reads still gets the bytes that were written, and then an end that cannot look like the

@@ -1,5 +1,6 @@
 using System.Buffers;
 using System.Text;
+using Tunnel2.ProxyEntry.Agents;
 
 namespace Tunnel2.ProxyEntry.Routing;
 
@@ -16,6 +17,9 @@ internal sealed class HostAddressParser
     // RFC 3986 section 3.2.2, reg-name: unreserved, sub-delims and the percent sign.
     private static readonly SearchValues<char> _hostCharacters =
         SearchValues.Create("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=%");
+
+    private static readonly SearchValues<char> _domainCharacters =
+        SearchValues.Create("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-.");
 
     private static readonly SearchValues<char> _ipv6Characters = SearchValues.Create("0123456789abcdefABCDEF:.");
 
@@ -88,6 +92,38 @@ internal sealed class HostAddressParser
         }
 
         return Parse(characters[..length], nameBuffer, out nameLength);
+    }
+
+    /// <summary>Reads a host that is not below the server's own domain, where agents may have claimed it as a whole.</summary>
+    /// <param name="host">The value of Host or <c>:authority</c>.</param>
+    /// <param name="buffer">Receives the domain in lower case; at least <see cref="DomainName.MaxLength"/> long.</param>
+    /// <param name="length">How much of the buffer is the domain.</param>
+    /// <returns>False where no agent can have claimed it.</returns>
+    public bool TryReadDomain(ReadOnlySpan<char> host, Span<char> buffer, out int length)
+    {
+        length = 0;
+        var colon = host.IndexOf(':');
+        host = colon >= 0 ? host[..colon] : host;
+        host = host.EndsWith('.') ? host[..^1] : host;
+        if (host.Length is 0 or > DomainName.MaxLength
+            || !DomainName.IsMeant(host)
+            || host.ContainsAnyExcept(_domainCharacters)
+            || Ascii.ToLower(host, buffer, out length) != OperationStatus.Done)
+        {
+            return false;
+        }
+
+        return !DomainName.IsAtOrBelow(buffer[..length], _domain);
+    }
+
+    /// <summary>The same for a value in bytes.</summary>
+    public bool TryReadDomain(ReadOnlySpan<byte> host, Span<char> buffer, out int length)
+    {
+        Span<char> characters = stackalloc char[MaxHostLength];
+        length = 0;
+        return host.Length <= MaxHostLength
+            && Ascii.ToUtf16(host, characters, out var read) == OperationStatus.Done
+            && TryReadDomain(characters[..read], buffer, out length);
     }
 
     private HostAddressOutcome ParseLabel(ReadOnlySpan<char> label, Span<char> nameBuffer, out int nameLength)

@@ -33,6 +33,11 @@ internal readonly ref struct RequestAddress
     public HostAddressOutcome ParseHost(HostAddressParser parser, Span<char> nameBuffer, out int length) =>
         _isText ? parser.Parse(_authorityText, nameBuffer, out length) : parser.Parse(_authorityBytes, nameBuffer, out length);
 
+    /// <summary>Reads a Host that is not below the server's own domain.</summary>
+    public bool TryReadDomain(HostAddressParser parser, Span<char> buffer, out int length) => _isText
+        ? parser.TryReadDomain(_authorityText, buffer, out length)
+        : parser.TryReadDomain(_authorityBytes, buffer, out length);
+
     /// <summary>Finds the name in the target.</summary>
     public PathAddress ParsePath(PathAddressParser parser, Span<char> nameBuffer) =>
         _isText ? parser.Parse(_targetText, nameBuffer) : parser.Parse(_targetBytes, nameBuffer);

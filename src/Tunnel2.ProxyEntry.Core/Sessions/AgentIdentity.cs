@@ -21,6 +21,9 @@ internal readonly record struct AgentIdentity
     /// <summary>The owner of a secret that an agent without a token keeps over its restarts.</summary>
     public static AgentIdentity OfOwner(ReadOnlySpan<byte> ownerKey) => new("owner:" + Convert.ToHexStringLower(SHA256.HashData(ownerKey)));
 
+    /// <summary>An identity that another node has named by its <see cref="Value"/>.</summary>
+    public static AgentIdentity OfValue(string value) => new(value);
+
     /// <inheritdoc/>
     public override string ToString() => Value.StartsWith("agent:", StringComparison.Ordinal) ? Value[6..] : "anonymous";
 }

@@ -1,8 +1,14 @@
 using System.Diagnostics.CodeAnalysis;
 using System.Text;
+using Tunnel2.Inspection.Capture;
 using Tunnel2.Multiplexing.Session;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Policies.Tables;
+using Tunnel2.Protocol.Handshake;
+using Tunnel2.ProxyEntry.Access;
+using Tunnel2.ProxyEntry.Access.Webhooks;
 using Tunnel2.ProxyEntry.Agents;
+using Tunnel2.ProxyEntry.Policies;
 using Tunnel2.ProxyEntry.RateLimits;
 
 namespace Tunnel2.ProxyEntry.Sessions;
@@ -15,7 +21,8 @@ internal sealed class EntrySession
 {
     private CancellationTokenSource _leaving = new();
     private volatile bool _isLeaving;
-    private SessionRateLimit? _rateLimit;
+    private SessionTerms _terms = new();
+    private long _turnedAway;
 
     public required TunnelSession Tunnel { get; init; }
 
@@ -27,8 +34,11 @@ internal sealed class EntrySession
 
     public required string Name { get; init; }
 
-    /// <summary>The name as records have it. A name is always ASCII.</summary>
-    public byte[] NameBytes => field ??= Encoding.Latin1.GetBytes(Name);
+    /// <summary>The name as the live plane has it.</summary>
+    public string ShownName => field ??= DomainName.ShownOf(Name);
+
+    /// <summary>The same as records have it. A name is always ASCII.</summary>
+    public byte[] NameBytes => field ??= Encoding.Latin1.GetBytes(ShownName);
 
     public required AgentIdentity Identity { get; init; }
 
@@ -48,14 +58,83 @@ internal sealed class EntrySession
     /// <summary>The holder whose number of sessions it counts to; null when it counts to none.</summary>
     public string? Holder { get; init; }
 
+    /// <summary>Its place in the pool of its name; null: it has its name for itself.</summary>
+    public PoolMember? Member { get; init; }
+
+    /// <summary>Whether its agent has sessions under the name at several nodes at the same time.</summary>
+    public bool IsSpread { get; init; }
+
+    /// <summary>What holds for its requests: its own, or those of its pool. Replaced only before a request can find the session.</summary>
+    public SessionTerms Terms
+    {
+        get => Volatile.Read(ref _terms);
+        set => Volatile.Write(ref _terms, value);
+    }
+
     /// <summary>The limit of requests; null when there is none. Replaced when the settings change.</summary>
     public SessionRateLimit? RateLimit
     {
-        get => Volatile.Read(ref _rateLimit);
-        set => Volatile.Write(ref _rateLimit, value);
+        get => Terms.RateLimit;
+        set => Terms.RateLimit = value;
+    }
+
+    /// <summary>The rules that its agent sent; null: it sent none, and knows nothing of rules.</summary>
+    public AccessRules? OwnRules { get; init; }
+
+    /// <summary>The same, as they are checked.</summary>
+    public AccessSet? OwnAccess { get; init; }
+
+    /// <summary>The rules of the server for its token; null: there are none. They belong to <see cref="Access"/>.</summary>
+    public ForcedAccess? ForcedAccess
+    {
+        get => Terms.ForcedAccess;
+        set => Terms.ForcedAccess = value;
+    }
+
+    /// <summary>The wrong logins that visitors have left, whatever the rules are.</summary>
+    public LoginBudget Logins => Terms.Logins;
+
+    /// <summary>Who may visit; null: all. Replaced when the settings change.</summary>
+    public AccessPolicy? Access
+    {
+        get => Terms.Access;
+        set => Terms.Access = value;
+    }
+
+    /// <summary>The policy that its agent sent; null: none.</summary>
+    public Policy? OwnPolicy { get; init; }
+
+    /// <summary>What happens to its requests, by rows; null: nothing. Replaced when the settings change.</summary>
+    public SessionPolicy? Policy
+    {
+        get => Terms.Policy;
+        set => Terms.Policy = value;
+    }
+
+    /// <summary>Which signatures its requests need; null: none. Replaced when the settings change.</summary>
+    public WebhookPolicy? Webhooks
+    {
+        get => Terms.Webhooks;
+        set => Terms.Webhooks = value;
+    }
+
+    /// <summary>Requests that its access rules refused.</summary>
+    public long TurnedAway => Volatile.Read(ref _turnedAway);
+
+    /// <summary>Keeps the last exchanges while an administrator inspects the session; otherwise null.</summary>
+    public ExchangeStore? Inspected
+    {
+        get => Terms.Inspected;
+        set => Terms.Inspected = value;
     }
 
     public required string AgentVersion { get; init; }
+
+    /// <summary>What it carries.</summary>
+    public SessionKind Kind { get; init; }
+
+    /// <summary>The public port of a session of TCP, which the session gives back at its end; null for other kinds.</summary>
+    public PortLease? Lease { get; init; }
 
     /// <summary>The settings that the handshake of the first uplink agreed on; they hold for every uplink of the session.</summary>
     public UplinkSettings UplinkSettings { get; init; } = new() { Role = UplinkRole.Entry };
@@ -83,6 +162,9 @@ internal sealed class EntrySession
 
     /// <summary>The session id as logs show it.</summary>
     public string DisplayId => Convert.ToHexStringLower(SessionId.Span[..4]);
+
+    /// <summary>Counts a request that its access rules refused.</summary>
+    public void CountTurnedAway() => Interlocked.Increment(ref _turnedAway);
 
     /// <summary>Cancels <see cref="Leaving"/> for all streams that have begun; returns at once.</summary>
     public void MarkLeaving()

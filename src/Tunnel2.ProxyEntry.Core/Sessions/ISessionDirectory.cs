@@ -8,6 +8,15 @@ internal enum RegistrationStatus
 
     /// <summary>Another identity has the name, or it is still kept for another owner.</summary>
     NameTaken,
+
+    /// <summary>Nobody can say now who has the name; the result's reason says why.</summary>
+    Unavailable,
+
+    /// <summary>The session cannot share the name with those that have it, or cannot have it alone; the result's reason says why.</summary>
+    PoolNotPossible,
+
+    /// <summary>As many sessions share the name as may; the result's reason says how many.</summary>
+    PoolFull,
 }
 
 /// <summary>The result of a registration.</summary>
@@ -16,9 +25,14 @@ internal enum RegistrationStatus
 /// <param name="Superseded">The session that had the name until now and still takes requests, or null.</param>
 /// <param name="FreeIn">
 /// With <see cref="RegistrationStatus.NameTaken"/>: how long the name is still kept for its previous owner; zero while a session has it.
+/// With <see cref="RegistrationStatus.Unavailable"/>: when to try again.
+/// </param>
+/// <param name="Reason">
+/// With <see cref="RegistrationStatus.Unavailable"/>, <see cref="RegistrationStatus.PoolNotPossible"/> and
+/// <see cref="RegistrationStatus.PoolFull"/>: why, as a sentence for the agent; otherwise null.
 /// </param>
 internal readonly record struct RegistrationResult(
-    RegistrationStatus Status, long Epoch, EntrySession? Superseded, TimeSpan FreeIn = default);
+    RegistrationStatus Status, long Epoch, EntrySession? Superseded, TimeSpan FreeIn = default, string? Reason = null);
 
 /// <summary>What is known about a name.</summary>
 internal enum NameState
@@ -45,7 +59,10 @@ internal interface ISessionDirectory
     /// <summary>
     /// Registers a session under its name. The same identity takes over its name at once, and so does the same owner when the present
     /// session hands over. Other identities are refused, also for a while after the session said goodbye or was lost, because its agent may
-    /// be restarting.
+    /// be restarting. Sessions of one owner that want a pool (<see cref="EntrySession.Member"/>) share the name, and take over only from an
+    /// older session of the same running agent. One process of an agent may have a session at each of several nodes
+    /// (<see cref="EntrySession.IsSpread"/>), which take nothing from each other. While a session holds the name, one that wants a pool
+    /// and one that does not refuse each other.
     /// </summary>
     ValueTask<RegistrationResult> RegisterAsync(EntrySession session, CancellationToken cancellationToken);
 
@@ -68,9 +85,14 @@ internal interface ISessionDirectory
     /// <param name="cancellationToken">Gives up.</param>
     ValueTask UnregisterAsync(string name, long epoch, bool isKept, CancellationToken cancellationToken);
 
+    /// <summary>The agent of a pool says that its service works, or does not: <see cref="PoolMember.IsHealthy"/> has changed.</summary>
+    void ReportHealth(EntrySession session);
+
     /// <summary>Looks up a name. Called for every request: it does not wait or allocate.</summary>
     /// <param name="name">The name in lower case.</param>
-    /// <param name="session">The session that serves it.</param>
+    /// <param name="session">
+    /// The session that serves it. Of a pool it is any member: a request chooses one by its <see cref="EntrySession.Member"/>.
+    /// </param>
     NameState Find(ReadOnlySpan<char> name, out EntrySession? session);
 
     /// <summary>

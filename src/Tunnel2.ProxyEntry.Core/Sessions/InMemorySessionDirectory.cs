@@ -1,4 +1,5 @@
 using System.Collections.Concurrent;
+using Tunnel2.ProxyEntry.Configuration;
 
 namespace Tunnel2.ProxyEntry.Sessions;
 
@@ -6,7 +7,7 @@ namespace Tunnel2.ProxyEntry.Sessions;
 /// The directory of a single node: a table in memory. A name stays known for a day after its last session. It is kept for that session's
 /// owner for as long as requests may wait for it.
 /// </summary>
-internal sealed class InMemorySessionDirectory : ISessionDirectory
+internal sealed partial class InMemorySessionDirectory : ISessionDirectory
 {
     /// <summary>How long a name counts as known after its agent has left.</summary>
     public static readonly TimeSpan Memory = TimeSpan.FromHours(24);
@@ -20,15 +21,18 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
     private readonly Queue<(string Name, Entry Entry)> _left = new();
     private readonly TimeProvider _timeProvider;
     private readonly TimeSpan _keptFor;
+    private readonly int _mostMembers;
     private long _epoch;
     private int _count;
 
     /// <param name="timeProvider">The clock.</param>
     /// <param name="keptFor">How long a name is kept for its owner after the session; zero: it is free at once.</param>
-    public InMemorySessionDirectory(TimeProvider timeProvider, TimeSpan keptFor)
+    /// <param name="mostMembers">How many sessions may share a name.</param>
+    public InMemorySessionDirectory(TimeProvider timeProvider, TimeSpan keptFor, int mostMembers = PoolSettings.MostMembers)
     {
         _timeProvider = timeProvider;
         _keptFor = keptFor;
+        _mostMembers = mostMembers;
         _lookup = _entries.GetAlternateLookup<ReadOnlySpan<char>>();
     }
 
@@ -41,43 +45,39 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
     /// <inheritdoc/>
     public ValueTask<RegistrationResult> RegisterAsync(EntrySession session, CancellationToken cancellationToken)
     {
-        EntrySession? superseded = null;
-        long epoch;
+        RegistrationResult result;
         lock (_gate)
         {
-            if (_entries.TryGetValue(session.Name, out var present))
-            {
-                if (present is { Session: { } holder, SaidGoodbye: false })
-                {
-                    if (holder.Identity != session.Identity && !(present.HandsOver && present.Owner == session.Owner))
-                    {
-                        return new ValueTask<RegistrationResult>(new RegistrationResult(RegistrationStatus.NameTaken, 0, null));
-                    }
-
-                    superseded = holder;
-                }
-                else if (
-                    present.IsKept
-                        && present.Owner != session.Owner
-                        && _keptFor - _timeProvider.GetElapsedTime(present.LeftAt) is { Ticks: > 0 } left)
-                {
-                    return new ValueTask<RegistrationResult>(new RegistrationResult(RegistrationStatus.NameTaken, 0, null, left));
-                }
-
-                if (present.Session is not null)
-                {
-                    // A session that said goodbye no longer holds the name, and finishes its requests in its own time.
-                    _count--;
-                }
-            }
-
-            epoch = ++_epoch;
-            _entries[session.Name] = new Entry(session, session.Owner, epoch, 0, false, true);
-            _count++;
+            _entries.TryGetValue(session.Name, out var present);
+            result = JoinUnsynchronized(session, present) ?? TakeUnsynchronized(session, present);
         }
 
-        Registered?.Invoke(session);
-        return new ValueTask<RegistrationResult>(new RegistrationResult(RegistrationStatus.Registered, epoch, superseded));
+        if (result.Status == RegistrationStatus.Registered)
+        {
+            Registered?.Invoke(session);
+        }
+
+        return new ValueTask<RegistrationResult>(result);
+    }
+
+    /// <summary>A session takes a name for itself, or begins a pool.</summary>
+    private RegistrationResult TakeUnsynchronized(EntrySession session, Entry? present)
+    {
+        if (present is not null && RefusesUnsynchronized(present, session, out var refusal))
+        {
+            return refusal;
+        }
+
+        var superseded = present is { SaidGoodbye: false } ? present.Session : null;
+
+        // A session that said goodbye no longer holds the name, and finishes its requests in its own time.
+        _count -= present?.Sessions ?? 0;
+        var epoch = ++_epoch;
+        _entries[session.Name] = session.Member is { } member
+            ? BeginUnsynchronized(member, session, epoch)
+            : new Entry(session, session.Owner, epoch, 0, false, true);
+        _count++;
+        return new RegistrationResult(RegistrationStatus.Registered, epoch, superseded);
     }
 
     /// <inheritdoc/>
@@ -86,7 +86,14 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
         EntrySession? servesAgain = null;
         lock (_gate)
         {
-            if (_entries.TryGetValue(name, out var present) && present.Epoch == epoch && present.Session is not null)
+            if (FindMemberUnsynchronized(name, epoch) is { } member)
+            {
+                servesAgain = member.SaidGoodbye ? member.Session : null;
+                (member.SaidGoodbye, member.HandsOver) = (false, true);
+                RefreshUnsynchronized(name, member.Pool!);
+            }
+            else if (_entries.TryGetValue(name, out var present) && present.Pool is null && present.Epoch == epoch
+                && present.Session is not null)
             {
                 servesAgain = present.SaidGoodbye ? present.Session : null;
                 _entries[name] = present with { LeftAt = 0, SaidGoodbye = false, HandsOver = true };
@@ -106,9 +113,14 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
     {
         lock (_gate)
         {
-            if (_entries.TryGetValue(name, out var present)
+            if (FindMemberUnsynchronized(name, epoch) is { } member)
+            {
+                member.SaidGoodbye = true;
+                RefreshUnsynchronized(name, member.Pool!);
+            }
+            else if (_entries.TryGetValue(name, out var present)
                 && present.Epoch == epoch
-                && present is { Session: not null, SaidGoodbye: false })
+                && present is { Session: not null, SaidGoodbye: false, Pool: null })
             {
                 _entries[name] = present with { LeftAt = _timeProvider.GetTimestamp(), SaidGoodbye = true };
             }
@@ -122,7 +134,13 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
     {
         lock (_gate)
         {
-            if (_entries.TryGetValue(name, out var present) && present.Epoch == epoch && present.Session is not null)
+            if (FindMemberUnsynchronized(name, epoch) is { Pool: { Members.Count: > 1 } pool } member)
+            {
+                pool.RemoveUnsynchronized(member);
+                RefreshUnsynchronized(name, pool);
+                _count--;
+            }
+            else if (_entries.TryGetValue(name, out var present) && present.Epoch == epoch && present.Session is not null)
             {
                 var left = new Entry(
                     null,
@@ -140,6 +158,61 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
         }
 
         return default;
+    }
+
+    /// <summary>Whether a registration would be refused now, and how.</summary>
+    public bool Refuses(EntrySession session, out RegistrationResult refusal)
+    {
+        lock (_gate)
+        {
+            refusal = default;
+            if (!_entries.TryGetValue(session.Name, out var present))
+            {
+                return false;
+            }
+
+            if (FindPlaceUnsynchronized(session, present, out var pool) is { } notInPool)
+            {
+                refusal = notInPool;
+                return true;
+            }
+
+            return pool is null && RefusesUnsynchronized(present, session, out refusal);
+        }
+    }
+
+    /// <summary>Registrations from now on have at least this number. For a node whose names are numbered elsewhere.</summary>
+    public void RaiseEpoch(long epoch)
+    {
+        lock (_gate)
+        {
+            _epoch = Math.Max(_epoch, epoch - 1);
+        }
+    }
+
+    /// <summary>Forgets a registration whole: its place is at another node now. One of another epoch is not touched.</summary>
+    public void Lose(string name, long epoch)
+    {
+        lock (_gate)
+        {
+            if (FindMemberUnsynchronized(name, epoch) is { Pool: { Members.Count: > 1 } pool } member)
+            {
+                pool.RemoveUnsynchronized(member);
+                RefreshUnsynchronized(name, pool);
+                _count--;
+            }
+            else if (_entries.TryGetValue(name, out var present) && present.Epoch == epoch && _entries.TryRemove(name, out _)
+                && present.Session is not null)
+            {
+                _count--;
+            }
+        }
+    }
+
+    /// <inheritdoc/>
+    public void ReportHealth(EntrySession session)
+    {
+        // Requests ask the member itself.
     }
 
     /// <inheritdoc/>
@@ -183,13 +256,31 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
         var sessions = new List<EntrySession>();
         foreach (var (_, entry) in _entries)
         {
-            if (entry.Session is { } session)
+            if (entry.Pool is { } pool)
+            {
+                sessions.AddRange(pool.Members.Select(static member => member.Session));
+            }
+            else if (entry.Session is { } session)
             {
                 sessions.Add(session);
             }
         }
 
         return sessions;
+    }
+
+    private bool RefusesUnsynchronized(Entry present, EntrySession session, out RegistrationResult refusal)
+    {
+        refusal = default;
+        if (present is { Session: { } holder, SaidGoodbye: false })
+        {
+            refusal = new RegistrationResult(RegistrationStatus.NameTaken, 0, null);
+            return holder.Identity != session.Identity && !(present.HandsOver && present.Owner == session.Owner);
+        }
+
+        var left = _keptFor - _timeProvider.GetElapsedTime(present.LeftAt);
+        refusal = new RegistrationResult(RegistrationStatus.NameTaken, 0, null, left);
+        return present.IsKept && present.Owner != session.Owner && left > TimeSpan.Zero;
     }
 
     private void ForgetUnsynchronized()
@@ -204,5 +295,12 @@ internal sealed class InMemorySessionDirectory : ISessionDirectory
     }
 
     private sealed record Entry(
-        EntrySession? Session, AgentIdentity Owner, long Epoch, long LeftAt, bool SaidGoodbye, bool IsKept, bool HandsOver = false);
+        EntrySession? Session, AgentIdentity Owner, long Epoch, long LeftAt, bool SaidGoodbye, bool IsKept, bool HandsOver = false)
+    {
+        /// <summary>The sessions that share the name; one of them is <see cref="Session"/>. Null: no pool has it.</summary>
+        public SessionPool? Pool { get; init; }
+
+        /// <summary>How many sessions are registered.</summary>
+        public int Sessions => Pool?.Members.Count ?? (Session is null ? 0 : 1);
+    }
 }

@@ -1,3 +1,4 @@
+using System.Globalization;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Handshake;
@@ -5,6 +6,7 @@ using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Routing;
 using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Tokens;
 
 namespace Tunnel2.ProxyEntry.Uplink;
 
@@ -13,7 +15,11 @@ namespace Tunnel2.ProxyEntry.Uplink;
 /// <param name="Name">The name that the session may register.</param>
 /// <param name="Identity">Who the agent is.</param>
 /// <param name="Grant">How the agent was admitted; null without a token or certificate.</param>
-internal readonly record struct AdmissionResult(RejectMessage? Reject, string Name, AgentIdentity Identity, AgentGrant? Grant);
+internal readonly record struct AdmissionResult(RejectMessage? Reject, string Name, AgentIdentity Identity, AgentGrant? Grant)
+{
+    /// <summary>Whether the name is a domain whose owner has to want it.</summary>
+    public bool NeedsProof { get; init; }
+}
 
 /// <summary>Decides whether an agent may have the name it wants. Thread-safe.</summary>
 internal sealed class AgentAdmission
@@ -21,9 +27,14 @@ internal sealed class AgentAdmission
     private readonly ProxyEntrySettings _settings;
     private readonly AgentRegistry _agents;
     private readonly FailedAttempts _failures;
+    private readonly TimeProvider _time;
+    private readonly TokenUses? _uses;
 
-    public AgentAdmission(ProxyEntrySettings settings, AgentRegistry agents, FailedAttempts failures)
+    public AgentAdmission(
+        ProxyEntrySettings settings, AgentRegistry agents, FailedAttempts failures, TimeProvider time, TokenUses? uses = null)
     {
+        _time = time;
+        _uses = uses;
         _settings = settings;
         _agents = agents;
         _failures = failures;
@@ -61,30 +72,67 @@ internal sealed class AgentAdmission
         // A wrong token is refused even where none is needed, because an agent that sends one claims an identity. The same holds for a
         // certificate.
         var claimsToBeSomebody = hello.ProofKind != TokenProofKind.None || peer.Certificate is not null;
-        if (agent is null && (claimsToBeSomebody || !_settings.AnonymousAgentsAllowed))
+        if (agent is null && (claimsToBeSomebody || peer.NeedsToken || !_settings.AnonymousAgentsAllowed))
         {
             _failures.Note(peer.Address);
             return Refuse(RejectCode.Unauthorized, "The token or certificate is missing or not accepted.");
         }
 
-        var name = hello.WantedName.Length == 0 ? RandomName.Create() : hello.WantedName.ToLowerInvariant();
-        var problem = PublicName.Check(name, _settings.EntryId);
-        if (problem != PublicNameProblem.None)
+        if (agent?.Expires is { } expires && expires <= _time.GetUtcNow())
         {
-            return Refuse(RejectCode.InvalidName, PublicName.Describe(problem, _settings.EntryId));
+            // Only who has the token learns that it was right once.
+            _failures.Note(peer.Address);
+            return Refuse(
+                RejectCode.TokenExpired,
+                string.Create(CultureInfo.InvariantCulture, $"The token expired at {expires.UtcDateTime:yyyy-MM-dd HH:mm:ss}Z."));
+        }
+
+        var name = hello.WantedName.Length == 0 ? RandomName.Create() : hello.WantedName.ToLowerInvariant();
+        if (FindMistake(hello, name) is { } mistake)
+        {
+            return Refuse(RejectCode.InvalidName, mistake);
         }
 
         if (!agents.MayClaim(agent, name))
         {
-            return Refuse(RejectCode.NameNotAllowed, "The name is reserved, or the token may not claim it.");
+            return Refuse(
+                RejectCode.NameNotAllowed,
+                DomainName.IsMeant(name)
+                    ? "The token may not claim the domain: the server's settings have to list it among the agent's Names."
+                    : "The name is reserved, or the token may not claim it.");
         }
 
         var identity = agent is null ? AgentIdentity.OfInstance(hello.InstanceKey.Span) : AgentIdentity.OfToken(agent.Id);
         var grant = agent is null ? null
-            : hello.ProofKind == TokenProofKind.Bearer ? new AgentGrant(agent.Id, agent.TokenHash, null)
+            : hello.ProofKind == TokenProofKind.Bearer ? new AgentGrant(agent.Id, agent.TokenHash, null) { TokenName = agent.TokenName }
             : new AgentGrant(agent.Id, null, peer.Certificate);
-        return new AdmissionResult(null, name, identity, grant);
+        if (grant?.TokenName is { } token)
+        {
+            _uses?.Note(token);
+        }
+
+        return new AdmissionResult(null, name, identity, grant) { NeedsProof = agents.NeedsProof(agent, name) };
     }
+
+    /// <summary>What is wrong with a name in lower case, as a sentence; null: nothing.</summary>
+    private string? FindMistake(HelloMessage hello, string name)
+    {
+        if (!DomainName.IsMeant(name))
+        {
+            var problem = PublicName.Check(name, _settings.EntryId);
+            return problem == PublicNameProblem.None ? null : PublicName.Describe(problem, _settings.EntryId);
+        }
+
+        // A wildcard above the server's own domain would not get its names, but could be taken for them.
+        return hello.Kind is SessionKind.Tcp or SessionKind.Udp ? "A public port has no domain."
+            : DomainName.FindMistake(name) is { } mistake ? mistake
+            : DomainName.IsAtOrBelow(name, _settings.Domain) || name == $"*{ParentOf(_settings.Domain)}"
+                ? "The server's own domain and what is below it cannot be claimed: ask for a name without a dot."
+            : null;
+    }
+
+    private static string ParentOf(string domain) =>
+        domain.IndexOf('.', StringComparison.Ordinal) is >= 0 and var dot ? domain[dot..] : "." + domain;
 
     private static AdmissionResult Refuse(RejectCode code, string text, TimeSpan wait = default) =>
         new(new RejectMessage(code, wait, text), "", default, null);

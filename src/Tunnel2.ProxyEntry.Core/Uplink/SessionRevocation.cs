@@ -6,11 +6,13 @@ using Tunnel2.ProxyEntry.Sessions;
 namespace Tunnel2.ProxyEntry.Uplink;
 
 /// <summary>
-/// Applies a table of agents to sessions: ends those whose agent lost its token, certificate or name, and sets the tier of the others.
+/// Applies a table of agents to sessions: ends those whose agent lost its token, certificate or name, and sets tier and access
+/// rules of the others.
 /// Thread-safe.
 /// </summary>
 internal sealed class SessionRevocation
 {
+    private readonly Lock _gate = new();
     private readonly AgentRegistry _agents;
     private readonly ISessionDirectory _directory;
     private readonly ILogger _logger;
@@ -27,8 +29,12 @@ internal sealed class SessionRevocation
     public int Apply(AgentTable table)
     {
         _agents.Replace(table);
-        return _directory.Snapshot().Count(Settle);
+        return SettleAll();
     }
+
+    /// <summary>Applies the current table to all sessions.</summary>
+    /// <returns>How many were ended.</returns>
+    public int SettleAll() => _directory.Snapshot().Count(Settle);
 
     /// <summary>
     /// Ends a session that the current table does not grant; otherwise sets its tier. Also called after a registration, because the table
@@ -37,14 +43,29 @@ internal sealed class SessionRevocation
     /// <returns>Whether it was ended.</returns>
     public bool Settle(EntrySession session)
     {
-        if (_agents.Current.StillGrants(session.Grant, session.Name))
+        string? obstacle;
+        lock (_gate)
         {
-            SessionTiers.Apply(session, _agents.Current);
-            return false;
+            // Read under the gate, so that no older table is applied after a newer one.
+            var agents = _agents.Current;
+            obstacle = agents.StillGrants(session.Grant, session.Name)
+                ? SessionAccess.FindObstacle(session.Kind, session.OwnRules, agents, session.Grant)
+                    ?? SessionPolicies.FindObstacle(session.Kind, agents.PoliciesOf(session.Grant, session.Name))
+                    ?? SessionWebhooks.FindObstacle(session.Kind, session.OwnRules, agents.WebhookOf(session.Grant))
+                : agents.HasExpired(session.Grant) ? "The agent's token has expired."
+                : "The agent's token, certificate or right to the name was withdrawn.";
+            if (obstacle is null)
+            {
+                SessionTiers.Apply(session, agents);
+                SessionAccess.Apply(session, agents);
+                SessionPolicies.Apply(session, agents);
+                SessionWebhooks.Apply(session, agents);
+                return false;
+            }
         }
 
         ProxyEntryLog.SessionRevoked(_logger, session.Identity.ToString(), session.Name, session.DisplayId);
-        session.Tunnel.End(SessionEndReason.Revoked, "The agent's token, certificate or right to the name was withdrawn.");
+        session.Tunnel.End(SessionEndReason.Revoked, obstacle);
         return true;
     }
 }

@@ -4,6 +4,7 @@ using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.Transport.WebSockets;
 
 namespace Tunnel2.ProxyEntry.Uplink;
 
@@ -62,9 +63,11 @@ internal sealed class SessionUplinks
     public async Task RunAsync(
         IUplinkTransport transport, EntrySession session, UplinkConnection uplink, WelcomeMessage welcome, ReadOnlyMemory<byte> rest)
     {
-        uplink.StallObserver = session.Tunnel.OnStalled;
+        uplink.StallObserver = session.Member is { } member ? member.OnStalled : session.Tunnel.OnStalled;
         _heartbeat.Add(uplink);
         _uplinkMetrics.Add(uplink);
+        var webSocket = transport is WebSocketTransport ? 1 : 0;
+        _uplinkMetrics.ChangeWebSockets(webSocket);
         try
         {
             // From here on a request may find the uplink. Its bytes follow the WELCOME, because the writer starts after it.
@@ -72,7 +75,7 @@ internal sealed class SessionUplinks
             if (uplink.Slot == 0 && session.Tunnel.Uplinks.Count == 1)
             {
                 ProxyEntryLog.AgentConnected(
-                    _logger, session.Identity.ToString(), transport.RemoteName, _addresses.Main(session.Name), session.DisplayId,
+                    _logger, session.Identity.ToString(), transport.RemoteName, _addresses.Of(session)[0], session.DisplayId,
                     session.AgentVersion);
             }
             else
@@ -84,6 +87,7 @@ internal sealed class SessionUplinks
         }
         finally
         {
+            _uplinkMetrics.ChangeWebSockets(-webSocket);
             uplink.TryEnd(new UplinkEnd(SessionEndReason.TransportFailed));
             await EndAsync(session, uplink, uplink.End!).ConfigureAwait(false);
         }
@@ -93,12 +97,6 @@ internal sealed class SessionUplinks
     {
         _heartbeat.Remove(uplink);
         _uplinkMetrics.Remove(uplink);
-        if (end.Reason is SessionEndReason.ProtocolError or SessionEndReason.ControlQueueOverflow)
-        {
-            // The two ends no longer agree about the session, so all of its uplinks must end (docs/protocol.md section 10).
-            session.Tunnel.End(end.Reason, end.Error == ProtocolError.None ? end.Text : end.Error.ToString());
-        }
-
         if (!session.Tunnel.Remove(uplink, end))
         {
             ProxyEntryLog.UplinkLeft(_logger, uplink.Slot, session.DisplayId, end.ToString());
@@ -107,11 +105,12 @@ internal sealed class SessionUplinks
 
         _joins.Remove(session);
         _quota.LeaveSession(session);
+        session.Lease?.Dispose();
         await _directory.UnregisterAsync(
             session.Name, session.Epoch, isKept: end.Reason != SessionEndReason.Revoked, CancellationToken.None).ConfigureAwait(false);
         var duration = _timeProvider.GetElapsedTime(session.StartedAt);
         _metrics.SessionEnded(duration, end.Reason.ToString());
         ProxyEntryLog.AgentDisconnected(
-            _logger, session.Identity.ToString(), _addresses.Main(session.Name), duration, end.ToString(), session.DisplayId);
+            _logger, session.Identity.ToString(), _addresses.Of(session)[0], duration, end.ToString(), session.DisplayId);
     }
 }

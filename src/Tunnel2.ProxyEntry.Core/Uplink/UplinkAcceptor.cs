@@ -4,6 +4,7 @@ using Tunnel2.Multiplexing.Session;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Policies.Tables;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
@@ -11,6 +12,7 @@ using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Domains;
 using Tunnel2.ProxyEntry.Lifetime;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.Transport.Engine;
@@ -23,8 +25,6 @@ namespace Tunnel2.ProxyEntry.Uplink;
 /// </summary>
 internal sealed class UplinkAcceptor
 {
-    private const string SupersededText = "The same agent registered the name again.";
-
     /// <summary>How long an agent should wait before it adds an uplink again, or after it was refused because there are too many.</summary>
     private static readonly TimeSpan _joinAgain = TimeSpan.FromSeconds(10);
 
@@ -45,12 +45,15 @@ internal sealed class UplinkAcceptor
     private readonly UplinkRejection _rejection;
     private readonly SessionRevocation _revocation;
     private readonly UplinkQuota _quota;
+    private readonly ITunnelPorts _ports;
     private readonly ProxyEntryMetrics _metrics;
     private readonly UplinkMetrics _uplinkMetrics;
     private readonly StalledTransfers _stalled;
     private readonly TimeProvider _timeProvider;
     private readonly OncePerSecond _quotaLines;
     private readonly ILogger _logger;
+    private readonly DomainProofs? _proofs;
+    private readonly AgentNotices _notices;
 
     public UplinkAcceptor(
         ProxyEntrySettings settings,
@@ -64,13 +67,16 @@ internal sealed class UplinkAcceptor
         UplinkRejection rejection,
         SessionRevocation revocation,
         UplinkQuota quota,
+        ITunnelPorts ports,
         ProxyEntryMetrics metrics,
         UplinkMetrics uplinkMetrics,
         StalledTransfers stalled,
         DrainSignal drain,
         TimeProvider timeProvider,
-        ILogger<UplinkAcceptor> logger)
+        ILogger<UplinkAcceptor> logger,
+        DomainProofs? proofs = null)
     {
+        _proofs = proofs;
         _stalled = stalled;
         _drain = drain;
         _settings = settings;
@@ -84,11 +90,13 @@ internal sealed class UplinkAcceptor
         _rejection = rejection;
         _revocation = revocation;
         _quota = quota;
+        _ports = ports;
         _quotaLines = new OncePerSecond(timeProvider);
         _metrics = metrics;
         _uplinkMetrics = uplinkMetrics;
         _timeProvider = timeProvider;
         _logger = logger;
+        _notices = new AgentNotices(directory, logger);
     }
 
     /// <summary>Serves a connection until it ends.</summary>
@@ -157,10 +165,57 @@ internal sealed class UplinkAcceptor
     private async Task RegisterAsync(
         IUplinkTransport transport, UplinkPeer peer, HelloMessage hello, ReadOnlyMemory<byte> rest, CancellationToken stopping)
     {
+        if (_drain.IsDraining)
+        {
+            // Before it takes its name from the node that serves it.
+            await _rejection.SendAsync(
+                transport, new RejectMessage(RejectCode.GoingAway, _drainingRetry, _drain.Reason)).ConfigureAwait(false);
+            return;
+        }
+
         var admission = _admission.Admit(hello, peer);
         if (admission.Reject is { } reject)
         {
             await _rejection.SendAsync(transport, reject).ConfigureAwait(false);
+            return;
+        }
+
+        if (admission.NeedsProof
+            && (_proofs is null
+                ? new RejectMessage(RejectCode.NameNotAllowed, TimeSpan.Zero, "This server proves no domains.")
+                : await _proofs.CheckAsync(admission.Grant!.AgentId, admission.Name, stopping).ConfigureAwait(false)) is { } unproven)
+        {
+            await _rejection.SendAsync(transport, unproven).ConfigureAwait(false);
+            return;
+        }
+
+        // One table for both uses: what is not refused by it has all its rules from it.
+        var agents = _agents.Current;
+        Policy? policy = null;
+        var problem = SessionAccess.FindObstacle(hello.Kind, hello.Access, agents, admission.Grant)
+            ?? SessionPolicies.FindObstacle(hello.Kind, agents.PoliciesOf(admission.Grant, admission.Name))
+            ?? SessionWebhooks.FindObstacle(hello.Kind, hello.Access, agents.WebhookOf(admission.Grant))
+            ?? SessionPolicies.TryRead(hello.Kind, hello.Access, _settings.CountryHeader is not null, out policy);
+        if (problem is { } obstacle)
+        {
+            await _rejection.SendAsync(
+                transport, new RejectMessage(RejectCode.AccessNotSupported, TimeSpan.Zero, obstacle)).ConfigureAwait(false);
+            return;
+        }
+
+        var isPooled = (hello.Capabilities & HandshakeCapabilities.Pools) != 0;
+        if (isPooled && hello.Kind != SessionKind.Http)
+        {
+            await _rejection.SendAsync(transport, new RejectMessage(
+                RejectCode.PoolNotPossible, TimeSpan.Zero, "Only tunnels of HTTP can share a name.")).ConfigureAwait(false);
+            return;
+        }
+
+        var owner = admission.Grant is null && !hello.OwnerKey.IsEmpty ? AgentIdentity.OfOwner(hello.OwnerKey.Span) : admission.Identity;
+        var port = FindPort(hello, admission.Name, owner);
+        if (port.Reject is { } noPort)
+        {
+            await _rejection.SendAsync(transport, noPort).ConfigureAwait(false);
             return;
         }
 
@@ -174,15 +229,26 @@ internal sealed class UplinkAcceptor
             JoinSecret = RandomNumberGenerator.GetBytes(WelcomeMessage.JoinSecretLength),
             Name = admission.Name,
             Identity = admission.Identity,
-            Owner = admission.Grant is null && !hello.OwnerKey.IsEmpty ? AgentIdentity.OfOwner(hello.OwnerKey.Span) : admission.Identity,
+            Owner = owner,
+            Kind = hello.Kind,
+            Lease = port.Lease,
             Grant = admission.Grant,
+            OwnRules = hello.Access,
+            OwnAccess = SessionAccess.OwnOf(hello.Access, agents),
+            OwnPolicy = policy,
             Holder = UplinkQuota.HolderOf(admission.Grant, peer.Address),
             AgentVersion = hello.AgentVersion,
             Instance = AgentIdentity.OfInstance(hello.InstanceKey.Span),
+            IsSpread = hello.Kind == SessionKind.Http && (hello.Capabilities & HandshakeCapabilities.SeveralNodes) != 0,
+            Member = isPooled
+                ? new PoolMember(_timeProvider, _settings.Pool.SlowStart, _settings.Pool.Pause, isHealthy: !hello.WaitsForHealth)
+                : null,
         };
-        var replaces = _directory.Find(session.Name, out var present) == NameState.Online && present!.Identity == session.Identity;
+        var replaces = _directory.Find(session.Name, out var present) == NameState.Online && present!.Identity == session.Identity
+            && (present.Member?.Pool is not { } pool || pool.FindInstance(session.Instance) is not null);
         if (_quota.TryEnter(session, replaces) is { } refusal)
         {
+            session.Lease?.Dispose();
             await RefuseForNowAsync(transport, refusal).ConfigureAwait(false);
             return;
         }
@@ -190,7 +256,16 @@ internal sealed class UplinkAcceptor
         var isBegun = false;
         try
         {
-            isBegun = await RegisterAsync(transport, session, rest, peer, stopping).ConfigureAwait(false);
+            if (await TryRegisterAsync(transport, session, stopping).ConfigureAwait(false) is { } uplink)
+            {
+                var welcome = CreateWelcome(session, session.JoinSecret);
+                peer.Handshake?.Finish();
+                _uplinks.Begin(session);
+
+                // From here on SessionUplinks gives back what the session has, after its last uplink.
+                isBegun = true;
+                await _uplinks.RunAsync(transport, session, uplink, welcome, rest).ConfigureAwait(false);
+            }
         }
         finally
         {
@@ -198,34 +273,67 @@ internal sealed class UplinkAcceptor
             if (!isBegun)
             {
                 _quota.LeaveSession(session);
+                session.Lease?.Dispose();
             }
         }
     }
 
-    /// <summary>Registers a session and runs its first uplink until it ends.</summary>
-    /// <returns>Whether the session was registered. If so, its end is handled by <see cref="SessionUplinks"/>.</returns>
-    private async Task<bool> RegisterAsync(
-        IUplinkTransport transport, EntrySession session, ReadOnlyMemory<byte> rest, UplinkPeer peer, CancellationToken stopping)
+    /// <summary>A port for a session of TCP. Other sessions need none.</summary>
+    private TunnelPort FindPort(HelloMessage hello, string name, AgentIdentity owner)
     {
-        // Before any request can find the session, so that none passes without its limit.
+        if (hello.Kind == SessionKind.Http)
+        {
+            return default;
+        }
+
+        return _ports.FindObstacle(hello.Kind) is { } obstacle
+            ? new TunnelPort(null, new RejectMessage(RejectCode.KindNotSupported, TimeSpan.Zero, obstacle))
+            : hello.Kind is SessionKind.Tcp or SessionKind.Udp
+            ? _ports.Take(hello.Kind, name, owner, hello.WantedPort, hello.TakesAnotherPort)
+            : default;
+    }
+
+    /// <summary>Registers a session, or refuses it.</summary>
+    /// <returns>Its first uplink; null when it was refused.</returns>
+    private async Task<UplinkConnection?> TryRegisterAsync(
+        IUplinkTransport transport, EntrySession session, CancellationToken stopping)
+    {
+        // Before any request can find the session, so that none passes without its limit or its access rules.
         SessionTiers.Apply(session, _agents.Current);
-        var uplink = CreateUplink(transport, session);
+        SessionAccess.Apply(session, _agents.Current);
+        SessionPolicies.Apply(session, _agents.Current);
+        SessionWebhooks.Apply(session, _agents.Current);
+        var uplink = _notices.CreateUplink(transport, session);
         session.Tunnel.TryAdd(uplink);
         var registration = await _directory.RegisterAsync(session, stopping).ConfigureAwait(false);
+        if (registration.Reason is { } reason)
+        {
+            var (code, again) = registration.Status switch
+            {
+                RegistrationStatus.PoolNotPossible => (RejectCode.PoolNotPossible, TimeSpan.Zero),
+                RegistrationStatus.PoolFull => (RejectCode.Overloaded, _joinAgain),
+                _ => (RejectCode.Overloaded, registration.FreeIn),
+            };
+            await _rejection.SendAsync(transport, new RejectMessage(code, again, reason)).ConfigureAwait(false);
+            return null;
+        }
+
         if (registration.Status == RegistrationStatus.NameTaken)
         {
             await _rejection.SendAsync(transport, new RejectMessage(
                 RejectCode.NameTaken, registration.FreeIn, registration.FreeIn > TimeSpan.Zero
                 ? $"The name '{session.Name}' is kept for the agent that has just left."
                 : $"The name '{session.Name}' is taken.")).ConfigureAwait(false);
-            return false;
+            return null;
         }
 
         if (registration.Superseded is { } superseded)
         {
             ProxyEntryLog.SessionSuperseded(_logger, session.Name, superseded.DisplayId, session.DisplayId);
             SessionTiers.Inherit(session, superseded);
-            Supersede(superseded, session);
+            SessionPolicies.Inherit(session, superseded);
+            SessionWebhooks.Inherit(session, superseded);
+            SessionTakeover.Supersede(superseded, superseded.Instance == session.Instance);
         }
 
         session.Epoch = registration.Epoch;
@@ -234,15 +342,13 @@ internal sealed class UplinkAcceptor
             await _directory.UnregisterAsync(session.Name, registration.Epoch, isKept: true, CancellationToken.None).ConfigureAwait(false);
             session.Tunnel.End(SessionEndReason.Shutdown, "");
             await _rejection.SendAsync(
-                transport, new RejectMessage(RejectCode.GoingAway, _drainingRetry, "The server is stopping.")).ConfigureAwait(false);
-            return false;
+                transport, new RejectMessage(RejectCode.GoingAway, _drainingRetry, _drain.Reason)).ConfigureAwait(false);
+            return null;
         }
 
+        session.Lease?.IsKept = true;
         _revocation.Settle(session);
-        _uplinks.Begin(session);
-        peer.Handshake?.Finish();
-        await _uplinks.RunAsync(transport, session, uplink, CreateWelcome(session, session.JoinSecret), rest).ConfigureAwait(false);
-        return true;
+        return uplink;
     }
 
     private async Task JoinAsync(IUplinkTransport transport, UplinkPeer peer, ReadOnlyMemory<byte> payload, ReadOnlyMemory<byte> rest)
@@ -262,7 +368,7 @@ internal sealed class UplinkAcceptor
         }
         else if (_drain.IsDraining)
         {
-            await RefuseJoinAsync(transport, RejectCode.GoingAway, _joinAgain, "The server is stopping.").ConfigureAwait(false);
+            await RefuseJoinAsync(transport, RejectCode.GoingAway, _joinAgain, _drain.Reason).ConfigureAwait(false);
         }
         else if (_joins.Find(join) is not { } session || session.IsLeaving)
         {
@@ -297,13 +403,13 @@ internal sealed class UplinkAcceptor
             await new SchedulerYield(loop);
         }
 
-        var uplink = CreateUplink(transport, session);
+        var uplink = _notices.CreateUplink(transport, session);
         if (session.Tunnel.TryAdd(uplink))
         {
             if (session.IsLeaving)
             {
                 // The session began to leave in that time, and this uplink may have missed the notice.
-                uplink.Drain(SessionEndReason.Superseded, SupersededText);
+                uplink.Drain(SessionEndReason.Superseded, SessionTakeover.Text);
             }
 
             peer.Handshake?.Finish();
@@ -342,61 +448,6 @@ internal sealed class UplinkAcceptor
         await _rejection.SendQuietlyAsync(transport, new RejectMessage(code, retryAfter, text)).ConfigureAwait(false);
     }
 
-    /// <summary>
-    /// The name already leads to the successor. If both sessions are of one process, the older connection is already lost for it. Otherwise
-    /// the older process may still be answering requests, and finishes them.
-    /// </summary>
-    private static void Supersede(EntrySession older, EntrySession successor)
-    {
-        older.MarkLeaving();
-        if (older.Instance == successor.Instance)
-        {
-            older.Tunnel.End(SessionEndReason.Superseded, SupersededText);
-            return;
-        }
-
-        foreach (var uplink in older.Tunnel.Uplinks)
-        {
-            uplink.Drain(SessionEndReason.Superseded, SupersededText);
-        }
-    }
-
-    /// <summary>
-    /// The agent is about to stop and still serves requests, so that none has to wait for its last streams: the name is free for a
-    /// successor. WebSockets, which have no end of their own, are ended now, so that they can connect to the successor early.
-    /// </summary>
-    private async Task OnHandOverAsync(EntrySession session)
-    {
-        if (!session.IsLeaving)
-        {
-            session.MarkLeaving();
-        }
-
-        await _directory.MarkHandingOverAsync(session.Name, session.Epoch, CancellationToken.None).ConfigureAwait(false);
-    }
-
-    /// <summary>The agent is stopping: it gets no new streams, and its name is free once none of its uplinks takes streams.</summary>
-    private async Task OnGoodbyeAsync(EntrySession session)
-    {
-        foreach (var uplink in session.Tunnel.Uplinks)
-        {
-            if (uplink.IsOpenForStreams)
-            {
-                return;
-            }
-        }
-
-        await _directory.MarkLeavingAsync(session.Name, session.Epoch, CancellationToken.None).ConfigureAwait(false);
-        session.MarkLeaving();
-    }
-
-    private UplinkConnection CreateUplink(IUplinkTransport transport, EntrySession session) =>
-        new(
-            transport,
-            session.UplinkSettings,
-            onGoAway: (uplink, phase) =>
-                _ = uplink.PeerGoAwayReason == SessionEndReason.HandOver ? OnHandOverAsync(session) : OnGoodbyeAsync(session));
-
     private UplinkSettings CreateSettings(HelloMessage hello) => _engine.Apply(new UplinkSettings
     {
         Role = UplinkRole.Entry,
@@ -409,13 +460,19 @@ internal sealed class UplinkAcceptor
 
     private WelcomeMessage CreateWelcome(EntrySession session, ReadOnlyMemory<byte> joinSecret) => new()
     {
-        Capabilities = session.MaxUplinks > 1 ? HandshakeCapabilities.MultipleUplinks : HandshakeCapabilities.None,
+        Capabilities = (session.MaxUplinks > 1 ? HandshakeCapabilities.MultipleUplinks : HandshakeCapabilities.None)
+            | (session.Kind == SessionKind.Http ? HandshakeCapabilities.None : HandshakeCapabilities.SessionKinds)
+            | (session.OwnRules is null ? HandshakeCapabilities.None : HandshakeCapabilities.AccessRules)
+            | (session.Member is null ? HandshakeCapabilities.None : HandshakeCapabilities.Pools)
+            | (session.IsSpread ? HandshakeCapabilities.SeveralNodes : HandshakeCapabilities.None),
         SessionId = session.SessionId,
         JoinSecret = joinSecret,
         Epoch = (ulong)session.Epoch,
         MaxUplinks = (byte)session.MaxUplinks,
         Name = session.Name,
-        PublicUrls = _addresses.All(session.Name),
+        PublicUrls = _addresses.Of(session),
         BackendConnectTimeout = _settings.BackendConnectTimeout,
+        Kind = session.Kind,
+        Port = session.Lease?.Port ?? 0,
     };
 }

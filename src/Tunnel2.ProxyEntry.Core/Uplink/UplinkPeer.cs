@@ -12,8 +12,10 @@ namespace Tunnel2.ProxyEntry.Uplink;
 /// When it connected, a timestamp of the time provider; the limit of the handshake counts from here. Null: from now.
 /// </param>
 /// <param name="Handshake">Its place among the handshakes, or null.</param>
+/// <param name="NeedsToken">Whether it may not do without a token, also where agents at the uplink's own port may.</param>
 internal readonly record struct UplinkPeer(
-    IPAddress? Address, AgentCertificate? Certificate = null, long? Connected = null, HandshakeQueue.PendingHandshake? Handshake = null)
+    IPAddress? Address, AgentCertificate? Certificate = null, long? Connected = null, HandshakeQueue.PendingHandshake? Handshake = null,
+    bool NeedsToken = false)
 {
     /// <summary>The peer of a socket that was just accepted.</summary>
     public static UplinkPeer Of(Socket socket, long connected)

@@ -1,5 +1,6 @@
 using System.Buffers;
 using Tunnel2.Telemetry.SubscriptionHub;
+using Tunnel2.Transport.WebSockets;
 
 namespace Tunnel2.ProxyEntry.WebSockets;
 
@@ -150,7 +151,7 @@ internal sealed class ClientFrameReader : IDisposable
         }
 
         var body = data.Slice(head, (int)length);
-        Unmask(body, header.Mask(data));
+        WebSocketMask.Apply(body, header.Mask(data), 0);
         _start += head + (int)length;
         if (isControl)
         {
@@ -182,12 +183,4 @@ internal sealed class ClientFrameReader : IDisposable
     private static bool IsKnown(int opcode) => opcode
         is WebSocketFrameHeader.Continuation or WebSocketFrame.Text or WebSocketFrameHeader.Binary
         or WebSocketFrame.Close or WebSocketFrame.Ping or WebSocketFrame.Pong;
-
-    private static void Unmask(Span<byte> body, ReadOnlySpan<byte> mask)
-    {
-        for (var i = 0; i < body.Length; i++)
-        {
-            body[i] ^= mask[i & 3];
-        }
-    }
 }

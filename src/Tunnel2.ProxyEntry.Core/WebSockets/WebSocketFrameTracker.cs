@@ -1,5 +1,6 @@
 using System.Runtime.CompilerServices;
 using Tunnel2.Telemetry.SubscriptionHub;
+using Tunnel2.Transport.WebSockets;
 
 namespace Tunnel2.ProxyEntry.WebSockets;
 

@@ -1,8 +1,7 @@
-using System.Diagnostics.CodeAnalysis;
-using System.Security.Cryptography;
 using System.Text;
 using Tunnel2.Http1;
 using Tunnel2.Protocol.Headers;
+using Tunnel2.Transport.WebSockets;
 
 namespace Tunnel2.ProxyEntry.WebSockets;
 
@@ -15,22 +14,11 @@ internal static class WebSocketHandshake
     /// <summary>The protocol's name in <c>Upgrade</c> and in <c>:protocol</c>.</summary>
     public const string Protocol = "websocket";
 
-    private const string Guid = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-
-    /// <summary>Length of the random value in a key, in bytes.</summary>
-    private const int NonceLength = 16;
-
     /// <summary>Makes an unpredictable <c>Sec-WebSocket-Key</c>.</summary>
-    public static string CreateKey()
-    {
-        Span<byte> nonce = stackalloc byte[NonceLength];
-        RandomNumberGenerator.Fill(nonce);
-        return Convert.ToBase64String(nonce);
-    }
+    public static string CreateKey() => WebSocketKey.Create();
 
     /// <summary>The <c>Sec-WebSocket-Accept</c> for a key.</summary>
-    [SuppressMessage("Security", "CA5350", Justification = "RFC 6455 says SHA-1; nothing is protected by it.")]
-    public static string Accept(string key) => Convert.ToBase64String(SHA1.HashData(Encoding.ASCII.GetBytes(key.Trim() + Guid)));
+    public static string Accept(string key) => WebSocketKey.Accept(key.Trim());
 
     /// <summary>Whether a 101 agrees on WebSocket, alone or with other protocols.</summary>
     public static bool IsAgreed(scoped in HeaderBlock head)

@@ -10,7 +10,10 @@ internal enum AdminAccess
     WrongToken,
 
     /// <summary>
-    /// No token is configured, and the Host is a name, which a web page of others could have pointed to this address (403).
+    /// The Host is a name that a web page of others could have pointed to this address (403).
     /// </summary>
     WrongHost,
+
+    /// <summary>Too many wrong tokens came from this address; a good one is not looked at either (429).</summary>
+    TooManyAttempts,
 }

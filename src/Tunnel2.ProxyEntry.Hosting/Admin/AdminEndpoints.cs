@@ -1,3 +1,4 @@
+using System.Globalization;
 using System.Text;
 using Microsoft.Net.Http.Headers;
 using Tunnel2.ProxyEntry.Diagnostics;
@@ -27,8 +28,11 @@ internal sealed class AdminEndpoints
     }
 
     /// <summary>As the end of a pipeline: other paths get 404.</summary>
-    public Task HandleAsync(HttpContext context) => HandleAsync(context, static other =>
-        WriteTextAsync(other, StatusCodes.Status404NotFound, "not found; there are /health/live, /health/ready and /metrics\n"));
+    public Task HandleAsync(HttpContext context) => HandleAsync(context, NotFoundAsync);
+
+    /// <summary>The answer to a path that does not exist.</summary>
+    public static Task NotFoundAsync(HttpContext context) =>
+        WriteTextAsync(context, StatusCodes.Status404NotFound, "not found; there are /health/live, /health/ready and /metrics\n");
 
     /// <summary>As a step of a pipeline: other paths are passed on, if the request is authorised.</summary>
     public Task HandleAsync(HttpContext context, RequestDelegate next)
@@ -41,15 +45,16 @@ internal sealed class AdminEndpoints
                 return IfReading(context, static (self, c) => self.WriteReadinessAsync(c));
         }
 
-        var access = _authorization.Check(context.Request);
+        var isMetrics = context.Request.Path.Value == "/metrics";
+        var access = isMetrics
+            ? _authorization.CheckMetrics(context.Request, out var wait)
+            : _authorization.Check(context.Request, null, out wait);
         if (access != AdminAccess.Allowed)
         {
-            return RefuseAsync(context, access);
+            return RefuseAsync(context, access, wait);
         }
 
-        return context.Request.Path.Value == "/metrics"
-            ? IfReading(context, static (self, c) => self.WriteMetricsAsync(c))
-            : next(context);
+        return isMetrics ? IfReading(context, static (self, c) => self.WriteMetricsAsync(c)) : next(context);
     }
 
     private Task IfReading(HttpContext context, Func<AdminEndpoints, HttpContext, Task> write)
@@ -73,19 +78,34 @@ internal sealed class AdminEndpoints
         return WriteAsync(context, StatusCodes.Status200OK, PrometheusText.ContentType, body);
     }
 
-    private Task RefuseAsync(HttpContext context, AdminAccess access)
+    private Task RefuseAsync(HttpContext context, AdminAccess access, int wait)
     {
+        if (access == AdminAccess.TooManyAttempts)
+        {
+            // No line of the log for each: the wrong tokens before were logged.
+            context.Response.Headers[HeaderNames.RetryAfter] = wait.ToString(CultureInfo.InvariantCulture);
+            return WriteRefusalAsync(
+                context, StatusCodes.Status429TooManyRequests, "too-many-attempts", AdminAuthorization.TooManyAttempts);
+        }
+
         if (access == AdminAccess.WrongHost)
         {
-            ProxyEntryLog.AdminRefused(_logger, context.Connection.RemoteIpAddress, "the Host is not this machine and no token is set");
-            return WriteTextAsync(
-                context, StatusCodes.Status403Forbidden, "use an IP address or localhost as host, or set Tunnel2:Admin:Token\n");
+            ProxyEntryLog.AdminRefused(
+                _logger, context.Connection.RemoteIpAddress, "the Host is neither this machine nor one of Admin:Hosts");
+            return WriteRefusalAsync(context, StatusCodes.Status403Forbidden, "host", AdminAuthorization.WrongHost);
         }
 
         ProxyEntryLog.AdminRefused(_logger, context.Connection.RemoteIpAddress, "the bearer token is missing or wrong");
         context.Response.Headers[HeaderNames.WWWAuthenticate] = "Bearer realm=\"tunnel2\"";
-        return WriteTextAsync(context, StatusCodes.Status401Unauthorized, "a bearer token is needed (Tunnel2:Admin:Token)\n");
+        return WriteRefusalAsync(
+            context, StatusCodes.Status401Unauthorized, "unauthorized", "a bearer token is needed (Tunnel2:Admin:Token)\n");
     }
+
+    /// <summary>A problem document for the API, a line of text for others.</summary>
+    private static Task WriteRefusalAsync(HttpContext context, int status, string code, string text) =>
+        (context.Request.Path.Value ?? "").StartsWith(AdminProblem.Path, StringComparison.Ordinal)
+            ? AdminProblem.WriteAsync(context, status, code, text.TrimEnd())
+            : WriteTextAsync(context, status, text);
 
     private static Task WriteTextAsync(HttpContext context, int status, string text) =>
         WriteAsync(context, status, "text/plain; charset=utf-8", Encoding.UTF8.GetBytes(text));

@@ -1,21 +1,24 @@
 using System.Net;
 using System.Net.Sockets;
-using System.Text;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting.Server;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
 using Tunnel2.Multiplexing.Threading;
+using Tunnel2.ProxyEntry.Acme;
+using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Certificates;
+using Tunnel2.ProxyEntry.Cluster.Keeping;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Diagnostics.Summing;
 using Tunnel2.ProxyEntry.Draining;
-using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Fronts.HttpContexts;
+using Tunnel2.ProxyEntry.Fronts.Raw;
 using Tunnel2.ProxyEntry.Fronts.Tls;
+using Tunnel2.ProxyEntry.Https;
 using Tunnel2.ProxyEntry.Lifetime;
 using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Otlp;
@@ -31,21 +34,6 @@ namespace Tunnel2.ProxyEntry.Hosting;
 /// <summary>A running ProxyEntry: its listeners and all parts of the server.</summary>
 internal sealed class ProxyEntryHost : IAsyncDisposable
 {
-    /// <summary>
-    /// How many streams a visitor may have open on one HTTP/2 connection. A page's WebSockets hold one each while they live, and its
-    /// requests must find room beside a thousand of them. The connection's window limits their unread bytes, for any number of streams.
-    /// </summary>
-    private const int MaxStreamsPerConnection = 1280;
-
-    /// <summary>Bytes that a visitor may send on one HTTP/2 stream before they are read.</summary>
-    private const int StreamWindow = 512 * 1024;
-
-    /// <summary>
-    /// Bytes that a visitor may send on all streams of a connection before they are read. Kestrel returns credit in portions of half of it.
-    /// So other streams continue until unread streams hold half of it, which takes eight of them.
-    /// </summary>
-    private const int ConnectionWindow = 16 * StreamWindow;
-
     private readonly WebApplication _application;
     private readonly UplinkListener _uplinks;
     private readonly UplinkTlsSetup _tls;
@@ -73,14 +61,23 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
     /// <summary>The address for visitors over HTTPS, or null.</summary>
     public IPEndPoint? HttpsEndPoint { get; private init; }
 
+    /// <summary>The address for visitors of TLS by name alone, or null.</summary>
+    public IPEndPoint? TlsEndPoint { get; private init; }
+
     /// <summary>The address for agents.</summary>
     public IPEndPoint UplinkEndPoint => _uplinks.EndPoint;
 
     /// <summary>The certificate that agents get now; null for plaintext.</summary>
     public ServerCertificate? UplinkCertificate => _tls.Certificate?.Current;
 
+    /// <summary>The parts of the server, for tests.</summary>
+    internal IServiceProvider Services => _application.Services;
+
     /// <summary>The address for administration.</summary>
     public IPEndPoint AdminEndPoint { get; private init; } = null!;
+
+    /// <summary>What limits the service now, such as an event loop that hangs; null: nothing does.</summary>
+    public string? Trouble => _readiness.Trouble;
 
     /// <summary>Number of requests that wait for an agent now.</summary>
     public int ParkedRequests => _application.Services.GetRequiredService<ParkingLot>().Count;
@@ -90,6 +87,9 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
 
     /// <summary>The live view of requests.</summary>
     public LivePlane Live => _application.Services.GetRequiredService<LivePlane>();
+
+    /// <summary>Whether it takes new work.</summary>
+    public Readiness Readiness => _readiness;
 
     /// <summary>The directory of sessions.</summary>
     public ISessionDirectory Directory => _directory;
@@ -127,7 +127,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         }
 
         StoppableListenerFactory.AddTo(builder.Services, settings.AdminListen);
-        builder.Services.Configure<KestrelServerOptions>(kestrel => ConfigureKestrel(kestrel, settings, listeners, connections));
+        builder.Services.Configure<KestrelServerOptions>(kestrel => KestrelSetup.Apply(kestrel, settings, listeners, connections));
         builder.Services.AddMetrics();
         builder.Services.AddTunnel2Core(settings, engine);
         var application = builder.Build();
@@ -154,19 +154,37 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
                 .StartAsync(services.GetRequiredService<EntryApplication>(), CancellationToken.None)
                 .ConfigureAwait(false);
             uplinks = Listen(settings, tls.Server, services, inherited);
+            services.StartNodeLinks();
             var host = new ProxyEntryHost(application, uplinks, tls, CreateReload(settings, source, tls, services), logger)
             {
                 HttpEndPoint = Bound(listeners, "http"),
                 HttpsEndPoint = Bound(listeners, "https"),
                 AdminEndPoint = Bound(listeners, "admin")!,
+                TlsEndPoint = ListenForTls(settings, services),
             };
             host._export = OtlpExport.Start(settings, services.GetRequiredService<ProxyEntryMetrics>());
-            services.GetRequiredService<PublicAddresses>().Bound(host.HttpEndPoint, host.HttpsEndPoint);
+            services.GetRequiredService<PublicAddresses>().Bound(
+                host.HttpEndPoint, host.HttpsEndPoint, host.TlsEndPoint);
+            ShownCertificates.List(settings, tls, services);
+            services.GetRequiredService<CertificateMetrics>();
+            if (host.HttpsEndPoint is { } https)
+            {
+                services.GetRequiredService<HttpsRules>().Bound(https.Port);
+            }
 
-            // Before the first agent connects, because the first limits would refuse it.
+            services.GetRequiredService<IssuedTokens>().Load();
+            services.GetRequiredService<KeptPolicies>().Load();
+
+            // Before the first agent connects, because the first limits would refuse it, and a cluster unknown names.
             host.DivideDescriptors(settings);
+            if (services.GetService<ClusterMember>() is { } member)
+            {
+                await member.StartAsync().ConfigureAwait(false);
+            }
+
             uplinks.Start();
             host._reload.Start();
+            services.GetService<AutomaticCertificates>()?.Start();
             host.Announce(settings);
             return host;
         }
@@ -198,6 +216,11 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         await _reload.DisposeAsync().ConfigureAwait(false);
         Live.CloseSubscribers();
         await _application.Services.GetRequiredService<EntryDrain>().RunAsync(_uplinks, hurry).ConfigureAwait(false);
+        if (_application.Services.GetService<ClusterMember>() is { } member)
+        {
+            await member.DisposeAsync().ConfigureAwait(false);
+        }
+
         if (_export is not null)
         {
             await _export.DisposeAsync().ConfigureAwait(false);
@@ -257,18 +280,33 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         }
     }
 
+    private static IPEndPoint? ListenForTls(ProxyEntrySettings settings, IServiceProvider services)
+    {
+        try
+        {
+            return services.GetRequiredService<TunnelPorts>().ListenForTls();
+        }
+        catch (SocketException exception)
+        {
+            throw BindFailed(settings.TlsListen!, SettingKeys.TlsListen, exception);
+        }
+    }
+
     private static ReloadLoop CreateReload(
         ProxyEntrySettings settings, ISettingsSource? source, UplinkTlsSetup tls, IServiceProvider services)
     {
-        var reloadables = new List<IReloadable>();
+        List<IReloadable> reloadables =
+        [
+            services.GetRequiredService<IssuedTokens>(), services.GetRequiredService<KeptPolicies>(), .. services.NodeLinkReloadables(),
+        ];
         if (tls.Certificate is { } certificate)
         {
             reloadables.Add(certificate);
         }
 
-        if (settings.HttpsListen is not null && services.GetRequiredService<VisitorTls>().Reloadable is { } visitors)
+        if (settings.HttpsListen is not null)
         {
-            reloadables.Add(visitors);
+            reloadables.AddRange(services.GetRequiredService<VisitorTls>().Reloadables);
         }
 
         if (services.GetRequiredService<LivePlane>().RelayCertificate is { } relay)
@@ -318,6 +356,11 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
             }
         }
 
+        if (TlsEndPoint is { } tls)
+        {
+            ProxyEntryLog.ListeningForTls(_logger, tls);
+        }
+
         ProxyEntryLog.ListeningForAgents(_logger, UplinkEndPoint, _tls.Description);
         if (_tls.Certificate is { Current: var certificate })
         {
@@ -325,6 +368,11 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         }
 
         ProxyEntryLog.ListeningForAdmin(_logger, AdminEndPoint);
+        if (Live.Hub is not null)
+        {
+            ProxyEntryLog.DashboardAt(_logger, AdminAddress.UrlOf(AdminEndPoint));
+        }
+
         if (settings.TestMode)
         {
             ProxyEntryLog.TestModeIsOn(_logger);
@@ -332,84 +380,5 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
 
         _readiness.MarkReady();
         ProxyEntryLog.Ready(_logger, _application.Services.GetRequiredService<PublicAddresses>().Main("{name}"));
-    }
-
-    private static void ConfigureKestrel(
-        KestrelServerOptions kestrel,
-        ProxyEntrySettings settings,
-        List<(string Kind, ListenOptions Options)> listeners,
-        ListenerConnections connections)
-    {
-        kestrel.AddServerHeader = false;
-
-        // The backend decides about sizes and rates, and the watchdog about bodies that stand still.
-        kestrel.Limits.MaxRequestBodySize = settings.MaxRequestBodyBytes;
-        kestrel.Limits.MinRequestBodyDataRate = null;
-        kestrel.Limits.MinResponseDataRate = null;
-
-        // Bytes that each HTTP/2 stream may hold for a visitor that does not read, in addition to the piece that is being written.
-        kestrel.Limits.MaxResponseBufferSize = 16 * 1024;
-        KestrelHeadLimits.Apply(kestrel.Limits, settings);
-        kestrel.Limits.RequestHeadersTimeout = settings.RequestHeadTimeout == Timeout.InfiniteTimeSpan
-            ? TimeSpan.MaxValue
-            : settings.RequestHeadTimeout;
-        kestrel.Limits.KeepAliveTimeout = settings.KeepAliveTimeout == Timeout.InfiniteTimeSpan
-            ? TimeSpan.MaxValue
-            : settings.KeepAliveTimeout;
-        kestrel.Limits.Http2.KeepAlivePingDelay = TimeSpan.FromSeconds(30);
-        kestrel.Limits.Http2.MaxStreamsPerConnection = MaxStreamsPerConnection;
-        kestrel.Limits.Http2.InitialStreamWindowSize = StreamWindow;
-        kestrel.Limits.Http2.InitialConnectionWindowSize = ConnectionWindow;
-
-        // Characters are bytes: bytes of a visitor or backend beyond ASCII pass unchanged.
-        kestrel.RequestHeaderEncodingSelector = static _ => Encoding.Latin1;
-        kestrel.ResponseHeaderEncodingSelector = static _ => Encoding.Latin1;
-        if (settings.HttpListen is { } http)
-        {
-            kestrel.Listen(http, listen =>
-            {
-                // Without TLS Kestrel serves one version only. Our front has already served HTTP/1, so only HTTP/2 is left.
-                listen.Protocols = HttpProtocols.Http2;
-                listen.Use(connections.Visitors.Track);
-                listen.TakeTurns();
-                UseHttp1Front(listen);
-                listeners.Add(("http", listen));
-            });
-        }
-
-        if (settings.HttpsListen is { } https)
-        {
-            kestrel.Listen(https, listen =>
-            {
-                listen.Protocols = HttpProtocols.Http1AndHttp2;
-                listen.Use(connections.Visitors.Track);
-                listen.WatchForLoss();
-                listen.LeaveLoop();
-                listen.UseHttps(listen.ApplicationServices.GetRequiredService<VisitorTls>().CreateOptions());
-                listen.ReturnToLoop();
-                listen.TakeTurns();
-                UseHttp1Front(listen);
-                listeners.Add(("https", listen));
-            });
-        }
-
-        kestrel.Listen(settings.AdminListen, listen =>
-        {
-            listen.Protocols = HttpProtocols.Http1;
-            listen.Use(connections.Admin.Track);
-            listen.Use(static (ConnectionDelegate next) => connection =>
-            {
-                connection.Features.Set(AdminListenerFeature.Instance);
-                return next(connection);
-            });
-            listeners.Add(("admin", listen));
-        });
-    }
-
-    /// <summary>After TLS, if there is any: our front serves HTTP/1, and the rest goes to Kestrel.</summary>
-    private static void UseHttp1Front(ListenOptions listen)
-    {
-        var front = listen.ApplicationServices.GetRequiredService<Http1Front>();
-        listen.Use(next => connection => front.ServeAsync(connection, next));
     }
 }

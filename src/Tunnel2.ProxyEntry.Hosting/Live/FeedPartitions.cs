@@ -1,3 +1,4 @@
+using Tunnel2.ProxyEntry.Dashboard;
 using Tunnel2.Telemetry.Aggregation;
 using Tunnel2.Telemetry.SubscriptionHub;
 using Router = Tunnel2.Telemetry.Aggregation.PartitionRouter<
@@ -17,10 +18,11 @@ internal sealed class FeedPartitions : IDisposable
     private long _watermark = long.MinValue;
     private long _handedOver = long.MinValue;
 
-    public FeedPartitions(int count, Hub hub, SessionKeyTable names, FeedCounters counters, SessionStatusFeed statuses)
+    public FeedPartitions(
+        int count, Hub hub, SessionKeyTable names, FeedCounters counters, SessionStatusFeed statuses, DashboardFeed dashboard)
     {
-        _node = new NodeStatistics(hub, counters, statuses, count);
-        _partitions = [.. Enumerable.Range(0, count).Select(i => new StatisticsFeed(i, hub, names, statuses, _node))];
+        _node = new NodeStatistics(hub, counters, statuses, count, dashboard);
+        _partitions = [.. Enumerable.Range(0, count).Select(i => new StatisticsFeed(i, hub, names, statuses, _node, dashboard))];
 
         // A live ring is one ordered source.
         var plan = new RoutingPlan(count, SourceCanBeSplit: false, Mergeable: true);

@@ -6,6 +6,7 @@ using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.AspNetCore.Http.Features;
 using Microsoft.Net.Http.Headers;
 using Tunnel2.ProxyEntry.Admin;
+using Tunnel2.ProxyEntry.Dashboard;
 using Tunnel2.ProxyEntry.WebSockets;
 using Tunnel2.Telemetry.SubscriptionHub;
 
@@ -41,9 +42,12 @@ internal sealed class LiveEndpoint
     /// <returns>False when it is for another path.</returns>
     public async Task<bool> TryHandleAsync(HttpContext http)
     {
-        if (http.Request.Path.Value == "/")
+        if (DashboardFiles.Has(http.Request.Path.Value))
         {
-            await Dashboard.WriteAsync(http).ConfigureAwait(false);
+            // The files hold no data and need no token. A name that others may have pointed here still gets nothing.
+            await (_authorization.IsForeign(http.Request)
+                ? AnswerAsync(http, StatusCodes.Status403Forbidden, AdminAuthorization.WrongHost, null)
+                : DashboardFiles.WriteAsync(http)).ConfigureAwait(false);
             return true;
         }
 
@@ -90,13 +94,16 @@ internal sealed class LiveEndpoint
     {
         retryAfter = null;
         var request = http.Request;
-        var access = _authorization.Check(request, TokenIn(request));
+        var access = _authorization.Check(request, TokenIn(request), out var wait);
         if (access != AdminAccess.Allowed)
         {
-            status = access == AdminAccess.WrongToken ? StatusCodes.Status401Unauthorized : StatusCodes.Status403Forbidden;
-            text = access == AdminAccess.WrongToken
-                ? "a bearer token is needed (Tunnel2:Admin:Token)\n"
-                : "use an IP address or localhost as host, or set Tunnel2:Admin:Token\n";
+            (status, text) = access switch
+            {
+                AdminAccess.WrongToken => (StatusCodes.Status401Unauthorized, "a bearer token is needed (Tunnel2:Admin:Token)\n"),
+                AdminAccess.TooManyAttempts => (StatusCodes.Status429TooManyRequests, AdminAuthorization.TooManyAttempts),
+                _ => (StatusCodes.Status403Forbidden, AdminAuthorization.WrongHost),
+            };
+            retryAfter = access == AdminAccess.TooManyAttempts ? wait : null;
             return true;
         }
 

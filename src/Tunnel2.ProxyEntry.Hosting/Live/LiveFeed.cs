@@ -1,4 +1,5 @@
 using Tunnel2.Multiplexing.Threading;
+using Tunnel2.ProxyEntry.Dashboard;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.Telemetry.Aggregation;
 using Tunnel2.Telemetry.EventRing;
@@ -39,14 +40,17 @@ internal sealed class LiveFeed : IDisposable
     private readonly ILogger _logger;
     private readonly SessionStatusFeed _statuses;
     private readonly Hub _hub;
+    private readonly DashboardFeed _dashboard;
     private readonly int _partitions;
     private readonly CancellationTokenSource _stop = new();
     private readonly Thread _thread;
+    private int _isDisposed;
 
     public LiveFeed(
         SharedEventRing ring, Hub hub, RequestPublisher publisher, ISessionDirectory directory, TimeProvider time, ContainedFaults faults,
-        ILogger logger, int partitions)
+        ILogger logger, int partitions, DashboardFeed? dashboard = null)
     {
+        _dashboard = dashboard ?? new DashboardFeed(hub, directory, time);
         _partitions = partitions;
         _faults = faults;
         _ring = ring;
@@ -61,11 +65,18 @@ internal sealed class LiveFeed : IDisposable
     /// <summary>Starts the thread. Records published after this call are read, also if the thread begins later.</summary>
     public void Start() => _thread.Start(CreateReader());
 
+    /// <summary>Stops it and waits for its thread. Another call does nothing.</summary>
     public void Dispose()
     {
+        if (Interlocked.Exchange(ref _isDisposed, 1) != 0)
+        {
+            return;
+        }
+
         _stop.Cancel();
         if (!_thread.IsAlive || _thread.Join(_endLimit))
         {
+            _dashboard.Dispose();
             _stop.Dispose();
         }
     }
@@ -113,8 +124,10 @@ internal sealed class LiveFeed : IDisposable
     {
         var intake = new RequestIntake(new WatermarkFilter(_lateness));
         var requests = new RequestFeed(_ring, _hub, intake.Sessions, _statuses, from, _time);
-        using var partitions = new FeedPartitions(_partitions, _hub, intake.Sessions, counters, _statuses);
-        var source = new RingRequestSource(_ring, reader, intake, BatchSize, long.MaxValue, requests, _stop.Token);
+        using var partitions = new FeedPartitions(_partitions, _hub, intake.Sessions, counters, _statuses, _dashboard);
+        using var batches = new RequestBatches(_ring, _hub, _time);
+        var source = new RingRequestSource(
+            _ring, reader, intake, BatchSize, long.MaxValue, new RecordObservers(requests, batches), _stop.Token);
         var nextChores = 0L;
         while (source.TryRead(out var batch))
         {
@@ -122,11 +135,14 @@ internal sealed class LiveFeed : IDisposable
             counters.Update(intake, source.Missed, _publisher.Dropped);
             partitions.AdvanceTo(source.Watermark);
             requests.EndOfBatch(_time.GetTimestamp(), reader.Cursor);
+            batches.EndOfBatch(_time.GetTimestamp(), reader.Cursor);
+            _dashboard.Follow();
             if (_time.GetTimestamp() >= nextChores)
             {
                 nextChores = _time.GetTimestamp() + _time.TimestampFrequency;
                 _publisher.Synchronise();
                 _statuses.Look();
+                _dashboard.Look(_statuses.Online, _statuses.Gone(), counters.Missed + counters.Dropped);
             }
 
             if (intake.Sessions.Count > MostNames)

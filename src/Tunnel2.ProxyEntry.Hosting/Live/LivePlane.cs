@@ -4,6 +4,7 @@ using System.Net.Sockets;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Dashboard;
 using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Uplink;
@@ -35,7 +36,7 @@ internal sealed class LivePlane : IAsyncDisposable
 
     public LivePlane(
         ProxyEntrySettings settings, ISessionDirectory directory, TimeProvider timeProvider, IMeterFactory meters, ContainedFaults faults,
-        ILogger<LivePlane> logger)
+        ILogger<LivePlane> logger, NodeReadings? readings = null)
     {
         _faults = faults;
         _settings = settings;
@@ -54,7 +55,10 @@ internal sealed class LivePlane : IAsyncDisposable
             Hub = new Hub(new HubLimits(), hubMeter, timeProvider, ReadUsage, fault => faults.Add("hub", fault));
             Guard.AddMetrics(hubMeter);
             SlowSubscribers = new SlowSubscribers(Hub, hubMeter);
-            _feed = new LiveFeed(_ring.Ring, Hub, Publisher, directory, timeProvider, faults, logger, settings.AggregationPartitions);
+            NodeInfo.Publish(Hub, settings.EntryId, settings.Domain, readings?.Engine, timeProvider.GetUtcNow());
+            _feed = new LiveFeed(
+                _ring.Ring, Hub, Publisher, directory, timeProvider, faults, logger, settings.AggregationPartitions,
+                new DashboardFeed(Hub, directory, timeProvider, readings, Guard, SlowSubscribers));
         }
     }
 

@@ -1,3 +1,4 @@
+using Tunnel2.ProxyEntry.Dashboard;
 using Tunnel2.Telemetry.Aggregation;
 using Tunnel2.Telemetry.SubscriptionHub;
 
@@ -12,6 +13,7 @@ internal sealed class NodeStatistics : IDisposable
     private readonly Hub _hub;
     private readonly FeedCounters _counters;
     private readonly SessionStatusFeed _statuses;
+    private readonly DashboardFeed? _dashboard;
     private readonly HubChannel _channel;
     private readonly Lock _lock = new();
     private readonly WindowMessage _message = new();
@@ -19,11 +21,12 @@ internal sealed class NodeStatistics : IDisposable
     private readonly Stack<WindowCell> _free = new();
     private readonly long[] _passed;
 
-    public NodeStatistics(Hub hub, FeedCounters counters, SessionStatusFeed statuses, int partitions)
+    public NodeStatistics(Hub hub, FeedCounters counters, SessionStatusFeed statuses, int partitions, DashboardFeed? dashboard = null)
     {
         _hub = hub;
         _counters = counters;
         _statuses = statuses;
+        _dashboard = dashboard;
         _channel = hub.GetChannel("node.stats");
         _passed = new long[partitions];
         Array.Fill(_passed, long.MinValue);
@@ -59,11 +62,15 @@ internal sealed class NodeStatistics : IDisposable
             {
                 _open.Remove(window);
                 var start = window.End - (window.Seconds * WatermarkFilter.Second);
-                var message = _message.OfNode(sum.ToResult(0, start, window.Seconds), sum, _statuses.Online, _counters);
-                _hub.Publish(_channel, WindowMessage.Key(window.Seconds), message);
+                var result = sum.ToResult(0, start, window.Seconds);
+                _hub.Publish(
+                    _channel, WindowMessage.Key(window.Seconds), _message.OfNode(result, sum, _statuses.Online, _counters));
+                _dashboard?.OnNode(result, sum);
                 sum.Clear();
                 _free.Push(sum);
             }
+
+            _dashboard?.AdvanceTo(all);
         }
     }
 

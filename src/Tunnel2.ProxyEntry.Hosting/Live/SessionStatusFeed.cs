@@ -62,19 +62,26 @@ internal sealed class SessionStatusFeed
         Volatile.Write(ref _online, sessions.Count);
         foreach (var session in sessions)
         {
-            var channel = ChannelOf(session.Name, "status");
+            var pool = session.Member?.Pool;
+            if (pool is not null && pool.Speaker.Session != session)
+            {
+                // One session of a pool speaks for the name.
+                continue;
+            }
+
+            var channel = ChannelOf(session.ShownName, "status");
             Known known;
             lock (_lock)
             {
-                known = KnownUnsynchronized(session.Name);
+                known = KnownUnsynchronized(session.ShownName);
             }
 
             known.Look = _look;
-            var uplinks = session.Tunnel.Uplinks.Count;
+            var uplinks = pool is null ? session.Tunnel.Uplinks.Count : pool.Members.Sum(static one => one.Session.Tunnel.Uplinks.Count);
             if (known.Session != session || known.Uplinks != uplinks)
             {
                 (known.Session, known.Uplinks) = (session, uplinks);
-                Publish(channel, session.Name, session, uplinks);
+                Publish(channel, session.ShownName, session, uplinks);
             }
         }
 
@@ -84,12 +91,27 @@ internal sealed class SessionStatusFeed
             {
                 known.Session = null;
                 known.GoneAt = _time.GetTimestamp();
+                known.WasOnline = true;
                 Publish(ChannelOf(name, "status"), name, null, 0);
             }
             else if (_time.GetElapsedTime(known.GoneAt) > _forgetAfter)
             {
                 Forget(name, known);
             }
+        }
+    }
+
+    /// <summary>Names that had a session, and since when they have none, ms since 1970; forgotten with their channels.</summary>
+    public IReadOnlyList<(string Name, long Since)> Gone()
+    {
+        var now = _time.GetUtcNow().ToUnixTimeMilliseconds();
+        lock (_lock)
+        {
+            return
+            [
+                .. _sessions.Where(static pair => pair.Value is { Session: null, WasOnline: true })
+                    .Select(pair => (pair.Key, now - (long)_time.GetElapsedTime(pair.Value.GoneAt).TotalMilliseconds)),
+            ];
         }
     }
 
@@ -168,5 +190,8 @@ internal sealed class SessionStatusFeed
         public int UsedIn { get; set; }
 
         public long GoneAt { get; set; }
+
+        /// <summary>Whether a look has found it, and a later one has not.</summary>
+        public bool WasOnline { get; set; }
     }
 }

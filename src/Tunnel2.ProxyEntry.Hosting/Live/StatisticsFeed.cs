@@ -1,3 +1,4 @@
+using Tunnel2.ProxyEntry.Dashboard;
 using Tunnel2.Telemetry.Aggregation;
 using Tunnel2.Telemetry.SubscriptionHub;
 
@@ -14,6 +15,7 @@ internal sealed class StatisticsFeed : IPartitionState<RequestSample>, IWindowSi
     private readonly SessionKeyTable _names;
     private readonly SessionStatusFeed _statuses;
     private readonly NodeStatistics _node;
+    private readonly DashboardFeed? _dashboard;
     private readonly WindowedState _windows;
     private readonly WindowMessage _message = new();
     private WindowCell _sum = new();
@@ -21,13 +23,15 @@ internal sealed class StatisticsFeed : IPartitionState<RequestSample>, IWindowSi
     private int _sumSeconds;
     private long _passed = long.MinValue;
 
-    public StatisticsFeed(int partition, Hub hub, SessionKeyTable names, SessionStatusFeed statuses, NodeStatistics node)
+    public StatisticsFeed(
+        int partition, Hub hub, SessionKeyTable names, SessionStatusFeed statuses, NodeStatistics node, DashboardFeed? dashboard = null)
     {
         _partition = partition;
         _hub = hub;
         _names = names;
         _statuses = statuses;
         _node = node;
+        _dashboard = dashboard;
         _windows = new WindowedState(this);
     }
 
@@ -68,9 +72,9 @@ internal sealed class StatisticsFeed : IPartitionState<RequestSample>, IWindowSi
         var name = _names.Name(key);
         if (name != RequestPublisher.NoSession)
         {
-            _hub.Publish(
-                _statuses.ChannelOf(name, "stats"), WindowMessage.Key(seconds),
-                _message.OfSession(name, cell.ToResult(key, start, seconds), cell));
+            var result = cell.ToResult(key, start, seconds);
+            _hub.Publish(_statuses.ChannelOf(name, "stats"), WindowMessage.Key(seconds), _message.OfSession(name, result, cell));
+            _dashboard?.OnSession(name, result, cell);
         }
     }
 

@@ -1,7 +1,7 @@
 using System.Buffers;
 using System.Text.Json;
+using Tunnel2.ProxyEntry.Dashboard;
 using Tunnel2.Telemetry.Aggregation;
-using Tunnel2.Telemetry.Records;
 
 namespace Tunnel2.ProxyEntry.Live;
 
@@ -48,16 +48,7 @@ internal sealed class WindowMessage : IDisposable
         _json.WriteNumber("startUs"u8, window.StartUnixMicroseconds);
         _json.WriteNumber("seconds"u8, window.Seconds);
         WindowJson.WriteMembers(_json, window);
-        if (cell.ErrorsByCode is { } errors)
-        {
-            _json.WriteStartObject("errorsByCode"u8);
-            foreach (var (code, count) in errors)
-            {
-                _json.WriteNumber(RequestErrorCodes.Name(code)!, count);
-            }
-
-            _json.WriteEndObject();
-        }
+        ErrorsJson.WriteMember(_json, cell.ErrorsByCode);
     }
 
     private byte[] End()

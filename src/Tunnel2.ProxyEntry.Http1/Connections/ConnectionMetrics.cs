@@ -10,6 +10,7 @@ internal sealed class ConnectionMetrics
     private readonly Counter<long> _waits;
     private readonly Counter<long> _refused;
     private readonly Counter<long> _ended;
+    private readonly Counter<long> _floods;
     private readonly Counter<long> _failures;
 
     public ConnectionMetrics(IMeterFactory factory)
@@ -23,6 +24,8 @@ internal sealed class ConnectionMetrics
             "tunnel2.entry.connections.refused", "{connection}", "Connections closed at once because their address had reached its limit.");
         _ended = _meter.CreateCounter<long>(
             "tunnel2.entry.connections.ended", "{connection}", "Connections that only waited and were ended to make room.");
+        _floods = _meter.CreateCounter<long>(
+            "tunnel2.entry.http2.floods", "{connection}", "Connections of HTTP/2 ended because their frames cost work and carry nothing.");
         _failures = _meter.CreateCounter<long>(
             "tunnel2.entry.accept.failures", "{failure}", "Accepts that failed because the system lacked descriptors or memory.");
     }
@@ -51,8 +54,13 @@ internal sealed class ConnectionMetrics
     /// <summary>Connections were ended to make room.</summary>
     public void Ended(string kind, int count) => _ended.Add(count, Tag(kind));
 
+    /// <summary>A connection of HTTP/2 was ended because of what its visitor sent.</summary>
+    public void Flooded(string error) => _floods.Add(1, ErrorTag(error));
+
     /// <summary>An accept failed.</summary>
-    public void AcceptFailed(string error) => _failures.Add(1, new KeyValuePair<string, object?>("error.type", error));
+    public void AcceptFailed(string error) => _failures.Add(1, ErrorTag(error));
+
+    private static KeyValuePair<string, object?> ErrorTag(string error) => new("error.type", error);
 
     private static KeyValuePair<string, object?> Tag(string kind) => new("kind", kind);
 }

@@ -130,6 +130,9 @@ internal sealed class EpollConnectionContext
     public int Undelivered => _pipe.Undelivered;
 
     /// <inheritdoc/>
+    public bool SeesAllSent => true;
+
+    /// <inheritdoc/>
     public bool TryMoveTo(EpollLoop loop) => _pipe.TryMoveTo(loop);
 
     /// <summary>Starts watching the socket.</summary>

@@ -24,6 +24,7 @@ internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConne
     private readonly EndPoint? _direct;
     private readonly IConnectionFront _front;
     private readonly ConnectionTracker _visitors;
+    private readonly BalancerHeaders _balancers;
 
     public EpollTransportFactory(
         IEngine engine,
@@ -33,8 +34,10 @@ internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConne
         IConnectionFront front,
         ListenerConnections connections,
         ConnectionLimits limits,
+        BalancerHeaders balancers,
         SocketListenerFactory sockets)
     {
+        _balancers = balancers;
         _loops = engine.Loops;
         _options = options.Value;
         _memoryPools = memoryPools;
@@ -83,6 +86,11 @@ internal sealed class EpollTransportFactory : IConnectionListenerFactory, IConne
         _visitors.Opened(connection);
         try
         {
+            if (_balancers.IsExpectedOf(connection) && !await _balancers.TryTakeAsync(connection).ConfigureAwait(false))
+            {
+                return true;
+            }
+
             return await _front.ServeAsync(connection, _visitors.Closing).ConfigureAwait(false);
         }
         finally

@@ -14,4 +14,9 @@ internal interface IVisitorLinkFeature
 
     /// <summary>Bytes that were sent and that the visitor's system has not acknowledged; 0 if unknown. Costs a system call.</summary>
     int Undelivered { get; }
+
+    /// <summary>
+    /// Whether <see cref="Undelivered"/> counts every byte of a finished flush. If not, some may still be on their way to the system.
+    /// </summary>
+    bool SeesAllSent { get; }
 }

@@ -96,7 +96,7 @@ internal sealed class LoopWatch : IDisposable
 
         if (changed)
         {
-            _readiness.SetTrouble(Describe());
+            _readiness.SetTrouble(ReadinessTrouble.Loops, Describe());
         }
 
         // Logged first: a lock that the hanging thread holds may block the code that ends its connections.

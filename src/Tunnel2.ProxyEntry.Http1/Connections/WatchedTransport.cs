@@ -41,6 +41,9 @@ internal sealed class WatchedTransport : PipeWriter, IDuplexPipe, IVisitorLinkFe
     public int Undelivered => _connection?.Undelivered ?? (_socket is null ? 0 : SocketQueue.Undelivered(_socket));
 
     /// <inheritdoc/>
+    public bool SeesAllSent => _connection?.SeesAllSent ?? _socket is null;
+
+    /// <inheritdoc/>
     public override bool CanGetUnflushedBytes => _writer.CanGetUnflushedBytes;
 
     /// <inheritdoc/>

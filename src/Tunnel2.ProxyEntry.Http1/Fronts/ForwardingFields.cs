@@ -36,6 +36,7 @@ internal sealed class ForwardingFields
         _addressText = Encoding.ASCII.GetBytes(_address.Text);
         _scheme = isTls ? "https"u8.ToArray() : "http"u8.ToArray();
         _port = Encoding.ASCII.GetBytes(FormattableString.Invariant($"{localPort}"));
+        IsTls = isTls;
         IsTrusted = !trusted.IsEmpty && trusted.Contains(_address.Address);
         _words = IsTrusted ? new ArrayBufferWriter<byte>[KnownField.XForwardedPort - KnownField.Forwarded + 1] : [];
         ForgetWords();
@@ -46,6 +47,9 @@ internal sealed class ForwardingFields
 
     /// <summary>The peer's scheme.</summary>
     public ReadOnlySpan<byte> Scheme => _scheme;
+
+    /// <summary>Whether the peer uses TLS.</summary>
+    public bool IsTls { get; }
 
     /// <summary>Whether the peer is a trusted proxy, whose values are kept.</summary>
     public bool IsTrusted { get; }

@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 using System.Text;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Fronts;
 
@@ -13,6 +14,43 @@ internal static class ProxiedVisitor
 {
     /// <summary>Digits of the largest port.</summary>
     public const int LongestPort = 5;
+
+    /// <summary>Whether a trusted proxy says that its visitor uses HTTPS: <c>X-Forwarded-Proto</c>, else <c>Forwarded</c>.</summary>
+    /// <param name="exchange">The request.</param>
+    public static bool SaysHttps(VisitorExchange exchange)
+    {
+        Span<byte> value = stackalloc byte[512];
+        var length = exchange.CopyField("X-Forwarded-Proto"u8, value);
+        if (length >= 0)
+        {
+            return Ascii.EqualsIgnoreCase(First(value[..length]).Trim(" \t"u8), "https"u8);
+        }
+
+        length = exchange.CopyField("Forwarded"u8, value);
+        if (length < 0)
+        {
+            return false;
+        }
+
+        ReadOnlySpan<byte> visitor = First(value[..length]);
+        foreach (var part in visitor.Split((byte)';'))
+        {
+            var pair = visitor[part].Trim(" \t"u8);
+            var equals = pair.IndexOf((byte)'=');
+            if (equals > 0 && Ascii.EqualsIgnoreCase(pair[..equals], "proto"u8))
+            {
+                return Ascii.EqualsIgnoreCase(pair[(equals + 1)..].Trim((byte)'"'), "https"u8);
+            }
+        }
+
+        return false;
+    }
+
+    private static ReadOnlySpan<byte> First(ReadOnlySpan<byte> list)
+    {
+        var comma = list.IndexOf((byte)',');
+        return comma < 0 ? list : list[..comma];
+    }
 
     /// <summary>The port that the visitor called, if the proxy does not say it: the one in the host, or the scheme's default.</summary>
     /// <param name="host">The visitor's Host.</param>

@@ -38,7 +38,8 @@ internal sealed class RequestTracer : RequestObserver, IDisposable
     /// <remarks>None when no request is traced or timed.</remarks>
     public override RequestMoments Moments => _source is null && _serverTiming == ServerTimingMode.Off
         ? RequestMoments.None
-        : RequestMoments.Began | RequestMoments.StreamOpened | RequestMoments.Answered | RequestMoments.Failed | RequestMoments.Ended;
+        : RequestMoments.Began | RequestMoments.StreamOpened | RequestMoments.Answered | RequestMoments.Failed | RequestMoments.Ended
+            | RequestMoments.Carried;
 
     /// <inheritdoc/>
     public override void OnBegan(VisitorExchange exchange, ForwardedRequest request)
@@ -98,6 +99,11 @@ internal sealed class RequestTracer : RequestObserver, IDisposable
             request.NoteOf<RequestTimeline>()?.TellVisitor(exchange);
         }
     }
+
+    /// <inheritdoc/>
+    /// <remarks>The span of the visitor's request is this node's; those of its session are the other node's.</remarks>
+    public override void OnCarried(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome) =>
+        OnEnded(exchange, request, outcome);
 
     /// <inheritdoc/>
     public override void OnEnded(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome)

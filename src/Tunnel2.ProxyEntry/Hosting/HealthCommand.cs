@@ -1,3 +1,4 @@
+using System.Text.Json.Nodes;
 using Tunnel2.ProxyEntry.Configuration;
 
 namespace Tunnel2.ProxyEntry.Hosting;
@@ -21,8 +22,10 @@ internal static class HealthCommand
     /// <returns>0 when ProxyEntry is ready, 1 when it is not or does not answer within 3 s, 2 for a wrong command line.</returns>
     public static async Task<int> RunAsync(string[] args, TextWriter output, TextWriter error)
     {
-        var address = args is [_, var given] ? given : DefaultAddress;
-        if (args.Length > 2 || !Uri.TryCreate(address, UriKind.Absolute, out var url) || url.Scheme is not ("http" or "https"))
+        var isJson = args.Contains(ApiCommandLine.JsonOption, StringComparer.Ordinal);
+        var words = Array.FindAll(args, static word => word != ApiCommandLine.JsonOption);
+        var address = words is [_, var given] ? given : DefaultAddress;
+        if (words.Length > 2 || !Uri.TryCreate(address, UriKind.Absolute, out var url) || url.Scheme is not ("http" or "https"))
         {
             await error.WriteLineAsync(EntryHelp.HealthUsage).ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
@@ -34,15 +37,33 @@ internal static class HealthCommand
         try
         {
             using var response = await client.GetAsync(url).ConfigureAwait(false);
-            await output.WriteLineAsync($"{url} answered {(int)response.StatusCode}").ConfigureAwait(false);
+            await output.WriteLineAsync(isJson
+                ? Json(url, response.IsSuccessStatusCode, (int)response.StatusCode, null)
+                : $"{url} answered {(int)response.StatusCode}").ConfigureAwait(false);
             return response.IsSuccessStatusCode ? 0 : ExitNotReady;
         }
         catch (Exception exception) when (exception is HttpRequestException or TaskCanceledException)
         {
-            await output.WriteLineAsync(
-                $"{url} did not answer: "
-                    + $"{(exception is TaskCanceledException ? "no answer within 3 s" : exception.Message)}").ConfigureAwait(false);
+            var problem = exception is TaskCanceledException ? "no answer within 3 s" : exception.Message;
+            await output.WriteLineAsync(isJson ? Json(url, isReady: false, null, problem) : $"{url} did not answer: {problem}")
+                .ConfigureAwait(false);
             return ExitNotReady;
         }
+    }
+
+    private static string Json(Uri url, bool isReady, int? status, string? problem)
+    {
+        var answer = new JsonObject { ["url"] = url.ToString(), ["ready"] = isReady };
+        if (status is { } number)
+        {
+            answer["status"] = number;
+        }
+
+        if (problem is not null)
+        {
+            answer["problem"] = problem;
+        }
+
+        return answer.ToJsonString();
     }
 }

@@ -5,6 +5,7 @@ using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.Transport.Sockets;
+using Tunnel2.Transport.Supervision;
 
 namespace Tunnel2.ProxyEntry.Hosting;
 
@@ -18,10 +19,28 @@ internal static class ProxyEntryCommand
 
     public static async Task<int> RunAsync(string[] args)
     {
+        args = EntryWords.Named(args);
         if (EntryHelp.Asked(args) is { } help)
         {
             await Console.Out.WriteAsync(help).ConfigureAwait(false);
             return 0;
+        }
+
+        if (EntryWords.MistakeOf(args) is { } mistake)
+        {
+            await Console.Error.WriteLineAsync($"tunnel2-entry: {mistake}").ConfigureAwait(false);
+            await Console.Error.WriteLineAsync(EntryWords.UsageOf(args[0])).ConfigureAwait(false);
+            return SettingsErrorFormatter.ExitCode;
+        }
+
+        if (SessionsCommand.IsMeant(args))
+        {
+            return await SessionsCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+        }
+
+        if (TokensCommand.IsMeant(args))
+        {
+            return await TokensCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
         }
 
         if (TokenCommand.IsMeant(args))
@@ -29,9 +48,39 @@ internal static class ProxyEntryCommand
             return TokenCommand.Run(args, Console.Out, Console.Error);
         }
 
+        if (PoliciesCommand.IsMeant(args))
+        {
+            return await PoliciesCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+        }
+
+        if (AgentsCommand.IsMeant(args))
+        {
+            return await AgentsCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+        }
+
+        if (RequestsCommand.IsMeant(args))
+        {
+            return await RequestsCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+        }
+
+        if (CertificatesCommand.IsMeant(args))
+        {
+            return await CertificatesCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+        }
+
         if (CertificateCommand.IsMeant(args))
         {
             return CertificateCommand.Run(args, Console.Out, Console.Error);
+        }
+
+        if (ClusterNodesCommand.IsMeant(args))
+        {
+            return await ClusterNodesCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+        }
+
+        if (ClusterCommand.IsMeant(args))
+        {
+            return ClusterCommand.Run(args, Console.Out, Console.Error);
         }
 
         if (HealthCommand.IsMeant(args))
@@ -43,7 +92,7 @@ internal static class ProxyEntryCommand
         {
             await Console.Error.WriteLineAsync(
                 stray == "help"
-                    ? "tunnel2-entry: 'help' comes first, and after it one of the commands token, certificate, health"
+                    ? $"tunnel2-entry: 'help' comes first, and after it one of the commands {string.Join(", ", EntryWords.Commands)}"
                     : $"tunnel2-entry: '{PlainText.Clean(stray, maxLength: 100)}' is neither a command nor a setting; settings are "
                         + $"given as --Tunnel2:Key=value").ConfigureAwait(false);
             await Console.Error.WriteLineAsync(EntryHelp.Usage).ConfigureAwait(false);
@@ -113,12 +162,18 @@ internal static class ProxyEntryCommand
         {
             using var host = BuildHost(launch);
             await host.StartAsync().ConfigureAwait(false);
+            var running = host.Services.GetRequiredService<ProxyEntryServer>().Running!;
+            using var supervision = ServiceSupervision.Find(
+                Environment.GetEnvironmentVariable, Environment.ProcessId, TimeProvider.System, () => running.Trouble is null,
+                () => running.Trouble ?? "serving");
+            supervision?.Ready();
             var isOrdered = await IsOrderedAsync(stop.Task, holder).ConfigureAwait(false);
+            supervision?.Stopping();
             if (!isOrdered)
             {
                 // The ports belonged to the holder's network or socket. In another container they ended with it; elsewhere the next holder
                 // cannot bind them before this process ends.
-                host.Services.GetRequiredService<ProxyEntryServer>().Running!.ReportHolderEnded(holder!.Path);
+                running.ReportHolderEnded(holder!.Path);
             }
 
             await host.StopAsync().ConfigureAwait(false);

@@ -17,7 +17,7 @@ internal static class TokenCommand
     {
         string? name = null;
         string? tier = null;
-        var mistake = args is ["token", "create", ..] ? null : "only 'token create' is known";
+        var mistake = args is ["token", "create", ..] ? null : "only 'token create', 'token list' and 'token revoke' are known";
         for (var i = 2; i < args.Length && mistake is null; i += 2)
         {
             var value = i + 1 < args.Length && !args[i + 1].StartsWith("--", StringComparison.Ordinal) ? args[i + 1] : null;
@@ -28,6 +28,9 @@ internal static class TokenCommand
                     break;
                 case "--tier" when value is not null:
                     tier = value;
+                    break;
+                case "--agent" or "--names" or "--expires" or "--admin" or "--json":
+                    mistake = $"{args[i]} belongs to --keep, with which a running server keeps the token";
                     break;
                 case "--name" or "--tier":
                     mistake = $"{args[i]} needs a value";

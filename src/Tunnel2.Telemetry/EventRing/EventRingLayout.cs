@@ -43,7 +43,6 @@ internal static class EventRingLayout
     internal const int WakeWordOffset = 388;
 
     internal const int ChecksumFlag = 1;
-    internal const int StateLive = 0;
     internal const int StateClosed = 1;
 
     internal const int ConsumerEntrySize = 128;

@@ -45,6 +45,33 @@ internal static partial class OwnerOnlyFile
         }
     }
 
+    /// <summary>
+    /// Writes a file beside the path and moves it there: readers, and a restart after a crash, see a whole file, the old or the new one.
+    /// </summary>
+    /// <param name="path">The file.</param>
+    /// <param name="content">What it is to have.</param>
+    /// <exception cref="IOException">It cannot be written; an existing file is as before.</exception>
+    /// <exception cref="UnauthorizedAccessException">The process may not write there.</exception>
+    internal static void Replace(string path, ReadOnlySpan<byte> content)
+    {
+        var temporary = $"{path}.{Guid.NewGuid():N}";
+        try
+        {
+            using (var file = Open(temporary, FileMode.CreateNew, FileAccess.Write, FileShare.None))
+            {
+                file.Write(content);
+                file.Flush(flushToDisk: true);
+            }
+
+            File.Move(temporary, path, overwrite: true);
+        }
+        catch
+        {
+            File.Delete(temporary);
+            throw;
+        }
+    }
+
     /// <summary>Removes others' rights from an existing file, if it belongs to this user. A missing file is ignored.</summary>
     internal static void Narrow(string path)
     {

@@ -2,6 +2,7 @@ using System.IO.Pipelines;
 using System.Net;
 using System.Net.Sockets;
 using Tunnel2.Multiplexing.Threading;
+using Tunnel2.Multiplexing.Transports;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Transport.Native;
 using Tunnel2.Transport.Sockets;
@@ -17,12 +18,14 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
     private readonly EpollOperation _receive;
     private readonly EpollOperation _send;
     private readonly EpollSocket _socket;
+    private IArrivalObserver? _observer;
     private Memory<byte> _receiveBuffer;
     private ReadOnlyMemory<byte> _sendBuffer;
     private WorkTurn _turn;
     private bool _awaitsTurn;
     private bool _connecting;
     private int _connectResult;
+    private bool _wasReset;
 
     /// <summary>Takes over a non-blocking descriptor.</summary>
     /// <param name="loop">The loop that watches it.</param>
@@ -49,6 +52,9 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
 
     /// <inheritdoc/>
     public bool WaitsFreely => true;
+
+    /// <inheritdoc/>
+    public bool ReportsArrivals => true;
 
     /// <summary>
     /// Whether a receive waits for its next turn after the channel has had its share of a round, although bytes are there. For a peer that
@@ -124,6 +130,22 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
         }
 
         return count >= 0 ? new ValueTask<int>(count) : ValueTask.FromException<int>(Errno.ToException(-count));
+    }
+
+    /// <inheritdoc/>
+    public bool TryReportArrival(IArrivalObserver observer)
+    {
+        lock (_socket.Gate)
+        {
+            _receive.ThrowIfPending();
+            if (_socket.IsClosed || _socket.IsReadable)
+            {
+                return false;
+            }
+
+            _observer = observer;
+            return true;
+        }
     }
 
     /// <inheritdoc/>
@@ -215,20 +237,35 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
 
     private void OnReadable()
     {
-        int count;
+        var count = 0;
+        IArrivalObserver? observer;
         lock (_socket.Gate)
         {
-            // An event in between has updated the socket, but the operation still waits for its turn.
-            if (_awaitsTurn || !_receive.IsPending || (count = TryReceiveUnsynchronized(_receiveBuffer)) == -Errno.Again)
+            observer = _observer;
+            if (observer is not null)
             {
+                _observer = null;
+            }
+            else if (_awaitsTurn || !_receive.IsPending || (count = TryReceiveUnsynchronized(_receiveBuffer)) == -Errno.Again)
+            {
+                // It still waits for its turn, or an event in between has updated the socket.
                 return;
             }
-
-            _receiveBuffer = default;
-            _receive.EndUnsynchronized();
+            else
+            {
+                _receiveBuffer = default;
+                _receive.EndUnsynchronized();
+            }
         }
 
-        _receive.Complete(count);
+        if (observer is not null)
+        {
+            observer.OnArrival();
+        }
+        else
+        {
+            _receive.Complete(count);
+        }
     }
 
     void ISocketEvents.OnWritable()
@@ -239,7 +276,11 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
             if (_connecting)
             {
                 _connecting = false;
-                result = _connectResult = _socket.TakeError();
+                result = _socket.TakeError();
+
+                // A peer that takes a connection and resets it at once has taken it, and may have sent something before.
+                _wasReset = result == Errno.ConnectionReset;
+                result = _connectResult = _wasReset ? 0 : result;
             }
             else
             {
@@ -274,7 +315,10 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
     {
         if (!buffer.IsEmpty)
         {
-            return _socket.ReceiveUnsynchronized(buffer.Span);
+            var count = _socket.ReceiveUnsynchronized(buffer.Span);
+
+            // The kernel has reported the reset once already: after the last bytes it shows an orderly end.
+            return count == 0 && _wasReset ? -Errno.ConnectionReset : count;
         }
 
         return _socket.IsClosed ? -Errno.Canceled : _socket.IsReadable ? 0 : -Errno.Again;
@@ -301,6 +345,12 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
     {
         _receiveBuffer = default;
         _sendBuffer = default;
+        if (_observer is { } observer)
+        {
+            _observer = null;
+            _socket.Loop.Schedule(static observer => ((IArrivalObserver)observer!).OnArrival(), observer);
+        }
+
         _receive.CancelUnsynchronized();
         if (_connecting)
         {

@@ -58,7 +58,7 @@ internal sealed unsafe partial class EpollLoop
     private bool TryLookAhead(long now)
     {
         var room = MaxEvents - _fetched;
-        var found = room == 0 ? 0 : Libc.EpollWait(_epoll, _events.At(_fetched), room, 0);
+        var found = room == 0 ? 0 : _events.Wait(_epoll, _fetched, room, 0);
         if (found < 0)
         {
             return false;
@@ -85,7 +85,7 @@ internal sealed unsafe partial class EpollLoop
     }
 
     /// <summary>Handles a round's events: those that were fetched in advance, and those that a wait has returned.</summary>
-    /// <param name="waited">How many the wait has returned; negative when it was interrupted.</param>
+    /// <param name="waited">How many the wait has returned; negative when it failed.</param>
     /// <param name="since">When it returned.</param>
     /// <returns>How many there were.</returns>
     private int HandleEvents(int waited, long since)

@@ -7,12 +7,16 @@ internal sealed unsafe partial class EpollLoop
 {
     private const string ThreadPlace = "event loop";
 
+    /// <summary>How many waits may fail one after the other.</summary>
+    private const int MaxFailedWaits = 3;
+
     /// <summary>Whether the process can continue without this loop; null: it cannot.</summary>
     private readonly Func<bool>? _isSpare;
 
     private volatile bool _signWanted;
     private volatile bool _givenUp;
     private Exception? _failure;
+    private int _failedWaits;
 
     /// <summary>Whether it can be given connections. From any thread.</summary>
     public bool IsInService => !_stopping && !_givenUp;
@@ -74,14 +78,20 @@ internal sealed unsafe partial class EpollLoop
     }
 
     /// <summary>
-    /// A wait fails because of a signal, or because the loop's descriptor is no longer valid. In the second case it would fail each time,
-    /// so this throws.
+    /// A signal interrupts a wait. Any other error must repeat before it ends the loop: with a descriptor that is no longer valid each wait
+    /// fails, and one that fails alone has told nothing.
     /// </summary>
-    private static void ThrowUnlessInterrupted()
+    /// <param name="count">What the wait has returned: the number of events, or the negative of the error.</param>
+    /// <exception cref="IOException">The loop cannot wait any more.</exception>
+    private void NoteWait(int count)
     {
-        if (Errno.Last is not Errno.Interrupted and var errno)
+        if (count >= 0)
         {
-            throw Errno.ToException(errno);
+            _failedWaits = 0;
+        }
+        else if (count != -Errno.Interrupted && ++_failedWaits == MaxFailedWaits)
+        {
+            throw Errno.ToException(-count);
         }
     }
 }

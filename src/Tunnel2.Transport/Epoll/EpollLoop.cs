@@ -237,11 +237,8 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
         {
             var waits = _local.Count == 0 && _turns.Count == 0 && _fetched == 0;
             var due = _turns.Count;
-            var count = waits ? PollThenSleep(ended) : _fetched == 0 ? Libc.EpollWait(_epoll, _events.At(0), EventsPerRound, 0) : 0;
-            if (count < 0)
-            {
-                ThrowUnlessInterrupted();
-            }
+            var count = waits ? PollThenSleep(ended) : _fetched == 0 ? _events.Wait(_epoll, 0, EventsPerRound, 0) : 0;
+            NoteWait(count);
 
             var started = Stopwatch.GetTimestamp();
             if (waits)
@@ -263,7 +260,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
 
     /// <summary>Waits for events or for work from other threads.</summary>
     /// <param name="began">When the loop became idle.</param>
-    /// <returns>The number of events; negative when the wait was interrupted.</returns>
+    /// <returns>The number of events; negative: the error.</returns>
     private int PollThenSleep(long began)
     {
         var patience = _polling.PatienceAt(began);
@@ -277,19 +274,21 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
             }
         }
 
-        var events = Libc.EpollWait(_epoll, _events.At(0), EventsPerRound, MayISleep() ? -1 : 0);
+        var events = _events.Wait(_epoll, 0, EventsPerRound, MayISleep() ? -1 : 0);
         Volatile.Write(ref _sleeping, 0);
         return events;
     }
 
     /// <summary>Polls repeatedly.</summary>
-    /// <returns>The number of events; null when the patience is over, or when another thread needs the processor.</returns>
+    /// <returns>
+    /// The number of events, or the error; null when the patience is over, or when another thread needs the processor.
+    /// </returns>
     private int? Poll(long began, long patience)
     {
         for (var asked = began; asked - began < patience;)
         {
             // A polling loop need not be woken: it looks at both queues.
-            var count = Libc.EpollWait(_epoll, _events.At(0), EventsPerRound, 0);
+            var count = _events.Wait(_epoll, 0, EventsPerRound, 0);
             if (count != 0 || !_remote.IsEmpty)
             {
                 return count;

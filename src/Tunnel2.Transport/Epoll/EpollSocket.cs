@@ -13,7 +13,8 @@ namespace Tunnel2.Transport.Epoll;
 /// </remarks>
 internal sealed unsafe partial class EpollSocket : EpollHandle
 {
-    private const uint Interest = EpollEvents.In | EpollEvents.Out | EpollEvents.ReadHangUp | EpollEvents.EdgeTriggered;
+    private const uint Interest =
+        EpollEvents.In | EpollEvents.Priority | EpollEvents.Out | EpollEvents.ReadHangUp | EpollEvents.EdgeTriggered;
 
     private readonly ISocketEvents _events;
     private EpollLoop _loop;
@@ -22,6 +23,7 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
     private bool _writable;
     private bool _ending;
     private bool _failed;
+    private bool _isUrgent;
 
     /// <summary>Takes over a non-blocking descriptor; <see cref="Register"/> makes the loop watch it.</summary>
     /// <param name="loop">The loop.</param>
@@ -107,6 +109,7 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
                 return;
             }
 
+            _isUrgent |= (mask & EpollEvents.Priority) != 0;
             readable = (mask & (EpollEvents.In | EpollEvents.ReadHangUp | Broken)) != 0;
             writable = (mask & (EpollEvents.Out | Broken)) != 0 && !_writable;
             ended = (mask & (EpollEvents.ReadHangUp | Broken)) != 0 && !_ending;
@@ -205,8 +208,9 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
                 var count = (int)Libc.Receive(_descriptor, pointer, (nuint)buffer.Length, 0);
                 if (count >= 0)
                 {
-                    // Short: the buffer is empty, and later bytes are a new event. But an end that was announced must still be read.
-                    _readable = count == buffer.Length || count == 0 || _ending;
+                    // Short: the buffer is empty, and later bytes are a new event. But an end that was announced must still be read, and
+                    // a receive ends at the mark of an urgent byte, with more after it.
+                    _readable = count == buffer.Length || count == 0 || _ending || _isUrgent;
                     return count;
                 }
 
@@ -282,7 +286,7 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
     {
         lock (Gate)
         {
-            if (_descriptor < 0 || _ending || PeekUnsynchronized() >= 0 || Errno.Last != Errno.Again)
+            if (_descriptor < 0 || _ending || PeekUnsynchronized() != -Errno.Again)
             {
                 return false;
             }
@@ -367,9 +371,10 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
         return true;
     }
 
-    private nint PeekUnsynchronized()
+    private int PeekUnsynchronized()
     {
         byte peeked;
-        return Libc.Receive(_descriptor, &peeked, 1, Libc.MsgPeek | Libc.MsgDontWait);
+        var count = (int)Libc.Receive(_descriptor, &peeked, 1, Libc.MsgPeek | Libc.MsgDontWait);
+        return count >= 0 ? count : -Errno.Last;
     }
 }

@@ -10,6 +10,7 @@ namespace Tunnel2.Transport.Native;
 internal sealed unsafe class EpollEvents : IDisposable
 {
     public const uint In = 0x1;
+    public const uint Priority = 0x2;
     public const uint Out = 0x4;
     public const uint Error = 0x8;
     public const uint HangUp = 0x10;
@@ -27,8 +28,7 @@ internal sealed unsafe class EpollEvents : IDisposable
 
     public int Capacity { get; }
 
-    /// <summary>The address of an event.</summary>
-    public byte* At(int index) => _events + (index * Stride);
+    private byte* At(int index) => _events + (index * Stride);
 
     private static int Stride => RuntimeInformation.ProcessArchitecture == Architecture.X64 ? 12 : 16;
 
@@ -46,6 +46,19 @@ internal sealed unsafe class EpollEvents : IDisposable
         Unsafe.WriteUnaligned(epollEvent, mask);
         Unsafe.WriteUnaligned(epollEvent + DataOffset, data);
         return Libc.EpollControl(epoll, operation, descriptor, epollEvent) == 0 ? 0 : Errno.Last;
+    }
+
+    /// <summary>Waits for events, and stores them.</summary>
+    /// <param name="epoll">The descriptor to wait on.</param>
+    /// <param name="from">The index of the first event to store.</param>
+    /// <param name="count">The most events, at least 1.</param>
+    /// <param name="timeout">In milliseconds; 0: does not wait, -1: without end.</param>
+    /// <returns>The number of events; negative: the error.</returns>
+    public int Wait(int epoll, int from, int count, int timeout)
+    {
+        // The error is read here: on the way to a caller the runtime may stop the thread, and make calls of its own.
+        var found = Libc.EpollWait(epoll, At(from), count, timeout);
+        return found >= 0 ? found : -Errno.Last;
     }
 
     public void Dispose()

@@ -7,6 +7,7 @@ namespace Tunnel2.Transport.Native;
 internal static class Errno
 {
     public const int NotPermitted = 1;
+    public const int NoEntry = 2;
     public const int Interrupted = 4;
     public const int Again = 11;
     public const int NoMemory = 12;

@@ -9,6 +9,7 @@ namespace Tunnel2.Transport.Native;
 /// </summary>
 internal static unsafe partial class Libc
 {
+    public const int AfUnix = 1;
     public const int AfInet = 2;
     public const int AfInet6 = 10;
     public const int SockStream = 1;

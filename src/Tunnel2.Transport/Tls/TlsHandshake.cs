@@ -18,6 +18,9 @@ internal static class TlsHandshake
     /// <summary>The relay's application protocol, so that a relay and an uplink with the same certificate cannot be mistaken.</summary>
     public static SslApplicationProtocol RelayProtocol { get; } = new("tunnel2-relay/1");
 
+    /// <summary>The application protocol of the links between nodes.</summary>
+    public static SslApplicationProtocol NodeProtocol { get; } = new(ProtocolVersion.NodeAlpn);
+
     /// <summary>TLS 1.2 is the minimum.</summary>
     public const SslProtocols Protocols = SslProtocols.Tls12 | SslProtocols.Tls13;
 
@@ -51,6 +54,7 @@ internal static class TlsHandshake
         return RunAsync(
             transport,
             protocol,
+            protocol == ApplicationProtocol || protocol == NodeProtocol,
             tls => tls.AuthenticateAsServerAsync(options, CancellationToken.None),
             limit,
             timeProvider,
@@ -76,6 +80,28 @@ internal static class TlsHandshake
         return RunAsync(
             transport,
             protocol,
+            protocol == ApplicationProtocol || protocol == NodeProtocol,
+            tls => tls.AuthenticateAsClientAsync(options, CancellationToken.None),
+            limit,
+            timeProvider,
+            cancellationToken);
+    }
+
+    /// <summary>
+    /// The client's side of an uplink over WebSocket: HTTP/1.1 is offered, and a server that chooses no application protocol is taken too.
+    /// Parameters as of the server's side.
+    /// </summary>
+    public static Task<TlsHandshakeResult> ConnectToHttpAsync(
+        IUplinkTransport transport, SslClientAuthenticationOptions options, TimeSpan limit, TimeProvider timeProvider,
+        CancellationToken cancellationToken)
+    {
+        options.ApplicationProtocols = [SslApplicationProtocol.Http11];
+        options.EnabledSslProtocols = Protocols;
+        options.AllowRenegotiation = false;
+        return RunAsync(
+            transport,
+            protocol: null,
+            isUplink: true,
             tls => tls.AuthenticateAsClientAsync(options, CancellationToken.None),
             limit,
             timeProvider,
@@ -88,6 +114,7 @@ internal static class TlsHandshake
         RunAsync(
             transport,
             protocol: null,
+            isUplink: false,
             tls => tls.AuthenticateAsClientAsync(options, CancellationToken.None),
             Timeout.InfiniteTimeSpan,
             TimeProvider.System,
@@ -96,6 +123,7 @@ internal static class TlsHandshake
     private static async Task<TlsHandshakeResult> RunAsync(
         IByteTransport transport,
         SslApplicationProtocol? protocol,
+        bool isUplink,
         Func<SslStream, Task> authenticate,
         TimeSpan limit,
         TimeProvider timeProvider,
@@ -104,7 +132,7 @@ internal static class TlsHandshake
         using var deadline = new CancellationTokenSource(limit, timeProvider);
         using var linked = CancellationTokenSource.CreateLinkedTokenSource(deadline.Token, cancellationToken);
         using var registration = linked.Token.UnsafeRegister(static state => ((IByteTransport)state!).Abort(), transport);
-        var bytes = new TlsByteStream(transport, BufferPool.Shared, isUplink: protocol == ApplicationProtocol);
+        var bytes = new TlsByteStream(transport, BufferPool.Shared, isUplink);
         var tls = new SslStream(bytes, leaveInnerStreamOpen: true);
         TlsHandshakeStatus status;
         var detail = "";

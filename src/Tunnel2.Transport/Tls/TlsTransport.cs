@@ -48,6 +48,9 @@ internal sealed class TlsTransport : IUplinkTransport
     /// <summary>The peer's certificate, or null when it sent none.</summary>
     public X509Certificate2? RemoteCertificate => _tls.RemoteCertificate as X509Certificate2;
 
+    /// <summary>What the peers have agreed on by ALPN; the default value where they have not.</summary>
+    public SslApplicationProtocol ApplicationProtocol => _tls.NegotiatedApplicationProtocol;
+
     /// <inheritdoc/>
     public ValueTask<int> ReceiveAsync(Memory<byte> buffer)
     {

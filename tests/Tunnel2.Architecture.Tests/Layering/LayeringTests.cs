@@ -9,6 +9,7 @@ public sealed class LayeringTests
     {
         ["Tunnel2.Protocol"] = new(),
         ["Tunnel2.Http1"] = new(),
+        ["Tunnel2.Http2"] = new(),
         ["Tunnel2.Telemetry"] = new(),
         ["Tunnel2.Ports"] = new(),
         ["Tunnel2.Multiplexing"] = new() { Projects = ["Tunnel2.Protocol"] },
@@ -18,18 +19,40 @@ public sealed class LayeringTests
             Projects = ["Tunnel2.Transport"],
             Packages = ["Pipelines.Sockets.Unofficial"],
         },
-        ["Tunnel2.Client.Core"] = new() { Projects = ["Tunnel2.Multiplexing", "Tunnel2.Transport", "Tunnel2.Http1"] },
+        ["Tunnel2.Inspection"] = new() { Projects = ["Tunnel2.Protocol", "Tunnel2.Http1"] },
+        ["Tunnel2.Policies"] = new() { Projects = ["Tunnel2.Protocol", "Tunnel2.Http1"] },
+        ["Tunnel2.Client.Core"] = new()
+        {
+            Projects =
+            [
+                "Tunnel2.Multiplexing", "Tunnel2.Transport", "Tunnel2.Http1", "Tunnel2.Http2", "Tunnel2.Inspection", "Tunnel2.Policies",
+            ],
+        },
         ["Tunnel2.Client"] = new()
         {
             Projects = ["Tunnel2.Client.Core", "Tunnel2.Telemetry", "Tunnel2.Transport.PipelinesSockets"],
-            Packages = ["System.CommandLine", "YamlDotNet"],
+            Packages = ["QRCoder", "System.ServiceProcess.ServiceController", "YamlDotNet"],
         },
-        ["Tunnel2.ProxyEntry.Configuration"] = new() { Projects = ["Tunnel2.Transport"], SeesAspNet = true, AspNetAssemblies = [] },
+        ["Tunnel2.Embed"] = new() { Projects = ["Tunnel2.Client.Core"], SeesAspNet = true },
+        ["Tunnel2.ProxyEntry.Configuration"] = new()
+        {
+            Projects = ["Tunnel2.Transport", "Tunnel2.Policies"],
+            SeesAspNet = true,
+            AspNetAssemblies = [],
+        },
         ["Tunnel2.ProxyEntry.Core"] = new()
         {
-            Projects = ["Tunnel2.ProxyEntry.Configuration", "Tunnel2.Http1", "Tunnel2.Telemetry"],
+            Projects = ["Tunnel2.ProxyEntry.Configuration", "Tunnel2.Http1", "Tunnel2.Inspection", "Tunnel2.Telemetry"],
+            Packages = ["Microsoft.IdentityModel.JsonWebTokens"],
             SeesAspNet = true,
             AspNetAssemblies = ["Microsoft.AspNetCore.Http.Abstractions"],
+        },
+        ["Tunnel2.ProxyEntry.Cluster"] = new()
+        {
+            Projects = ["Tunnel2.ProxyEntry.Core"],
+            Packages = ["Npgsql"],
+            SeesAspNet = true,
+            AspNetAssemblies = [],
         },
         ["Tunnel2.ProxyEntry.Http1"] = new() { Projects = ["Tunnel2.ProxyEntry.Core"], SeesAspNet = true },
         ["Tunnel2.ProxyEntry.Observability"] = new()
@@ -41,7 +64,8 @@ public sealed class LayeringTests
         },
         ["Tunnel2.ProxyEntry.Hosting"] = new()
         {
-            Projects = ["Tunnel2.ProxyEntry.Http1", "Tunnel2.ProxyEntry.Observability"],
+            Projects = ["Tunnel2.Http2", "Tunnel2.ProxyEntry.Cluster", "Tunnel2.ProxyEntry.Http1", "Tunnel2.ProxyEntry.Observability"],
+            Packages = ["Microsoft.AspNetCore.Authentication.OpenIdConnect"],
             SeesAspNet = true,
         },
         ["Tunnel2.ProxyEntry"] = new() { Projects = ["Tunnel2.ProxyEntry.Hosting"], SeesAspNet = true },
@@ -49,7 +73,8 @@ public sealed class LayeringTests
     };
 
     /// <summary>Outside of src, ASP.NET Core is for these.</summary>
-    private static readonly string[] _othersThatSeeAspNet = ["Tunnel2.Ancestor", "Tunnel2.TestBackend", "Tunnel2.Samples.Hosting"];
+    private static readonly string[] _othersThatSeeAspNet =
+        ["Tunnel2.Ancestor", "Tunnel2.GrpcLoad", "Tunnel2.TestBackend", "Tunnel2.Samples.Embedding", "Tunnel2.Samples.Hosting"];
 
     public static TheoryData<string> Sources => [.. ProjectFile.UnderSrc.Select(project => project.Name)];
 

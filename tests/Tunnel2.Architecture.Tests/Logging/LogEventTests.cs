@@ -20,7 +20,8 @@ public sealed class LogEventTests
         (2000, 2099, ["Tunnel2.ProxyEntry.Core"]), // routing
         (2100, 2199, ["Tunnel2.ProxyEntry.Core"]), // forwarding
         (2200, 2299, ["Tunnel2.ProxyEntry.Core"]), // admin
-        (3000, 3999, ["Tunnel2.Client.Core", "Tunnel2.Client", "Tunnel2.Quickstart"]), // client
+        (2700, 2799, ["Tunnel2.ProxyEntry.Cluster"]), // the cluster's directory
+        (3000, 3999, ["Tunnel2.Client.Core", "Tunnel2.Client", "Tunnel2.Embed", "Tunnel2.Quickstart"]), // client
         (4000, 4999, ["Tunnel2.Telemetry", "Tunnel2.ProxyEntry.Hosting", "Tunnel2.Client"]), // live plane
     ];
 

@@ -77,8 +77,7 @@ public sealed partial class AncestryTests
                 .Contains($"\"{words[1]}\"", StringComparison.Ordinal),
             "bench" => HasSource("benchmarks/Tunnel2.Benchmarks", words[1]),
             "unit" => RepositoryFiles.Exists($"tests/{words[1]}/{words[1]}.csproj") && HasSource($"tests/{words[1]}", words[2]),
-            "tunnel2" => ClientCommands().Match(Read("src/Tunnel2.Client/CommandLine/HelpText.cs")).Value
-                .Contains($"\"{words[1]}\"", StringComparison.Ordinal),
+            "tunnel2" => Read("src/Tunnel2.Client/CommandLine/CommandTable.cs").Contains($"new(\"{words[1]}\"", StringComparison.Ordinal),
             _ when words[0].EndsWith(".sh", StringComparison.Ordinal) => RepositoryFiles.Exists(words[0]),
             _ => false,
         };
@@ -132,7 +131,4 @@ public sealed partial class AncestryTests
 
     [GeneratedRegex("`([^`]+)`")]
     private static partial Regex Backticks();
-
-    [GeneratedRegex("Commands = \\[[^\\]]*\\]")]
-    private static partial Regex ClientCommands();
 }

@@ -32,6 +32,11 @@ internal sealed class ProjectFile
 
     public bool IsLibrary => !_root.Descendants("OutputType").Any(type => type.Value is "Exe" or "WinExe");
 
+    /// <summary>Whether eng/pack.sh makes a package of it.</summary>
+    public bool IsPackable => _root.Descendants("IsPackable").Any(static value => value.Value == "true");
+
+    public string? Description => _root.Descendants("Description").FirstOrDefault()?.Value;
+
     public bool SeesAspNet =>
         (string?)_root.Attribute("Sdk") is string sdk && sdk.StartsWith("Microsoft.NET.Sdk.", StringComparison.Ordinal)
         || Includes("FrameworkReference").Any(name => name.StartsWith("Microsoft.AspNetCore", StringComparison.Ordinal));

@@ -14,7 +14,8 @@ public sealed partial class WaitingTests
         var waits = Waits().Where(path => !allowed.ContainsKey(path)).ToList();
         Assert.True(
             waits.Count == 0,
-            $"Thread.Sleep or Task.Delay in {string.Join(", ", waits)}. Wait for a signal; {AllowList} is for good reasons only.");
+            $"Thread.Sleep, Task.Delay or SpinWait.SpinUntil in {string.Join(", ", waits)}. Wait for a signal; {AllowList} is for good "
+                + "reasons only.");
     }
 
     [Fact]
@@ -32,6 +33,7 @@ public sealed partial class WaitingTests
     [InlineData("await Task.Delay(1);", true)]
     [InlineData("Thread.Sleep (1);", true)]
     [InlineData("x = Task . Delay(1);", true)]
+    [InlineData("SpinWait.SpinUntil(() => x)", true)]
     [InlineData("// Task.Delay(1) would be wrong here", false)]
     [InlineData("MyTask.Delays(1)", false)]
     public void The_search_finds_calls_and_not_words(string line, bool found) => Assert.Equal(found, IsWait(line));
@@ -46,6 +48,6 @@ public sealed partial class WaitingTests
         File.ReadLines(RepositoryFiles.FullPath(AllowList)).Where(line => line.Length > 0 && line[0] != '#')
             .Select(line => line.Split("  ", 2)).ToDictionary(parts => parts[0].Trim(), parts => parts.Length == 2 ? parts[1].Trim() : "");
 
-    [GeneratedRegex(@"\b(Thread\s*\.\s*Sleep|Task\s*\.\s*Delay)\s*\(")]
+    [GeneratedRegex(@"\b(Thread\s*\.\s*Sleep|Task\s*\.\s*Delay|SpinWait\s*\.\s*SpinUntil)\s*\(")]
     private static partial Regex Wait();
 }

@@ -1,3 +1,4 @@
+using System.Net;
 using System.Net.Sockets;
 using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
@@ -53,6 +54,33 @@ public sealed class BackendConnectorTests
         }
 
         Assert.Equal(3, server.ConnectionsAccepted.Value);
+    }
+
+    [Fact]
+    public async Task An_address_that_does_not_answer_leaves_time_for_the_next_one()
+    {
+        var time = new ManualTimeProvider();
+        var tried = new List<string>();
+        var transport = new FakeBackendTransport();
+        var connector = new BackendConnector(new BackendTarget(false, "service.example", 80), new BufferPool(), timeProvider: time)
+        {
+            Dial = async (endPoint, cancellationToken) =>
+            {
+                tried.Add(endPoint.ToString());
+                if (endPoint.Address.Equals(IPAddress.Parse("10.0.0.1")))
+                {
+                    await Task.Delay(Timeout.InfiniteTimeSpan, cancellationToken);
+                }
+
+                return endPoint.Address.Equals(IPAddress.Parse("10.0.0.2")) ? (null, SocketError.ConnectionRefused) : (transport, default);
+            },
+        };
+        IPAddress[] addresses = [IPAddress.Parse("10.0.0.1"), IPAddress.Parse("10.0.0.2"), IPAddress.Parse("10.0.0.3")];
+        var opening = connector.OpenOneOfAsync(null, addresses, CancellationToken.None).AsTask();
+        Assert.Equal(["10.0.0.1:80"], tried);
+        time.Advance(BackendConnector.DefaultTimeout / 3);
+        Assert.Same(transport, (await opening).Transport);
+        Assert.Equal(["10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"], tried);
     }
 
     [Fact]

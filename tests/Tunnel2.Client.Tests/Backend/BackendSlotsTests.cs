@@ -102,6 +102,34 @@ public sealed class BackendSlotsTests : IDisposable
     }
 
     [Fact]
+    public async Task A_holder_gives_way_to_others_after_the_pools_and_never_to_itself()
+    {
+        var (one, two) = (new Holder(), new Holder());
+        _slots.Add(one);
+        _slots.Add(two);
+        await TakeAsync();
+        await TakeAsync();
+        var own = _slots.TakeAsync(null, CancellationToken.None, one).AsTask();
+        Assert.Equal((0, 1), (one.Asked, two.Asked));
+        Assert.False(_slots.HasOthersWaiting(one));
+        Assert.True(_slots.HasOthersWaiting(two));
+        var other = TakeAsync();
+        Assert.Equal((1, 1), (one.Asked, two.Asked));
+        Assert.True(_slots.HasOthersWaiting(one));
+        _slots.Release();
+        _slots.Release();
+        await Task.WhenAll(own, other).WaitAsync(_limit);
+        Assert.False(_slots.HasOthersWaiting(one));
+
+        _second.Return(Connection(), ResponseKind.Body);
+        Assert.Null(await TakeAsync().WaitAsync(_limit));
+        Assert.Equal((1, 1), (one.Asked, two.Asked));
+        _slots.Remove(one);
+        _ = TakeAsync();
+        Assert.Equal((1, 2), (one.Asked, two.Asked));
+    }
+
+    [Fact]
     public void A_shortage_is_told_once_a_second()
     {
         Assert.True(_slots.MayReportShort());
@@ -150,4 +178,15 @@ public sealed class BackendSlotsTests : IDisposable
         new(new BackendConnector(new BackendTarget(false, "127.0.0.1", 1), _buffers, slots: _slots), _time, trustsBackend: true);
 
     private BackendConnection Connection() => new(new FakeBackendTransport(), _buffers, _slots);
+
+    private sealed class Holder : ISlotHolder
+    {
+        public int Asked { get; private set; }
+
+        public bool TryGiveWay()
+        {
+            Asked++;
+            return true;
+        }
+    }
 }

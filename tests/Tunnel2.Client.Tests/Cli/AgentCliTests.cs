@@ -1,3 +1,4 @@
+using Tunnel2.Client.CommandLine;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Events;
 using Tunnel2.Client.Core.Session;
@@ -98,17 +99,26 @@ public sealed class AgentCliTests : IDisposable
     }
 
     [Theory]
-    [InlineData("help", "tunnel2 gives a private HTTP service a public URL.")]
-    [InlineData("--help", "tunnel2 gives a private HTTP service a public URL.")]
-    [InlineData("help help", "tunnel2 gives a private HTTP service a public URL.")]
-    [InlineData("help http", "tunnel2 http <port")]
-    [InlineData("http 3000 -h", "tunnel2 http <port")]
-    [InlineData("start -?", "tunnel2 start [--config")]
+    [InlineData("help", "tunnel2 gives a private service a public address.")]
+    [InlineData("--help", "tunnel2 gives a private service a public address.")]
+    [InlineData("help help", "tunnel2 gives a private service a public address.")]
+    [InlineData("help http", "Usage: tunnel2 http <port")]
+    [InlineData("http 3000 -h", "Usage: tunnel2 http <port")]
+    [InlineData("start -?", "Usage: tunnel2 start [flags]")]
+    [InlineData("help config check", "Usage: tunnel2 config check [FILE]")]
+    [InlineData("help config", "Usage:\n  tunnel2 config check")]
+    [InlineData("config --help", "Usage:\n  tunnel2 config check")]
+    [InlineData("config show --help", "Usage: tunnel2 config show")]
+    [InlineData("login -h", "Usage: tunnel2 login SERVER")]
+    [InlineData("version", "tunnel2 ")]
+    [InlineData("version --help", "Usage: tunnel2 version")]
     [InlineData("help tap", "Usage: tunnel2 tap ")]
     [InlineData("tap --ring x --help", "Usage: tunnel2 tap ")]
     [InlineData("stats -h", "Usage: tunnel2 stats ")]
     [InlineData("help top", "Usage: tunnel2 top ")]
     [InlineData("top --help", "Usage: tunnel2 top ")]
+    [InlineData("help hash-password", "Usage: tunnel2 hash-password USER")]
+    [InlineData("hash-password --help", "Usage: tunnel2 hash-password USER")]
     [InlineData("-v", "tunnel2 ")]
     [InlineData("tap -v", "tunnel2 ")]
     [InlineData("top --version", "tunnel2 ")]
@@ -123,16 +133,111 @@ public sealed class AgentCliTests : IDisposable
 
     [Theory]
     [InlineData("help tunnel")]
+    [InlineData("hash-passwort alice")]
     [InlineData("help http start")]
     [InlineData("tunnel")]
-    [InlineData("http 3000 --nonsense")]
-    public async Task A_mistake_lists_every_command(string line)
+    [InlineData("")]
+    public async Task A_mistake_about_the_command_lists_every_command(string line)
     {
         Assert.Equal(2, await RunAsync(line, static (_, _, _) => throw new InvalidOperationException("must not run")));
 
         Assert.Empty(_output.ToString());
         Assert.All(
-            Tunnel2.Client.CommandLine.HelpText.Commands, command => Assert.Contains(command, _error.ToString(), StringComparison.Ordinal));
+            CommandTable.Words, command => Assert.Contains(command, _error.ToString(), StringComparison.Ordinal));
+    }
+
+    [Theory]
+    [InlineData("htpt 3000", "'htpt' is not a command, did you mean 'http'?")]
+    [InlineData("verison", "'verison' is not a command, did you mean 'version'?")]
+    [InlineData("htpt --help", "'htpt' is not a command, did you mean 'http'?")]
+    [InlineData(
+        "authtoken secret",
+        "'authtoken' is not a command here: 'tunnel2 token create' makes a token, 'tunnel2 login SERVER' stores it")]
+    [InlineData("config shwo", "'config shwo' is not a command, did you mean 'config show'?")]
+    [InlineData("config", "'config' needs one of these after it: check, show, edit, as in 'tunnel2 config check'")]
+    [InlineData("help confgi", "'confgi' is not a command, did you mean 'config'?")]
+    [InlineData("completion zhs", "'zhs' is not one of bash, zsh, fish, powershell; did you mean 'zsh'?")]
+    [InlineData("completion", "say for which shell: bash, zsh, fish or powershell")]
+    [InlineData("version --jsno", "--jsno: unknown flag, did you mean --json?")]
+    [InlineData("http 3000 --verbsoe", "--verbsoe: unknown flag, did you mean --verbose?")]
+    [InlineData("http 3000 -V", "-V: unknown flag, did you mean -v?")]
+    [InlineData("http 3000 --json=true", "--json: takes no value")]
+    [InlineData("version 1", "'1': not understood; this is all: tunnel2 version [flags]")]
+    [InlineData("login", "say which server, as in 'tunnel2 login tunnel.example.com'")]
+    [InlineData("ready --name a --name b", "--name: is given more than once")]
+    public async Task What_is_wrong_names_the_nearest_right_one(string line, string mistake)
+    {
+        Assert.Equal(2, await AgentCli.RunAsync(
+            line.Split(' '), static name => name == "HOME" ? "/nowhere" : null,
+            static _ => throw new InvalidOperationException("must not run"), _output, _error, CancellationToken.None));
+
+        Assert.Empty(_output.ToString());
+        Assert.StartsWith($"tunnel2: {mistake}\nUsage: ", _error.ToString(), StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("config")]
+    [InlineData("service")]
+    [InlineData("policy")]
+    [InlineData("inspect")]
+    public async Task Commands_that_begin_alike_have_a_help_with_two_examples(string word)
+    {
+        Assert.Equal(0, await RunAsync($"{word} --help", static (_, _, _) => throw new InvalidOperationException("must not run")));
+        string examples = _output.ToString().Split("Examples:\n")[1].Split("\n\n")[0];
+        Assert.True(examples.Split("\n").Length >= 2, examples);
+    }
+
+    [Fact]
+    public async Task Every_command_has_a_help_with_two_examples_and_its_exit_codes()
+    {
+        foreach (CommandSpec command in CommandTable.All.Where(static command => command.Name != "help"))
+        {
+            _output.GetStringBuilder().Clear();
+            int code = await RunAsync(
+                $"{command.Name} --help", static (_, _, _) => throw new InvalidOperationException("must not run"));
+            Assert.Equal(0, code);
+            string[] lines = _output.ToString().Split('\n');
+            Assert.True(lines.Count(line => line.Contains($"tunnel2 {command.Name}", StringComparison.Ordinal)) >= 3, command.Name);
+            Assert.Contains("Examples:", lines);
+            Assert.Contains("Exit codes:", lines);
+            Assert.All(lines, static line => Assert.True(line.Length <= 140, line));
+        }
+    }
+
+    [Fact]
+    public async Task Version_for_programs_is_an_object()
+    {
+        Assert.Equal(0, await RunAsync("version --json", static (_, _, _) => throw new InvalidOperationException("must not run")));
+        using var json = System.Text.Json.JsonDocument.Parse(_output.ToString());
+        Assert.Matches("^[0-9]+\\.[0-9]+\\.[0-9]+", json.RootElement.GetProperty("version").GetString());
+    }
+
+    [Theory]
+    [InlineData("http 3000", true)]
+    [InlineData("tcp 22 --name db", true)]
+    [InlineData("http 3000 --server 127.0.0.1", false)]
+    public async Task Whoever_has_configured_nothing_reads_in_three_lines_what_is_needed(string line, bool isAsked)
+    {
+        int code = await AgentCli.RunAsync(
+            line.Split(' '), static _ => null, _ => new FakeRunner(static (_, _, _) => Task.FromResult(0)), _output, _error,
+            CancellationToken.None, _time, hasLocalServer: static _ => Task.FromResult(false));
+
+        Assert.Equal(isAsked ? 2 : 0, code);
+        string[] lines = _error.ToString().Split('\n', StringSplitOptions.RemoveEmptyEntries);
+        Assert.Equal(isAsked ? 3 : 0, lines.Length);
+        Assert.All(isAsked ? ["tunnel2 login", "--server", "TUNNEL2_TOKEN"] : Array.Empty<string>(), word =>
+            Assert.Contains(word, _error.ToString(), StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public async Task A_server_of_this_machine_needs_no_configuration()
+    {
+        int code = await AgentCli.RunAsync(
+            ["http", "3000"], static _ => null, _ => new FakeRunner(static (_, _, _) => Task.FromResult(0)), _output, _error,
+            CancellationToken.None, _time, hasLocalServer: static _ => Task.FromResult(true));
+
+        Assert.Equal(0, code);
+        Assert.Empty(_error.ToString());
     }
 
     [Theory]

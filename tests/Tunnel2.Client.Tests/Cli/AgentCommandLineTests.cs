@@ -1,6 +1,7 @@
-using System.CommandLine;
+using System.Text;
 using Tunnel2.Client.CommandLine;
 using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Protocol.Handshake;
 
 namespace Tunnel2.Client.Tests.Cli;
 
@@ -24,6 +25,12 @@ public sealed class AgentCommandLineTests
     [InlineData("http host:3000", "http://host:3000")]
     [InlineData("http [::1]:3000", "http://[::1]:3000")]
     [InlineData("http http://host:3000/base", "http://host:3000/base")]
+    [InlineData("https 8443", "https://localhost:8443")]
+    [InlineData("https :8443", "https://localhost:8443")]
+    [InlineData("https box:8443", "https://box:8443")]
+    [InlineData("https https://box/base", "https://box/base")]
+    [InlineData("http -- 3000", "http://127.0.0.1:3000")]
+    [InlineData("http --name:web 3000", "http://127.0.0.1:3000")]
     [InlineData("http https://host", "https://host")]
     [InlineData("--json http 3000", "http://127.0.0.1:3000")]
     [InlineData("http --json 3000", "http://127.0.0.1:3000")]
@@ -31,6 +38,83 @@ public sealed class AgentCommandLineTests
     [InlineData("--name web http 3000", "http://127.0.0.1:3000")]
     public void The_upstream_may_stand_anywhere_after_http(string line, string upstream) =>
         Assert.Equal(upstream, Accepted(line).Upstream.ToString());
+
+    [Theory]
+    [InlineData("tcp 22", SessionKind.Tcp, "tcp://127.0.0.1:22", 0, 0)]
+    [InlineData("tcp 22 --remote-port 20022", SessionKind.Tcp, "tcp://127.0.0.1:22", 20022, 0)]
+    [InlineData("--remote-port=1 tcp host:22 --proxy-protocol V2", SessionKind.Tcp, "tcp://host:22", 1, 2)]
+    [InlineData("tls 443 --name web --proxy-protocol v1", SessionKind.Tls, "tcp://127.0.0.1:443", 0, 1)]
+    [InlineData("http 3000", SessionKind.Http, "http://127.0.0.1:3000", 0, 0)]
+    [InlineData("udp 53 --remote-port 20053", SessionKind.Udp, "udp://127.0.0.1:53", 20053, 0)]
+    public void A_command_says_what_the_tunnel_carries(string line, SessionKind kind, string upstream, int port, int header)
+    {
+        AgentOptions options = Accepted(line);
+        Assert.Equal((kind, upstream), (options.Kind, options.Upstream.ToString()));
+        Assert.Equal((port, header), (options.RemotePort, options.ProxyProtocol));
+    }
+
+    [Theory]
+    [InlineData("tcp", "'tunnel2 tcp 22'")]
+    [InlineData("tls", "'tunnel2 tls 443'")]
+    [InlineData("tcp http://host:80", "give a port or host:port")]
+    [InlineData("tcp 22 23", "only one port")]
+    [InlineData("udp", "'tunnel2 udp 53'")]
+    [InlineData("udp unix:/run/a.sock", "which datagrams need")]
+    [InlineData("udp 53 --proxy-protocol v2", "--proxy-protocol: belongs to 'tcp' and 'tls'")]
+    [InlineData("tcp 22 --remote-port 0", "--remote-port: '0' is not a port")]
+    [InlineData("tcp 22 --remote-port 65536", "--remote-port: '65536' is not a port")]
+    [InlineData("tls 443 --remote-port 1", "--remote-port: belongs to a tunnel of TCP or UDP")]
+    [InlineData("http 3000 --remote-port 1", "--remote-port: belongs to a tunnel of TCP or UDP")]
+    [InlineData("http 3000 --proxy-protocol v1", "--proxy-protocol: belongs to 'tcp' and 'tls'")]
+    [InlineData("tcp 22 --proxy-protocol v3", "'v3' is not off, v1 or v2")]
+    [InlineData("start --remote-port 1", "--remote-port: cannot go with 'start'")]
+    [InlineData("start --basic-auth a:b", "--basic-auth: cannot go with 'start'")]
+    [InlineData("start --allow 10.0.0.0/8", "--allow-ip: cannot go with 'start'")]
+    [InlineData("tcp 22 --basic-auth a:b", "--basic-auth: belongs to 'http'")]
+    [InlineData("http 3000 --basic-auth", "--basic-auth: lacks its value")]
+    [InlineData("http 3000 --basic-auth a:b --basic-auth", "--basic-auth: lacks its value")]
+    [InlineData("http 3000 --verify-webhook github", "--verify-webhook: needs the secrets: --webhook-secret-file FILE")]
+    [InlineData("http 3000 --verify-webhook gitub:12345678", "'gitub' is not one of github, gitlab")]
+    [InlineData("http 3000 --verify-webhook github:1234567", "has no secret of 8 to 255 bytes after 'github:'")]
+    [InlineData("http 3000 --verify-webhook github:", "has no secret of 8 to 255 bytes after 'github:'")]
+    [InlineData(
+        "http 3000 --verify-webhook github:12345678 --webhook-secret-file /no/such",
+        "--webhook-secret-file: contradicts the secret that --verify-webhook has")]
+    [InlineData("http 3000 --verify-webhook gitub --webhook-secret-file /no/such", "'gitub' is not one of github, gitlab")]
+    [InlineData("http 3000 --webhook-secret-file /no/such", "--webhook-secret-file: /no/such cannot be read")]
+    [InlineData("tcp 22 --verify-webhook github", "--verify-webhook: belongs to 'http'")]
+    [InlineData("http 3000 --policy /no/such/policy.json", "--policy: /no/such/policy.json cannot be read")]
+    [InlineData("http 3000 --policy [{}]", "--policy: row 1: does nothing")]
+    [InlineData("tcp 22 --policy [{\"deny\":true}]", "--policy: belongs to 'http'")]
+    [InlineData("start --policy policy.json", "--policy: cannot go with 'start'")]
+    [InlineData("http 3000 --allow-ip 10.0.0.1/8", "did you mean 10.0.0.0/8?")]
+    [InlineData("http 3000 --oidc Staff", "--oidc: 'Staff' is not the name of a gate")]
+    [InlineData("tcp 22 --oidc staff", "--oidc: belongs to 'http'")]
+    [InlineData("http 3000 --basic-auth a:b --oidc staff", "--oidc: contradicts --basic-auth")]
+    [InlineData("http 3000 --jwt-issuer https://id.example", "--jwt-issuer: needs --jwt-audience too")]
+    [InlineData("http 3000 --jwt-audience web", "--jwt-audience: needs --jwt-issuer too")]
+    [InlineData("http 3000 --jwt-issuer http://id.example --jwt-audience web", "--jwt-issuer: 'http://id.example' is not the https URL")]
+    [InlineData("http 3000 --jwt-issuer https://id.example --jwt-audience a,b", "--jwt-audience: 'a,b' is not 1 to 255 characters")]
+    [InlineData("tcp 22 --jwt-issuer https://id.example --jwt-audience web", "--jwt-issuer: belongs to 'http'")]
+    [InlineData(
+        "http 3000 --basic-auth a:b --jwt-issuer https://id.example --jwt-audience web", "--jwt-issuer: contradicts --basic-auth")]
+    [InlineData("http 3000 --allow-ip 10.0.0.0/8 --deny-ip 10.0.0.0/8", "--deny-ip: has 10.0.0.0/8, which --allow-ip has too")]
+    public void What_does_not_go_with_a_command_is_a_mistake(string line, string words) =>
+        Assert.Contains(words, Parse(line).Mistake, StringComparison.Ordinal);
+
+    [Theory]
+    [InlineData("github:12345678", "12345678")]
+    [InlineData("standard:whsec_MfKQ9r8GKYqrTwjU", "whsec_MfKQ9r8GKYqrTwjU")]
+    [InlineData("gitlab:with:a:colon", "with:a:colon")]
+    public void The_secret_of_a_webhook_may_follow_its_provider(string value, string secret)
+    {
+        WebhookRule? rule = Accepted("http 3000 --verify-webhook " + value).Access!.Webhook;
+        Assert.Equal(secret, Encoding.UTF8.GetString(Assert.Single(rule!.Secrets).Span));
+    }
+
+    [Fact]
+    public void A_mistake_in_a_webhooks_secret_does_not_show_it() =>
+        Assert.DoesNotContain("hush", Parse("http 3000 --verify-webhook gitub:hush-hush").Mistake, StringComparison.Ordinal);
 
     [Theory]
     [InlineData("--server h:1", "h:1")]
@@ -113,17 +197,23 @@ public sealed class AgentCommandLineTests
     [InlineData("http 3000 4000", "<upstream>: only one")]
     [InlineData("http 70000", "<upstream>: '70000' is not a port")]
     [InlineData("http localhost", "<upstream>: 'localhost' lacks a port")]
-    [InlineData("http ftp://h", "<upstream>: 'ftp://' is not http:// or https://")]
-    [InlineData("https 3000", "'https' is not a command; the commands are http, start, tap, stats, top, help")]
+    [InlineData("http ftp://h", "<upstream>: 'ftp://' is not http://, https:// or h2c://")]
+    [InlineData("httpd 3000", "'httpd' is not a command, did you mean 'http'?")]
+    [InlineData("https http://box:3000", "<upstream>: 'https' takes a port, host:port or https:// URL; 'http' takes the others")]
+    [InlineData("https", "<upstream>: say what to forward")]
+    [InlineData("file", "FOLDER: say which folder")]
+    [InlineData("file /nowhere/at/all", "FOLDER: '/nowhere/at/all' is not a folder")]
+    [InlineData("file / /tmp", "FOLDER: only one folder can be given")]
+    [InlineData("file / --host-header rewrite", "--host-header: cannot go with 'file'")]
+    [InlineData("http 3000 --list", "--list: unknown flag")]
     [InlineData("--json tap", "'tap' has to be the first word")]
-    [InlineData("3000", "'3000' is not a command")]
+    [InlineData("3000", "'3000' is not a command; the commands are http, https, tcp, tls, udp, file, start, config")]
     [InlineData("http 3000 --server a:b:c", "--server: ")]
     [InlineData("http 3000 --server", "--server: lacks its value")]
     [InlineData("http 3000 --name x_", "--name: 'x_' is not a name")]
     [InlineData("http 3000 --name --json", "--name: lacks its value")]
     [InlineData("http 3000 --subdomain", "--name: lacks its value")]
-    [InlineData("http 3000 --name web --subdomain api", "--name: is given more than once")]
-    [InlineData("http 3000 --name web --name web", "--name: is given more than once")]
+    [InlineData("http 3000 --name web --name web", "--name: 'web' is given twice")]
     [InlineData("http 3000 --url ftp://x", "--url: ")]
     [InlineData("http 3000 --name web --url api.example.com", "--url: asks for another name")]
     [InlineData("http 3000 --token", "--token: lacks its value")]
@@ -205,16 +295,16 @@ public sealed class AgentCommandLineTests
     [Fact]
     public void The_help_text_names_every_flag_alias_variable_and_exit_code()
     {
-        foreach (Option option in new AgentCommandLine().AllOptions)
+        foreach (CommandOption option in CommandTable.RootOptions)
         {
             Assert.Contains(
-                $"  {option.Name} ",
+                $"  {option.Flag} ",
                 HelpText.Help.Replace("-h, -?, ", "", StringComparison.Ordinal).Replace("-v, ", "", StringComparison.Ordinal),
                 StringComparison.Ordinal);
             Assert.All(option.Aliases, static alias => Assert.Contains($" {alias}", HelpText.Help, StringComparison.Ordinal));
         }
 
-        Assert.All(["TUNNEL2_SERVER", "TUNNEL2_TOKEN", "  0  ", "  1  ", "  2  ", "  3  ", "  4  "], static part =>
+        Assert.All(["TUNNEL2_SERVER", "TUNNEL2_TOKEN", "  0  ", "  1  ", "  2  ", "  3  ", "  4  ", "  5  "], static part =>
             Assert.Contains(part, HelpText.Help, StringComparison.Ordinal));
     }
 }

@@ -137,6 +137,9 @@ public sealed class EnvironmentTests
         {
             "flags" => AgentSettingTable.All.Where(static setting => setting.IsAt(AgentSettingPlaces.Flag) && !setting.IsOlderForm)
                 .Select(static setting => setting.ToReadmeRow()),
+            "exit-codes" => CommandTable.ExitCodes.Select(static code => $"| {code.Code} | {code.Words} |"),
+            "commands" => CommandTable.All.Select(static command =>
+                $"| `{command.Usage.Replace("|", "\\|", StringComparison.Ordinal)}` | {command.Summary} |"),
             "settings" => AgentSettingTable.All.Where(static setting => !setting.IsVariableAlone && !setting.IsOlderForm)
                 .Select(static setting => setting.ToPlacesRow()),
             _ => AgentSettingTable.All.Where(static setting => setting.IsVariableAlone)

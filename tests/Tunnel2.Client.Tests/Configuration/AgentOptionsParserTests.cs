@@ -178,6 +178,21 @@ public sealed class AgentOptionsParserTests
     public void Other_uplinks_are_refused(string text) =>
         Assert.Equal("--uplinks", Assert.Single(Refused(_minimal.Give("--uplinks", text))).Flag);
 
+    [Theory]
+    [InlineData("auto", BackendProtocol.Auto)]
+    [InlineData("h1", BackendProtocol.Http1)]
+    [InlineData("H2", BackendProtocol.Http2)]
+    public void The_version_of_http_towards_the_service_is_chosen(string text, BackendProtocol protocol) =>
+        Assert.Equal(protocol, Accepted(_minimal.Give("--backend-protocol", text)).BackendProtocol);
+
+    [Theory]
+    [InlineData("3000", "h3")]
+    [InlineData("3000", "")]
+    [InlineData("h2c://h:1", "h1")]
+    public void Another_version_is_refused_and_so_is_one_that_the_scheme_contradicts(string upstream, string text) => Assert.Equal(
+        "--backend-protocol",
+        Assert.Single(Refused(new AgentOptionsInput().Give("<upstream>", upstream).Give("--backend-protocol", text))).Flag);
+
     [Fact]
     public void All_mistakes_are_told_at_once()
     {

@@ -19,6 +19,9 @@ public sealed class BackendTargetTests
     [InlineData("HTTPS://host:8443/a/b", "https://host:8443/a/b", "host:8443")]
     [InlineData("https://[2001:db8::1]:8443", "https://[2001:db8::1]:8443", "[2001:db8::1]:8443")]
     [InlineData("http://host:443", "http://host:443", "host:443")]
+    [InlineData("h2c://host:50051", "h2c://host:50051", "host:50051")]
+    [InlineData("H2C://host", "h2c://host", "host")]
+    [InlineData("h2c://[::1]:50051/base/", "h2c://[::1]:50051/base", "[::1]:50051")]
     public void An_upstream_is_a_port_a_host_with_port_or_a_url(string text, string url, string hostHeader)
     {
         Assert.Null(BackendTarget.TryParse(text, out BackendTarget? target));
@@ -27,11 +30,123 @@ public sealed class BackendTargetTests
         Assert.Equal(hostHeader, target.HostHeader);
     }
 
+    [Theory]
+    [InlineData("h2c://host:1", true)]
+    [InlineData("http://host:1", false)]
+    [InlineData("https://host:1", false)]
+    [InlineData("1", false)]
+    public void The_scheme_h2c_says_that_the_service_speaks_http2(string text, bool isHttp2)
+    {
+        Assert.Null(BackendTarget.TryParse(text, out BackendTarget? target));
+        Assert.Equal((isHttp2, false), (target!.IsHttp2, isHttp2 && target.IsHttps));
+    }
+
     [Fact]
     public void The_parts_of_a_url_are_told_apart()
     {
         Assert.Null(BackendTarget.TryParse("https://[::1]/base/", out BackendTarget? target));
         Assert.Equal(new BackendTarget(true, "::1", 443, "/base"), target);
+    }
+
+    [Theory]
+    [InlineData("unix:/run/app.sock", "/run/app.sock")]
+    [InlineData("UNIX:///run/app.sock", "/run/app.sock")]
+    public void A_service_may_listen_on_a_unix_socket(string text, string path)
+    {
+        Assert.Null(BackendTarget.TryParse(text, out BackendTarget? target));
+        Assert.Equal((path, $"unix:{path}", "localhost", false), (target!.SocketPath, target.ToString(), target.HostHeader, target.IsRaw));
+        Assert.Null(BackendTarget.TryParseRaw(text, out target));
+        Assert.Equal((path, $"unix:{path}", true), (target!.SocketPath, target.ToString(), target.IsRaw));
+    }
+
+    [Theory]
+    [InlineData("unix:")]
+    [InlineData("unix:app.sock")]
+    [InlineData("unix://")]
+    [InlineData("unix:/a\0b")]
+    public void A_path_that_no_socket_can_have_is_refused(string text)
+    {
+        Assert.NotNull(BackendTarget.TryParse(text, out BackendTarget? target));
+        Assert.Null(target);
+    }
+
+    [Fact]
+    public void A_path_may_have_as_many_bytes_as_the_system_takes()
+    {
+        Assert.Null(BackendTarget.TryParse("unix:/" + new string('a', 106), out _));
+        Assert.NotNull(BackendTarget.TryParse("unix:/" + new string('a', 107), out _));
+        Assert.NotNull(BackendTarget.TryParse("unix:/" + new string('é', 54), out _));
+    }
+
+    [Theory]
+    [InlineData("npipe:app")]
+    [InlineData("NPIPE:app")]
+    [InlineData("npipe://./pipe/app")]
+    [InlineData("npipe:////./pipe/app")]
+    [InlineData(@"npipe:\\.\pipe\app")]
+    [InlineData(@"npipe:\\.\PIPE\app")]
+    public void A_service_may_listen_on_a_named_pipe(string text)
+    {
+        Assert.Null(BackendTarget.TryParse(text, out BackendTarget? target));
+        Assert.Equal(("app", "npipe:app", "localhost", false), (target!.PipeName, target.ToString(), target.HostHeader, target.IsRaw));
+        Assert.Null(BackendTarget.TryParseRaw(text, out target));
+        Assert.Equal(("app", "npipe:app", true), (target!.PipeName, target.ToString(), target.IsRaw));
+        Assert.NotNull(BackendTarget.TryParseRaw(text, out target, isDatagram: true));
+        Assert.Null(target);
+    }
+
+    [Theory]
+    [InlineData("npipe:")]
+    [InlineData("npipe:/app")]
+    [InlineData("npipe:a/b")]
+    [InlineData(@"npipe:a\b")]
+    [InlineData("npipe://")]
+    [InlineData("npipe://./pipe/")]
+    [InlineData("npipe://./pipe/a/b")]
+    [InlineData("npipe://server/pipe/app")]
+    [InlineData(@"npipe:\\server\pipe\app")]
+    [InlineData("npipe://////./pipe/app")]
+    [InlineData("npipe:..")]
+    [InlineData("npipe:anonymous")]
+    [InlineData("npipe:a\0b")]
+    [InlineData("npipe:a\nb")]
+    public void What_is_no_pipe_of_this_machine_is_refused(string text)
+    {
+        Assert.NotNull(BackendTarget.TryParse(text, out BackendTarget? target));
+        Assert.Null(target);
+        Assert.NotNull(BackendTarget.TryParseRaw(text, out target));
+        Assert.Null(target);
+    }
+
+    [Fact]
+    public void The_name_of_a_pipe_has_as_many_characters_as_Windows_takes()
+    {
+        Assert.Null(BackendTarget.TryParse("npipe:" + new string('a', 247), out _));
+        Assert.NotNull(BackendTarget.TryParse("npipe:" + new string('a', 248), out _));
+    }
+
+    [Theory]
+    [InlineData("22", "tcp://127.0.0.1:22", true)]
+    [InlineData("host:22", "tcp://host:22", false)]
+    [InlineData("[::1]:22", "tcp://[::1]:22", false)]
+    [InlineData("tcp://host:22", "tcp://host:22", false)]
+    [InlineData("TLS://10.0.0.1:443", "tcp://10.0.0.1:443", false)]
+    public void A_service_without_http_is_a_port_or_a_host_with_port(string text, string shown, bool triesIPv6)
+    {
+        Assert.Null(BackendTarget.TryParseRaw(text, out BackendTarget? target));
+        Assert.Equal((shown, true, triesIPv6), (target!.ToString(), target.IsRaw, target.TriesIPv6Loopback));
+    }
+
+    [Theory]
+    [InlineData("host")]
+    [InlineData("0")]
+    [InlineData("http://host:80")]
+    [InlineData("tcp://http://host:80")]
+    [InlineData("tcp://host:22/path")]
+    public void What_is_no_service_without_http_is_refused(string text)
+    {
+        Assert.NotNull(BackendTarget.TryParseRaw(text, out BackendTarget? target));
+        Assert.Null(target);
     }
 
     [Theory]

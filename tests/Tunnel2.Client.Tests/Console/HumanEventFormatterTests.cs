@@ -53,6 +53,22 @@ public sealed class HumanEventFormatterTests
             await LinesOf(false, resolves: false, Ready("https://web.localhost:12443/", "http://web.localhost:12000/")));
 
     [Fact]
+    public async Task The_way_to_the_server_is_a_line_where_it_is_not_the_usual_one_or_changes()
+    {
+        var direct = new RouteEvent(_time, new UplinkRoute(UplinkWay.Direct, new ServerEndpoint("t.example", 12001), null, null));
+        var webSocket = new RouteEvent(
+            _time, new UplinkRoute(UplinkWay.WebSocket, new ServerEndpoint("t.example", 443), "http://p:3128", "It was refused."));
+        Assert.Empty(await LinesOf(false, resolves: true, direct, direct));
+        Assert.Equal(
+            [
+                "Uplink: over WebSocket at t.example:443 through the proxy http://p:3128, until the uplink port can be reached. "
+                    + "It was refused.",
+                "Uplink: t.example:12001",
+            ],
+            await LinesOf(false, resolves: true, direct, webSocket, webSocket, direct, direct));
+    }
+
+    [Fact]
     public async Task An_outage_is_told_once_however_many_attempts_fail()
     {
         var connecting = new ConnectingEvent(_time, ServerEndpoint.Default);

@@ -48,6 +48,18 @@ public sealed class JsonEventFormatterTests
     }
 
     [Fact]
+    public async Task A_service_that_is_checked_has_an_event_for_each_change()
+    {
+        var upstream = new BackendTarget(false, "127.0.0.1", 3000);
+        Assert.Equal(
+            $$"""{"event":"service_unhealthy",{{Time}},"upstream":"http://127.0.0.1:3000","message":"It does not."}""",
+            await LineOf(new ServiceCheckedEvent(_time, upstream, false, "It does not.")));
+        Assert.Equal(
+            $$"""{"event":"service_healthy",{{Time}},"upstream":"http://127.0.0.1:3000","message":"It does."}""",
+            await LineOf(new ServiceCheckedEvent(_time, upstream, true, "It does.")));
+    }
+
+    [Fact]
     public async Task A_backend_that_sends_too_much_and_a_shortage_of_connections_have_events()
     {
         Assert.Equal(
@@ -171,6 +183,10 @@ public sealed class JsonEventFormatterTests
         Assert.Equal(
             $$"""{"event":"connecting",{{Time}},"server":"127.0.0.1:12001"}""",
             await LineOf(new ConnectingEvent(_time, ServerEndpoint.Default)));
+        Assert.Equal(
+            $$"""{"event":"uplink_way",{{Time}},"server":"t.ex:443","way":"wss","message":"Uplink: over WebSocket at t.ex:443"}""",
+            await LineOf(
+                new RouteEvent(_time, new UplinkRoute(UplinkWay.WebSocket, new ServerEndpoint("t.ex", 443), null, null))));
         Assert.Equal(
             $$"""{"event":"reconnecting",{{Time}},"delay_seconds":0.25}""",
             await LineOf(new ReconnectingEvent(_time, TimeSpan.FromSeconds(0.25))));

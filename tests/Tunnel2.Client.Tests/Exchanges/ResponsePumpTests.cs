@@ -1,3 +1,4 @@
+using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Tests.InMemory;
 using Tunnel2.Protocol.Errors;
 
@@ -41,8 +42,10 @@ public sealed class ResponsePumpTests
 
     [Theory]
     [InlineData(16, true)]
-    [InlineData(17, false)]
-    public Task Sixteen_interim_heads_are_as_many_as_there_may_be(int count, bool isWhole) => ExchangeFixture.RunAsync(async fixture =>
+    [InlineData(17, true)]
+    [InlineData(1000, true)]
+    [InlineData(1001, false)]
+    public Task Sixteen_interim_heads_pass_and_a_thousand_are_taken(int count, bool isWhole) => ExchangeFixture.RunAsync(async fixture =>
     {
         var interim = string.Concat(Enumerable.Repeat("HTTP/1.1 102 Processing\r\n\r\n", count));
         var answer = await fixture.ExchangeAsync(interim + "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
@@ -61,13 +64,15 @@ public sealed class ResponsePumpTests
     [InlineData("HTTP/1.1 102 P\r\n\r\nnonsense\r\n\r\n", StreamResetDetail.MalformedHead)]
     [InlineData("\u0015\u0003\u0001\0\u0002\u0002\u0016", StreamResetDetail.SpeaksTls)]
     [InlineData("\0\0\u0006\u0004\0\0\0\0\0\0\u0003\0\0\0\u0064", StreamResetDetail.SpeaksHttp2)]
-    public Task What_is_no_HTTP_is_recognised(string response, StreamResetDetail detail) => ExchangeFixture.RunAsync(async fixture =>
-    {
-        var answer = await fixture.ExchangeAsync(response);
-        Assert.Equal((StreamResetReason.BackendProtocol, detail), answer.Reset);
-        Assert.Single(fixture.Events.Failed);
-        Assert.Equal(0, fixture.Context.Backends.Idle.Count);
-    });
+    public Task What_is_no_HTTP_is_recognised(string response, StreamResetDetail detail) => ExchangeFixture.RunAsync(
+        async fixture =>
+        {
+            var answer = await fixture.ExchangeAsync(response);
+            Assert.Equal((StreamResetReason.BackendProtocol, detail), answer.Reset);
+            Assert.Single(fixture.Events.Failed);
+            Assert.Equal(0, fixture.Context.Backends.Idle.Count);
+        },
+        ExchangeFixture.Options with { BackendProtocol = BackendProtocol.Http1 });
 
     [Theory]
     [InlineData("HTTP/1.1 200", StreamResetDetail.ClosedBeforeResponse)]

@@ -20,9 +20,17 @@ internal sealed class BackendTransport(InMemoryTransport inner) : IByteTransport
     /// <summary>What the next send throws: a fault of ours, and none of the connection.</summary>
     public Exception? Fault { get; set; }
 
-    public ValueTask<int> ReceiveAsync(Memory<byte> buffer) => inner.ReceiveAsync(buffer);
+    /// <summary>What the next receive throws: a fault of ours, too.</summary>
+    public Exception? ReceiveFault { get; set; }
 
-    public ValueTask SendAsync(ReadOnlyMemory<byte> buffer) => Fault is { } fault ? throw fault : inner.SendAsync(buffer);
+    /// <summary>What the next sends wait for; null: for nothing.</summary>
+    public Task? BeforeSend { get; set; }
+
+    public ValueTask<int> ReceiveAsync(Memory<byte> buffer) => ReceiveFault is { } fault ? throw fault : inner.ReceiveAsync(buffer);
+
+    public ValueTask SendAsync(ReadOnlyMemory<byte> buffer) => Fault is { } fault ? throw fault
+        : BeforeSend is { } before ? SendAfterAsync(before, buffer)
+        : inner.SendAsync(buffer);
 
     public void ShutdownSend() => inner.ShutdownSend();
 
@@ -43,4 +51,10 @@ internal sealed class BackendTransport(InMemoryTransport inner) : IByteTransport
     }
 
     public ValueTask DisposeAsync() => inner.DisposeAsync();
+
+    private async ValueTask SendAfterAsync(Task before, ReadOnlyMemory<byte> buffer)
+    {
+        await before;
+        await inner.SendAsync(buffer);
+    }
 }

@@ -33,6 +33,7 @@ internal sealed class ExchangeFixture
         Pair = UplinkPair.Start(engine, stream =>
         {
             _exchanges.Serve(stream);
+            OnServed?.Invoke(stream);
             return Task.CompletedTask;
         });
     }
@@ -58,6 +59,9 @@ internal sealed class ExchangeFixture
 
     /// <summary>How connections wait for their buffers from now on: see <see cref="IByteTransport.WaitsFreely"/>.</summary>
     public bool WaitsFreely { get; set; } = true;
+
+    /// <summary>Called with the agent's end of each stream, once its exchange has begun.</summary>
+    public Action<TunnelStream>? OnServed { get; set; }
 
     /// <summary>Called with the agent's end of each new connection.</summary>
     public Action<BackendTransport>? OnOpened { get; set; }

@@ -42,9 +42,17 @@ internal sealed class MemoryServer(TestEngine engine)
         PublicUrls = ["http://web.localhost:12000"],
     };
 
+    /// <summary>What the next connects wait for, whether they are given up or not; null: for nothing.</summary>
+    public Func<Task>? BeforeConnect { get; set; }
+
     /// <summary>What a dialer does in place of a connect.</summary>
-    public Task<(IUplinkTransport Transport, IPAddress? Peer)> ConnectAsync(CancellationToken giveUp)
+    public async Task<(IUplinkTransport Transport, IPAddress? Peer)> ConnectAsync(CancellationToken giveUp)
     {
+        if (BeforeConnect is { } before)
+        {
+            await before();
+        }
+
         giveUp.ThrowIfCancellationRequested();
         if (Refusal is { } refusal)
         {
@@ -59,7 +67,7 @@ internal sealed class MemoryServer(TestEngine engine)
         }
 
         Dialled.Increment();
-        return Task.FromResult<(IUplinkTransport, IPAddress?)>((agents, Address));
+        return (agents, Address);
     }
 
     /// <summary>The next connection of an agent, on which nothing was said.</summary>
@@ -79,7 +87,7 @@ internal sealed class MemoryServer(TestEngine engine)
     }
 
     /// <summary>Reads the first frame that an agent says.</summary>
-    public static async Task<(FrameType Type, byte[] Payload)> ReadFirstAsync(InMemoryTransport transport)
+    public static async Task<(FrameType Type, byte[] Payload)> ReadFirstAsync(IUplinkTransport transport)
     {
         var read = await HandshakeFrameReader.ReadAsync(
             transport, static _ => true, ProtocolLimits.HandshakeTimeout, TimeProvider.System, TestContext.Current.CancellationToken);

@@ -77,6 +77,9 @@ internal sealed class SessionFixture : IDisposable
     /// <summary>Begins a life of the session.</summary>
     public Task<ConnectionEnd> Start() => Session.RunOnceAsync(Stop.Token);
 
+    /// <summary>Lets everything happen that can.</summary>
+    public Task SettleAsync() => _engine.YieldAsync(1000);
+
     public Task UntilAsync(Func<bool> condition, string what) => _engine.UntilAsync(condition, what);
 
     /// <summary>Moves the clock by half seconds, the longest that a session with several uplinks waits, until something holds. After each

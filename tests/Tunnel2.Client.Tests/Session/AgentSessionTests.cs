@@ -1,14 +1,23 @@
 using System.Net.Sockets;
 using System.Text;
+using Tunnel2.Client.Core.Backend;
+using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Core.Events;
+using Tunnel2.Client.Core.Exchanges;
+using Tunnel2.Client.Core.Session;
 using Tunnel2.Client.Tests.InMemory;
+using Tunnel2.Client.Tests.Reconnect;
+using Tunnel2.Multiplexing.Heartbeat;
+using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Tests.InMemory;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Handshake;
+using Tunnel2.TestUtilities;
+using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.Client.Tests.Session;
 
@@ -66,8 +75,13 @@ public sealed class AgentSessionTests
 
     [Theory]
     [InlineData(RejectCode.Unauthorized, 0, ConnectionEndReason.RejectedPermanently, RejectionReason.Unauthorized)]
+    [InlineData(RejectCode.TokenExpired, 0, ConnectionEndReason.RejectedPermanently, RejectionReason.TokenExpired)]
     [InlineData(RejectCode.NameTaken, 0, ConnectionEndReason.RejectedPermanently, RejectionReason.NameTaken)]
     [InlineData(RejectCode.NameTaken, 5, ConnectionEndReason.RejectedForNow, RejectionReason.NameKept)]
+    [InlineData(RejectCode.KindNotSupported, 0, ConnectionEndReason.RejectedPermanently, RejectionReason.KindUnsupported)]
+    [InlineData(RejectCode.PortNotAvailable, 0, ConnectionEndReason.RejectedPermanently, RejectionReason.PortNotAvailable)]
+    [InlineData(RejectCode.PortNotAvailable, 5, ConnectionEndReason.RejectedForNow, RejectionReason.PortNotAvailable)]
+    [InlineData(RejectCode.AccessNotSupported, 0, ConnectionEndReason.RejectedPermanently, RejectionReason.AccessUnsupported)]
     [InlineData(RejectCode.InvalidName, 0, ConnectionEndReason.RejectedPermanently, RejectionReason.NameNotAllowed)]
     [InlineData(RejectCode.NameNotAllowed, 0, ConnectionEndReason.RejectedPermanently, RejectionReason.NameNotAllowed)]
     [InlineData(RejectCode.VersionNotSupported, 0, ConnectionEndReason.RejectedPermanently, RejectionReason.VersionUnsupported)]
@@ -84,6 +98,82 @@ public sealed class AgentSessionTests
             Assert.Equal(retryAfter == 0 ? null : TimeSpan.FromSeconds(retryAfter), end.RetryAfter);
             Assert.Empty(fixture.Events.Names);
         });
+
+    [Fact]
+    public Task A_server_that_is_older_than_access_rules_gets_no_request_to_serve() => SessionFixture.RunAsync(
+        async fixture =>
+        {
+            var running = fixture.Start();
+            var transport = await fixture.Server.AcceptAsync();
+            var (_, payload) = await MemoryServer.ReadFirstAsync(transport);
+            Assert.Equal(ProtocolError.None, HelloMessage.TryRead(payload, out var hello));
+            Assert.Equal(("web", 1), (hello!.WantedName, hello.Access!.Allowed.Count));
+
+            // As such a server reads it: without a name to publish.
+            payload[9] &= unchecked((byte)~(uint)HandshakeCapabilities.AccessRules);
+            Assert.Equal(ProtocolError.None, HelloMessage.TryRead(payload, out hello));
+            Assert.Equal("", hello!.WantedName);
+            await transport.SendAsync(fixture.Server.Welcome.ToFrame());
+            var end = await running;
+            Assert.Equal(
+                (ConnectionEndReason.RejectedPermanently, RejectionReason.AccessUnsupported), (end.Reason, end.Rejection!.Reason));
+            Assert.Contains("older than access rules", end.Message, StringComparison.Ordinal);
+            Assert.Empty(fixture.Events.Names);
+        },
+        SessionFixture.Options with { Access = new AccessRules { Allowed = [AccessNetwork.Create([10, 0, 0, 0], 8)!] } });
+
+    [Fact]
+    public Task A_server_that_is_older_than_pools_gets_no_name_to_take_over() => SessionFixture.RunAsync(
+        async fixture =>
+        {
+            var running = fixture.Start();
+            var transport = await fixture.Server.AcceptAsync();
+            var (_, payload) = await MemoryServer.ReadFirstAsync(transport);
+            Assert.Equal(ProtocolError.None, HelloMessage.TryRead(payload, out var hello));
+            Assert.Equal("web", hello!.WantedName);
+
+            // As such a server reads it: without a name to publish.
+            payload[9] &= unchecked((byte)~(uint)HandshakeCapabilities.Pools);
+            Assert.Equal(ProtocolError.None, HelloMessage.TryRead(payload, out hello));
+            Assert.Equal("", hello!.WantedName);
+            await transport.SendAsync(fixture.Server.Welcome.ToFrame());
+            var end = await running;
+            Assert.Equal(
+                (ConnectionEndReason.RejectedPermanently, RejectionReason.PoolNotPossible), (end.Reason, end.Rejection!.Reason));
+            Assert.Contains("older than pools", end.Message, StringComparison.Ordinal);
+            Assert.Empty(fixture.Events.Names);
+        },
+        SessionFixture.Options with { Pool = true });
+
+    [Fact]
+    public Task A_server_that_is_older_than_policies_may_find_the_hello_too_long() => SessionFixture.RunAsync(
+        async fixture =>
+        {
+            var running = fixture.Start();
+            await fixture.Server.RejectAsync(RejectCode.Malformed, TimeSpan.Zero);
+            var end = await running;
+            Assert.Equal(
+                (ConnectionEndReason.RejectedPermanently, RejectionReason.AccessUnsupported), (end.Reason, end.Rejection!.Reason));
+            Assert.Contains("older than policies", end.Message, StringComparison.Ordinal);
+        },
+        SessionFixture.Options with { Access = new AccessRules { Policy = "[]"u8.ToArray() } });
+
+    [Fact]
+    public Task A_server_that_keeps_access_rules_is_served() => SessionFixture.RunAsync(
+        async fixture =>
+        {
+            fixture.Server.Welcome = fixture.Server.Welcome with
+            {
+                Capabilities = HandshakeCapabilities.MultipleUplinks | HandshakeCapabilities.AccessRules,
+            };
+            var running = fixture.Start();
+            var served = await fixture.Server.ServeAsync();
+            await fixture.UntilAsync(() => fixture.Events.Names.Contains("ready"), "it is ready");
+            served.Transport.Abort();
+            Assert.Equal(ConnectionEndReason.Lost, (await running).Reason);
+            await served.Run;
+        },
+        SessionFixture.Options with { Access = new AccessRules { Allowed = [AccessNetwork.Create([10, 0, 0, 0], 8)!] } });
 
     [Theory]
     [InlineData(SocketError.ConnectionRefused, ConnectFailureReason.Refused)]
@@ -132,15 +222,15 @@ public sealed class AgentSessionTests
     [Fact]
     public Task A_server_that_says_nothing_is_not_waited_for_longer_than_a_handshake_may_take() => SessionFixture.RunAsync(async fixture =>
     {
+        var armed = fixture.Time.ArmedTimers.Value;
         var running = fixture.Start();
         var transport = await fixture.Server.AcceptAsync();
         await MemoryServer.ReadFirstAsync(transport);
-        var armed = fixture.Time.ArmedTimers.Value;
+        await fixture.Time.ArmedTimers.WaitForAsync(armed + 1);
         fixture.Time.Advance(ProtocolLimits.HandshakeTimeout - TimeSpan.FromMilliseconds(1));
         Assert.False(running.IsCompleted);
         fixture.Time.Advance(TimeSpan.FromMilliseconds(1));
         Assert.Equal(ConnectFailureReason.TimedOut, (await running).Failure!.Reason);
-        Assert.True(armed > 0);
     });
 
     [Fact]
@@ -209,13 +299,37 @@ public sealed class AgentSessionTests
         var running = fixture.Start();
         var served = await fixture.Server.ServeAsync();
         await fixture.UntilAsync(() => fixture.Events.Names.Contains("ready"), "it is ready");
+
+        // The server hears the goodbye only when the test says so: it ends the uplink by itself then.
+        served.Transport.Incoming.Stall();
         await fixture.Stop.CancelAsync();
-        await fixture.UntilAsync(() => served.Uplink.PeerGoAwayReason == SessionEndReason.Shutdown, "the agent says goodbye");
-        Assert.False(served.Uplink.IsOpenForStreams);
+        await fixture.UntilAsync(() => served.Transport.Incoming.Available > 0, "the agent says goodbye");
+        await fixture.SettleAsync();
         Assert.False(running.IsCompleted);
-        served.Uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown));
+        served.Transport.Incoming.Resume();
         Assert.Equal(ConnectionEndReason.Stopped, (await running).Reason);
+        Assert.Equal(SessionEndReason.Shutdown, served.Uplink.PeerGoAwayReason);
+        Assert.False(served.Uplink.IsOpenForStreams);
         Assert.Contains("draining", fixture.Events.Names);
         await served.Run;
     });
+
+    [Fact]
+    public async Task Its_first_uplink_starts_no_event_loop_where_another_tunnel_uses_the_only_one()
+    {
+        Assert.SkipUnless(EngineSetup.HasEpoll, "epoll");
+        await using var server = RawTcpServer.Start(static connection => connection.ReadExactlyAsync(8));
+        var options = SessionFixture.Options with { Server = new ServerEndpoint("127.0.0.1", server.Port) };
+        var events = new RecordingEvents();
+        using var engine = new EpollEngine(1, most: 2);
+        var loops = new UplinkLoops(engine);
+        using var place = loops.Take(new IdleConnections(), joins: false);
+        using var context = new ExchangeContext(options, events, TimeProvider.System);
+        using var heartbeat = new UplinkHeartbeat(TimeProvider.System);
+        using var uploads = new ReceiveBudget(ReceiveBudget.SmallestLimit, TimeProvider.System);
+        var dialer = new UplinkDialer(options, engine, loops, context.Backends.Idle, TimeProvider.System);
+        var session = new AgentSession(options, events, context, heartbeat, engine, dialer, uploads, TimeProvider.System);
+        Assert.Equal(ConnectionEndReason.ServerUnreachable, (await session.RunOnceAsync(CancellationToken.None)).Reason);
+        Assert.Single(engine.Loops);
+    }
 }

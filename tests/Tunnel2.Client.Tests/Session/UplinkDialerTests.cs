@@ -8,6 +8,7 @@ using Tunnel2.Client.Core.Session;
 using Tunnel2.Client.Tests.InMemory;
 using Tunnel2.Multiplexing.Tests.InMemory;
 using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.Protocol.Handshake;
 using Tunnel2.TestUtilities;
 using Tunnel2.Transport.Engine;
 
@@ -19,12 +20,13 @@ public sealed class UplinkDialerTests
     private readonly ManualTimeProvider _time = new();
 
     [Theory]
-    [InlineData("127.0.0.1", false, true)]
-    [InlineData("::1", false, true)]
-    [InlineData("192.0.2.1", false, false)]
-    [InlineData("192.0.2.1", true, true)]
-    public Task A_token_leaves_the_machine_encrypted_or_with_leave_only(
-        string peer, bool allowed, bool isDialled) => SessionFixture.RunAsync(
+    [InlineData("127.0.0.1", false, true, false)]
+    [InlineData("::1", false, true, true)]
+    [InlineData("192.0.2.1", false, false, false)]
+    [InlineData("192.0.2.1", false, false, true)]
+    [InlineData("192.0.2.1", true, true, true)]
+    public Task A_token_and_a_secret_leave_the_machine_encrypted_or_with_leave_only(
+        string peer, bool allowed, bool isDialled, bool isWebhook) => SessionFixture.RunAsync(
         async fixture =>
         {
             fixture.Server.Address = IPAddress.Parse(peer);
@@ -43,7 +45,12 @@ public sealed class UplinkDialerTests
             Assert.False(own.Incoming.IsOpen);
             Assert.Equal(0, own.Incoming.Available);
         },
-        SessionFixture.Options with { Token = "s3cret", AllowPlaintextToken = allowed });
+        SessionFixture.Options with
+        {
+            Token = isWebhook ? null : "s3cret",
+            Access = isWebhook ? new() { Webhook = new(WebhookProvider.GitHub, ["s3cret-s3cret"u8.ToArray()]) } : null,
+            AllowPlaintextToken = allowed,
+        });
 
     [Fact]
     public Task Without_a_token_any_server_may_be_dialled() => SessionFixture.RunAsync(async fixture =>

@@ -52,6 +52,7 @@ public sealed class UplinkPoolTests
             var served = await ServeAsync(fixture, 2);
             served[0].Uplink.TryEnd(new UplinkEnd(SessionEndReason.Internal));
             await served[0].Run;
+            await fixture.UntilAsync(() => fixture.Watched == 1, "the lost one has left the session");
             await fixture.AdvanceUntilAsync(() => fixture.Server.Dialled.Value == 3);
             served.Add(await fixture.Server.ServeAsync(FrameType.Join));
             await fixture.UntilAsync(() => fixture.Watched == 2, "both are watched");
@@ -95,6 +96,26 @@ public sealed class UplinkPoolTests
             }
         },
         Options(3));
+
+    /// <summary>The clock stands still: the farewell of the uplink that broke it does not end.</summary>
+    [Fact]
+    public Task The_others_do_not_wait_for_the_end_of_the_one_that_broke_the_protocol() => SessionFixture.RunAsync(
+        async fixture =>
+        {
+            var running = fixture.Start();
+            var first = await fixture.Server.ServeAsync();
+            var transport = await fixture.Server.AcceptAsync();
+            await MemoryServer.ReadFirstAsync(transport);
+            await transport.SendAsync(fixture.Server.Welcome.ToFrame());
+            await fixture.UntilAsync(() => fixture.Watched == 2, "both are watched");
+            await transport.SendAsync(new byte[8]);
+            var end = await first.Run;
+            Assert.Equal((SessionEndReason.ProtocolError, true), (end.Reason, end.ByPeer));
+            Assert.False(running.IsCompleted);
+            transport.Abort();
+            Assert.Equal(ConnectionEndReason.Lost, (await running).Reason);
+        },
+        Options(2));
 
     [Theory]
     [InlineData(SessionEndReason.Superseded, ConnectionEndReason.Superseded)]
@@ -170,6 +191,29 @@ public sealed class UplinkPoolTests
             await fixture.UntilAsync(() => !transport.Incoming.IsOpen, "the connection is given up");
             Assert.Equal(1, fixture.Watched);
             await EndAsync(running, [first]);
+        },
+        Options(2));
+
+    [Fact]
+    public Task It_is_over_only_after_the_dial_that_was_under_way() => SessionFixture.RunAsync(
+        async fixture =>
+        {
+            var running = fixture.Start();
+            var (begun, mayEnd) = (false, new TaskCompletionSource());
+            fixture.Server.BeforeConnect = () =>
+            {
+                begun = true;
+                return mayEnd.Task;
+            };
+            var first = await fixture.Server.ServeAsync();
+            await fixture.UntilAsync(() => Volatile.Read(ref begun), "another uplink is dialled");
+            first.Uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown));
+            await first.Run;
+            await fixture.UntilAsync(() => fixture.Watched == 0, "no uplink is left");
+            await fixture.SettleAsync();
+            Assert.False(running.IsCompleted);
+            mayEnd.SetResult();
+            Assert.Equal(ConnectionEndReason.GoingAway, (await running).Reason);
         },
         Options(2));
 

@@ -1,5 +1,6 @@
 using Tunnel2.Client.CommandLine;
 using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Protocol.Handshake;
 
 namespace Tunnel2.Client.Tests.TunnelFiles;
 
@@ -23,6 +24,72 @@ public sealed class TunnelFileTests
         CommandLineResult result = Parse(file, flags, environment);
         Assert.Equal(CommandLineRequest.Mistake, result.Request);
         return result.Mistake!.Split('\n');
+    }
+
+    [Fact]
+    public void Who_may_visit_is_a_value_or_a_list()
+    {
+        IReadOnlyList<AgentOptions> tunnels = Accepted(
+            """
+            tunnels:
+              - name: web
+                upstream: 3000
+                basic-auth: [ "alice:a", "bob:b:c" ]
+                allow-ip:
+                  - 10.0.0.0/8
+                  - 192.0.2.1, ::1
+              - name: db
+                protocol: tcp
+                upstream: 5432
+                deny-ip: 10.0.0.0/8
+            """);
+        Assert.Equal(["alice", "bob"], tunnels[0].Access!.Users.Select(static user => user.Name));
+        Assert.True(tunnels[0].Access!.Users[1].Hash.Matches("b:c"u8));
+        Assert.Equal((3, 1), (tunnels[0].Access!.Allowed.Count, tunnels[1].Access!.Denied.Count));
+    }
+
+    [Fact]
+    public void A_policy_is_rows_or_the_name_of_a_file()
+    {
+        var rows = Accepted(
+            """
+            tunnels:
+              - name: web
+                upstream: 3000
+                policy:
+                  - path: /admin/**
+                    deny: true
+                  - path: /down
+                    answer: { status: 503, body: "404", headers: { Retry-After: '60' } }
+                  - rate-limit: { rate: 10/minute, burst: 5 }
+            """)[0].Access!.Policy;
+        Assert.Equal(
+            """[{"path":"/admin/**","deny":true},"""
+            + """{"path":"/down","answer":{"status":503,"body":"404","headers":{"Retry-After":"60"}}},"""
+            + """{"rate-limit":{"rate":"10/minute","burst":5}}]""",
+            System.Text.Encoding.UTF8.GetString(rows.Span));
+    }
+
+    [Theory]
+    [InlineData("policy: [ { deny: true }, { deny: true } ]")]
+    [InlineData("policy: [ { path: a, deny: true }, { timeout: 0s } ]")]
+    [InlineData("policy: { row: [] }")]
+    [InlineData("policy: [ { [a]: b } ]")]
+    [InlineData("policy: /no/such/policy.json")]
+    [InlineData("policy: &a [ *a ]")]
+    [InlineData("basic-auth: []")]
+    [InlineData("basic-auth: [ 'a:b', '' ]")]
+    [InlineData("basic-auth: [ [ 'a:b' ] ]")]
+    [InlineData("basic-auth: { alice: topsecret }")]
+    [InlineData("basic-auth: topsecret")]
+    [InlineData("basic-auth: [ 'alice:topsecret', 'alice:other' ]")]
+    [InlineData("allow-ip: everybody")]
+    [InlineData("host-header: [ keep ]")]
+    public void A_list_with_a_mistake_is_refused_and_shows_no_password(string line)
+    {
+        string mistake = Assert.Single(Mistakes($"tunnels:\n  - name: web\n    upstream: 3000\n    {line}\n"));
+        Assert.StartsWith("tunnels.yml:4: ", mistake, StringComparison.Ordinal);
+        Assert.DoesNotContain("topsecret", mistake, StringComparison.Ordinal);
     }
 
     [Fact]
@@ -56,6 +123,34 @@ public sealed class TunnelFileTests
         Assert.All(tunnels, static options => Assert.Equal("tunnel.example.com:7000", options.Server.ToString()));
         Assert.All(tunnels, static options => Assert.True(options is { Loops: 3, Verbose: true, Json: false }));
         Assert.NotEqual(tunnels[0].InstanceKey.ToArray(), tunnels[1].InstanceKey.ToArray());
+    }
+
+    [Fact]
+    public void Tunnels_of_a_file_may_carry_different_things()
+    {
+        IReadOnlyList<AgentOptions> tunnels = Accepted(
+            """
+            tunnels:
+              - name: web
+                upstream: 3000
+              - name: db
+                protocol: tcp
+                upstream: 5432
+                remote-port: 20005
+                proxy-protocol: v2
+              - name: vault
+                protocol: TLS
+                upstream: unix:/run/vault.sock
+            """);
+        Assert.Equal(
+            [
+                (SessionKind.Http, "http://127.0.0.1:3000", 0, 0),
+                (SessionKind.Tcp, "tcp://127.0.0.1:5432", 20005, 2),
+                (SessionKind.Tls, "unix:/run/vault.sock", 0, 0),
+            ],
+            tunnels.Select(static one => (one.Kind, one.Upstream.ToString(), one.RemotePort, one.ProxyProtocol)));
+        Assert.Equal(
+            ["tunnels.yml:3: protocol: 'ftp' is not http, tcp, tls or udp"], Mistakes("tunnels:\n- upstream: 3000\n  protocol: ftp\n"));
     }
 
     [Fact]

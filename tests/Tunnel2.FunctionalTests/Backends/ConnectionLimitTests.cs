@@ -54,7 +54,7 @@ public sealed class ConnectionLimitTests
             Assert.Equal(200, (await tunnel.ExchangeAsync("/next")).Head.StatusCode);
             Assert.Equal(2, _waiting.Value);
         },
-        Limited(1, "Timeouts:BackendConnect=300ms") with { WantsRequests = true });
+        Limited(1, "Timeouts:BackendConnect=1s") with { WantsRequests = true });
 
     [Fact]
     public Task A_visitor_that_leaves_gives_its_turn_to_the_next() => TunnelFixture.RunAsync(
@@ -100,6 +100,65 @@ public sealed class ConnectionLimitTests
         Limited(1, "Timeouts:BackendConnect=3s"));
 
     [Theory]
+    [InlineData(1)]
+    [InlineData(3)]
+    public async Task An_idle_connection_of_http2_makes_room_for_one_of_http1(int uplinks)
+    {
+        var accepted = 0;
+        var http2 = Http2ServiceConnection.Serving(static async (service, _) =>
+        {
+            while (true)
+            {
+                await service.AnswerAsync((await service.ReadRequestAsync()).Id);
+            }
+        });
+        _release.Set(int.MaxValue);
+        await TunnelFixture.RunAsync(
+            connection => Interlocked.Increment(ref accepted) % 2 == 1 ? http2(connection) : AnswerWhenReleasedAsync(connection),
+            async tunnel =>
+            {
+                await tunnel.Entry.WaitForUplinksAsync(uplinks);
+                for (var i = 1; i <= 4; i++)
+                {
+                    var call = await tunnel.ExchangeAsync(
+                        "/call", method: "POST", fields: "Content-Type: application/grpc\r\nTE: trailers\r\nContent-Length: 0\r\n");
+                    Assert.Equal((200, "well"), (call.Head.StatusCode, call.Body.Text()));
+                    Assert.Equal("/plain", (await tunnel.ExchangeAsync("/plain")).Body.Text());
+                    Assert.Equal(2 * i, Volatile.Read(ref accepted));
+                }
+            },
+            Limited(1, uplinks: uplinks));
+    }
+
+    /// <summary>The connection is not idle when the other request begins to wait, but once its own request is over.</summary>
+    [Fact]
+    public async Task One_of_http2_that_becomes_idle_makes_room_for_a_request_that_waits()
+    {
+        var accepted = 0;
+        var http2 = Http2ServiceConnection.Serving(async (service, _) =>
+        {
+            var request = await service.ReadRequestAsync();
+            await _release.WaitForAsync(_waiting.Increment());
+            await service.AnswerAsync(request.Id);
+        });
+        await TunnelFixture.RunAsync(
+            connection => Interlocked.Increment(ref accepted) == 1 ? http2(connection) : AnswerWhenReleasedAsync(connection),
+            async tunnel =>
+            {
+                var call = tunnel.ExchangeAsync(
+                    "/call", method: "POST", fields: "Content-Type: application/grpc\r\nTE: trailers\r\nContent-Length: 0\r\n");
+                await _waiting.WaitForAsync(1);
+                var plain = tunnel.ExchangeAsync("/plain");
+                await tunnel.Agent.Events.ShortCount.WaitForAsync(1);
+                _release.Set(int.MaxValue);
+                Assert.Equal("well", (await call).Body.Text());
+                Assert.Equal("/plain", (await plain).Body.Text());
+                Assert.Equal(2, Volatile.Read(ref accepted));
+            },
+            Limited(1, uplinks: 1));
+    }
+
+    [Theory]
     [InlineData(1, "stream-limit")]
     [InlineData(2, "agent-refused")]
     public Task A_request_beyond_those_that_the_agent_takes_is_refused(int uplinks, string error) => TunnelFixture.RunAsync(
@@ -132,9 +191,15 @@ public sealed class ConnectionLimitTests
             }
 
             await _waiting.WaitForAsync(2);
+            var beyond = new List<Http2VisitorStream>();
             for (var i = 0; i < 10; i++)
             {
-                var (status, fields) = await (await OpenAsync("/beyond")).ReadAnswerAsync();
+                beyond.Add(await OpenAsync("/beyond"));
+            }
+
+            foreach (var stream in beyond)
+            {
+                var (status, fields) = await stream.ReadAnswerAsync();
                 Assert.Equal((503, error), (status, fields["tunnel2-error"].Single()));
             }
 
@@ -154,7 +219,7 @@ public sealed class ConnectionLimitTests
         },
         limitsStreams
             ? new TunnelSetup { Agent = options => options with { MaxStreams = 2, Uplinks = UplinkPolicy.Fixed(1) } }
-            : Limited(2, "Timeouts:BackendConnect=100ms"));
+            : Limited(2, "Timeouts:BackendConnect=1s"));
 
     private static TunnelSetup Limited(
         int connections, string setting = "Timeouts:BackendConnect=20s", bool trusts = true, int? uplinks = null) => new()

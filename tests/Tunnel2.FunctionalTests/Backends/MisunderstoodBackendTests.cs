@@ -1,3 +1,4 @@
+using Tunnel2.Client.Core.Configuration;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.TestBackend;
 using Tunnel2.TestUtilities;
@@ -20,20 +21,31 @@ public sealed class MisunderstoodBackendTests
                 + $"https://127.0.0.1:{backend.Port}. Until then visitors get 502.");
     }
 
-    [Theory]
-    [InlineData("GET / HTTP/1.1\r\nHost: web.localhost\r\n\r\n")]
-    [InlineData(
-        "POST /grpc.health.v1.Health/Check HTTP/1.1\r\nHost: web.localhost\r\nContent-Type: application/grpc\r\nTE: trailers\r\n"
-            + "Transfer-Encoding: chunked\r\n\r\n5\r\n\0\0\0\0\0\r\n0\r\n\r\n")]
-    public async Task One_that_speaks_http2_alone_and_closes_what_does_not(string request)
+    [Fact]
+    public async Task One_that_speaks_http2_alone_and_closes_what_does_not()
     {
         await using var backend = RawTcpServer.Start(ServeHttp2Async);
         await AssertToldAsync(
             backend.Port,
             "backend-speaks-http2",
-            $"http://127.0.0.1:{backend.Port} speaks only HTTP/2, as gRPC servers do, and no tunnel carries that to a service yet: have "
-                + $"it speak HTTP/1.1 too. Until then visitors get 502.",
-            request);
+            $"http://127.0.0.1:{backend.Port} speaks only HTTP/2, as gRPC servers do: requests go to it in HTTP/2 from now on, unless "
+                + $"--backend-protocol is h1.",
+            protocol: BackendProtocol.Http1);
+    }
+
+    [Fact]
+    public async Task One_that_speaks_http2_alone_gets_http2_from_the_moment_that_this_is_found_out()
+    {
+        await using var backend = RawTcpServer.Start(ServeHttp2Async);
+        await TunnelFixture.RunAsync(
+            backend.Port,
+            static async tunnel =>
+            {
+                // A request without a body is sent again at once.
+                Assert.Equal(204, (await tunnel.ExchangeAsync("/")).Head.StatusCode);
+                Assert.Equal(204, (await tunnel.ExchangeAsync("/", "POST", "Content-Length: 0\r\n")).Head.StatusCode);
+            },
+            new TunnelSetup { Agent = static options => options with { WatchesBackend = true } });
     }
 
     [Fact]
@@ -109,7 +121,8 @@ public sealed class MisunderstoodBackendTests
         string code,
         string words,
         string request = "GET / HTTP/1.1\r\nHost: web.localhost\r\n\r\n",
-        bool isHttps = false) => TunnelFixture.RunAsync(
+        bool isHttps = false,
+        BackendProtocol protocol = BackendProtocol.Auto) => TunnelFixture.RunAsync(
         port,
         async tunnel =>
         {
@@ -127,7 +140,12 @@ public sealed class MisunderstoodBackendTests
         },
         new TunnelSetup
         {
-            Agent = options => options with { WatchesBackend = true, Upstream = options.Upstream with { IsHttps = isHttps } },
+            Agent = options => options with
+            {
+                BackendProtocol = protocol,
+                WatchesBackend = true,
+                Upstream = options.Upstream with { IsHttps = isHttps },
+            },
         });
 
     /// <summary>As gRPC servers do: whoever does not begin with the preface is sent away without a word.</summary>
@@ -139,7 +157,21 @@ public sealed class MisunderstoodBackendTests
         {
             await connection.ReadExactlyAsync(Preface.Length - 3);
             await connection.WriteAsync(new byte[] { 0, 0, 0, 4, 0, 0, 0, 0, 0 });
-            await connection.WaitForEndAsync();
+            while (true)
+            {
+                // Each request is answered with 204, by its index in the static table.
+                var header = await connection.ReadExactlyAsync(9);
+                var length = (header[0] << 16) | (header[1] << 8) | header[2];
+                if (length > 0)
+                {
+                    await connection.ReadExactlyAsync(length);
+                }
+
+                if (header[3] == 1)
+                {
+                    await connection.WriteAsync(new byte[] { 0, 0, 1, 1, 5, header[5], header[6], header[7], header[8], 0x89 });
+                }
+            }
         }
     }
 }

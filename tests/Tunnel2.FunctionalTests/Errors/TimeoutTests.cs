@@ -23,7 +23,7 @@ public sealed class TimeoutTests
                 Assert.Equal((504, "backend-timeout"), (head.StatusCode, head["Tunnel2-Error"]));
                 await ended.WaitAsync();
             },
-            new TunnelSetup { Settings = ["Timeouts:BackendHeaders=100ms"] });
+            new TunnelSetup { Settings = ["Timeouts:BackendHeaders=1s"] });
     }
 
     [Fact]
@@ -55,7 +55,7 @@ public sealed class TimeoutTests
                 Assert.Equal(200, head.StatusCode);
                 Assert.Equal("ab", (await visitor.ReadBodyAsync(head)).Text());
             },
-            new TunnelSetup { Settings = ["Timeouts:BackendHeaders=100ms"] });
+            new TunnelSetup { Settings = ["Timeouts:BackendHeaders=2s"] });
     }
 
     [Fact]
@@ -104,7 +104,7 @@ public sealed class TimeoutTests
                 Assert.Equal((504, "body-idle-timeout"), (head.StatusCode, head["Tunnel2-Error"]));
                 await ended.WaitAsync();
             },
-            new TunnelSetup { Settings = ["Timeouts:BodyIdle=100ms"] });
+            new TunnelSetup { Settings = ["Timeouts:BodyIdle=1s"] });
     }
 
     [Fact]
@@ -121,5 +121,5 @@ public sealed class TimeoutTests
             await visitor.WriteAsync("still here");
             Assert.Equal("still here"u8.ToArray(), await visitor.ReadExactlyAsync(10));
         },
-        new TunnelSetup { Settings = ["Timeouts:BodyIdle=100ms", "Timeouts:BackendHeaders=100ms"] });
+        new TunnelSetup { Settings = ["Timeouts:BodyIdle=2s", "Timeouts:BackendHeaders=2s"] });
 }

@@ -2,6 +2,7 @@ using System.Diagnostics.CodeAnalysis;
 using System.Net;
 using System.Net.Security;
 using System.Net.Sockets;
+using Tunnel2.Client.Core.Configuration;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.TestUtilities;
 
@@ -33,6 +34,18 @@ internal sealed class FrontVisitor : IDisposable
     /// <summary>Runs a test on a tunnel to a backend that does what the test says.</summary>
     public static Task RunAsync(string kind, Func<RawConnection, Task> onConnection, Func<FrontVisitor, Task> test) =>
         WithCertificateAsync(setup => TunnelFixture.RunAsync(onConnection, tunnel => VisitAsync(kind, tunnel, test), setup));
+
+    /// <summary>The same with changed options of the agent and further settings.</summary>
+    public static Task RunAsync(
+        string kind,
+        Func<AgentOptions, AgentOptions> agent,
+        string[] settings,
+        Func<RawConnection, Task> onConnection,
+        Func<FrontVisitor, Task> test) =>
+        WithCertificateAsync(setup => TunnelFixture.RunAsync(
+            onConnection,
+            tunnel => VisitAsync(kind, tunnel, test),
+            setup with { Agent = agent, Settings = [.. setup.Settings, .. settings] }));
 
     /// <summary>Runs a test on a tunnel whose ProxyEntry serves HTTPS too, with further settings.</summary>
     public static Task RunRawAsync(string[] settings, Func<RawConnection, Task> onConnection, Func<TunnelFixture, Task> test) =>

@@ -216,7 +216,7 @@ public sealed class SharedFrontTests
                 await arrived.WaitAsync();
                 await giveUp.CancelAsync();
                 await Assert.ThrowsAnyAsync<OperationCanceledException>(() => asking);
-                await ended.WaitAsync(TimeSpan.FromSeconds(3));
+                await ended.WaitAsync();
             });
     }
 

@@ -49,6 +49,33 @@ internal sealed class AgentEventLog : IAgentEvents
         ReadyCount.Increment();
     }
 
+    /// <summary>How the server was reached, in order.</summary>
+    public ConcurrentQueue<UplinkRoute> Routes { get; } = new();
+
+    public AsyncCounter RouteCount { get; } = new("ways that the agent took");
+
+    public void Routed(UplinkRoute route)
+    {
+        Routes.Enqueue(route);
+        RouteCount.Increment();
+    }
+
+    /// <summary>With which of several servers the agent had sessions, at each change.</summary>
+    public ConcurrentQueue<IReadOnlyList<ServerStatus>> ServerChanges { get; } = new();
+
+    public AsyncCounter ServersCount { get; } = new("changes of several servers");
+
+    public void Servers(IReadOnlyList<ServerStatus> servers)
+    {
+        ServerChanges.Enqueue(servers);
+        ServersCount.Increment();
+    }
+
+    /// <summary>Waits until the agent has sessions with so many of its servers.</summary>
+    public Task WaitForServersAsync(int count) => WaitSignal.UntilAsync(
+        () => ServerChanges.LastOrDefault()?.Count(static one => one.IsConnected) == count, $"{count} servers are connected",
+        TimeSpan.FromSeconds(60));
+
     public void ConnectionEnded(ConnectionEnd end)
     {
         _ends.Enqueue(end);

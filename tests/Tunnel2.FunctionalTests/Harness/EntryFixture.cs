@@ -4,6 +4,8 @@ using Microsoft.Extensions.Configuration;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 using Tunnel2.ProxyEntry.Certificates;
+using Tunnel2.ProxyEntry.Cluster;
+using Tunnel2.ProxyEntry.Cluster.Names;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Diagnostics.Prometheus;
@@ -11,6 +13,7 @@ using Tunnel2.ProxyEntry.Hosting;
 using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.Telemetry.EventRing;
 using Tunnel2.TestUtilities;
 using Tunnel2.Transport.Engine;
 using Tunnel2.Transport.Epoll;
@@ -20,6 +23,13 @@ namespace Tunnel2.FunctionalTests.Harness;
 /// <summary>A running ProxyEntry on free ports of loopback.</summary>
 internal sealed class EntryFixture : IAsyncDisposable
 {
+    /// <summary>
+    /// Where the rings of these servers are. Of the default's name there may be few at a time, and other test runs have some of them.
+    /// </summary>
+    private static readonly string _rings = MakeRingFolder();
+
+    private static int _started;
+
     private readonly ProxyEntryHost _host;
     private readonly IEngine _engine;
     private readonly MeterListener _meters;
@@ -59,6 +69,10 @@ internal sealed class EntryFixture : IAsyncDisposable
 
     public IPEndPoint Admin => _host.AdminEndPoint;
 
+    /// <summary>One of its parts.</summary>
+    public T Part<T>()
+        where T : notnull => _host.Services.GetRequiredService<T>();
+
     /// <summary>Its event loops; none with the portable engine.</summary>
     public IReadOnlyList<EpollLoop> Loops => _engine.Loops;
 
@@ -69,13 +83,24 @@ internal sealed class EntryFixture : IAsyncDisposable
     /// <param name="time">Its clock.</param>
     /// <param name="settings">Settings as <c>Key=value</c>, relative to their section. <c>Loops=N</c> counts as it does in
     /// production.</param>
-    public static async Task<EntryFixture> StartAsync(TimeProvider? time = null, params string[] settings)
+    public static Task<EntryFixture> StartAsync(TimeProvider? time = null, params string[] settings) =>
+        StartNodeAsync(null, time, settings);
+
+    /// <summary>Starts one that is a node of a cluster.</summary>
+    /// <param name="locator">Says where sessions of other nodes are; null: it is no node.</param>
+    /// <param name="time">Its clock.</param>
+    /// <param name="settings">As for <see cref="StartAsync(TimeProvider?, string[])"/>.</param>
+    public static async Task<EntryFixture> StartNodeAsync(ISessionLocator? locator, TimeProvider? time, params string[] settings)
     {
         var values = new Dictionary<string, string?>(StringComparer.OrdinalIgnoreCase)
         {
             ["Tunnel2:Public:HttpListen"] = "127.0.0.1:0",
             ["Tunnel2:Uplink:Listen"] = "127.0.0.1:0",
             ["Tunnel2:Admin:Listen"] = "127.0.0.1:0",
+
+            // 1 MiB: the kernel writes the 16 MiB of the default at each start, and no test reads as many records back.
+            ["Tunnel2:Ring:Slots"] = "4096",
+            ["Tunnel2:Ring:File"] = Path.Combine(_rings, $"{Interlocked.Increment(ref _started)}.ring"),
         };
         foreach (var setting in settings)
         {
@@ -85,7 +110,7 @@ internal sealed class EntryFixture : IAsyncDisposable
 
         var loaded = SettingsLoader.Load(new ConfigurationBuilder().AddInMemoryCollection(values).Build());
         Assert.True(loaded.IsValid, SettingsErrorFormatter.Format(loaded.Errors));
-        return await StartAsync(loaded.Settings, time, null, values.ContainsKey("Tunnel2:Loops") ? loaded.Settings.Loops : null);
+        return await StartAsync(loaded.Settings, time, null, values.ContainsKey("Tunnel2:Loops") ? loaded.Settings.Loops : null, locator);
     }
 
     /// <summary>Starts one whose settings are a file, so that they can change while it runs.</summary>
@@ -97,7 +122,7 @@ internal sealed class EntryFixture : IAsyncDisposable
     }
 
     private static async Task<EntryFixture> StartAsync(
-        ProxyEntrySettings settings, TimeProvider? time, SettingsSource? source, int? loops = null)
+        ProxyEntrySettings settings, TimeProvider? time, SettingsSource? source, int? loops = null, ISessionLocator? locator = null)
     {
         var changes = new AsyncCounter("what ProxyEntry did");
         var log = new LogLines { Written = changes };
@@ -107,15 +132,23 @@ internal sealed class EntryFixture : IAsyncDisposable
         {
             // Uplinks that come and go write at Debug, after each change: that line is the signal for it.
             logging.SetMinimumLevel(LogLevel.Information).AddFilter("Tunnel2.ProxyEntry.Uplink", LogLevel.Debug).AddProvider(log);
-            var directory = new InMemorySessionDirectory(time ?? TimeProvider.System, settings.ParkTimeout);
+            var directory = new InMemorySessionDirectory(time ?? TimeProvider.System, settings.ParkTimeout, settings.Pool.Members);
             logging.Services.AddSingleton<ISessionDirectory>(services =>
             {
                 meters = services.GetRequiredService<IMeterFactory>();
-                return new WatchedDirectory(directory) { Changes = changes };
+                return new WatchedDirectory(services.GetService<ClusterDirectory>() is { } cluster ? cluster : directory)
+                {
+                    Changes = changes,
+                };
             });
             if (time is not null)
             {
                 logging.Services.AddSingleton(time);
+            }
+
+            if (locator is not null)
+            {
+                logging.Services.AddSingleton(locator);
             }
         }, source);
         return new EntryFixture(host, engine, log, meters!, changes);
@@ -174,6 +207,14 @@ internal sealed class EntryFixture : IAsyncDisposable
         await _host.DisposeAsync();
         _meters.Dispose();
         _engine.Dispose();
+    }
+
+    private static string MakeRingFolder()
+    {
+        RuntimeDirectory.Create();
+        var folder = System.IO.Directory.CreateDirectory(Path.Combine(RuntimeDirectory.Path, $"tests-{Guid.NewGuid():N}"));
+        AppDomain.CurrentDomain.ProcessExit += (_, _) => folder.Delete(recursive: true);
+        return folder.FullName;
     }
 
     /// <summary>Of this server only: those of other tests run in the same process.</summary>

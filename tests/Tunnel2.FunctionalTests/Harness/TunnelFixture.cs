@@ -88,7 +88,7 @@ internal sealed class TunnelFixture : IAsyncDisposable
             throw new TimeoutException($"A visitor waited for more than {setup.Patience.TotalSeconds} s.", exception);
         }
 
-        await tunnel.VerifyAsync();
+        await tunnel.VerifyAsync(setup.ExpectedErrors);
     }
 
     /// <summary>Connects a visitor.</summary>
@@ -133,7 +133,7 @@ internal sealed class TunnelFixture : IAsyncDisposable
     }
 
     /// <summary>Ends the visitors, the entry and the agent, and checks what must hold then.</summary>
-    private async Task VerifyAsync()
+    private async Task VerifyAsync(int[] expectedErrors)
     {
         Assert.False(_outOfPatience.IsCancellationRequested, $"A visitor waited for more than {_patience.TotalSeconds} s.");
         CloseVisitors();
@@ -145,7 +145,7 @@ internal sealed class TunnelFixture : IAsyncDisposable
             Assert.Equal(0, await Agent.StopAsync());
         }
 
-        Entry.Log.AssertNoErrors();
+        Entry.Log.AssertNoErrors(expectedErrors);
         UnobservedExceptions.AssertNone();
     }
 

@@ -25,12 +25,15 @@ internal sealed record TunnelSetup
     /// <summary>Whether the agent tells of every request.</summary>
     public bool WantsRequests { get; init; }
 
+    /// <summary>Events of errors that the test itself causes, such as a file that cannot be used.</summary>
+    public int[] ExpectedErrors { get; init; } = [];
+
     /// <summary>The agent's clock.</summary>
     public TimeProvider? AgentTime { get; init; }
 
     /// <summary>The agent's engine; by default that of every test.</summary>
     public Func<IEngine> AgentEngine { get; init; } = static () => TestEngine.Create();
 
-    /// <summary>How long the test's visitors wait in all.</summary>
-    public TimeSpan Patience { get; init; } = TimeSpan.FromSeconds(25);
+    /// <summary>How long the test's visitors wait in all: far longer than they do on a machine that has much else to do.</summary>
+    public TimeSpan Patience { get; init; } = TimeSpan.FromSeconds(60);
 }

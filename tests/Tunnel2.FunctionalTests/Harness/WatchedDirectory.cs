@@ -51,6 +51,8 @@ internal sealed class WatchedDirectory(ISessionDirectory inner) : ISessionDirect
         Changes.Increment();
     }
 
+    public void ReportHealth(EntrySession session) => inner.ReportHealth(session);
+
     public NameState Find(ReadOnlySpan<char> name, out EntrySession? session) => inner.Find(name, out session);
 
     public NameAbsence GetAbsence(ReadOnlySpan<char> name) => inner.GetAbsence(name);

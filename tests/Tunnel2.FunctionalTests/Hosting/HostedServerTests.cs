@@ -1,4 +1,5 @@
 using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Diagnostics.HealthChecks;
 using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Options;
@@ -43,6 +44,26 @@ public sealed class HostedServerTests : IDisposable
         Assert.Equal([2203, 2204, 2205], _log.All.Select(static line => line.EventId).Where(static id => id is >= 2203 and <= 2205));
         Assert.Contains(_log.All, static line => line.Category == "Tunnel2.ProxyEntry.Draining.EntryDrain");
         _log.AssertNoErrors();
+    }
+
+    [Fact]
+    public async Task Its_readiness_is_a_health_check_of_the_host()
+    {
+        var builder = CreateBuilder();
+        builder.Services.AddTunnel2ProxyEntry(_anyPorts).AddHealthChecks().AddTunnel2ProxyEntry(tags: ["ready"]);
+        using var host = builder.Build();
+        var checks = host.Services.GetRequiredService<HealthCheckService>();
+        Assert.Equal((HealthStatus.Unhealthy, "not started"), await CheckAsync());
+        await host.StartAsync();
+        Assert.Equal((HealthStatus.Healthy, "ready"), await CheckAsync());
+        await host.StopAsync();
+        Assert.Equal((HealthStatus.Unhealthy, "draining"), await CheckAsync());
+
+        async Task<(HealthStatus, string?)> CheckAsync()
+        {
+            var report = await checks.CheckHealthAsync(static one => one.Tags.Contains("ready"));
+            return (report.Status, report.Entries["tunnel2"].Description);
+        }
     }
 
     [Fact]

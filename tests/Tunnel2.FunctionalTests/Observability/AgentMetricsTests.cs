@@ -2,6 +2,7 @@ using System.Diagnostics.Metrics;
 using System.Text.RegularExpressions;
 using Tunnel2.Client.Core.Exchanges;
 using Tunnel2.Client.Core.Session;
+using Tunnel2.Client.Core.Ways;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.TestUtilities;
@@ -18,7 +19,7 @@ public sealed partial class AgentMetricsTests
     {
         using var exchanges = Exchanges();
         using var uploads = new ReceiveBudget(64 * 1024 * 1024, TimeProvider.System);
-        using var metrics = new AgentMetrics(Name, exchanges, uploads);
+        using var metrics = new AgentMetrics(Name, exchanges, uploads, new UplinkWays(AgentFixture.Options(1, 1), Random.Shared));
         exchanges.Begin();
         Assert.False(exchanges.IsOneTooMany());
         exchanges.Begin();
@@ -40,7 +41,7 @@ public sealed partial class AgentMetricsTests
     {
         using var exchanges = Exchanges();
         using var uploads = new ReceiveBudget(64 * 1024 * 1024, TimeProvider.System);
-        using var metrics = new AgentMetrics(Name, exchanges, uploads);
+        using var metrics = new AgentMetrics(Name, exchanges, uploads, new UplinkWays(AgentFixture.Options(1, 1), Random.Shared));
         var documented = File.ReadLines(Path.Combine(RepositoryFolder.Path, "docs", "observability.md"))
             .Select(static line => TableRow().Match(line))
                 .Where(static match => match.Success)

@@ -1,6 +1,7 @@
 using System.Text.Json;
 using System.Text.RegularExpressions;
 using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Observability;
@@ -41,16 +42,44 @@ public sealed partial class MetricsDocumentTests
     public Task The_board_asks_for_metrics_that_there_are() => RunAsync((names, _) =>
     {
         var expressions = Expressions().ToArray();
-        Assert.True(expressions.Length > 10);
+        Assert.True(expressions.Length > 40);
         foreach (var expression in expressions)
         {
-            var asked = MetricName().Matches(By().Replace(expression, "")).Select(static match => match.Value).ToArray();
-            Assert.True(asked.Length > 0, expression);
-            Assert.All(
-                asked,
-                name => Assert.True(names.Contains(name) || names.Contains(HistogramPart().Replace(name, "")), $"{name} in {expression}"));
+            AssertAsksForOnly(names, expression, expression);
+            Assert.Matches(MetricName(), By().Replace(expression, ""));
         }
     });
+
+    [Fact]
+    public Task The_rules_ask_for_metrics_and_for_figures_that_there_are() => RunAsync((names, _) =>
+    {
+        var rules = Rules().ToArray();
+        var figures = rules.Where(static rule => rule.Kind == "record").Select(static rule => rule.Name).ToArray();
+        Assert.True(figures.Length > 5 && rules.Length - figures.Length > 10);
+        foreach (var (_, name, expression) in rules)
+        {
+            Assert.All(Figure().Matches(expression), figure => Assert.Contains(figure.Value, figures));
+            AssertAsksForOnly(names, Figure().Replace(expression, ""), $"{name}: {expression}");
+        }
+    });
+
+    [Fact]
+    public void What_the_server_is_told_to_refuse_is_no_error_of_its_own()
+    {
+        var own = ProxyErrorCatalog.All
+            .Where(static info => info is { Leg: ProxyErrorLeg.Entry, Status: >= 500 })
+            .Select(static info => info.Code);
+        var rule = Rules().Single(static rule => rule.Name == "instance:tunnel2_server_errors:ratio_rate5m").Expression;
+        Assert.Equal(own.Order(StringComparer.Ordinal), ErrorTypes().Match(rule).Groups[1].Value.Split('|').Order(StringComparer.Ordinal));
+    }
+
+    [Fact]
+    public void The_document_lists_the_alerts()
+    {
+        var documented = AlertRow().Matches(File.ReadAllText(Path.Combine(_docs, "observability.md")))
+            .Select(static match => match.Groups[1].Value);
+        Assert.Equal(Rules().Where(static rule => rule.Kind == "alert").Select(static rule => rule.Name), documented);
+    }
 
     private static Task RunAsync(Action<string[], string> check) => TunnelFixture.RunAsync(
         Mirror.ServeAsync,
@@ -74,6 +103,15 @@ public sealed partial class MetricsDocumentTests
         .Select(static line => TableRow().Match(line))
         .Where(static match => match.Success)
         .ToDictionary(static match => match.Groups[1].Value, static match => new Row(match.Groups[2].Value, match.Groups[3].Value));
+
+    private static void AssertAsksForOnly(string[] names, string expression, string where) => Assert.All(
+        MetricName().Matches(By().Replace(expression, "")).Select(static match => match.Value),
+        name => Assert.True(names.Contains(name) || names.Contains(HistogramPart().Replace(name, "")), $"{name} in {where}"));
+
+    /// <summary>Each rule's kind (record or alert), name, and expression without line ends.</summary>
+    private static IEnumerable<(string Kind, string Name, string Expression)> Rules() => Rule()
+        .Matches(File.ReadAllText(Path.Combine(RepositoryFolder.Path, "deploy", "prometheus", "tunnel2.rules.yml")))
+        .Select(static match => (match.Groups[1].Value, match.Groups[2].Value, match.Groups[3].Value.ReplaceLineEndings(" ")));
 
     private static IEnumerable<string> Expressions()
     {
@@ -109,6 +147,18 @@ public sealed partial class MetricsDocumentTests
 
     [GeneratedRegex(@"\b(?:tunnel2|process|dotnet)_[a-z0-9_]+")]
     private static partial Regex MetricName();
+
+    [GeneratedRegex(@"- (record|alert): (\S+)\n +expr:( [^|\n].*| \|(?:\n {10,}\S.*)+)")]
+    private static partial Regex Rule();
+
+    [GeneratedRegex("error_type=~\"([a-z|-]+)\"")]
+    private static partial Regex ErrorTypes();
+
+    [GeneratedRegex(@"\b[a-z_]+:[a-z0-9_]+:[a-z0-9_]+")]
+    private static partial Regex Figure();
+
+    [GeneratedRegex(@"^\| `(Tunnel2[A-Za-z]+)` \|", RegexOptions.Multiline)]
+    private static partial Regex AlertRow();
 
     [GeneratedRegex(@"\bby \([^)]*\)")]
     private static partial Regex By();

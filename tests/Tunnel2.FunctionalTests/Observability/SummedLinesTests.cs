@@ -27,6 +27,9 @@ public sealed class SummedLinesTests
             Assert.Contains(
                 tunnel.Entry.Log.All,
                 static line => line.EventId == 2290 && line.Text.Contains("backend-refused", StringComparison.Ordinal));
+
+            // The agent reports a failure after its answer has left.
+            await WaitSignal.UntilAsync(() => tunnel.Agent.Events.Failures.Count >= 100, "the agent has reported the last failure");
             Assert.Equal(100, tunnel.Agent.Events.Failures.Count);
             Assert.All(tunnel.Agent.Events.Failures, static failure => Assert.Equal(("backend", "connection refused"), failure));
         }

@@ -112,46 +112,68 @@ public sealed class ParkingTests
         "Timeouts:Park=20s");
 
     [Fact]
-    public Task A_successor_without_a_token_gets_the_name_while_the_first_still_finishes_what_it_has() => TunnelFixture.RunAsync(
-        async tunnel =>
-        {
-            await using var slow = await tunnel.ConnectAsync();
-            await slow.SendRequestAsync("/stream/20/100/50", TunnelFixture.Host);
-            var head = await slow.ReadHeadAsync();
-            var stopping = tunnel.Agent.StopAsync();
-            await tunnel.Entry.WaitForGoodbyeAsync();
-            await using var successor = await AgentFixture.StartReadyAsync(
-                AgentFixture.Options(tunnel.Entry.Uplink.Port, tunnel.Backend.Port));
+    public async Task A_successor_without_a_token_gets_the_name_while_the_first_still_finishes_what_it_has()
+    {
+        var mayEnd = new WaitSignal("the answers may end");
+        await TunnelFixture.RunAsync(
+            connection => AnswerInHalvesAsync(connection, mayEnd),
+            async tunnel =>
+            {
+                await using var slow = await tunnel.ConnectAsync();
+                await slow.SendRequestAsync("/", TunnelFixture.Host);
+                var head = await slow.ReadHeadAsync();
+                var stopping = tunnel.Agent.StopAsync();
+                await tunnel.Entry.WaitForGoodbyeAsync();
+                await using var successor = await AgentFixture.StartReadyAsync(
+                    AgentFixture.Options(tunnel.Entry.Uplink.Port, tunnel.RawBackend.Port));
 
-            await using var visitor = await tunnel.ConnectAsync();
-            await visitor.SendRequestAsync("/hash/1", TunnelFixture.Host);
-            Assert.Equal(200, (await visitor.ReadHeadAsync()).StatusCode);
-            var body = await slow.ReadBodyAsync(head);
-            Assert.Equal((2000, ConnectionEnding.Complete), (body.Bytes.Length, body.Ending));
-            Assert.Equal(0, await stopping);
-            Assert.Equal(1, tunnel.Entry.Directory.Count);
-            await successor.StopAsync();
-        });
+                await using var visitor = await tunnel.ConnectAsync();
+                await visitor.SendRequestAsync("/", TunnelFixture.Host);
+                var other = await visitor.ReadHeadAsync();
+                Assert.Equal(200, other.StatusCode);
+                Assert.False(stopping.IsCompleted);
+                mayEnd.Set();
+                foreach (var body in new[] { await slow.ReadBodyAsync(head), await visitor.ReadBodyAsync(other) })
+                {
+                    Assert.Equal(("halfdone", ConnectionEnding.Complete), (body.Text(), body.Ending));
+                }
+
+                Assert.Equal(0, await stopping);
+                Assert.Equal(1, tunnel.Entry.Directory.Count);
+                await successor.StopAsync();
+            });
+    }
 
     [Fact]
     public async Task A_takeover_by_another_machine_lets_the_first_finish_and_tells_it()
     {
-        await using var backend = await TestBackend.TestBackendServer.StartAsync(new TestBackend.TestBackendOptions());
+        var mayEnd = new WaitSignal("the answer may end");
+        await using var backend = RawTcpServer.Start(connection => AnswerInHalvesAsync(connection, mayEnd));
         await using var entry = await EntryFixture.StartAsync(null, "Agents:a:TokenHash=" + EntryTokens.HashSetting("secret"));
         AgentOptions Options() => AgentFixture.Options(entry.Uplink.Port, backend.Port) with { Token = "secret" };
         await using var older = await AgentFixture.StartReadyAsync(Options());
         await using var slow = await RawHttpClient.ConnectAsync(entry.Http);
-        await slow.SendRequestAsync("/stream/20/100/50", TunnelFixture.Host);
+        await slow.SendRequestAsync("/", TunnelFixture.Host);
         var head = await slow.ReadHeadAsync();
 
         await using var younger = await AgentFixture.StartReadyAsync(Options());
 
         Assert.False(older.Completion.IsCompleted);
+        mayEnd.Set();
         var body = await slow.ReadBodyAsync(head);
-        Assert.Equal((2000, ConnectionEnding.Complete), (body.Bytes.Length, body.Ending));
+        Assert.Equal(("halfdone", ConnectionEnding.Complete), (body.Text(), body.Ending));
         Assert.Equal(3, await older.Completion.WaitAsync(TimeSpan.FromSeconds(15)));
         Assert.False(younger.Completion.IsCompleted);
         Assert.Equal(1, entry.Directory.Count);
+    }
+
+    private static async Task AnswerInHalvesAsync(RawConnection connection, WaitSignal mayEnd)
+    {
+        await connection.ReadHeadAsync();
+        await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf");
+        await mayEnd.WaitAsync();
+        await connection.WriteAsync("done");
+        await connection.WaitForEndAsync();
     }
 
     private static async Task RunAsync(Func<EntryFixture, RawTcpServer, Task> test, params string[] settings)

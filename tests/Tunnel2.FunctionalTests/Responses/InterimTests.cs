@@ -7,13 +7,15 @@ public sealed class InterimTests
     [Theory]
     [InlineData(1)]
     [InlineData(16)]
-    public Task Interim_answers_stand_before_the_final_one(int count) => AnswerAsync(count, async tunnel =>
+    [InlineData(17)]
+    [InlineData(1000)]
+    public Task At_most_sixteen_interim_answers_stand_before_the_final_one(int count) => AnswerAsync(count, async tunnel =>
     {
         await using var visitor = await tunnel.ConnectAsync();
         for (var i = 0; i < 3; i++)
         {
             await visitor.SendRequestAsync("/", TunnelFixture.Host);
-            for (var j = 0; j < count; j++)
+            for (var j = 0; j < Math.Min(count, 16); j++)
             {
                 Assert.Equal("HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n", (await visitor.ReadHeadAsync()).Text);
             }
@@ -26,7 +28,7 @@ public sealed class InterimTests
     });
 
     [Theory]
-    [InlineData(17)]
+    [InlineData(1001)]
     [InlineData(10_000)]
     public Task A_flood_of_interim_answers_is_a_broken_backend_and_harms_nobody_else(int count) => AnswerAsync(count, async tunnel =>
     {

@@ -44,6 +44,9 @@ public sealed class SeveralUplinksTests
             {
                 var lost = tunnel.Entry.Session.Tunnel.Uplinks[0];
                 tunnel.Link.Connections[cut].Cut(cut % 2 == 0 ? CutMode.Reset : CutMode.Fin);
+
+                // A request that is sent before the loss is known is lost with the uplink.
+                await tunnel.Entry.UntilAsync(() => !tunnel.Entry.Session.Tunnel.Uplinks.Contains(lost), "the loss is known");
                 Assert.Equal(200, (await tunnel.ExchangeAsync("/bytes/1000")).Head.StatusCode);
                 await tunnel.Link.ConnectionsAccepted.WaitForAsync(5 + cut);
                 await tunnel.Entry.UntilAsync(

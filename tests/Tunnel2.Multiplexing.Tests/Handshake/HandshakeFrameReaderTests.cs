@@ -70,6 +70,17 @@ public class HandshakeFrameReaderTests
         Assert.Equal(ProtocolError.FrameTooLong, result.Error);
     }
 
+    [Fact]
+    public async Task The_memory_grows_with_what_came_and_not_with_what_was_announced()
+    {
+        var reading = ReadAsync(_ours);
+        await _theirs.SendAsync(Frame.Announce(FrameType.Hello, FrameFlags.None, StreamId.Uplink, ProtocolLimits.MaxHelloLength));
+        await _theirs.SendAsync(new byte[500]);
+        _theirs.ShutdownSend();
+        Assert.Equal(HandshakeReadStatus.Closed, (await reading.WaitAsync(TimeSpan.FromSeconds(10))).Status);
+        Assert.InRange(_ours.ReceiveRoom, 1, 1024);
+    }
+
     [Theory]
     [InlineData("GET / HTTP/1.1\r\n\r\n")]
     [InlineData("SSH-2.0-OpenSSH_9.6\r\n")]

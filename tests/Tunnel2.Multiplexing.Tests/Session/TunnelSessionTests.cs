@@ -48,6 +48,33 @@ public class TunnelSessionTests
         Assert.Equal(new UplinkEnd(SessionEndReason.Superseded, Text: "elsewhere"), end);
     });
 
+    [Theory]
+    [InlineData(SessionEndReason.ProtocolError, true)]
+    [InlineData(SessionEndReason.ControlQueueOverflow, true)]
+    [InlineData(SessionEndReason.Internal, false)]
+    [InlineData(SessionEndReason.PeerClosed, false)]
+    public Task What_ends_the_session_ends_all_uplinks_at_once(SessionEndReason reason, bool endsAll) => TestEngine.RunAsync(
+        EngineKind.Pool,
+        async engine =>
+        {
+            var session = new TunnelSession();
+            var peers = Enumerable.Range(0, 3).Select(_ => new RawPeer(engine, UplinkRole.Entry)).ToArray();
+            Assert.All(peers, peer => Assert.True(session.TryAdd(peer.Uplink)));
+            peers[1].Uplink.TryEnd(new UplinkEnd(reason, ProtocolError.None, Text: "broken"));
+            Assert.Equal(endsAll, session.HasEnded);
+            foreach (var other in new[] { peers[0], peers[2] })
+            {
+                Assert.Equal(endsAll ? new UplinkEnd(reason, Text: "broken") : null, other.Uplink.End);
+            }
+
+            foreach (var peer in peers)
+            {
+                session.Remove(peer.Uplink, await peer.CloseAsync());
+            }
+
+            Assert.Equal(endsAll ? reason : SessionEndReason.PeerClosed, (await session.Completion).Reason);
+        });
+
     [Fact]
     public Task It_lives_on_while_one_uplink_does_and_ends_with_the_last_ones_reason() => TestEngine.RunAsync(
         EngineKind.Pool,

@@ -55,6 +55,45 @@ public class FlowControlTests
     });
 
     [Theory]
+    [InlineData(EngineKind.Inline, true)]
+    [InlineData(EngineKind.Pool, true)]
+    [InlineData(EngineKind.Inline, false)]
+    [InlineData(EngineKind.Pool, false)]
+    public Task Who_waits_for_room_gets_it_with_credit_or_hears_that_there_will_be_none(EngineKind kind, bool consumes) =>
+        TestEngine.RunAsync(kind, async engine =>
+        {
+            const int Window = 64 * 1024;
+            var proceed = new TaskCompletionSource();
+            var pair = UplinkPair.Start(engine, async stream =>
+            {
+                await stream.ReadHeadAsync();
+                await proceed.Task;
+                if (consumes)
+                {
+                    await stream.ReadBodyAsync(keep: false);
+                }
+
+                stream.SendResponse(204, default, end: true, out _);
+                stream.Release();
+            }, new PairOptions { StreamWindow = Window });
+            var stream = pair.Open();
+            Assert.Equal(StreamSendStatus.Sent, stream.SendRequest("/", default, end: false, out _));
+            Assert.Equal(StreamSendStatus.Sent, await stream.WaitForRoomAsync());
+            Assert.Equal(StreamSendStatus.Sent, await stream.WriteAsync(new byte[Window], end: false));
+            Assert.Equal(0, stream.SendRoom);
+            var room = stream.WaitForRoomAsync().AsTask();
+            await engine.YieldAsync(100);
+            Assert.False(room.IsCompleted);
+            proceed.SetResult();
+            Assert.Equal(consumes ? StreamSendStatus.Sent : StreamSendStatus.PeerReset, await room);
+            Assert.Equal(consumes, stream.SendRoom > 0);
+            Assert.Equal(consumes ? StreamSendStatus.Sent : StreamSendStatus.PeerReset, await stream.WriteAsync(default, end: true));
+            Assert.Equal("204", await stream.ReadHeadAsync());
+            stream.Release();
+            await pair.FinishAsync();
+        });
+
+    [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
     public Task A_transport_that_stalls_makes_producers_wait_and_nothing_grow(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>

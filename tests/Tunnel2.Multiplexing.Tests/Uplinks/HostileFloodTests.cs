@@ -26,6 +26,9 @@ public class HostileFloodTests
         Assert.Null(peer.Uplink.End);
         await peer.SendAsync(Frame.Request(new StreamId(Most, 1)));
         await ExpectEndAsync(peer, ProtocolError.TooManyStreams);
+
+        // The peer may read GOAWAY before the uplink has told all of its streams.
+        await engine.UntilAsync(() => streams.All(static stream => !stream.Failure.IsNone), "all streams know");
         Assert.All(streams, static stream => Assert.Equal(StreamFailureKind.UplinkLost, stream.Failure.Kind));
         foreach (var stream in streams)
         {
@@ -114,6 +117,7 @@ public class HostileFloodTests
     [InlineData("ping answer")]
     [InlineData("unknown")]
     [InlineData("rst of a stream that is over")]
+    [InlineData("goodbye")]
     public Task Frames_that_carry_nothing_end_the_session_when_they_do_not_end(string kind) => TestEngine.RunAsync(
         EngineKind.Inline,
         async engine =>
@@ -135,6 +139,7 @@ public class HostileFloodTests
                 "window of a stream that is over" => Frame.Window(overId, 100_000),
                 "ping answer" => Frame.Ping(1, ack: true),
                 "rst of a stream that is over" => Frame.Rst(overId),
+                "goodbye" => Frame.GoAway(GoAwayPhase.Notice, SessionEndReason.HandOver),
                 _ => Frame.Make((FrameType)31, FrameFlags.None, StreamId.Uplink, "abc"u8),
             };
             var flood = Frame.Join([.. Enumerable.Repeat(frame, 100)]);

@@ -46,7 +46,7 @@ public sealed class AgentProcessTests
 
         Assert.Equal(0, exitCode);
         Assert.Contains("tunnel2 http 3000", output, StringComparison.Ordinal);
-        Assert.EndsWith("with --exit-on-failure\n", output.ReplaceLineEndings("\n"), StringComparison.Ordinal);
+        Assert.EndsWith("only with --exit-on-failure\n", output.ReplaceLineEndings("\n"), StringComparison.Ordinal);
         Assert.Empty(error);
     }
 

@@ -90,7 +90,7 @@ public sealed class FewDescriptorsTests
             ["--Tunnel2:Public:HttpListen=127.0.0.1:0", "--Tunnel2:Uplink:Listen=127.0.0.1:0", "--Tunnel2:Admin:Listen=127.0.0.1:0"], 150);
         Assert.Equal(1, await entry.WaitForExitAsync(Limits.Start));
         Assert.Contains("may have only 150 files open", string.Join('\n', entry.Lines), StringComparison.Ordinal);
-        await using var agent = BuiltPrograms.StartAgent(["http", "1", "--name", "web"], files: 100);
+        await using var agent = BuiltPrograms.StartAgent(["http", "1", "--name", "web", "--server", "127.0.0.1:1"], files: 100);
         Assert.Equal(1, await agent.WaitForExitAsync(Limits.Start));
         Assert.Contains("may have only 100 files open", string.Join('\n', agent.Lines), StringComparison.Ordinal);
     }
@@ -106,13 +106,11 @@ public sealed class FewDescriptorsTests
     private static async Task RunAsync(string engine, Func<EntryProcess, ProcessRunner, Task> test)
     {
         using var folder = new TemporaryFolder();
-        await using var backend = BuiltPrograms.StartBackend(["--listen", "127.0.0.1:0"]);
-        const string Listening = "Listening on ";
-        var address = await backend.WaitForLineAsync(static line => line.StartsWith(Listening, StringComparison.Ordinal), Limits.Start);
+        var backend = await SharedBackend.GetAddressAsync();
         await using var entry = await EntryProcess.StartWithFilesAsync(
             Files, $"--Tunnel2:Engine={engine}", $"--Tunnel2:Ring:File={folder["ring"]}");
         Assert.Contains(entry.Runner.Lines, static line => line.Contains($"may have only {Files} files open", StringComparison.Ordinal));
-        await using var agent = await RealTunnel.StartAgentAsync(entry, new Uri(address[Listening.Length..]).Port, engine);
+        await using var agent = await RealTunnel.StartAgentAsync(entry, backend.Port, engine);
         await test(entry, agent);
         Assert.False(entry.Runner.HasExited, string.Join('\n', entry.Runner.Lines));
         Assert.Contains("200 OK", await AskAsync(entry.Admin, OneAddress, "/health/live"), StringComparison.Ordinal);

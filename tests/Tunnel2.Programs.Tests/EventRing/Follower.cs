@@ -1,6 +1,7 @@
 using System.Buffers.Binary;
 using System.Runtime.InteropServices;
 using Tunnel2.Telemetry.EventRing;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Programs.Tests.EventRing;
 
@@ -12,6 +13,7 @@ internal sealed class Follower : IDisposable
 
     private readonly IFollowedReader _reader;
     private readonly RingBatch _batch;
+    private readonly AsyncCounter _batches = new("batches of the follower");
     private readonly Thread _thread;
     private volatile bool _stop;
     private long _own;
@@ -52,8 +54,8 @@ internal sealed class Follower : IDisposable
     /// <summary>Waits until the counts are so.</summary>
     internal async Task UntilAsync(Func<Follower, bool> condition, string what)
     {
-        bool met = await Task.Run(() => SpinWait.SpinUntil(() => condition(this) || Fault is not null, TimeSpan.FromMinutes(2)));
-        Assert.True(met && Fault is null, $"{what}: {Fault ?? $"nothing came any more; {Records} records, {Missed} missed"}");
+        await _batches.UntilAsync(() => condition(this) || Fault is not null, what, TimeSpan.FromMinutes(2));
+        Assert.True(Fault is null, $"{what}: {Fault}");
     }
 
     /// <summary>Reads what there is, to the end, and stops.</summary>
@@ -85,8 +87,10 @@ internal sealed class Follower : IDisposable
                 }
 
                 Thread.Yield();
+                continue;
             }
-            else if (status == RingReadStatus.Gap)
+
+            if (status == RingReadStatus.Gap)
             {
                 Fault = gap.First == next ? null : $"{gap} where {next} was due";
                 next = gap.First + gap.Count;
@@ -100,7 +104,7 @@ internal sealed class Follower : IDisposable
                 if (entry.Sequence != next || !IsWhole(_batch.Payload(entry)))
                 {
                     Fault = $"record {entry.Sequence} where {next} was due, or torn";
-                    return;
+                    break;
                 }
 
                 next++;
@@ -110,6 +114,8 @@ internal sealed class Follower : IDisposable
                     Volatile.Write(ref _own, _own + 1);
                 }
             }
+
+            _batches.Increment();
         }
     }
 

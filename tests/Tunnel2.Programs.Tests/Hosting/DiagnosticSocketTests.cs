@@ -67,11 +67,11 @@ public sealed partial class DiagnosticSocketTests
         Assert.Equal("/run/tunnel2-diagnostics", folder);
         Assert.Contains($"mkdir -p {folder} && chown \"$APP_UID:$APP_UID\" {folder} && chmod 700 {folder}", dockerfile);
 
-        // One mount in memory for each of the two, and no volume that others could share.
+        // One mount in memory for server and agent, alone and in a cluster, and no volume that others could share.
         var compose = Read("docker-compose.yml");
         Assert.Equal(2, compose.Split(folder).Length);
         Assert.StartsWith($"{folder}:mode=0700,uid=1654,gid=1654,", ComposeMount().Match(compose).Groups[1].Value);
-        Assert.Equal(3, compose.Split("*diagnostics]").Length);
+        Assert.Equal(5, compose.Split("*diagnostics]").Length);
     }
 
     private static Dictionary<string, string?> VariablesOf(string unit) => UnitVariables().Matches(Read(unit))

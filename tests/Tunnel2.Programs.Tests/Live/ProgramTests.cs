@@ -33,7 +33,50 @@ public sealed class ProgramTests
             Assert.Equal(3, refused.ExitCode);
             Assert.Contains("wants its admin token", refused.Output);
         },
-        new TunnelSetup { Settings = ["Admin:Token=s3cret"] });
+        new TunnelSetup { Settings = ["Admin:Token=s3cret"], Patience = Limits.Programs });
+
+    [Fact]
+    public Task What_a_server_keeps_of_a_session_is_exported_with_its_admin_token() => TunnelFixture.RunAsync(
+        async (TunnelFixture tunnel) =>
+        {
+            using var admin = new HttpClient { BaseAddress = new Uri($"http://{tunnel.Entry.Admin}") };
+            admin.DefaultRequestHeaders.Add("Authorization", "Bearer s3cret");
+            using var folder = new TemporaryFolder();
+            var file = folder["a.har"];
+            string[] export = ["inspect", "export", "--har", file, "--from", $"http://{tunnel.Entry.Admin}/inspector/#/web/"];
+            var token = new Dictionary<string, string?> { ["TUNNEL2_ADMIN_TOKEN"] = "s3cret" };
+            await using (var early = BuiltPrograms.StartAgent(export, token))
+            {
+                var none = await Shell.FinishAsync(early);
+                Assert.Equal(2, none.ExitCode);
+                Assert.Contains("no tunnel is inspected at", none.Output);
+            }
+
+            (await admin.PutAsync("/api/v1/sessions/web/inspection", null)).EnsureSuccessStatusCode();
+            await tunnel.ExchangeAsync("/status/201?token=hidden");
+            await using (var without = BuiltPrograms.StartAgent(export))
+            {
+                var refused = await Shell.FinishAsync(without);
+                Assert.Equal(3, refused.ExitCode);
+                Assert.Contains("TUNNEL2_ADMIN_TOKEN", refused.Output);
+                Assert.False(File.Exists(file));
+            }
+
+            foreach (var (reveals, shown) in new[] { (false, "***"), (true, "hidden") })
+            {
+                await using var right = BuiltPrograms.StartAgent(reveals ? [.. export, "--reveal", "--name", "web"] : export, token);
+                var done = await Shell.FinishAsync(right);
+                Assert.True(done.ExitCode == 0, done.Output);
+                using var har = JsonDocument.Parse(await File.ReadAllTextAsync(file));
+                var request = Assert.Single(har.RootElement.GetProperty("log").GetProperty("entries").EnumerateArray())
+                    .GetProperty("request");
+                Assert.EndsWith($"/status/201?token={shown}", request.GetProperty("url").GetString());
+            }
+
+            var line = Assert.Single(tunnel.Entry.Log.All, static line => line.EventId == 2243);
+            Assert.EndsWith("session web: the HAR file", line.Text.Trim());
+        },
+        new TunnelSetup { Settings = ["Admin:Token=s3cret"], Patience = Limits.Programs });
 
     [Fact]
     public Task A_tap_killed_at_any_moment_leaves_the_server_and_its_recording_usable() => TunnelFixture.RunAsync(
@@ -68,7 +111,8 @@ public sealed class ProgramTests
             var counted = await Shell.FinishAsync(stats);
             var line = counted.Output.Split('\n').First(static text => text.StartsWith('{'));
             Assert.True(JsonDocument.Parse(line).RootElement.GetProperty("sessions")[0].GetProperty("requests").GetInt64() >= 1);
-        });
+        },
+        new TunnelSetup { Patience = Limits.Programs });
 
     // A limit on the size of files is a disk that is full there: with the signal ignored, writes beyond it fail with an error. The
     // runtime's own files in memory would fail, too, without the variable.

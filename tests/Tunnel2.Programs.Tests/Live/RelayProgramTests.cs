@@ -40,6 +40,7 @@ public sealed class RelayProgramTests : IDisposable
         },
         new TunnelSetup
         {
+            Patience = Limits.Programs,
             Settings =
             [
                 "Admin:Token=s3cret", "Relay:Listen=127.0.0.1:0", "Relay:Certificate=self-made", $"StateFolder={_state["state"]}",

@@ -4,7 +4,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Programs.Tests.Processes;
 
-/// <summary>ProxyEntry, an agent and a backend, each a process of its own.</summary>
+/// <summary>ProxyEntry and an agent, each a process of its own, and the backend that all tests share.</summary>
 internal sealed class RealTunnel : IAsyncDisposable
 {
     /// <summary>The public name.</summary>
@@ -12,18 +12,15 @@ internal sealed class RealTunnel : IAsyncDisposable
 
     private readonly string _engine;
 
-    private RealTunnel(EntryProcess entry, ProcessRunner backend, Uri backendAddress, ProcessRunner agent, string engine)
+    private RealTunnel(EntryProcess entry, Uri backendAddress, ProcessRunner agent, string engine)
     {
         Entry = entry;
-        Backend = backend;
         BackendAddress = backendAddress;
         Agent = agent;
         _engine = engine;
     }
 
     public EntryProcess Entry { get; }
-
-    public ProcessRunner Backend { get; }
 
     /// <summary>Where the backend listens.</summary>
     public Uri BackendAddress { get; }
@@ -36,7 +33,7 @@ internal sealed class RealTunnel : IAsyncDisposable
     /// <summary>The public host with its port.</summary>
     public string Host => $"{Name}.localhost:{Entry.Public.Port}";
 
-    /// <summary>Starts all three; a request would work when the task ends.</summary>
+    /// <summary>Starts both; a request would work when the task ends.</summary>
     /// <param name="engine"><c>auto</c>, <c>epoll</c> or <c>portable</c>, for ProxyEntry and agent.</param>
     /// <param name="agentFlags">More flags for the agent.</param>
     public static async Task<RealTunnel> StartAsync(string engine = "auto", params string[] agentFlags) =>
@@ -45,13 +42,11 @@ internal sealed class RealTunnel : IAsyncDisposable
     /// <summary>The same with settings of ProxyEntry, each an argument.</summary>
     public static async Task<RealTunnel> StartWithAsync(string[] settings, string engine = "auto", params string[] agentFlags)
     {
-        var backend = BuiltPrograms.StartBackend(["--listen", "127.0.0.1:0"]);
+        var backend = SharedBackend.GetAddressAsync();
         var entry = await EntryProcess.StartAsync([$"--Tunnel2:Engine={engine}", .. settings]);
-        const string Listening = "Listening on ";
-        var line = await backend.WaitForLineAsync(static line => line.StartsWith(Listening, StringComparison.Ordinal), Limits.Start);
-        var address = new Uri(line[Listening.Length..]);
+        var address = await backend;
         var agent = await StartAgentAsync(entry, address.Port, engine, agentFlags);
-        return new RealTunnel(entry, backend, address, agent, engine);
+        return new RealTunnel(entry, address, agent, engine);
     }
 
     /// <summary>Starts an agent and waits until it says that a request would work.</summary>
@@ -89,7 +84,6 @@ internal sealed class RealTunnel : IAsyncDisposable
     {
         await Agent.DisposeAsync();
         await Entry.DisposeAsync();
-        await Backend.DisposeAsync();
     }
 
     private static Task<string> WaitUntilReadyAsync(ProcessRunner agent, bool isJson) => agent.WaitForLineAsync(

@@ -1,5 +1,6 @@
 using System.Net;
 using System.Net.Sockets;
+using Tunnel2.FunctionalTests.Processes;
 using Tunnel2.Quickstart;
 using Tunnel2.TestBackend;
 using Tunnel2.TestUtilities;
@@ -9,7 +10,7 @@ namespace Tunnel2.Programs.Tests.Quickstart;
 /// <summary>The built program itself, as a reader of the README runs it.</summary>
 public sealed class QuickstartProcessTests
 {
-    private static readonly TimeSpan _limit = TimeSpan.FromSeconds(30);
+    private static readonly TimeSpan _limit = Limits.Start;
     private static readonly string _program = Path.Combine(AppContext.BaseDirectory, "tunnel2-quickstart.dll");
 
     private static CancellationToken Cancellation => TestContext.Current.CancellationToken;
@@ -47,7 +48,8 @@ public sealed class QuickstartProcessTests
     [Fact]
     public async Task Once_ends_with_1_when_nothing_answers_at_the_port()
     {
-        await using var program = Run($"{FreePort.Next()}", "--once");
+        using var refused = new RefusedPort();
+        await using var program = Run($"{refused.Port}", "--once");
 
         Assert.Equal(1, await program.WaitForExitAsync(_limit, Cancellation));
         Assert.Contains("Tunnel2-Error: backend-refused", program.Lines);

@@ -38,7 +38,7 @@ public sealed class AgentOutputTests
         var events = tunnel.Agent.Lines.Select(static line => JsonDocument.Parse(line).RootElement).ToList();
         Assert.All(events, static line => Assert.True(line.TryGetProperty("time", out _)));
         var names = events.Select(static line => line.GetProperty("event").GetString()).Distinct().ToList();
-        Assert.Equal(["connecting", "ready", "request", "lost", "reconnecting", "unreachable", "stopped"], names);
+        Assert.Equal(["connecting", "uplink_way", "ready", "request", "lost", "reconnecting", "unreachable", "stopped"], names);
         var ready = events.Single(static line => line.GetProperty("event").GetString() == "ready");
         Assert.Equal(tunnel.Url, ready.GetProperty("urls")[0].GetString());
         var request = events.Single(static line => line.GetProperty("event").GetString() == "request");

@@ -8,8 +8,6 @@ namespace Tunnel2.Programs.Tests.RealPeers;
 /// <summary>What developers put behind a tunnel: a git server, a development server with hot reload, a socket.io server.</summary>
 public sealed class DeveloperToolTests
 {
-    private const string Chromium = "/usr/bin/chromium";
-
     [Fact]
     public async Task Git_clones_and_pushes_over_smart_HTTP()
     {
@@ -60,7 +58,7 @@ public sealed class DeveloperToolTests
     [Fact]
     public async Task An_edit_reaches_a_page_of_a_vite_server_on_a_domain_of_its_own_without_a_reload()
     {
-        Assert.SkipUnless(File.Exists(Chromium), $"Needs {Chromium} (Debian package chromium).");
+        SharedChromium.AssertInstalled();
         using var folder = new TemporaryFolder();
         await ViteProject.WriteAsync(folder);
         await using var vite = NodeScripts.Start("vite-server.mjs", folder["."], $"{FreePort.Next()}");
@@ -68,7 +66,7 @@ public sealed class DeveloperToolTests
         await using var entry = await EntryProcess.StartAsync("--Tunnel2:Domain=tunnel.example");
         await using var agent = await RealTunnel.StartAgentAsync(entry, port, "auto", "--host-header", "rewrite");
 
-        await using var browser = NodeScripts.Start(
+        await using var browser = await SharedChromium.StartPageAsync(
             "vite-page.mjs", $"http://{RealTunnel.Name}.tunnel.example:{entry.Public.Port}/", folder["message.js"]);
         var result = (await Shell.FinishAsync(browser, TimeSpan.FromMinutes(2))).EnsureSuccess();
 

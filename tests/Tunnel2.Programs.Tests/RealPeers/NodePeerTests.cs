@@ -8,8 +8,6 @@ namespace Tunnel2.Programs.Tests.RealPeers;
 /// <summary>Clients and servers of the node world: ws, undici, and a site in a browser.</summary>
 public sealed class NodePeerTests(SharedTunnels tunnels)
 {
-    private const string Chromium = "/usr/bin/chromium";
-
     [Theory]
     [InlineData("epoll")]
     [InlineData("portable")]
@@ -47,7 +45,7 @@ public sealed class NodePeerTests(SharedTunnels tunnels)
     [InlineData("portable")]
     public async Task A_page_with_100_assets_loads_in_chromium_without_an_error(string engine)
     {
-        Assert.SkipUnless(File.Exists(Chromium), $"Needs {Chromium} (Debian package chromium).");
+        SharedChromium.AssertInstalled();
         await using var site = NodeScripts.Start("site-server.mjs");
         var port = await ReadPortAsync(site);
         await using var entry = await EntryProcess.StartAsync($"--Tunnel2:Engine={engine}");
@@ -55,7 +53,7 @@ public sealed class NodePeerTests(SharedTunnels tunnels)
         using var folder = new TemporaryFolder();
         var screenshot = Environment.GetEnvironmentVariable("TUNNEL2_SCREENSHOT") ?? folder["page.png"];
 
-        await using var browser = NodeScripts.Start(
+        await using var browser = await SharedChromium.StartPageAsync(
             "page.mjs", $"http://{RealTunnel.Name}.localhost:{entry.Public.Port}/", screenshot);
         var result = (await Shell.FinishAsync(browser)).EnsureSuccess();
 

@@ -13,10 +13,7 @@ public sealed class OlderFormTests
     public async Task A_chosen_session_id_is_served_by_host_and_in_test_mode_by_path(string id)
     {
         const string Name = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
-        await using var backend = BuiltPrograms.StartBackend(["--listen", "127.0.0.1:0"]);
-        var listening = await backend.WaitForLineAsync(
-            static line => line.StartsWith("Listening on ", StringComparison.Ordinal), Limits.Start);
-        var port = new Uri(listening["Listening on ".Length..]).Port;
+        var port = (await SharedBackend.GetAddressAsync()).Port;
         await using var entry = await EntryProcess.StartAsync("--Tunnel2:TestMode=true");
         await using var agent = BuiltPrograms.StartAgent(
             [

@@ -14,28 +14,51 @@ public sealed class ServerSentEventsTests(SharedTunnels tunnels)
     private static readonly int _seconds =
         int.Parse(Environment.GetEnvironmentVariable("TUNNEL2_SSE_SECONDS") ?? "5", CultureInfo.InvariantCulture);
 
+    private static readonly int _count = _seconds * 1000 / Interval;
+
+    private static readonly Lock _lock = new();
+
+    private static Task<Dictionary<string, (List<double> Through, List<double> Without)>>? _heard;
+
     [Theory]
     [InlineData("epoll")]
     [InlineData("portable")]
     public async Task Events_arrive_within_50_ms_of_being_written(string engine)
     {
-        var tunnel = await tunnels.GetAsync(engine);
-        var count = _seconds * 1000 / Interval;
-        using var client = tunnel.CreateClient();
-        using var direct = new HttpClient { Timeout = Limits.Work };
-
-        // Both at the same time: what the machine itself adds is seen in the one that does not go through the tunnel.
-        var both = await Task.WhenAll(
-            ListenAsync(client, $"{tunnel.Url}/sse?count={count}&interval={Interval}"),
-            ListenAsync(direct, $"{tunnel.BackendAddress}sse?count={count}&interval={Interval}"));
-
-        var (through, without) = (both[0], both[1]);
-        Assert.Equal(count, through.Count);
+        var (through, without) = (await HearAsync())[engine];
+        Assert.Equal(_count, through.Count);
         TestContext.Current.TestOutputHelper?.WriteLine(
-            $"{engine}, {count} events, delay in ms: through the tunnel {Describe(through)}; without it {Describe(without)}");
+            $"{engine}, {_count} events, delay in ms: through the tunnel {Describe(through)}; without it {Describe(without)}");
         // One stall of the machine delays the five events that fall into it.
         Assert.InRange(Percentile(through, 95), 0, 50 + Percentile(without, 95));
         Assert.InRange(through[^1], 0, 250 + without[^1]);
+    }
+
+    /// <summary>
+    /// The delays of both engines: the first test of the two listens to all at the same time, which is little work for the machine.
+    /// </summary>
+    private Task<Dictionary<string, (List<double> Through, List<double> Without)>> HearAsync()
+    {
+        lock (_lock)
+        {
+            return _heard ??= HearAllAsync();
+        }
+    }
+
+    private async Task<Dictionary<string, (List<double> Through, List<double> Without)>> HearAllAsync()
+    {
+        using var direct = new HttpClient { Timeout = Limits.Work };
+        var query = $"sse?count={_count}&interval={Interval}";
+        var epoll = await tunnels.GetAsync("epoll");
+        var portable = await tunnels.GetAsync("portable");
+        using var byEpoll = epoll.CreateClient();
+        using var byPortable = portable.CreateClient();
+
+        // What the machine itself adds is seen in the one that does not go through the tunnel.
+        var all = await Task.WhenAll(
+            ListenAsync(byEpoll, $"{epoll.Url}/{query}"), ListenAsync(byPortable, $"{portable.Url}/{query}"),
+            ListenAsync(direct, $"{epoll.BackendAddress}{query}"));
+        return new() { ["epoll"] = (all[0], all[2]), ["portable"] = (all[1], all[2]) };
     }
 
     /// <summary>Reads all events and returns their delays in milliseconds, sorted.</summary>

@@ -107,7 +107,7 @@ public sealed class StartTests(SharedTunnels tunnels)
     [InlineData("http")]
     [InlineData("http", "3000", "--name", "-web-")]
     [InlineData("http", "3000", "--uplinks", "many")]
-    [InlineData("tcp", "3000")]
+    [InlineData("ftp", "3000")]
     public async Task A_wrong_command_line_gets_one_line_and_the_usage(params string[] arguments)
     {
         await using var agent = BuiltPrograms.StartAgent(arguments);

@@ -14,12 +14,13 @@ public sealed class StopTests
     public async Task A_request_under_way_is_finished_when_the_agent_is_asked_to_stop(bool interrupt, string engine)
     {
         await using var tunnel = await RealTunnel.StartAsync(engine);
-        await using var curl = await StartStreamAsync(tunnel);
+        await using var held = await HeldAnswer.BeginAsync(tunnel);
 
         await StopAsync(tunnel.Agent, interrupt);
 
+        await tunnel.Agent.WaitForLineAsync(static line => line.Contains("Draining", StringComparison.Ordinal));
+        await held.EndAsync();
         Assert.Equal(0, await tunnel.Agent.WaitForExitAsync());
-        await AssertStreamIsCompleteAsync(curl);
         Assert.Equal("Stopped", tunnel.Agent.Lines[^1]);
         Assert.Single(tunnel.Agent.Lines, static line => line.StartsWith("Draining", StringComparison.Ordinal));
     }
@@ -31,12 +32,13 @@ public sealed class StopTests
     public async Task A_request_under_way_is_finished_when_ProxyEntry_is_asked_to_stop(bool interrupt, string engine)
     {
         await using var tunnel = await RealTunnel.StartAsync(engine);
-        await using var curl = await StartStreamAsync(tunnel);
+        await using var held = await HeldAnswer.BeginAsync(tunnel);
 
         await StopAsync(tunnel.Entry.Runner, interrupt);
 
+        await tunnel.Entry.Runner.WaitForLineAsync(static line => line.Contains("Draining", StringComparison.Ordinal));
+        await held.EndAsync();
         Assert.Equal(0, await tunnel.Entry.Runner.WaitForExitAsync());
-        await AssertStreamIsCompleteAsync(curl);
         await tunnel.Agent.WaitForLineAsync(static line => line.Contains("going away", StringComparison.Ordinal));
     }
 
@@ -54,20 +56,6 @@ public sealed class StopTests
         // The stream has no end: only the second signal ends it before the time to finish is over.
         Assert.Equal(143, await tunnel.Agent.WaitForExitAsync());
         Assert.NotEqual(0, await curl.WaitForExitAsync());
-    }
-
-    /// <summary>A response of 2 s of which the first events have arrived.</summary>
-    private static async Task<ProcessRunner> StartStreamAsync(RealTunnel tunnel)
-    {
-        var curl = ProcessRunner.Start("curl", ["-sSN", $"{tunnel.Url}/sse?count=21&interval=100"]);
-        await curl.WaitForLineAsync(static line => line == "id: 1");
-        return curl;
-    }
-
-    private static async Task AssertStreamIsCompleteAsync(ProcessRunner curl)
-    {
-        Assert.Equal(0, await curl.WaitForExitAsync());
-        Assert.Contains("id: 20", curl.Lines);
     }
 
     private static async Task StopAsync(ProcessRunner process, bool interrupt)

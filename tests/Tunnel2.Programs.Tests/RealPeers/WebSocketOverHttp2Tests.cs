@@ -12,21 +12,19 @@ namespace Tunnel2.Programs.Tests.RealPeers;
 /// </summary>
 public sealed class WebSocketOverHttp2Tests
 {
-    private const string Chromium = "/usr/bin/chromium";
-
     public static TheoryData<string> Engines => SharedTunnels.Engines;
 
     [Theory]
     [MemberData(nameof(Engines))]
     public async Task An_edit_reaches_a_page_of_a_vite_server_over_HTTPS_without_a_reload(string engine)
     {
-        AssertChromium();
+        SharedChromium.AssertInstalled();
         using var folder = new TemporaryFolder();
         await ViteProject.WriteAsync(folder);
         await using var vite = NodeScripts.Start("vite-server.mjs", folder["."], $"{FreePort.Next()}");
         await RunAsync(vite, engine, "tunnel.example", async (url, entry) =>
         {
-            await using var browser = NodeScripts.Start("vite-page.mjs", url, folder["message.js"]);
+            await using var browser = await SharedChromium.StartPageAsync("vite-page.mjs", url, folder["message.js"]);
             var result = (await Shell.FinishAsync(browser, TimeSpan.FromMinutes(2))).EnsureSuccess();
 
             Assert.Contains("updated without a reload", result.Output, StringComparison.Ordinal);
@@ -39,11 +37,11 @@ public sealed class WebSocketOverHttp2Tests
     [MemberData(nameof(Engines))]
     public async Task A_page_speaks_with_the_ws_package(string engine)
     {
-        AssertChromium();
+        SharedChromium.AssertInstalled();
         await using var server = NodeScripts.Start("ws-server.mjs");
         await RunAsync(server, engine, "localhost", async (url, entry) =>
         {
-            await using var browser = NodeScripts.Start("ws-page.mjs", url);
+            await using var browser = await SharedChromium.StartPageAsync("ws-page.mjs", url);
             var result = (await Shell.FinishAsync(browser, TimeSpan.FromMinutes(2))).EnsureSuccess();
 
             TestContext.Current.TestOutputHelper?.WriteLine(result.Output);
@@ -56,11 +54,11 @@ public sealed class WebSocketOverHttp2Tests
     [Fact]
     public async Task A_page_speaks_socket_io_by_WebSocket_alone()
     {
-        AssertChromium();
+        SharedChromium.AssertInstalled();
         await using var server = NodeScripts.Start("socketio-server.mjs");
         await RunAsync(server, "auto", "localhost", async (url, entry) =>
         {
-            await using var browser = NodeScripts.Start("socketio-page.mjs", url);
+            await using var browser = await SharedChromium.StartPageAsync("socketio-page.mjs", url);
             var result = (await Shell.FinishAsync(browser, TimeSpan.FromMinutes(2))).EnsureSuccess();
 
             Assert.Contains("handshakes 200", result.Output, StringComparison.Ordinal);
@@ -82,8 +80,6 @@ public sealed class WebSocketOverHttp2Tests
             await server.WaitForLineAsync(static line => line == "closed /echo 4999 our own: Grüße");
         });
     }
-
-    private static void AssertChromium() => Assert.SkipUnless(File.Exists(Chromium), $"Needs {Chromium} (Debian package chromium).");
 
     private static Task<string> AssertCameOverHttp2Async(EntryProcess entry) => entry.Runner.WaitForLineAsync(static line =>
         line.Contains("\"method\":\"CONNECT\"", StringComparison.Ordinal)

@@ -27,10 +27,7 @@ public sealed class HandedOverSocketsTests
         try
         {
             await entry.WaitForLineAsync(static line => line.Contains("Ready: ", StringComparison.Ordinal), Limits.Start);
-            await using var backend = BuiltPrograms.StartBackend(["--listen", "127.0.0.1:0"]);
-            var listening = await backend.WaitForLineAsync(
-                static line => line.StartsWith("Listening on ", StringComparison.Ordinal), Limits.Start);
-            var port = new Uri(listening["Listening on ".Length..]).Port;
+            var port = (await SharedBackend.GetAddressAsync()).Port;
             await using var agent = BuiltPrograms.StartAgent(
                 ["http", $"{port}", "--name", RealTunnel.Name, "--server", holder["uplink"].ToString()]);
             await agent.WaitForLineAsync(static line => line.StartsWith("Forwarding ", StringComparison.Ordinal), Limits.Start);

@@ -3,7 +3,6 @@ using System.Globalization;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Processes;
 using Tunnel2.Programs.Tests.Processes;
-using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Programs.Tests.Restarts;
 
@@ -25,10 +24,7 @@ public sealed class ReconnectStormTests
     [InlineData(false)]
     public async Task All_agents_are_back_soon_and_none_that_is_back_is_harmed(bool isKilled)
     {
-        await using var backend = BuiltPrograms.StartBackend(["--listen", "127.0.0.1:0"]);
-        var listening = await backend.WaitForLineAsync(
-            static line => line.StartsWith("Listening on ", StringComparison.Ordinal), Limits.Start);
-        var port = new Uri(listening["Listening on ".Length..]).Port;
+        var port = (await SharedBackend.GetAddressAsync()).Port;
         await using var entry = await EntryProcess.StartAsync();
         var agents = Enumerable.Range(0, _count)
             .Select(i => AgentFixture.Start(AgentFixture.Options(entry.Uplink.Port, port, Name(i))))

@@ -1,8 +1,6 @@
 using System.Globalization;
 using Tunnel2.FunctionalTests.Harness;
-using Tunnel2.FunctionalTests.Processes;
 using Tunnel2.Programs.Tests.Processes;
-using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Programs.Tests.Restarts;
 
@@ -18,7 +16,8 @@ public sealed class RestartTests
     [Fact]
     public async Task No_request_fails_while_the_agent_is_restarted()
     {
-        await using var tunnel = await RealTunnel.StartAsync();
+        // Longer than a busy machine takes to start a process.
+        await using var tunnel = await RealTunnel.StartWithAsync(["--Tunnel2:Timeouts:Park=12s"]);
         await using var visitors = SteadyVisitors.Start(tunnel.Entry.Public, _rate, _ => tunnel.Host);
         await visitors.MoreAsync(_rate);
         for (var round = 1; round <= _rounds; round++)
@@ -40,57 +39,11 @@ public sealed class RestartTests
         SteadyReport.AssertNoneFailed(results);
     }
 
-    [Theory]
-    [InlineData(true)]
-    [InlineData(false)]
-    public async Task No_request_fails_while_the_agent_is_restarted_beside_a_stream_without_end(bool waitsForExit)
-    {
-        // Longer than a busy machine takes to start a process, and far shorter than the grace of the agent.
-        await using var tunnel = await RealTunnel.StartWithAsync(["--Tunnel2:Timeouts:Park=12s"]);
-        await using var curl = ProcessRunner.Start("curl", ["-sSN", $"{tunnel.Url}/sse?count=0&interval=100"]);
-        await curl.WaitForLineAsync(static line => line == "id: 1");
-        await using var visitors = SteadyVisitors.Start(tunnel.Entry.Public, _rate, _ => tunnel.Host);
-        await visitors.MoreAsync(_rate / 2);
-        tunnel.Agent.Terminate();
-        if (waitsForExit)
-        {
-            Assert.Equal(0, await tunnel.Agent.WaitForExitAsync(Limits.Work));
-            await tunnel.StartAgentAgainAsync();
-            await visitors.MoreAsync(_rate);
-        }
-        else
-        {
-            await tunnel.Agent.WaitForLineAsync(static line => line.StartsWith("Draining", StringComparison.Ordinal));
-            await using var successor = await RealTunnel.StartAgentAsync(tunnel.Entry, tunnel.BackendAddress.Port);
-            await visitors.MoreAsync(_rate * 2);
-            Assert.False(tunnel.Agent.HasExited);
-            Assert.False(curl.HasExited);
-            SteadyReport.AssertNoneFailed(visitors.Results);
-
-            // Without its visitor nothing holds it.
-            curl.Terminate();
-            Assert.Equal(0, await tunnel.Agent.WaitForExitAsync());
-            await visitors.MoreAsync(_rate / 2);
-            SteadyReport.AssertNoneFailed(await visitors.StopAsync());
-            return;
-        }
-
-        var results = await visitors.StopAsync();
-        SteadyReport.Write("a restart of the agent beside a stream without end", results);
-        SteadyReport.AssertNoneFailed(results);
-        Assert.NotEqual(0, await curl.WaitForExitAsync());
-    }
-
     [Fact]
     public async Task No_request_fails_while_a_second_agent_takes_over_from_the_first()
     {
         const string Token = "restart-test-token";
-        await using var backend = BuiltPrograms.StartBackend(["--listen", "127.0.0.1:0"]);
-        var port = new Uri(
-            (
-                await backend.WaitForLineAsync(
-                    static line => line.StartsWith("Listening on ", StringComparison.Ordinal),
-                    Limits.Start))["Listening on ".Length..]).Port;
+        var port = (await SharedBackend.GetAddressAsync()).Port;
         await using var entry = await EntryProcess.StartAsync($"--Tunnel2:Agents:a:TokenHash={EntryTokens.HashSetting(Token)}");
         var agent = await RealTunnel.StartAgentAsync(entry, port, "auto", "--token", Token);
         try

@@ -1,24 +1,9 @@
 // Loads the page of site-server.mjs in Debian's chromium: node page.mjs URL SCREENSHOT. Prints "assets N", "errors N", "again N 304s".
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { chromium } from 'playwright-core';
+import { runWithPage } from './chromium.mjs';
 
 const [, , url, screenshot] = process.argv;
-const profile = mkdtempSync(join(tmpdir(), 'tunnel2-chromium-'));
-const context = await chromium.launchPersistentContext(profile, {
-  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-  headless: true,
-  viewport: { width: 900, height: 700 },
-  args: [
-    '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update',
-    '--disable-sync', '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE *.localhost, EXCLUDE 127.0.0.1',
-  ],
-});
-let exitCode = 1;
-try {
-  const page = context.pages()[0] ?? await context.newPage();
+await runWithPage(async (page) => {
   const errors = [];
   const arrived = new Set();
   const failed = [];
@@ -59,11 +44,4 @@ try {
   assert.deepEqual(failed, []);
   assert.deepEqual(errors, []);
   console.log(`errors ${errors.length}`);
-  exitCode = 0;
-} catch (error) {
-  console.log(`FAILED ${error.message}`);
-} finally {
-  await context.close();
-  rmSync(profile, { recursive: true, force: true });
-}
-process.exit(exitCode);
+}, { viewport: { width: 900, height: 700 } });

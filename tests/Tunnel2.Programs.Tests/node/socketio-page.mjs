@@ -3,7 +3,7 @@
 import { runWithPage, watchHandshakes } from './chromium.mjs';
 
 const url = process.argv[2];
-await runWithPage(url, async (page) => {
+await runWithPage(async (page) => {
   const handshakes = await watchHandshakes(page);
   await page.goto(new URL('/socket.io/socket.io.min.js', url).href, { timeout: 40_000 });
   await page.addScriptTag({ url: '/socket.io/socket.io.min.js' });

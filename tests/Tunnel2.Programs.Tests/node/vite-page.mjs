@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { runWithPage, watchHandshakes } from './chromium.mjs';
 
 const [, , url, file] = process.argv;
-await runWithPage(url, async (page) => {
+await runWithPage(async (page) => {
   const errors = [];
   const sockets = [];
   const handshakes = await watchHandshakes(page);

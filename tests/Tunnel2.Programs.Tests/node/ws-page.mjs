@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { runWithPage, watchHandshakes } from './chromium.mjs';
 
 const url = process.argv[2];
-await runWithPage(url, async (page) => {
+await runWithPage(async (page) => {
   const handshakes = await watchHandshakes(page);
   // The server is no web server: its page says so, and the connection stands.
   await page.goto(url, { timeout: 40_000 }).catch(() => {});

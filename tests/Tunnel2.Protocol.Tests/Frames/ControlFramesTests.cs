@@ -49,6 +49,20 @@ public sealed class ControlFramesTests
     public void A_window_increment_lies_between_1_and_the_largest_credit(byte[] payload, ProtocolError expected) =>
         Assert.Equal(expected, ControlFrames.TryReadWindow(payload, out _));
 
+    [Fact]
+    public void Any_statement_about_the_service_survives_a_round_trip() => Property.Holds(
+        Property.UInt32.SelectMany(counter => Gen.Choose(0, 255).Select(state => (counter, State: (ServiceState)state))),
+        sample =>
+        {
+            var payload = Written(
+                ControlFrames.ServiceSize,
+                FrameType.Service,
+                StreamId.Uplink,
+                span => ControlFrames.WriteService(span, sample.State, sample.counter));
+            Assert.Equal(sample.State, ControlFrames.ReadService(payload, out var counter));
+            Assert.Equal(sample.counter, counter);
+        });
+
     [Theory]
     [InlineData(false, FrameFlags.None)]
     [InlineData(true, FrameFlags.Ack)]

@@ -43,7 +43,7 @@ public sealed class FrameHeaderTests
     }
 
     [Theory]
-    [InlineData(FrameType.Hello, 4_096)]
+    [InlineData(FrameType.Hello, 32_768)]
     [InlineData(FrameType.Welcome, 16_384)]
     [InlineData(FrameType.Reject, 2_048)]
     [InlineData(FrameType.Join, 1_024)]
@@ -53,7 +53,8 @@ public sealed class FrameHeaderTests
     [InlineData(FrameType.Window, 4)]
     [InlineData(FrameType.Ping, 8)]
     [InlineData(FrameType.GoAway, 1_024)]
-    [InlineData((FrameType)11, 16_384)]
+    [InlineData(FrameType.Service, 5)]
+    [InlineData((FrameType)12, 16_384)]
     [InlineData((FrameType)31, 16_384)]
     public void A_payload_at_the_limit_is_accepted_and_one_byte_more_refused(FrameType type, int limit)
     {
@@ -67,6 +68,7 @@ public sealed class FrameHeaderTests
     [InlineData(FrameType.Rst, 4)]
     [InlineData(FrameType.Window, 4)]
     [InlineData(FrameType.Ping, 8)]
+    [InlineData(FrameType.Service, 5)]
     public void A_payload_below_the_least_is_refused(FrameType type, int least)
     {
         Assert.Equal(ProtocolError.None, Judge(least, type));
@@ -85,14 +87,15 @@ public sealed class FrameHeaderTests
     [InlineData(FrameType.Window, true, true)]
     [InlineData(FrameType.Ping, false, true)]
     [InlineData(FrameType.GoAway, false, true)]
-    [InlineData((FrameType)11, true, true)]
+    [InlineData(FrameType.Service, false, true)]
+    [InlineData((FrameType)12, true, true)]
     public void A_type_stands_on_a_stream_or_on_the_uplink_as_the_table_says(FrameType type, bool onStream, bool onUplink)
     {
         ProtocolError Expected(bool allowed) => allowed ? ProtocolError.None : ProtocolError.InvalidStreamId;
         Assert.Equal(Expected(onStream), Judge(LegalLength(type), type, new StreamId(0, 1)));
         Assert.Equal(Expected(onStream), Judge(LegalLength(type), type, new StreamId(65_535, 65_535)));
         Assert.Equal(Expected(onUplink), Judge(LegalLength(type), type, StreamId.Uplink));
-        Assert.Equal(Expected(type == (FrameType)11), Judge(LegalLength(type), type, new StreamId(5, 0)));
+        Assert.Equal(Expected(type == (FrameType)12), Judge(LegalLength(type), type, new StreamId(5, 0)));
     }
 
     [Fact]
@@ -110,7 +113,7 @@ public sealed class FrameHeaderTests
             var kind = (FrameType)type;
             var header = new FrameHeader(LegalLength(kind), kind, FrameFlags.Critical, LegalStream(kind));
             Assert.Equal(header.IsKnown ? ProtocolError.None : ProtocolError.UnknownCriticalFrame, Judge(header));
-            Assert.Equal(type <= 10, header.IsKnown);
+            Assert.Equal(type is <= 10 or 13, header.IsKnown);
         }
     }
 
@@ -130,6 +133,7 @@ public sealed class FrameHeaderTests
     private static int LegalLength(FrameType type) => type switch
     {
         FrameType.Ping => 8,
+        FrameType.Service => 5,
         FrameType.Rst or FrameType.Window => 4,
         _ => 16,
     };

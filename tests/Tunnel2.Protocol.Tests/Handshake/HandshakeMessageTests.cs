@@ -20,7 +20,8 @@ public sealed class HandshakeMessageTests
         Assert.Equal(ProtocolError.None, HelloMessage.TryRead(Payload(message.ToFrame(), FrameType.Hello), out var read));
         AssertBytes(message.InstanceKey, read!.InstanceKey);
         AssertBytes(message.Proof, read.Proof);
-        Assert.Equal(message, read with { InstanceKey = message.InstanceKey, Proof = message.Proof });
+        Assert.Equal(message, read with { InstanceKey = message.InstanceKey, Proof = message.Proof, Access = message.Access });
+        Assert.Equal(message.ToFrame(), read.ToFrame());
     });
 
     [Theory]
@@ -37,6 +38,79 @@ public sealed class HandshakeMessageTests
             HelloMessage.TryRead(Payload((Hello() with { OwnerKey = new byte[sent] }).ToFrame(), FrameType.Hello), out var message));
         Assert.Equal(read, message!.OwnerKey.Length);
     }
+
+    [Fact]
+    public void A_session_of_another_kind_hides_its_name_from_a_server_that_knows_no_kinds()
+    {
+        var hello = Hello() with
+        {
+            Capabilities = HandshakeCapabilities.SessionKinds,
+            Kind = SessionKind.Tcp,
+            WantedName = "ssh",
+            WantedPort = 20_000,
+        };
+        var payload = Payload(hello.ToFrame(), FrameType.Hello);
+        Assert.Equal(ProtocolError.None, HelloMessage.TryRead(payload, out var read));
+        Assert.Equal((SessionKind.Tcp, "ssh", 20_000, false), (read!.Kind, read.WantedName, read.WantedPort, read.TakesAnotherPort));
+
+        // The same bytes, as a server reads them to which the capability says nothing.
+        var older = payload.ToArray();
+        older[9] = 0;
+        Assert.Equal(ProtocolError.None, HelloMessage.TryRead(older, out read));
+        Assert.Equal((SessionKind.Http, "", 0), (read!.Kind, read.WantedName, read.WantedPort));
+    }
+
+    [Fact]
+    public void A_kind_without_its_capability_is_not_sent() =>
+        Assert.Throws<ArgumentException>(() => (Hello() with { Kind = SessionKind.Tls }).ToFrame());
+
+    [Theory]
+    [InlineData(HandshakeCapabilities.AccessRules)]
+    [InlineData(HandshakeCapabilities.AccessRules | HandshakeCapabilities.SessionKinds)]
+    public void A_session_with_access_rules_hides_its_name_from_a_server_that_knows_none(HandshakeCapabilities capabilities)
+    {
+        var hello = Hello() with
+        {
+            Capabilities = capabilities,
+            WantedName = "web",
+            Access = new AccessRules { Allowed = [AccessNetwork.Create([10, 0, 0, 0], 8)!] },
+        };
+        var payload = Payload(hello.ToFrame(), FrameType.Hello);
+        Assert.Equal(ProtocolError.None, HelloMessage.TryRead(payload, out var read));
+        Assert.Equal(("web", 1), (read!.WantedName, read.Access!.Allowed.Count));
+
+        // The same bytes, as a server reads them that is older than access rules.
+        var older = payload.ToArray();
+        older[9] &= unchecked((byte)~(uint)HandshakeCapabilities.AccessRules);
+        Assert.Equal(ProtocolError.None, HelloMessage.TryRead(older, out read));
+        Assert.Equal(("", null), (read!.WantedName, read.Access));
+    }
+
+    [Theory]
+    [InlineData(HandshakeCapabilities.Pools)]
+    [InlineData(HandshakeCapabilities.Pools | HandshakeCapabilities.SessionKinds)]
+    [InlineData(HandshakeCapabilities.Pools | HandshakeCapabilities.AccessRules)]
+    public void A_member_of_a_pool_hides_its_name_from_a_server_that_knows_none(HandshakeCapabilities capabilities)
+    {
+        var hello = Hello() with { Capabilities = capabilities, WantedName = "web", WaitsForHealth = true };
+        var payload = Payload(hello.ToFrame(), FrameType.Hello);
+        Assert.Equal(ProtocolError.None, HelloMessage.TryRead(payload, out var read));
+        Assert.Equal(("web", true), (read!.WantedName, read.WaitsForHealth));
+
+        // The same bytes, as a server reads them that is older than pools.
+        var older = payload.ToArray();
+        older[9] &= unchecked((byte)~(uint)HandshakeCapabilities.Pools);
+        Assert.Equal(ProtocolError.None, HelloMessage.TryRead(older, out read));
+        Assert.Equal(("", false), (read!.WantedName, read.WaitsForHealth));
+    }
+
+    [Fact]
+    public void A_member_without_the_capability_is_not_sent() =>
+        Assert.Throws<ArgumentException>(() => (Hello() with { WaitsForHealth = true }).ToFrame());
+
+    [Fact]
+    public void Access_rules_without_their_capability_are_not_sent() => Assert.Throws<ArgumentException>(() =>
+        (Hello() with { Access = new AccessRules { Denied = [AccessNetwork.Create([10, 0, 0, 0], 8)!] } }).ToFrame());
 
     [Fact]
     public void Any_welcome_survives_a_round_trip() => Property.Holds(HandshakeSamples.Welcome, message =>

@@ -20,6 +20,10 @@ internal static class HandshakeSamples
         from key in Property.Bytes(16, 64)
         from kind in Gen.Choose(0, 255)
         from proof in Property.Bytes(0, 500)
+        from port in Gen.Choose(0, 65_535)
+        from networks in Gen.Choose(0, AccessRules.MaxNetworks / 2)
+        let hasKind = ((HandshakeCapabilities)capabilities & HandshakeCapabilities.SessionKinds) != 0
+        let hasAccess = ((HandshakeCapabilities)capabilities & HandshakeCapabilities.AccessRules) != 0
         select new HelloMessage
         {
             LowestVersion = versions[0],
@@ -35,6 +39,11 @@ internal static class HandshakeSamples
             AgentId = texts[3],
             ProofKind = (TokenProofKind)kind,
             Proof = proof,
+            Kind = hasKind ? (SessionKind)(kind / 2) : SessionKind.Http,
+            WantedPort = hasKind ? port : 0,
+            TakesAnotherPort = hasKind && port % 2 == 0,
+            Access = hasAccess ? Rules(networks, port) : null,
+            WaitsForHealth = port % 4 == 0 && ((HandshakeCapabilities)capabilities & HandshakeCapabilities.Pools) != 0,
         };
 
     public static Gen<WelcomeMessage> Welcome { get; } =
@@ -48,6 +57,8 @@ internal static class HandshakeSamples
         from uplinks in Gen.Choose(1, 255)
         from name in Property.Text(80)
         from urls in Gen.Choose(0, 5).SelectMany(count => Property.Text(200).ArrayOf(count))
+        from port in Gen.Choose(0, 65_535)
+        let hasKind = ((HandshakeCapabilities)capabilities & HandshakeCapabilities.SessionKinds) != 0
         select new WelcomeMessage
         {
             Capabilities = (HandshakeCapabilities)capabilities,
@@ -60,6 +71,8 @@ internal static class HandshakeSamples
             MaxUplinks = (byte)uplinks,
             Name = name,
             PublicUrls = urls,
+            Kind = hasKind ? (SessionKind)(port / 256) : SessionKind.Http,
+            Port = hasKind ? port : 0,
         };
 
     public static Gen<RejectMessage> Reject { get; } =
@@ -73,4 +86,15 @@ internal static class HandshakeSamples
         from secret in Property.Bytes(WelcomeMessage.JoinSecretLength, WelcomeMessage.JoinSecretLength)
         from counter in Property.UInt64
         select JoinMessage.Create(session, secret, counter);
+
+    /// <summary>Rules with some networks of both kinds and a user.</summary>
+    private static AccessRules Rules(int networks, int number) => new()
+    {
+        Users = number % 2 == 0 ? [] : [new AccessUser("u" + number, new PasswordHash(10_000 + number, new byte[16], new byte[32]))],
+        Allowed =
+        [
+            .. Enumerable.Range(0, networks).Select(index => AccessNetwork.Create([10, (byte)index, 0, 0], 16)!),
+        ],
+        Denied = number % 3 == 0 ? [] : [AccessNetwork.Create([0x20, 1, .. new byte[14]], 16)!],
+    };
 }

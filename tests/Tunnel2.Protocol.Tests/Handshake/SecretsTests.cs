@@ -36,7 +36,7 @@ public sealed class SecretsTests
             AgentName = "a",
             AgentVersion = "1",
             InstanceKey = _secret,
-            Proof = Enumerable.Repeat(_secret, 200).SelectMany(x => x).ToArray(),
+            Proof = Enumerable.Repeat(_secret, 2_000).SelectMany(x => x).ToArray(),
         };
         AssertKeepsSecret(Assert.Throws<ArgumentException>(hello.ToFrame).ToString());
     }

@@ -28,6 +28,9 @@ internal static class FrameBuilder
             case "PING":
                 var opaque = ulong.Parse(example["opaque"], NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture);
                 return buffer[..ControlFrames.WritePing(buffer, opaque, example["flags"] == "ACK")];
+            case "SERVICE":
+                var counter = uint.Parse(example["counter"], CultureInfo.InvariantCulture);
+                return buffer[..ControlFrames.WriteService(buffer, Enum.Parse<ServiceState>(example["state"]), counter)];
             case "GOAWAY":
                 var phase = Enum.Parse<GoAwayPhase>(example["phase"]);
                 return buffer[..ControlFrames.WriteGoAway(buffer, phase, Enum.Parse<SessionEndReason>(example["reason"]), example["text"])];
@@ -66,7 +69,8 @@ internal static class FrameBuilder
     private static byte[] HeadersPayload(Example example)
     {
         var buffer = new byte[ProtocolLimits.MaxHeaderBlockLength];
-        var writer = new HeaderBlockWriter(buffer);
+        var start = example.Find("hops") is null ? 0 : WriteNode(example, buffer);
+        var writer = new HeaderBlockWriter(buffer.AsSpan(start));
         var flags = example["block-flags"] == "none" ? HeaderBlockFlags.None : Enum.Parse<HeaderBlockFlags>(example["block-flags"]);
         switch (example["block"])
         {
@@ -89,12 +93,23 @@ internal static class FrameBuilder
             writer.AddField(Unescape(field[..equals]), Unescape(field[(equals + 2)..].TrimStart()));
         }
 
-        var block = buffer[..writer.Complete()];
+        var block = buffer[..(start + writer.Complete())];
         Assert.False(writer.Overflowed);
         var prefix = new byte[ProtocolLimits.HeaderBlockPrefixLength];
         HeaderBlock.WritePrefix(prefix, block.Length);
         return [.. prefix, .. block, .. Unescape(example["body"])];
     }
+
+    private static int WriteNode(Example example, byte[] buffer) => new NodeRequest
+    {
+        Hops = (byte)example.Number("hops"),
+        Facts = Enum.Parse<NodeRequestFacts>(example["facts"]),
+        Name = Unescape(example["node-name"]),
+        Address = Convert.FromHexString(example["address"]),
+        RequestId = Unescape(example["request-id"]),
+        Owner = Unescape(example["owner"]),
+        ForwardedFor = Unescape(example["forwarded-for"]),
+    }.WritePrefix(buffer);
 
     private static HelloMessage Hello(Example example) => new()
     {
@@ -112,7 +127,49 @@ internal static class FrameBuilder
         ProofKind = Enum.Parse<TokenProofKind>(example["proof-kind"]),
         Proof = Convert.FromHexString(example["proof"]),
         OwnerKey = Convert.FromHexString(example.Find("owner-key") ?? ""),
+        Kind = Enum.Parse<SessionKind>(example.Find("kind") ?? nameof(SessionKind.Http)),
+        TakesAnotherPort = example.Find("another-port") == "yes",
+        WantedPort = example.Find("wanted-port") is null ? 0 : example.Number("wanted-port"),
+        Access = Access(example),
+        WaitsForHealth = example.Find("pool") == "waits-for-health",
     };
+
+    private static AccessRules? Access(Example example)
+    {
+        var rules = new AccessRules
+        {
+            Users = [.. example.All("access-user").Select(User)],
+            Allowed = [.. example.All("access-allow").Select(Network)],
+            Denied = [.. example.All("access-deny").Select(Network)],
+            Webhook = example.Find("access-webhook") is { } webhook ? Webhook(webhook) : null,
+            Policy = Encoding.UTF8.GetBytes(example.Find("access-policy") ?? ""),
+            Gate = example.Find("access-gate"),
+            ClientAuthorities = [.. example.All("access-authority").Select(static hex => (ReadOnlyMemory<byte>)Convert.FromHexString(hex))],
+            Tokens = example.Find("access-tokens") is { } tokens ? new AccessTokens(tokens.Split(' ')[0], tokens.Split(' ')[1]) : null,
+        };
+        return rules.IsEmpty ? null : rules;
+
+        static WebhookRule Webhook(string text)
+        {
+            var parts = text.Split(' ');
+            return new WebhookRule(
+                Enum.Parse<WebhookProvider>(parts[0]),
+                [.. parts[1..].Select(static secret => (ReadOnlyMemory<byte>)Convert.FromHexString(secret))]);
+        }
+
+        static AccessUser User(string text)
+        {
+            var parts = text.Split(' ');
+            return new AccessUser(parts[0], new PasswordHash(
+                int.Parse(parts[1], CultureInfo.InvariantCulture), Convert.FromHexString(parts[2]), Convert.FromHexString(parts[3])));
+        }
+
+        static AccessNetwork Network(string text)
+        {
+            var parts = text.Split('/');
+            return AccessNetwork.Create(Convert.FromHexString(parts[0]), int.Parse(parts[1], CultureInfo.InvariantCulture))!;
+        }
+    }
 
     private static WelcomeMessage Welcome(Example example) => new()
     {
@@ -128,6 +185,8 @@ internal static class FrameBuilder
         BackendConnectTimeout = TimeSpan.FromMilliseconds(example.Number("backend-connect-ms")),
         Name = example["served-name"],
         PublicUrls = [.. example.All("url")],
+        Kind = Enum.Parse<SessionKind>(example.Find("kind") ?? nameof(SessionKind.Http)),
+        Port = example.Find("port") is null ? 0 : example.Number("port"),
     };
 
     private static byte[] Unescape(string text)

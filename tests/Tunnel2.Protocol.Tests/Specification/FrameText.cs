@@ -44,6 +44,10 @@ internal static class FrameText
             case FrameType.Ping:
                 Add("opaque", ControlFrames.ReadPing(payload).ToString("x16", CultureInfo.InvariantCulture));
                 break;
+            case FrameType.Service:
+                Add("state", ControlFrames.ReadService(payload, out var counter));
+                Add("counter", counter);
+                break;
             case FrameType.GoAway:
                 Assert.Equal(ProtocolError.None, ControlFrames.TryReadGoAway(payload, out var phase, out var reason, out var text));
                 Add("phase", phase);
@@ -90,7 +94,17 @@ internal static class FrameText
     private static void DecodeHeaders(ReadOnlySpan<byte> payload, Action<string, object?> add)
     {
         Assert.Equal(ProtocolError.None, HeaderBlock.TrySplit(payload, out var bytes, out var body));
-        Assert.Equal(ProtocolError.None, HeaderBlock.TryRead(bytes, out var block));
+        HeaderBlock block;
+        if (bytes[0] == (byte)HeaderBlockKind.NodeRequest)
+        {
+            Assert.Equal(ProtocolError.None, NodeRequest.TryRead(bytes, out var node, out block));
+            DecodeNode(node, add);
+        }
+        else
+        {
+            Assert.Equal(ProtocolError.None, HeaderBlock.TryRead(bytes, out block));
+        }
+
         add("block", block.Kind);
         add("block-flags", block.Flags == HeaderBlockFlags.None ? "none" : block.Flags);
         if (block.Kind == HeaderBlockKind.Request)
@@ -112,6 +126,65 @@ internal static class FrameText
         }
 
         add("body", Escape(body));
+    }
+
+    private static void DecodeNode(scoped in NodeRequest node, Action<string, object?> add)
+    {
+        add("hops", node.Hops);
+        add("facts", node.Facts);
+        add("node-name", Escape(node.Name));
+        add("address", Convert.ToHexStringLower(node.Address));
+        add("request-id", Escape(node.RequestId));
+        add("owner", Escape(node.Owner));
+        add("forwarded-for", Escape(node.ForwardedFor));
+    }
+
+    private static void DecodeAccess(AccessRules? rules, Action<string, object?> add)
+    {
+        foreach (var user in rules?.Users ?? [])
+        {
+            var (salt, digest) = (Convert.ToHexStringLower(user.Hash.Salt), Convert.ToHexStringLower(user.Hash.Digest));
+            add("access-user", FormattableString.Invariant($"{user.Name} {user.Hash.Iterations} {salt} {digest}"));
+        }
+
+        foreach (var network in rules?.Allowed ?? [])
+        {
+            add("access-allow", Network(network));
+        }
+
+        foreach (var network in rules?.Denied ?? [])
+        {
+            add("access-deny", Network(network));
+        }
+
+        if (rules?.Webhook is { } webhook)
+        {
+            add("access-webhook", string.Join(
+                ' ', webhook.Secrets.Select(static secret => Convert.ToHexStringLower(secret.Span)).Prepend(webhook.Provider.ToString())));
+        }
+
+        if (rules is { Policy.IsEmpty: false })
+        {
+            add("access-policy", Escape(rules.Policy.Span));
+        }
+
+        if (rules?.Tokens is { } tokens)
+        {
+            add("access-tokens", $"{tokens.Issuer} {tokens.Audience}");
+        }
+
+        if (rules?.Gate is { } gate)
+        {
+            add("access-gate", gate);
+        }
+
+        foreach (var authority in rules?.ClientAuthorities ?? [])
+        {
+            add("access-authority", Convert.ToHexStringLower(authority.Span));
+        }
+
+        static string Network(AccessNetwork network) =>
+            FormattableString.Invariant($"{Convert.ToHexStringLower(network.Address)}/{network.PrefixLength}");
     }
 
     private static void DecodeHandshake(FrameType type, ReadOnlySpan<byte> payload, Action<string, object?> add)
@@ -138,6 +211,19 @@ internal static class FrameText
                     add("owner-key", Convert.ToHexStringLower(hello.OwnerKey.Span));
                 }
 
+                if ((hello.Capabilities & HandshakeCapabilities.SessionKinds) != 0)
+                {
+                    add("kind", hello.Kind);
+                    add("another-port", hello.TakesAnotherPort ? "yes" : "no");
+                    add("wanted-port", hello.WantedPort);
+                }
+
+                DecodeAccess(hello.Access, add);
+                if ((hello.Capabilities & HandshakeCapabilities.Pools) != 0)
+                {
+                    add("pool", hello.WaitsForHealth ? "waits-for-health" : "yes");
+                }
+
                 break;
             case FrameType.Welcome:
                 Assert.Equal(ProtocolError.None, WelcomeMessage.TryRead(payload, out var welcome));
@@ -157,6 +243,11 @@ internal static class FrameText
                 }
 
                 add("backend-connect-ms", (long)welcome.BackendConnectTimeout.TotalMilliseconds);
+                if ((welcome.Capabilities & HandshakeCapabilities.SessionKinds) != 0)
+                {
+                    add("kind", welcome.Kind);
+                    add("port", welcome.Port);
+                }
 
                 break;
             case FrameType.Reject:

@@ -79,6 +79,31 @@ public sealed class AdminEndpointsTests : IDisposable
         Assert.Equal(status == 401, context.Response.Headers.WWWAuthenticate.ToString() == "Bearer realm=\"tunnel2\"");
     }
 
+    [Theory]
+    [InlineData("GET", "/metrics", 200)]
+    [InlineData("HEAD", "/metrics", 200)]
+    [InlineData("POST", "/metrics", 405)]
+    [InlineData("GET", "/metrics/", 401)]
+    [InlineData("GET", "/Metrics", 401)]
+    [InlineData("GET", "//metrics", 401)]
+    [InlineData("GET", "/api/sessions", 401)]
+    [InlineData("POST", "/api/metrics", 401)]
+    [InlineData("GET", "/", 401)]
+    public async Task The_token_of_the_metrics_opens_one_path(string method, string path, int status)
+    {
+        var wasReached = false;
+        var context = CreateContext(method, path, "entry.example.com", "Bearer metrics-token", out _);
+
+        await CreateEndpoints("s3cret-token", "metrics-token").HandleAsync(context, _ =>
+        {
+            wasReached = true;
+            return Task.CompletedTask;
+        });
+
+        Assert.Equal(status, context.Response.StatusCode);
+        Assert.False(wasReached);
+    }
+
     [Fact]
     public async Task A_token_of_any_length_is_refused_without_harm()
     {
@@ -148,10 +173,14 @@ public sealed class AdminEndpointsTests : IDisposable
         return context;
     }
 
-    private AdminEndpoints CreateEndpoints(string? token) => new(
+    private AdminEndpoints CreateEndpoints(string? token, string? metricsToken = null) => new(
         _readiness,
         _collector,
-        new AdminAuthorization(token is null ? null : TokenHash.FromToken(token)),
+        new AdminAuthorization(
+            token is null ? null : TokenHash.FromToken(token),
+            null,
+            metricsToken is null ? null : TokenHash.FromToken(metricsToken),
+            ["entry.example.com"]),
         NullLogger<AdminEndpoints>.Instance);
 
     private async Task<(int Status, string Body)> SendAsync(string method, string path)

@@ -134,4 +134,62 @@ public sealed class AgentTableTests
         Assert.Equal(expected, settings.TrustedProxies.Contains(IPAddress.Parse(address)));
         Assert.False(settings.TrustedProxies.Contains(null));
     }
+
+    [Fact]
+    public void Kept_tokens_stand_beside_those_of_the_settings_and_reserve_their_names()
+    {
+        var table = _table.With([Kept("ci", "build", "ci-*"), Kept("one", "web", "web-new")]);
+        var ci = table.FindByToken("ci"u8)!;
+        Assert.Equal(("build", "ci"), (ci.Id, ci.TokenName));
+        Assert.True(table.MayClaim(ci, "ci-1"));
+        Assert.False(table.MayClaim(ci, "web"));
+        Assert.False(table.MayClaim(null, "ci-1"));
+        Assert.False(table.MayClaim(table.Find("free"), "ci-1"));
+        Assert.True(table.IsConfiguredName("web-new"));
+        Assert.Equal("web", table.FindByToken("web-token"u8)!.Id);
+        Assert.Null(table.Find("build"));
+        Assert.Same(_table, _table.With([]));
+        Assert.Null(table.With([]).FindByToken("ci"u8));
+    }
+
+    [Fact]
+    public void Tokens_of_one_agent_do_not_stand_in_each_others_way()
+    {
+        var table = _table.With([Kept("wide", "WEB", "team-*"), Kept("narrow", "web", "team-a")]);
+        Assert.True(table.MayClaim(table.FindByToken("wide"u8), "team-a"));
+        Assert.True(table.MayClaim(table.Find("web"), "team-a"));
+        Assert.False(table.MayClaim(table.Find("free"), "team-a"));
+        Assert.Equal("web", table.FindByToken("wide"u8)!.Id);
+    }
+
+    [Fact]
+    public void A_grant_goes_with_its_kept_token()
+    {
+        var token = Kept("ci", "build", "ci-*");
+        var grant = new AgentGrant("build", token.TokenHash, null) { TokenName = "ci" };
+        Assert.True(_table.With([token]).StillGrants(grant, "ci-1"));
+        Assert.False(_table.With([token]).StillGrants(grant, "web"));
+        Assert.False(_table.StillGrants(grant, "ci-1"));
+        Assert.False(_table.With([token with { TokenHash = TokenHash.FromToken("another") }]).StillGrants(grant, "ci-1"));
+        var expired = _table.With([token with { IsExpired = true }]);
+        Assert.Equal((false, true), (expired.StillGrants(grant, "ci-1"), expired.HasExpired(grant)));
+        Assert.True(expired.MayClaim(null, "ci-1"));
+        Assert.NotNull(expired.FindByToken("ci"u8));
+    }
+
+    [Fact]
+    public void A_tier_that_is_gone_limits_and_does_not_free()
+    {
+        var table = _table.With(
+            [Kept("a", "a", "a") with { Tier = "gold" }, Kept("b", "b", "b") with { Tier = "pro" }, Kept("c", "c", "c")]);
+        Assert.Equal(new RateTier("gold", 1, 1), table.TierOf(new AgentGrant("a", null, null) { TokenName = "a" }));
+        Assert.Equal(100, table.TierOf(new AgentGrant("b", null, null) { TokenName = "b" })!.RequestsPerSecond);
+        Assert.Null(table.TierOf(new AgentGrant("c", null, null) { TokenName = "c" }));
+    }
+
+    private static AgentSettings Kept(string name, string agent, string names)
+    {
+        Assert.True(NamePattern.TryParse(names, out var pattern));
+        return new AgentSettings(agent, TokenHash.FromToken(name), [pattern!], null) { TokenName = name };
+    }
 }

@@ -21,6 +21,15 @@ public sealed class SafeDefaultsTests : IDisposable
         Assert.Contains("Tunnel2:AllowAnonymousAgents=true", error.Message, StringComparison.Ordinal);
     }
 
+    [Fact]
+    public void Where_the_server_keeps_tokens_an_uplink_off_loopback_needs_no_agent_in_the_settings_and_still_lets_in_no_other()
+    {
+        string[] settings = ["Uplink:Listen=*:12001", "StateFolder=" + _directory];
+        Assert.False(SettingsFixture.Load(settings).IsValid);
+        Directory.CreateDirectory(Path.Combine(_directory, "tokens"));
+        Assert.False(SettingsFixture.LoadValid(settings).AnonymousAgentsAllowed);
+    }
+
     [Theory]
     [InlineData(UplinkSecurity.Plaintext, "Uplink:Listen=127.0.0.1:12001")]
     [InlineData(UplinkSecurity.Plaintext, "Uplink:Listen=*:12001", "Uplink:AllowPlaintext=true")]
@@ -104,6 +113,22 @@ public sealed class SafeDefaultsTests : IDisposable
     public void Admin_off_loopback_starts_with_a_token()
     {
         Assert.NotNull(SettingsFixture.LoadValid("Admin:Listen=*:12002", "Admin:Token=x").AdminToken);
+    }
+
+    [Theory]
+    [InlineData("Admin:MetricsToken=m")]
+    [InlineData("Admin:MetricsToken=m", "Admin:Token=m")]
+    [InlineData("Admin:MetricsToken=m\u00e9", "Admin:Token=x")]
+    public void A_token_for_metrics_that_would_protect_nothing_is_one_mistake(params string[] settings)
+    {
+        Assert.Equal("Tunnel2:Admin:MetricsToken", Assert.Single(SettingsFixture.Load(settings).Errors).Key);
+    }
+
+    [Fact]
+    public void A_token_for_metrics_opens_no_listener_off_loopback()
+    {
+        var errors = SettingsFixture.Load("Admin:Listen=*:12002", "Admin:MetricsToken=m").Errors;
+        Assert.Contains(errors, static error => error.Key == "Tunnel2:Admin:Listen");
     }
 
     [Fact]

@@ -43,6 +43,7 @@ public sealed class SettingsLoaderTests
             "Uplink:Listen=[::1]:7001",
             "Admin:Listen=localhost:0",
             "Admin:Token=secret",
+            "Admin:MetricsToken=scrape",
             "Domain=Tunnel.Example.COM.",
             "EntryId=EU1",
             "TestMode=true",
@@ -66,6 +67,7 @@ public sealed class SettingsLoaderTests
         Assert.Equal(new IPEndPoint(IPAddress.IPv6Loopback, 7001), settings.UplinkListen);
         Assert.Equal(new IPEndPoint(IPAddress.Loopback, 0), settings.AdminListen);
         Assert.True(settings.AdminToken?.Matches("secret"u8));
+        Assert.True(settings.AdminMetricsToken?.Matches("scrape"u8));
         Assert.Equal("tunnel.example.com", settings.Domain);
         Assert.Equal("eu1", settings.EntryId);
         Assert.True(settings.TestMode);
@@ -103,6 +105,9 @@ public sealed class SettingsLoaderTests
     [InlineData("Admin:Listen", "off")]
     [InlineData("Admin:Token", "")]
     [InlineData("Admin:Token", "with space")]
+    [InlineData("Admin:MetricsToken", "")]
+    [InlineData("Admin:MetricsToken", "with space")]
+    [InlineData("Admin:MetricsToken", "without-the-other-one")]
     [InlineData("Domain", "example.com:80")]
     [InlineData("Domain", "127.0.0.1")]
     [InlineData("Domain", "-x.example.com")]

@@ -6,6 +6,7 @@ using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Tests.Diagnostics.Prometheus;
 using Tunnel2.ProxyEntry.Tests.Requests;
+using Tunnel2.ProxyEntry.Tests.Sessions;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.ProxyEntry.Tests.Diagnostics;
@@ -23,6 +24,22 @@ public sealed class RequestMetricsTests : IDisposable
     {
         _collector = new PrometheusCollector(_factory, TimeProvider.System);
         _metrics = new RequestMetrics(_factory);
+    }
+
+    [Theory]
+    [InlineData("AddressNotAllowed", 1)]
+    [InlineData("LoginRequired", 1)]
+    [InlineData("TooManyLogins", 1)]
+    [InlineData("RateLimit", 0)]
+    [InlineData("UnknownName", 0)]
+    [InlineData("BackendRefused", 0)]
+    public void What_access_rules_refuse_is_counted_for_their_session(string error, long count)
+    {
+        Begin();
+        _request.Session = Sample.Session("web");
+        _request.Error = Enum.Parse<ProxyError>(error);
+        _metrics.OnFailed(_exchange, _request, isAnswered: true);
+        Assert.Equal(count, _request.Session.TurnedAway);
     }
 
     [Fact]

@@ -52,6 +52,35 @@ public sealed class EntryDrainTests
         [.. _settings, "Timeouts:DrainDelay=3s"]);
 
     [Fact]
+    public Task A_node_of_a_cluster_waits_until_its_agents_are_elsewhere() => RunAsync(async fixture =>
+    {
+        fixture.Others.Exist = true;
+        await fixture.Acceptor.ConnectAsync();
+        var session = fixture.Acceptor.Session;
+        fixture.Begin();
+        await fixture.AdvanceAsync(TimeSpan.FromSeconds(3));
+        Assert.Empty(fixture.Steps);
+        await fixture.Acceptor.Directory.UnregisterAsync(session.Name, session.Epoch, isKept: false, CancellationToken.None);
+        await fixture.AdvanceAsync(TimeSpan.FromMilliseconds(50));
+        await fixture.UntilAsync("nobody new comes in");
+        session.Tunnel.End(SessionEndReason.Shutdown, "");
+        await fixture.DoneAsync();
+    });
+
+    [Fact]
+    public Task A_node_of_a_cluster_does_not_wait_for_ever_for_agents_that_stay() => RunAsync(async fixture =>
+    {
+        fixture.Others.Exist = true;
+        await fixture.Acceptor.ConnectAsync();
+        fixture.Begin();
+        await fixture.AdvanceAsync(TimeSpan.FromSeconds(4.9));
+        Assert.Empty(fixture.Steps);
+        await fixture.AdvanceAsync(TimeSpan.FromSeconds(0.1));
+        await fixture.UntilAsync("nobody new comes in");
+        await fixture.DoneAsync();
+    });
+
+    [Fact]
     public Task Visitors_have_a_moment_in_which_they_can_still_come() => RunAsync(async fixture =>
     {
         var visitor = fixture.Connect(fixture.Connections.Visitors, "the visitor");

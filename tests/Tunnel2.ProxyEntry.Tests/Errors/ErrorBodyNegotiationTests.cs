@@ -29,6 +29,22 @@ public sealed class ErrorBodyNegotiationTests
         Assert.Equal(expected, ErrorBodyNegotiation.Choose(Encoding.ASCII.GetBytes(accept)));
     }
 
+    [Theory]
+    [InlineData("application/grpc", nameof(ErrorBodyFormat.Grpc))]
+    [InlineData("Application/gRPC+proto", nameof(ErrorBodyFormat.Grpc))]
+    [InlineData("application/grpc;charset=x", nameof(ErrorBodyFormat.Grpc))]
+    [InlineData("application/grpc-web", nameof(ErrorBodyFormat.GrpcWeb))]
+    [InlineData("application/grpc-web-text", nameof(ErrorBodyFormat.GrpcWeb))]
+    [InlineData("application/grpcx", nameof(ErrorBodyFormat.Html))]
+    [InlineData("application/json", nameof(ErrorBodyFormat.Html))]
+    [InlineData("", nameof(ErrorBodyFormat.Html))]
+    public void A_grpc_request_gets_a_status_of_grpc_whatever_it_accepts(string contentType, string format)
+    {
+        var expected = Enum.Parse<ErrorBodyFormat>(format);
+        Assert.Equal(expected, ErrorBodyNegotiation.Choose(contentType, "text/html"));
+        Assert.Equal(expected, ErrorBodyNegotiation.Choose(Encoding.ASCII.GetBytes(contentType), "text/html"u8));
+    }
+
     [Fact]
     public void Bytes_of_any_length_and_value_are_taken()
     {

@@ -18,6 +18,7 @@ public sealed class FailureMappingTableTests
         [(StreamResetReason.BackendConnect, StreamResetDetail.TooManyConnections)] = ProxyError.BackendConnectionLimit,
         [(StreamResetReason.BackendConnect, StreamResetDetail.NoDescriptors)] = ProxyError.BackendConnectionLimit,
         [(StreamResetReason.BackendTimeout, StreamResetDetail.Stalled)] = ProxyError.BackendStalled,
+        [(StreamResetReason.Refused, StreamResetDetail.Http2Reset)] = ProxyError.BackendBusy,
         [(StreamResetReason.BackendProtocol, StreamResetDetail.ClosedBeforeResponse)] = ProxyError.BackendClosed,
         [(StreamResetReason.BackendProtocol, StreamResetDetail.HeadTooLarge)] = ProxyError.BackendHeadTooLarge,
         [(StreamResetReason.BackendProtocol, StreamResetDetail.SpeaksTls)] = ProxyError.BackendSpeaksTls,

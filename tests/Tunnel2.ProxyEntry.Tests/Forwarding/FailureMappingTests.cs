@@ -38,6 +38,13 @@ public sealed class FailureMappingTests
                     continue;
                 }
 
+                if (reason == StreamResetReason.Refused && detail.Http2Code() is not null)
+                {
+                    // It was the service that refused.
+                    Assert.Equal(ProxyErrorLeg.Backend, info.Leg);
+                    continue;
+                }
+
                 Assert.Equal(
                     reason is StreamResetReason.BackendConnect or StreamResetReason.BackendProtocol or StreamResetReason.BackendTimeout,
                     info.Leg == ProxyErrorLeg.Backend);

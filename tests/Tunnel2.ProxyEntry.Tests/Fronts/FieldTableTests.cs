@@ -51,6 +51,22 @@ public sealed class FieldTableTests
             row.Request != FieldRule.Refuse, http1.Block.Contains($"\ntraceparent: {new string('0', 55)}\n", StringComparison.Ordinal));
     }
 
+    [Theory]
+    [MemberData(nameof(Names))]
+    public async Task A_field_of_a_request_whose_visitor_has_logged_in(string name)
+    {
+        var request = Of(name) with { Extras = static extras => extras.SetUser("alice"u8.ToArray(), usesCredentials: true) };
+        var (http1, http2) = (await ByHttp1Async(request), ByHttp2(request));
+        var row = RowOf(name);
+        Assert.True(row.IsOfHttp1 || http1 == http2, $"{http1}\n{http2}");
+        if (row.Request is FieldRule.Credentials or FieldRule.Identity)
+        {
+            Assert.DoesNotContain(Line(name), http1.Block, StringComparison.OrdinalIgnoreCase);
+        }
+
+        Assert.Equal(row.Request != FieldRule.Refuse, http1.Block.Contains("\nX-Tunnel2-User: alice\n", StringComparison.Ordinal));
+    }
+
     /// <summary>HTTP/2 has no Connection, so this is about one front only.</summary>
     [Theory]
     [MemberData(nameof(Names))]
@@ -127,9 +143,9 @@ public sealed class FieldTableTests
         Assert.Null(passed.Fault);
         var passes = rule switch
         {
-            FieldRule.Pass or FieldRule.Keep or FieldRule.Trace or FieldRule.Trailers => true,
+            FieldRule.Pass or FieldRule.Keep or FieldRule.Trace or FieldRule.Trailers or FieldRule.Credentials => true,
             FieldRule.Forwarding or FieldRule.TrustedForwarding => isTrusted,
-            FieldRule.Drop or FieldRule.Protocols => false,
+            FieldRule.Drop or FieldRule.Protocols or FieldRule.Identity => false,
             _ => throw new InvalidOperationException($"{rule} is no rule of a request."),
         };
         Assert.True(passes == Says(passed.Block, name), passed.Block);
@@ -176,6 +192,7 @@ public sealed class FieldTableTests
         KnownField.XForwardedOther => "x-forwarded-prefix",
         KnownField.ForwardingLookalike => "x_forwarded_for",
         KnownField.Tunnel2 => "tunnel2-timing",
+        KnownField.XTunnel2 => "x-tunnel2-user",
         _ => throw new InvalidOperationException($"{known} needs a name."),
     };
 }

@@ -15,6 +15,12 @@ public sealed class EntryHelpTests
     [InlineData("help token", "usage: tunnel2-entry token create")]
     [InlineData("token --help", "usage: tunnel2-entry token create")]
     [InlineData("token create --name web -h", "usage: tunnel2-entry token create")]
+    [InlineData("help sessions", "usage: tunnel2-entry sessions list")]
+    [InlineData("sessions kick -h", "usage: tunnel2-entry sessions list")]
+    [InlineData("token create --keep --help", "usage: tunnel2-entry token create")]
+    [InlineData("policies set --help", "usage: tunnel2-entry policies list")]
+    [InlineData("help agents", "usage: tunnel2-entry agents list")]
+    [InlineData("requests list -h", "usage: tunnel2-entry requests list")]
     [InlineData("help certificate", "usage: tunnel2-entry certificate create")]
     [InlineData("certificate create --help", "usage: tunnel2-entry certificate create")]
     [InlineData("help health", "usage: tunnel2-entry health")]
@@ -41,13 +47,21 @@ public sealed class EntryHelpTests
         Assert.Null(EntryHelp.Asked(line.Split(' ', StringSplitOptions.RemoveEmptyEntries)));
 
     [Fact]
+    public void Every_command_has_two_examples() => Assert.All(EntryWords.Commands, static command =>
+    {
+        var lines = EntryHelp.Asked(["help", command])!.Split("Examples:\n")[1].Split('\n');
+        Assert.True(lines.Count(line => line.StartsWith($"  tunnel2-entry {command}", StringComparison.Ordinal)) >= 2, command);
+        Assert.Contains($"tunnel2-entry {command}", EntryHelp.Usage, StringComparison.Ordinal);
+    });
+
+    [Fact]
     public void The_version_is_a_number() => Assert.Matches("^tunnel2-entry [0-9]+\\.[0-9]+\\.[0-9]+", EntryHelp.Version);
 
     [Fact]
     public void The_usage_has_every_command_and_the_help_names_settings_that_there_are()
     {
         Assert.All(
-            ["token create", "certificate create", "health", "help"],
+            ["token create", "token list", "sessions list", "certificate create", "health", "help"],
             static command => Assert.Contains($"tunnel2-entry {command}", EntryHelp.Usage, StringComparison.Ordinal));
 
         var settings = EntryHelp.Asked(["help"])!.Split('\n')

@@ -40,6 +40,15 @@ public sealed class HealthCommandTests : IDisposable
         Assert.Contains("did not answer", _output.ToString());
     }
 
+    [Fact]
+    public async Task Programs_get_the_answer_as_JSON()
+    {
+        await using var server = RawTcpServer.StartAnswering("HTTP/1.1 503 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        var url = $"http://127.0.0.1:{server.Port}/";
+        Assert.Equal(1, await HealthCommand.RunAsync(["health", "--json", url], _output, _error));
+        Assert.Equal($$"""{"url":"{{url}}","ready":false,"status":503}""", _output.ToString().Trim());
+    }
+
     [Theory]
     [InlineData("health", "12002")]
     [InlineData("health", "ftp://127.0.0.1/")]

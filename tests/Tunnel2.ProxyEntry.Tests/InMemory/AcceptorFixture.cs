@@ -45,7 +45,7 @@ internal sealed class AcceptorFixture : IDisposable
         Uplinks = new SessionUplinks(Directory, Joins, addresses, Heartbeat, Quota, metrics, uplinkMetrics, Time, UplinksLog);
         Acceptor = new UplinkAcceptor(
             settings,
-            new AgentAdmission(settings, Registry, new FailedAttempts(settings, Time)),
+            new AgentAdmission(settings, Registry, new FailedAttempts(settings, Time), Time),
             Registry,
             Directory,
             addresses,
@@ -55,6 +55,7 @@ internal sealed class AcceptorFixture : IDisposable
             new UplinkRejection(metrics, Time, RejectionLog),
             Revocation,
             Quota,
+            Ports,
             metrics,
             uplinkMetrics,
             _stalled,
@@ -82,6 +83,8 @@ internal sealed class AcceptorFixture : IDisposable
     public HandshakeQueue Handshakes { get; }
 
     public DrainSignal Drain { get; } = new();
+
+    public ScriptedPorts Ports { get; } = new();
 
     public UplinkAcceptor Acceptor { get; }
 

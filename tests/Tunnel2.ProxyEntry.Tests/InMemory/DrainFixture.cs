@@ -2,6 +2,7 @@ using System.Net;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting.Server;
 using Microsoft.AspNetCore.Http.Features;
+using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Draining;
 using Tunnel2.ProxyEntry.Lifetime;
@@ -38,11 +39,14 @@ internal sealed class DrainFixture : IDisposable, IWaitingConnections
         Connections.Admin.Closing.Register(() => Add("administrators are asked to leave"));
         _drain = new EntryDrain(
             acceptor.Settings, acceptor.Drain, Readiness, acceptor.Directory, acceptor.Heartbeat, Lot, Connections, listeners, _server,
-            acceptor.Time, Log);
+            acceptor.Time, Log, others: Others);
         Readiness.MarkReady();
     }
 
     public AcceptorFixture Acceptor { get; }
+
+    /// <summary>Whether there are other nodes of a cluster.</summary>
+    public OtherNodes Others { get; } = new();
 
     public Readiness Readiness { get; } = new();
 
@@ -187,5 +191,10 @@ internal sealed class DrainFixture : IDisposable, IWaitingConnections
         }
 
         public ValueTask DisposeAsync() => default;
+    }
+
+    internal sealed class OtherNodes : IOtherNodes
+    {
+        public bool Exist { get; set; }
     }
 }

@@ -1,15 +1,22 @@
 using System.Collections.Concurrent;
+using Microsoft.Extensions.Logging.Abstractions;
+using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Tests.InMemory;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol.Errors;
+using Tunnel2.ProxyEntry.Access;
+using Tunnel2.ProxyEntry.Access.Bearer;
 using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Https;
 using Tunnel2.ProxyEntry.Opening;
 using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Tests.Access.Bearer;
+using Tunnel2.ProxyEntry.Tests.Access.Oidc;
 using Tunnel2.ProxyEntry.Tests.Configuration;
 using Tunnel2.TestUtilities;
 
@@ -40,11 +47,15 @@ internal sealed record ForwarderOptions
 /// </summary>
 internal sealed class ForwarderFixture : IDisposable
 {
+    private readonly PasswordChecks _checks = new();
+    private readonly ReceiveBudget _budget;
+    private readonly BearerVerifier _tokens;
     private readonly TestEngine _engine;
     private readonly ConcurrentQueue<AgentStream> _arrived = new();
     private readonly List<AgentStream> _streams = [];
     private readonly List<AskedRequest> _asked = [];
     private readonly ForwarderOptions _options;
+    private int _instances;
 
     private ForwarderFixture(TestEngine engine, ForwarderOptions options)
     {
@@ -54,15 +65,23 @@ internal sealed class ForwarderFixture : IDisposable
         // A timestamp of zero means that nothing has happened.
         Time.Advance(TimeSpan.FromSeconds(1));
         Settings = SettingsFixture.LoadValid(options.Settings);
+        _tokens = new BearerVerifier(new KeyFetch(Issuer, Time), Time, NullLogger<BearerVerifier>.Instance);
         Faults = new ContainedFaults(Time);
+        _budget = new ReceiveBudget(ReceiveBudget.SmallestLimit, Time, Faults);
+        Memory = new HeldMemory(_budget);
         Directory = new InMemorySessionDirectory(Time, Settings.ParkTimeout);
         Names = new NameResolver(Settings, new AgentRegistry(Settings.Agents), Directory, Time);
         Lot = new ParkingLot(Settings, Time, Faults);
+        var metrics = new ProxyEntryMetrics(Metrics.Factory);
         Opener = new PatientOpener(
-            Names, new ParkingPolicy(Settings, Directory, Time), Lot, Directory, new ProxyEntryMetrics(Metrics.Factory));
+            Names, new ParkingPolicy(Settings, Directory, Time), Lot,
+            new AccessGate(Settings, new LoginAttempts(Settings, Time), _checks, _tokens, SignIn, metrics),
+            new PolicyGate(Settings, Time, metrics), new WebhookGate(Settings, Memory, Time, metrics), Directory, metrics);
         var observers = new RequestObservers([Moments]);
         Watchdog = new ForwardWatchdog(Settings, observers, Time, Faults);
-        Forwarder = new Forwarder(Opener, new ResponsePump(observers), Watchdog, observers, Time, Log);
+        var https = new HttpsRules(Settings);
+        Forwarder = new Forwarder(
+            Opener, new ResponsePump(observers, https), Watchdog, observers, Time, Log, new EdgeAnswers(https, Challenges));
     }
 
     public ManualTimeProvider Time { get; } = new();
@@ -73,6 +92,8 @@ internal sealed class ForwarderFixture : IDisposable
 
     public InMemorySessionDirectory Directory { get; }
 
+    public HeldMemory Memory { get; }
+
     public NameResolver Names { get; }
 
     public ParkingLot Lot { get; }
@@ -82,6 +103,15 @@ internal sealed class ForwarderFixture : IDisposable
     public ForwardWatchdog Watchdog { get; }
 
     public Forwarder Forwarder { get; }
+
+    /// <summary>The gates where visitors sign in.</summary>
+    public ScriptedSignIn SignIn { get; } = new();
+
+    /// <summary>The issuer of tokens.</summary>
+    public ScriptedIssuer Issuer { get; } = new();
+
+    /// <summary>The challenges that wait for a visit.</summary>
+    public PendingChallenges Challenges { get; } = new();
 
     public RecordedMoments Moments { get; } = new();
 
@@ -119,8 +149,11 @@ internal sealed class ForwarderFixture : IDisposable
 
     public void Dispose()
     {
+        _checks.Dispose();
+        _tokens.Dispose();
         Watchdog.Dispose();
         Lot.Dispose();
+        _budget.Dispose();
         Metrics.Dispose();
     }
 
@@ -128,9 +161,13 @@ internal sealed class ForwarderFixture : IDisposable
     /// <param name="uplinks">Its uplinks.</param>
     /// <param name="owner">Who it is.</param>
     /// <param name="adjust">Changes the session before anybody can find it.</param>
-    public async Task<EntrySession> ConnectAsync(int uplinks = 1, string owner = "a", Action<EntrySession>? adjust = null)
+    /// <param name="member">Its place in the pool of the name; null: it has the name for itself.</param>
+    public async Task<EntrySession> ConnectAsync(
+        int uplinks = 1, string owner = "a", Action<EntrySession>? adjust = null, PoolMember? member = null)
     {
-        var session = Tests.Sessions.Sample.Session("web", owner);
+        var session = member is null
+            ? Tests.Sessions.Sample.Session("web", owner)
+            : Tests.Sessions.Sample.Member(member, ++_instances, owner);
         for (var i = 0; i < uplinks; i++)
         {
             AddUplink(session);
@@ -176,7 +213,7 @@ internal sealed class ForwarderFixture : IDisposable
     {
         visitor ??= new ScriptedVisitor();
         var request = new ForwardedRequest();
-        var asked = new AskedRequest(visitor, request, Forwarder.ForwardAsync(visitor, request).AsTask());
+        var asked = new AskedRequest(visitor, request, Forwarder.ForwardAsync(visitor, request).AsTask(), Time);
         _asked.Add(asked);
         return asked;
     }

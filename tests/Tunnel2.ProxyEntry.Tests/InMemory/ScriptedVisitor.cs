@@ -53,7 +53,13 @@ internal sealed class ScriptedVisitor : VisitorExchange
     /// <summary>Path and query, where they are others.</summary>
     public string Path { get; init; } = "/";
 
-    public override IPAddress? RemoteAddress => IPAddress.Loopback;
+    public override IPAddress? RemoteAddress => From;
+
+    /// <summary>The peer's address, where it is another one.</summary>
+    public IPAddress From { get; init; } = IPAddress.Loopback;
+
+    /// <summary>What a trusted proxy says about where it came from.</summary>
+    public string ForwardedFor { get; init; } = "";
 
     public override string RequestId => "R1";
 
@@ -170,7 +176,19 @@ internal sealed class ScriptedVisitor : VisitorExchange
         return IsMovable;
     }
 
-    public override int CopyForwardedFor(Span<byte> destination) => 0;
+    public override int CopyForwardedFor(Span<byte> destination) =>
+        Encoding.Latin1.GetBytes(ForwardedFor.AsSpan(0, Math.Min(ForwardedFor.Length, destination.Length)), destination);
+
+    public override int CopyField(ReadOnlySpan<byte> name, Span<byte> destination)
+    {
+        var text = Encoding.Latin1.GetString(name);
+        string[] values =
+            [.. Fields.Where(field => field.Name.Equals(text, StringComparison.OrdinalIgnoreCase)).Select(static field => field.Value)];
+        return values is [var only] && only.Length <= destination.Length ? Encoding.Latin1.GetBytes(only, destination) : -1;
+    }
+
+    public override string[] FieldValues(string name, bool withLookalikes) =>
+        [.. Fields.Where(field => field.Name.Equals(name, StringComparison.OrdinalIgnoreCase)).Select(static field => field.Value)];
 
     public override void StopReadingBody()
     {
@@ -296,6 +314,23 @@ internal sealed class ScriptedVisitor : VisitorExchange
         _hasStarted = true;
         await TakeAsync();
     }
+
+    public override async Task WriteAnswerAsync(ErrorResponse answer)
+    {
+        Add($"answer {answer.Status}");
+        _hasStarted = true;
+        Answer = answer;
+        await TakeAsync();
+    }
+
+    /// <summary>The answer that it got in place of a service's, or null.</summary>
+    public ErrorResponse? Answer { get; private set; }
+
+    /// <summary>Whether it came over HTTPS.</summary>
+    public override bool IsSecure => OverTls;
+
+    /// <summary>Whether it comes over HTTPS.</summary>
+    public bool OverTls { get; init; }
 
     public override async ValueTask CutAsync(bool isShort)
     {

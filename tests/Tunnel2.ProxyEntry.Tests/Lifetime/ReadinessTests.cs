@@ -10,10 +10,7 @@ public sealed class ReadinessTests
         var readiness = new Readiness();
         Assert.Equal((ReadinessPhase.Starting, "starting"), (readiness.Phase, readiness.Reason));
 
-        readiness.SetStarting("waiting for the certificate");
-        Assert.Equal("waiting for the certificate", readiness.Reason);
         readiness.MarkReady();
-        readiness.SetStarting("again");
         Assert.Equal((ReadinessPhase.Ready, "ready"), (readiness.Phase, readiness.Reason));
         readiness.MarkDraining("asked to stop");
         readiness.MarkReady();
@@ -24,13 +21,13 @@ public sealed class ReadinessTests
     public void Trouble_comes_and_goes_while_it_is_ready()
     {
         var readiness = new Readiness();
-        readiness.SetTrouble("event loop 1 hangs");
+        readiness.SetTrouble(ReadinessTrouble.Loops, "event loop 1 hangs");
         Assert.Equal((false, "starting"), (readiness.IsReady, readiness.Reason));
         readiness.MarkReady();
         Assert.Equal((false, "event loop 1 hangs"), (readiness.IsReady, readiness.Reason));
-        readiness.SetTrouble(null);
+        readiness.SetTrouble(ReadinessTrouble.Loops, null);
         Assert.Equal((true, "ready"), (readiness.IsReady, readiness.Reason));
-        readiness.SetTrouble("event loop 2 hangs");
+        readiness.SetTrouble(ReadinessTrouble.Loops, "event loop 2 hangs");
         readiness.MarkDraining("asked to stop");
         Assert.Equal((false, "asked to stop"), (readiness.IsReady, readiness.Reason));
     }

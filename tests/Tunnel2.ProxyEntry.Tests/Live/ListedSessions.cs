@@ -28,6 +28,8 @@ internal sealed class ListedSessions : ISessionDirectory
     public ValueTask UnregisterAsync(string name, long epoch, bool isKept, CancellationToken cancellationToken) =>
         throw new NotSupportedException();
 
+    public void ReportHealth(EntrySession session) => throw new NotSupportedException();
+
     public NameState Find(ReadOnlySpan<char> name, out EntrySession? session) => throw new NotSupportedException();
 
     public NameAbsence GetAbsence(ReadOnlySpan<char> name) => throw new NotSupportedException();

@@ -60,6 +60,20 @@ public sealed class LiveEndpointTests : IAsyncLifetime
     }
 
     [Theory]
+    [InlineData("/", null)]
+    [InlineData("/dashboard/app.mjs", null)]
+    [InlineData("/", "s3cret")]
+    [InlineData("/dashboard/app.mjs", "s3cret")]
+    public async Task A_name_that_others_may_have_pointed_here_gets_no_file(string path, string? token)
+    {
+        var http = Request();
+        http.Request.Path = path;
+        http.Request.Host = new HostString("rebound.example");
+        Assert.True(await Endpoint(token).TryHandleAsync(http));
+        Assert.Equal(403, http.Response.StatusCode);
+    }
+
+    [Theory]
     [InlineData("Method", "POST")]
     [InlineData("Upgrade", "h2c")]
     [InlineData("Upgrade", "")]

@@ -51,8 +51,10 @@ public abstract class LiveFeedPublishing : IDisposable
         using var published = await StartAsync();
         Publish("web", bytesSent: 10);
         Publish("web", bytesSent: 20);
+        await UntilShownAsync(published, "web");
         Publish("shop", bytesSent: 40);
-        await CloseWindowAsync(published, "web", "shop");
+        await UntilShownAsync(published, "shop");
+        CloseWindow();
         var all = await published.WaitForAsync("node.stats", "\"requests\":3");
         Assert.Contains("\"bytesOut\":70", all, StringComparison.Ordinal);
         Assert.Contains("\"sessions\":0,\"missed\":0,\"late\":0,\"unreadable\":0,\"dropped\":0", all, StringComparison.Ordinal);
@@ -70,20 +72,26 @@ public abstract class LiveFeedPublishing : IDisposable
     public async Task Windows_of_each_length_are_published_once_for_every_session_and_once_for_all_in_their_order()
     {
         using var published = await StartAsync();
-        for (var i = 0; i < 60; i++)
+        Publish("web0", bytesSent: 7);
+        await UntilShownAsync(published, "web0");
+        for (var i = 1; i < 60; i++)
         {
             Publish($"web{i}", bytesSent: i);
         }
 
-        await CloseWindowAsync(published, "web59");
+        // Requests of this session are shown as they are read: the ones before it were read too.
+        Publish("web0", bytesSent: 8);
+        await published.WaitForAsync("session.web0.requests", "\"key\":\"1\"");
+        CloseWindow();
         _time.Advance(TimeSpan.FromMinutes(1));
         await published.WaitForAsync("node.stats", "\"key\":\"1m\"");
-        for (var i = 0; i < 60; i++)
+        AssertWindows("session.web0.stats", 2, 15);
+        for (var i = 1; i < 60; i++)
         {
             AssertWindows($"session.web{i}.stats", 1, i);
         }
 
-        AssertWindows("node.stats", 60, 60 * 59 / 2);
+        AssertWindows("node.stats", 61, (60 * 59 / 2) + 15);
         Assert.Equal(0, _faults.Count);
 
         void AssertWindows(string channel, int requests, int bytes)
@@ -105,11 +113,14 @@ public abstract class LiveFeedPublishing : IDisposable
     public async Task A_request_without_a_session_counts_for_all_and_for_no_session()
     {
         using var published = await StartAsync();
+        Publish("web", bytesSent: 20);
+        await UntilShownAsync(published, "web");
         Publish(null, bytesSent: 10);
         Publish("web", bytesSent: 20);
-        await CloseWindowAsync(published, "web");
-        await published.WaitForAsync("node.stats", "\"requests\":2");
-        Assert.Contains("\"requests\":1", await published.WaitForAsync("session.web.stats"), StringComparison.Ordinal);
+        await published.WaitForAsync("session.web.requests", "\"key\":\"1\"");
+        CloseWindow();
+        await published.WaitForAsync("node.stats", "\"requests\":3");
+        Assert.Contains("\"requests\":2", await published.WaitForAsync("session.web.stats"), StringComparison.Ordinal);
     }
 
     [Fact]
@@ -119,7 +130,8 @@ public abstract class LiveFeedPublishing : IDisposable
         using var published = await StartAsync();
         Assert.Equal(PublishStatus.Published, producer.TryPublish(999, "nonsense"u8));
         Publish("web", bytesSent: 20);
-        await CloseWindowAsync(published, "web");
+        await UntilShownAsync(published, "web");
+        CloseWindow();
         Assert.Contains("\"unreadable\":1", await published.WaitForAsync("node.stats", "\"requests\":1"), StringComparison.Ordinal);
         Assert.Equal(0, _faults.Count);
     }
@@ -141,7 +153,8 @@ public abstract class LiveFeedPublishing : IDisposable
     {
         using var published = await StartAsync();
         Publish("web", bytesSent: 10);
-        await CloseWindowAsync(published, "web");
+        await UntilShownAsync(published, "web");
+        CloseWindow();
         await published.WaitForAsync("node.stats", "\"requests\":1");
         DisposeOfFeed();
         var before = Sequence("node.stats");
@@ -194,18 +207,18 @@ public abstract class LiveFeedPublishing : IDisposable
         return published;
     }
 
-    /// <summary>Moves the clock past the window of the requests. Before that they must have been read, or they would be late.</summary>
-    private async Task CloseWindowAsync(HubRecorder published, params string[] sessions)
+    /// <summary>
+    /// Waits until the first request of a session was read and is shown. Every 200 ms of its clock the feed looks for sessions that are
+    /// new, and the clock moves only here: only one session may be new, or a look between two of them would find one and be the last.
+    /// </summary>
+    private async Task UntilShownAsync(HubRecorder published, string session)
     {
-        foreach (var session in sessions)
-        {
-            // Every 200 ms the feed looks whose requests somebody wants to see, and shows those that it has read.
-            _time.Advance(TimeSpan.FromMilliseconds(250));
-            await published.WaitForAsync($"session.{session}.requests");
-        }
-
-        _time.Advance(TimeSpan.FromSeconds(2));
+        _time.Advance(TimeSpan.FromMilliseconds(250));
+        await published.WaitForAsync($"session.{session}.requests");
     }
+
+    /// <summary>Moves the clock past the window of the requests. Before that they must have been read, or they would be late.</summary>
+    private void CloseWindow() => _time.Advance(TimeSpan.FromSeconds(2));
 
     private long Sequence(string channel) => _hub.GetChannel(channel).SequenceUnsynchronized;
 }

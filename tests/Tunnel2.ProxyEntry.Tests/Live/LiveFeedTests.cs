@@ -37,6 +37,25 @@ public sealed class LiveFeedTests : IDisposable
         Assert.Equal((2, 1), (faults.Count, channel.SequenceUnsynchronized));
     }
 
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public void It_can_be_disposed_of_twice_also_when_it_was_never_started(bool isStarted)
+    {
+        using var ring = SharedEventRing.Create(Path.Combine(_directory, "ring"), new EventRingOptions { Capacity = 1024 });
+        using var hub = new Hub(new HubLimits(), _meter, TimeProvider.System);
+        var feed = new LiveFeed(
+            ring, hub, new RequestPublisher(ring, TimeProvider.System), new FailingDirectory(failures: 0), TimeProvider.System,
+            new ContainedFaults(), NullLogger.Instance, partitions: 1);
+        if (isStarted)
+        {
+            feed.Start();
+        }
+
+        feed.Dispose();
+        feed.Dispose();
+    }
+
     public void Dispose()
     {
         _meter.Dispose();
@@ -71,6 +90,8 @@ public sealed class LiveFeedTests : IDisposable
 
         public ValueTask UnregisterAsync(string name, long epoch, bool isKept, CancellationToken cancellationToken) =>
             throw new NotSupportedException();
+
+        public void ReportHealth(EntrySession session) => throw new NotSupportedException();
 
         public NameState Find(ReadOnlySpan<char> name, out EntrySession? session) => throw new NotSupportedException();
 

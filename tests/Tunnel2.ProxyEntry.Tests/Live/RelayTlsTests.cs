@@ -112,7 +112,7 @@ public sealed class RelayTlsTests : IDisposable
     public async Task Where_the_uplink_has_the_same_certificate_the_relay_shares_it()
     {
         var settings = Settings("Relay:Listen=127.0.0.1:0", "Relay:Certificate=self-made", "Uplink:Certificate=self-made");
-        var source = Certificates.SelfMadeCertificate.FindOrCreate(settings, TimeProvider.System.GetUtcNow(), out _);
+        var source = ProxyEntry.Certificates.SelfMadeCertificate.FindOrCreate(settings, TimeProvider.System.GetUtcNow(), out _);
         var uplink = new ReloadingCertificate(source, CertificateUse.Agents, TimeProvider.System, _log);
         await using var plane = Create(settings);
         plane.Start(uplink);

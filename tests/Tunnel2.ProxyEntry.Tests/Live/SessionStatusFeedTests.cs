@@ -52,6 +52,23 @@ public sealed class SessionStatusFeedTests : IDisposable
     }
 
     [Fact]
+    public void A_name_without_its_session_is_gone_since_the_look_that_missed_it_until_it_is_back()
+    {
+        _directory.All.Add(Sample.Session("web"));
+        _feed.Look();
+        _feed.ChannelOf("short", "stats");
+        Assert.Empty(_feed.Gone());
+        _directory.All.Clear();
+        _feed.Look();
+        var since = _time.GetUtcNow().ToUnixTimeMilliseconds();
+        _time.Advance(TimeSpan.FromSeconds(5));
+        Assert.Equal([("web", since)], _feed.Gone());
+        _directory.All.Add(Sample.Session("web"));
+        _feed.Look();
+        Assert.Empty(_feed.Gone());
+    }
+
+    [Fact]
     public Task Another_uplink_is_published_and_another_agent_of_the_same_name() => TestEngine.RunAsync(EngineKind.Inline, engine =>
     {
         var session = Sample.Session("web");

@@ -41,6 +41,78 @@ public sealed class NameResolverTests
     }
 
     [Fact]
+    public async Task A_claimed_domain_leads_to_its_session_and_a_wildcard_to_one_part_more()
+    {
+        var (exact, wild) = (Sample.Session("app.example.org"), Sample.Session("*.example.org"));
+        await _directory.RegisterAsync(exact, CancellationToken.None);
+        await _directory.RegisterAsync(wild, CancellationToken.None);
+        var resolver = Create(SettingsFixture.LoadValid());
+        _time.Advance(TimeSpan.FromMinutes(1));
+        foreach (var (host, expected) in new[]
+        {
+            ("app.example.org", exact), ("APP.Example.ORG.:8443", exact), ("www.example.org", wild), ("1.example.org", wild),
+        })
+        {
+            Assert.Null(resolver.Resolve(new RequestAddress(host, "/"), out _, out var found));
+            Assert.Same(expected, found);
+            Assert.Null(resolver.Resolve(new RequestAddress(Encoding.ASCII.GetBytes(host), "/"u8), out _, out found));
+            Assert.Same(expected, found);
+            Assert.Equal(expected.Name, resolver.GetName(new RequestAddress(host, "/")));
+        }
+
+        foreach (var host in new[]
+        {
+            "example.org", "a.b.example.org", "a.app.example.org", "*.example.org", "evilexample.org", "org", "192.0.2.1",
+        })
+        {
+            Assert.Equal(ProxyError.UnknownHost, Resolve(resolver, host));
+        }
+
+        // The agent of the exact one is away: the wildcard does not stand in for it.
+        await _directory.UnregisterAsync(exact.Name, exact.Epoch == 0 ? 1 : exact.Epoch, isKept: true, CancellationToken.None);
+        Assert.Equal(ProxyError.AgentOffline, Resolve(resolver, "app.example.org"));
+    }
+
+    [Fact]
+    public async Task A_wildcard_does_not_stand_in_for_a_domain_that_another_agent_lists()
+    {
+        string[] settings =
+        [
+            "Agents:a:TokenHash=" + SettingsFixture.HashSetting("x"), "Agents:a:Names=app.example.org",
+            "Agents:b:TokenHash=" + SettingsFixture.HashSetting("y"), "Agents:b:Names=*.example.org,own.example.org",
+        ];
+        var wild = Sample.Session("*.example.org", grant: new AgentGrant("b", null, null));
+        await _directory.RegisterAsync(wild, CancellationToken.None);
+        var resolver = Create(SettingsFixture.LoadValid(settings));
+        _time.Advance(TimeSpan.FromMinutes(1));
+        foreach (var host in new[] { "www.example.org", "own.example.org" })
+        {
+            Assert.Null(resolver.Resolve(new RequestAddress(host, "/"), out _, out var found));
+            Assert.Same(wild, found);
+        }
+
+        // Its agent was never there, or is away: the wildcard's service must not see its visitors.
+        Assert.Equal(ProxyError.AgentOffline, Resolve(resolver, "app.example.org"));
+        Assert.Equal("app.example.org", resolver.GetName(new RequestAddress("app.example.org", "/")));
+        var exact = Sample.Session("app.example.org", grant: new AgentGrant("a", null, null));
+        await _directory.RegisterAsync(exact, CancellationToken.None);
+        Assert.Null(resolver.Resolve(new RequestAddress("app.example.org", "/"), out _, out var own));
+        Assert.Same(exact, own);
+    }
+
+    [Fact]
+    public void A_listed_domain_is_known_before_its_agent_comes()
+    {
+        var resolver = Create(SettingsFixture.LoadValid(
+            "Agents:a:TokenHash=" + SettingsFixture.HashSetting("x"), "Agents:a:Names=app.example.org,*.example.com"));
+        Assert.Equal(ProxyError.AgentOffline, Resolve(resolver, "www.example.com"));
+        Assert.Equal(ProxyError.UnknownHost, Resolve(resolver, "www.example.net"));
+        _time.Advance(TimeSpan.FromMinutes(1));
+        Assert.Equal(ProxyError.AgentOffline, Resolve(resolver, "app.example.org"));
+        Assert.Equal(ProxyError.UnknownHost, Resolve(resolver, "www.example.com"));
+    }
+
+    [Fact]
     public void For_thirty_seconds_after_the_start_every_name_may_come_back()
     {
         var resolver = Create(SettingsFixture.LoadValid());

@@ -48,6 +48,16 @@ public sealed class ParkingPolicyTests
     public void Where_waiting_is_off_nobody_waits() => AssertWaits(Create("Timeouts:Park=off"), 0, null);
 
     [Fact]
+    public async Task An_agent_that_is_elsewhere_in_the_cluster_is_waited_for_whatever_was_here_before()
+    {
+        var policy = Create();
+        AssertWaits(policy, 3600, 5, isInCluster: true);
+        await LeaveAsync(saysGoodbye: true);
+        AssertWaits(policy, 3600, 5, isInCluster: true);
+        AssertWaits(Create("Timeouts:Park=off"), 0, null, isInCluster: true);
+    }
+
+    [Fact]
     public void The_limit_can_be_set() => AssertWaits(Create("Timeouts:Park=20s"), 0, 20);
 
     private ParkingPolicy Create(params string[] settings) => new(SettingsFixture.LoadValid(settings), _directory, _time);
@@ -65,10 +75,10 @@ public sealed class ParkingPolicyTests
         await _directory.UnregisterAsync("web", registration.Epoch, true, CancellationToken.None);
     }
 
-    private void AssertWaits(ParkingPolicy policy, int secondsLater, int? expected)
+    private void AssertWaits(ParkingPolicy policy, int secondsLater, int? expected, bool isInCluster = false)
     {
         _time.Advance(TimeSpan.FromSeconds(secondsLater));
-        int? waits = policy.TryGetDeadline("web", out var deadline, out _)
+        int? waits = policy.TryGetDeadline("web", isInCluster, out var deadline, out _)
             ? (int)TimeSpan.FromTicks(deadline - _time.GetTimestamp()).TotalSeconds
             : null;
         Assert.Equal(expected, waits);

@@ -70,6 +70,8 @@ internal sealed class SampleExchange : VisitorExchange
 
     public override Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds) => throw new NotSupportedException();
 
+    public override Task WriteAnswerAsync(ErrorResponse answer) => throw new NotSupportedException();
+
     public override ValueTask CutAsync(bool isShort) => throw new NotSupportedException();
 
     public override void Abort() => (OnAbort ?? throw new NotSupportedException())();

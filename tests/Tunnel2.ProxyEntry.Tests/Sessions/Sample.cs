@@ -1,4 +1,5 @@
 using Tunnel2.Multiplexing.Session;
+using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Sessions;
 
@@ -10,9 +11,24 @@ internal static class Sample
     public static EntrySession Session(string name, string agentId = "a", AgentGrant? grant = null, string? holder = null) =>
         Session(name, AgentIdentity.OfToken(agentId), default, grant, holder);
 
+    /// <summary>A session that wants to share its name.</summary>
+    /// <param name="member">Its place in the pool.</param>
+    /// <param name="instance">The number of the running agent.</param>
+    /// <param name="owner">Who it is.</param>
+    /// <param name="rules">Who may visit.</param>
+    public static EntrySession Member(PoolMember member, int instance, string owner = "a", AccessRules? rules = null)
+    {
+        var identity = AgentIdentity.OfToken(owner);
+        return Session("web", identity, identity, null, null, member, AgentIdentity.OfInstance([(byte)instance]), rules);
+    }
+
     public static EntrySession Session(
-        string name, AgentIdentity identity, AgentIdentity owner, AgentGrant? grant = null, string? holder = null) => new()
+        string name, AgentIdentity identity, AgentIdentity owner, AgentGrant? grant = null, string? holder = null,
+        PoolMember? member = null, AgentIdentity instance = default, AccessRules? rules = null) => new()
         {
+            Member = member,
+            Instance = instance,
+            OwnRules = rules,
             Tunnel = new TunnelSession(),
             SessionId = new byte[16],
             JoinSecret = new byte[32],

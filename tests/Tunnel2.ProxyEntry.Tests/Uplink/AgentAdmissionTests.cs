@@ -50,6 +50,41 @@ public sealed class AgentAdmissionTests
         Assert.True(string.IsNullOrEmpty(token) || !reject.Text.Contains(token, StringComparison.OrdinalIgnoreCase));
     }
 
+    [Theory]
+    [InlineData("app.example.org", null)]
+    [InlineData("APP.example.org", null)]
+    [InlineData("*.example.net", null)]
+    [InlineData("www.example.org", RejectCode.NameNotAllowed)]
+    [InlineData("app..example.org", RejectCode.InvalidName)]
+    [InlineData("192.0.2.1", RejectCode.InvalidName)]
+    [InlineData("web.tunnel.example.com", RejectCode.InvalidName)]
+    [InlineData("tunnel.example.com", RejectCode.InvalidName)]
+    [InlineData("*.tunnel.example.com", RejectCode.InvalidName)]
+    public void A_domain_needs_a_token_that_may_claim_it(string domain, RejectCode? expected)
+    {
+        var admission = Create(
+            "Domain=tunnel.example.com", "Agents:web:TokenHash=" + SettingsFixture.HashSetting("secret"),
+            "Agents:web:Names=app.example.org,*.example.net");
+        var result = admission.Admit(Hello(domain, "secret"));
+        Assert.Equal(expected, result.Reject?.Code);
+        Assert.Equal(expected is null ? domain.ToLowerInvariant() : "", result.Name);
+        Assert.Equal(
+            expected is null ? RejectCode.NameNotAllowed : result.Reject!.Code, admission.Admit(Hello(domain)).Reject?.Code);
+    }
+
+    [Fact]
+    public void A_wildcard_beside_the_servers_own_domain_is_refused() =>
+        Assert.Equal(
+            RejectCode.InvalidName,
+            Create(
+                "Domain=tunnel.example.com", "Agents:web:TokenHash=" + SettingsFixture.HashSetting("secret"), "Agents:web:Names=*.*")
+                .Admit(Hello("*.example.com", "secret")).Reject?.Code);
+
+    [Fact]
+    public void A_port_has_no_domain() =>
+        Assert.Equal(
+            RejectCode.InvalidName, _open.Admit(Hello("app.example.org") with { Kind = SessionKind.Tcp }).Reject?.Code);
+
     [Fact]
     public void A_wrong_token_is_refused_even_where_none_is_needed() =>
         Assert.Equal(RejectCode.Unauthorized, _open.Admit(Hello("web", "wrong")).Reject?.Code);
@@ -92,7 +127,8 @@ public sealed class AgentAdmissionTests
     private static AgentAdmission Create(params string[] settings)
     {
         var loaded = SettingsFixture.LoadValid(settings);
-        return new AgentAdmission(loaded, new AgentRegistry(loaded.Agents), new FailedAttempts(loaded, TimeProvider.System));
+        var time = TimeProvider.System;
+        return new AgentAdmission(loaded, new AgentRegistry(loaded.Agents), new FailedAttempts(loaded, time), time);
     }
 
     private static HelloMessage Hello(string name, string? token = null) => new()

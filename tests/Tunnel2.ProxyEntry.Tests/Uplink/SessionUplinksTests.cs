@@ -57,9 +57,11 @@ public sealed class SessionUplinksTests
         Assert.Equal(FrameType.Welcome, answer.Type);
         var session = fixture.Session;
         await second.SendAsync(Frame.Make(FrameType.Ping, FrameFlags.None, StreamId.Uplink, [1]));
+
+        // The clock stands still: the farewell of the one that broke it is not over before it hangs up.
+        await fixture.UntilAsync(() => first.Run.IsCompleted, "the other uplink has ended");
         await second.HangUpAsync();
         await first.DoneAsync();
-        await fixture.UntilAsync(() => first.Run.IsCompleted, "the other uplink has ended");
         Assert.Equal((SessionEndReason.ProtocolError, true), ((await first.Run).Reason, (await first.Run).ByPeer));
         Assert.Equal(SessionEndReason.ProtocolError, (await session.Tunnel.Completion).Reason);
         Assert.Equal(NameState.Offline, fixture.Directory.Find("web", out _));

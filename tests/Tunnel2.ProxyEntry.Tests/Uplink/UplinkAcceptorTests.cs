@@ -2,7 +2,6 @@ using System.Text;
 using Tunnel2.Multiplexing.Session;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Tests.InMemory;
-using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Handshake;
@@ -44,6 +43,115 @@ public sealed class UplinkAcceptorTests
         },
         "Public:HttpListen=127.0.0.1:8080",
         "Timeouts:BackendConnect=7s");
+
+    [Fact]
+    public Task A_session_of_tcp_has_its_port_until_its_end_and_the_port_is_kept() => AcceptorFixture.RunAsync(async fixture =>
+    {
+        var agent = await fixture.ConnectAsync(Tcp(20_005));
+        Assert.Equal((SessionKind.Tcp, 20_005), (agent.Welcome.Kind, agent.Welcome.Port));
+        Assert.Equal(HandshakeCapabilities.MultipleUplinks | HandshakeCapabilities.SessionKinds, agent.Welcome.Capabilities);
+        Assert.Equal(["tcp://localhost:20005"], agent.Welcome.PublicUrls);
+        Assert.Equal((SessionKind.Tcp, 20_005), (fixture.Session.Kind, fixture.Session.Lease!.Port));
+        Assert.Empty(fixture.Ports.Returned);
+        await agent.LoseAsync();
+        await fixture.UntilAsync(() => agent.Run.IsCompleted, "the session is over");
+        Assert.Equal([(20_005, true)], fixture.Ports.Returned);
+    });
+
+    [Fact]
+    public Task A_session_that_is_not_begun_gives_its_port_back_and_nothing_is_kept() => AcceptorFixture.RunAsync(async fixture =>
+    {
+        await fixture.ConnectAsync();
+        var reject = await fixture.RefusedAsync(Tcp(20_005) with { InstanceKey = new byte[16] });
+        Assert.Equal(RejectCode.NameTaken, reject.Code);
+        Assert.Equal([(20_005, false)], fixture.Ports.Returned);
+    });
+
+    [Fact]
+    public Task A_port_that_is_not_given_and_a_kind_that_is_not_carried_are_refused_with_the_reason() => AcceptorFixture.RunAsync(
+        async fixture =>
+        {
+            var reject = await fixture.RefusedAsync(Tcp(1));
+            Assert.Equal((RejectCode.PortNotAvailable, "The port 1 belongs to another agent."), (reject.Code, reject.Text));
+            reject = await fixture.RefusedAsync(Tcp(0) with { Kind = SessionKind.Tls });
+            Assert.Equal((RejectCode.KindNotSupported, "There is no Tls here."), (reject.Code, reject.Text));
+            reject = await fixture.RefusedAsync(Tcp(0) with { Kind = (SessionKind)99 });
+            Assert.Equal(RejectCode.KindNotSupported, reject.Code);
+            Assert.Equal(0, fixture.Ports.Given);
+        });
+
+    [Fact]
+    public Task Access_rules_are_kept_and_the_agent_learns_that_they_are() => AcceptorFixture.RunAsync(async fixture =>
+    {
+        var agent = await fixture.ConnectAsync(WithAccess(AcceptorFixture.Hello()));
+        Assert.Equal(HandshakeCapabilities.MultipleUplinks | HandshakeCapabilities.AccessRules, agent.Welcome.Capabilities);
+        var policy = fixture.Session.Access!;
+        Assert.Equal((true, true), (policy.LimitsAddresses, policy.NeedsLogin));
+        Assert.True(policy.Allows(System.Net.IPAddress.Parse("10.1.1.1")));
+        Assert.False(policy.Allows(System.Net.IPAddress.Parse("11.1.1.1")));
+    });
+
+    [Fact]
+    public Task A_session_without_rules_has_none() => AcceptorFixture.RunAsync(async fixture =>
+    {
+        await fixture.ConnectAsync();
+        Assert.Null(fixture.Session.Access);
+    });
+
+    [Fact]
+    public Task Rules_that_cannot_be_kept_are_refused_and_nothing_is_published() => AcceptorFixture.RunAsync(
+        async fixture =>
+        {
+            var reject = await fixture.RefusedAsync(WithAccess(Tcp(20_005)));
+            Assert.Equal(
+                (RejectCode.AccessNotSupported, "Visitors can log in to a tunnel of HTTP only; other tunnels take lists of addresses."),
+                (reject.Code, reject.Text));
+            Assert.Equal(0, fixture.Ports.Given);
+
+            // The last byte of the item's kind is one that nobody knows.
+            var frame = WithAccess(AcceptorFixture.Hello()).ToFrame();
+            frame[frame.AsSpan().LastIndexOf(new byte[] { 2, 0, 5, 8, 10, 0, 0, 0 })] = 99;
+            reject = await (await fixture.SayAsync(frame)).RejectedAsync();
+            Assert.Equal(RejectCode.AccessNotSupported, reject.Code);
+            Assert.Contains("does not know one of the access rules", reject.Text, StringComparison.Ordinal);
+            Assert.Equal(0, fixture.Directory.Count);
+        });
+
+    [Fact]
+    public Task Rules_of_the_server_for_a_token_are_applied_and_changed_with_the_settings() => AcceptorFixture.RunAsync(
+        async fixture =>
+        {
+            await fixture.ConnectAsync(AcceptorFixture.Hello(token: "secret"));
+            var policy = fixture.Session.Access!;
+            Assert.False(policy.Allows(System.Net.IPAddress.Parse("11.1.1.1")));
+            Assert.Equal(0, fixture.Revocation.Apply(SettingsFixture.LoadValid([.. _shop, "Agents:shop:AllowIp=10.0.0.0/8"]).Agents));
+            Assert.Same(policy, fixture.Session.Access);
+            Assert.Equal(0, fixture.Revocation.Apply(SettingsFixture.LoadValid([.. _shop, "Agents:shop:AllowIp=11.0.0.0/8"]).Agents));
+            Assert.True(fixture.Session.Access!.Allows(System.Net.IPAddress.Parse("11.1.1.1")));
+            Assert.Equal(0, fixture.Revocation.Apply(SettingsFixture.LoadValid(_shop).Agents));
+            Assert.Null(fixture.Session.Access);
+        },
+        [.. _shop, "Agents:shop:AllowIp=10.0.0.0/8"]);
+
+    [Fact]
+    public Task Logins_that_the_server_asks_for_end_a_session_that_cannot_have_them() => AcceptorFixture.RunAsync(
+        async fixture =>
+        {
+            var hello = Tcp(20_005) with
+            {
+                ProofKind = TokenProofKind.Bearer,
+                Proof = Encoding.UTF8.GetBytes("secret"),
+                WantedName = "web",
+            };
+            await fixture.ConnectAsync(hello);
+            var user = $"a:{PasswordHash.Create("p", PasswordHash.LeastIterations).ToText()}";
+            var forced = SettingsFixture.LoadValid([.. _shop, "Agents:shop:BasicAuth=" + user]).Agents;
+            Assert.Equal(1, fixture.Revocation.Apply(forced));
+            var reject = await fixture.RefusedAsync(hello);
+            Assert.Equal(RejectCode.AccessNotSupported, reject.Code);
+            Assert.Contains("have to log in", reject.Text, StringComparison.Ordinal);
+        },
+        _shop);
 
     [Fact]
     public Task A_request_finds_its_way_to_the_agent() => AcceptorFixture.RunAsync(async fixture =>
@@ -257,53 +365,6 @@ public sealed class UplinkAcceptorTests
         [.. _shop, "Uplink:SessionsPerAgent=1"]);
 
     [Fact]
-    public Task An_agent_that_says_nothing_is_given_up_when_the_time_is_over() => AcceptorFixture.RunAsync(async fixture =>
-    {
-        var agent = fixture.Dial();
-        fixture.Time.Advance(ProtocolLimits.HandshakeTimeout - TimeSpan.FromMilliseconds(1));
-        await fixture.SettleAsync();
-        Assert.False(agent.Serving.IsCompleted);
-        fixture.Time.Advance(TimeSpan.FromMilliseconds(1));
-        await agent.DoneAsync();
-        Assert.EndsWith("TimedOut", Assert.Single(fixture.Log.Of(2005)), StringComparison.Ordinal);
-    });
-
-    [Fact]
-    public Task What_TLS_took_of_the_time_is_gone() => AcceptorFixture.RunAsync(async fixture =>
-    {
-        var connected = fixture.Time.GetTimestamp();
-        fixture.Time.Advance(TimeSpan.FromSeconds(8));
-        var agent = fixture.Dial(new UplinkPeer(null, Connected: connected));
-        fixture.Time.Advance(TimeSpan.FromMilliseconds(1_999));
-        await fixture.SettleAsync();
-        Assert.False(agent.Serving.IsCompleted);
-        fixture.Time.Advance(TimeSpan.FromMilliseconds(1));
-        await agent.DoneAsync();
-        Assert.Single(fixture.Log.Of(2005));
-        var late = fixture.Dial(new UplinkPeer(null, Connected: connected));
-        await late.DoneAsync();
-    });
-
-    [Fact]
-    public Task A_stop_gives_up_a_handshake() => AcceptorFixture.RunAsync(async fixture =>
-    {
-        var agent = fixture.Dial();
-        await fixture.Stop.CancelAsync();
-        await agent.DoneAsync();
-        Assert.EndsWith("Closed", Assert.Single(fixture.Log.Of(2005)), StringComparison.Ordinal);
-    });
-
-    [Fact]
-    public Task An_agent_that_hangs_up_gets_no_answer() => AcceptorFixture.RunAsync(async fixture =>
-    {
-        var agent = fixture.Dial();
-        agent.Transport.ShutdownSend();
-        await agent.DoneAsync();
-        Assert.Equal(0, agent.Acceptors.Sends);
-        Assert.EndsWith("Closed", Assert.Single(fixture.Log.Of(2005)), StringComparison.Ordinal);
-    });
-
-    [Fact]
     public Task Who_speaks_TLS_to_a_plain_port_is_recognised() => AcceptorFixture.RunAsync(async fixture =>
     {
         var agent = await fixture.SayAsync([0x16, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3]);
@@ -339,100 +400,54 @@ public sealed class UplinkAcceptorTests
     });
 
     [Fact]
-    public Task Who_is_refused_has_a_second_to_read_why() => AcceptorFixture.RunAsync(async fixture =>
-    {
-        var agent = await fixture.SayAsync(Frame.Ping(1));
-        await agent.ReadAnswerAsync();
-        fixture.Time.Advance(TimeSpan.FromMilliseconds(999));
-        await fixture.SettleAsync();
-        Assert.False(agent.Serving.IsCompleted);
-        fixture.Time.Advance(TimeSpan.FromMilliseconds(1));
-        await agent.DoneAsync();
-    });
+    public Task A_welcome_that_cannot_be_sent_gives_the_session_s_place_and_port_back_once() => AcceptorFixture.RunAsync(
+        async fixture =>
+        {
+            await fixture.ConnectAsync(AcceptorFixture.Hello("one", token: "secret"));
+            var agent = fixture.Dial();
+            agent.Acceptors.FailSendAt = 1;
+            var hello = Tcp(20_005) with { WantedName = "two", ProofKind = TokenProofKind.Bearer, Proof = "secret"u8.ToArray() };
+            await agent.SendAsync(hello.ToFrame());
+            await agent.DoneAsync();
+            Assert.Equal([(20_005, true)], fixture.Ports.Returned);
+            Assert.Equal(1, fixture.Quota.Connections);
+            Assert.Contains(fixture.Log.Of(2005), static line => line.EndsWith("The send was made to fail.", StringComparison.Ordinal));
+
+            // Of two places one is taken, and not none.
+            await fixture.ConnectAsync(AcceptorFixture.Hello("two", token: "secret"));
+            Assert.Equal(RejectCode.Overloaded, (await fixture.RefusedAsync(AcceptorFixture.Hello("three", token: "secret"))).Code);
+        },
+        "Agents:shop:TokenHash=" + SettingsFixture.HashSetting("secret"), "Agents:shop:Names=one,two,three", "Uplink:SessionsPerAgent=2");
 
     [Fact]
-    public Task Who_is_refused_and_goes_on_talking_is_not_listened_to_for_ever() => AcceptorFixture.RunAsync(async fixture =>
-    {
-        var agent = await fixture.SayAsync(Frame.Ping(1));
-        await agent.ReadAnswerAsync();
-        await agent.SendAsync(new byte[60 * 1024]);
-        await fixture.SettleAsync();
-        Assert.False(agent.Serving.IsCompleted);
-        await agent.SendAsync(new byte[4 * 1024]);
-        await agent.DoneAsync();
-    });
-
-    [Fact]
-    public Task A_refusal_that_cannot_be_sent_is_an_end_like_any() => AcceptorFixture.RunAsync(async fixture =>
-    {
-        var agent = fixture.Dial();
-        agent.Acceptors.FailSendAt = 1;
-        await agent.SendAsync(Frame.Ping(1));
-        await agent.DoneAsync();
-        Assert.Contains(fixture.Log.Of(2005), static line => line.EndsWith("The send was made to fail.", StringComparison.Ordinal));
-    });
-
-    [Fact]
-    public Task An_agent_that_says_goodbye_gets_nothing_new_and_finishes_what_it_has() => AcceptorFixture.RunAsync(async fixture =>
-    {
-        var agent = await fixture.ConnectAsync();
-        var session = fixture.Session;
-        var stream = session.Tunnel.TryOpenStream()!;
-        stream.SendRequest("/");
-        await fixture.UntilAsync(() => agent.Streams.Count == 1, "the stream reaches the agent");
-        agent.Uplink.SendGoAwayNotice(SessionEndReason.Shutdown, "");
-        await fixture.UntilAsync(() => fixture.Directory.Find("web", out _) == NameState.Offline, "the goodbye is known");
-        Assert.True(session.IsLeaving);
-        Assert.Equal(AbsenceKind.SaidGoodbye, fixture.Directory.GetAbsence("web").Kind);
-        Assert.False(agent.Serving.IsCompleted);
-        agent.Streams[0].SendResponse(200, "ok"u8, end: true, out _);
-        Assert.Equal("200", await stream.ReadHeadAsync());
-        await stream.ReadBodyAsync();
-        stream.Release();
-        agent.Streams[0].Release();
-        await agent.DoneAsync();
-        Assert.Equal(1, fixture.Metrics["tunnel2.entry.session.duration:Shutdown"]);
-    });
-
-    [Fact]
-    public Task An_agent_that_says_goodbye_on_one_of_two_uplinks_is_still_there() => AcceptorFixture.RunAsync(async fixture =>
-    {
-        var first = await fixture.ConnectAsync();
-        var second = await fixture.JoinAsync(first.Welcome, 1);
-        await second.WelcomedAsync();
-        var session = fixture.Session;
-        first.Uplink.SendGoAwayNotice(SessionEndReason.Shutdown, "");
-        await fixture.UntilAsync(() => session.Tunnel.Uplinks.Count == 1, "the first uplink has ended");
-        Assert.Same(session, fixture.Session);
-        Assert.False(session.IsLeaving);
-        second.Uplink.SendGoAwayNotice(SessionEndReason.Shutdown, "");
-        await fixture.UntilAsync(() => session.IsLeaving, "the goodbye is known");
-        await second.DoneAsync();
-        Assert.Equal(NameState.Offline, fixture.Directory.Find("web", out _));
-    });
-
-    [Fact]
-    public Task An_agent_that_hands_over_serves_on_until_its_successor_is_there() => AcceptorFixture.RunAsync(async fixture =>
-    {
-        var agent = await fixture.ConnectAsync(AcceptorFixture.Hello(owner: "key"));
-        var session = fixture.Session;
-        var leaving = session.Leaving;
-        Assert.Equal(RejectCode.NameTaken, (await fixture.RefusedAsync(AcceptorFixture.Hello(instance: "b", owner: "key"))).Code);
-        agent.Uplink.SendGoAwayNotice(SessionEndReason.HandOver, "");
-        await fixture.UntilAsync(() => session.IsLeaving, "the hand-over is known");
-        Assert.Same(session, fixture.Session);
-        await fixture.UntilAsync(() => leaving.IsCancellationRequested, "what has no end of its own gets one");
-        session.Tunnel.TryOpenStream()!.Release();
-        Assert.Equal(RejectCode.NameTaken, (await fixture.RefusedAsync(AcceptorFixture.Hello(instance: "c", owner: "other"))).Code);
-        var later = session.Leaving;
-        agent.Uplink.SendGoAwayNotice(SessionEndReason.HandOver, "");
-        await fixture.SettleAsync();
-        Assert.False(later.IsCancellationRequested);
-        var successor = await fixture.ConnectAsync(AcceptorFixture.Hello(instance: "b", owner: "key"));
-        Assert.Equal(successor.Welcome.Epoch, (ulong)fixture.Session.Epoch);
-        await fixture.UntilAsync(() => agent.Goodbyes.Count > 0, "the predecessor hears of it");
-        Assert.Equal(SessionEndReason.Superseded, agent.Goodbyes[0].Reason);
-    });
+    public Task A_welcome_that_cannot_be_sent_to_an_agent_s_only_session_is_an_end_like_any() => AcceptorFixture.RunAsync(
+        async fixture =>
+        {
+            var agent = fixture.Dial();
+            agent.Acceptors.FailSendAt = 1;
+            await agent.SendAsync(AcceptorFixture.Hello(token: "secret").ToFrame());
+            await agent.DoneAsync();
+            Assert.Equal((0, 0L), (fixture.Quota.Connections, fixture.Metrics["tunnel2.entry.sessions.active"]));
+            await fixture.ConnectAsync(AcceptorFixture.Hello(token: "secret"));
+        },
+        _shop);
 
     private static (RejectCode Code, string Text) Described(RejectMessage reject) => (reject.Code, reject.Text);
+
+    private static HelloMessage Tcp(int port) => AcceptorFixture.Hello() with
+    {
+        Capabilities = HandshakeCapabilities.MultipleUplinks | HandshakeCapabilities.SessionKinds,
+        Kind = SessionKind.Tcp,
+        WantedPort = port,
+    };
+
+    private static HelloMessage WithAccess(HelloMessage hello) => hello with
+    {
+        Capabilities = hello.Capabilities | HandshakeCapabilities.AccessRules,
+        Access = new AccessRules
+        {
+            Users = [new AccessUser("alice", PasswordHash.Create("secret", PasswordHash.LeastIterations))],
+            Allowed = [AccessNetwork.Create([10, 0, 0, 0], 8)!],
+        },
+    };
 }

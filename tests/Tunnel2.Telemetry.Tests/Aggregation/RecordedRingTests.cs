@@ -4,6 +4,7 @@ using Tunnel2.Telemetry.Aggregation;
 using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Records;
 using Tunnel2.Telemetry.Tests.EventRing;
+using Tunnel2.TestUtilities;
 using WindowPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
     Tunnel2.Telemetry.Aggregation.RequestSample, Tunnel2.Telemetry.Aggregation.SessionHash, Tunnel2.Telemetry.Aggregation.WindowedState>;
 using WindowSplits = Tunnel2.Laboratory.Aggregation.SplitPipeline<
@@ -93,25 +94,37 @@ public sealed class RecordedRingTests
     [Fact]
     public async Task A_live_source_follows_the_ring_until_it_is_stopped()
     {
-        using var f = new RingFixture(new EventRingOptions { Capacity = 1024 });
+        const long First = 1_767_225_600_000_000;
+        using var f = new RingFixture();
+
+        // Before all records: a source that is idle for a while, on a busy machine, makes none of them late.
+        var time = new ManualTimeProvider(DateTimeOffset.UnixEpoch.AddMicroseconds(First));
+        using var ring = SharedEventRing.Create(f.Copy, new EventRingOptions { Capacity = 1024, Time = time });
         using var stop = new CancellationTokenSource();
-        EventRingProducer producer = f.Ring.CreateProducer();
+        EventRingProducer producer = ring.CreateProducer();
+        var taken = new TakenRecords();
         var source = new RingRequestSource(
-            f.Ring, f.Ring.CreateReader(RingFixture.Oldest), new RequestIntake(new WatermarkFilter()), 100, long.MaxValue,
-            stop: stop.Token);
+            ring, ring.CreateReader(RingFixture.Oldest), new RequestIntake(new WatermarkFilter()), 100, long.MaxValue, taken, stop.Token);
         var merger = new WindowMerger();
         Task<PipelineReport> running = Task.Run(() => WindowPipeline.RunFused(source, new WindowedState(merger)));
         for (int i = 0; i < 500; i++)
         {
-            Record(producer, new RequestSample(1_767_225_600_000_000 + (i * 10_000), i % 3, 5, 0, 0, 0));
+            Record(producer, new RequestSample(First + (i * 10_000), i % 3, 5, 0, 0, 0));
         }
 
-        Assert.True(
-            await Task.Run(
-                () => SpinWait.SpinUntil(() => source.Intake.Sessions.Count == 3 && source.Watermark > 1_767_225_602_900_000, 20_000)));
+        await taken.Count.WaitForAsync(500);
         await stop.CancelAsync();
         PipelineReport report = await running.WaitAsync(TimeSpan.FromSeconds(20));
-        Assert.InRange(report.Records, 490, 500);
+        Assert.Equal(500, report.Records);
+        Assert.Equal(3, source.Intake.Sessions.Count);
+        Assert.True(source.Watermark > First + 2_900_000);
+    }
+
+    private sealed class TakenRecords : IRecordObserver
+    {
+        internal AsyncCounter Count { get; } = new("records that were taken");
+
+        public void OnRecord(long sequence, int key, ReadOnlySpan<byte> payload) => Count.Increment();
     }
 
     [Fact]

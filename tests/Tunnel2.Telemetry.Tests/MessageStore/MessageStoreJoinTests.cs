@@ -10,6 +10,7 @@ public sealed class MessageStoreJoinTests
     private const int Subscribers = 8;
     private const int MessagesPerPublisher = 3_000;
     private const int SharedKeys = 10;
+    private const int MessagesPerStep = 16;
 
     public static TheoryData<string> Strategies => MessageStoreStrategies.Names;
 
@@ -24,6 +25,11 @@ public sealed class MessageStoreJoinTests
         followers.Join(store, whole);
         Assert.Empty(whole.Snapshot);
         int published = 0;
+
+        // Set when so many steps of messages have been published.
+        const int Steps = Publishers * MessagesPerPublisher / MessagesPerStep;
+        ManualResetEventSlim[] steps = [.. Enumerable.Range(0, Steps + 1).Select(static _ => new ManualResetEventSlim())];
+        steps[0].Set();
 
         List<Task<List<Subscription>>> subscribers =
         [
@@ -54,7 +60,11 @@ public sealed class MessageStoreJoinTests
             {
                 string key = i % 2 == 0 ? $"own {publisher}/{i % 4}" : $"shared {i % SharedKeys}";
                 store.Set(key, ((long)publisher << 32) | (uint)i);
-                Interlocked.Increment(ref published);
+                int now = Interlocked.Increment(ref published);
+                if (now % MessagesPerStep == 0)
+                {
+                    steps[now / MessagesPerStep].Set();
+                }
             }
 
             return true;
@@ -78,7 +88,9 @@ public sealed class MessageStoreJoinTests
                     return seen;
                 }
 
-                SpinWait.SpinUntil(() => Volatile.Read(ref published) >= leaveAfter);
+                // Up to a step later than it says, and at another moment of the others' work each time.
+                Assert.True(steps[(leaveAfter + MessagesPerStep - 1) / MessagesPerStep].Wait(TimeSpan.FromSeconds(30)));
+                Thread.SpinWait(random.Next(2_000));
                 followers.Leave(store, recorder);
             }
         }

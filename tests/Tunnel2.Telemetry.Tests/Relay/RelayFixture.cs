@@ -4,6 +4,7 @@ using System.Net;
 using System.Net.Sockets;
 using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Relay;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Telemetry.Tests.Relay;
 
@@ -11,6 +12,7 @@ namespace Tunnel2.Telemetry.Tests.Relay;
 internal sealed class RelayFixture : IAsyncDisposable
 {
     private readonly List<Meter> _meters = [];
+    private readonly List<MeterListener> _listeners = [];
     private readonly CancellationTokenSource _stop = new();
     private readonly List<Task> _clients = [];
 
@@ -36,12 +38,19 @@ internal sealed class RelayFixture : IAsyncDisposable
 
     internal int Port { get; private set; }
 
+    /// <summary>Changes with all that the relay counts: what it counts has happened by then.</summary>
+    internal AsyncCounter Counts { get; } = new("what the relay counts");
+
+    /// <summary>Connections that the relay has ended.</summary>
+    internal AsyncCounter Closed { get; } = new("connections that the relay has ended");
+
     internal static TimeSpan Limit { get; } = TimeSpan.FromSeconds(20);
 
     internal EventRelayServer Start(RelayServerOptions? options = null)
     {
         var meter = new Meter(RelayMetrics.MeterName);
         _meters.Add(meter);
+        Listen(meter);
         Server = new EventRelayServer(
             Ring, (options ?? new RelayServerOptions()) with { Listen = new IPEndPoint(IPAddress.Loopback, Port) }, meter);
         Port = Server.LocalEndPoint.Port;
@@ -100,10 +109,35 @@ internal sealed class RelayFixture : IAsyncDisposable
             await Server.DisposeAsync();
         }
 
+        _listeners.ForEach(l => l.Dispose());
         _meters.ForEach(m => m.Dispose());
         Ring.Dispose();
         _stop.Dispose();
         System.IO.Directory.Delete(Directory, recursive: true);
+    }
+
+    private void Listen(Meter meter)
+    {
+        var listener = new MeterListener
+        {
+            InstrumentPublished = (instrument, listener) =>
+            {
+                if (ReferenceEquals(instrument.Meter, meter) && instrument is Counter<long>)
+                {
+                    listener.EnableMeasurementEvents(instrument);
+                }
+            },
+        };
+        listener.SetMeasurementEventCallback<long>((instrument, count, _, _) =>
+        {
+            Counts.Increment();
+            if (instrument.Name == "tunnel2.relay.closed")
+            {
+                Closed.Add(count);
+            }
+        });
+        listener.Start();
+        _listeners.Add(listener);
     }
 }
 

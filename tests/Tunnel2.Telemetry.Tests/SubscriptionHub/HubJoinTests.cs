@@ -24,8 +24,8 @@ public sealed class HubJoinTests : IDisposable
 
     private readonly Meter _meter = new("test");
     private readonly List<IDisposable> _owned = [];
+    private readonly Progress _actions = new();
     private int _published;
-    private int _actions;
 
     public void Dispose()
     {
@@ -147,7 +147,7 @@ public sealed class HubJoinTests : IDisposable
             int receivers = hub.Publish(channels[channel], random.Next(Keys).ToString(CultureInfo.InvariantCulture), data);
             Assert.InRange(receivers, 1, Joiners + 1);
             int published = Interlocked.Increment(ref _published);
-            SpinWait.SpinUntil(() => Volatile.Read(ref _actions) * MessagesPerAction >= published - (Total / 20));
+            _actions.WaitFor((published - (Total / 20) + MessagesPerAction - 1) / MessagesPerAction);
         }
     }
 
@@ -167,7 +167,7 @@ public sealed class HubJoinTests : IDisposable
                 client.Enqueue(Mark("unsubscribed", pattern));
             }
 
-            Interlocked.Increment(ref _actions);
+            _actions.Increment();
             Thread.SpinWait(random.Next(20_000));
         }
 
@@ -190,8 +190,41 @@ public sealed class HubJoinTests : IDisposable
         const int Actions = Joiners * ActionsPerJoiner;
         for (int next = 0; next < Actions; next += 5 + random.Next(20))
         {
-            SpinWait.SpinUntil(() => Volatile.Read(ref _actions) >= next);
+            _actions.WaitFor(next);
             hub.RemoveChannel(hub.GetChannel(_channels[random.Next(_channels.Length)]));
+        }
+    }
+
+    /// <summary>A number that threads wait for. Thread-safe.</summary>
+    private sealed class Progress
+    {
+        private readonly object _lock = new();
+        private int _value;
+
+        internal void Increment()
+        {
+            lock (_lock)
+            {
+                _value++;
+                Monitor.PulseAll(_lock);
+            }
+        }
+
+        /// <summary>Returns once the number is at least so large.</summary>
+        internal void WaitFor(int value)
+        {
+            if (Volatile.Read(ref _value) >= value)
+            {
+                return;
+            }
+
+            lock (_lock)
+            {
+                while (_value < value)
+                {
+                    Assert.True(Monitor.Wait(_lock, TimeSpan.FromSeconds(30)), $"It stands at {_value} and not at {value}.");
+                }
+            }
         }
     }
 }

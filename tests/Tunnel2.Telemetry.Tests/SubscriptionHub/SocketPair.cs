@@ -77,6 +77,17 @@ internal sealed class SocketPair : IDisposable
         return opcode == 1 ? JsonDocument.Parse(Encoding.UTF8.GetString(payload)).RootElement.Clone() : null;
     }
 
+    /// <summary>Reads all bytes there are, up to the end of the connection.</summary>
+    internal void ReadToEnd()
+    {
+        do
+        {
+            _start = 0;
+            _end = 0;
+        }
+        while (Receive() > 0);
+    }
+
     public void Dispose()
     {
         Far.Dispose();

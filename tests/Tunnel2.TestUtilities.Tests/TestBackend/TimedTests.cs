@@ -34,6 +34,41 @@ public sealed class TimedTests(BackendFixture backend) : IClassFixture<BackendFi
     }
 
     [Fact]
+    public async Task Who_gathers_is_answered_when_all_are_there_and_who_has_left_does_not_count()
+    {
+        const string Path = "/gather/3";
+        var server = backend.Plain;
+        await using var left = await RawHttpClient.ConnectAsync(server.EndPoint);
+        await left.SendRequestAsync($"{Path}?id=all");
+        await server.WaitForArrivalAsync(Path);
+        left.Reset();
+        await server.WaitForCompletionAsync(Path);
+        await using var first = await RawHttpClient.ConnectAsync(server.EndPoint);
+        await using var second = await RawHttpClient.ConnectAsync(server.EndPoint);
+        await using var last = await RawHttpClient.ConnectAsync(server.EndPoint);
+        await first.SendRequestAsync($"{Path}?id=all&name=first");
+        await second.SendRequestAsync($"{Path}?id=all&name=second");
+        await server.WaitForArrivalAsync(Path, 3);
+
+        // Three have come, and two of them are there.
+        Assert.Equal(1, server.CountOf(Path).Completed);
+        Assert.Equal("last", (await last.ExchangeAsync($"{Path}?id=all&name=last")).Body.Text);
+        Assert.Equal("first", (await first.ReadBodyAsync(await first.ReadHeadAsync())).Text);
+        Assert.Equal("second", (await second.ReadBodyAsync(await second.ReadHeadAsync())).Text);
+    }
+
+    [Fact]
+    public async Task An_answer_that_begins_at_once_ends_when_all_are_there()
+    {
+        await using var first = await RawHttpClient.ConnectAsync(backend.Plain.EndPoint);
+        await first.SendRequestAsync("/gather/2?id=begins&begins=1&name=end");
+        await first.ReadThroughAsync("waiting\n");
+        await using var second = await RawHttpClient.ConnectAsync(backend.Plain.EndPoint);
+        Assert.Equal("second", (await second.ExchangeAsync("/gather/2?id=begins&name=second")).Body.Text);
+        await first.ReadThroughAsync("end");
+    }
+
+    [Fact]
     public async Task Events_carry_ids_and_the_time_they_were_sent_at()
     {
         var before = TimeProvider.System.GetUtcNow().ToUnixTimeMilliseconds();

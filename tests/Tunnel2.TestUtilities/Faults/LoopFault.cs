@@ -38,6 +38,32 @@ internal static class LoopFault
         loop.AskForSign();
     }
 
+    /// <summary>Makes one wait of a loop fail: the next one finds everything in place again.</summary>
+    /// <returns>Completes when that is done.</returns>
+    public static Task FailOneWaitAsync(EpollLoop loop)
+    {
+        var restored = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        loop.Schedule(
+            _ =>
+            {
+                var kept = DescriptorOf.Duplicate(loop.Descriptor);
+                TakeAway(loop);
+
+                // The loop waits before it runs this.
+                loop.Schedule(
+                    _ =>
+                    {
+                        var place = Duplicate(kept, loop.Descriptor);
+                        _ = Libc.Close(kept);
+                        restored.SetResult();
+                        ArgumentOutOfRangeException.ThrowIfNegative(place);
+                    },
+                    null);
+            },
+            null);
+        return restored.Task.WaitAsync(_limit);
+    }
+
     [DllImport("libc", EntryPoint = "dup2", SetLastError = true)]
     [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
     private static extern int Duplicate(int descriptor, int place);

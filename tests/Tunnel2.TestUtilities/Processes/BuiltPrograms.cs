@@ -7,7 +7,10 @@ public static class BuiltPrograms
     private const string Agent = "src/Tunnel2.Client/tunnel2";
     private const string Ports = "src/Tunnel2.Ports/tunnel2-ports";
     private const string Hosting = "samples/Hosting/tunnel2-sample-hosting";
+    private const string Embedding = "samples/Embedding/tunnel2-sample-embedding";
+    private const string AgentHost = "samples/Agent/tunnel2-sample-agent";
     private const string Ancestor = "benchmarks/Tunnel2.Ancestor/tunnel2-ancestor";
+    private const string ClusterFaults = "load-tests/Tunnel2.ClusterFaults/tunnel2-cluster-faults";
     private const string Backend = "load-tests/Tunnel2.TestBackend/tunnel2-testbackend";
 
     /// <summary>Where <c>tunnel2-entry</c> is, for what a shell has to start.</summary>
@@ -41,9 +44,23 @@ public static class BuiltPrograms
     /// <exception cref="FileNotFoundException">It is not built.</exception>
     public static ProcessRunner StartHostingSample(params IEnumerable<string> arguments) => Start(PathOf(Hosting), arguments, null, null);
 
+    /// <summary>Starts the sample of an app with a tunnel of its own.</summary>
+    /// <exception cref="FileNotFoundException">It is not built.</exception>
+    public static ProcessRunner StartEmbeddingSample(params IEnumerable<string> arguments) =>
+        Start(PathOf(Embedding), arguments, null, null);
+
+    /// <summary>Starts the sample of a generic host that runs the agent.</summary>
+    /// <exception cref="FileNotFoundException">It is not built.</exception>
+    public static ProcessRunner StartAgentSample(params IEnumerable<string> arguments) => Start(PathOf(AgentHost), arguments, null, null);
+
     /// <summary>Starts the test backend.</summary>
     /// <exception cref="FileNotFoundException">It is not built.</exception>
     public static ProcessRunner StartBackend(params IEnumerable<string> arguments) => Start(PathOf(Backend), arguments, null, null);
+
+    /// <summary>Starts the suite of a cluster's faults.</summary>
+    /// <exception cref="FileNotFoundException">It is not built.</exception>
+    public static ProcessRunner StartClusterFaults(params IEnumerable<string> arguments) =>
+        Start(PathOf(ClusterFaults), arguments, null, null);
 
     /// <summary>Starts one of the programs of the design before Tunnel2.</summary>
     /// <exception cref="FileNotFoundException">It is not built.</exception>

@@ -9,6 +9,11 @@ namespace Tunnel2.TestUtilities;
 /// </summary>
 public static class FreePort
 {
+    /// <summary>Below those that Linux gives to sockets that ask for none: no program's outgoing connection has one of them.</summary>
+    private const int First = 13_000;
+
+    private const int Count = 7_000;
+
     private static readonly Lock _lock = new();
     private static readonly HashSet<int> _given = [];
 
@@ -17,12 +22,11 @@ public static class FreePort
     {
         while (true)
         {
-            using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-            socket.Bind(new IPEndPoint(IPAddress.Loopback, 0));
-            var port = ((IPEndPoint)socket.LocalEndPoint!).Port;
+            // Not one after the other: another process looks for ports at the same time.
+            var port = First + Random.Shared.Next(Count);
             lock (_lock)
             {
-                if (_given.Add(port))
+                if (_given.Add(port) && IsFree(port))
                 {
                     return port;
                 }

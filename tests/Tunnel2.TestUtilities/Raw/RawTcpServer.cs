@@ -88,13 +88,14 @@ public sealed class RawTcpServer : IAsyncDisposable
                 var socket = await _listener.AcceptAsync(_stop.Token).ConfigureAwait(false);
                 socket.NoDelay = true;
                 var connection = new RawConnection(socket);
+
+                // Before the test's code can answer on it, so that whoever has an answer finds it counted.
+                ConnectionsAccepted.Increment();
                 lock (_lock)
                 {
                     _connections.Add(connection);
                     _running.Add(Task.Run(() => ServeAsync(connection)));
                 }
-
-                ConnectionsAccepted.Increment();
             }
             catch (Exception e) when (e is SocketException or OperationCanceledException or ObjectDisposedException)
             {

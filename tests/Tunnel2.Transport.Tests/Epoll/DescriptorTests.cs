@@ -1,5 +1,6 @@
 using System.Net.Sockets;
 using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.TestUtilities;
 using Tunnel2.Transport.Epoll;
 using Tunnel2.Transport.Epoll.Pipes;
 
@@ -22,24 +23,26 @@ public class DescriptorTests
         var before = 0;
         var served = 0;
         var answered = 0;
+        var closed = new AsyncCounter("connections that were closed");
         using (var listener = OneLoopListener.Start(loop, LoopbackPair.Bind(), 1024, (descriptor, remote) =>
         {
-            var pipe = new SocketDuplexPipe(loop, descriptor, buffers);
+            var pipe = new CountedPipe(loop, descriptor, buffers, closed);
             Assert.Equal(0, pipe.Register());
             _ = ServeAsync(pipe, Interlocked.Increment(ref served));
         }))
         {
             await CallAsync(1, 0);
-            AssertAllGone(1);
+            await AssertAllGoneAsync(1);
             before = CountDescriptors();
             await Task.WhenAll(Enumerable.Range(0, AtOnce).Select(worker => CallAsync(Count / AtOnce, worker))).WaitAsync(_limit);
-            AssertAllGone(Count + 1);
+            await AssertAllGoneAsync(Count + 1);
 
             // A visitor that left at once still waits to be accepted: that there is none is known only when all have been.
-            void AssertAllGone(int calls)
+            async Task AssertAllGoneAsync(int calls)
             {
-                Assert.True(SpinWait.SpinUntil(() => Volatile.Read(ref served) >= calls && loop.HandleCount == 1, _limit));
+                await closed.WaitForAsync(calls, _limit);
                 Assert.Equal(calls, served);
+                Assert.Equal(1, loop.HandleCount);
             }
 
             async Task CallAsync(int calls, int worker)
@@ -109,6 +112,12 @@ public class DescriptorTests
         {
             await pipe.CloseAsync();
         }
+    }
+
+    private sealed class CountedPipe(EpollLoop loop, int descriptor, BufferPool buffers, AsyncCounter closed)
+        : SocketDuplexPipe(loop, descriptor, buffers)
+    {
+        protected override void OnDescriptorClosed() => closed.Increment();
     }
 
     private static int CountDescriptors() => Directory.GetFiles("/proc/self/fd").Length;

@@ -2,6 +2,7 @@ using System.Diagnostics;
 using System.Net.Sockets;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Threading;
+using Tunnel2.TestUtilities;
 using Tunnel2.Transport.Epoll;
 using Tunnel2.Transport.Epoll.Pipes;
 
@@ -32,7 +33,7 @@ public sealed class LoopTurnTests : IAsyncLifetime
     {
         const int Things = 5_000;
         await _peer.SendAsync(new byte[Things]);
-        Assert.True(SpinWait.SpinUntil(() => _peer.Poll(0, SelectMode.SelectWrite), _limit));
+        Assert.True(_peer.Poll(_limit, SelectMode.SelectWrite));
         var rounds = await OnLoopAsync(() => TakeOneByOneAsync(Things, null)).WaitAsync(_limit);
         Assert.Equal(Things, rounds.Count);
         Assert.All(rounds.CountBy(static round => round), static share => Assert.InRange(share.Value, 1, WorkTurn.Steps));
@@ -81,6 +82,8 @@ public sealed class LoopTurnTests : IAsyncLifetime
         using var stop = new CancellationTokenSource();
         var turns = 0;
         var ended = 0;
+        var allHadTurns = new WaitSignal("each had a turn");
+        var allEnded = new WaitSignal("each has ended");
         await OnLoopAsync(() =>
         {
             for (var i = 0; i < Greedy; i++)
@@ -90,7 +93,7 @@ public sealed class LoopTurnTests : IAsyncLifetime
 
             return Task.CompletedTask;
         });
-        Assert.True(SpinWait.SpinUntil(() => Volatile.Read(ref turns) > Greedy, _limit));
+        await allHadTurns.WaitAsync(_limit);
         var turnsBefore = 0;
         var turnsWhenServed = await OnLoopAsync(async () =>
         {
@@ -102,15 +105,22 @@ public sealed class LoopTurnTests : IAsyncLifetime
         }).WaitAsync(_limit);
         await stop.CancelAsync();
         Assert.InRange(turnsWhenServed - turnsBefore, 0, 5);
-        Assert.True(SpinWait.SpinUntil(() => Volatile.Read(ref ended) == Greedy, _limit));
+        await allEnded.WaitAsync(_limit);
 
         void Again(object? state)
         {
             Burn(TimeSpan.FromMilliseconds(1));
-            turns++;
+            if (++turns > Greedy)
+            {
+                allHadTurns.Set();
+            }
+
             if (stop.IsCancellationRequested)
             {
-                ended++;
+                if (++ended == Greedy)
+                {
+                    allEnded.Set();
+                }
             }
             else
             {
@@ -125,6 +135,7 @@ public sealed class LoopTurnTests : IAsyncLifetime
         const int Works = 40;
         var reading = _pipe.Input.ReadAsync();
         var done = 0;
+        var allDone = new WaitSignal("all works are done");
         var doneWhenServed = -1;
         var served = OnLoopAsync(async () =>
         {
@@ -138,7 +149,10 @@ public sealed class LoopTurnTests : IAsyncLifetime
             _loop.Schedule(_ =>
             {
                 Burn(TimeSpan.FromMilliseconds(1));
-                done++;
+                if (++done == Works)
+                {
+                    allDone.Set();
+                }
             }, null);
         }
 
@@ -146,7 +160,7 @@ public sealed class LoopTurnTests : IAsyncLifetime
         held.Set();
         await served.WaitAsync(_limit);
         Assert.InRange(doneWhenServed, 0, 10);
-        Assert.True(SpinWait.SpinUntil(() => Volatile.Read(ref done) == Works, _limit));
+        await allDone.WaitAsync(_limit);
     }
 
     [Fact]

@@ -38,6 +38,24 @@ public sealed class LostLoopTests
     }
 
     [Fact]
+    public async Task One_wait_that_fails_costs_nothing()
+    {
+        var faults = new ContainedFaults();
+        using var loop = new EpollLoop(faults, 3, static () => true);
+        await using var connection = await Connection.OpenAsync(loop);
+        for (var i = 0; i < 10; i++)
+        {
+            await LoopFault.FailOneWaitAsync(loop);
+            await connection.Peer.SendAsync(new byte[1]);
+            var read = await connection.Pipe.Input.ReadAsync().AsTask().WaitAsync(_limit);
+            Assert.Equal(1, read.Buffer.Length);
+            connection.Pipe.Input.AdvanceTo(read.Buffer.End);
+        }
+
+        Assert.Equal((0L, true), (faults.Count, loop.IsInService));
+    }
+
+    [Fact]
     public async Task What_was_scheduled_when_a_loop_dies_runs_all_the_same()
     {
         using var loop = new EpollLoop(null, 0, static () => true);

@@ -35,10 +35,18 @@ internal sealed class ServerTrust
         _now = now;
     }
 
+    /// <summary>Whether the certificate is that of a proxy before the server, which the words follow.</summary>
+    public bool IsProxy { get; init; }
+
     /// <summary>Why the certificate was refused, in words that fit into brackets; null while it was not.</summary>
     public string? Problem { get; private set; }
 
+    /// <summary>The fingerprint of a certificate that was refused only because no known authority has issued it; otherwise null.</summary>
+    public string? Untrusted { get; private set; }
+
     private bool IsPinned { get; }
+
+    private string Its => IsProxy ? "its" : "the server's";
 
     /// <summary>How the chain is to be built.</summary>
     public X509ChainPolicy CreateChainPolicy()
@@ -58,7 +66,7 @@ internal sealed class ServerTrust
     /// <summary>The callback of SslStream.</summary>
     public bool Judge(X509Certificate? certificate, X509Chain? chain, SslPolicyErrors errors)
     {
-        Problem = certificate is null ? "the server shows no certificate"
+        Problem = certificate is null ? (IsProxy ? "it shows no certificate" : "the server shows no certificate")
             : IsPinned ? JudgePinned(certificate)
             : errors == SslPolicyErrors.None ? null
             : Describe((X509Certificate2)certificate, chain, errors);
@@ -78,26 +86,29 @@ internal sealed class ServerTrust
         // The dates first: everything else may be right, and a wrong clock is the commonest cause.
         if (_now < certificate.NotBefore.ToUniversalTime())
         {
-            return $"the server's certificate is not valid before {Show(certificate.NotBefore)}; this machine's clock says {Show(_now)}: "
+            return $"{Its} certificate is not valid before {Show(certificate.NotBefore)}; this machine's clock says {Show(_now)}: "
                 + $"is it right?";
         }
 
         if (_now > certificate.NotAfter.ToUniversalTime())
         {
-            return $"the server's certificate has expired on {Show(certificate.NotAfter)}; this machine's clock says {Show(_now)}";
+            return $"{Its} certificate has expired on {Show(certificate.NotAfter)}; this machine's clock says {Show(_now)}";
         }
 
         if ((errors & SslPolicyErrors.RemoteCertificateChainErrors) != 0)
         {
             var status = chain?.ChainStatus.FirstOrDefault().Status ?? X509ChainStatusFlags.UntrustedRoot;
-            return status is X509ChainStatusFlags.UntrustedRoot or X509ChainStatusFlags.PartialChain or X509ChainStatusFlags.NoError
-                ? $"the server's certificate is not issued by an authority that is trusted here; if ProxyEntry printed this "
+            bool isUnknown = status is X509ChainStatusFlags.UntrustedRoot or X509ChainStatusFlags.PartialChain
+                or X509ChainStatusFlags.NoError;
+            Untrusted = isUnknown ? CertificateFingerprint.Of(certificate).ToString() : null;
+            return !isUnknown ? $"{Its} certificate is not accepted: {status}"
+                : IsProxy ? "its certificate is not issued by an authority that is trusted here; give the authority by --proxy-ca"
+                : $"{Its} certificate is not issued by an authority that is trusted here; if ProxyEntry printed this "
                     + $"fingerprint at its start, trust it by "
-                    + $"--server-fingerprint {CertificateFingerprint.Of(certificate)}, or give the authority by --server-ca"
-                : $"the server's certificate is not accepted: {status}";
+                    + $"--server-fingerprint {CertificateFingerprint.Of(certificate)}, or give the authority by --server-ca";
         }
 
-        return $"the server's certificate is for {Names(certificate)}, not for '{_host}'";
+        return $"{Its} certificate is for {Names(certificate)}, not for '{_host}'";
     }
 
     private static string Names(X509Certificate2 certificate)

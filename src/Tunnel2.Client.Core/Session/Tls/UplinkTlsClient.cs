@@ -14,10 +14,16 @@ internal sealed class UplinkTlsClient
 {
     private readonly ServerEndpoint _server;
     private readonly TlsOptions _options;
+    private readonly bool _isHttp;
     private readonly TimeProvider _timeProvider;
 
-    public UplinkTlsClient(ServerEndpoint server, TlsOptions options, TimeProvider timeProvider)
+    /// <param name="server">The server, whose name is checked.</param>
+    /// <param name="options">Whom to trust.</param>
+    /// <param name="timeProvider">Time.</param>
+    /// <param name="isHttp">Whether it is a public port, which speaks HTTP; otherwise that of uplinks.</param>
+    public UplinkTlsClient(ServerEndpoint server, TlsOptions options, TimeProvider timeProvider, bool isHttp = false)
     {
+        _isHttp = isHttp;
         _server = server;
         _options = options;
         _timeProvider = timeProvider;
@@ -51,8 +57,11 @@ internal sealed class UplinkTlsClient
             CertificateChainPolicy = trust.CreateChainPolicy(),
             RemoteCertificateValidationCallback = (_, certificate, chain, errors) => trust.Judge(certificate, chain, errors),
         };
-        var result = await TlsHandshake.ConnectAsync(
-            transport, options, ProtocolLimits.HandshakeTimeout, _timeProvider, stop).ConfigureAwait(false);
+        var result = _isHttp
+            ? await TlsHandshake.ConnectToHttpAsync(
+                transport, options, ProtocolLimits.HandshakeTimeout, _timeProvider, stop).ConfigureAwait(false)
+            : await TlsHandshake.ConnectAsync(
+                transport, options, ProtocolLimits.HandshakeTimeout, _timeProvider, stop).ConfigureAwait(false);
         return (result.Transport, result.Status == TlsHandshakeStatus.Done ? null : Describe(result, trust));
     }
 
@@ -62,10 +71,11 @@ internal sealed class UplinkTlsClient
             Fail(
                 $"the server speaks plaintext at this port; give it Tunnel2:Uplink:Certificate, or connect without TLS by --server "
                     + $"tcp://{_server} where the network is safe"),
+        TlsHandshakeStatus.NotTls when _isHttp => Fail("what answers at this port does not speak TLS; is it the server's HTTPS port?"),
         TlsHandshakeStatus.NotTls => Fail("what answers at this port does not speak TLS; is it the uplink port of tunnel2-entry?"),
         TlsHandshakeStatus.OtherProtocol => ConnectFailure.Create(_server, ConnectFailureReason.NotTunnel2),
         TlsHandshakeStatus.TimedOut => ConnectFailure.Create(_server, ConnectFailureReason.TimedOut),
-        _ when trust.Problem is { } problem => Fail(problem),
+        _ when trust.Problem is { } problem => Fail(problem) with { UntrustedFingerprint = trust.Untrusted },
         TlsHandshakeStatus.Closed => ConnectFailure.Create(_server, ConnectFailureReason.ClosedEarly),
         _ when result.Detail.Contains("application protocol", StringComparison.OrdinalIgnoreCase) =>
             ConnectFailure.Create(_server, ConnectFailureReason.NotTunnel2),

@@ -2,8 +2,10 @@ using Microsoft.AspNetCore.Hosting.Server;
 using Microsoft.AspNetCore.Hosting.Server.Abstractions;
 using Microsoft.AspNetCore.Http.Features;
 using Tunnel2.ProxyEntry.Admin;
+using Tunnel2.ProxyEntry.Api;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Inspection;
 using Tunnel2.ProxyEntry.Live;
 
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
@@ -18,15 +20,25 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
     private readonly ForwardWatchdog _watchdog;
     private readonly AdminEndpoints _admin;
     private readonly LiveEndpoint _live;
+    private readonly InspectionEndpoints _inspection;
+    private readonly ApiEndpoints _api;
     private readonly ProxyEntrySettings _settings;
 
     public EntryApplication(
-        Forwarder forwarder, ForwardWatchdog watchdog, AdminEndpoints admin, LiveEndpoint live, ProxyEntrySettings settings)
+        Forwarder forwarder,
+        ForwardWatchdog watchdog,
+        AdminEndpoints admin,
+        LiveEndpoint live,
+        InspectionEndpoints inspection,
+        ApiEndpoints api,
+        ProxyEntrySettings settings)
     {
         _forwarder = forwarder;
         _watchdog = watchdog;
         _admin = admin;
         _live = live;
+        _inspection = inspection;
+        _api = api;
         _settings = settings;
     }
 
@@ -95,9 +107,9 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
     private async Task HandleAdminAsync(HttpContext http)
     {
         await Task.CompletedTask.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
-        if (!await _live.TryHandleAsync(http).ConfigureAwait(false))
+        if (!await _live.TryHandleAsync(http).ConfigureAwait(false) && !await _inspection.TryHandlePageAsync(http).ConfigureAwait(false))
         {
-            await _admin.HandleAsync(http).ConfigureAwait(false);
+            await _admin.HandleAsync(http, _api.HandleAsync).ConfigureAwait(false);
         }
     }
 }

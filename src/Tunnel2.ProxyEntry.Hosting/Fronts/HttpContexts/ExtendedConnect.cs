@@ -59,6 +59,15 @@ internal sealed class ExtendedConnect
         writer.AddField("Sec-WebSocket-Key", _key);
     }
 
+    /// <summary>What the service gets in a field that the visitor's protocol does not have; null: the field is another one.</summary>
+    public string? FieldValue(string name) => name.ToUpperInvariant() switch
+    {
+        "CONNECTION" => "Upgrade",
+        "UPGRADE" => WebSocketHandshake.Protocol,
+        "SEC-WEBSOCKET-KEY" => _key,
+        _ => null,
+    };
+
     /// <summary>Whether a final answer of the backend can be sent to the visitor, for whom 2xx means that the WebSocket is open.</summary>
     public bool CanAnswer(scoped in HeaderBlock head) => head.Status == StatusCodes.Status101SwitchingProtocols
         ? WebSocketHandshake.IsAccepted(head, _key)

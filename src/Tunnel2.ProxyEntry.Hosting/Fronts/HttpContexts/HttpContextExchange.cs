@@ -5,12 +5,13 @@ using System.Runtime.CompilerServices;
 using System.Text;
 using Microsoft.AspNetCore.Http.Features;
 using Microsoft.AspNetCore.Server.Kestrel.Core.Features;
-using Microsoft.Extensions.Primitives;
 using Tunnel2.Http1;
 using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Access;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Fronts.Http2;
 using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Routing;
 
@@ -32,6 +33,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     private readonly VisitorHeaders _headers = new();
     private ForwardingFields? _forwarding;
     private ILoopFeature? _loop;
+    private Http2Link? _link;
     private ExtendedConnect? _connect;
     private string _target = "";
     private string _forwardedTarget = "";
@@ -78,6 +80,24 @@ internal sealed class HttpContextExchange : VisitorExchange
     public override bool IsUpgrade => _connect is not null;
 
     /// <inheritdoc/>
+    public override bool IsSecure => _forwarding!.IsTls || (_forwarding.IsTrusted && ProxiedVisitor.SaysHttps(this));
+
+    /// <inheritdoc/>
+    public override bool IsTls => _forwarding!.IsTls;
+
+    /// <inheritdoc/>
+    public override VisitorCertificate? Certificate => _http.Features.Get<VisitorCertificate>();
+
+    /// <inheritdoc/>
+    public override bool IsFromTrustedProxy => _forwarding!.IsTrusted;
+
+    /// <inheritdoc/>
+    public override long? DeclaredLength => _http.Request.ContentLength;
+
+    /// <inheritdoc/>
+    public override string ForwardedTarget => _forwardedTarget;
+
+    /// <inheritdoc/>
     public override ProxyError? Fault => _fault;
 
     /// <inheritdoc/>
@@ -86,7 +106,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     /// <summary>The same as <see cref="RequestId"/>, without making the string.</summary>
     public override int WriteRequestId(Span<char> destination)
     {
-        var number = _http.Features.Get<IHttp2StreamIdFeature>()?.StreamId ?? _requests;
+        var number = StreamId is 0 ? _requests : StreamId;
         return destination.TryWrite(CultureInfo.InvariantCulture, $"{_http.Connection.Id}:{number:X8}", out var length) ? length : 0;
     }
 
@@ -131,6 +151,9 @@ internal sealed class HttpContextExchange : VisitorExchange
     public override CancellationToken VisitorLeft => _http.RequestAborted;
 
     /// <inheritdoc/>
+    public override int? VisitorResetCode => _link?.CodeOf(StreamId);
+
+    /// <inheritdoc/>
     public override int CopyForwardedFor(Span<byte> destination)
     {
         var written = 0;
@@ -154,6 +177,23 @@ internal sealed class HttpContextExchange : VisitorExchange
             : -1;
     }
 
+    /// <inheritdoc/>
+    public override string[] FieldValues(string name, bool withLookalikes)
+    {
+        if (_connect?.FieldValue(name) is { } value)
+        {
+            return [value];
+        }
+
+        var headers = _http.Request.Headers;
+        return
+        [
+            .. (withLookalikes
+                ? headers.Where(header => FieldLookalikes.Are(name, header.Key)).SelectMany(static header => header.Value)
+                : headers[name]).Select(static value => value ?? ""),
+        ];
+    }
+
     /// <summary>Begins with the request that the context has now.</summary>
     public void Begin()
     {
@@ -163,12 +203,15 @@ internal sealed class HttpContextExchange : VisitorExchange
         _forwarding ??= new ForwardingFields(
             _http.Connection.RemoteIpAddress, _http.Connection.LocalPort, request.Scheme == Uri.UriSchemeHttps, _settings.TrustedProxies);
         _loop ??= features.Get<ILoopFeature>();
+        _link ??= features.Get<Http2Link>();
         _fault = null;
         _isAborted = false;
         _connect = HttpMethods.IsConnect(request.Method) ? ExtendedConnect.TryTake(features, request.Headers) : null;
         _authority = request.Headers.Host.ToString();
         _target = ReadTarget(request.RawTarget);
-        _hasBody = _connect is null && features.Get<IHttpRequestBodyDetectionFeature>() is { CanHaveBody: true };
+        _hasBody = _connect is null
+            && (features.Get<IHttpRequestBodyDetectionFeature>() is { CanHaveBody: true }
+                || features.Get<IHttpRequestTrailersFeature>() is { Available: true, Trailers.Count: > 0 });
         var broken = _headers.Read(request.Headers, request.Method, request.RawTarget, _settings);
         if (broken is not null)
         {
@@ -218,74 +261,29 @@ internal sealed class HttpContextExchange : VisitorExchange
     }
 
     /// <inheritdoc/>
-    public override bool TryWriteRequestTrailers(ref HeaderBlockWriter writer) => VisitorHeaders.TryWriteTrailers(ref writer, Trailers);
-
-    /// <summary>HttpContext cannot send a 103. Kestrel sends a 100 by itself when the body is read.</summary>
-    public override bool WriteInterim(scoped in HeaderBlock head) => false;
+    public override bool TryWriteRequestTrailers(ref HeaderBlockWriter writer) =>
+        VisitorHeaders.TryWriteTrailers(ref writer, Trailers, Extras?.RequestEdits);
 
     /// <inheritdoc/>
-    public override bool TryStartResponse(scoped in HeaderBlock head, bool declaresLength)
+    /// <remarks>
+    /// HttpContext cannot send one, so the link does, at once. A visitor that expects a 100 gets it from Kestrel when its body is read.
+    /// </remarks>
+    public override bool WriteInterim(scoped in HeaderBlock head)
     {
-        var response = _http.Response;
-        var cache = HeaderStringCache.Shared;
-        var headers = response.Headers;
-        if (_connect is not null && !_connect.CanAnswer(head))
+        if (!(ExpectsContinue && head.Status == StatusCodes.Status100Continue))
         {
-            return false;
+            _link?.TrySendInterim(StreamId, head);
         }
 
-        foreach (var field in head.Fields)
-        {
-            if (!FieldSyntax.IsToken(field.Name) || !FieldSyntax.IsFieldValue(field.Value))
-            {
-                headers.Clear();
-                return false;
-            }
-
-            var known = KnownFields.Classify(field.Name);
-            if (!FieldRules.PassesInResponse(known, head.Status, switches: false)
-                || (known == KnownField.ContentLength && headers.ContentLength is not null)
-                || (_connect is not null && ExtendedConnect.EndsHere(known)))
-            {
-                continue;
-            }
-
-            // Append would drop an empty value.
-            var name = cache.Get(field.Name);
-            headers[name] = StringValues.Concat(headers[name], cache.Get(field.Value.Trim(" \t"u8)));
-        }
-
-        Extras?.CopyTo(headers);
-        response.StatusCode = _connect is null ? head.Status : ExtendedConnect.VisitorStatus(head.Status);
-        if (!head.ReasonPhrase.IsEmpty && _http.Features.Get<IHttpResponseFeature>() is { } feature)
-        {
-            var phrase = cache.Get(head.ReasonPhrase);
-            if (FieldSyntax.IsFieldValue(head.ReasonPhrase))
-            {
-                feature.ReasonPhrase = phrase;
-            }
-        }
-
-        return true;
+        return false;
     }
 
     /// <inheritdoc/>
-    public override void SendTrailers(scoped in HeaderBlock trailers)
-    {
-        if (!_http.Response.SupportsTrailers())
-        {
-            return;
-        }
+    public override bool TryStartResponse(scoped in HeaderBlock head, bool declaresLength) =>
+        ResponseHead.TryWrite(_http, head, _connect, Extras);
 
-        foreach (var field in trailers.Fields)
-        {
-            if (FieldRules.PassesInTrailers(field.Name, field.Value))
-            {
-                _http.Response.AppendTrailer(
-                    HeaderStringCache.Shared.Get(field.Name), HeaderStringCache.Shared.Get(field.Value.Trim(" \t"u8)));
-            }
-        }
-    }
+    /// <inheritdoc/>
+    public override void SendTrailers(scoped in HeaderBlock trailers) => ResponseHead.WriteTrailers(_http.Response, trailers);
 
     /// <inheritdoc/>
     /// <remarks>Before the response has started, Kestrel may return an empty span if no size is given.</remarks>
@@ -326,9 +324,20 @@ internal sealed class HttpContextExchange : VisitorExchange
     public override ValueTask<UpgradedConnection> UpgradeAsync() => _connect!.AcceptAsync(_http);
 
     /// <inheritdoc/>
-    public override Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds) =>
-        _http.WriteProxyErrorAsync(
+    /// <remarks>A gRPC client knows what the service's own reset means; in place of it an error of ours would say less.</remarks>
+    public override Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds)
+    {
+        if (ResetCode is not null && !_http.Response.HasStarted && _http.Request.ErrorFormat() == ErrorBodyFormat.Grpc && TryReset())
+        {
+            return Task.CompletedTask;
+        }
+
+        return _http.WriteProxyErrorAsync(
             error, retryAfterSeconds is null ? default : new ErrorDetails { RetryAfterSeconds = retryAfterSeconds }, Extras);
+    }
+
+    /// <inheritdoc/>
+    public override Task WriteAnswerAsync(ErrorResponse answer) => _http.WriteAnswerAsync(answer, Extras);
 
     /// <inheritdoc/>
     /// <remarks>
@@ -337,6 +346,11 @@ internal sealed class HttpContextExchange : VisitorExchange
     /// </remarks>
     public override async ValueTask CutAsync(bool isShort)
     {
+        if (_connect is null && CutReason is { } reason && ResetCode is null && _http.TryEndGrpc(reason))
+        {
+            return;
+        }
+
         if (_connect is not { IsAccepted: true })
         {
             try
@@ -358,7 +372,13 @@ internal sealed class HttpContextExchange : VisitorExchange
     /// <inheritdoc/>
     public override void Abort()
     {
+        if (TryReset())
+        {
+            return;
+        }
+
         _isAborted = true;
+        ExpectReset();
         if (_connect is { IsAccepted: true })
         {
             ExtendedConnect.Reset(_http);
@@ -374,10 +394,13 @@ internal sealed class HttpContextExchange : VisitorExchange
     /// </summary>
     private void LetGo(IHeaderDictionary headers)
     {
-        var accept = headers.Accept;
+        var (accept, type) = (headers.Accept, headers.ContentType);
         var host = headers.Host;
         headers.Clear();
+
+        // The two decide the form of the answer; so does the type for gRPC.
         headers.Accept = accept.Count == 1 && accept[0]!.Length <= 1024 ? accept : default;
+        headers.ContentType = type.Count == 1 && type[0]!.Length <= 1024 ? type : default;
         headers.Host = host;
         _headers.Forget();
         if (_fault == ProxyError.RequestTargetTooLong)
@@ -385,6 +408,32 @@ internal sealed class HttpContextExchange : VisitorExchange
             _target = _target[..Math.Min(_target.Length, 1024)];
         }
     }
+
+    /// <summary>Resets the visitor's stream with the service's code, if there is one.</summary>
+    private bool TryReset()
+    {
+        if (ResetCode is not { } code || _http.Features.Get<IHttpResetFeature>() is not { } feature)
+        {
+            return false;
+        }
+
+        _isAborted = true;
+        ExpectReset();
+        feature.Reset(code);
+        return true;
+    }
+
+    /// <summary>The reset that follows is not the visitor's doing; a visitor that has left gets none.</summary>
+    private void ExpectReset()
+    {
+        if (!VisitorLeft.IsCancellationRequested)
+        {
+            _link?.ExpectReset();
+        }
+    }
+
+    /// <summary>The stream of HTTP/2; 0 without one, in a test.</summary>
+    private int StreamId => _http.Features.Get<IHttp2StreamIdFeature>()?.StreamId ?? 0;
 
     private IHeaderDictionary Trailers => _http.Features.GetRequiredFeature<IHttpRequestTrailersFeature>().Trailers;
 

@@ -3,6 +3,7 @@ using Microsoft.Extensions.Primitives;
 using Tunnel2.Http1;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Access.Oidc;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Requests;
@@ -93,6 +94,7 @@ internal sealed class VisitorHeaders
     public void Write(ref HeaderBlockWriter writer, ForwardingFields forwarding, ExchangeExtras? extras)
     {
         forwarding.Begin();
+        var edits = extras?.RequestEdits;
         foreach (ref readonly var header in _headers.AsSpan(0, _count))
         {
             switch (FieldRules.OfHttp2Request(header.Known))
@@ -101,6 +103,7 @@ internal sealed class VisitorHeaders
                 case FieldRule.Pass:
                 case FieldRule.Keep:
                 case FieldRule.TrustedForwarding when forwarding.IsTrusted:
+                case FieldRule.Credentials when extras is null || !extras.HasUsedCredentials:
                 case FieldRule.Trace when extras is null || !extras.Replaces(header.Known):
                     break;
                 case FieldRule.Forwarding:
@@ -117,16 +120,31 @@ internal sealed class VisitorHeaders
                     continue;
             }
 
+            if (edits is not null && edits.Drops(header.Name))
+            {
+                continue;
+            }
+
             foreach (var value in header.Values)
             {
+                if (header.Known == KnownField.Cookie && value is not null && SignInCookie.MayBeIn(value))
+                {
+                    SignInCookie.WriteOthers(
+                        ref writer, Encoding.Latin1.GetBytes(header.Name), Encoding.Latin1.GetBytes(value));
+                    continue;
+                }
+
                 writer.AddField(header.Name, value ?? "");
             }
         }
     }
 
     /// <summary>Writes the trailers that may pass.</summary>
+    /// <param name="writer">The writer.</param>
+    /// <param name="trailers">The trailers.</param>
+    /// <param name="edits">What a policy does with fields: what it sets or removes must not come in a trailer.</param>
     /// <returns>False when one of them breaks a rule.</returns>
-    public static bool TryWriteTrailers(ref HeaderBlockWriter writer, IHeaderDictionary trailers)
+    public static bool TryWriteTrailers(ref HeaderBlockWriter writer, IHeaderDictionary trailers, FieldEdits? edits)
     {
         Span<byte> bytes = stackalloc byte[LongestKnown];
         foreach (var (name, values) in trailers)
@@ -150,7 +168,7 @@ internal sealed class VisitorHeaders
                     return false;
                 }
 
-                if (rule == FieldRule.Pass)
+                if (rule == FieldRule.Pass && edits?.Drops(name) != true)
                 {
                     writer.AddField(name, value ?? "");
                 }

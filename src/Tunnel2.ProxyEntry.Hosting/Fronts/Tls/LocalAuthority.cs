@@ -5,6 +5,7 @@ using System.Security.Cryptography.X509Certificates;
 using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.Telemetry.Files;
+using Tunnel2.Transport.Tls;
 
 namespace Tunnel2.ProxyEntry.Fronts.Tls;
 
@@ -36,6 +37,11 @@ internal sealed class LocalAuthority
 
     /// <summary>The file for clients to import: the certificate without its key.</summary>
     public string CertificatePath { get; }
+
+    /// <summary>What operators see of its certificate.</summary>
+    public CertificateFacts Facts => new(
+        _certificate.Subject, CertificateFingerprint.Of(_certificate).ToString(), _certificate.NotBefore.ToUniversalTime(),
+        _certificate.NotAfter.ToUniversalTime());
 
     /// <summary>Finds the authority of a domain in the state folder, or makes it; one that ends soon is replaced.</summary>
     /// <param name="folder">The state folder.</param>

@@ -9,18 +9,32 @@ internal static class ErrorAnswer
 {
     private const int HeadRoom = 2 * 1024;
 
+    /// <summary>Bytes of the longest value that nearly all answers have; a redirect repeats the visitor's target.</summary>
+    private const int UsualValue = 512;
+
     /// <summary>The form that the request asks for, from the part of its head that was read.</summary>
     public static ErrorBodyFormat Format(RequestHeadParser parser, ReadOnlySpan<byte> head)
     {
+        ReadOnlySpan<byte> contentType = default;
+        ReadOnlySpan<byte> accept = default;
         foreach (ref readonly var field in parser.Fields)
         {
-            if (field.Known == KnownField.Accept && field.ValueOffset + field.ValueLength <= head.Length)
+            if (field.ValueOffset + field.ValueLength > head.Length)
             {
-                return ErrorBodyNegotiation.Choose(field.Value(head));
+                continue;
+            }
+
+            if (field.Known == KnownField.Accept && accept.IsEmpty)
+            {
+                accept = field.Value(head);
+            }
+            else if (field.Known == KnownField.ContentType && contentType.IsEmpty)
+            {
+                contentType = field.Value(head);
             }
         }
 
-        return ErrorBodyFormat.ProblemJson;
+        return ErrorBodyNegotiation.Choose(contentType, accept);
     }
 
     /// <summary>Writes an answer.</summary>
@@ -34,18 +48,28 @@ internal static class ErrorAnswer
         VisitorOutput output, ErrorResponse answer, ReadOnlySpan<byte> date, ReadOnlySpan<byte> connection, ReadOnlySpan<byte> added,
         bool withBody)
     {
-        var writer = new HeadWriter(output.GetSpan(HeadRoom));
+        var longest = 0;
+        foreach (var (_, text) in answer.Headers)
+        {
+            longest = Math.Max(longest, text.Length);
+        }
+
+        var writer = new HeadWriter(output.GetSpan(HeadRoom + longest + added.Length));
         writer.WriteStatusLine(answer.Status, ReasonPhrases.Of(answer.Status));
         writer.WriteField("Date"u8, date);
         Span<byte> name = stackalloc byte[64];
-        Span<byte> value = stackalloc byte[512];
+        Span<byte> value = longest <= UsualValue ? stackalloc byte[UsualValue] : new byte[longest];
         foreach (var (key, text) in answer.Headers)
         {
             writer.WriteField(
                 name[..System.Text.Encoding.Latin1.GetBytes(key, name)], value[..System.Text.Encoding.Latin1.GetBytes(text, value)]);
         }
 
-        writer.WriteField("Content-Length"u8, answer.Body.Length);
+        if (answer.Status != StatusCodes.Status204NoContent)
+        {
+            writer.WriteField("Content-Length"u8, answer.Body.Length);
+        }
+
         writer.WriteCheckedLines(added);
         writer.WriteCheckedLines(connection);
         writer.WriteEnd();

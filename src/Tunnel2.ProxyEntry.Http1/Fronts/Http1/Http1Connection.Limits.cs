@@ -1,5 +1,6 @@
 using System.Diagnostics.CodeAnalysis;
 using System.Runtime.CompilerServices;
+using Tunnel2.ProxyEntry.Connections;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
@@ -7,7 +8,6 @@ namespace Tunnel2.ProxyEntry.Fronts.Http1;
 [SuppressMessage("Design", "CA1001", Justification = "Disposed of by RunAsync, which is all that anybody calls.")]
 internal sealed partial class Http1Connection
 {
-    private static readonly TimeSpan _deliveryPoll = TimeSpan.FromMilliseconds(5);
 
     /// <summary>
     /// How long each phase may last when the server stops, in milliseconds. A head that has begun has a second. So has a new connection:
@@ -43,25 +43,8 @@ internal sealed partial class Http1Connection
     /// Waits until the visitor's system has acknowledged all sent bytes, because a reset would destroy those that have not arrived. The
     /// wait has the limit of a send.
     /// </summary>
-    public async ValueTask DeliverAsync()
-    {
-        var least = int.MaxValue;
-        var since = _front.Sweep.Now;
-        while (!_isAborted && _transport.Link is { IsLost: false, Undelivered: > 0 and var left })
-        {
-            if (left < least)
-            {
-                least = left;
-                since = _front.Sweep.Now;
-            }
-            else if (_front.Sweep.Now - since >= _front.Sweep.SendLimit)
-            {
-                return;
-            }
-
-            await Task.Delay(_deliveryPoll, _front.Sweep.Clock).ConfigureAwait(false);
-        }
-    }
+    public ValueTask DeliverAsync() =>
+        Delivery.WaitAsync(_transport.Link, () => _isAborted, _front.Sweep.Clock, TimeSpan.FromMilliseconds(_front.Sweep.SendLimit));
 
     /// <summary>Ends our direction.</summary>
     public ValueTask<bool> EndSendAsync() => WatchAsync(_output.EndAsync());

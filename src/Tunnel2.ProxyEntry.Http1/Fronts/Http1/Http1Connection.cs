@@ -1,5 +1,6 @@
 using System.IO.Pipelines;
 using Tunnel2.Http1;
+using Tunnel2.ProxyEntry.Access;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
@@ -51,6 +52,9 @@ internal sealed partial class Http1Connection
     /// <summary>The connection's loop, and how it moves; null if the engine has no loops.</summary>
     public ILoopFeature? Loop => _transport.Loop;
 
+    /// <summary>What its handshake said about the visitor's certificate; null: it asked for none.</summary>
+    public VisitorCertificate? Certificate => _transport.Certificate;
+
     /// <summary>The number of the sweep's set that it is in; for the sweep alone.</summary>
     public int SweptBy { get; set; }
 
@@ -87,6 +91,13 @@ internal sealed partial class Http1Connection
                 if (outcome != HeadReadOutcome.Request)
                 {
                     break;
+                }
+
+                if (_exchange.IsUpgrade && _front.Uplinks is { IsOn: true } uplinks && _exchange.AsksForUplink)
+                {
+                    // Not a visitor: an agent whose network lets nothing else out.
+                    await uplinks.ServeAsync(_exchange, this, _transport).ConfigureAwait(false);
+                    continue;
                 }
 
                 // Step 1: the head is read; everything that is not HTTP comes after it.

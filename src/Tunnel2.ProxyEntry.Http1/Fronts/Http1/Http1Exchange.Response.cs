@@ -75,13 +75,13 @@ internal sealed partial class Http1Exchange
         var framing = ChooseFraming(declaresLength);
         KeepAlive = framing is not (ResponseFraming.UntilClose or ResponseFraming.Raw) && MayKeepAlive;
         ReadOnlySpan<byte> connection = framing == ResponseFraming.Raw ? "Connection: Upgrade\r\n"u8 : ConnectionLines;
-        if (head.Status == StatusCodes.Status205ResetContent && !declaresLength)
+        if (head.Status == StatusCodes.Status205ResetContent)
         {
             // RFC 9110 section 15.3.6: a 205 has no content, and its length must say so.
             connection = KeepAlive ? "Content-Length: 0\r\n"u8 : "Content-Length: 0\r\nConnection: close\r\n"u8;
         }
 
-        if (!TryWriteHead(head, new ResponseHead(framing, connection, _connection.Date, AddedLines)))
+        if (!TryWriteHead(head, new ResponseHead(framing, connection, _connection.Date, AddedLines, Extras?.ResponseEdits)))
         {
             _status = 0;
             return false;
@@ -184,18 +184,38 @@ internal sealed partial class Http1Exchange
         return _connection.Upgrade();
     }
 
-    /// <inheritdoc/>
-    public override async Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds)
+    /// <summary>Sends an answer of ProxyEntry's own that switches protocols.</summary>
+    /// <param name="head">Its head.</param>
+    public async ValueTask<UpgradedConnection> SwitchAsync(ReadOnlyMemory<byte> head)
     {
-        _pendingHead = 0;
-        _status = ProxyErrorCatalog.Get(error).Status;
+        IsUpgraded = true;
+        _output.Write(head.Span);
+        await FlushAsync().ConfigureAwait(false);
+        return _connection.Upgrade();
+    }
 
-        // After a fault, or after a body that was cut, the next bytes cannot be parsed.
-        KeepAlive = _fault is null && Body.IsFinished && MayKeepAlive;
+    /// <inheritdoc/>
+    public override Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds)
+    {
         var answer = ErrorResponses.Get(
             error,
             ErrorAnswer.Format(Parser, _head.Span),
             retryAfterSeconds is null ? default : new ErrorDetails { RetryAfterSeconds = retryAfterSeconds });
+        return WriteAnswerAsync(answer, ProxyErrorCatalog.Get(error).Status);
+    }
+
+    /// <inheritdoc/>
+    public override Task WriteAnswerAsync(ErrorResponse answer) => WriteAnswerAsync(answer, answer.Status);
+
+    /// <param name="answer">The answer.</param>
+    /// <param name="status">What it means: an error for gRPC has the status 200.</param>
+    private async Task WriteAnswerAsync(ErrorResponse answer, int status)
+    {
+        _pendingHead = 0;
+        _status = status;
+
+        // After a fault, or after a body that was cut, the next bytes cannot be parsed.
+        KeepAlive = _fault is null && Body.IsFinished && MayKeepAlive;
         ErrorAnswer.Write(_output, answer, _connection.Date, ConnectionLines, AddedLines, withBody: Parser.KnownMethod != KnownMethod.Head);
         IsComplete = true;
         await FlushAsync().ConfigureAwait(false);

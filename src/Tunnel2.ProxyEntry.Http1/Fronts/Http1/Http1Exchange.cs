@@ -4,6 +4,7 @@ using System.Net;
 using System.Text;
 using Tunnel2.Http1;
 using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Access;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Routing;
@@ -89,6 +90,24 @@ internal sealed partial class Http1Exchange : VisitorExchange
     public override bool IsUpgrade => _isUpgrade;
 
     /// <inheritdoc/>
+    public override bool IsSecure => _fields.IsTls || (_fields.IsTrusted && ProxiedVisitor.SaysHttps(this));
+
+    /// <inheritdoc/>
+    public override bool IsTls => _fields.IsTls;
+
+    /// <inheritdoc/>
+    public override VisitorCertificate? Certificate => _connection.Certificate;
+
+    /// <inheritdoc/>
+    public override bool IsFromTrustedProxy => _fields.IsTrusted;
+
+    /// <inheritdoc/>
+    public override long? DeclaredLength => Parser.ContentLength;
+
+    /// <inheritdoc/>
+    public override string ForwardedTarget => Encoding.Latin1.GetString(TargetToForward(_head.Span));
+
+    /// <inheritdoc/>
     public override ProxyError? Fault => _fault;
 
     /// <inheritdoc/>
@@ -133,6 +152,9 @@ internal sealed partial class Http1Exchange : VisitorExchange
     public override int CopyTarget(Span<byte> destination) => Copy(Bytes(Parser.PathAndQuery), destination);
 
     /// <inheritdoc/>
+    public override int CopyForwardedTarget(Span<byte> destination) => Copy(TargetToForward(_head.Span), destination);
+
+    /// <inheritdoc/>
     public override int CopyForwardedFor(Span<byte> destination) =>
         _isWhole ? _fields.CopyForwardedFor(Parser, _head.Span, destination) : 0;
 
@@ -157,6 +179,22 @@ internal sealed partial class Http1Exchange : VisitorExchange
         }
 
         return found;
+    }
+
+    /// <inheritdoc/>
+    public override string[] FieldValues(string name, bool withLookalikes)
+    {
+        var head = _head.Span;
+        List<string>? values = null;
+        foreach (ref readonly var field in Parser.Fields)
+        {
+            if (FieldLookalikes.IsMeant(name, field.Name(head), withLookalikes))
+            {
+                (values ??= []).Add(Encoding.Latin1.GetString(field.Value(head)));
+            }
+        }
+
+        return values?.ToArray() ?? [];
     }
 
     /// <summary>Begins a request.</summary>
@@ -185,6 +223,12 @@ internal sealed partial class Http1Exchange : VisitorExchange
         Body.Begin(Parser.BodyKind, Parser.ContentLength ?? 0, _bodyLimit);
     }
 
+    /// <summary>Whether the request, which asks to switch protocols, is an agent's that wants an uplink over WebSocket.</summary>
+    public bool AsksForUplink => _fault is null && UplinkRequest.IsMeant(Parser, _head.Span);
+
+    /// <summary>Reads such a request.</summary>
+    public UplinkRequest ReadUplinkRequest() => UplinkRequest.Read(Parser, _head.Span);
+
     /// <summary>The head was moved to other memory.</summary>
     public void HeadMoved(ReadOnlyMemory<byte> head) => _head = head;
 
@@ -211,7 +255,7 @@ internal sealed partial class Http1Exchange : VisitorExchange
     /// <inheritdoc/>
     public override bool TryWriteRequestTrailers(ref HeaderBlockWriter writer)
     {
-        Body.Trailers?.Write(ref writer, Parser, _head.Span);
+        Body.Trailers?.Write(ref writer, Parser, _head.Span, Extras?.RequestEdits);
         return true;
     }
 

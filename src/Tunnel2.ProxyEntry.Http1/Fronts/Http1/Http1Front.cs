@@ -16,8 +16,14 @@ namespace Tunnel2.ProxyEntry.Fronts.Http1;
 internal sealed class Http1Front : IConnectionFront
 {
     public Http1Front(
-        IForwarder forwarder, ConnectionSweep sweep, ProxyEntrySettings settings, DrainSignal drain, ILogger<Http1Front> logger)
+        IForwarder forwarder,
+        ConnectionSweep sweep,
+        ProxyEntrySettings settings,
+        DrainSignal drain,
+        ILogger<Http1Front> logger,
+        WebSocketUplinks? uplinks = null)
     {
+        Uplinks = uplinks;
         Forwarder = forwarder;
         Sweep = sweep;
         Settings = settings;
@@ -41,6 +47,9 @@ internal sealed class Http1Front : IConnectionFront
     public DrainSignal Drain { get; }
 
     public ILogger Logger { get; }
+
+    /// <summary>Agents that come over WebSocket; null: none can.</summary>
+    public WebSocketUplinks? Uplinks { get; }
 
     /// <summary>The limits of requests.</summary>
     public Http1Limits Limits { get; }

@@ -1,5 +1,6 @@
 using Tunnel2.Http1;
 using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
@@ -27,9 +28,15 @@ internal enum ResponseFraming
 /// <param name="connection">The lines about the connection, each with its CR LF; may be empty.</param>
 /// <param name="date">The value of Date if the backend sent none.</param>
 /// <param name="added">Further lines of ProxyEntry's own, each with its CR LF; may be empty.</param>
+/// <param name="edits">What a policy does with the fields; null: nothing.</param>
 internal readonly ref struct ResponseHead(
-    ResponseFraming framing, ReadOnlySpan<byte> connection, ReadOnlySpan<byte> date, ReadOnlySpan<byte> added = default)
+    ResponseFraming framing,
+    ReadOnlySpan<byte> connection,
+    ReadOnlySpan<byte> date,
+    ReadOnlySpan<byte> added = default,
+    FieldEdits? edits = null)
 {
+    private readonly FieldEdits? _edits = edits;
     private readonly ResponseFraming _framing = framing;
     private readonly ReadOnlySpan<byte> _connection = connection;
     private readonly ReadOnlySpan<byte> _date = date;
@@ -57,7 +64,18 @@ internal readonly ref struct ResponseHead(
 
             hasDate |= known == KnownField.Date;
             hasLength |= known == KnownField.ContentLength;
-            writer.WriteField(field.Name, field.Value);
+            if (_edits is null || !_edits.Drops(field.Name))
+            {
+                writer.WriteField(field.Name, field.Value);
+            }
+        }
+
+        for (var i = 0; i < (_edits?.Count ?? 0); i++)
+        {
+            if (_edits!.LineAt(i) is { } line)
+            {
+                writer.WriteField(line.NameBytes, line.ValueBytes);
+            }
         }
 
         if (!hasDate)

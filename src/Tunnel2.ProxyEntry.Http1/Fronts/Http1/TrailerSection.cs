@@ -1,5 +1,6 @@
 using Tunnel2.Http1;
 using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
@@ -24,12 +25,15 @@ internal sealed class TrailerSection
     /// <param name="writer">The writer.</param>
     /// <param name="parser">The request; names that its Connection field lists are left out of its trailers too.</param>
     /// <param name="head">The bytes of its head.</param>
-    public void Write(ref HeaderBlockWriter writer, RequestHeadParser parser, ReadOnlySpan<byte> head)
+    /// <param name="edits">What a policy does with fields: what it sets or removes must not come in a trailer.</param>
+    public void Write(ref HeaderBlockWriter writer, RequestHeadParser parser, ReadOnlySpan<byte> head, FieldEdits? edits)
     {
         foreach (ref readonly var field in _fields.AsSpan())
         {
             var name = field.Name(_bytes);
-            if (FieldRules.OfTrailer(field.Known, name) == FieldRule.Pass && !parser.IsListedInConnection(head, name))
+            if (FieldRules.OfTrailer(field.Known, name) == FieldRule.Pass
+                && !parser.IsListedInConnection(head, name)
+                && edits?.Drops(name) != true)
             {
                 writer.AddField(name, field.Value(_bytes));
             }

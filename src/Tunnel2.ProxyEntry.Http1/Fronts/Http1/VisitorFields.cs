@@ -1,6 +1,7 @@
 using System.Net;
 using Tunnel2.Http1;
 using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Access.Oidc;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Requests;
 
@@ -16,6 +17,12 @@ internal sealed class VisitorFields
 
     public VisitorFields(IPEndPoint? remote, int localPort, bool isTls, TrustedProxySet trusted) =>
         _forwarding = new ForwardingFields(remote?.Address, localPort, isTls, trusted);
+
+    /// <summary>Whether the peer uses TLS.</summary>
+    public bool IsTls => _forwarding.IsTls;
+
+    /// <summary>Whether the peer is a trusted proxy.</summary>
+    public bool IsTrusted => _forwarding.IsTrusted;
 
     /// <summary>The peer's address.</summary>
     public IPAddress? Address => _forwarding.Address;
@@ -60,6 +67,7 @@ internal sealed class VisitorFields
         _forwarding.Begin();
         var listsFields = parser.ListsFields;
         var saidTrailers = false;
+        var edits = extras?.RequestEdits;
         foreach (ref readonly var field in parser.Fields)
         {
             switch (FieldRules.OfRequest(field.Known))
@@ -68,6 +76,7 @@ internal sealed class VisitorFields
                 case FieldRule.TrustedForwarding when _forwarding.IsTrusted:
                     break;
                 case FieldRule.Pass:
+                case FieldRule.Credentials when extras is null || !extras.HasUsedCredentials:
                 case FieldRule.Trace when extras is null || !extras.Replaces(field.Known):
                     if (listsFields && parser.IsListedInConnection(head, field.Name(head)))
                     {
@@ -97,6 +106,17 @@ internal sealed class VisitorFields
                 default:
                     // The parser has already refused what this rule refuses.
                     continue;
+            }
+
+            if (edits is not null && edits.Drops(field.Name(head)))
+            {
+                continue;
+            }
+
+            if (field.Known == KnownField.Cookie && SignInCookie.MayBeIn(field.Value(head)))
+            {
+                SignInCookie.WriteOthers(ref writer, field.Name(head), field.Value(head));
+                continue;
             }
 
             writer.AddField(field.Name(head), field.Value(head));

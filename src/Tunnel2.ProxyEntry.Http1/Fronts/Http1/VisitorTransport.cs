@@ -5,6 +5,7 @@ using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.AspNetCore.Server.Kestrel.Core.Features;
 using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.ProxyEntry.Access;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Fronts.Http1.Output;
 
@@ -28,6 +29,9 @@ internal sealed class VisitorTransport
     /// <summary>Where responses are written.</summary>
     public required VisitorOutput Output { get; init; }
 
+    /// <summary>The connection itself, as the listener tracks it.</summary>
+    public ConnectionContext? Connection { get; init; }
+
     /// <summary>The connection's name in logs.</summary>
     public required string Id { get; init; }
 
@@ -37,14 +41,20 @@ internal sealed class VisitorTransport
     /// <summary>Whether the visitor speaks TLS.</summary>
     public bool IsTls { get; init; }
 
+    /// <summary>What its handshake said about the visitor's certificate; null: it asked for none.</summary>
+    public VisitorCertificate? Certificate { get; init; }
+
     /// <summary>How many bytes the transport holds at most while no code reads.</summary>
     public int ReadAhead { get; init; } = PipeReadAhead;
 
     /// <summary>The peer.</summary>
     public IPEndPoint? Remote { get; init; }
 
+    /// <summary>The address that the visitor called.</summary>
+    public IPEndPoint? Local { get; init; }
+
     /// <summary>The port that the visitor called.</summary>
-    public int LocalPort { get; init; }
+    public int LocalPort => Local?.Port ?? 0;
 
     /// <summary>Whether sent bytes still reach the visitor; null if only the next write shows it.</summary>
     public IVisitorLinkFeature? Link { get; init; }
@@ -69,6 +79,7 @@ internal sealed class VisitorTransport
     /// <summary>The parts of a connection on the event loop.</summary>
     public static VisitorTransport Of(EpollConnectionContext connection, CancellationToken stopping) => new()
     {
+        Connection = connection,
         Input = connection.Transport.Input,
         OutputPipe = connection.Transport.Output,
         Output = new PipeOutput(connection.Transport.Output, tls: null, endsByCompletion: true),
@@ -79,7 +90,7 @@ internal sealed class VisitorTransport
         SeesUnread = true,
         ReadAhead = LoopReadAhead,
         Remote = connection.RemoteEndPoint as IPEndPoint,
-        LocalPort = (connection.LocalEndPoint as IPEndPoint)?.Port ?? 0,
+        Local = connection.LocalEndPoint as IPEndPoint,
         InputEnded = connection.ConnectionClosed,
         Stopping = stopping,
     };
@@ -94,6 +105,7 @@ internal sealed class VisitorTransport
             ?? (socket is null ? null : new WatchedTransport(connection.Transport, null, socket));
         return new VisitorTransport
         {
+            Connection = connection,
             Input = connection.Transport.Input,
             OutputPipe = connection.Transport.Output,
             Output = socket is null
@@ -109,9 +121,10 @@ internal sealed class VisitorTransport
             Loop = connection.Features.Get<ILoopFeature>(),
             SeesUnread = isOnLoop,
             IsTls = isTls,
+            Certificate = isTls ? connection.Features.Get<VisitorCertificate>() : null,
             ReadAhead = isOnLoop ? LoopReadAhead : PipeReadAhead,
             Remote = connection.RemoteEndPoint as IPEndPoint,
-            LocalPort = (connection.LocalEndPoint as IPEndPoint)?.Port ?? 0,
+            Local = connection.LocalEndPoint as IPEndPoint,
             InputEnded = connection.ConnectionClosed,
             Stopping = connection.Features.Get<IConnectionLifetimeNotificationFeature>()?.ConnectionClosedRequested ?? default,
         };

@@ -77,6 +77,20 @@ public sealed class ServerTrustTests : IDisposable
             Refused(Trust(), _certificate, SslPolicyErrors.RemoteCertificateChainErrors));
 
     [Fact]
+    public void Of_a_proxy_the_words_are_its_own()
+    {
+        var proxy = new ServerTrust(new TlsOptions(), null, "proxy.example", _now.UtcDateTime) { IsProxy = true };
+        Assert.Equal(
+            "its certificate is not issued by an authority that is trusted here; give the authority by --proxy-ca",
+            Refused(proxy, _certificate, SslPolicyErrors.RemoteCertificateChainErrors));
+        Assert.Equal("it shows no certificate", Refused(proxy, null, SslPolicyErrors.RemoteCertificateNotAvailable));
+        Assert.EndsWith(
+            "not for 'proxy.example'",
+            Refused(proxy, _certificate, SslPolicyErrors.RemoteCertificateNameMismatch),
+            StringComparison.Ordinal);
+    }
+
+    [Fact]
     public void A_chain_that_is_wrong_otherwise_is_not_called_an_unknown_authority()
     {
         using var chain = new X509Chain();

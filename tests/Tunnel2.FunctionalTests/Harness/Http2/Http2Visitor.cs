@@ -161,6 +161,41 @@ internal sealed partial class Http2Visitor : IAsyncDisposable
     /// <summary>Grants credit to a stream, or with 0 to the connection.</summary>
     public Task GrantAsync(int id, int bytes) => SendRawAsync(Frame(8, 0, id, Number(bytes)));
 
+    /// <summary>
+    /// Sends frames that the test has made. Where the peer ends the connection in that time, what it said before can still be read.
+    /// </summary>
+    public async Task SendFramesAsync(ReadOnlyMemory<byte> frames)
+    {
+        try
+        {
+            await SendRawAsync(frames);
+        }
+        catch (IOException)
+        {
+            // Reading on says how it ended.
+        }
+    }
+
+    /// <summary>A stream that the test opens by frames of its own making.</summary>
+    public Http2VisitorStream NextStream()
+    {
+        lock (_gate)
+        {
+            var stream = new Http2VisitorStream(this, _nextId) { Window = _streamWindow };
+            _streams.Add(_nextId, stream);
+            _nextId += 2;
+            return stream;
+        }
+    }
+
+    /// <summary>Waits until the server has ended the connection.</summary>
+    /// <returns>The error code of its GOAWAY, or null.</returns>
+    public async Task<int?> ReadEndAsync()
+    {
+        await _reading.WaitAsync(TimeSpan.FromSeconds(20));
+        return GoAwayCode;
+    }
+
     public async ValueTask DisposeAsync()
     {
         await _transport.DisposeAsync();

@@ -32,6 +32,15 @@ internal sealed class Http2VisitorStream(Http2Visitor visitor, int id)
     /// <summary>The same, to be waited for.</summary>
     public AsyncCounter ReceivedBytes { get; } = new("bytes of the body");
 
+    /// <summary>Interim responses so far.</summary>
+    public List<List<(string Name, string Value)>> Interims { get; } = [];
+
+    /// <summary>The same, to be waited for.</summary>
+    public AsyncCounter InterimCount { get; } = new("interim responses");
+
+    /// <summary>The final head and the trailers, as they came.</summary>
+    public List<List<(string Name, string Value)>> Blocks { get; } = [];
+
     /// <summary>The response's fields.</summary>
     public Task<List<(string Name, string Value)>> ReadHeadAsync() => _head.Task.WaitAsync(Patience);
 
@@ -95,6 +104,14 @@ internal sealed class Http2VisitorStream(Http2Visitor visitor, int id)
 
     internal void OnHead(List<(string Name, string Value)> fields, bool isLast)
     {
+        if (!isLast && fields is [(":status", ['1', ..]), ..])
+        {
+            Interims.Add(fields);
+            InterimCount.Increment();
+            return;
+        }
+
+        Blocks.Add(fields);
         _fields.AddRange(fields);
         _head.TrySetResult(fields);
         if (isLast)

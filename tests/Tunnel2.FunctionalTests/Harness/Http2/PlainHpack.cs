@@ -21,6 +21,12 @@ internal static class PlainHpack
 
     private static readonly Dictionary<int, string> _values = new()
     {
+        [2] = "GET",
+        [3] = "POST",
+        [4] = "/",
+        [5] = "/index.html",
+        [6] = "http",
+        [7] = "https",
         [8] = "200",
         [9] = "204",
         [10] = "206",

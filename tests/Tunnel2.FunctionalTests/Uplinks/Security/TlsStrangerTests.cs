@@ -31,7 +31,7 @@ public sealed class TlsStrangerTests : IDisposable
             Assert.Equal(ConnectionEnding.Fin, peer.Connection.Ending);
         }
 
-        Assert.Contains(entry.Log.All, static line => line.EventId == 2050);
+        await entry.Log.WaitForAsync(2050);
         await using var agent = AgentFixture.Start(AgentFixture.Options(entry.Uplink.Port, 9));
         Assert.Equal(3, await agent.Completion.WaitAsync(_limit));
         Assert.Contains("--server tls://", Assert.Single(agent.Events.Ends).Message, StringComparison.Ordinal);

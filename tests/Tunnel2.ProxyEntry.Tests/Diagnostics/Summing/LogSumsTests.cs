@@ -1,3 +1,4 @@
+using System.Net;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 using Tunnel2.Multiplexing.Threading;
@@ -64,6 +65,19 @@ public sealed class LogSumsTests : IDisposable
         _time.Advance(LogSums.Window);
         Assert.Equal(LogSums.MaxKinds + LogSums.ShownOfKind + 1, _lines.Texts.Count);
         Assert.StartsWith("9744 lines", _lines.Texts[^1], StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Floods_of_many_addresses_are_one_kind_for_each_reason()
+    {
+        for (var i = 1; i <= 200; i++)
+        {
+            ProxyEntryLog.Http2Flood(_logger, new IPAddress([192, 0, 2, (byte)i]), "reset");
+        }
+
+        ProxyEntryLog.Http2Flood(_logger, IPAddress.Loopback, "ping");
+        Assert.Equal(LogSums.ShownOfKind + 1, _lines.Texts.Count);
+        Assert.Equal(195, Sums.Suppressed);
     }
 
     [Fact]

@@ -40,7 +40,7 @@ internal sealed class FrontFixture : IAsyncDisposable
             Output = new PipeOutput(_pipes.Right.Output, null),
             Id = "c1",
             Remote = new IPEndPoint(IPAddress.Parse("10.1.2.3"), 1),
-            LocalPort = 12000,
+            Local = new IPEndPoint(IPAddress.Loopback, 12000),
             InputEnded = _inputEnded.Token,
             Stopping = _stopping.Token,
             Abort = () =>

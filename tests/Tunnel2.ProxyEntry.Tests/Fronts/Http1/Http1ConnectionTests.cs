@@ -115,6 +115,7 @@ public sealed class Http1ConnectionTests
     [InlineData("HEAD", "1.1", "", 200, "X: y", "X: y\r\n{D}\r\n", true)]
     [InlineData("GET", "1.1", "", 204, "Content-Length: 0", "{D}\r\n", true)]
     [InlineData("GET", "1.1", "", 304, "Content-Length: 7", "Content-Length: 7\r\n{D}\r\n", true)]
+    [InlineData("GET", "1.1", "", 205, "Content-Length: 50", "{D}Content-Length: 0\r\n\r\n", true)]
     [InlineData("GET", "1.1", "", 205, "X: y", "X: y\r\n{D}Content-Length: 0\r\n\r\n", true)]
     [InlineData("GET", "1.1", "", 200, "Date: then", "Date: then\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", true)]
     public async Task The_end_of_a_body_is_said_as_the_visitor_understands_it(

@@ -309,7 +309,7 @@ public sealed class Http1RequestBodyTests
         var bytes = new byte[4096];
         var writer = new HeaderBlockWriter(bytes);
         writer.BeginTrailers();
-        trailers.Write(ref writer, new RequestHeadParser(), default);
+        trailers.Write(ref writer, new RequestHeadParser(), default, null);
         HeaderBlock.TryRead(bytes.AsSpan(0, writer.Complete()), out var block);
         var text = new StringBuilder();
         foreach (var field in block.Fields)

@@ -1,6 +1,7 @@
 using System.Buffers;
 using System.Net.Sockets;
 using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.TestUtilities;
 using Tunnel2.Transport.Epoll;
 using Tunnel2.Transport.Epoll.Pipes;
 
@@ -209,6 +210,8 @@ public sealed class SocketPipeWriterTests : IAsyncLifetime
         // its chance.
         const int Most = 50;
         var rounds = 0;
+        var runsOnLoop = new WaitSignal("the reader has said what it wants to continue with");
+        var ended = new AsyncCounter("rounds of the reader");
         _pipe.RunsOnLoop = false;
         var onPool = Task.Run(async () =>
         {
@@ -216,21 +219,23 @@ public sealed class SocketPipeWriterTests : IAsyncLifetime
             var isPool = Thread.CurrentThread.IsThreadPoolThread && !_loop.IsCurrent;
             _pipe.Input.AdvanceTo(read.Buffer.End);
             _pipe.RunsOnLoop = true;
+            runsOnLoop.Set();
             do
             {
                 read = await _pipe.Input.ReadAsync().ConfigureAwait(false);
                 _pipe.Input.AdvanceTo(read.Buffer.End);
-                Interlocked.Increment(ref rounds);
+                rounds++;
+                ended.Increment();
             }
             while (!_loop.IsCurrent && rounds < Most);
             return (isPool, _loop.IsCurrent);
         });
         await _peer.SendAsync(new byte[1]);
-        Assert.True(SpinWait.SpinUntil(() => _pipe.RunsOnLoop, _limit));
+        await runsOnLoop.WaitAsync(_limit);
         for (var sent = 1; !onPool.IsCompleted && sent <= Most; sent++)
         {
             await _peer.SendAsync(new byte[1]);
-            Assert.True(SpinWait.SpinUntil(() => Volatile.Read(ref rounds) >= sent || onPool.IsCompleted, _limit));
+            await Task.WhenAny(ended.WaitForAsync(sent, _limit), onPool);
         }
 
         Assert.Equal((true, true), await onPool.WaitAsync(_limit));

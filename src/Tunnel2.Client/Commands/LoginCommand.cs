@@ -1,0 +1,160 @@
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Client.Core.Events;
+using Tunnel2.Client.Logins;
+using Tunnel2.Client.Variables;
+using Tunnel2.Protocol;
+
+namespace Tunnel2.Client.Commands;
+
+/// <summary>
+/// <c>tunnel2 login</c>: opens a session with a random name, to see that server, trust and token are right, and stores them. The token is
+/// sent only after the certificate was accepted.
+/// </summary>
+internal static class LoginCommand
+{
+    /// <summary>Runs to the end.</summary>
+    public static async Task<int> RunAsync(CommandConsole console, CancellationToken stop)
+    {
+        if (console.Line.Argument is not { Length: > 0 } server)
+        {
+            return await console.MistakeAsync("say which server, as in 'tunnel2 login tunnel.example.com'");
+        }
+
+        if (StoredLogin.PathFor(console.Environment) is not { } path)
+        {
+            return await console.FailAsync(
+                "there is no place for the login: HOME and XDG_CONFIG_HOME are not set", AgentExitCode.InternalError);
+        }
+
+        string? fingerprint = console.Line["--trust-fingerprint"];
+        string? token = console.Line["--token"];
+        while (true)
+        {
+            AgentOptionsInput input = EnvironmentFallback.Apply(
+                new AgentOptionsInput()
+                    .Give("<upstream>", "1")
+                    .Give("--server", server)
+                    .Give("--server-fingerprint", fingerprint, "--trust-fingerprint")
+                    .Give("--server-ca", console.Line["--server-ca"] is { } ca ? Path.GetFullPath(ca) : null)
+                    .Give("--token", token),
+                console.Environment,
+                isOneTunnel: false);
+            AgentOptionsParseResult parsed = AgentOptionsParser.Parse(input);
+            if (parsed.Options is not { } options)
+            {
+                return await console.MistakeAsync(string.Join("; ", parsed.Mistakes.Select(static one => one.ToString())));
+            }
+
+            ConnectionEnd? end;
+            try
+            {
+                (end, _) = await ServerTrial.RunAsync(console, options, stop);
+            }
+            catch (IOException exception)
+            {
+                return await console.FailAsync(exception.Message, AgentExitCode.InternalError);
+            }
+
+            if (stop.IsCancellationRequested)
+            {
+                return await console.FailAsync("stopped; nothing is stored", AgentExitCode.InternalError);
+            }
+
+            // A server looks at the token before the name.
+            if (end is null
+                or { Rejection.Reason: RejectionReason.NameNotAllowed or RejectionReason.NameTaken or RejectionReason.NameKept })
+            {
+                var login = new StoredLogin(path, server)
+                {
+                    Fingerprint = options.Tls is { ServerFingerprints: { Count: > 0 } trusted } ? string.Join(',', trusted) : null,
+                    CaFile = options.Tls?.ServerCaFile is { } file ? Path.GetFullPath(file) : null,
+                    Token = options.Token,
+                };
+                return await StoreAsync(console, login, hasOwnNames: end is not null);
+            }
+
+            if (end.Failure?.UntrustedFingerprint is { } seen && fingerprint is null && !console.Line.Has("--server-ca"))
+            {
+                if (await AskAsync(console, TrustQuestion(seen)) is not ("y" or "yes"))
+                {
+                    return await console.FailAsync(
+                        $"the server's certificate is not trusted; nothing is stored. Where {seen} is what tunnel2-entry prints at its "
+                            + $"start: --trust-fingerprint {seen}",
+                        AgentExitCode.ServerUnreachable);
+                }
+
+                fingerprint = seen;
+            }
+            else if (end.Rejection?.Reason == RejectionReason.Unauthorized && options.Token is null
+                && await AskSecretAsync(console) is { Length: > 0 } secret)
+            {
+                token = secret;
+            }
+            else
+            {
+                return await console.FailAsync(
+                    $"{end.Message} Nothing is stored.",
+                    end.Reason is ConnectionEndReason.RejectedPermanently or ConnectionEndReason.RejectedForNow
+                        ? AgentExitCode.Rejected
+                        : AgentExitCode.ServerUnreachable);
+            }
+        }
+    }
+
+    private static async Task<int> StoreAsync(CommandConsole console, StoredLogin login, bool hasOwnNames)
+    {
+        try
+        {
+            login.Write();
+        }
+        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
+        {
+            return await console.FailAsync($"{login.Path} cannot be written: {exception.Message}", AgentExitCode.InternalError);
+        }
+
+        if (console.IsJson)
+        {
+            return await console.WriteJsonAsync(json =>
+            {
+                json.WriteString("server", login.Server);
+                json.WriteString("server_fingerprint", login.Fingerprint);
+                json.WriteBoolean("has_token", login.Token is not null);
+                json.WriteString("file", login.Path);
+            });
+        }
+
+        string note = hasOwnNames ? " The token is for certain names: give one with --name." : "";
+        return await console.WriteAsync(
+            PlainText.Clean($"Logged in to {login.Server}; stored in {login.Path}.{note} Try: tunnel2 http 3000", 1000) + "\n");
+    }
+
+    private static string TrustQuestion(string fingerprint) =>
+        "The server's certificate is not issued by an authority that this machine trusts. Its fingerprint is\n"
+        + $"  {fingerprint}\n"
+        + "tunnel2-entry prints its fingerprint at its start. Are they the same, and is the server to be trusted? [y/N] ";
+
+    private static async Task<string?> AskAsync(CommandConsole console, string question)
+    {
+        if (console.OpenInput?.Invoke() is not { } input)
+        {
+            return null;
+        }
+
+        await console.Error.WriteAsync(question);
+        return (await input.ReadLineAsync())?.Trim().ToLowerInvariant();
+    }
+
+    private static async Task<string?> AskSecretAsync(CommandConsole console)
+    {
+        if (console.ReadSecret is not { } read)
+        {
+            return null;
+        }
+
+        await console.Error.WriteAsync("The server wants a token (it is not shown): ");
+        string? secret = read();
+        await console.Error.WriteLineAsync();
+        return secret?.Trim();
+    }
+}

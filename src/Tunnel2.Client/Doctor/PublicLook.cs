@@ -1,0 +1,103 @@
+using System.Globalization;
+using System.Net;
+using System.Net.Sockets;
+
+namespace Tunnel2.Client.Doctor;
+
+/// <summary>Calls the server's public address as a visitor does: who has a name, and what the server's clock says.</summary>
+internal static class PublicLook
+{
+    private const string ErrorField = "Tunnel2-Error";
+    private const string UnknownName = "unknown-name";
+
+    /// <summary>Longer than a server keeps a request for an agent that may come back.</summary>
+    private static readonly TimeSpan _patience = TimeSpan.FromSeconds(15);
+
+    private static readonly TimeSpan _smallDifference = TimeSpan.FromSeconds(30);
+    private static readonly TimeSpan _largeDifference = TimeSpan.FromMinutes(5);
+
+    /// <summary>Asks for the root of a public URL.</summary>
+    /// <param name="url">The URL of the name.</param>
+    /// <param name="name">The name, where somebody may have it; null: a name that was drawn, which nobody has.</param>
+    /// <param name="ownAgent">The agent of this user that has the name, or null.</param>
+    /// <param name="time">This machine's clock.</param>
+    /// <param name="stop">Gives up.</param>
+    public static async Task<IReadOnlyList<Finding>> RunAsync(
+        Uri url, string? name, string? ownAgent, TimeProvider time, CancellationToken stop)
+    {
+        using var limit = CancellationTokenSource.CreateLinkedTokenSource(stop);
+        limit.CancelAfter(_patience);
+        try
+        {
+            using var handler = new SocketsHttpHandler { AllowAutoRedirect = false, UseCookies = false, ConnectCallback = ConnectAsync };
+            using var client = new HttpClient(handler) { Timeout = Timeout.InfiniteTimeSpan };
+            using var request = new HttpRequestMessage(HttpMethod.Get, url);
+            using var answer = await client.SendAsync(request, HttpCompletionOption.ResponseHeadersRead, limit.Token);
+            string? error = answer.Headers.TryGetValues(ErrorField, out var values) ? values.FirstOrDefault() : null;
+            return [JudgeClock(answer.Headers.Date, time.GetUtcNow()), .. JudgeName(name, error, ownAgent)];
+        }
+        catch (Exception exception) when (exception is HttpRequestException or OperationCanceledException)
+        {
+            string reason = exception is OperationCanceledException ? "no answer in time" : exception.Message;
+            return
+            [
+                Finding.Warning(
+                    "public", $"{url.GetLeftPart(UriPartial.Authority)} cannot be called from here: {reason}",
+                    "visitors need a DNS entry for *.DOMAIN that leads to the server, and its public port open"),
+            ];
+        }
+    }
+
+    /// <summary>Compares this machine's clock with that of an answer.</summary>
+    public static Finding JudgeClock(DateTimeOffset? server, DateTimeOffset now)
+    {
+        if (server is not { } date)
+        {
+            return Finding.Skipped("clock", "the server's answer has no Date");
+        }
+
+        TimeSpan difference = (now - date).Duration();
+        string words = string.Create(
+            CultureInfo.InvariantCulture, $"this machine's clock and the server's differ by {Math.Floor(difference.TotalSeconds):0} s");
+        const string Remedy = "set both by NTP (timedatectl set-ntp true)";
+        return difference > _largeDifference ? Finding.Wrong("clock", words, Remedy + "; certificates and logins depend on it")
+            : difference > _smallDifference ? Finding.Warning("clock", words, Remedy)
+            : Finding.Ok("clock", words);
+    }
+
+    private static IEnumerable<Finding> JudgeName(string? name, string? error, string? ownAgent)
+    {
+        if (name is null)
+        {
+            return [];
+        }
+
+        return ownAgent is not null ? [Finding.Ok("name", $"'{name}' is the tunnel of your agent {ownAgent}")]
+            : error == UnknownName ? [Finding.Ok("name", $"nobody has '{name}'")]
+            : [
+                Finding.Warning(
+                    "name", $"an agent has '{name}', or had it within a day",
+                    "with the same token a new agent takes it over; otherwise choose another --name, or stop that agent"),
+            ];
+    }
+
+    private static async ValueTask<Stream> ConnectAsync(SocketsHttpConnectionContext context, CancellationToken cancellationToken)
+    {
+        string host = context.DnsEndPoint.Host;
+        bool isHere = host.EndsWith(".localhost", StringComparison.OrdinalIgnoreCase);
+        var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+        try
+        {
+            // Not every resolver knows names below localhost.
+            await socket.ConnectAsync(
+                isHere ? [IPAddress.Loopback] : await Dns.GetHostAddressesAsync(host, cancellationToken),
+                context.DnsEndPoint.Port, cancellationToken);
+            return new NetworkStream(socket, ownsSocket: true);
+        }
+        catch
+        {
+            socket.Dispose();
+            throw;
+        }
+    }
+}

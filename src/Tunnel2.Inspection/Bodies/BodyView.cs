@@ -1,0 +1,202 @@
+using System.Text;
+using System.Text.Json;
+using System.Text.Unicode;
+using Tunnel2.Inspection.Capture;
+using Tunnel2.Inspection.Heads;
+using Tunnel2.Inspection.Masking;
+
+namespace Tunnel2.Inspection.Bodies;
+
+/// <summary>
+/// A body as it may leave the process: decoded, its secrets masked unless they are wanted. What cannot be masked because it cannot be read
+/// is withheld. Immutable.
+/// </summary>
+internal sealed record BodyView
+{
+    /// <summary>How many bytes a coded body is decoded to at most.</summary>
+    public const int DecodedLimit = 1024 * 1024;
+
+    private static readonly string[] _images =
+        ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp", "image/x-icon"];
+
+    /// <summary>The true length on the wire.</summary>
+    public long Length { get; private init; }
+
+    /// <summary>How many of these bytes are kept.</summary>
+    public int Kept { get; private init; }
+
+    /// <summary>Whether there were more than are kept.</summary>
+    public bool IsTruncated => Kept < Length;
+
+    /// <summary>The codings, or empty.</summary>
+    public string Codings { get; private init; } = "";
+
+    /// <summary>How decoding went.</summary>
+    public DecodingState Decoding { get; private init; }
+
+    /// <summary>What it is.</summary>
+    public BodyKind Kind { get; private init; }
+
+    /// <summary>The media type.</summary>
+    public string MediaType { get; private init; } = "";
+
+    /// <summary>The content, decoded and masked.</summary>
+    public byte[] Content { get; private init; } = [];
+
+    /// <summary>Whether something is masked in it.</summary>
+    public bool IsMasked { get; private init; }
+
+    /// <summary>Why it is not shown at all, or null.</summary>
+    public string? Withheld { get; private init; }
+
+    /// <summary>Whether its text is UTF-8, as far as it is kept.</summary>
+    public bool IsUtf8 { get; private init; } = true;
+
+    /// <summary>Whether it is text, of any kind.</summary>
+    public bool IsText => Kind is BodyKind.Json or BodyKind.Form or BodyKind.Text or BodyKind.Multipart;
+
+    /// <summary>The content as text; what is not UTF-8 is read byte for byte.</summary>
+    public string Text => IsUtf8 ? Encoding.UTF8.GetString(Content) : Encoding.Latin1.GetString(Content);
+
+    /// <summary>Makes the view.</summary>
+    /// <param name="chain">The body.</param>
+    /// <param name="fields">The fields of its message.</param>
+    /// <param name="rules">What is secret; null: secrets are wanted.</param>
+    /// <param name="limit">How many bytes of it are looked at.</param>
+    public static BodyView Of(ByteChain chain, IReadOnlyList<HeadField> fields, MaskingRules? rules, int limit = DecodedLimit)
+    {
+        var raw = chain.ToArray();
+        var codings = fields.Codings();
+        var content = ContentDecoder.Decode(raw, codings, limit, out var decoding);
+        if (content.Length > limit)
+        {
+            content = content[..limit];
+        }
+
+        var mediaType = fields.MediaType();
+        var view = new BodyView
+        {
+            Length = Math.Max(chain.Total, raw.Length),
+            Kept = raw.Length,
+            Codings = codings,
+            Decoding = decoding,
+            MediaType = mediaType,
+            Kind = KindOf(mediaType, content, decoding),
+            Content = content,
+            IsUtf8 = IsUtf8Beginning(content),
+        };
+        return rules is null ? view : view.Masked(rules, fields);
+    }
+
+    private BodyView Masked(MaskingRules rules, IReadOnlyList<HeadField> fields)
+    {
+        if (Kept == 0)
+        {
+            return this;
+        }
+
+        if (Decoding == DecodingState.Unknown)
+        {
+            return this with { Content = [], Withheld = $"The coding '{Codings}' cannot be read here, so secrets in it cannot be masked." };
+        }
+
+        if (Kind == BodyKind.Binary
+            && (MediaType.EndsWith("json", StringComparison.Ordinal) || MediaType.Contains("form", StringComparison.Ordinal)))
+        {
+            return this with { Content = [], Withheld = $"This is no readable {MediaType}, so secrets in it cannot be masked." };
+        }
+
+        switch (Kind)
+        {
+            case BodyKind.Form:
+                // A form is ASCII; Latin-1 keeps what is not.
+                var form = Encoding.Latin1.GetString(Content);
+                var shown = rules.OfForm(form);
+
+                // Clients send JSON under this type too, and it may be cut off.
+                var bytes = JsonMask.Apply(Encoding.Latin1.GetBytes(shown), rules, out var isNameMasked);
+                return this with { Content = bytes, IsMasked = isNameMasked || shown != form };
+            case BodyKind.Multipart when fields.MediaParameter("boundary") is { Length: > 0 } boundary:
+                var parts = MultipartMask.Apply(Content, boundary, rules, out var isPartMasked);
+                var json = JsonMask.Apply(parts, rules, out var isKeyMasked);
+                return this with { Content = json, IsMasked = isPartMasked || isKeyMasked };
+            case BodyKind.Json or BodyKind.Text or BodyKind.Multipart:
+                var masked = JsonMask.Apply(Content, rules, out var isMasked);
+                return this with { Content = masked, IsMasked = isMasked };
+            default:
+                return this;
+        }
+    }
+
+    private static BodyKind KindOf(string mediaType, byte[] content, DecodingState decoding)
+    {
+        if (content.Length == 0)
+        {
+            return BodyKind.Empty;
+        }
+
+        if (decoding == DecodingState.Unknown)
+        {
+            return BodyKind.Binary;
+        }
+
+        // No picture is UTF-8 without a zero: what is, only says that it is one.
+        if (_images.Contains(mediaType) && (content.AsSpan().Contains((byte)0) || !IsUtf8Beginning(content)))
+        {
+            return BodyKind.Image;
+        }
+
+        if (content.AsSpan().Contains((byte)0))
+        {
+            return BodyKind.Binary;
+        }
+
+        // A form stays one whatever it begins with, unless it is JSON: its fields have names that only its own rules find.
+        var first = content.AsSpan().TrimStart(" \t\r\n"u8);
+        return mediaType switch
+        {
+            "application/x-www-form-urlencoded" => first is [(byte)'{' or (byte)'[', ..] && IsJson(content) ? BodyKind.Json : BodyKind.Form,
+            "multipart/form-data" => BodyKind.Multipart,
+            _ when mediaType.EndsWith("json", StringComparison.Ordinal)
+                || (first is [(byte)'{' or (byte)'[', ..] && IsUtf8Beginning(content)) => BodyKind.Json,
+            _ when mediaType.StartsWith("text/", StringComparison.Ordinal) => BodyKind.Text,
+            _ when mediaType.EndsWith("xml", StringComparison.Ordinal) || mediaType.EndsWith("javascript", StringComparison.Ordinal) =>
+                BodyKind.Text,
+            _ when mediaType.StartsWith("multipart/", StringComparison.Ordinal) => BodyKind.Text,
+            _ => IsUtf8Beginning(content) ? BodyKind.Text : BodyKind.Binary,
+        };
+    }
+
+    private static bool IsJson(ReadOnlySpan<byte> content)
+    {
+        try
+        {
+            var reader = new Utf8JsonReader(content);
+            while (reader.Read())
+            {
+            }
+
+            return true;
+        }
+        catch (JsonException)
+        {
+            return false;
+        }
+    }
+
+    /// <summary>Whether bytes are UTF-8 that may be cut off within its last character.</summary>
+    private static bool IsUtf8Beginning(ReadOnlySpan<byte> bytes)
+    {
+        for (var cut = 1; cut <= 3 && cut <= bytes.Length; cut++)
+        {
+            // The first byte of a character says how many it has.
+            var needed = bytes[^cut] switch { >= 0xC2 and < 0xE0 => 2, >= 0xE0 and < 0xF0 => 3, >= 0xF0 and < 0xF5 => 4, _ => 0 };
+            if (needed > cut && Utf8.IsValid(bytes[..^cut]))
+            {
+                return true;
+            }
+        }
+
+        return Utf8.IsValid(bytes);
+    }
+}

@@ -1,0 +1,65 @@
+using System.Buffers;
+using System.Text;
+using Tunnel2.Inspection.Heads;
+
+namespace Tunnel2.Inspection.Masking;
+
+/// <summary>Replaces the values of secret fields in <c>multipart/form-data</c>, whole or cut off.</summary>
+internal static class MultipartMask
+{
+    /// <summary>Masks a body.</summary>
+    /// <param name="body">The body.</param>
+    /// <param name="boundary">Its boundary.</param>
+    /// <param name="rules">The names.</param>
+    /// <param name="masked">Whether anything was replaced.</param>
+    public static byte[] Apply(ReadOnlySpan<byte> body, string boundary, MaskingRules rules, out bool masked)
+    {
+        masked = false;
+        var mark = HeadText.Bytes("--" + boundary);
+        var output = new ArrayBufferWriter<byte>(Math.Max(16, body.Length));
+        var rest = body;
+        while (true)
+        {
+            var next = rest.IndexOf(mark);
+            if (next < 0)
+            {
+                output.Write(rest);
+                return output.WrittenSpan.ToArray();
+            }
+
+            output.Write(rest[..(next + mark.Length)]);
+            rest = rest[(next + mark.Length)..];
+            var partEnd = rest.IndexOf(mark);
+
+            // Within the part: to look through the whole rest for each part would take the square of the time.
+            var head = (partEnd < 0 ? rest : rest[..partEnd]).IndexOf("\r\n\r\n"u8);
+            if (head < 0 || !rules.IsSecret(NameOf(rest[..head])))
+            {
+                continue;
+            }
+
+            output.Write(rest[..(head + 4)]);
+            output.Write(Encoding.ASCII.GetBytes(MaskingRules.Mask));
+            masked = true;
+            if (partEnd < 0)
+            {
+                return output.WrittenSpan.ToArray();
+            }
+
+            output.Write("\r\n"u8);
+            rest = rest[partEnd..];
+        }
+    }
+
+    private static string NameOf(ReadOnlySpan<byte> head)
+    {
+        var text = HeadText.Of(head);
+        var at = text.IndexOf("name=", StringComparison.OrdinalIgnoreCase);
+        while (at > 0 && text[at - 1] is not (' ' or ';' or '\t'))
+        {
+            at = text.IndexOf("name=", at + 1, StringComparison.OrdinalIgnoreCase);
+        }
+
+        return at < 0 ? "" : text[(at + 5)..].Split(';', '\r')[0].Trim().Trim('"');
+    }
+}

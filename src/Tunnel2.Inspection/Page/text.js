@@ -1,0 +1,89 @@
+// Builds elements and shows text of others. Nothing here ever makes markup of a text.
+
+// Characters that are not visible by themselves, or that change how their neighbours are shown.
+const hidden = new RegExp('[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f'
+  + '\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\uffff]');
+
+export function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith('on')) made.addEventListener(key.slice(2), value);
+    else if (value === true) made.setAttribute(key, '');
+    else if (value !== false && value !== null && value !== undefined) made.setAttribute(key, value);
+  }
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+// A text of others as nodes: each hidden character is shown as its number. Neighbours share an element, so that many of them are no load.
+export function shown(text, lines = false) {
+  text = String(text ?? '');
+  const nodes = [];
+  let from = 0, codes = '';
+  const close = () => {
+    if (codes) nodes.push(element('span', { class: 'control' }, codes));
+    codes = '';
+  };
+  for (let i = 0; i < text.length; i++) {
+    const one = text[i];
+    const isBare = one >= '\ud800' && one <= '\udfff' && !isPair(text, i);
+    const isTag = one === '\udb40' && !isBare;
+    if (!(hidden.test(one) || isBare || isTag || (!lines && (one === '\n' || one === '\t')))) continue;
+    if (lines && one === '\r' && text[i + 1] === '\n') continue;
+    if (i > from) {
+      close();
+      nodes.push(text.slice(from, i));
+    }
+    const code = isTag ? text.codePointAt(i) : text.charCodeAt(i);
+    codes += `${codes && ' '}U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
+    if (isTag) i++;
+    from = i + 1;
+  }
+  close();
+  if (from < text.length) nodes.push(text.slice(from));
+  return nodes;
+}
+
+// The same where there is room for a text only, such as a title.
+export const plain = (text) => shown(text).map((node) => node.textContent ?? node).join('');
+
+// Whether all characters of a text show what they are.
+export const isSeen = (text) => shown(text ?? '', true).every((node) => typeof node === 'string');
+
+function isPair(text, i) {
+  const one = text.charCodeAt(i);
+  return one < 0xdc00 ? text.charCodeAt(i + 1) >= 0xdc00 && text.charCodeAt(i + 1) <= 0xdfff
+    : text.charCodeAt(i - 1) >= 0xd800 && text.charCodeAt(i - 1) < 0xdc00;
+}
+
+export function bytesOf(body) {
+  if (body.base64 === undefined) return new TextEncoder().encode(body.text ?? '');
+  return Uint8Array.from(atob(body.base64), (one) => one.charCodeAt(0));
+}
+
+export function hex(bytes, most = 16384) {
+  const lines = [];
+  for (let at = 0; at < Math.min(bytes.length, most); at += 16) {
+    const row = bytes.subarray(at, Math.min(at + 16, most));
+    const codes = [...row].map((one) => one.toString(16).padStart(2, '0')).join(' ').padEnd(47);
+    const signs = [...row].map((one) => (one >= 32 && one < 127 ? String.fromCharCode(one) : '.')).join('');
+    lines.push(at.toString(16).padStart(6, '0') + '  ' + codes + '  ' + signs);
+  }
+  if (bytes.length > most) lines.push(`… ${bytes.length - most} bytes more`);
+  return lines.join('\n');
+}
+
+export function size(count) {
+  return count < 1000 ? `${count} B` : count < 1e6 ? `${(count / 1e3).toFixed(1)} kB` : count < 1e9 ? `${(count / 1e6).toFixed(1)} MB`
+    : `${(count / 1e9).toFixed(2)} GB`;
+}
+
+export function time(milliseconds) {
+  return milliseconds < 1 ? `${milliseconds.toFixed(2)} ms` : milliseconds < 1000 ? `${milliseconds.toFixed(1)} ms`
+    : milliseconds < 60000 ? `${(milliseconds / 1000).toFixed(2)} s` : `${Math.floor(milliseconds / 60000)} min ${Math.round(milliseconds % 60000 / 1000)} s`;
+}
+
+export function clock(text) {
+  const date = new Date(text);
+  return Number.isNaN(date.getTime()) ? '' : date.toLocaleTimeString(undefined, { hour12: false });
+}

@@ -1,0 +1,97 @@
+using Tunnel2.Inspection.Bodies;
+using Tunnel2.Inspection.Capture;
+using Tunnel2.Inspection.Exporting;
+using Tunnel2.Inspection.Heads;
+using Tunnel2.Inspection.Masking;
+
+namespace Tunnel2.Inspection.Serving;
+
+/// <summary>Which exchanges a list shows. Text is looked for in what is shown, so that no search finds a secret. Immutable.</summary>
+internal sealed class ExchangeFilter
+{
+    /// <summary>How many bytes of a body are searched.</summary>
+    private const int SearchedBody = 64 * 1024;
+
+    private const int MaxText = 200;
+
+    private readonly string? _method;
+    private readonly string? _status;
+    private readonly string? _kind;
+    private readonly string _text;
+
+    /// <summary>Reads the parameters <c>method</c>, <c>status</c>, <c>kind</c> and <c>q</c>.</summary>
+    public ExchangeFilter(InspectorRequest request)
+    {
+        _method = Given(request["method"]);
+        _status = Given(request["status"])?.ToLowerInvariant();
+        _kind = Given(request["kind"]);
+        _text = request["q"] is { } text ? text[..Math.Min(text.Length, MaxText)].Trim() : "";
+    }
+
+    /// <summary>Whether text is looked for, which takes longer than all else.</summary>
+    public bool IsSearch => _text.Length > 0;
+
+    /// <summary>Whether it passes an exchange.</summary>
+    public bool Passes(ExchangeCapture capture, MaskingRules rules)
+    {
+        if (_status is not null && !PassesStatus(capture))
+        {
+            return false;
+        }
+
+        if (_kind is not null && !_kind.Equals(ExchangeJson.KindOf(capture), StringComparison.OrdinalIgnoreCase))
+        {
+            return false;
+        }
+
+        if (_method is null && !IsSearch)
+        {
+            return true;
+        }
+
+        var request = capture.Request;
+        return (_method is null || _method.Equals(HeadText.Of(request.Method), StringComparison.OrdinalIgnoreCase))
+            && (!IsSearch || Contains(capture, request, rules));
+    }
+
+    private bool PassesStatus(ExchangeCapture capture) => _status switch
+    {
+        "error" => capture.Error is not null || capture.Status >= 400,
+        "open" => !capture.IsEnded,
+        [>= '1' and <= '5', 'x', 'x'] => capture.Status / 100 == _status[0] - '0',
+        _ => int.TryParse(_status, out var status) && status == capture.Status,
+    };
+
+    private bool Contains(ExchangeCapture capture, RequestHead request, MaskingRules rules)
+    {
+        var response = capture.Response;
+        return Has(HeadText.Of(request.Method) + " " + rules.OfUrl(HeadText.Of(request.Target)))
+            || Has(capture.Error)
+            || request.Fields.Concat(response.Fields).Any(field => HasField(field, rules))
+            || capture.RequestTrailers.Concat(capture.ResponseTrailers).Any(field => HasField(field, rules))
+            || HasBody(capture.RequestBody, request.Fields, rules)
+            || HasBody(capture.ResponseBody, response.Fields, rules)
+            || capture.Messages.Kept.Any(message => Has(ExchangeJson.Read(message, rules).Text));
+    }
+
+    private bool HasField(HeadField field, MaskingRules rules)
+    {
+        var name = HeadText.Of(field.Name);
+        return Has(name + ": " + rules.OfField(name, HeadText.Of(field.Value)));
+    }
+
+    private bool HasBody(ByteChain chain, IReadOnlyList<HeadField> fields, MaskingRules rules)
+    {
+        if (chain.Total == 0)
+        {
+            return false;
+        }
+
+        var body = BodyView.Of(chain, fields, rules, SearchedBody);
+        return body.IsText && Has(body.Text);
+    }
+
+    private bool Has(string? text) => text is not null && text.Contains(_text, StringComparison.OrdinalIgnoreCase);
+
+    private static string? Given(string? value) => string.IsNullOrEmpty(value) ? null : value;
+}

@@ -1,0 +1,311 @@
+using System.Buffers;
+
+namespace Tunnel2.Policies.Paths;
+
+/// <summary>
+/// The ways in which a service may read the path of a request: decoded once or until nothing is left to decode, with or without the
+/// parameters of its segments, with slashes merged before or after dots are resolved. An ordinary path has one reading. It serves one
+/// request at a time, and is reused.
+/// </summary>
+internal sealed class RequestPath
+{
+    /// <summary>The longest path that is read, in bytes.</summary>
+    public const int MaxLength = 2_048;
+
+    /// <summary>Buffers of this length are kept for the next request.</summary>
+    private const int UsualLength = 256;
+
+    /// <summary>How often what was decoded is decoded again.</summary>
+    private const int MostRounds = 4;
+
+    /// <summary>The most readings: sixteen ways, and the decoded path as it is.</summary>
+    private const int MostReadings = 17;
+
+    private static readonly SearchValues<byte> _special = SearchValues.Create("%;\\\0"u8);
+
+    private readonly (int Start, int Length)[] _readings = new (int, int)[MostReadings];
+    private byte[] _room = [];
+    private byte[] _first = [];
+    private byte[] _second = [];
+    private int _count;
+    private int _used;
+
+    /// <summary>How many readings there are.</summary>
+    public int Count => _count;
+
+    /// <summary>Whether the path is too long to be read.</summary>
+    public bool IsTooLong { get; private set; }
+
+    /// <summary>A reading: it begins with a slash, and ends with none unless there is nothing else.</summary>
+    public ReadOnlySpan<byte> this[int index] => _room.AsSpan(_readings[index].Start, _readings[index].Length);
+
+    /// <summary>Reads a path.</summary>
+    /// <param name="path">The path without the query. That of <c>OPTIONS *</c> counts as the root.</param>
+    public void Read(ReadOnlySpan<byte> path)
+    {
+        _count = 0;
+        _used = 0;
+        IsTooLong = path.Length > MaxLength;
+        if (IsTooLong)
+        {
+            return;
+        }
+
+        if (path.IsEmpty || path[0] != (byte)'/')
+        {
+            path = "/"u8;
+        }
+
+        if (!path.ContainsAny(_special)
+            && path.IndexOf("//"u8) < 0
+            && path.IndexOf("/."u8) < 0
+            && path.IndexOf("./"u8) < 0
+            && path[^1] != (byte)'.')
+        {
+            Reserve(path.Length);
+            Keep(path);
+            return;
+        }
+
+        Reserve(MostReadings * path.Length);
+        if (_first.Length < path.Length)
+        {
+            _first = new byte[path.Length];
+            _second = new byte[path.Length];
+        }
+
+        Keep(_first.AsSpan(0, Decode(path, isWhole: false, keepsSlashes: false)));
+        for (var way = 0; way < MostReadings - 1; way++)
+        {
+            var isWhole = (way & 1) != 0;
+            var mergesFirst = (way & 2) != 0;
+            var hasParameters = (way & 4) != 0;
+            var length = Decode(path, isWhole, keepsSlashes: (way & 8) != 0);
+            if (!hasParameters)
+            {
+                length = DropParameters(length, isWhole);
+            }
+
+            if (mergesFirst)
+            {
+                length = Merge(length);
+            }
+
+            length = ResolveDots(length);
+            Keep(_first.AsSpan(0, Merge(length)));
+        }
+    }
+
+    /// <summary>Gives up large buffers, so that an idle connection does not hold them.</summary>
+    public void Release()
+    {
+        _count = 0;
+        if (_room.Length > UsualLength)
+        {
+            _room = [];
+        }
+
+        if (_first.Length > UsualLength)
+        {
+            _first = [];
+            _second = [];
+        }
+    }
+
+    private void Reserve(int length)
+    {
+        if (_room.Length < length)
+        {
+            _room = new byte[length];
+        }
+    }
+
+    private void Keep(ReadOnlySpan<byte> reading)
+    {
+        while (reading.Length > 1 && reading[^1] == (byte)'/')
+        {
+            reading = reading[..^1];
+        }
+
+        for (var i = 0; i < _count; i++)
+        {
+            if (reading.SequenceEqual(this[i]))
+            {
+                return;
+            }
+        }
+
+        reading.CopyTo(_room.AsSpan(_used));
+        _readings[_count++] = (_used, reading.Length);
+        _used += reading.Length;
+    }
+
+    /// <summary>Decodes into the first buffer.</summary>
+    /// <param name="path">The path.</param>
+    /// <param name="isWhole">
+    /// Again and again until nothing changes, with the long forms that old decoders of UTF-8 take, and up to a NUL, where C ends a text.
+    /// </param>
+    /// <param name="keepsSlashes">An encoded slash stays encoded: it is data of its segment.</param>
+    private int Decode(ReadOnlySpan<byte> path, bool isWhole, bool keepsSlashes)
+    {
+        path.CopyTo(_first);
+        var length = path.Length;
+        for (var round = 0; round < (isWhole ? MostRounds : 1); round++)
+        {
+            var before = length;
+            length = DecodeOnce(length, keepsSlashes);
+            if (length == before)
+            {
+                break;
+            }
+        }
+
+        if (isWhole)
+        {
+            length = ShortenLongForms(length, keepsSlashes);
+            var end = _first.AsSpan(0, length).IndexOf((byte)0);
+            length = end < 0 ? length : end;
+        }
+
+        if (!keepsSlashes)
+        {
+            _first.AsSpan(0, length).Replace((byte)'\\', (byte)'/');
+        }
+
+        return length;
+    }
+
+    private int DecodeOnce(int length, bool keepsSlashes)
+    {
+        var written = 0;
+        for (var i = 0; i < length; i++)
+        {
+            var value = _first[i];
+            if (value == (byte)'%' && i + 2 < length && Hex(_first[i + 1]) is >= 0 and var high && Hex(_first[i + 2]) is >= 0 and var low)
+            {
+                var decoded = (byte)((high << 4) | low);
+                if (!keepsSlashes || decoded is not ((byte)'/' or (byte)'\\'))
+                {
+                    value = decoded;
+                    i += 2;
+                }
+            }
+
+            _first[written++] = value;
+        }
+
+        return written;
+    }
+
+    /// <summary>Two bytes from C0 or C1 on are no UTF-8, but some decoders make ASCII of them.</summary>
+    private int ShortenLongForms(int length, bool keepsSlashes)
+    {
+        var written = 0;
+        for (var i = 0; i < length; i++)
+        {
+            var value = _first[i];
+            if (value is 0xC0 or 0xC1 && i + 1 < length && (_first[i + 1] & 0xC0) == 0x80)
+            {
+                var shortened = (byte)(((value & 1) << 6) | (_first[i + 1] & 0x3F));
+                if (!keepsSlashes || shortened is not ((byte)'/' or (byte)'\\'))
+                {
+                    value = shortened;
+                    i++;
+                }
+            }
+
+            _first[written++] = value;
+        }
+
+        return written;
+    }
+
+    /// <summary>
+    /// Drops what follows a semicolon in each segment; where <paramref name="isWhole"/>, dots and spaces at its end too, as Windows does.
+    /// </summary>
+    private int DropParameters(int length, bool isWhole)
+    {
+        var written = 0;
+        var start = 0;
+        while (start < length)
+        {
+            var end = _first.AsSpan(start, length - start).IndexOf((byte)'/');
+            end = end < 0 ? length : start + end;
+            var segment = _first.AsSpan(start, end - start);
+            var semicolon = segment.IndexOf((byte)';');
+            segment = semicolon < 0 ? segment : segment[..semicolon];
+            if (isWhole && !segment.SequenceEqual("."u8) && !segment.SequenceEqual(".."u8))
+            {
+                segment = segment.TrimEnd(". "u8);
+            }
+
+            segment.CopyTo(_first.AsSpan(written));
+            written += segment.Length;
+            if (end < length)
+            {
+                _first[written++] = (byte)'/';
+            }
+
+            start = end + 1;
+        }
+
+        return written;
+    }
+
+    private int Merge(int length)
+    {
+        var written = 0;
+        for (var i = 0; i < length; i++)
+        {
+            if (_first[i] != (byte)'/' || written == 0 || _first[written - 1] != (byte)'/')
+            {
+                _first[written++] = _first[i];
+            }
+        }
+
+        return written;
+    }
+
+    /// <summary>Resolves the segments of one and two dots (RFC 3986 section 5.2.4). Empty segments count.</summary>
+    private int ResolveDots(int length)
+    {
+        var path = _first.AsSpan(0, length);
+        var written = 0;
+        var start = 1;
+        while (start <= length)
+        {
+            var end = path[start..].IndexOf((byte)'/');
+            end = end < 0 ? length : start + end;
+            var segment = path[start..end];
+            if (segment.SequenceEqual(".."u8))
+            {
+                var parent = _second.AsSpan(0, written).LastIndexOf((byte)'/');
+                written = Math.Max(0, parent);
+            }
+            else if (!segment.SequenceEqual("."u8))
+            {
+                _second[written++] = (byte)'/';
+                segment.CopyTo(_second.AsSpan(written));
+                written += segment.Length;
+            }
+
+            start = end + 1;
+        }
+
+        if (written == 0)
+        {
+            _second[written++] = (byte)'/';
+        }
+
+        _second.AsSpan(0, written).CopyTo(_first);
+        return written;
+    }
+
+    private static int Hex(byte digit) => digit switch
+    {
+        >= (byte)'0' and <= (byte)'9' => digit - '0',
+        >= (byte)'a' and <= (byte)'f' => digit - 'a' + 10,
+        >= (byte)'A' and <= (byte)'F' => digit - 'A' + 10,
+        _ => -1,
+    };
+}

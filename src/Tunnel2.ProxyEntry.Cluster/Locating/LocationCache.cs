@@ -1,0 +1,194 @@
+using System.Collections.Concurrent;
+using System.Diagnostics.CodeAnalysis;
+
+namespace Tunnel2.ProxyEntry.Cluster.Locating;
+
+/// <summary>
+/// Where names of other nodes are, and which names nobody serves. Bounded: a full cache loses some entry for each new one. Thread-safe.
+/// </summary>
+internal sealed class LocationCache
+{
+    /// <summary>How many names are kept at most, of each of the two kinds.</summary>
+    public const int MaxNames = 100_000;
+
+    /// <summary>How long a name counts as unknown.</summary>
+    public static readonly TimeSpan UnknownFor = TimeSpan.FromSeconds(1);
+
+    /// <summary>How long after missed changes a place from before is better than that nobody serves the name.</summary>
+    public static readonly TimeSpan DoubtedFor = TimeSpan.FromSeconds(10);
+
+    private readonly ConcurrentDictionary<string, NodePlaces> _known = new(StringComparer.Ordinal);
+    private readonly ConcurrentDictionary<string, NodePlaces>.AlternateLookup<ReadOnlySpan<char>> _lookup;
+    private readonly ConcurrentDictionary<string, long> _unknown = new(StringComparer.Ordinal);
+    private readonly ConcurrentDictionary<string, NodePlaces> _doubted = new(StringComparer.Ordinal);
+    private readonly TimeProvider _timeProvider;
+    private long _cleared;
+    private int _knownCount;
+    private int _unknownCount;
+
+    public LocationCache(TimeProvider timeProvider)
+    {
+        _timeProvider = timeProvider;
+        _cleared = timeProvider.GetTimestamp() - ((long)DoubtedFor.TotalSeconds * timeProvider.TimestampFrequency);
+        _lookup = _known.GetAlternateLookup<ReadOnlySpan<char>>();
+    }
+
+    /// <summary>How many names of other nodes are known.</summary>
+    public int Count => Volatile.Read(ref _knownCount);
+
+    /// <summary>
+    /// Whether changes may have been missed a moment ago. Then the database may have been away for all, and other nodes may not have their
+    /// leases again yet.
+    /// </summary>
+    public bool WasJustCleared => _timeProvider.GetElapsedTime(Volatile.Read(ref _cleared)) < DoubtedFor;
+
+    /// <summary>Looks up a name, without an allocation.</summary>
+    public bool TryGet(ReadOnlySpan<char> name, [MaybeNullWhen(false)] out NodePlaces places) => _lookup.TryGetValue(name, out places);
+
+    /// <summary>Where a name was, by places that are doubted: better than nothing, while nobody can be asked.</summary>
+    public NodePlaces? Doubted(string name) => _doubted.GetValueOrDefault(name);
+
+    /// <summary>Whether nobody served the name a moment ago.</summary>
+    public bool IsUnknown(string name) =>
+        _unknown.TryGetValue(name, out var since) && _timeProvider.GetElapsedTime(since) < UnknownFor;
+
+    /// <summary>A name is at some nodes, unless the cache knows a newer place.</summary>
+    public void Set(string name, NodePlaces places)
+    {
+        _doubted.TryRemove(name, out _);
+        ForgetUnknown(name);
+        while (true)
+        {
+            if (_known.TryGetValue(name, out var present))
+            {
+                if (present.Newest > places.Newest || _known.TryUpdate(name, places, present))
+                {
+                    return;
+                }
+            }
+            else if (_known.TryAdd(name, places))
+            {
+                if (Interlocked.Increment(ref _knownCount) > MaxNames)
+                {
+                    EvictOne(_known, ref _knownCount);
+                }
+
+                return;
+            }
+        }
+    }
+
+    /// <summary>Nobody serves a name now.</summary>
+    public void SetUnknown(string name)
+    {
+        _doubted.TryRemove(name, out _);
+        if (_unknown.TryAdd(name, _timeProvider.GetTimestamp()))
+        {
+            if (Interlocked.Increment(ref _unknownCount) > MaxNames)
+            {
+                EvictOne(_unknown, ref _unknownCount);
+            }
+        }
+        else
+        {
+            _unknown[name] = _timeProvider.GetTimestamp();
+        }
+    }
+
+    /// <summary>Somebody serves a name: it is no longer unknown.</summary>
+    public void ForgetUnknown(string name)
+    {
+        if (_unknown.TryRemove(name, out _))
+        {
+            Interlocked.Decrement(ref _unknownCount);
+        }
+    }
+
+    /// <summary>Changes what is known of a name that is in the cache.</summary>
+    /// <param name="name">The name.</param>
+    /// <param name="change">Makes what is known afterwards of what is known; null: nothing. May be called more than once.</param>
+    public void Change(string name, Func<NodePlaces, NodePlaces?> change)
+    {
+        while (_known.TryGetValue(name, out var present))
+        {
+            var next = change(present);
+            if (next == present)
+            {
+                return;
+            }
+
+            if (next is not null)
+            {
+                if (_known.TryUpdate(name, next, present))
+                {
+                    return;
+                }
+            }
+            else if (_known.TryRemove(new KeyValuePair<string, NodePlaces>(name, present)))
+            {
+                Interlocked.Decrement(ref _knownCount);
+                return;
+            }
+        }
+    }
+
+    /// <summary>The nodes that a name was at gave it up or are not reached: their places are doubted.</summary>
+    public void Doubt(string name, NodePlaces places)
+    {
+        if (_doubted.Count < MaxNames)
+        {
+            _doubted[name] = places;
+        }
+    }
+
+    /// <summary>Changes the places of a name that are doubted.</summary>
+    /// <param name="name">The name.</param>
+    /// <param name="change">As for <see cref="Change"/>.</param>
+    public void ChangeDoubted(string name, Func<NodePlaces, NodePlaces?> change)
+    {
+        while (_doubted.TryGetValue(name, out var present) && change(present) is var next && next != present)
+        {
+            if (next is null
+                ? _doubted.TryRemove(new KeyValuePair<string, NodePlaces>(name, present))
+                : _doubted.TryUpdate(name, next, present))
+            {
+                return;
+            }
+        }
+    }
+
+    /// <summary>Changes may have been missed: every name has to be asked for again. Until then the places are doubted.</summary>
+    public void Clear()
+    {
+        Volatile.Write(ref _cleared, _timeProvider.GetTimestamp());
+        _doubted.Clear();
+        foreach (var (name, _) in _known)
+        {
+            if (_known.TryRemove(name, out var places))
+            {
+                Interlocked.Decrement(ref _knownCount);
+                _doubted[name] = places;
+            }
+        }
+
+        foreach (var (name, _) in _unknown)
+        {
+            if (_unknown.TryRemove(name, out _))
+            {
+                Interlocked.Decrement(ref _unknownCount);
+            }
+        }
+    }
+
+    private static void EvictOne<T>(ConcurrentDictionary<string, T> names, ref int count)
+    {
+        foreach (var (name, _) in names)
+        {
+            if (names.TryRemove(name, out _))
+            {
+                Interlocked.Decrement(ref count);
+                return;
+            }
+        }
+    }
+}

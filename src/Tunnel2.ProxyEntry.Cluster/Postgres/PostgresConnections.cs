@@ -1,0 +1,117 @@
+using System.Net.Sockets;
+using Npgsql;
+using Tunnel2.ProxyEntry.Cluster.Stores;
+
+namespace Tunnel2.ProxyEntry.Cluster.Postgres;
+
+/// <summary>
+/// Connections to the database, and calls with a deadline that holds whatever the database and the network do. Thread-safe.
+/// </summary>
+internal sealed class PostgresConnections : IAsyncDisposable
+{
+    /// <summary>How long a call may take.</summary>
+    public static readonly TimeSpan Deadline = TimeSpan.FromSeconds(1);
+
+    private readonly NpgsqlDataSource _source;
+    private readonly TimeSpan _deadline;
+
+    /// <param name="connectionString">The setting. What it does not say is chosen for short calls and quick failures.</param>
+    /// <param name="deadline">How long a call may take; null: <see cref="Deadline"/>.</param>
+    /// <exception cref="IOException">It is none.</exception>
+    public PostgresConnections(string connectionString, TimeSpan? deadline = null)
+    {
+        _deadline = deadline ?? Deadline;
+        NpgsqlConnectionStringBuilder given;
+        try
+        {
+            given = new NpgsqlConnectionStringBuilder(connectionString);
+        }
+        catch (ArgumentException exception)
+        {
+            // Not its message, which may have a part of the text.
+            throw new IOException(
+                $"Tunnel2:Cluster:Database is not a connection string of Npgsql: something is wrong at '{exception.ParamName}'.",
+                exception);
+        }
+
+        var builder = new NpgsqlConnectionStringBuilder(connectionString)
+        {
+            // The connection is thrown away instead of waiting for a database that does not answer.
+            CancellationTimeout = -1,
+            Timeout = (int)Math.Ceiling(_deadline.TotalSeconds),
+            CommandTimeout = 0,
+            Pooling = true,
+            AutoPrepareMinUsages = 2,
+            MaxAutoPrepare = 20,
+            Enlist = false,
+        };
+        builder.MaxPoolSize = given.ContainsKey("Maximum Pool Size") ? given.MaxPoolSize : 8;
+        builder.ApplicationName = given.ApplicationName is { Length: > 0 } name ? name : "tunnel2-entry";
+        builder.HostRecheckSeconds = given.ContainsKey("Host Recheck Seconds") ? given.HostRecheckSeconds : 1;
+        _source = new NpgsqlDataSourceBuilder(builder.ConnectionString).Build();
+    }
+
+    /// <summary>Opens a connection.</summary>
+    public ValueTask<NpgsqlConnection> OpenAsync(CancellationToken cancellationToken) => _source.OpenConnectionAsync(cancellationToken);
+
+    /// <summary>Runs a call with a connection, on the thread pool: a caller may be an event loop.</summary>
+    /// <exception cref="StoreUnavailableException">It failed, or took too long.</exception>
+    public async Task<T> CallAsync<T>(
+        Func<NpgsqlConnection, CancellationToken, Task<T>> call, CancellationToken cancellationToken, TimeSpan? deadline = null)
+    {
+        var running = Task.Run(() => RunAsync(call, deadline ?? _deadline, cancellationToken), CancellationToken.None);
+        try
+        {
+            return await running.WaitAsync(deadline ?? _deadline, cancellationToken).ConfigureAwait(false);
+        }
+        catch (TimeoutException exception) when (!running.IsCompleted)
+        {
+            // It ends by itself, soon: its own limit has passed too.
+            _ = running.ContinueWith(
+                static task => task.Exception, CancellationToken.None, TaskContinuationOptions.OnlyOnFaulted, TaskScheduler.Default);
+            throw new StoreUnavailableException("timed out", cause: exception);
+        }
+    }
+
+    /// <summary>What an exception of the database means.</summary>
+    public static StoreUnavailableException Translate(Exception exception) => exception switch
+    {
+        StoreUnavailableException unavailable => unavailable,
+        OperationCanceledException or TimeoutException => new StoreUnavailableException("timed out", cause: exception),
+        PostgresException { SqlState: PostgresErrorCodes.UndefinedTable or PostgresErrorCodes.UndefinedFunction } =>
+            new StoreUnavailableException("its tables are missing", true, exception),
+        PostgresException { SqlState: PostgresErrorCodes.ReadOnlySqlTransaction } =>
+            new StoreUnavailableException("read-only", cause: exception),
+        PostgresException { SqlState: var state } => new StoreUnavailableException($"error {state}", cause: exception),
+        NpgsqlException { InnerException: TimeoutException } => new StoreUnavailableException("timed out", cause: exception),
+        _ => new StoreUnavailableException("unreachable", cause: exception),
+    };
+
+    /// <summary>Whether an exception is one of the database or of the way to it.</summary>
+    public static bool IsOfDatabase(Exception exception) =>
+        exception is NpgsqlException or SocketException or IOException or TimeoutException or ObjectDisposedException
+            or StoreUnavailableException;
+
+    /// <inheritdoc/>
+    public ValueTask DisposeAsync() => _source.DisposeAsync();
+
+    private async Task<T> RunAsync<T>(
+        Func<NpgsqlConnection, CancellationToken, Task<T>> call, TimeSpan deadline, CancellationToken cancellationToken)
+    {
+        using var limit = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        limit.CancelAfter(deadline);
+        try
+        {
+            var connection = await _source.OpenConnectionAsync(limit.Token).ConfigureAwait(false);
+            await using (connection.ConfigureAwait(false))
+            {
+                return await call(connection, limit.Token).ConfigureAwait(false);
+            }
+        }
+        catch (Exception exception)
+            when (IsOfDatabase(exception) || (exception is OperationCanceledException && !cancellationToken.IsCancellationRequested))
+        {
+            throw Translate(exception);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+using System.Globalization;
+using Npgsql;
+using Tunnel2.ProxyEntry.Cluster.Stores;
+
+namespace Tunnel2.ProxyEntry.Cluster.Postgres;
+
+/// <summary>Hears changes on a connection of its own. A connection that says nothing is asked whether it still works.</summary>
+internal static class PostgresListener
+{
+    private static readonly TimeSpan _silence = TimeSpan.FromSeconds(3);
+
+    /// <summary>Runs until the connection fails.</summary>
+    /// <exception cref="StoreUnavailableException">It failed.</exception>
+    public static async Task RunAsync(
+        PostgresConnections connections, Func<string> channel, Action listening, Action<NameNotice> heard,
+        Action<string> asked, CancellationToken cancellationToken)
+    {
+        try
+        {
+            var connection = await WithinAsync(token => connections.OpenAsync(token).AsTask(), cancellationToken).ConfigureAwait(false);
+            await using (connection.ConfigureAwait(false))
+            {
+                var name = channel();
+                connection.Notification += (_, notification) =>
+                {
+                    if (notification.Payload.StartsWith(PostgresNodeSql.LookNotice, StringComparison.Ordinal))
+                    {
+                        asked(notification.Payload[PostgresNodeSql.LookNotice.Length..]);
+                    }
+                    else if (TryRead(notification.Payload, out var notice))
+                    {
+                        heard(notice!);
+                    }
+                };
+                await ExecuteAsync(connection, $"listen \"{name.Replace("\"", "\"\"", StringComparison.Ordinal)}\"", cancellationToken)
+                    .ConfigureAwait(false);
+                listening();
+                while (channel() == name)
+                {
+                    if (!await connection.WaitAsync(_silence, cancellationToken).ConfigureAwait(false))
+                    {
+                        await ExecuteAsync(connection, "select 1", cancellationToken).ConfigureAwait(false);
+                    }
+                }
+            }
+        }
+        catch (Exception exception) when (
+            PostgresConnections.IsOfDatabase(exception)
+                || (exception is OperationCanceledException && !cancellationToken.IsCancellationRequested))
+        {
+            throw PostgresConnections.Translate(exception);
+        }
+    }
+
+    /// <summary>
+    /// Reads what the statements send: state, name, node, epoch, address, process; for a name that is shared also share, place, health and
+    /// weight.
+    /// </summary>
+    public static bool TryRead(string payload, out NameNotice? notice)
+    {
+        notice = null;
+        var parts = payload.Split('\n');
+        if (parts.Length < 6
+            || !int.TryParse(parts[0], NumberStyles.None, CultureInfo.InvariantCulture, out var state)
+            || state > (int)StoredState.Left
+            || !long.TryParse(parts[3], NumberStyles.None, CultureInfo.InvariantCulture, out var epoch))
+        {
+            return false;
+        }
+
+        try
+        {
+            var share = parts.Length < 10 || parts[6].Length == 0
+                ? null
+                : new NameShare(Convert.FromHexString(parts[6]), Convert.FromHexString(parts[7]), IsPool: false, parts[8] == "1");
+            notice = new NameNotice(
+                (StoredState)state, parts[1], parts[2], epoch, parts[4], Convert.FromHexString(parts[5]), share,
+                share is not null && int.TryParse(parts[9], NumberStyles.None, CultureInfo.InvariantCulture, out var weight) ? weight : 1);
+            return true;
+        }
+        catch (FormatException)
+        {
+            return false;
+        }
+    }
+
+    private static Task<int> ExecuteAsync(NpgsqlConnection connection, string text, CancellationToken cancellationToken) => WithinAsync(
+        async token =>
+        {
+            var command = new NpgsqlCommand(text, connection);
+            await using (command.ConfigureAwait(false))
+            {
+                return await command.ExecuteNonQueryAsync(token).ConfigureAwait(false);
+            }
+        },
+        cancellationToken);
+
+    private static async Task<T> WithinAsync<T>(Func<CancellationToken, Task<T>> call, CancellationToken cancellationToken)
+    {
+        using var limit = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        limit.CancelAfter(PostgresConnections.Deadline);
+        return await call(limit.Token).ConfigureAwait(false);
+    }
+}

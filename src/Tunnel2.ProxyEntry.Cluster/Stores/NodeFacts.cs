@@ -1,0 +1,8 @@
+namespace Tunnel2.ProxyEntry.Cluster.Stores;
+
+/// <summary>What a node says of itself.</summary>
+/// <param name="Node">Its name.</param>
+/// <param name="Process">A random number of this process: two processes may have been given one name.</param>
+/// <param name="LinkAddress">Where it accepts node links, or empty.</param>
+/// <param name="Version">The version of the program.</param>
+internal sealed record NodeFacts(string Node, Guid Process, string LinkAddress, string Version);

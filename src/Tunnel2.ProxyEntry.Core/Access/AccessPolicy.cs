@@ -1,0 +1,172 @@
+using System.Net;
+using Tunnel2.ProxyEntry.Access.Bearer;
+using Tunnel2.ProxyEntry.Access.Keys;
+using Tunnel2.ProxyEntry.Access.Oidc;
+
+namespace Tunnel2.ProxyEntry.Access;
+
+/// <summary>
+/// Who may visit a session: the agent's rules and those of the server for its token. Both have to allow. Thread-safe.
+/// </summary>
+internal sealed class AccessPolicy
+{
+    /// <summary>How many wrong logins are known again without the slow hash.</summary>
+    private const int RememberedWrong = 64;
+
+    /// <summary>How many logins of one session are checked or wait for it.</summary>
+    private const int MostChecks = 8;
+
+    private readonly Lock _gate = new();
+    private readonly AccessSet[] _sets;
+    private readonly LoginKey[] _wrong = new LoginKey[RememberedWrong];
+    private readonly Dictionary<LoginKey, Task<bool>> _checks = [];
+    private int _wrongCount;
+
+    /// <param name="sets">The rules of each side, at least one.</param>
+    /// <param name="budget">The wrong logins that the session may still get.</param>
+    public AccessPolicy(AccessSet[] sets, LoginBudget budget)
+    {
+        _sets = sets;
+        Budget = budget;
+        LimitsAddresses = Array.Exists(sets, static set => set.LimitsAddresses);
+        NeedsLogin = Array.Exists(sets, static set => set.NeedsLogin);
+        BearerRule[] tokens = [.. sets.Select(static set => set.Tokens).OfType<BearerRule>().Distinct()];
+        Tokens = tokens.Length == 0 ? null : tokens;
+        ClientAuthoritySet[] authorities = [.. sets.Select(static set => set.Authorities).OfType<ClientAuthoritySet>()];
+        Authorities = authorities.Length == 0 ? null : authorities;
+    }
+
+    /// <summary>The wrong logins that the session may still get.</summary>
+    public LoginBudget Budget { get; }
+
+    /// <summary>Whether there is a rule about addresses.</summary>
+    public bool LimitsAddresses { get; }
+
+    /// <summary>Whether a login is needed.</summary>
+    public bool NeedsLogin { get; }
+
+    /// <summary>The tokens that visitors have to show, each side's; null: none.</summary>
+    public IReadOnlyList<BearerRule>? Tokens { get; }
+
+    /// <summary>The authorities of each side, all of which have to have issued a visitor's certificate; null: none is needed.</summary>
+    public IReadOnlyList<ClientAuthoritySet>? Authorities { get; }
+
+    /// <summary>The gate where visitors sign in, and the tunnel; null: they do not.</summary>
+    public SignInPlace? Place { get; init; }
+
+    /// <summary>Whether an address may visit; null: it is not known.</summary>
+    public bool Allows(IPAddress? address) => Array.TrueForAll(_sets, set => set.Allows(address));
+
+    /// <summary>Judges a login as far as that takes no time.</summary>
+    /// <param name="authorization">The value of <c>Authorization</c>.</param>
+    /// <param name="user">The user's name, when the login is right.</param>
+    /// <param name="login">The login, when the slow hash has to decide.</param>
+    public LoginState Judge(ReadOnlySpan<byte> authorization, out byte[]? user, out BasicLogin? login)
+    {
+        user = null;
+        login = null;
+        Span<byte> room = stackalloc byte[BasicPair.LongestValue];
+        var colon = BasicPair.TryDecode(authorization, room, out var pair);
+        if (colon < 0)
+        {
+            return LoginState.Missing;
+        }
+
+        var key = LoginKey.Of(pair);
+        if (FindKnown(pair[..colon], key) is { } known)
+        {
+            user = known.Name;
+            return LoginState.Right;
+        }
+
+        lock (_gate)
+        {
+            if (_wrong.AsSpan(0, Math.Min(_wrongCount, RememberedWrong)).Contains(key))
+            {
+                return LoginState.Wrong;
+            }
+        }
+
+        login = new BasicLogin(pair, colon, key);
+        return LoginState.Unknown;
+    }
+
+    /// <summary>The user of a login that <see cref="CheckAsync"/> found right.</summary>
+    public byte[]? UserOf(BasicLogin login) => FindKnown(login.User, login.Key)?.Name;
+
+    /// <summary>The check of the same login that runs already; null: none does.</summary>
+    public Task<bool>? FindCheck(BasicLogin login)
+    {
+        lock (_gate)
+        {
+            return _checks.GetValueOrDefault(login.Key);
+        }
+    }
+
+    /// <summary>Checks a login by the slow hash, on the pool; the same login of several requests once.</summary>
+    /// <param name="login">The login.</param>
+    /// <param name="checks">Bounds how many are computed at once.</param>
+    /// <returns>Whether it is right; null: too many are checked.</returns>
+    public Task<bool>? CheckAsync(BasicLogin login, PasswordChecks checks)
+    {
+        lock (_gate)
+        {
+            if (_checks.TryGetValue(login.Key, out var running))
+            {
+                return running;
+            }
+
+            if (_checks.Count >= MostChecks || checks.TryRun(() => Check(login)) is not { } check)
+            {
+                return null;
+            }
+
+            return _checks[login.Key] = check;
+        }
+    }
+
+    private bool Check(BasicLogin login)
+    {
+        var isRight = true;
+        try
+        {
+            foreach (var set in _sets)
+            {
+                isRight &= !set.NeedsLogin || set.Matches(login);
+            }
+        }
+        finally
+        {
+            lock (_gate)
+            {
+                _checks.Remove(login.Key);
+                if (!isRight)
+                {
+                    _wrong[_wrongCount++ % RememberedWrong] = login.Key;
+                    _wrongCount = _wrongCount == 2 * RememberedWrong ? RememberedWrong : _wrongCount;
+                }
+            }
+        }
+
+        return isRight;
+    }
+
+    /// <summary>The user of a login that every side has found right; null otherwise.</summary>
+    private BasicUser? FindKnown(ReadOnlySpan<byte> name, in LoginKey key)
+    {
+        BasicUser? known = null;
+        foreach (var set in _sets)
+        {
+            if (set.NeedsLogin)
+            {
+                known = set.Find(name);
+                if (known?.Knows(key) != true)
+                {
+                    return null;
+                }
+            }
+        }
+
+        return known;
+    }
+}

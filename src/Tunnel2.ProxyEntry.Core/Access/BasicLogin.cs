@@ -1,0 +1,24 @@
+using Tunnel2.ProxyEntry.Access.Keys;
+
+namespace Tunnel2.ProxyEntry.Access;
+
+/// <summary>A login that has to be checked by the slow hash. Immutable.</summary>
+/// <param name="pair">User, colon and password.</param>
+/// <param name="colon">Where the colon is.</param>
+/// <param name="key">The key of the pair.</param>
+internal sealed class BasicLogin(ReadOnlySpan<byte> pair, int colon, LoginKey key)
+{
+    private readonly byte[] _pair = pair.ToArray();
+
+    /// <summary>The key, by which the same login is known again.</summary>
+    public LoginKey Key { get; } = key;
+
+    /// <summary>The user's name as the visitor wrote it.</summary>
+    public ReadOnlySpan<byte> User => _pair.AsSpan(0, colon);
+
+    /// <summary>The password.</summary>
+    public ReadOnlySpan<byte> Password => _pair.AsSpan(colon + 1);
+
+    /// <summary>Never the login.</summary>
+    public override string ToString() => nameof(BasicLogin);
+}

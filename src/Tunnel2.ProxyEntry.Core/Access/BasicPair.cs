@@ -1,0 +1,37 @@
+using System.Buffers;
+using System.Buffers.Text;
+using System.Text;
+
+namespace Tunnel2.ProxyEntry.Access;
+
+/// <summary>Reads <c>Authorization: Basic …</c> (RFC 7617). Never throws.</summary>
+internal static class BasicPair
+{
+    /// <summary>The longest value that is read: more than the longest user and password take.</summary>
+    public const int LongestValue = 640;
+
+    private static ReadOnlySpan<byte> Scheme => "Basic "u8;
+
+    /// <summary>Decodes a value.</summary>
+    /// <param name="value">The field's value.</param>
+    /// <param name="destination">Room for <see cref="LongestValue"/> bytes.</param>
+    /// <param name="pair">User, colon and password, in the destination.</param>
+    /// <returns>Where the colon is; -1 when the value is no such pair.</returns>
+    public static int TryDecode(ReadOnlySpan<byte> value, Span<byte> destination, out ReadOnlySpan<byte> pair)
+    {
+        pair = default;
+        if (value.Length > LongestValue || value.Length <= Scheme.Length || !Ascii.EqualsIgnoreCase(value[..Scheme.Length], Scheme))
+        {
+            return -1;
+        }
+
+        var status = Base64.DecodeFromUtf8(value[Scheme.Length..].Trim(" "u8), destination, out _, out var length);
+        if (status != OperationStatus.Done)
+        {
+            return -1;
+        }
+
+        pair = destination[..length];
+        return pair.IndexOf((byte)':');
+    }
+}

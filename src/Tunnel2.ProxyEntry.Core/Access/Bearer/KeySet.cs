@@ -1,0 +1,91 @@
+using System.Text;
+using Microsoft.IdentityModel.Tokens;
+
+namespace Tunnel2.ProxyEntry.Access.Bearer;
+
+/// <summary>The public keys of an issuer that can check signatures. Immutable.</summary>
+internal sealed class KeySet
+{
+    /// <summary>How many keys a document may have.</summary>
+    private const int MostKeys = 100;
+
+    /// <summary>How many keys are tried for one token, where it does not say which one, or several have the same name.</summary>
+    private const int MostTries = 8;
+
+    private const int ShortestRsa = 2048;
+    private const int LongestRsa = 8192;
+
+    private readonly JsonWebKey[] _keys;
+    private readonly byte[] _document;
+
+    private KeySet(JsonWebKey[] keys, byte[] document)
+    {
+        _keys = keys;
+        _document = document;
+    }
+
+    /// <summary>How many keys there are.</summary>
+    public int Count => _keys.Length;
+
+    /// <summary>Reads a document of keys (JWKS, RFC 7517).</summary>
+    /// <param name="document">The document. It is kept.</param>
+    /// <exception cref="KeyFetchException">It is none, or has no key that can check a signature.</exception>
+    public static KeySet Parse(byte[] document)
+    {
+        JsonWebKeySet all;
+        try
+        {
+            all = new JsonWebKeySet(Encoding.UTF8.GetString(document));
+        }
+        catch (Exception exception) when (exception is ArgumentException or System.Text.Json.JsonException or FormatException)
+        {
+            throw new KeyFetchException("the keys are not a JSON Web Key Set", exception);
+        }
+
+        if (all.Keys.Count > MostKeys)
+        {
+            throw new KeyFetchException($"there are more than {MostKeys} keys");
+        }
+
+        var keys = all.Keys.Where(static key => CanCheck(key)).ToArray();
+        return keys.Length == 0 ? throw new KeyFetchException("none of the keys can check a signature") : new KeySet(keys, document);
+    }
+
+    /// <summary>Whether both were read from the same bytes.</summary>
+    public bool IsSameAs(KeySet? other) => other is not null && _document.AsSpan().SequenceEqual(other._document);
+
+    /// <summary>The keys that may have signed a token; empty: none.</summary>
+    /// <param name="id">The key that the token names; empty: none.</param>
+    /// <param name="algorithm">Its algorithm.</param>
+    public IReadOnlyList<SecurityKey> Find(string id, string algorithm) =>
+        [.. _keys.Where(key => (id.Length == 0 || key.Kid == id) && Suits(key, algorithm)).Take(MostTries)];
+
+    /// <summary>A key of a kind with which a signature cannot be made by those who know the public part.</summary>
+    private static bool CanCheck(JsonWebKey key)
+    {
+        if (!string.IsNullOrEmpty(key.Use) && key.Use != "sig")
+        {
+            return false;
+        }
+
+        try
+        {
+            return key.Kty == "RSA" ? !string.IsNullOrEmpty(key.E) && key.KeySize is >= ShortestRsa and <= LongestRsa
+                : key.Kty == "EC" && key.Crv is "P-256" or "P-384" or "P-521" && !string.IsNullOrEmpty(key.X)
+                    && !string.IsNullOrEmpty(key.Y);
+        }
+        catch (FormatException)
+        {
+            return false;
+        }
+    }
+
+    private static bool Suits(JsonWebKey key, string algorithm) =>
+        (string.IsNullOrEmpty(key.Alg) || key.Alg == algorithm) && algorithm switch
+        {
+            "ES256" => key.Crv == "P-256",
+            "ES384" => key.Crv == "P-384",
+            "ES512" => key.Crv == "P-521",
+            _ => key.Kty == "RSA",
+        };
+}

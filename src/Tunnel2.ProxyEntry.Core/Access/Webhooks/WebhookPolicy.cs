@@ -1,0 +1,79 @@
+using Tunnel2.Protocol.Handshake;
+
+namespace Tunnel2.ProxyEntry.Access.Webhooks;
+
+/// <summary>Which signatures the requests of a session need: by the server for its token, and by its agent. All have to be right.</summary>
+internal sealed class WebhookPolicy
+{
+    private readonly WebhookVerifier[] _verifiers;
+    private readonly WebhookReplays[] _replays;
+
+    /// <param name="forced">The server's rule; null: it has none.</param>
+    /// <param name="own">The agent's rule; null: it has none.</param>
+    public WebhookPolicy(WebhookRule? forced, WebhookRule? own)
+    {
+        Forced = forced;
+        Own = own;
+        WebhookRule[] rules = [.. new[] { forced, own }.OfType<WebhookRule>()];
+        _verifiers = [.. rules.Select(static rule => new WebhookVerifier(rule))];
+        _replays = [.. rules.Select(static _ => new WebhookReplays())];
+    }
+
+    /// <summary>The server's rule; null: it has none.</summary>
+    public WebhookRule? Forced { get; }
+
+    /// <summary>The agent's rule; null: it has none.</summary>
+    public WebhookRule? Own { get; }
+
+    /// <summary>Whether both ask for the same.</summary>
+    public bool IsSameAs(WebhookPolicy other) => ReferenceEquals(this, other) || IsSameAs(other.Forced, other.Own);
+
+    /// <summary>Whether it has these rules.</summary>
+    public bool IsSameAs(WebhookRule? forced, WebhookRule? own) => AreSame(Forced, forced) && AreSame(Own, own);
+
+    /// <summary>Begins the checks of a request.</summary>
+    /// <returns>Null when a signature is missing or cannot be right.</returns>
+    public WebhookCheck[]? TryBegin(in WebhookHead head, DateTimeOffset now)
+    {
+        var checks = new WebhookCheck[_verifiers.Length];
+        for (var i = 0; i < checks.Length; i++)
+        {
+            if (_verifiers[i].TryBegin(head, now) is not { } check)
+            {
+                for (var j = 0; j < i; j++)
+                {
+                    checks[j].Dispose();
+                }
+
+                return null;
+            }
+
+            checks[i] = check;
+        }
+
+        return checks;
+    }
+
+    /// <summary>Whether all checks pass, after the body; and none of their signatures came before that may come only once.</summary>
+    public bool Passes(WebhookCheck[] checks, DateTimeOffset now)
+    {
+        var isRight = true;
+        foreach (var check in checks)
+        {
+            isRight &= check.IsRight();
+        }
+
+        for (var i = 0; isRight && i < checks.Length; i++)
+        {
+            isRight = !checks[i].IsOnce || _replays[i].TryAdd(checks[i].Right, now);
+        }
+
+        return isRight;
+    }
+
+    private static bool AreSame(WebhookRule? left, WebhookRule? right) => left is null || right is null
+        ? left is null && right is null
+        : left.Provider == right.Provider
+            && left.Secrets.Count == right.Secrets.Count
+            && left.Secrets.Zip(right.Secrets).All(static pair => pair.First.Span.SequenceEqual(pair.Second.Span));
+}

@@ -1,0 +1,26 @@
+namespace Tunnel2.ProxyEntry.Cluster;
+
+/// <summary>
+/// Where a name lives that this node does not serve, or not alone. Only a node of a cluster has one. What it says may be out of date: the
+/// node that is named decides, and its refusal is what <see cref="Forget"/> is for. Thread-safe.
+/// </summary>
+internal interface ISessionLocator
+{
+    /// <summary>Looks in the cache only. Called for requests: it does not wait or allocate.</summary>
+    /// <param name="name">The name in lower case.</param>
+    /// <param name="places">The nodes that serve it, without this one.</param>
+    bool TryLocate(ReadOnlySpan<char> name, out NodePlaces places);
+
+    /// <summary>
+    /// Asks the cluster when the cache does not know. Requests for one name share one question, names that nobody serves are remembered for
+    /// a second, and questions are limited to a rate. Null when nobody serves the name, or when the answer is not to be had now. The answer
+    /// may be this node itself alone, whose own directory gets the session in a moment (<see cref="NodePlaces.IsHere"/>).
+    /// </summary>
+    ValueTask<NodePlaces?> LocateAsync(string name, CancellationToken cancellationToken);
+
+    /// <summary>
+    /// The node that was named says that it gave up this registration, or does not answer. One of another epoch is not touched. Where
+    /// others serve the name too, the cluster is asked again a second later, without a request that waits for it.
+    /// </summary>
+    void Forget(string name, long epoch);
+}

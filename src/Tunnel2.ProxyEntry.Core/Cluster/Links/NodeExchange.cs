@@ -1,0 +1,430 @@
+using System.Diagnostics.CodeAnalysis;
+using System.IO.Pipelines;
+using System.Net;
+using System.Runtime.CompilerServices;
+using System.Text;
+using Tunnel2.Http1;
+using Tunnel2.Http1.Syntax;
+using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Frames;
+using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Access.Oidc;
+using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Requests;
+using Tunnel2.ProxyEntry.Routing;
+using Tunnel2.ProxyEntry.Sessions;
+
+namespace Tunnel2.ProxyEntry.Cluster.Links;
+
+/// <summary>
+/// A visitor's exchange that came from another node: the request. The entering node has written the forwarding fields and removed those of
+/// its hop; everything else, such as rules, limits and records, happens here as for a visitor of this node. Used again for later streams.
+/// </summary>
+/// <remarks>
+/// It owns the stream until <see cref="TunnelStream.Release"/>, and the copy of the head. It lets go of both when the forwarder is done and
+/// nothing waits on the stream.
+/// </remarks>
+[SuppressMessage(
+    "Design", "CA1001", Justification = "A source of cancellation without a timer and a wait handle holds nothing to dispose of.")]
+internal sealed partial class NodeExchange : VisitorExchange
+{
+    /// <summary>The memory of a stream and a request's head, roughly, in bytes.</summary>
+    private const long HeadAndStream = 4 * 1024;
+
+    private readonly byte[] _suffix;
+    private readonly string _node;
+    private readonly Action<NodeExchange> _done;
+    private readonly Action _finish;
+    private readonly NodeRequestBody _body = new();
+    private readonly char[] _name = new char[PublicName.MaxLength];
+    private readonly byte[] _host;
+    private readonly ForwardedRequest _state = new();
+    private volatile CancellationTokenSource _left = new();
+    private ValueTaskAwaiter _running;
+    private TunnelStream _stream = null!;
+    private BufferPool _buffers = null!;
+    private StreamId _id;
+    private IPAddress? _address;
+    private AgentIdentity? _owner;
+    private byte[] _head = [];
+    private int _headLength;
+    private int _nameLength;
+    private ByteRange _block;
+    private ByteRange _method;
+    private ByteRange _authority;
+    private ByteRange _target;
+    private ByteRange _requestId;
+    private ByteRange _forwardedFor;
+    private NodeRequestFacts _facts;
+    private bool _isUpgrade;
+    private bool _hasBody;
+
+    /// <param name="domain">The domain of public names.</param>
+    /// <param name="node">This node's id.</param>
+    /// <param name="done">Called when the object may serve another stream.</param>
+    public NodeExchange(string domain, string node, Action<NodeExchange> done)
+    {
+        _suffix = Encoding.ASCII.GetBytes("." + domain);
+        _host = new byte[PublicName.MaxLength + _suffix.Length];
+        _node = node;
+        _done = done;
+        _finish = Finish;
+    }
+
+    /// <summary>The name that the request is for.</summary>
+    public ReadOnlySpan<char> Name => _name.AsSpan(0, _nameLength);
+
+    /// <inheritdoc/>
+    public override string Method => Text(_method);
+
+    /// <inheritdoc/>
+    public override string Authority => Text(_authority);
+
+    /// <inheritdoc/>
+    public override string Target => Text(_target);
+
+    /// <inheritdoc/>
+    public override IPAddress? RemoteAddress => _address;
+
+    /// <inheritdoc/>
+    public override bool HasBody => _hasBody;
+
+    /// <inheritdoc/>
+    public override bool ExpectsContinue => _hasBody && (_facts & NodeRequestFacts.ExpectsContinue) != 0;
+
+    /// <inheritdoc/>
+    public override bool IsUpgrade => _isUpgrade;
+
+    /// <inheritdoc/>
+    public override bool IsSecure => (_facts & NodeRequestFacts.Https) != 0;
+
+    /// <inheritdoc/>
+    public override bool IsFromTrustedProxy => (_facts & NodeRequestFacts.TrustedProxy) != 0;
+
+    /// <inheritdoc/>
+    public override bool IsFromNode => true;
+
+    /// <inheritdoc/>
+    public override AgentIdentity? AwaitedOwner => _owner;
+
+    /// <inheritdoc/>
+    public override long? DeclaredLength
+    {
+        get
+        {
+            Span<byte> value = stackalloc byte[32];
+            var length = CopyField("content-length"u8, value);
+            return length > 0 && ContentLengthSyntax.TryParse(value[..length], out var declared) ? declared : null;
+        }
+    }
+
+    /// <inheritdoc/>
+    public override ProxyError? Fault => null;
+
+    /// <inheritdoc/>
+    public override string RequestId => Text(_requestId);
+
+    /// <inheritdoc/>
+    /// <remarks>The entering node has the visitor's connection, and answers a broken body itself.</remarks>
+    public override bool CanAnswerBrokenBody => false;
+
+    /// <inheritdoc/>
+    public override long BytesHeldUnread => (_hasBody ? _stream.Uplink.Settings.ReceiveStreamWindow : 0) + HeadAndStream;
+
+    /// <inheritdoc/>
+    public override PipeReader RequestBody => _body;
+
+    /// <inheritdoc/>
+    public override bool HasRequestTrailers => _body.Trailers is not null;
+
+    /// <inheritdoc/>
+    public override PipeScheduler? Home =>
+        _stream.Uplink.Settings.InlineContinuations ? _stream.Uplink.Settings.WriterScheduler : null;
+
+    /// <inheritdoc/>
+    public override bool IsSettled => true;
+
+    /// <inheritdoc/>
+    public override CancellationToken VisitorLeft => _left.Token;
+
+    /// <inheritdoc/>
+    public override int? VisitorResetCode => _stream.PeerResetDetail.Http2Code();
+
+    /// <inheritdoc/>
+    public override RequestAddress Address => new(_host.AsSpan(0, _nameLength + _suffix.Length), Bytes(_target));
+
+    /// <inheritdoc/>
+    public override int CopyMethod(Span<byte> destination) => Copy(_method, destination);
+
+    /// <inheritdoc/>
+    public override int CopyTarget(Span<byte> destination) => Copy(_target, destination);
+
+    /// <inheritdoc/>
+    public override int CopyForwardedTarget(Span<byte> destination) => Copy(_target, destination);
+
+    /// <inheritdoc/>
+    public override int CopyForwardedFor(Span<byte> destination) => Copy(_forwardedFor, destination);
+
+    /// <inheritdoc/>
+    public override int WriteRequestId(Span<char> destination)
+    {
+        var id = Bytes(_requestId);
+        return Encoding.Latin1.GetChars(id[..Math.Min(id.Length, destination.Length)], destination);
+    }
+
+    /// <inheritdoc/>
+    public override int CopyField(ReadOnlySpan<byte> name, Span<byte> destination)
+    {
+        var found = -1;
+        foreach (var field in Read().Fields)
+        {
+            if (field.Name.Length == name.Length && Ascii.EqualsIgnoreCase(field.Name, name))
+            {
+                if (found >= 0 || !field.Value.TryCopyTo(destination))
+                {
+                    return -1;
+                }
+
+                found = field.Value.Length;
+            }
+        }
+
+        return found;
+    }
+
+    /// <inheritdoc/>
+    public override string[] FieldValues(string name, bool withLookalikes)
+    {
+        List<string>? values = null;
+        foreach (var field in Read().Fields)
+        {
+            if (FieldLookalikes.IsMeant(name, field.Name, withLookalikes))
+            {
+                (values ??= []).Add(Encoding.Latin1.GetString(field.Value));
+            }
+        }
+
+        return values?.ToArray() ?? [];
+    }
+
+    /// <summary>Takes a stream's request over.</summary>
+    /// <returns>False when it is none; then the stream is still the caller's.</returns>
+    public bool TryBegin(TunnelStream stream)
+    {
+        if (!stream.TryRead(out var item) || item.Kind != StreamItemKind.Head)
+        {
+            return false;
+        }
+
+        _buffers = stream.Uplink.Settings.Buffers;
+        _headLength = item.Memory.Length;
+        _head = _buffers.Rent(_headLength);
+        item.Memory.Span.CopyTo(_head);
+        stream.ConsumeHead();
+        var bytes = _head.AsSpan(0, _headLength);
+        if (NodeRequest.TryRead(bytes, out var node, out var block) != ProtocolError.None || node.Name.Length > PublicName.MaxLength)
+        {
+            ReturnHead();
+            return false;
+        }
+
+        // In this order: a late reset of an earlier stream finds either its own source or another id.
+        _left = new CancellationTokenSource();
+        _stream = stream;
+        _id = stream.Id;
+        _facts = node.Facts;
+        _block = RangeOf(node.Block);
+        _method = RangeOf(block.Method);
+        _authority = RangeOf(block.Authority);
+        _target = RangeOf(block.Target);
+        _requestId = RangeOf(node.RequestId);
+        _forwardedFor = RangeOf(node.ForwardedFor);
+        _owner = node.Owner.IsEmpty ? null : AgentIdentity.OfValue(Encoding.UTF8.GetString(node.Owner));
+        _isUpgrade = (block.Flags & HeaderBlockFlags.Upgrade) != 0;
+        _hasBody = !item.IsLast && !_isUpgrade;
+        _nameLength = Encoding.Latin1.GetChars(node.Name, _name);
+        node.Name.CopyTo(_host);
+        _suffix.CopyTo(_host.AsSpan(_nameLength));
+        SetAddress(node.Address);
+        _body.Begin(stream, item.IsLast);
+        BeginResponse();
+        stream.NotifyReset(static (self, id) => ((NodeExchange)self!).OnReset(id), this);
+        return true;
+    }
+
+    /// <summary>Serves it; returns at its first wait.</summary>
+    [SuppressMessage("Reliability", "CA2012", Justification = "Awaited by hand, and once, as in the agent's BackendExchange.")]
+    public void Start(IForwarder forwarder)
+    {
+        _running = RunAsync(forwarder).GetAwaiter();
+        if (_running.IsCompleted)
+        {
+            Finish();
+        }
+        else
+        {
+            _running.UnsafeOnCompleted(_finish);
+        }
+    }
+
+    /// <summary>The session is not here: nothing was done with the request.</summary>
+    public void Refuse()
+    {
+        _stream.Reset(StreamResetReason.Refused, StreamResetDetail.SessionLeft);
+        Release();
+        _done(this);
+    }
+
+    /// <inheritdoc/>
+    public override void Forward(in PathAddress path)
+    {
+        // The entering node has taken the name out of the target, where it was there.
+    }
+
+    /// <inheritdoc/>
+    public override void WriteRequestBlock(ref HeaderBlockWriter writer)
+    {
+        var request = Read();
+        writer.BeginRequest(request.Flags & HeaderBlockFlags.Upgrade, request.Method, request.Scheme, request.Authority, request.Target);
+        var edits = Extras?.RequestEdits;
+        foreach (var field in request.Fields)
+        {
+            var known = KnownFields.Classify(field.Name);
+            switch (FieldRules.OfRequest(known))
+            {
+                // Nothing of it is the visitor's word any more: the entering node has written, or checked, what is left.
+                case FieldRule.Forwarding or FieldRule.TrustedForwarding or FieldRule.Protocols or FieldRule.Trailers:
+                    writer.AddField(field.Name, field.Value);
+                    continue;
+                case FieldRule.Pass or FieldRule.Keep:
+                case FieldRule.Credentials when Extras is not { HasUsedCredentials: true }:
+                case FieldRule.Trace when Extras is null || !Extras.Replaces(known):
+                    break;
+                default:
+                    continue;
+            }
+
+            if (edits is not null && edits.Drops(field.Name))
+            {
+                continue;
+            }
+
+            if (known == KnownField.Cookie && SignInCookie.MayBeIn(field.Value))
+            {
+                SignInCookie.WriteOthers(ref writer, field.Name, field.Value);
+                continue;
+            }
+
+            writer.AddField(field.Name, field.Value);
+        }
+
+        Extras?.WriteRequestFields(ref writer);
+    }
+
+    /// <inheritdoc/>
+    public override bool TryWriteRequestTrailers(ref HeaderBlockWriter writer)
+    {
+        if (_body.Trailers is { } bytes && HeaderBlock.TryRead(bytes, out var trailers) == ProtocolError.None)
+        {
+            foreach (var field in trailers.Fields)
+            {
+                if (FieldRules.OfTrailer(KnownFields.Classify(field.Name), field.Name) == FieldRule.Pass
+                    && Extras?.RequestEdits?.Drops(field.Name) != true)
+                {
+                    writer.AddField(field.Name, field.Value);
+                }
+            }
+        }
+
+        return true;
+    }
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
+    private async ValueTask RunAsync(IForwarder forwarder)
+    {
+        try
+        {
+            await forwarder.ForwardAsync(this, _state).ConfigureAwait(false);
+            await EndAsync().ConfigureAwait(false);
+        }
+        catch (Exception)
+        {
+            // A fault of ours ends this exchange and nothing else.
+            _stream.Reset(StreamResetReason.Internal);
+        }
+
+        await _body.WaitUntilIdleAsync().ConfigureAwait(false);
+    }
+
+    private void Finish()
+    {
+        _running.GetResult();
+        Release();
+        _done(this);
+    }
+
+    private void Release()
+    {
+        _id = default;
+        ReturnBody();
+        ReturnHead();
+
+        // Step 10: the stream is released exactly once, last.
+        _stream.Release();
+    }
+
+    private void ReturnHead()
+    {
+        _buffers.Return(_head);
+        (_head, _headLength) = ([], 0);
+    }
+
+    private void OnReset(StreamId id)
+    {
+        var left = _left;
+        if (id == _id)
+        {
+            left.Cancel();
+        }
+    }
+
+    private HeaderBlock Read()
+    {
+        HeaderBlock.TryRead(Bytes(_block), out var block);
+        return block;
+    }
+
+    private ReadOnlySpan<byte> Bytes(ByteRange range) =>
+        range.Offset + range.Length <= _headLength ? _head.AsSpan(range.Offset, range.Length) : default;
+
+    private string Text(ByteRange range) => Encoding.Latin1.GetString(Bytes(range));
+
+    private int Copy(ByteRange range, Span<byte> destination)
+    {
+        var bytes = Bytes(range);
+        bytes = bytes[..Math.Min(bytes.Length, destination.Length)];
+        bytes.CopyTo(destination);
+        return bytes.Length;
+    }
+
+    private ByteRange RangeOf(ReadOnlySpan<byte> part) =>
+        !part.IsEmpty && ((ReadOnlySpan<byte>)_head).Overlaps(part, out var offset) ? new ByteRange(offset, part.Length) : default;
+
+    /// <summary>Visitors come again, so an object is made only when the address differs from the last one.</summary>
+    private void SetAddress(ReadOnlySpan<byte> bytes)
+    {
+        if (bytes.IsEmpty)
+        {
+            _address = null;
+            return;
+        }
+
+        Span<byte> last = stackalloc byte[16];
+        if (_address is null || !_address.TryWriteBytes(last, out var length) || !bytes.SequenceEqual(last[..length]))
+        {
+            _address = new IPAddress(bytes);
+        }
+    }
+}

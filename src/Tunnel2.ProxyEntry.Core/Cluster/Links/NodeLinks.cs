@@ -1,0 +1,108 @@
+using System.Collections.Concurrent;
+using System.IO.Pipelines;
+using Tunnel2.Multiplexing.Heartbeat;
+using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Threading;
+using Tunnel2.ProxyEntry.Configuration;
+
+namespace Tunnel2.ProxyEntry.Cluster.Links;
+
+/// <summary>The links to all other nodes that requests have needed. Thread-safe.</summary>
+internal sealed class NodeLinks : IDisposable
+{
+    private static readonly TimeSpan _period = TimeSpan.FromSeconds(5);
+
+    private readonly ConcurrentDictionary<(string NodeId, string Address), NodeLink> _links = new();
+    private readonly NodeDialer _dialer;
+    private readonly UplinkHeartbeat _heartbeat;
+    private readonly NodeLinkMetrics _metrics;
+    private readonly TimeSpan _idle;
+    private readonly TimeProvider _timeProvider;
+    private readonly ILogger _logger;
+    private readonly ITimer _timer;
+    private CancellationTokenSource _leaving = new();
+
+    public NodeLinks(
+        ProxyEntrySettings settings, NodeDialer dialer, NodeHeartbeat heartbeat, NodeLinkMetrics metrics, TimeProvider timeProvider,
+        ContainedFaults faults, ILogger<NodeLinks> logger)
+    {
+        _dialer = dialer;
+        _heartbeat = heartbeat.Timer;
+        _metrics = metrics;
+        _idle = settings.NodeLinks.Idle;
+        _timeProvider = timeProvider;
+        _logger = logger;
+        _timer = timeProvider.CreateTimer(
+            _ => faults.Run("links to nodes", static self => self.CloseIdle(), this), null, _period, _period);
+    }
+
+    /// <summary>Cancelled by the next <see cref="MarkLeaving"/>.</summary>
+    public CancellationToken Leaving => Volatile.Read(ref _leaving).Token;
+
+    /// <summary>WebSockets that this node passes to others end in order; requests go on. Returns at once.</summary>
+    public void MarkLeaving() => _ = Interlocked.Exchange(ref _leaving, new CancellationTokenSource()).CancelAsync();
+
+    /// <summary>Opens a stream to a node, if there is a connection to it.</summary>
+    public TunnelStream? TryOpenStream(in NodeLocation location, UplinkStreams? except, PipeScheduler? home, bool isSettled) =>
+        _links.TryGetValue((location.NodeId, location.LinkAddress), out var link)
+            && link.TryOpenStream(except, home, isSettled) is { } stream
+            ? Count(stream)
+            : null;
+
+    /// <summary>How many requests of this node are at a node, and whether a link to it is open.</summary>
+    public (int Streams, bool IsOpen) Look(in NodeLocation location) =>
+        _links.TryGetValue((location.NodeId, location.LinkAddress), out var link) ? link.Look() : (0, false);
+
+    /// <summary>Begins to open a link to a node for later requests, where none is open. Does not wait.</summary>
+    /// <returns>False: a link could not be opened a moment ago.</returns>
+    public bool Prepare(in NodeLocation location) => Look(location).IsOpen || LinkTo(location).Prepare();
+
+    /// <summary>Opens a stream to a node, and a connection where there is none.</summary>
+    /// <returns>The stream, or why there is none.</returns>
+    /// <exception cref="OperationCanceledException">The token was cancelled.</exception>
+    public async ValueTask<(TunnelStream? Stream, string Problem)> OpenStreamAsync(
+        NodeLocation location, UplinkStreams? except, PipeScheduler? home, bool isSettled, CancellationToken cancellationToken)
+    {
+        var (stream, problem) = await LinkTo(location).OpenStreamAsync(except, home, isSettled, cancellationToken).ConfigureAwait(false);
+        return (stream is null ? null : Count(stream), problem);
+    }
+
+    /// <summary>Whether a node can be reached: a connection to it is open, or can be opened.</summary>
+    public Task<bool> ReachesAsync(NodeLocation location) => LinkTo(location).ReachesAsync();
+
+    /// <summary>Ends all links.</summary>
+    public void Stop()
+    {
+        foreach (var link in _links.Values)
+        {
+            link.Stop();
+        }
+    }
+
+    /// <inheritdoc/>
+    public void Dispose()
+    {
+        _timer.Dispose();
+        Stop();
+    }
+
+    private NodeLink LinkTo(in NodeLocation location) => _links.GetOrAdd(
+        (location.NodeId, location.LinkAddress),
+        static (_, make) => new NodeLink(
+            make.Location, make.Self._dialer, make.Self._heartbeat, make.Self._metrics, make.Self._timeProvider, make.Self._logger),
+        (Location: location, Self: this));
+
+    private TunnelStream Count(TunnelStream stream)
+    {
+        _metrics.Sent();
+        return stream;
+    }
+
+    private void CloseIdle()
+    {
+        foreach (var link in _links.Values)
+        {
+            link.CloseIdle(_idle);
+        }
+    }
+}

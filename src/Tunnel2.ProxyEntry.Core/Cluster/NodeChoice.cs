@@ -1,0 +1,7 @@
+namespace Tunnel2.ProxyEntry.Cluster;
+
+/// <summary>What a name has at one node: that node chooses among its own sessions.</summary>
+/// <param name="Node">The node, with the highest number of its registrations of the name.</param>
+/// <param name="Rank">How good the best of its sessions are; see <see cref="NodePlace.Rank"/>.</param>
+/// <param name="Weight">The shares of these in all, at least 1.</param>
+internal readonly record struct NodeChoice(NodeLocation Node, int Rank, int Weight);

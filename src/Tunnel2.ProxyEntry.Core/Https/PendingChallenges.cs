@@ -1,0 +1,86 @@
+using System.Collections.Concurrent;
+using System.Text;
+using Tunnel2.ProxyEntry.Certificates;
+using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Requests;
+
+namespace Tunnel2.ProxyEntry.Https;
+
+/// <summary>
+/// The challenges of a certificate authority that wait for its visit: HTTP-01 (RFC 8555 section 8.3) by token, TLS-ALPN-01 (RFC 8737) by
+/// name. There are a few at a time, and none most of the time. Thread-safe.
+/// </summary>
+internal sealed class PendingChallenges
+{
+    private const string Folder = "/.well-known/acme-challenge/";
+
+    private readonly ConcurrentDictionary<string, (string Name, byte[] Answer)> _http = new(StringComparer.Ordinal);
+    private readonly ConcurrentDictionary<string, ServerCertificate> _tls = new(StringComparer.Ordinal);
+    private volatile bool _hasHttp;
+    private volatile bool _hasTls;
+
+    /// <summary>Whether one waits for a visit over HTTP.</summary>
+    public bool HasHttp => _hasHttp;
+
+    /// <summary>Whether one waits for a visit over TLS.</summary>
+    public bool HasTls => _hasTls;
+
+    /// <summary>Answers visits of a name with a token from now on.</summary>
+    /// <param name="token">The token, in characters of base64url.</param>
+    /// <param name="name">The name in lower case.</param>
+    /// <param name="answer">What the authority expects to read.</param>
+    public void AddHttp(string token, string name, string answer)
+    {
+        _http[token] = (name, Encoding.ASCII.GetBytes(answer));
+        _hasHttp = true;
+    }
+
+    /// <summary>The visit is over.</summary>
+    public void RemoveHttp(string token)
+    {
+        _http.TryRemove(token, out _);
+        _hasHttp = !_http.IsEmpty;
+    }
+
+    /// <summary>Shows a certificate to visits of a name for <c>acme-tls/1</c> from now on.</summary>
+    public void AddTls(string name, ServerCertificate certificate)
+    {
+        _tls[name] = certificate;
+        _hasTls = true;
+    }
+
+    /// <summary>The visit is over.</summary>
+    public void RemoveTls(string name)
+    {
+        _tls.TryRemove(name, out _);
+        _hasTls = !_tls.IsEmpty;
+    }
+
+    /// <summary>The certificate for a visit for <c>acme-tls/1</c>; null when none is awaited.</summary>
+    /// <param name="name">The name in lower case.</param>
+    public ServerCertificate? FindTls(string name) => _tls.GetValueOrDefault(name);
+
+    /// <summary>The answer to a visit; null for all other requests.</summary>
+    public ErrorResponse? FindAnswer(VisitorExchange exchange)
+    {
+        if (!_hasHttp || exchange.IsRaw || exchange.Method is not ("GET" or "HEAD")
+            || !exchange.Target.StartsWith(Folder, StringComparison.Ordinal)
+            || !_http.TryGetValue(exchange.Target[Folder.Length..], out var awaited)
+            || !IsFor(exchange.Authority, awaited.Name))
+        {
+            return null;
+        }
+
+        return new ErrorResponse(
+            StatusCodes.Status200OK,
+            [new("Content-Type", "application/octet-stream"), new("Cache-Control", "no-store")],
+            awaited.Answer);
+    }
+
+    private static bool IsFor(string authority, string name)
+    {
+        var colon = authority.IndexOf(':', StringComparison.Ordinal);
+        var host = colon < 0 ? authority.AsSpan() : authority.AsSpan(0, colon);
+        return host.TrimEnd('.').Equals(name, StringComparison.OrdinalIgnoreCase);
+    }
+}

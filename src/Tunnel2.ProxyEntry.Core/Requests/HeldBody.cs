@@ -1,0 +1,61 @@
+using System.Buffers;
+
+namespace Tunnel2.ProxyEntry.Requests;
+
+/// <summary>A request's whole body, held until it may go to the service, and for as long as it may be tried again.</summary>
+/// <param name="memory">Where its memory is counted.</param>
+internal sealed class HeldBody(HeldMemory memory)
+{
+    private const int PieceLength = 16 * 1024;
+
+    private readonly List<byte[]> _pieces = [];
+
+    /// <summary>Bytes held.</summary>
+    public long Length { get; private set; }
+
+    /// <summary>How many pieces there are.</summary>
+    public int Count => _pieces.Count;
+
+    /// <summary>A piece; all but the last are full.</summary>
+    public ReadOnlyMemory<byte> this[int index] =>
+        _pieces[index].AsMemory(0, (int)Math.Min(PieceLength, Length - ((long)index * PieceLength)));
+
+    /// <summary>Appends bytes.</summary>
+    /// <returns>False when there is no memory left; then the body is not complete.</returns>
+    public bool TryAdd(ReadOnlySpan<byte> bytes)
+    {
+        while (!bytes.IsEmpty)
+        {
+            var offset = (int)(Length % PieceLength);
+            if (offset == 0)
+            {
+                if (!memory.TryTake(PieceLength))
+                {
+                    return false;
+                }
+
+                _pieces.Add(ArrayPool<byte>.Shared.Rent(PieceLength));
+            }
+
+            var count = Math.Min(bytes.Length, PieceLength - offset);
+            bytes[..count].CopyTo(_pieces[^1].AsSpan(offset));
+            Length += count;
+            bytes = bytes[count..];
+        }
+
+        return true;
+    }
+
+    /// <summary>Gives everything back. Once, by the owner.</summary>
+    public void Release()
+    {
+        foreach (var piece in _pieces)
+        {
+            ArrayPool<byte>.Shared.Return(piece);
+            memory.Return(PieceLength);
+        }
+
+        _pieces.Clear();
+        Length = 0;
+    }
+}

@@ -1,0 +1,148 @@
+using System.Collections.Concurrent;
+using Tunnel2.ProxyEntry.Certificates;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Diagnostics;
+
+namespace Tunnel2.ProxyEntry.Acme;
+
+/// <summary>
+/// How often an authority is asked: orders of an hour, pauses after failures of a name, and of the authority as a whole. The first two
+/// survive a restart. <see cref="MayTry"/> and <see cref="Failing"/> are thread-safe; the rest is for one task.
+/// </summary>
+/// <param name="settings">The limits.</param>
+/// <param name="store">Keeps them over a restart.</param>
+/// <param name="time">The clock.</param>
+/// <param name="logger">Where to log.</param>
+internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimeProvider time, ILogger logger)
+{
+    private static readonly TimeSpan _hour = TimeSpan.FromHours(1);
+    private static readonly TimeSpan _firstPause = TimeSpan.FromMinutes(5);
+    private static readonly TimeSpan _longestPause = TimeSpan.FromDays(1);
+    private static readonly TimeSpan _firstServerPause = TimeSpan.FromMinutes(1);
+
+    private readonly ConcurrentDictionary<string, AcmeFailure> _failures = new(StringComparer.Ordinal);
+    private readonly List<DateTimeOffset> _orders = [];
+    private DateTimeOffset _pausedUntil = DateTimeOffset.MinValue;
+    private DateTimeOffset _toldUntil = DateTimeOffset.MinValue;
+    private int _serverFailures;
+
+    /// <summary>How many names could not get a certificate at their last try.</summary>
+    public int Failing => _failures.Count;
+
+    /// <summary>The first of these by name, with the reasons: for operators. Any thread may ask.</summary>
+    public IReadOnlyList<CertificateRefusal> Refusals =>
+    [
+        .. _failures.ToArray()
+            .OrderBy(static one => one.Key, StringComparer.Ordinal)
+            .Take(CertificateRefusal.MostShown)
+            .Select(static one => new CertificateRefusal(one.Key, one.Value.Reason) { NextTry = one.Value.NextTry }),
+    ];
+
+    /// <summary>Whether the authority is not asked for any name now.</summary>
+    /// <remarks>A pause that ends later than any pause is of a clock that was wrong.</remarks>
+    public bool IsPaused => time.GetUtcNow() is var now && now < _pausedUntil && _pausedUntil - now <= _hour;
+
+    /// <summary>Reads what the store has kept.</summary>
+    public void Load() => store.LoadState(_failures, _orders);
+
+    /// <summary>Whether a name may be tried now.</summary>
+    /// <remarks>A pause that is longer than any is of a clock that was wrong.</remarks>
+    public bool MayTry(string name) => !_failures.TryGetValue(name, out var failure)
+        || time.GetUtcNow() is var now && (now >= failure.NextTry || failure.NextTry - now > _longestPause);
+
+    /// <summary>Forgets orders of an hour ago, and names whose last try was long ago.</summary>
+    /// <param name="isListed">Whether a name will be tried again in any case.</param>
+    public void Forget(Func<string, bool> isListed)
+    {
+        var now = time.GetUtcNow();
+        _orders.RemoveAll(order => order <= now - _hour || order > now);
+        foreach (var (name, failure) in _failures)
+        {
+            if (failure.NextTry + _longestPause < now && !isListed(name))
+            {
+                _failures.TryRemove(name, out _);
+            }
+        }
+    }
+
+    /// <summary>Takes a place of this hour for an order.</summary>
+    /// <param name="name">The name.</param>
+    /// <param name="kept">How many certificates there are.</param>
+    /// <param name="isNew">Whether the name has none yet.</param>
+    /// <param name="isListed">Whether the settings name it. A quarter of the hour is kept for these, and for renewals.</param>
+    /// <returns>False when there is none, or no more certificates may be kept.</returns>
+    public bool TryOrder(string name, int kept, bool isNew, bool isListed)
+    {
+        var now = time.GetUtcNow();
+        var most = settings.PerHour - (isNew && !isListed ? settings.PerHour / 4 : 0);
+        if ((isNew && kept >= settings.MaxCertificates) || _orders.Count >= most)
+        {
+            if (now >= _toldUntil)
+            {
+                _toldUntil = now + _hour;
+                ProxyEntryLog.CertificateLimit(logger, name, _orders.Count, kept);
+            }
+
+            return false;
+        }
+
+        // Before the order: a process that is restarted again and again keeps to the limit too.
+        _orders.Add(now);
+        Save();
+        return true;
+    }
+
+    /// <summary>An operator wants a name to be tried now, whatever was before.</summary>
+    public void Forgive(string name)
+    {
+        _failures.TryRemove(name, out _);
+        _pausedUntil = DateTimeOffset.MinValue;
+    }
+
+    /// <summary>A name has got its certificate.</summary>
+    public void OnObtained(string name)
+    {
+        _failures.TryRemove(name, out _);
+        _serverFailures = 0;
+        Save();
+    }
+
+    /// <summary>A name has not got one: it waits, longer with each failure in a row, and as long as the authority asks.</summary>
+    public void OnFailed(string name, AcmeException exception)
+    {
+        var now = time.GetUtcNow();
+        var count = (_failures.TryGetValue(name, out var before) ? Math.Min(before.Count, 100) : 0) + 1;
+        var wait = Limited(Doubled(_firstPause, count), exception.RetryAfter ?? TimeSpan.Zero, _longestPause);
+        _failures[name] = new AcmeFailure(count, now + wait, AcmeJson.Clean(exception.Message));
+        ProxyEntryLog.CertificateNotObtained(logger, name, exception.Message, (long)wait.TotalSeconds);
+        _serverFailures = exception.IsOfServer ? Math.Min(_serverFailures + 1, 100) : 0;
+        if (exception.IsOfServer)
+        {
+            _pausedUntil = now + Limited(Doubled(_firstServerPause, _serverFailures), exception.RetryAfter ?? TimeSpan.Zero, _hour);
+        }
+
+        Save();
+    }
+
+    /// <summary>At least so long, and in any case at most so long.</summary>
+    public static TimeSpan Limited(TimeSpan wait, TimeSpan least, TimeSpan most)
+    {
+        var enough = wait > least ? wait : least;
+        return enough < most ? enough : most;
+    }
+
+    /// <summary>The first pause, doubled with each failure in a row.</summary>
+    private static TimeSpan Doubled(TimeSpan first, int count) => first * Math.Pow(2, Math.Min(count - 1, 20));
+
+    private void Save()
+    {
+        try
+        {
+            store.SaveState(_failures, _orders);
+        }
+        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
+        {
+            ProxyEntryLog.CertificateNotKept(logger, store.Folder, exception.Message);
+        }
+    }
+}

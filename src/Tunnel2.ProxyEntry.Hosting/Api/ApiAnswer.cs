@@ -1,0 +1,47 @@
+using System.Text.Json;
+using Tunnel2.ProxyEntry.Admin;
+using Tunnel2.ProxyEntry.Api.Documents;
+
+namespace Tunnel2.ProxyEntry.Api;
+
+/// <summary>An answer of the API. Immutable.</summary>
+internal sealed record ApiAnswer
+{
+    private ApiAnswer()
+    {
+    }
+
+    /// <summary>The status.</summary>
+    public int Status { get; private init; }
+
+    /// <summary>The media type of the body.</summary>
+    public string ContentType { get; private init; } = "application/json; charset=utf-8";
+
+    /// <summary>The body; empty for none.</summary>
+    public ReadOnlyMemory<byte> Body { get; private init; }
+
+    /// <summary>A further field, or null.</summary>
+    public (string Name, string Value)? Field { get; init; }
+
+    /// <summary>A document.</summary>
+    public static ApiAnswer Of<T>(T document, int status = StatusCodes.Status200OK) where T : class =>
+        new() { Status = status, Body = JsonSerializer.SerializeToUtf8Bytes(document, ApiJson.Answer<T>()) };
+
+    /// <summary>JSON that is written already.</summary>
+    public static ApiAnswer OfJson(ReadOnlyMemory<byte> json) => new() { Status = StatusCodes.Status200OK, Body = json };
+
+    /// <summary>It is done, and there is nothing to say.</summary>
+    public static ApiAnswer Done { get; } = new() { Status = StatusCodes.Status204NoContent };
+
+    /// <summary>An error.</summary>
+    /// <param name="status">The status.</param>
+    /// <param name="code">The stable name of the error.</param>
+    /// <param name="detail">A sentence for people, without secrets.</param>
+    /// <param name="mistakes">All that is wrong, where it can be more than one thing.</param>
+    public static ApiAnswer Problem(int status, string code, string detail, IReadOnlyList<string>? mistakes = null) => new()
+    {
+        Status = status,
+        ContentType = AdminProblem.ContentType,
+        Body = AdminProblem.Render(status, code, detail, mistakes),
+    };
+}

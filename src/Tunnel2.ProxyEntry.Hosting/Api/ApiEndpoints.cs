@@ -1,0 +1,263 @@
+using System.Text.Json;
+using Microsoft.AspNetCore.Http.Features;
+using Microsoft.Net.Http.Headers;
+using Tunnel2.Protocol;
+using Tunnel2.ProxyEntry.Admin;
+using Tunnel2.ProxyEntry.Api.Documents;
+using Tunnel2.ProxyEntry.Inspection;
+
+namespace Tunnel2.ProxyEntry.Api;
+
+/// <summary>
+/// The API below <c>/api/v1</c>, for requests that <see cref="AdminEndpoints"/> has authorised. It matches a request with the table of
+/// operations, refuses what the operation does not know, and reads the body. What belongs to the inspector goes there. Thread-safe.
+/// </summary>
+internal sealed class ApiEndpoints : IDisposable
+{
+    /// <summary>The largest body of a request, bytes, where the operation says no other number.</summary>
+    public const int MaxBody = 64 * 1024;
+
+    /// <summary>How many operations run at once; the others are to come again.</summary>
+    public const int MostAtOnce = 8;
+
+    /// <summary>How long a body may take.</summary>
+    public static readonly TimeSpan BodyLimit = TimeSpan.FromSeconds(10);
+
+    private const int MaxShown = 200;
+
+    private readonly SemaphoreSlim _places = new(MostAtOnce);
+    private readonly ApiRoutes _routes;
+    private readonly InspectionEndpoints _inspection;
+    private readonly TimeProvider _time;
+
+    public ApiEndpoints(ApiRoutes routes, InspectionEndpoints inspection, TimeProvider time)
+    {
+        _routes = routes;
+        _inspection = inspection;
+        _time = time;
+    }
+
+    /// <summary>Answers; paths outside the API get 404.</summary>
+    public Task HandleAsync(HttpContext http)
+    {
+        var path = http.Request.Path.Value ?? "";
+        return !path.StartsWith(AdminProblem.Path, StringComparison.Ordinal) ? AdminEndpoints.NotFoundAsync(http)
+            : IsForInspector(http.Request, path.Split('/')) ? _inspection.HandleAsync(http)
+            : AnswerAsync(http, path);
+    }
+
+    /// <inheritdoc/>
+    public void Dispose() => _places.Dispose();
+
+    private bool IsForInspector(HttpRequest request, string[] path) => path is ["", "api", "v1", "sessions"]
+        ? request.Query["inspected"] == "true"
+        : _routes.All.Any(operation => operation.RunAsync is null && operation.Matches(path, out _));
+
+    private async Task AnswerAsync(HttpContext http, string path)
+    {
+        ApiAnswer answer;
+        try
+        {
+            answer = await DecideAsync(http, path.Split('/')).ConfigureAwait(false);
+        }
+        catch (OperationCanceledException) when (http.RequestAborted.IsCancellationRequested)
+        {
+            // The caller has left.
+            return;
+        }
+
+        await WriteAsync(http, answer).ConfigureAwait(false);
+    }
+
+    private async ValueTask<ApiAnswer> DecideAsync(HttpContext http, string[] path)
+    {
+        var request = http.Request;
+        if (AdminOrigin.IsOfAnotherPage(request))
+        {
+            return ApiAnswer.Problem(StatusCodes.Status403Forbidden, "origin", AdminOrigin.Text);
+        }
+
+        if (Find(request.Method, path, out var name, out var problem) is not { } operation)
+        {
+            return problem!;
+        }
+
+        foreach (var (key, values) in request.Query)
+        {
+            if (!operation.Query.Any(parameter => parameter.Name == key) || values.Count != 1)
+            {
+                return ApiAnswer.Problem(
+                    StatusCodes.Status400BadRequest,
+                    "parameter",
+                    $"The parameter '{Shown(key)}' is unknown here, or is given more than once.");
+            }
+        }
+
+        object? body = null;
+        if (operation.Body is not null || operation.OwnBody > 0)
+        {
+            (body, problem) = await ReadAsync(http, operation).ConfigureAwait(false);
+            if (problem is not null)
+            {
+                return problem;
+            }
+        }
+        else if (request.ContentLength > 0 || request.Headers.TransferEncoding.Count > 0)
+        {
+            return ApiAnswer.Problem(StatusCodes.Status400BadRequest, "body", "This takes no body.");
+        }
+
+        if (!await _places.WaitAsync(TimeSpan.Zero, http.RequestAborted).ConfigureAwait(false))
+        {
+            return ApiAnswer.Problem(StatusCodes.Status503ServiceUnavailable, "busy", "As many calls run as may; try again.") with
+            {
+                Field = (HeaderNames.RetryAfter, "1"),
+            };
+        }
+
+        try
+        {
+            return await operation.RunAsync!(new ApiCall(http, name, body)).ConfigureAwait(false);
+        }
+        finally
+        {
+            _places.Release();
+        }
+    }
+
+    private ApiOperation? Find(string method, string[] path, out string name, out ApiAnswer? problem)
+    {
+        problem = null;
+        name = "";
+        List<string>? others = null;
+        foreach (var operation in _routes.All)
+        {
+            if (!operation.Matches(path, out var value))
+            {
+                continue;
+            }
+
+            if (operation.Method == method || (operation.Method == HttpMethods.Get && method == HttpMethods.Head))
+            {
+                name = value;
+                return operation;
+            }
+
+            (others ??= []).AddRange(operation.Method == HttpMethods.Get ? [HttpMethods.Get, HttpMethods.Head] : [operation.Method]);
+        }
+
+        problem = others is null
+            ? ApiAnswer.Problem(
+                StatusCodes.Status404NotFound, "not-found", $"There is nothing here; {ApiRoutes.DocumentPath} describes what there is.")
+            : ApiAnswer.Problem(
+                StatusCodes.Status405MethodNotAllowed, "method", $"This is for {string.Join(", ", others)}.") with
+            {
+                Field = (HeaderNames.Allow, string.Join(", ", others)),
+            };
+        return null;
+    }
+
+    private async ValueTask<(object? Body, ApiAnswer? Problem)> ReadAsync(HttpContext http, ApiOperation operation)
+    {
+        var request = http.Request;
+        var most = operation.OwnBody > 0 ? operation.OwnBody : MaxBody;
+        if (!MediaTypeHeaderValue.TryParse(request.ContentType, out var mediaType)
+            || !mediaType.MediaType.Equals("application/json", StringComparison.OrdinalIgnoreCase)
+            || (mediaType.Charset.Length > 0 && !mediaType.Charset.Equals("utf-8", StringComparison.OrdinalIgnoreCase)))
+        {
+            return (null, ApiAnswer.Problem(
+                StatusCodes.Status415UnsupportedMediaType, "not-json", "The body has to be application/json in UTF-8."));
+        }
+
+        if (http.Features.Get<IHttpMaxRequestBodySizeFeature>() is { IsReadOnly: false } limited)
+        {
+            // Kestrel ends the reading there; the one more tells it from a body of just this length.
+            limited.MaxRequestBodySize = most + 1;
+        }
+
+        var buffer = new byte[most + 1];
+        var length = 0;
+        using var limit = new CancellationTokenSource(BodyLimit, _time);
+        using var either = CancellationTokenSource.CreateLinkedTokenSource(limit.Token, http.RequestAborted);
+        try
+        {
+            int read;
+            while (length < buffer.Length
+                && (read = await request.Body.ReadAsync(buffer.AsMemory(length), either.Token).ConfigureAwait(false)) > 0)
+            {
+                length += read;
+            }
+        }
+        catch (OperationCanceledException) when (limit.IsCancellationRequested)
+        {
+            return (null, ApiAnswer.Problem(StatusCodes.Status408RequestTimeout, "slow", "The body has not come in time.") with
+            {
+                Field = (HeaderNames.Connection, "close"),
+            });
+        }
+        catch (BadHttpRequestException exception) when (exception.StatusCode != StatusCodes.Status413PayloadTooLarge)
+        {
+            return (null, ApiAnswer.Problem(exception.StatusCode, "body", "The body breaks HTTP.") with
+            {
+                Field = (HeaderNames.Connection, "close"),
+            });
+        }
+        catch (BadHttpRequestException)
+        {
+            length = buffer.Length;
+        }
+
+        return length > most
+            ? (null, ApiAnswer.Problem(
+                StatusCodes.Status413PayloadTooLarge, "body", FormattableString.Invariant($"A body has at most {most} bytes here.")))
+            : operation.Body is { } type ? Parse(buffer.AsSpan(0, length), type)
+            : (new ReadOnlyMemory<byte>(buffer, 0, length), null);
+    }
+
+    private static (object? Body, ApiAnswer? Problem) Parse(ReadOnlySpan<byte> json, Type type)
+    {
+        try
+        {
+            if (JsonSerializer.Deserialize(json, ApiJson.Requests.GetTypeInfo(type)) is { } body)
+            {
+                return (body, null);
+            }
+        }
+        catch (JsonException exception)
+        {
+            return (null, ApiAnswer.Problem(
+                StatusCodes.Status400BadRequest,
+                "malformed",
+                $"The body does not fit at '{Shown(exception.Path ?? "$")}': it is not JSON there, or a field is missing, unknown, given "
+                + "twice or of another type."));
+        }
+
+        return (null, ApiAnswer.Problem(StatusCodes.Status400BadRequest, "malformed", "The body is null."));
+    }
+
+    private static string Shown(string text) => PlainText.Clean(text, MaxShown);
+
+    private static async Task WriteAsync(HttpContext http, ApiAnswer answer)
+    {
+        var response = http.Response;
+        response.StatusCode = answer.Status;
+        response.Headers[HeaderNames.CacheControl] = "no-store";
+        response.Headers[HeaderNames.XContentTypeOptions] = "nosniff";
+        if (answer.Field is { } field)
+        {
+            response.Headers[field.Name] = field.Value;
+        }
+
+        if (answer.Body.IsEmpty)
+        {
+            return;
+        }
+
+        response.ContentType = answer.ContentType;
+        response.ContentLength = answer.Body.Length;
+        if (!HttpMethods.IsHead(http.Request.Method))
+        {
+            await response.Body.WriteAsync(answer.Body, http.RequestAborted).ConfigureAwait(false);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+using System.Text.Json;
+using Tunnel2.Policies.Reading;
+using Tunnel2.Policies.Tables;
+using Tunnel2.Protocol;
+using Tunnel2.Protocol.Handshake;
+using Tunnel2.ProxyEntry.Agents;
+using Tunnel2.ProxyEntry.Api.Documents;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Policies;
+using Tunnel2.ProxyEntry.Routing;
+using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Tokens;
+using Tunnel2.ProxyEntry.Uplink;
+
+namespace Tunnel2.ProxyEntry.Api;
+
+/// <summary>
+/// Lists, sets and removes the policies that the server keeps for agents, tokens and names. A policy is judged as a whole before anything
+/// changes, and no session ends by one. Thread-safe.
+/// </summary>
+internal sealed class PoliciesApi(
+    KeptPolicies policies,
+    IssuedTokens tokens,
+    AgentRegistry agents,
+    ISessionDirectory directory,
+    ProxyEntrySettings settings,
+    ApiAudit audit)
+{
+    private const int LongestMistake = 300;
+
+    private static ApiAnswer NoPolicy { get; } = ApiAnswer.Problem(
+        StatusCodes.Status404NotFound, "no-policy", "The server keeps no policy for it.");
+
+    /// <summary>The policies.</summary>
+    public ValueTask<ApiAnswer> ListAsync(ApiCall call)
+    {
+        var sessions = directory.Snapshot();
+        var kept = policies.Current;
+        var targets = kept.All.Select(static one => one.Target)
+            .Concat(agents.Current.All.Where(static agent => agent is { Policy: not null, TokenName: null })
+                .Select(static agent => TargetOf(PolicyScope.Agent, agent.Id)))
+            .Distinct().OrderBy(static target => target.Scope).ThenBy(static target => target.Name, StringComparer.Ordinal);
+        return ValueTask.FromResult(ApiAnswer.Of(new PolicyList
+        {
+            Policies = [.. targets.Select(target => Describe(target, kept.Find(target), sessions))],
+        }));
+    }
+
+    /// <summary>One policy, with that of the settings.</summary>
+    public ApiAnswer Get(ApiCall call, PolicyScope scope)
+    {
+        var target = TargetOf(scope, call.Name);
+        var kept = policies.Current.Find(target);
+        return kept is null && OfSettings(target) is null ? NoPolicy : ApiAnswer.Of(Document(target, kept));
+    }
+
+    /// <summary>Sets a policy.</summary>
+    public ApiAnswer Set(ApiCall call, PolicyScope scope)
+    {
+        var target = TargetOf(scope, call.Name);
+        if (FindObstacle(target) is { } unknown)
+        {
+            return ApiAnswer.Problem(StatusCodes.Status404NotFound, unknown.Code, unknown.Detail);
+        }
+
+        var reading = PolicyReader.Read(call.BodyAs<ReadOnlyMemory<byte>>().Span);
+        if (reading.Policy is not { } policy)
+        {
+            return ApiAnswer.Problem(
+                StatusCodes.Status400BadRequest,
+                "policy",
+                reading.Mistakes is [var only]
+                    ? $"The policy has a mistake, and nothing has changed: {PlainText.Clean(only.ToString(), LongestMistake)}"
+                    : FormattableString.Invariant($"The policy has {reading.Mistakes.Count} mistakes, and nothing has changed."),
+                [.. reading.Mistakes.Select(static mistake => PlainText.Clean(mistake.ToString(), LongestMistake))]);
+        }
+
+        if (policy.AsksForCountry && settings.CountryHeader is null)
+        {
+            return ApiAnswer.Problem(
+                StatusCodes.Status400BadRequest,
+                "policy",
+                "The policy asks for visitors' countries, and Tunnel2:Access:CountryHeader names no header that has them.");
+        }
+
+        // The other kinds are opaque: a policy would end them, and a change of rows is to disturb nobody.
+        if (directory.Snapshot().FirstOrDefault(session => session.Kind != SessionKind.Http && Holds(target, session)) is { } opaque)
+        {
+            return ApiAnswer.Problem(
+                StatusCodes.Status409Conflict,
+                "not-http",
+                $"{opaque.Name} is a tunnel of {opaque.Kind.ToString().ToUpperInvariant()}, which can have no policy. "
+                + "Nothing has changed.");
+        }
+
+        try
+        {
+            switch (policies.Set(target, policy))
+            {
+                case PolicyChange.TooMany:
+                    return ApiAnswer.Problem(
+                        StatusCodes.Status409Conflict, "too-many",
+                        FormattableString.Invariant($"{PolicyStore.MaxPolicies} policies are kept already; remove one."));
+                case PolicyChange.Set:
+                    audit.Changed(call, "sets policy", FormattableString.Invariant($"of {target}, rows: {policy.Rows.Length}"));
+                    break;
+            }
+        }
+        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
+        {
+            return NotKept(exception);
+        }
+
+        return ApiAnswer.Of(Document(target, policies.Current.Find(target)));
+    }
+
+    /// <summary>Removes a policy.</summary>
+    public ApiAnswer Remove(ApiCall call, PolicyScope scope)
+    {
+        var target = TargetOf(scope, call.Name);
+        try
+        {
+            if (policies.Remove(target) is null)
+            {
+                return NoPolicy;
+            }
+
+            audit.Changed(call, "removes policy", $"of {target}");
+            return ApiAnswer.Done;
+        }
+        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
+        {
+            return NotKept(exception);
+        }
+    }
+
+    private static PolicyTarget TargetOf(PolicyScope scope, string name) =>
+        new(scope, scope == PolicyScope.Token ? name : name.ToLowerInvariant());
+
+    private static ApiAnswer NotKept(Exception exception) => ApiAnswer.Problem(
+        StatusCodes.Status503ServiceUnavailable,
+        "state-folder",
+        $"Nothing has changed: the state folder cannot be written (Tunnel2:StateFolder). {exception.Message}");
+
+    private static bool Holds(PolicyTarget target, EntrySession session) => target.Scope switch
+    {
+        PolicyScope.Agent => session.Grant?.AgentId.Equals(target.Name, StringComparison.OrdinalIgnoreCase) == true,
+        PolicyScope.Token => session.Grant?.TokenName == target.Name,
+        _ => session.Name == target.Name,
+    };
+
+    /// <summary>Why a target can have no policy: a mistyped one would protect nothing.</summary>
+    private (string Code, string Detail)? FindObstacle(PolicyTarget target)
+    {
+        var table = agents.Current;
+        return target.Scope switch
+        {
+            // It names a file.
+            PolicyScope.Agent when !StoredToken.IsAgentId(target.Name) =>
+                ("no-agent", "An agent with such an id can have a policy in the settings only: its file would have another name."),
+            PolicyScope.Agent => table.All.Any(agent => agent.Id.Equals(target.Name, StringComparison.OrdinalIgnoreCase))
+                ? null
+                : ("no-agent", "There is no agent with this id, neither in the settings nor with a token that the server keeps."),
+            PolicyScope.Token => tokens.All.Any(token => token.Name == target.Name)
+                ? null
+                : ("no-token", "There is no token of this name among those that the server keeps."),
+            _ => FindMistake(target.Name) is { } mistake ? ("no-name", mistake)
+                : table.IsListed(target.Name) || directory.Snapshot().Any(session => session.Name == target.Name) ? null
+                : ("no-name", "No session has this name, and no agent and no token lists it."),
+        };
+    }
+
+    private string? FindMistake(string name) =>
+        name.Length > PolicyStore.MaxNameLength
+            ? FormattableString.Invariant($"The name has more than {PolicyStore.MaxNameLength} characters.")
+        : DomainName.IsMeant(name) ? DomainName.FindMistake(name)
+        : PublicName.Check(name, settings.EntryId) is var problem && problem != PublicNameProblem.None
+            ? PublicName.Describe(problem, settings.EntryId)
+        : null;
+
+    private Policy? OfSettings(PolicyTarget target) =>
+        target.Scope == PolicyScope.Agent ? agents.Current.Find(target.Name)?.Policy : null;
+
+    private PolicyInfo Describe(PolicyTarget target, KeptPolicy? kept, IReadOnlyCollection<EntrySession> sessions) => new()
+    {
+        Scope = target.Scope.ToString().ToLowerInvariant(),
+        Name = target.Name,
+        Rows = kept?.Policy.Rows.Length ?? 0,
+        RowsOfSettings = OfSettings(target)?.Rows.Length ?? 0,
+        Changed = kept?.Changed,
+        Problem = kept?.Problem,
+        Sessions = sessions.Count(session => Holds(target, session)),
+    };
+
+    private PolicyDocument Document(PolicyTarget target, KeptPolicy? kept) => new()
+    {
+        Info = Describe(target, kept, directory.Snapshot()),
+        Policy = RowsOf(kept?.Policy),
+        OfSettings = RowsOf(OfSettings(target)),
+    };
+
+    private static JsonElement? RowsOf(Policy? policy) => policy is null ? null : JsonElement.Parse(policy.Text.Span);
+}

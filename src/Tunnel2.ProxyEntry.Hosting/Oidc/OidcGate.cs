@@ -1,0 +1,45 @@
+using System.Collections.Frozen;
+using System.Text;
+using Tunnel2.ProxyEntry.Configuration;
+
+namespace Tunnel2.ProxyEntry.Oidc;
+
+/// <summary>One gate: who may enter, and for how long. Immutable.</summary>
+internal sealed class OidcGate
+{
+    private const int LongestEmail = 254;
+
+    private readonly FrozenSet<string> _emails;
+    private readonly FrozenSet<string> _domains;
+    private readonly FrozenSet<string> _groups;
+
+    public OidcGate(OidcEntry entry)
+    {
+        Entry = entry;
+        _emails = entry.Emails.ToFrozenSet(StringComparer.OrdinalIgnoreCase);
+        _domains = entry.Domains.ToFrozenSet(StringComparer.OrdinalIgnoreCase);
+        _groups = entry.Groups.ToFrozenSet(StringComparer.Ordinal);
+    }
+
+    /// <summary>Its settings.</summary>
+    public OidcEntry Entry { get; }
+
+    /// <summary>Which of a user's groups count here: the others need not be remembered.</summary>
+    public string[] Known(IEnumerable<string> groups) => [.. groups.Where(_groups.Contains).Distinct(StringComparer.Ordinal)];
+
+    /// <summary>Whether a user may enter.</summary>
+    /// <param name="email">The address of mail, which was verified.</param>
+    /// <param name="groups">The groups.</param>
+    public bool Allows(string email, IEnumerable<string> groups) =>
+        _emails.Contains("*")
+        || _emails.Contains(email)
+        || _domains.Contains(email[(email.LastIndexOf('@') + 1)..])
+        || groups.Any(_groups.Contains);
+
+    /// <summary>An address as the value of a field; null when it cannot be one.</summary>
+    public static byte[]? UserOf(string? email) =>
+        email is { Length: > 2 and <= LongestEmail } && email.Contains('@', StringComparison.Ordinal)
+        && !email.AsSpan().ContainsAnyExceptInRange('!', '~')
+            ? Encoding.ASCII.GetBytes(email)
+            : null;
+}

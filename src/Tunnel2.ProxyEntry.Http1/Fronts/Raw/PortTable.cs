@@ -1,0 +1,363 @@
+using System.Net;
+using System.Net.Sockets;
+using Tunnel2.Multiplexing.Threading;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Handshake;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Limits;
+using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Uplink;
+
+namespace Tunnel2.ProxyEntry.Fronts.Raw;
+
+/// <summary>
+/// The ports of sessions of TCP, or of UDP. A port belongs to the owner of its session, also for a while after the session. In the time in
+/// which requests wait for an absent agent, its listener stays open, and connections wait too. Thread-safe.
+/// </summary>
+internal sealed class PortTable : IDisposable
+{
+    /// <summary>How many ports that other programs use are tried at most when any port will do.</summary>
+    private const int MostAttempts = 16;
+
+    private static readonly TimeSpan _period = TimeSpan.FromSeconds(1);
+
+    /// <summary>When an agent should ask again that got no port.</summary>
+    private static readonly TimeSpan _later = TimeSpan.FromSeconds(10);
+
+    /// <summary>The same, if the port will probably be free in a moment.</summary>
+    private static readonly TimeSpan _soon = TimeSpan.FromSeconds(2);
+
+    private readonly Lock _gate = new();
+    private readonly SortedDictionary<int, PublicPort> _ports = [];
+    private readonly SessionKind _kind;
+    private readonly PortRange? _range;
+    private readonly IPAddress _address;
+    private readonly string _domain;
+    private readonly TimeSpan _parked;
+    private readonly TimeSpan _kept;
+    private readonly int _descriptors;
+    private readonly Func<PublicPort, IPEndPoint, IDisposable> _listen;
+    private readonly ConnectionLimit _visitors;
+    private readonly TimeProvider _timeProvider;
+    private readonly ILogger _logger;
+    private readonly ITimer _timer;
+    private bool _isStopped;
+
+    /// <param name="kind">What its sessions carry.</param>
+    /// <param name="range">The ports; null for none.</param>
+    /// <param name="address">Their address.</param>
+    /// <param name="settings">The settings.</param>
+    /// <param name="listen">Listens on a port.</param>
+    /// <param name="descriptors">Descriptors of a listener, which have places among those of visitors' connections.</param>
+    /// <param name="visitors">The limit of visitors' connections.</param>
+    /// <param name="faults">Counts faults of ours.</param>
+    /// <param name="timeProvider">The clock.</param>
+    /// <param name="logger">The log.</param>
+    public PortTable(
+        SessionKind kind,
+        PortRange? range,
+        IPAddress address,
+        ProxyEntrySettings settings,
+        Func<PublicPort, IPEndPoint, IDisposable> listen,
+        int descriptors,
+        ConnectionLimit visitors,
+        ContainedFaults faults,
+        TimeProvider timeProvider,
+        ILogger logger)
+    {
+        _kind = kind;
+        _range = range;
+        _address = address;
+        _domain = settings.Domain;
+        _parked = settings.ParkTimeout;
+        _kept = settings.Tcp.KeepPort > _parked ? settings.Tcp.KeepPort : _parked;
+        _listen = listen;
+        _descriptors = descriptors;
+        _visitors = visitors;
+        _timeProvider = timeProvider;
+        _logger = logger;
+        _timer = timeProvider.CreateTimer(
+            _ => faults.Run("ports of tunnels", static self => self.Look(), this),
+            null,
+            Timeout.InfiniteTimeSpan,
+            Timeout.InfiniteTimeSpan);
+    }
+
+    /// <summary>Ports that a session has, and all that have an owner.</summary>
+    public (int Used, int All) Counts
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return (_ports.Values.Count(static port => port.Users > 0), _ports.Count);
+            }
+        }
+    }
+
+    /// <summary>Gives a port; see <see cref="ITunnelPorts.Take"/>.</summary>
+    public TunnelPort Take(string name, AgentIdentity owner, int wanted, bool takesAnother)
+    {
+        lock (_gate)
+        {
+            if (_isStopped)
+            {
+                return Refuse("The server is stopping.", _soon);
+            }
+
+            if (wanted != 0)
+            {
+                var result = TakeUnsynchronized(wanted, name, owner, out _);
+                if (result.Lease is not null || !takesAnother)
+                {
+                    return result;
+                }
+            }
+
+            return TakeAnyUnsynchronized(name, owner);
+        }
+    }
+
+    /// <summary>Closes all listeners; connections stay.</summary>
+    public void StopAccepting()
+    {
+        lock (_gate)
+        {
+            _isStopped = true;
+            foreach (var port in _ports.Values)
+            {
+                CloseUnsynchronized(port);
+            }
+        }
+    }
+
+    /// <inheritdoc/>
+    public void Dispose()
+    {
+        StopAccepting();
+        _timer.Dispose();
+    }
+
+    private static TunnelPort Refuse(string text, TimeSpan again) =>
+        new(null, new RejectMessage(RejectCode.PortNotAvailable, again, text));
+
+    /// <summary>
+    /// The same for a name and owner in every process, so that an agent often finds its port again after a restart of ours.
+    /// </summary>
+    private static uint Hash(string name, AgentIdentity owner)
+    {
+        // FNV-1a.
+        var hash = 2_166_136_261u;
+        foreach (var c in owner.Value)
+        {
+            hash = (hash ^ c) * 16_777_619;
+        }
+
+        foreach (var c in name)
+        {
+            hash = (hash ^ c) * 16_777_619;
+        }
+
+        return hash;
+    }
+
+    private TunnelPort TakeUnsynchronized(int port, string name, AgentIdentity owner, out bool isInUse)
+    {
+        isInUse = false;
+        if (_range is not { } range || !range.Contains(port))
+        {
+            return Refuse($"The port {port} is not one that this server gives: {_range}.", TimeSpan.Zero);
+        }
+
+        if (_ports.TryGetValue(port, out var present))
+        {
+            if (present.Owner != owner)
+            {
+                if (present.Users > 0)
+                {
+                    return Refuse($"The port {port} belongs to another agent.", TimeSpan.Zero);
+                }
+
+                if (_kept - _timeProvider.GetElapsedTime(present.LeftAt) is { Ticks: > 0 } left)
+                {
+                    return Refuse($"The port {port} is kept for the agent that had it.", left);
+                }
+
+                RemoveUnsynchronized(present);
+            }
+            else if (present.Users > 0 && present.Name != name)
+            {
+                return Refuse($"The port {port} leads to another tunnel of the same agent.", _soon);
+            }
+        }
+
+        return OpenUnsynchronized(port, name, owner, out isInUse);
+    }
+
+    private TunnelPort TakeAnyUnsynchronized(string name, AgentIdentity owner)
+    {
+        var range = _range!.Value;
+        PublicPort? oldest = null;
+        foreach (var port in _ports.Values)
+        {
+            if (port.Owner == owner && port.Name == name)
+            {
+                return OpenUnsynchronized(port.Port, name, owner, out _);
+            }
+
+            if (port.Users == 0 && (oldest is null || port.LeftAt < oldest.LeftAt))
+            {
+                oldest = port;
+            }
+        }
+
+        var first = (int)(Hash(name, owner) % (uint)range.Count);
+        var attempts = 0;
+        for (var i = 0; i < range.Count; i++)
+        {
+            var port = range.First + ((first + i) % range.Count);
+            if (_ports.ContainsKey(port))
+            {
+                continue;
+            }
+
+            var result = OpenUnsynchronized(port, name, owner, out var isInUse);
+            if (!isInUse || ++attempts == MostAttempts)
+            {
+                return result;
+            }
+        }
+
+        if (oldest is not null && _timeProvider.GetElapsedTime(oldest.LeftAt) >= _parked)
+        {
+            RemoveUnsynchronized(oldest);
+            return OpenUnsynchronized(oldest.Port, name, owner, out _);
+        }
+
+        return Refuse($"All ports that this server gives are taken: {range}.", _later);
+    }
+
+    /// <summary>Gives a port, which is free or the owner's, and listens on it if it has no listener.</summary>
+    private TunnelPort OpenUnsynchronized(int port, string name, AgentIdentity owner, out bool isInUse)
+    {
+        isInUse = false;
+        var target = new RawTarget(_kind, $"{name}.{_domain}", port);
+        if (!_ports.TryGetValue(port, out var entry))
+        {
+            entry = new PublicPort(port, owner, name, target);
+        }
+
+        if (entry.Listener is null)
+        {
+            if (_visitors.Count + _descriptors >= _visitors.Most)
+            {
+                return Refuse("The server has no open files left for a further port.", _later);
+            }
+
+            try
+            {
+                entry.Listener = _listen(entry, new IPEndPoint(_address, port));
+            }
+            catch (SocketException exception)
+            {
+                isInUse = exception.SocketErrorCode == SocketError.AddressAlreadyInUse;
+                ProxyEntryLog.PortNotOpened(_logger, _kind, port, exception.SocketErrorCode.ToString());
+                return isInUse
+                    ? Refuse($"The port {port} is in use by another program on the server.", _later)
+                    : Refuse($"The port {port} cannot be opened on the server: {exception.SocketErrorCode}.", _later);
+            }
+
+            for (var i = 0; i < _descriptors && _visitors.TryEnter(null, out var place); i++)
+            {
+                entry.Places.Add(place);
+            }
+        }
+
+        entry.Name = name;
+        entry.Target = target;
+        entry.Users++;
+        _ports[port] = entry;
+        return new TunnelPort(new Lease(this, entry), null);
+    }
+
+    private void Leave(PublicPort port, bool isKept)
+    {
+        lock (_gate)
+        {
+            port.Users--;
+            port.HasServed |= isKept;
+            if (port.Users > 0)
+            {
+                return;
+            }
+
+            port.LeftAt = _timeProvider.GetTimestamp();
+            if (!port.HasServed)
+            {
+                RemoveUnsynchronized(port);
+            }
+            else if (!_isStopped)
+            {
+                _timer.Change(_period, _period);
+            }
+        }
+    }
+
+    /// <summary>Closes the listeners of agents that do not come back, and forgets the ports that were kept long enough.</summary>
+    private void Look()
+    {
+        lock (_gate)
+        {
+            List<PublicPort>? over = null;
+            var isAnyLeft = false;
+            foreach (var port in _ports.Values)
+            {
+                if (port.Users > 0)
+                {
+                    continue;
+                }
+
+                var absent = _timeProvider.GetElapsedTime(port.LeftAt);
+                if (absent >= _kept)
+                {
+                    (over ??= []).Add(port);
+                    continue;
+                }
+
+                isAnyLeft = true;
+                if (absent >= _parked)
+                {
+                    CloseUnsynchronized(port);
+                }
+            }
+
+            over?.ForEach(RemoveUnsynchronized);
+            if (!isAnyLeft)
+            {
+                _timer.Change(Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
+            }
+        }
+    }
+
+    private void RemoveUnsynchronized(PublicPort port)
+    {
+        CloseUnsynchronized(port);
+        _ports.Remove(port.Port);
+    }
+
+    private void CloseUnsynchronized(PublicPort port)
+    {
+        port.Listener?.Dispose();
+        port.Listener = null;
+        port.Places.ForEach(_visitors.Leave);
+        port.Places.Clear();
+    }
+
+    private sealed class Lease(PortTable ports, PublicPort port) : PortLease
+    {
+        public override int Port => port.Port;
+
+        protected override void End() => ports.Leave(port, IsKept);
+    }
+}

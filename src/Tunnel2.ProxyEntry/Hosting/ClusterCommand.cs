@@ -1,0 +1,114 @@
+using System.Globalization;
+using System.Security.Cryptography;
+using Tunnel2.ProxyEntry.Cluster.Links;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Reload;
+
+namespace Tunnel2.ProxyEntry.Hosting;
+
+/// <summary>
+/// <c>tunnel2-entry cluster init</c>: makes the authority of a cluster and the certificates of nodes, for the links between them. It prints
+/// the files; keys are never shown.
+/// </summary>
+internal static class ClusterCommand
+{
+    private const int ExitFailed = 1;
+    private const int LongestId = 12;
+    private const int UsualDays = 730;
+    private const int MostDays = 3650;
+
+    public static bool IsMeant(string[] args) => args is ["cluster", "init", ..];
+
+    public static int Run(string[] args, TextWriter output, TextWriter error)
+    {
+        var nodes = new List<string>();
+        var settings = new List<string>();
+        string? folder = null;
+        var days = UsualDays;
+        var renewsAuthority = false;
+        var isRight = true;
+        for (var i = 2; isRight && i < args.Length; i++)
+        {
+            if (args[i].StartsWith("--Tunnel2:", StringComparison.OrdinalIgnoreCase) && args[i].Contains('=', StringComparison.Ordinal))
+            {
+                settings.Add(args[i]);
+                continue;
+            }
+
+            if (args[i] == "--new-ca")
+            {
+                renewsAuthority = true;
+                continue;
+            }
+
+            var value = i + 1 < args.Length && !args[i + 1].StartsWith("--", StringComparison.Ordinal) ? args[i + 1] : null;
+            isRight = value is not null;
+            switch (args[i++])
+            {
+                case "--node":
+                    nodes.AddRange((value ?? "").Split(',', StringSplitOptions.TrimEntries | StringSplitOptions.RemoveEmptyEntries));
+                    break;
+                case "--out":
+                    folder = value;
+                    break;
+                case "--days":
+                    isRight &= int.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out days)
+                        && days is > 0 and <= MostDays;
+                    break;
+                default:
+                    isRight = false;
+                    break;
+            }
+        }
+
+        if (!isRight || !nodes.TrueForAll(IsNode))
+        {
+            error.WriteLine(EntryHelp.ClusterUsage);
+            return SettingsErrorFormatter.ExitCode;
+        }
+
+        try
+        {
+            // Not checked as the server checks them: they may name the files that are made here.
+            var section = SettingsSource.OfProcess([.. settings]).Read().GetSection(SettingKeys.Section);
+            folder ??= Path.Combine(
+                section["StateFolder"] is { Length: > 0 } state ? state : StateFolder.Default(), NodeLinkSettings.Folder);
+            if (nodes.Count == 0 && !renewsAuthority)
+            {
+                nodes.Add(section["EntryId"] is { Length: > 0 } id ? id.ToLowerInvariant() : "e1");
+            }
+
+            Make(new ClusterAuthority(folder, DateTimeOffset.UtcNow), nodes, TimeSpan.FromDays(days), renewsAuthority, output);
+            return 0;
+        }
+        catch (Exception exception)
+            when (exception is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException
+                or InvalidDataException)
+        {
+            error.WriteLine($"tunnel2-entry: {exception.Message}");
+            return ExitFailed;
+        }
+    }
+
+    private static void Make(ClusterAuthority authority, List<string> nodes, TimeSpan valid, bool renewsAuthority, TextWriter output)
+    {
+        var isNew = !authority.Exists;
+        if (isNew || renewsAuthority)
+        {
+            authority.Create();
+            output.WriteLine(
+                isNew
+                    ? $"{authority.CertificatePath}: a new authority. Every node needs this file"
+                    : $"{authority.CertificatePath}: a new authority, beside the one before. Give this file to every node before the first "
+                        + $"node gets a certificate of it");
+        }
+
+        foreach (var node in nodes.Distinct())
+        {
+            output.WriteLine($"{authority.Issue(node, valid)}: certificate and key of node {node}. Only that node needs this file");
+        }
+    }
+
+    private static bool IsNode(string id) =>
+        id.Length is > 0 and <= LongestId && id.All(static c => char.IsAsciiLetterLower(c) || char.IsAsciiDigit(c) || c == '-');
+}

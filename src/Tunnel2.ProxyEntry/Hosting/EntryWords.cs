@@ -1,0 +1,91 @@
+using Tunnel2.Protocol;
+
+namespace Tunnel2.ProxyEntry.Hosting;
+
+/// <summary>The words of <c>tunnel2-entry</c>'s commands: names the nearest right one for a wrong one. Pure.</summary>
+internal static class EntryWords
+{
+    private const int LongestShown = 100;
+
+    private static readonly (string First, string[] Second)[] _commands =
+    [
+        ("token", ["create", "list", "revoke"]),
+        ("sessions", ["list", "drain", "kick"]),
+        ("policies", ["list", "show", "set", "remove"]),
+        ("agents", ["list"]),
+        ("requests", ["list"]),
+        ("certificate", ["create", "list", "renew", "test"]),
+        ("cluster", ["init", "status", "nodes", "drain"]),
+        ("health", []),
+        ("help", []),
+    ];
+
+    /// <summary>The commands that have two names: both forms stand for the first one's command.</summary>
+    private static readonly (string Name, string Other)[] _others =
+    [
+        ("token", "tokens"), ("sessions", "session"), ("policies", "policy"), ("agents", "agent"), ("requests", "request"),
+        ("certificate", "certificates"),
+    ];
+
+    /// <summary>The names of all commands.</summary>
+    public static IEnumerable<string> Commands =>
+        _commands.Select(static command => command.First).Where(static name => name != "help");
+
+    /// <summary>The same words with the command's own name, where it was given in the singular or the plural.</summary>
+    public static string[] Named(string[] args)
+    {
+        var at = args is ["help", _, ..] ? 1 : 0;
+        if (at < args.Length && Array.Find(_others, pair => pair.Other == args[at]) is { Name: { } name })
+        {
+            return [.. args[..at], name, .. args[(at + 1)..]];
+        }
+
+        return args;
+    }
+
+    /// <summary>What is wrong with the words of the command; null: nothing, or it is none that is known.</summary>
+    public static string? MistakeOf(string[] args)
+    {
+        if (args is not [var first, ..] || first.StartsWith('-'))
+        {
+            return null;
+        }
+
+        var (known, words) = Array.Find(_commands, command => command.First == first);
+        if (known is null)
+        {
+            return NearestWord.Find(first, _commands.Select(static command => command.First)) is { } word
+                ? $"'{PlainText.Clean(first, LongestShown)}' is not a command, did you mean '{word}'?"
+                : null;
+        }
+
+        if (words.Length == 0 || (args.Length > 1 && words.Contains(args[1], StringComparer.Ordinal)))
+        {
+            return null;
+        }
+
+        // What begins with a dash is a flag whose command is missing.
+        if (args.Length == 1 || args[1].StartsWith('-'))
+        {
+            return $"'{first}' needs one of these after it: {string.Join(", ", words)}";
+        }
+
+        var written = PlainText.Clean(args[1], LongestShown);
+        return NearestWord.Find(args[1], words) is { } near
+            ? $"'{first} {written}' is not a command, did you mean '{first} {near}'?"
+            : $"'{first} {written}' is not a command; after '{first}' comes one of {string.Join(", ", words)}";
+    }
+
+    /// <summary>The lines after such a mistake.</summary>
+    public static string UsageOf(string first) => first switch
+    {
+        "token" => EntryHelp.TokenUsage,
+        "sessions" => EntryHelp.SessionsUsage,
+        "policies" => EntryHelp.PoliciesUsage,
+        "agents" => EntryHelp.AgentsUsage,
+        "requests" => EntryHelp.RequestsUsage,
+        "certificate" => EntryHelp.CertificateUsage,
+        "cluster" => $"{EntryHelp.ClusterUsage}\n{EntryHelp.ClusterNodesUsage}",
+        _ => EntryHelp.Usage,
+    };
+}

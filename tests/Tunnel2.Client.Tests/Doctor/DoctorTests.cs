@@ -1,0 +1,184 @@
+using System.Net;
+using System.Net.Sockets;
+using System.Text;
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.Client.Core.Events;
+using Tunnel2.Client.Core.Session;
+using Tunnel2.Client.Doctor;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.Client.Tests.Doctor;
+
+public sealed class DoctorTests
+{
+    private static readonly DateTimeOffset _now = new(2026, 11, 23, 12, 0, 0, TimeSpan.Zero);
+
+    [Theory]
+    [InlineData(403, "Blocked request. This host (\"x\") is not allowed. add it to `server.allowedHosts` in vite.config.js", "Vite")]
+    [InlineData(403, "Invalid Host header", "webpack-dev-server")]
+    [InlineData(403, "<h1>Blocked hosts: x</h1> config.hosts << \"x\"", "Rails")]
+    [InlineData(400, "<title>DisallowedHost at /</title> You may need to add 'x' to ALLOWED_HOSTS.", "Django")]
+    [InlineData(400, "<!doctype html><h1>Bad Request (400)</h1>", "Django")]
+    [InlineData(403, "set allowedDevOrigins in next.config", "Next.js")]
+    public void A_known_server_that_refuses_the_host_is_recognised(int status, string body, string server)
+    {
+        var known = DevServers.Recognise(status, body, "web.example.com");
+        Assert.Equal(server, known?.Server);
+        Assert.Contains("web.example.com", known?.Remedy, StringComparison.Ordinal);
+        Assert.Contains("--host-header rewrite", known?.Remedy, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Webpack_before_version_5_refuses_with_200()
+    {
+        Assert.Equal("webpack-dev-server", DevServers.Recognise(200, "Invalid Host header", "h")?.Server);
+        Assert.Null(DevServers.Recognise(200, "<p>Invalid Host header</p>", "h"));
+        Assert.Null(DevServers.Recognise(200, "add it to `server.allowedHosts`: Blocked request.", "h"));
+    }
+
+    [Theory]
+    [InlineData(null, "skipped")]
+    [InlineData(0, "skipped")]
+    [InlineData(576, "warning")]
+    [InlineData(1279, "warning")]
+    [InlineData(1280, "ok")]
+    [InlineData(65536, "ok")]
+    public void Small_packets_are_a_warning(int? size, string state) => Assert.Equal(state, PacketLook.Judge("tun0", size).Word);
+
+    [Fact]
+    public async Task The_packets_of_a_connection_are_looked_at()
+    {
+        using var listener = new TcpListener(IPAddress.Loopback, 0);
+        listener.Start();
+        using var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
+        await socket.ConnectAsync(listener.LocalEndpoint, TestContext.Current.CancellationToken);
+        Finding finding = PacketLook.Run(socket);
+        Assert.Equal("mtu", finding.Name);
+        Assert.True(!OperatingSystem.IsLinux() || finding.Word == "ok", finding.Message);
+    }
+
+    [Theory]
+    [InlineData(ConnectFailureReason.Refused, "")]
+    [InlineData(ConnectFailureReason.TlsFailed, "")]
+    [InlineData(ConnectFailureReason.PublicPort, "")]
+    [InlineData(ConnectFailureReason.ProxyUnreachable, " --proxy http://127.0.0.1:1")]
+    [InlineData(ConnectFailureReason.ProxyAuthentication, " --proxy http://127.0.0.1:1")]
+    public async Task A_server_that_is_not_reached_comes_with_a_remedy(ConnectFailureReason reason, string flags)
+    {
+        using var output = new StringWriter { NewLine = "\n" };
+        Assert.Equal(5, await AgentCli.RunAsync(
+            ("doctor --json --server 127.0.0.1:1" + flags).Split(' '), static _ => null,
+            _ => new Runner((options, events) =>
+            {
+                events.ConnectionEnded(ConnectionEnd.Unreachable(ConnectFailure.Create(options.Server, reason)));
+                return Task.FromResult(4);
+            }),
+            output, TextWriter.Null, TestContext.Current.CancellationToken));
+
+        using var json = System.Text.Json.JsonDocument.Parse(output.ToString());
+        var wrong = json.RootElement.GetProperty("findings").EnumerateArray()
+            .Where(static one => one.GetProperty("state").GetString() == "wrong").ToArray();
+        Assert.NotEmpty(wrong);
+        Assert.All(wrong, static one => Assert.NotEmpty(one.GetProperty("remedy").GetString()!));
+    }
+
+    [Theory]
+    [InlineData(404, "Not found")]
+    [InlineData(403, "Forbidden")]
+    [InlineData(500, "Invalid Host header")]
+    public void Other_answers_are_no_check_of_the_host(int status, string body) => Assert.Null(DevServers.Recognise(status, body, "h"));
+
+    [Theory]
+    [InlineData(0, "ok")]
+    [InlineData(-29, "ok")]
+    [InlineData(31, "warning")]
+    [InlineData(-299, "warning")]
+    [InlineData(301, "wrong")]
+    [InlineData(-100_000_000, "wrong")]
+    public void Clocks_are_compared(int seconds, string state) =>
+        Assert.Equal(state, PublicLook.JudgeClock(_now.AddSeconds(seconds), _now).Word);
+
+    [Fact]
+    public void An_answer_without_a_date_says_nothing() => Assert.Equal("skipped", PublicLook.JudgeClock(null, _now).Word);
+
+    [Theory]
+    [InlineData("HTTP/1.1 200 OK", "", null, "ok", "answers (200)")]
+    [InlineData("HTTP/1.1 403 Forbidden", "Invalid Host header", null, "wrong", "webpack-dev-server")]
+    [InlineData("HTTP/1.1 403 Forbidden", "no", null, "warning", "answers its own host with 200")]
+    [InlineData("HTTP/1.1 403 Forbidden", "Invalid Host header", "rewrite", "ok", "answers (200)")]
+    [InlineData("SSH-2.0-OpenSSH", "", null, "wrong", "does not answer as HTTP")]
+    public async Task A_service_is_asked_by_its_own_host_and_by_the_public_one(
+        string line, string body, string? policy, string state, string words)
+    {
+        using var listener = new TcpListener(IPAddress.Loopback, 0);
+        listener.Start();
+        Task serving = ServeAsync(listener, line, body, TestContext.Current.CancellationToken);
+        Assert.Null(HostHeaderPolicy.TryParse(policy ?? "keep", out HostHeaderPolicy host));
+        var target = new BackendTarget(false, "127.0.0.1", ((IPEndPoint)listener.LocalEndpoint).Port);
+
+        Finding finding = await ServiceLook.RunAsync(target, host, "web.example.com", TestContext.Current.CancellationToken);
+
+        Assert.Equal(state, finding.Word);
+        Assert.Contains(words, finding.Message, StringComparison.Ordinal);
+        listener.Stop();
+        await serving.ContinueWith(static _ => { }, TaskScheduler.Default);
+    }
+
+    [Fact]
+    public async Task A_service_that_is_not_there()
+    {
+        using var refused = new RefusedPort();
+        var target = new BackendTarget(false, "127.0.0.1", refused.Port);
+        Finding finding = await ServiceLook.RunAsync(target, default, "web.example.com", TestContext.Current.CancellationToken);
+        Assert.Equal(("wrong", $"nothing listens at http://127.0.0.1:{refused.Port}"), (finding.Word, finding.Message));
+    }
+
+    [Theory]
+    [InlineData(RejectionReason.Unauthorized, "token")]
+    [InlineData(RejectionReason.VersionUnsupported, "version")]
+    [InlineData(RejectionReason.TlsRequired, "tls")]
+    public async Task What_the_server_objects_to_is_wrong_and_named(RejectionReason reason, string name)
+    {
+        using var output = new StringWriter { NewLine = "\n" };
+        AgentOptions? trial = null;
+        int code = await AgentCli.RunAsync(
+            ["doctor", "--server", "127.0.0.1:1", "--name", "web", "--json"], static _ => null,
+            _ => new Runner((options, events) =>
+            {
+                trial = options;
+                events.ConnectionEnded(ConnectionEnd.RejectedPermanently(new Rejection(reason, reason.ToString(), "")));
+                return Task.FromResult(3);
+            }),
+            output, TextWriter.Null, TestContext.Current.CancellationToken);
+
+        Assert.Equal(5, code);
+        Assert.NotEqual("web", trial!.Name);
+        using var json = System.Text.Json.JsonDocument.Parse(output.ToString());
+        var wrong = json.RootElement.GetProperty("findings").EnumerateArray()
+            .Where(static one => one.GetProperty("state").GetString() == "wrong").Select(static one => one.GetProperty("name").GetString());
+        Assert.Contains(name, wrong);
+    }
+
+    private static async Task ServeAsync(TcpListener listener, string line, string body, CancellationToken stop)
+    {
+        while (true)
+        {
+            using TcpClient client = await listener.AcceptTcpClientAsync(stop);
+            await using NetworkStream stream = client.GetStream();
+            byte[] buffer = new byte[8192];
+            int length = await stream.ReadAsync(buffer, stop);
+            bool isOwn = !Encoding.ASCII.GetString(buffer, 0, length).Contains("Host: web.example.com", StringComparison.Ordinal);
+            bool isHttp = line.StartsWith("HTTP/", StringComparison.Ordinal);
+            string answer = isOwn && isHttp ? "HTTP/1.1 200 OK" : line;
+            string content = isOwn && isHttp ? "" : body;
+            await stream.WriteAsync(
+                Encoding.ASCII.GetBytes($"{answer}\r\nContent-Length: {content.Length}\r\nConnection: close\r\n\r\n{content}"), stop);
+        }
+    }
+
+    private sealed class Runner(Func<AgentOptions, IAgentEvents, Task<int>> run) : IAgentRunner
+    {
+        public Task<int> RunAsync(AgentOptions options, IAgentEvents events, CancellationToken stop) => run(options, events);
+    }
+}

@@ -1,0 +1,129 @@
+using System.Net;
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.FunctionalTests.Pools;
+using Tunnel2.ProxyEntry.Cluster.Links;
+using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.FunctionalTests.Cluster;
+
+/// <summary>Nodes in this process that share a real database, with links between them. Agents and services come with the tests.</summary>
+internal sealed class RealCluster : IAsyncDisposable
+{
+    private readonly DirectoryInfo _folder = Directory.CreateTempSubdirectory("tunnel2-nodes-");
+    private readonly List<EntryFixture> _nodes = [];
+
+    private RealCluster()
+    {
+    }
+
+    /// <summary>The nodes e1, e2 and so on.</summary>
+    public IReadOnlyList<EntryFixture> Nodes => _nodes;
+
+    /// <summary>The services a, b and so on.</summary>
+    public List<NamedService> Services { get; } = [];
+
+    /// <summary>The agents that were started.</summary>
+    public List<AgentFixture> Agents { get; } = [];
+
+    /// <summary>Starts nodes, and as many services.</summary>
+    public static async Task<RealCluster> StartAsync(PostgresServer server, int nodes, params string[] settings)
+    {
+        var database = await server.CreateDatabaseAsync(TestContext.Current.CancellationToken);
+        var cluster = new RealCluster();
+        new ClusterAuthority(cluster._folder.FullName, DateTimeOffset.UtcNow.AddDays(-60)).Create();
+        var authority = new ClusterAuthority(cluster._folder.FullName, DateTimeOffset.UtcNow);
+        for (var i = 1; i <= nodes; i++)
+        {
+            authority.Issue($"e{i}", TimeSpan.FromDays(30));
+            cluster._nodes.Add(await EntryFixture.StartNodeAsync(
+                null,
+                null,
+                [
+                    $"EntryId=e{i}",
+                    $"Cluster:Database={database}",
+                    $"Cluster:Listen={new IPEndPoint(IPAddress.Loopback, 0)}",
+                    $"Cluster:Certificate={Path.Combine(cluster._folder.FullName, $"e{i}.pem")}",
+                    $"Cluster:Ca={Path.Combine(cluster._folder.FullName, "ca.pem")}",
+                    "Pool:SlowStart=off",
+                    .. settings,
+                ]));
+            cluster.Services.Add(new NamedService(((char)('a' + i - 1)).ToString()));
+        }
+
+        return cluster;
+    }
+
+    /// <summary>What to tell an agent of a service that has sessions with some nodes.</summary>
+    public AgentOptions Options(int service, params int[] nodes) =>
+        AgentFixture.Options(_nodes[nodes[0]].Uplink.Port, Services[service].Port) with
+        {
+            Further =
+            [
+                .. nodes.Skip(1).Select(node => new ServerAccess(
+                    new ServerEndpoint("127.0.0.1", _nodes[node].Uplink.Port), null, null, IsWebSocket: false)),
+            ],
+        };
+
+    /// <summary>Starts an agent, and waits until it has a session with each of its servers.</summary>
+    public async Task<AgentFixture> StartAgentAsync(AgentOptions options)
+    {
+        var agent = await AgentFixture.StartReadyAsync(options);
+        Agents.Add(agent);
+        if (options.Further.Count > 0)
+        {
+            await agent.Events.WaitForServersAsync(1 + options.Further.Count);
+        }
+
+        return agent;
+    }
+
+    /// <summary>One request at a node, on a connection of its own, which has to succeed.</summary>
+    /// <returns>The name of the service that answered.</returns>
+    public async Task<string> AskAsync(int node, string fields = "")
+    {
+        await using var visitor = await RawHttpClient.ConnectAsync(_nodes[node].Http);
+        var (head, body) = await visitor.ExchangeAsync("/", ClusterFixture.Host, fields: fields);
+        Assert.Equal((200, null), (head.StatusCode, head["Tunnel2-Error"]));
+        return body.Text();
+    }
+
+    /// <summary>Requests at a node, one after the other.</summary>
+    /// <returns>How many each service has answered.</returns>
+    public async Task<Dictionary<string, int>> AskAsync(int node, int count)
+    {
+        var answers = new Dictionary<string, int>();
+        for (var i = 0; i < count; i++)
+        {
+            var name = await AskAsync(node);
+            answers[name] = answers.GetValueOrDefault(name) + 1;
+        }
+
+        return answers;
+    }
+
+    /// <summary>Requests that a node has passed to others.</summary>
+    public double PassedBy(int node) => ClusterFixture.Sum(_nodes[node], "tunnel2_entry_node_streams_total", "out");
+
+    public async ValueTask DisposeAsync()
+    {
+        Services.ForEach(static service => service.MayAnswer.Set());
+        foreach (var agent in Agents)
+        {
+            await agent.DisposeAsync();
+        }
+
+        foreach (var node in _nodes)
+        {
+            await node.DisposeAsync();
+        }
+
+        foreach (var service in Services)
+        {
+            await service.DisposeAsync();
+        }
+
+        _folder.Delete(recursive: true);
+    }
+}

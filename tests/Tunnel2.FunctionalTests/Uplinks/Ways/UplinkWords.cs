@@ -1,0 +1,27 @@
+using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Frames;
+using Tunnel2.Protocol.Handshake;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.FunctionalTests.Uplinks.Ways;
+
+/// <summary>An agent's first words over a WebSocket, by hand.</summary>
+internal static class UplinkWords
+{
+    /// <summary>A HELLO.</summary>
+    public static byte[] Hello(string name) => RawUplink.Hello(name).ToFrame();
+
+    /// <summary>Says HELLO in one message and reads the answer, which is a REJECT.</summary>
+    public static async Task<RejectCode> HelloAsync(RawConnection connection)
+    {
+        var hello = Hello("web");
+        await connection.WriteAsync(
+            (byte[])[0x82, 0x80 | 126, (byte)(hello.Length >> 8), (byte)hello.Length, 0, 0, 0, 0, .. hello]);
+        var head = await connection.ReadExactlyAsync(2);
+        var frame = await connection.ReadExactlyAsync(head[1]);
+        Assert.Equal((0x82, (byte)FrameType.Reject), (head[0], frame[3]));
+        Assert.Equal(ProtocolError.None, RejectMessage.TryRead(frame.AsSpan(FrameHeader.Size), out var reject));
+        return reject!.Code;
+    }
+}

@@ -1,0 +1,132 @@
+using System.IO.Compression;
+using System.Text;
+using Tunnel2.Inspection.Bodies;
+using Tunnel2.Inspection.Capture;
+using Tunnel2.Inspection.Masking;
+
+namespace Tunnel2.Inspection.Tests.Bodies;
+
+public sealed class BodyViewTests
+{
+    [Theory]
+    [InlineData("gzip")]
+    [InlineData("br")]
+    [InlineData("deflate")]
+    [InlineData("gzip, br")]
+    public void Coded_bodies_are_decoded_and_masked(string codings)
+    {
+        var body = Encoding.UTF8.GetBytes("{\"user\":\"me\",\"token\":\"abc\"}");
+        foreach (var coding in codings.Split(", "))
+        {
+            body = Compress(coding, body);
+        }
+
+        var view = View($"Content-Encoding: {codings}\r\nContent-Type: application/json", body);
+        Assert.Equal((BodyKind.Json, true, DecodingState.Whole), (view.Kind, view.IsMasked, view.Decoding));
+        Assert.Equal("{\"user\":\"me\",\"token\":\"***\"}", view.Text);
+        Assert.Equal(body.Length, view.Length);
+    }
+
+    [Theory]
+    [InlineData("gzip")]
+    [InlineData("br")]
+    public void A_bomb_ends_at_the_limit(string coding)
+    {
+        var bomb = Compress(coding, new byte[64 * 1024 * 1024]);
+        Assert.InRange(bomb.Length, 1, 200_000);
+        var before = GC.GetAllocatedBytesForCurrentThread();
+        var view = View($"Content-Encoding: {coding}", bomb);
+        Assert.Equal((DecodingState.Cut, BodyView.DecodedLimit), (view.Decoding, view.Content.Length));
+        Assert.InRange(GC.GetAllocatedBytesForCurrentThread() - before, 0, 16 * BodyView.DecodedLimit);
+    }
+
+    [Fact]
+    public void A_coded_body_that_is_cut_shows_what_came_out()
+    {
+        var whole = Encoding.ASCII.GetBytes(string.Concat(Enumerable.Range(0, 5000).Select(i => $"line {i}\n")));
+        var view = View("Content-Encoding: gzip\r\nContent-Type: text/plain", Compress("gzip", whole)[..5000]);
+        Assert.StartsWith("line 0\nline 1\n", view.Text, StringComparison.Ordinal);
+        Assert.NotEqual(DecodingState.Plain, view.Decoding);
+    }
+
+    [Theory]
+    [InlineData("zstd")]
+    [InlineData("gzip, zstd")]
+    [InlineData("a, b, c, d, e")]
+    public void What_cannot_be_read_is_withheld_until_secrets_are_wanted(string coding)
+    {
+        var view = View($"Content-Encoding: {coding}", Sample.Bytes("{\"token\":\"abc\"}"));
+        Assert.NotNull(view.Withheld);
+        Assert.Empty(view.Content);
+        Assert.NotEmpty(View($"Content-Encoding: {coding}", Sample.Bytes("{\"token\":\"abc\"}"), reveal: true).Content);
+    }
+
+    [Theory]
+    [InlineData("application/json", "{\"a\":1}", BodyKind.Json)]
+    [InlineData("application/problem+json", "{\"a\":1}", BodyKind.Json)]
+    [InlineData("text/plain", " [1]", BodyKind.Json)]
+    [InlineData("application/x-www-form-urlencoded", "a=1", BodyKind.Form)]
+    [InlineData("application/x-www-form-urlencoded", "[a]=1", BodyKind.Form)]
+    [InlineData("application/x-www-form-urlencoded", " {\"a\":1}", BodyKind.Json)]
+    [InlineData("text/html", "<p>", BodyKind.Text)]
+    [InlineData("", "plain", BodyKind.Text)]
+    [InlineData("", "\0\u0001", BodyKind.Binary)]
+    [InlineData("application/octet-stream", "\u00ff\u00fe", BodyKind.Binary)]
+    [InlineData("text/plain", "caf\u00e9", BodyKind.Text)]
+    [InlineData("image/png", "\u0089PNG\0", BodyKind.Image)]
+    [InlineData("image/png", "{\"token\":\"x\"}", BodyKind.Json)]
+    [InlineData("image/svg+xml", "<svg/>", BodyKind.Text)]
+    [InlineData("text/plain", "", BodyKind.Empty)]
+    public void Kinds(string type, string body, object kind) =>
+        Assert.Equal((BodyKind)kind, View($"Content-Type: {type}", Sample.Bytes(body)).Kind);
+
+    [Theory]
+    [InlineData("[a]=1&password=hunter2", "[a]=1&password=***")]
+    [InlineData("{a}&token=hunter2", "{a}&token=***")]
+    [InlineData("{\"token\":\"hunter2\"}", "{\"token\":\"***\"}")]
+    [InlineData("{\"token\":\"hunter2", "{\"token\":\"***\"")]
+    public void A_form_is_masked_whatever_it_begins_with(string body, string shown)
+    {
+        var view = View("Content-Type: application/x-www-form-urlencoded", Sample.Bytes(body));
+        Assert.Equal((shown, true), (view.Text, view.IsMasked));
+    }
+
+    [Fact]
+    public void Json_in_another_character_set_is_withheld()
+    {
+        var view = View("Content-Type: application/json; charset=utf-16", Encoding.Unicode.GetBytes("{\"token\":\"abc\"}"));
+        Assert.NotNull(view.Withheld);
+        Assert.Empty(view.Content);
+    }
+
+    [Fact]
+    public void Text_cut_within_a_character_is_still_utf8()
+    {
+        Assert.True(View("Content-Type: text/plain", Encoding.UTF8.GetBytes("caf\u00e9")[..^1]).IsUtf8);
+        var latin = View("Content-Type: text/plain", Sample.Bytes("caf\u00e9 au lait"));
+        Assert.Equal((false, "caf\u00e9 au lait"), (latin.IsUtf8, latin.Text));
+    }
+
+    private static BodyView View(string fields, byte[] body, bool reveal = false)
+    {
+        var store = Sample.Store(new InspectionLimits { BodyBytes = 1024 * 1024 });
+        var capture = Sample.Asked(store).Answered("HTTP/1.1 200 OK\r\n" + fields, body);
+        return BodyView.Of(capture.ResponseBody, capture.Response.Fields, reveal ? null : MaskingRules.BuiltIn);
+    }
+
+    private static byte[] Compress(string coding, byte[] body)
+    {
+        using var output = new MemoryStream();
+        using (Stream coder = coding switch
+        {
+            "gzip" => new GZipStream(output, CompressionLevel.Optimal, leaveOpen: true),
+            "br" => new BrotliStream(output, CompressionLevel.Optimal, leaveOpen: true),
+            _ => new ZLibStream(output, CompressionLevel.Optimal, leaveOpen: true),
+        })
+        {
+            coder.Write(body);
+        }
+
+        return output.ToArray();
+    }
+}

@@ -1,0 +1,279 @@
+using System.Diagnostics.Metrics;
+using Tunnel2.ProxyEntry.Cluster.Diagnostics;
+using Tunnel2.ProxyEntry.Cluster.Locating;
+using Tunnel2.ProxyEntry.Cluster.Nodes;
+using Tunnel2.ProxyEntry.Cluster.Stores;
+using Tunnel2.ProxyEntry.Cluster.Tests.Model;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.ProxyEntry.Cluster.Tests.Locating;
+
+public sealed class SessionLocatorTests : IMeterFactory
+{
+    private readonly ManualTimeProvider _clock = new();
+    private readonly MemoryTables _tables;
+    private readonly MemoryStore _store;
+    private readonly NodeState _state;
+    private readonly SessionLocator _locator;
+    private readonly NodeLease _other;
+
+    public SessionLocatorTests()
+    {
+        _tables = new MemoryTables(_clock);
+        _store = new MemoryStore(_tables);
+        _state = new NodeState(new NodeFacts("here", Guid.NewGuid(), "", "1"), _clock);
+        _state.MarkReady(_tables.Acquire(_state.Facts, ClusterTimes.Lease, true, 0)!);
+        _other = _tables.Acquire(new NodeFacts("there", Guid.NewGuid(), "there:7000", "1"), TimeSpan.FromDays(1), true, 0)!;
+        _locator = new SessionLocator(_store, _state, new ClusterMetrics(this), _clock);
+    }
+
+    [Fact]
+    public async Task A_name_is_asked_for_once_and_then_found_in_the_cache()
+    {
+        var epoch = Register("web");
+        Assert.False(_locator.TryLocate("web", out _));
+        var found = await _locator.LocateAsync("web", CancellationToken.None);
+        Assert.Equal(new NodeLocation("there", "there:7000", epoch), Assert.Single(found!.All).Node);
+        Assert.True(_locator.TryLocate("web", out var location));
+        Assert.Same(found, location);
+        Assert.Equal(1, _store.Calls);
+    }
+
+    [Fact]
+    public async Task Requests_for_one_name_share_one_question()
+    {
+        Register("web");
+        var answer = new TaskCompletionSource();
+        _store.Hold = answer.Task;
+        var requests = Enumerable.Range(0, 100).Select(_ => _locator.LocateAsync("web", CancellationToken.None).AsTask()).ToList();
+        using var left = new CancellationTokenSource();
+        var leaves = _locator.LocateAsync("web", left.Token).AsTask();
+        await left.CancelAsync();
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => leaves);
+        answer.SetResult();
+        Assert.All(await Task.WhenAll(requests), location => Assert.Equal("there", location!.All[0].Node.NodeId));
+        Assert.Equal(1, _store.Calls);
+    }
+
+    [Fact]
+    public async Task A_name_that_nobody_serves_is_asked_for_once_a_second()
+    {
+        Assert.Null(await _locator.LocateAsync("none", CancellationToken.None));
+        Assert.Null(await _locator.LocateAsync("none", CancellationToken.None));
+        Assert.Equal(1, _store.Calls);
+        _clock.Advance(LocationCache.UnknownFor);
+        Assert.Null(await _locator.LocateAsync("none", CancellationToken.None));
+        Assert.Equal(2, _store.Calls);
+    }
+
+    [Fact]
+    public async Task A_name_that_registers_at_this_node_is_here_and_not_unknown()
+    {
+        var mine = _tables.Put(_state.Ready!, Claim("mine"), false).Epoch;
+        for (var i = 0; i < 2; i++)
+        {
+            var location = await _locator.LocateAsync("mine", CancellationToken.None);
+            Assert.Equal(("here", mine, true), (location!.All[0].Node.NodeId, location.Newest, location.IsHere));
+        }
+
+        Assert.False(_locator.TryLocate("mine", out _));
+    }
+
+    [Fact]
+    public async Task A_place_from_before_a_silence_is_used_while_nobody_can_be_asked()
+    {
+        var epoch = Register("web");
+        var place = await _locator.LocateAsync("web", CancellationToken.None);
+        _locator.Clear();
+        Assert.False(_locator.TryLocate("web", out _));
+        _store.Trouble = "away";
+        Assert.Equal(place, await _locator.LocateAsync("web", CancellationToken.None));
+        _state.MarkUnready("The database is away.");
+        Assert.Equal(place, await _locator.LocateAsync("web", CancellationToken.None));
+        _locator.Hear(new NameNotice(StoredState.Left, "web", "there", epoch, "", []));
+        Assert.Null(await _locator.LocateAsync("web", CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task A_place_from_before_an_outage_is_used_until_its_node_has_had_time_to_come_back()
+    {
+        Register("web");
+        var place = await _locator.LocateAsync("web", CancellationToken.None);
+        _tables.Release(_other);
+        _locator.Clear();
+        Assert.Equal(place, await _locator.LocateAsync("web", CancellationToken.None));
+        Assert.Null(await _locator.LocateAsync("none", CancellationToken.None));
+        _clock.Advance(LocationCache.DoubtedFor);
+        Assert.Null(await _locator.LocateAsync("web", CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task A_place_that_was_given_up_is_the_best_guess_while_nobody_can_be_asked()
+    {
+        var epoch = Register("web");
+        var place = await _locator.LocateAsync("web", CancellationToken.None);
+        _locator.Forget("web", epoch);
+        Assert.False(_locator.TryLocate("web", out _));
+        _store.Trouble = "away";
+        Assert.Equal(place, await _locator.LocateAsync("web", CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task A_name_that_appears_is_no_longer_unknown()
+    {
+        _tables.Changed += _locator.Hear;
+        Assert.Null(await _locator.LocateAsync("web", CancellationToken.None));
+        Register("web");
+        Assert.NotNull(await _locator.LocateAsync("web", CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task A_flood_of_random_names_costs_the_database_a_set_rate()
+    {
+        for (var i = 0; i < 10_000; i++)
+        {
+            await _locator.LocateAsync($"random{i}", CancellationToken.None);
+        }
+
+        Assert.Equal(SessionLocator.MissesPerSecond, _store.Calls);
+        _clock.Advance(TimeSpan.FromSeconds(0.5));
+        for (var i = 0; i < 10_000; i++)
+        {
+            await _locator.LocateAsync($"other{i}", CancellationToken.None);
+        }
+
+        Assert.Equal(SessionLocator.MissesPerSecond * 3 / 2, _store.Calls);
+    }
+
+    [Fact]
+    public async Task A_known_name_is_known_without_the_database_and_an_unknown_one_costs_it_nothing()
+    {
+        Register("web");
+        await _locator.LocateAsync("web", CancellationToken.None);
+        _state.MarkUnready("down");
+        Assert.True(_locator.TryLocate("web", out _));
+        Assert.Null(await _locator.LocateAsync("new", CancellationToken.None));
+        Assert.Equal(1, _store.Calls);
+    }
+
+    [Fact]
+    public async Task A_name_that_its_node_gave_up_is_forgotten_unless_it_is_newer()
+    {
+        _tables.Changed += _locator.Hear;
+        var first = Register("web");
+        await _locator.LocateAsync("web", CancellationToken.None);
+        var second = Register("web");
+        Assert.True(_locator.TryLocate("web", out var location));
+        Assert.Equal(second, location.Newest);
+        _locator.Forget("web", first);
+        Assert.True(_locator.TryLocate("web", out _));
+        _locator.Forget("web", second);
+        Assert.False(_locator.TryLocate("web", out _));
+    }
+
+    [Fact]
+    public async Task A_name_that_leaves_or_comes_here_is_no_longer_in_the_cache()
+    {
+        _tables.Changed += _locator.Hear;
+        var epoch = Register("web");
+        await _locator.LocateAsync("web", CancellationToken.None);
+        _tables.Change(_other, new NameChange("web", epoch, StoredState.Left));
+        Assert.False(_locator.TryLocate("web", out _));
+
+        Register("api");
+        await _locator.LocateAsync("api", CancellationToken.None);
+        _tables.Put(_state.Ready!, Claim("api"), false);
+        Assert.False(_locator.TryLocate("api", out _));
+    }
+
+    [Fact]
+    public async Task Members_of_a_shared_name_come_change_and_go()
+    {
+        _tables.Changed += _locator.Hear;
+        var first = Share("web", 1);
+        await _locator.LocateAsync("web", CancellationToken.None);
+        Share("web", 2);
+        Assert.True(_locator.TryLocate("web", out var places));
+        Assert.Equal((2, 1, 2), (places.All.Count, places.Nodes.Length, places.Nodes[0].Weight));
+
+        _tables.Change(_other, new NameChange("web", first, StoredState.Online, IsHealthy: false));
+        _locator.TryLocate("web", out places);
+        Assert.Equal([0, 4], places.All.Select(static place => place.Rank));
+        Assert.Equal((0, 1), (places.Nodes[0].Rank, places.Nodes[0].Weight));
+
+        _tables.Change(_other, new NameChange("web", first, StoredState.Left, IsHealthy: false));
+        _locator.TryLocate("web", out places);
+        Assert.Single(places.All);
+
+        // One of another kind takes the name as a whole.
+        var alone = _tables.Put(_other, Claim("web"), true);
+        Assert.Equal(ClaimStatus.Claimed, alone.Status);
+        _locator.TryLocate("web", out places);
+        Assert.Equal(alone.Epoch, Assert.Single(places.All).Node.Epoch);
+        Assert.Equal(1, _store.Calls);
+    }
+
+    [Fact]
+    public async Task A_node_that_is_forgotten_beside_others_is_asked_for_a_second_later_while_requests_go_on()
+    {
+        var third = _tables.Acquire(new NodeFacts("third", Guid.NewGuid(), "third:1", "1"), TimeSpan.FromDays(1), true, 0)!;
+        var epoch = Share("web", 1);
+        Share("web", 2, third);
+        await _locator.LocateAsync("web", CancellationToken.None);
+        _locator.Forget("web", epoch);
+        Assert.True(_locator.TryLocate("web", out var places));
+        Assert.Equal("third", Assert.Single(places.All).Node.NodeId);
+        Assert.Equal(1, _store.Calls);
+
+        _clock.Advance(LocationCache.UnknownFor * 2);
+        Assert.True(_locator.TryLocate("web", out _));
+        Assert.Equal(2, _store.Calls);
+        Assert.True(_locator.TryLocate("web", out places));
+        Assert.Equal(2, places.All.Count);
+        Assert.Equal(2, _store.Calls);
+    }
+
+    [Fact]
+    public async Task The_cache_is_bounded()
+    {
+        var cache = new LocationCache(_clock);
+        for (var i = 0; i < LocationCache.MaxNames + 500; i++)
+        {
+            cache.Set($"n{i}", new NodePlaces(new NodeLocation("there", "", i + 1)));
+        }
+
+        Assert.Equal(LocationCache.MaxNames, cache.Count);
+        cache.Clear();
+        Assert.Equal(0, cache.Count);
+        await Task.CompletedTask;
+    }
+
+    [Fact]
+    public async Task A_look_in_the_cache_allocates_nothing()
+    {
+        Register("web");
+        await _locator.LocateAsync("web", CancellationToken.None);
+        _locator.TryLocate("web", out _);
+        var before = GC.GetAllocatedBytesForCurrentThread();
+        for (var i = 0; i < 1000; i++)
+        {
+            _locator.TryLocate("web", out _);
+            _locator.TryLocate("other", out _);
+        }
+
+        Assert.Equal(before, GC.GetAllocatedBytesForCurrentThread());
+    }
+
+    Meter IMeterFactory.Create(MeterOptions options) => new(options);
+
+    void IDisposable.Dispose()
+    {
+    }
+
+    private long Share(string name, byte member, NodeLease? node = null) => _tables.Put(
+        node ?? _other, Claim(name) with { Share = new NameShare([1], [member], IsPool: true) }, false).Epoch;
+
+    private static NameClaim Claim(string name) => new(name, [1], [1], [1]);
+
+    private long Register(string name) => _tables.Put(_other, Claim(name), false).Epoch;
+}

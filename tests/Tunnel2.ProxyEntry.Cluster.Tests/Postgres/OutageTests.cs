@@ -1,0 +1,287 @@
+using Microsoft.Extensions.Logging.Abstractions;
+using Tunnel2.ProxyEntry.Cluster.Keeping;
+using Tunnel2.ProxyEntry.Cluster.Postgres;
+using Tunnel2.ProxyEntry.Cluster.Tests.Model;
+using Tunnel2.ProxyEntry.Sessions;
+
+namespace Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
+
+/// <summary>What a node does while a real database is down, hung, read-only, emptied or an older copy, and when it is back.</summary>
+[Collection<PostgresCollection>]
+public sealed class OutageTests(PostgresServer server) : IAsyncDisposable
+{
+    private readonly List<PostgresStore> _stores = [];
+    private string _database = "";
+
+    private static CancellationToken Ending => TestContext.Current.CancellationToken;
+
+    [Fact]
+    public async Task A_database_that_crashes()
+    {
+        var node = await StartAsync("n1");
+        await CheckOutageAsync(node, () => server.StopAsync(), () => server.StartAsync());
+    }
+
+    [Fact]
+    public async Task A_database_that_hangs()
+    {
+        var node = await StartAsync("n1");
+        await CheckOutageAsync(node, () => Run(server.Freeze), () => Run(server.Thaw));
+    }
+
+    [Fact]
+    public async Task A_database_that_takes_no_writes()
+    {
+        var node = await StartAsync("n1");
+        var name = _database.Split("Database=")[1];
+        await CheckOutageAsync(
+            node,
+            () => BeginAsync(
+                node,
+                $"alter database {name} set default_transaction_read_only = on; select pg_terminate_backend(pid) from pg_stat_activity "
+                    + $"where datname = '{name}' and pid <> pg_backend_pid()"),
+            () => PostgresServer.ExecuteAsync(
+                _database + ";Options=-c default_transaction_read_only=off",
+                $"alter database {name} set default_transaction_read_only = off; select pg_terminate_backend(pid) from pg_stat_activity "
+                    + $"where datname = '{name}' and pid <> pg_backend_pid()",
+                Ending));
+    }
+
+    [Fact]
+    public async Task A_database_that_was_emptied()
+    {
+        var node = await StartAsync("n1");
+        await RegisterAsync(node, "web");
+        var epoch = node.EpochOf("web");
+        await PostgresServer.ExecuteAsync(_database, "truncate tunnel2_names, tunnel2_nodes", Ending);
+        await StepUntilAsync(node, () => node.EpochOf("web") > epoch);
+        await CheckRowAsync(node, "web");
+
+        // Nothing at all is left.
+        epoch = node.EpochOf("web");
+        await PostgresServer.ExecuteAsync(_database, "drop schema public cascade; create schema public", Ending);
+        await StepUntilAsync(node, () => node.EpochOf("web") > epoch && node.State.Ready is not null);
+        await CheckRowAsync(node, "web");
+        Assert.NotNull(node.Find("web"));
+    }
+
+    [Fact]
+    public async Task A_database_of_which_an_older_copy_was_put_back()
+    {
+        var node = await StartAsync("n1");
+        var other = await StartAsync("n2");
+        var moved = await RegisterAsync(node, "moved");
+        var left = await RegisterAsync(node, "left");
+        await PostgresServer.ExecuteAsync(
+            _database,
+            "create table copy_names as table tunnel2_names; create table copy_nodes as table tunnel2_nodes; "
+                + "create table copy_epochs as select last_value from tunnel2_epochs",
+            Ending);
+        await RegisterAsync(other, "moved");
+        node.Directory.Lose("moved", other.EpochOf("moved"), "n2", []);
+        Assert.True(moved.IsLeaving);
+        await node.Directory.UnregisterAsync("left", left.Epoch, false, Ending);
+        await StepUntilAsync(node, () => node.State.Ready is not null);
+        await RegisterAsync(node, "new");
+        var (movedEpoch, newEpoch) = (other.EpochOf("moved"), node.EpochOf("new"));
+
+        // Yesterday's: all leases in it are over.
+        await PostgresServer.ExecuteAsync(
+            _database,
+            "truncate tunnel2_names, tunnel2_nodes; insert into tunnel2_names table copy_names; "
+                + "insert into tunnel2_nodes table copy_nodes; update tunnel2_nodes set lease_until = now() - interval '1 day'; "
+                + "select setval('tunnel2_epochs', last_value) from copy_epochs",
+            Ending);
+        await StepUntilAsync(node, () => node.EpochOf("new") > newEpoch && node.State.Ready is not null);
+        await StepUntilAsync(other, () => other.EpochOf("moved") > movedEpoch && other.State.Ready is not null);
+        await CheckRowAsync(node, "new");
+        await CheckRowAsync(other, "moved");
+        Assert.Equal(
+            0L, await PostgresServer.AskAsync(_database, "select count(*) from tunnel2_names where name = 'left' and state < 2", Ending));
+        Assert.Null(node.Find("moved"));
+    }
+
+    [Fact]
+    public async Task A_database_that_fails_over_to_its_standby()
+    {
+        await using var primary = new PostgresServer();
+        await primary.InitializeAsync();
+        var first = await primary.CreateDatabaseAsync(Ending);
+        await using var standby = await primary.CreateStandbyAsync();
+        var both = first.Replace(primary.Host, $"{primary.Host},{standby.Host}", StringComparison.Ordinal)
+            + ";Target Session Attributes=primary";
+        _database = first.Replace(primary.Host, standby.Host, StringComparison.Ordinal);
+        var node = await StartAsync("n1", both);
+        await RegisterAsync(node, "web");
+        var epoch = node.EpochOf("web");
+        await primary.StopAsync();
+        await node.StepAsync();
+        Assert.NotNull(node.Find("web"));
+        await standby.PromoteAsync();
+        await StepUntilAsync(node, () => node.State.Ready is not null);
+        await RegisterAsync(node, "web");
+        Assert.True(node.EpochOf("web") > epoch);
+        await CheckRowAsync(node, "web");
+    }
+
+    [Fact]
+    public async Task A_takeover_at_another_node_is_heard_and_ends_the_older_session()
+    {
+        var node = await StartAsync("n1");
+        var other = await StartAsync("n2");
+        var session = await RegisterAsync(node, "web");
+        var member = await JoinAsync(node, _stores[0]);
+        await using (member)
+        {
+            var ended = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+            await using var registration = session.Leaving.Register(ended.SetResult);
+            await RegisterAsync(other, "web");
+            await ended.Task.WaitAsync(TimeSpan.FromSeconds(60), Ending);
+            Assert.Null(node.Find("web"));
+            await CheckRowAsync(other, "web");
+        }
+
+        // It said goodbye: its lease is over.
+        Assert.Equal(
+            true, await PostgresServer.AskAsync(_database, "select lease_until <= now() from tunnel2_nodes where node = 'n1'", Ending));
+    }
+
+    [Fact]
+    public async Task A_role_with_the_rights_of_the_document_is_enough()
+    {
+        _database = await server.CreateDatabaseAsync(Ending);
+        await using (var owner = new PostgresStore(_database, NullLogger<PostgresStore>.Instance))
+        {
+            await owner.PrepareAsync(Ending);
+        }
+
+        await PostgresServer.ExecuteAsync(_database, RightsInDocument(), Ending);
+        var asRole = _database.Replace("Username=postgres", "Username=tunnel2_node", StringComparison.Ordinal);
+        await using (var patient = new PostgresStore(asRole, NullLogger<PostgresStore>.Instance, TimeSpan.FromSeconds(30)))
+        {
+            await patient.TidyAsync(Ending);
+        }
+
+        var node = await StartAsync("n1", asRole);
+        var session = await RegisterAsync(node, "web");
+        var member = await JoinAsync(node, _stores[0]);
+        await using (member)
+        {
+            await node.Directory.UnregisterAsync("web", session.Epoch, true, Ending);
+        }
+
+        await Assert.ThrowsAsync<Npgsql.PostgresException>(
+            () => PostgresServer.ExecuteAsync(asRole, "drop table tunnel2_names", Ending));
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        foreach (var store in _stores)
+        {
+            await store.DisposeAsync();
+        }
+    }
+
+    /// <summary>The statements of docs/cluster.md for a role that may not change the tables.</summary>
+    private static string RightsInDocument()
+    {
+        var text = File.ReadAllText(Path.Combine(TestUtilities.RepositoryFolder.Path, "docs", "cluster.md"));
+        var begin = text.IndexOf("```sql\n", StringComparison.Ordinal) + 7;
+        return text[begin..text.IndexOf("```", begin, StringComparison.Ordinal)];
+    }
+
+    private static Task Run(Action action)
+    {
+        action();
+        return Task.CompletedTask;
+    }
+
+    /// <summary>Steps until it is so: each step is a call to the database, which has an end.</summary>
+    private static async Task StepUntilAsync(TestNode node, Func<bool> isSo)
+    {
+        for (var i = 0; i < 100 && !isSo(); i++)
+        {
+            node.Keeper.AskForComparison();
+            await node.StepAsync();
+        }
+
+        Assert.True(isSo(), $"It did not become so: {node.State.Trouble}");
+    }
+
+    private static async Task<EntrySession> RegisterAsync(TestNode node, string name)
+    {
+        for (var i = 0; ; i++)
+        {
+            var session = TestNode.CreateSession(name, "a");
+            var result = await node.RegisterAsync(session);
+            if (result.Status == RegistrationStatus.Registered || i == 60)
+            {
+                Assert.Equal((RegistrationStatus.Registered, null), (result.Status, result.Reason));
+                await StepUntilAsync(node, () => node.EpochOf(name) > 0);
+                return session;
+            }
+
+            await node.StepAsync();
+        }
+    }
+
+    private async Task<TestNode> StartAsync(string name, string? database = null)
+    {
+        _database = _database.Length > 0 ? _database : await server.CreateDatabaseAsync(Ending);
+        var store = new PostgresStore(database ?? _database, NullLogger<PostgresStore>.Instance);
+        _stores.Add(store);
+        var node = new TestNode(name, store, TimeProvider.System);
+        await StepUntilAsync(node, () => node.State.Ready is not null);
+        return node;
+    }
+
+    private static async Task<ClusterMember> JoinAsync(TestNode node, PostgresStore store)
+    {
+        var member = node.CreateMember(store);
+        await member.StartAsync();
+        return member;
+    }
+
+    private async Task CheckRowAsync(TestNode node, string name) => Assert.Equal(
+        $"{node.State.Facts.Node} {node.EpochOf(name)}",
+        await PostgresServer.AskAsync(
+            _database, $"select node || ' ' || epoch from tunnel2_names where name = '{name}' and state < 2", Ending));
+
+    /// <summary>Connections that are to be ended may answer once more: the outage has begun when the keeper has noticed it.</summary>
+    private async Task BeginAsync(TestNode node, string statements)
+    {
+        await PostgresServer.ExecuteAsync(_database, statements, Ending);
+        await StepUntilAsync(node, () => node.Keeper.IsFailing);
+    }
+
+    private async Task CheckOutageAsync(TestNode node, Func<Task> begin, Func<Task> end)
+    {
+        await RegisterAsync(node, "web");
+        var epoch = node.EpochOf("web");
+        await begin();
+        try
+        {
+            // The first call finds out, and is over after a second; no later one is made.
+            var first = await node.RegisterAsync(TestNode.CreateSession("web", "a"));
+            Assert.Equal(RegistrationStatus.Registered, first.Status);
+            Assert.Null(node.State.Ready);
+            Assert.NotNull(node.Find("web"));
+            var refused = await node.RegisterAsync(TestNode.CreateSession("new", "a"));
+            Assert.Equal(RegistrationStatus.Unavailable, refused.Status);
+            Assert.NotEmpty(refused.Reason!);
+            await node.StepAsync();
+            Assert.True(node.Keeper.IsFailing);
+            Assert.NotNull(node.Find("web"));
+            Assert.Equal(
+                RegistrationStatus.Registered, (await node.RegisterAsync(TestNode.CreateSession("web", "a"))).Status);
+        }
+        finally
+        {
+            await end();
+        }
+
+        await StepUntilAsync(node, () => node.State.Ready is not null && node.EpochOf("web") > epoch);
+        await CheckRowAsync(node, "web");
+        await RegisterAsync(node, "new");
+    }
+}

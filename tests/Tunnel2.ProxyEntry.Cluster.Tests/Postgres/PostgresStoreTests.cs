@@ -1,0 +1,301 @@
+using Microsoft.Extensions.Logging.Abstractions;
+using Tunnel2.ProxyEntry.Cluster.Postgres;
+using Tunnel2.ProxyEntry.Cluster.Stores;
+using Tunnel2.ProxyEntry.Cluster.Tests.Model;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
+
+/// <summary>The statements do what the reference does.</summary>
+[Collection<PostgresCollection>]
+public sealed class PostgresStoreTests(PostgresServer server)
+{
+    private const int Histories = 12;
+    private const int Steps = 60;
+
+    /// <summary>Long and none: the database's clock cannot be moved.</summary>
+    private static readonly TimeSpan[] _times = [TimeSpan.Zero, TimeSpan.FromDays(1)];
+
+    private static CancellationToken Ending => TestContext.Current.CancellationToken;
+
+    [Fact]
+    public async Task Random_calls_have_the_answers_of_the_reference()
+    {
+        var database = await server.CreateDatabaseAsync(Ending);
+        await SeededRandom.RunAsync(async random =>
+        {
+            for (var i = 0; i < Histories; i++)
+            {
+                await CompareAsync(random, database);
+                await PostgresServer.ExecuteAsync(database, "truncate tunnel2_names, tunnel2_members, tunnel2_nodes", Ending);
+            }
+        });
+    }
+
+    [Fact]
+    public async Task Many_nodes_that_start_together_make_the_tables_once()
+    {
+        var database = await server.CreateDatabaseAsync(Ending);
+        var stores = Enumerable.Range(0, 8).Select(_ => Open(database)).ToList();
+        await Task.WhenAll(stores.Select(store => store.PrepareAsync(Ending)));
+        Assert.Equal(1L, await PostgresServer.AskAsync(database, "select count(*) from tunnel2_schema", Ending));
+        foreach (var store in stores)
+        {
+            await store.DisposeAsync();
+        }
+    }
+
+    [Fact]
+    public async Task Tables_of_a_later_release_are_used_unless_they_say_otherwise()
+    {
+        var database = await server.CreateDatabaseAsync(Ending);
+        await using var store = Open(database);
+        await store.PrepareAsync(Ending);
+        await PostgresServer.ExecuteAsync(database, "update tunnel2_schema set version = 7", Ending);
+        await store.PrepareAsync(Ending);
+        Assert.NotNull(await store.AcquireAsync(Facts("n1"), _times[1], true, 0, Ending));
+        await PostgresServer.ExecuteAsync(database, "update tunnel2_schema set least_node = 7", Ending);
+        var refused = await Assert.ThrowsAsync<StoreUnavailableException>(() => store.PrepareAsync(Ending));
+        Assert.Contains("needs a newer release", refused.Reason, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Of_many_claims_at_once_each_has_an_epoch_of_its_own_and_the_last_has_the_name()
+    {
+        var database = await server.CreateDatabaseAsync(Ending);
+        await using var store = Open(database);
+        await store.PrepareAsync(Ending);
+        var leases = await Task.WhenAll(
+            Enumerable.Range(0, 4).Select(async i => (await store.AcquireAsync(Facts($"n{i}"), _times[1], true, 0, Ending))!));
+        var results = new List<ClaimResult>();
+        for (var round = 0; round < 10; round++)
+        {
+            results.AddRange(await Task.WhenAll(
+                leases.Select(lease => store.ClaimAsync(lease, new NameClaim("web", [1], [1], [1]), Ending))));
+        }
+
+        Assert.All(results, static result => Assert.Equal(ClaimStatus.Claimed, result.Status));
+        Assert.Equal(results.Count, results.Select(static result => result.Epoch).Distinct().Count());
+        Assert.Equal(
+            results.Max(static result => result.Epoch), (await store.LocateAsync("web", Ending))!.Newest);
+    }
+
+    [Fact]
+    public async Task Epochs_go_on_above_those_that_a_node_knows()
+    {
+        var database = await server.CreateDatabaseAsync(Ending);
+        await using var store = Open(database);
+        await store.PrepareAsync(Ending);
+        var lease = (await store.AcquireAsync(Facts("n1"), _times[1], true, 0, Ending))!;
+        var before = (await store.ClaimAsync(lease, new NameClaim("web", [1], [1], [1]), Ending)).Epoch;
+        await PostgresServer.ExecuteAsync(database, "select setval('tunnel2_epochs', 1); truncate tunnel2_names", Ending);
+        Assert.True(await store.RenewAsync(Facts("n1"), lease, _times[1], before + 5, Ending) is false, "another process");
+        lease = (await store.AcquireAsync(Facts("n1"), _times[1], true, before + 50_000_000_000, Ending))!;
+        Assert.True((await store.ClaimAsync(lease, new NameClaim("web", [1], [1], [1]), Ending)).Epoch > before + 50_000_000_000);
+    }
+
+    [Fact]
+    public async Task Two_clusters_in_two_schemas_of_a_database_do_not_know_each_other()
+    {
+        var database = await server.CreateDatabaseAsync(Ending);
+        await PostgresServer.ExecuteAsync(database, "create schema other", Ending);
+        await using var store = Open(database);
+        await using var other = Open(database + ";Search Path=other");
+        await store.PrepareAsync(Ending);
+        await other.PrepareAsync(Ending);
+        var (lease, otherLease) = (
+            (await store.AcquireAsync(Facts("n1"), _times[1], true, 0, Ending))!,
+            (await other.AcquireAsync(Facts("n1"), _times[1], true, 0, Ending))!);
+        var listening = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        var heard = new TaskCompletionSource<NameNotice>(TaskCreationOptions.RunContinuationsAsynchronously);
+        using var stop = CancellationTokenSource.CreateLinkedTokenSource(Ending);
+        var hearing = other.ListenAsync(listening.SetResult, notice => heard.TrySetResult(notice), static _ => { }, stop.Token);
+        await listening.Task.WaitAsync(TimeSpan.FromSeconds(60), Ending);
+        await store.ClaimAsync(lease, new NameClaim("web", [1], [1], [1]), Ending);
+        var claim = await other.ClaimAsync(otherLease, new NameClaim("api", [2], [2], [2]), Ending);
+        Assert.Equal(
+            ("api", "n1", claim.Epoch, "n1:1"),
+            await heard.Task.WaitAsync(TimeSpan.FromSeconds(60), Ending) is var notice
+                ? (notice.Name, notice.Node, notice.Epoch, notice.LinkAddress)
+                : default);
+        Assert.Null(await other.LocateAsync("web", Ending));
+        await stop.CancelAsync();
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => hearing);
+    }
+
+    [Fact]
+    public async Task A_node_that_is_drained_is_told_and_shown_until_it_is_undone_or_it_was_started_again()
+    {
+        await using var store = Open(await server.CreateDatabaseAsync(Ending));
+        await store.PrepareAsync(Ending);
+        var facts = Facts("n1");
+        await store.AcquireAsync(facts, TimeSpan.FromSeconds(10), true, 0, Ending);
+        await store.AcquireAsync(Facts("n2"), TimeSpan.FromSeconds(10), true, 0, Ending);
+        var listening = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        var told = new TaskCompletionSource<string>(TaskCreationOptions.RunContinuationsAsynchronously);
+        using var stop = CancellationTokenSource.CreateLinkedTokenSource(Ending);
+        var hearing = store.ListenAsync(listening.SetResult, static _ => { }, node => told.TrySetResult(node), stop.Token);
+        await listening.Task.WaitAsync(TimeSpan.FromSeconds(60), Ending);
+        Assert.False(await store.SetDrainedAsync("n3", true, Ending));
+        Assert.True(await store.SetDrainedAsync("n1", true, Ending));
+        Assert.Equal("n1", await told.Task.WaitAsync(TimeSpan.FromSeconds(60), Ending));
+        await AssertDrainedAsync(true);
+
+        // The same process with its next lease is still drained.
+        await store.AcquireAsync(facts, TimeSpan.FromSeconds(10), false, 0, Ending);
+        await AssertDrainedAsync(true);
+        await store.SetDrainedAsync("n1", false, Ending);
+        await AssertDrainedAsync(false);
+        await store.SetDrainedAsync("n1", true, Ending);
+        await store.AcquireAsync(Facts("n1"), TimeSpan.FromSeconds(10), true, 0, Ending);
+        await AssertDrainedAsync(false);
+        await stop.CancelAsync();
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => hearing);
+
+        async Task AssertDrainedAsync(bool isDrained)
+        {
+            var around = await store.LookAroundAsync("n1", Ending);
+            Assert.Equal((isDrained, "n2"), (around.IsDrained, Assert.Single(around.Others).NodeId));
+            Assert.False((await store.LookAroundAsync("n2", Ending)).IsDrained);
+            Assert.Equal([isDrained, false], (await store.ListNodesAsync(Ending)).Select(static node => node.IsDrained));
+        }
+    }
+
+    [Fact]
+    public async Task Tables_of_the_first_version_get_what_was_added()
+    {
+        var database = await server.CreateDatabaseAsync(Ending);
+        await PostgresServer.ExecuteAsync(
+            database,
+            "create table tunnel2_schema (version integer not null, least_node integer not null, changed_at timestamptz not null); "
+                + "insert into tunnel2_schema values (1, 1, now()); " + await PostgresSchema.ReadAsync(1, Ending),
+            Ending);
+        await using var store = Open(database);
+        await store.PrepareAsync(Ending);
+        await store.AcquireAsync(Facts("n1"), TimeSpan.FromSeconds(10), true, 0, Ending);
+        Assert.True(await store.SetDrainedAsync("n1", true, Ending));
+    }
+
+    [Fact]
+    public async Task The_first_host_that_takes_writes_is_used()
+    {
+        var database = await server.CreateDatabaseAsync(Ending);
+        var several = database.Replace("Host=", "Host=/nowhere,", StringComparison.Ordinal) + ";Target Session Attributes=primary";
+        await using var store = Open(several);
+        await store.PrepareAsync(Ending);
+        Assert.NotNull(await store.AcquireAsync(Facts("n1"), _times[1], true, 0, Ending));
+    }
+
+    [Fact]
+    public void A_text_that_is_no_connection_string_is_refused_without_a_word_of_it()
+    {
+        var refused = Assert.Throws<IOException>(() => Open("Host=db;Password=secret;Prot=1"));
+        Assert.DoesNotContain("secret", refused.Message, StringComparison.Ordinal);
+    }
+
+    /// <summary>A machine with much to do may need longer than a node waits.</summary>
+    private static PostgresStore Open(string database) => new(database, NullLogger<PostgresStore>.Instance, TimeSpan.FromSeconds(30));
+
+    private static NodeFacts Facts(string name) => new(name, Guid.NewGuid(), $"{name}:1", "1");
+
+    private static async Task CompareAsync(Random random, string database)
+    {
+        await using var store = Open(database);
+        await store.PrepareAsync(Ending);
+        var tables = new MemoryTables(new ManualTimeProvider());
+        var facts = new[] { Facts("n1"), Facts("n2") };
+        var held = new (NodeLease Real, NodeLease Reference)[2];
+        for (var i = 0; i < 2; i++)
+        {
+            held[i] = ((await store.AcquireAsync(facts[i], _times[1], true, 0, Ending))!, tables.Acquire(facts[i], _times[1], true, 0)!);
+        }
+
+        var epochs = new Dictionary<long, long>();
+        for (var i = 0; i < Steps; i++)
+        {
+            var node = random.Next(2);
+            var (real, reference) = held[node];
+            var name = random.Next(2) == 0 ? "a" : "b";
+            switch (random.Next(12))
+            {
+                case 0:
+                    var lease = _times[random.Next(2)];
+                    held[node] = (
+                        (await store.AcquireAsync(facts[node], lease, true, 0, Ending))!,
+                        tables.Acquire(facts[node], lease, true, 0)!);
+                    break;
+                case 1:
+                    var renewed = _times[random.Next(8) == 0 ? 0 : 1];
+                    Assert.Equal(
+                        tables.Renew(facts[node], reference, renewed, 0),
+                        await store.RenewAsync(facts[node], real, renewed, 0, Ending));
+                    break;
+                case <= 6:
+                    var isPublished = random.Next(3) == 0;
+                    var claim = new NameClaim(
+                        name, [(byte)random.Next(3)], [(byte)random.Next(2)], [7], Base: PickEpoch(random, epochs, tables),
+                        Share: random.Next(3) == 0
+                            ? null
+                            : new NameShare(
+                                [(byte)random.Next(2)], [(byte)random.Next(3)], random.Next(3) > 0, IsHealthy: random.Next(4) > 0));
+                    var expected = tables.Put(reference, claim, isPublished);
+                    claim = claim with { Base = epochs.GetValueOrDefault(claim.Base) };
+                    var got = isPublished
+                        ? (await store.PublishAsync(real, [claim], Ending))[0]
+                        : await store.ClaimAsync(real, claim, Ending);
+                    Assert.Equal(expected.Status, got.Status);
+                    if (got.Status == ClaimStatus.Claimed)
+                    {
+                        Assert.True(epochs.Count == 0 || got.Epoch > epochs.Values.Max());
+                        epochs[expected.Epoch] = got.Epoch;
+                    }
+                    else if (got.Status != ClaimStatus.LeaseLost)
+                    {
+                        Assert.Equal((expected.Node, epochs[expected.Epoch]), (got.Node, got.Epoch));
+                        Assert.Equal(expected.FreeIn > TimeSpan.Zero, got.FreeIn > TimeSpan.Zero);
+                    }
+
+                    break;
+                case <= 9:
+                    var epoch = PickEpoch(random, epochs, tables);
+                    var change = new NameChange(
+                        name, epoch, (StoredState)random.Next(3), _times[random.Next(2)],
+                        IsHealthy: random.Next(3) == 0 ? null : random.Next(2) == 0);
+                    tables.Change(reference, change);
+                    await store.ChangeAsync(real, [change with { Epoch = epochs.GetValueOrDefault(epoch) }], Ending);
+                    break;
+                case 10:
+                    Assert.Equal(
+                        tables.List(reference).Select(row => (row.Name, epochs[row.Epoch], row.IsShared)).Order(),
+                        (await store.ListAsync(real, Ending)).Order());
+                    var sum = await store.SumAsync(real, Ending);
+                    Assert.Equal(
+                        (tables.List(reference).Count, tables.List(reference).Sum(row => epochs[row.Epoch] % NameSum.Modulus)),
+                        ((int)sum.Count, sum.Epochs));
+                    break;
+                default:
+                    Assert.Equal(
+                        TextOf(tables.Locate(name), epoch => epochs[epoch]), TextOf(await store.LocateAsync(name, Ending), epoch => epoch));
+                    break;
+            }
+        }
+
+        Assert.Equal(
+            tables.ListNodes().Select(static node => (node.Node, node.LinkAddress, node.Names, node.LeaseLeft > TimeSpan.Zero)),
+            (await store.ListNodesAsync(Ending)).Select(
+                static node => (node.Node, node.LinkAddress, node.Names, node.LeaseLeft > TimeSpan.Zero)));
+    }
+
+    private static string TextOf(NodePlaces? places, Func<long, long> epochOf) => places is null ? "nowhere"
+        : $"{places.Group}: " + string.Join(
+            ' ', places.All.Select(place => (place with { Node = place.Node with { Epoch = epochOf(place.Node.Epoch) } }).ToString())
+                .Order(StringComparer.Ordinal));
+
+    /// <summary>An epoch of the reference that was given, most often the present one of a name, or none.</summary>
+    private static long PickEpoch(Random random, Dictionary<long, long> epochs, MemoryTables tables) => random.Next(4) switch
+    {
+        0 => 0,
+        1 when epochs.Count > 0 => epochs.Keys.ElementAt(random.Next(epochs.Count)),
+        _ => tables.Names.Count > 0 ? tables.Names.ElementAt(random.Next(tables.Names.Count)).Value.Epoch : 0,
+    };
+}

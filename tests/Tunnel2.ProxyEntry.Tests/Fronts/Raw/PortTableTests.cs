@@ -1,0 +1,265 @@
+using System.Net;
+using System.Net.Sockets;
+using Tunnel2.Multiplexing.Threading;
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Handshake;
+using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Fronts.Raw;
+using Tunnel2.ProxyEntry.Limits;
+using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Tests.Configuration;
+using Tunnel2.ProxyEntry.Tests.InMemory;
+using Tunnel2.ProxyEntry.Uplink;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.ProxyEntry.Tests.Fronts.Raw;
+
+/// <summary>Who gets which port, with listeners in memory.</summary>
+public sealed class PortTableTests : IDisposable
+{
+    private const int First = 20_000;
+
+    private static readonly AgentIdentity _ann = AgentIdentity.OfToken("ann");
+    private static readonly AgentIdentity _ben = AgentIdentity.OfToken("ben");
+
+    private readonly ManualTimeProvider _time = new();
+    private readonly ConnectionLimit _visitors = new("visitors", 100, 100);
+    private readonly RecordedLog<PortTable> _log = new();
+    private readonly ContainedFaults _faults;
+    private readonly HashSet<int> _open = [];
+    private readonly HashSet<int> _inUse = [];
+    private readonly HashSet<int> _forbidden = [];
+    private readonly PortTable _table;
+    private int _listened;
+
+    public PortTableTests()
+    {
+        // A timestamp of zero means that nothing has happened.
+        _time.Advance(TimeSpan.FromSeconds(1));
+        _faults = new ContainedFaults(_time);
+        _table = Create(new PortRange(First, First + 2));
+    }
+
+    public void Dispose()
+    {
+        _table.Dispose();
+        Assert.Empty(_open);
+        Assert.Equal((0, 0L), (_visitors.Count, _faults.Count));
+    }
+
+    [Fact]
+    public void Each_agent_gets_a_port_of_its_own_until_there_is_none()
+    {
+        var ports = Enumerable.Range(0, 3).Select(i => Take($"n{i}", _ann).Port).ToArray();
+        Assert.Equal([First, First + 1, First + 2], ports.Order());
+        Assert.Equal((3, 3), _table.Counts);
+        AssertRefused(_table.Take("n3", _ann, 0, takesAnother: true), "All ports that this server gives are taken: 20000-20002.", 10);
+    }
+
+    [Fact]
+    public void A_wanted_port_is_given_if_it_is_in_the_range()
+    {
+        Assert.Equal(First + 1, Take("web", _ann, First + 1).Port);
+        AssertRefused(_table.Take("out", _ann, 80, takesAnother: false), "The port 80 is not one that this server gives: 20000-20002.", 0);
+        AssertRefused(_table.Take("out", _ann, 65_535, takesAnother: false), "is not one that this server gives", 0);
+        Assert.Contains(Take("out", _ann, 80, takesAnother: true).Port, (int[])[First, First + 2]);
+    }
+
+    [Fact]
+    public void A_port_belongs_to_its_agent_also_after_its_session_until_it_was_kept_for_long()
+    {
+        var lease = Take("web", _ann, First);
+        AssertRefused(_table.Take("web", _ben, First, takesAnother: false), "The port 20000 belongs to another agent.", 0);
+        AssertRefused(_table.Take("other", _ann, First, takesAnother: false), "leads to another tunnel of the same agent", 2);
+        Leave(lease);
+        Assert.Equal((0, 1), _table.Counts);
+        AssertRefused(_table.Take("web", _ben, First, takesAnother: false), "The port 20000 is kept for the agent that had it.", 600);
+
+        // The agent comes back without a wish, and under another name with one.
+        lease = Take("web", _ann);
+        Assert.Equal(First, lease.Port);
+        Leave(lease);
+        Leave(Take("other", _ann, First));
+        Advance(TimeSpan.FromMinutes(10));
+        Assert.Equal((0, 0), _table.Counts);
+        Assert.Equal(First, Take("web", _ben, First).Port);
+    }
+
+    [Fact]
+    public void The_listener_stays_open_while_visitors_wait_for_the_agent()
+    {
+        Leave(Take("web", _ann, First));
+        Assert.Equal(First, Assert.Single(_open));
+        Advance(TimeSpan.FromSeconds(4));
+        Assert.Equal(First, Assert.Single(_open));
+        Advance(TimeSpan.FromSeconds(2));
+        Assert.Empty(_open);
+        Assert.Equal((0, 1), _table.Counts);
+        Take("web", _ann);
+        Assert.Equal((First, 2), (Assert.Single(_open), _listened));
+    }
+
+    [Fact]
+    public void An_agent_that_comes_back_before_its_lost_session_is_over_shares_the_port()
+    {
+        var lost = Take("web", _ann, First);
+        var back = Take("web", _ann, First);
+        Assert.Equal((First, 1), (back.Port, _listened));
+        Leave(lost);
+        Advance(TimeSpan.FromMinutes(20));
+        Assert.Equal((First, (1, 1)), (Assert.Single(_open), _table.Counts));
+        Leave(back);
+
+        // The second disposal of a lease changes nothing.
+        lost.Dispose();
+        Assert.Equal((0, 1), _table.Counts);
+    }
+
+    [Fact]
+    public void A_port_of_a_session_that_never_served_is_free_at_once()
+    {
+        Take("web", _ann, First).Dispose();
+        Assert.Equal((0, 0), _table.Counts);
+        Assert.Empty(_open);
+    }
+
+    [Fact]
+    public void With_no_other_port_left_the_one_that_was_left_first_is_given_away_but_not_while_visitors_wait()
+    {
+        var leases = Enumerable.Range(0, 3).Select(i => Take($"n{i}", _ann)).ToArray();
+        Leave(leases[1]);
+        Advance(TimeSpan.FromSeconds(2));
+        Leave(leases[0]);
+        Advance(TimeSpan.FromSeconds(2));
+        AssertRefused(_table.Take("new", _ben, 0, takesAnother: true), "All ports", 10);
+        Advance(TimeSpan.FromSeconds(2));
+        Assert.Equal(leases[1].Port, Take("new", _ben).Port);
+        AssertRefused(_table.Take("more", _ben, 0, takesAnother: true), "All ports", 10);
+        Advance(TimeSpan.FromSeconds(2));
+        Assert.Equal(leases[0].Port, Take("more", _ben).Port);
+    }
+
+    [Fact]
+    public void Ports_that_other_programs_use_are_passed_over()
+    {
+        _inUse.UnionWith([First, First + 1]);
+        Assert.Equal(First + 2, Take("web", _ann).Port);
+        AssertRefused(
+            _table.Take("ssh", _ann, First, takesAnother: false), "The port 20000 is in use by another program on the server.", 10);
+        Assert.Contains(_log.Lines, static line => line.Line.Contains("20000", StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public void Of_ports_that_other_programs_use_only_some_are_tried()
+    {
+        using var table = Create(new PortRange(First, First + 99));
+        _inUse.UnionWith(Enumerable.Range(First, 100));
+        AssertRefused(table.Take("web", _ann, 0, takesAnother: true), "is in use by another program", 10);
+        Assert.Equal(16, _listened);
+    }
+
+    [Fact]
+    public void A_port_that_the_system_refuses_is_an_answer_and_no_fault()
+    {
+        _forbidden.Add(First);
+        AssertRefused(_table.Take("web", _ann, First, takesAnother: false), "cannot be opened on the server: AccessDenied", 10);
+        Assert.Equal((0, 0), _table.Counts);
+    }
+
+    [Fact]
+    public void A_listener_has_places_among_those_of_visitors_connections()
+    {
+        Assert.True(_visitors.TryEnter(null, out var place));
+        var lease = Take("web", _ann);
+        Assert.Equal(3, _visitors.Count);
+        _visitors.Set(4, 4);
+        AssertRefused(_table.Take("ssh", _ann, 0, takesAnother: true), "The server has no open files left for a further port.", 10);
+        lease.Dispose();
+        Assert.Equal(1, _visitors.Count);
+        _visitors.Leave(place);
+    }
+
+    [Fact]
+    public void A_server_that_stops_gives_no_ports_and_closes_all()
+    {
+        var lease = Take("web", _ann);
+        _table.StopAccepting();
+        Assert.Empty(_open);
+        AssertRefused(_table.Take("ssh", _ann, 0, takesAnother: true), "The server is stopping.", 2);
+        Leave(lease);
+        Assert.Equal(0, _visitors.Count);
+    }
+
+    [Fact]
+    public void An_agent_finds_its_port_again_after_a_restart_of_the_server()
+    {
+        using var before = Create(new PortRange(First, First + 9_999));
+        using var after = Create(new PortRange(First, First + 9_999));
+        for (var i = 0; i < 20; i++)
+        {
+            Assert.Equal(
+                before.Take($"n{i}", _ann, 0, takesAnother: true).Lease!.Port,
+                after.Take($"n{i}", _ann, 0, takesAnother: true).Lease!.Port);
+        }
+    }
+
+    private PortTable Create(PortRange range) => new(
+        SessionKind.Tcp,
+        range,
+        IPAddress.Loopback,
+        SettingsFixture.LoadValid("Timeouts:Park=5s", "Tcp:KeepPort=10m"),
+        Listen,
+        descriptors: 2,
+        _visitors,
+        _faults,
+        _time,
+        _log);
+
+    private Listener Listen(PublicPort port, IPEndPoint endPoint)
+    {
+        _listened++;
+        Assert.Equal((port.Port, IPAddress.Loopback), (endPoint.Port, endPoint.Address));
+        if (_inUse.Contains(port.Port) || _forbidden.Contains(port.Port))
+        {
+            throw new SocketException((int)(_inUse.Contains(port.Port) ? SocketError.AddressAlreadyInUse : SocketError.AccessDenied));
+        }
+
+        _open.Add(port.Port);
+        return new Listener(() => _open.Remove(port.Port));
+    }
+
+    private PortLease Take(string name, AgentIdentity owner, int wanted = 0, bool takesAnother = true)
+    {
+        var (lease, reject) = _table.Take(name, owner, wanted, takesAnother);
+        Assert.Null(reject);
+        return lease!;
+    }
+
+    /// <summary>A session that served is over.</summary>
+    private static void Leave(PortLease lease)
+    {
+        lease.IsKept = true;
+        lease.Dispose();
+    }
+
+    /// <summary>Moves the clock second by second, as the table looks.</summary>
+    private void Advance(TimeSpan time)
+    {
+        for (var i = 0; i < time.TotalSeconds; i++)
+        {
+            _time.Advance(TimeSpan.FromSeconds(1));
+        }
+    }
+
+    private static void AssertRefused(TunnelPort port, string text, int seconds)
+    {
+        Assert.Null(port.Lease);
+        Assert.Contains(text, port.Reject!.Text, StringComparison.Ordinal);
+        Assert.Equal((RejectCode.PortNotAvailable, TimeSpan.FromSeconds(seconds)), (port.Reject.Code, port.Reject.RetryAfter));
+    }
+
+    private sealed class Listener(Action close) : IDisposable
+    {
+        public void Dispose() => close();
+    }
+}

@@ -1,0 +1,56 @@
+using Tunnel2.ProxyEntry.Hosting;
+
+namespace Tunnel2.ProxyEntry.Tests.Hosting;
+
+public sealed class ClusterCommandTests : IDisposable
+{
+    private readonly DirectoryInfo _folder = Directory.CreateTempSubdirectory("tunnel2-init-");
+
+    [Fact]
+    public void It_makes_an_authority_once_and_certificates_of_nodes()
+    {
+        var (code, text, _) = Run("--node", "e1,e2", "--out", In("made"));
+        Assert.Equal(0, code);
+        Assert.Equal(["ca.key", "ca.pem", "e1.pem", "e2.pem"], Directory.GetFiles(In("made")).Select(Path.GetFileName).Order());
+        Assert.Contains("ca.pem: a new authority", text, StringComparison.Ordinal);
+        Assert.DoesNotContain("PRIVATE", text, StringComparison.Ordinal);
+        var authority = File.ReadAllText(Path.Combine(In("made"), "ca.pem"));
+        Assert.Equal(0, Run("--node", "e3", "--out", In("made")).Code);
+        Assert.Equal(authority, File.ReadAllText(Path.Combine(In("made"), "ca.pem")));
+        Assert.Equal(0, Run("--new-ca", "--out", In("made")).Code);
+        Assert.EndsWith(authority, File.ReadAllText(Path.Combine(In("made"), "ca.pem")), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Without_a_folder_and_a_node_it_uses_those_of_the_settings()
+    {
+        Assert.Equal(0, Run($"--Tunnel2:StateFolder={In("state")}", "--Tunnel2:EntryId=n7").Code);
+        Assert.True(File.Exists(Path.Combine(In("state"), "cluster", "n7.pem")));
+    }
+
+    [Theory]
+    [InlineData("--node")]
+    [InlineData("--node", "E1")]
+    [InlineData("--node", "a_b")]
+    [InlineData("--node", "a-name-too-long")]
+    [InlineData("--days", "0")]
+    [InlineData("--what", "1")]
+    public void A_wrong_command_line_makes_nothing(params string[] args)
+    {
+        var (code, _, error) = Run([.. args, "--out", In("none")]);
+        Assert.Equal(2, code);
+        Assert.StartsWith("usage: tunnel2-entry cluster init", error, StringComparison.Ordinal);
+        Assert.False(Directory.Exists(In("none")));
+    }
+
+    public void Dispose() => _folder.Delete(recursive: true);
+
+    private static (int Code, string Text, string Error) Run(params string[] args)
+    {
+        var (output, error) = (new StringWriter(), new StringWriter());
+        var code = ClusterCommand.Run(["cluster", "init", .. args], output, error);
+        return (code, output.ToString(), error.ToString());
+    }
+
+    private string In(string name) => Path.Combine(_folder.FullName, name);
+}

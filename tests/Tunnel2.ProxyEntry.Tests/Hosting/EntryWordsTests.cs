@@ -1,0 +1,56 @@
+using Tunnel2.ProxyEntry.Hosting;
+
+namespace Tunnel2.ProxyEntry.Tests.Hosting;
+
+public sealed class EntryWordsTests
+{
+    [Theory]
+    [InlineData("sesions list", "'sesions' is not a command, did you mean 'sessions'?")]
+    [InlineData("tokne", "'tokne' is not a command, did you mean 'token'?")]
+    [InlineData("polices list", "'polices' is not a command, did you mean 'policies'?")]
+    [InlineData("policies sett policy.json", "'policies sett' is not a command, did you mean 'policies set'?")]
+    [InlineData("agents lits", "'agents lits' is not a command, did you mean 'agents list'?")]
+    [InlineData("request list web", "'request' is not a command, did you mean 'requests'?")]
+    [InlineData("requests", "'requests' needs one of these after it: list")]
+    [InlineData("sessions lst", "'sessions lst' is not a command, did you mean 'sessions list'?")]
+    [InlineData("token crate --name web", "'token crate' is not a command, did you mean 'token create'?")]
+    [InlineData("certificate lsit", "'certificate lsit' is not a command, did you mean 'certificate list'?")]
+    [InlineData("cluster stats", "'cluster stats' is not a command, did you mean 'cluster status'?")]
+    [InlineData("cluster \u001b[31mxxxxxxxxxxxxxxxx", "' is not a command; after 'cluster' comes one of init, status, nodes, drain")]
+    [InlineData("cluster", "'cluster' needs one of these after it: init, status, nodes, drain")]
+    [InlineData("token --keep", "'token' needs one of these after it: create, list, revoke")]
+    public void A_wrong_word_names_the_nearest_right_one(string line, string mistake)
+    {
+        var words = line.Split(' ');
+        Assert.EndsWith(mistake, EntryWords.MistakeOf(words), StringComparison.Ordinal);
+        Assert.DoesNotContain('\u001b', EntryWords.MistakeOf(words)!);
+        Assert.StartsWith("usage: tunnel2-entry", EntryWords.UsageOf(words[0]), StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("tokens list", "token list")]
+    [InlineData("session kick web", "sessions kick web")]
+    [InlineData("policy show --name web", "policies show --name web")]
+    [InlineData("help certificates", "help certificate")]
+    [InlineData("token create --name tokens", "token create --name tokens")]
+    [InlineData("help", "help")]
+    [InlineData("", "")]
+    public void Singular_and_plural_are_the_same_command(string line, string named) => Assert.Equal(
+        named, string.Join(' ', EntryWords.Named(line.Split(' ', StringSplitOptions.RemoveEmptyEntries))));
+
+    [Theory]
+    [InlineData("")]
+    [InlineData("--Tunnel2:Domain=x")]
+    [InlineData("Tunnel2:Domain=x")]
+    [InlineData("token create --name web")]
+    [InlineData("sessions kick web")]
+    [InlineData("certificate test")]
+    [InlineData("policies set policy.json --name web")]
+    [InlineData("agents list")]
+    [InlineData("requests list web")]
+    [InlineData("cluster nodes")]
+    [InlineData("health http://127.0.0.1:12002")]
+    [InlineData("help token")]
+    public void Right_words_and_settings_are_left_alone(string line) =>
+        Assert.Null(EntryWords.MistakeOf(line.Split(' ', StringSplitOptions.RemoveEmptyEntries)));
+}

@@ -1,0 +1,55 @@
+using System.Text;
+using Tunnel2.ProxyEntry.Https;
+using Tunnel2.ProxyEntry.Tests.InMemory;
+
+namespace Tunnel2.ProxyEntry.Tests.Https;
+
+public sealed class PendingChallengesTests
+{
+    private const string Folder = "/.well-known/acme-challenge/";
+
+    [Theory]
+    [InlineData("web.localhost", "GET", "token", true)]
+    [InlineData("WEB.localhost:80", "HEAD", "token", true)]
+    [InlineData("web.localhost", "POST", "token", false)]
+    [InlineData("other.localhost", "GET", "token", false)]
+    [InlineData("web.localhost", "GET", "tokeN", false)]
+    [InlineData("web.localhost", "GET", "token/", false)]
+    [InlineData("web.localhost", "GET", "token?x", false)]
+    [InlineData("web.localhost", "GET", "", false)]
+    public void Only_the_visit_that_is_awaited_is_answered(string host, string method, string token, bool isAnswered)
+    {
+        var challenges = new PendingChallenges();
+        challenges.AddHttp("token", "web.localhost", "token.thumbprint");
+        var answer = challenges.FindAnswer(new ScriptedVisitor { Host = host, Asks = method, Path = Folder + token });
+        Assert.Equal(isAnswered ? "token.thumbprint" : null, answer is null ? null : Encoding.ASCII.GetString(answer.Body.Span));
+    }
+
+    [Fact]
+    public Task A_visit_is_answered_before_any_tunnel_and_others_reach_theirs() => ForwarderFixture.RunAsync(async fixture =>
+    {
+        fixture.Challenges.AddHttp("t", "web.localhost", "t.k");
+        Assert.Equal(["answer 200"], await fixture.DoneAsync(fixture.Ask(new ScriptedVisitor { Path = Folder + "t" })));
+        var (asked, agent) = await fixture.BeginAsync(new ScriptedVisitor { Path = Folder + "u" });
+        agent.Answer(404, "x");
+        await fixture.DoneAsync(asked);
+        agent.Release();
+        await fixture.UntilQuietAsync();
+
+        fixture.Challenges.RemoveHttp("t");
+        Assert.False(fixture.Challenges.HasHttp);
+        var (later, service) = await fixture.BeginAsync(new ScriptedVisitor { Path = Folder + "t" });
+        service.Answer(404, "x");
+        await fixture.DoneAsync(later);
+    });
+
+    [Fact]
+    public Task A_visit_is_not_redirected() => ForwarderFixture.RunAsync(
+        async fixture =>
+        {
+            fixture.Challenges.AddHttp("t", "new.example", "t.k");
+            var visitor = new ScriptedVisitor { Host = "new.example", Path = Folder + "t" };
+            Assert.Equal(["answer 200"], await fixture.DoneAsync(fixture.Ask(visitor)));
+        },
+        new ForwarderOptions { Settings = ["Https:Redirect=443"] });
+}

@@ -1,0 +1,109 @@
+using System.Security.Cryptography;
+using System.Text;
+using Tunnel2.Protocol.Handshake;
+using Tunnel2.ProxyEntry.Access.Webhooks;
+using Tunnel2.ProxyEntry.Tests.InMemory;
+
+namespace Tunnel2.ProxyEntry.Tests.Opening;
+
+/// <summary>Requests to a session that wants signatures, through the forwarder. Whatever happens, no held byte is left.</summary>
+public sealed class WebhookGateTests
+{
+    private static readonly byte[] _secret = "a secret of eight"u8.ToArray();
+
+    [Fact]
+    public Task A_signed_body_is_held_until_it_is_whole_and_goes_on_then() => RunAsync(async fixture =>
+    {
+        var visitor = Visitor("hello world");
+        var asked = fixture.Ask(visitor);
+        await visitor.SendAsync("hello ");
+        await fixture.SettleAsync();
+        Assert.Equal((0, 16 * 1024), (fixture.Arrived, fixture.Memory.Held));
+        await visitor.SendAsync("world", end: true);
+        var agent = await fixture.AcceptAsync();
+        await agent.ReadHeadAsync();
+        Assert.Equal("hello world", (await agent.ReadToEndAsync()).Body);
+        agent.Answer(200, "ok");
+        Assert.Equal(["head 200", "body 2", "complete"], await fixture.DoneAsync(asked));
+    });
+
+    [Fact]
+    public Task A_held_body_goes_to_another_stream_when_the_first_refuses_it() => RunAsync(async fixture =>
+    {
+        var text = new string('x', 40_000);
+        var visitor = Visitor(text);
+        var asked = fixture.Ask(visitor);
+        await visitor.SendAsync(text, end: true);
+        (await fixture.AcceptAsync()).Refuse();
+        var second = await fixture.AcceptAsync();
+        await second.ReadHeadAsync();
+        Assert.Equal(text, (await second.ReadToEndAsync()).Body);
+        second.Answer(200, "ok");
+        Assert.Equal(["head 200", "body 2", "complete"], await fixture.DoneAsync(asked));
+    });
+
+    [Fact]
+    public Task A_wrong_signature_is_found_when_the_body_is_whole() => RunAsync(async fixture =>
+    {
+        var visitor = Visitor("hello");
+        var asked = fixture.Ask(visitor);
+        await visitor.SendAsync("hellO", end: true);
+        Assert.Equal(["error WebhookSignature"], await fixture.DoneAsync(asked));
+        Assert.Equal(0, fixture.Arrived);
+        Assert.Equal(1, fixture.Metrics["tunnel2.entry.access.refused:webhook-signature"]);
+    });
+
+    [Fact]
+    public Task A_body_that_does_not_come_is_given_up() => RunAsync(async fixture =>
+    {
+        var visitor = Visitor("hello");
+        var asked = fixture.Ask(visitor);
+        await visitor.SendAsync("hel");
+        await fixture.SettleAsync();
+        fixture.Time.Advance(TimeSpan.FromSeconds(30));
+        Assert.Equal(["error RequestTimeout"], await fixture.DoneAsync(asked));
+        Assert.Equal(0, fixture.Arrived);
+    });
+
+    [Fact]
+    public Task Without_memory_nothing_is_held() => RunAsync(async fixture =>
+    {
+        var taken = 0;
+        while (fixture.Memory.TryTake(1024 * 1024))
+        {
+            taken++;
+        }
+
+        Assert.InRange(taken, 1, 64);
+        var visitor = Visitor("hello");
+        var asked = fixture.Ask(visitor);
+        await visitor.SendAsync("hello", end: true);
+        Assert.Equal(["error WebhookBusy, again in 1 s"], await fixture.DoneAsync(asked));
+        for (; taken > 0; taken--)
+        {
+            fixture.Memory.Return(1024 * 1024);
+        }
+    });
+
+    private static ScriptedVisitor Visitor(string body) => new()
+    {
+        Asks = "POST",
+        Sends = true,
+        Fields =
+        [
+            (
+                "X-Hub-Signature-256",
+                "sha256=" + Convert.ToHexStringLower(HMACSHA256.HashData(_secret, Encoding.Latin1.GetBytes(body)))),
+        ],
+    };
+
+    private static Task RunAsync(Func<ForwarderFixture, Task> test) => ForwarderFixture.RunAsync(
+        async fixture =>
+        {
+            fixture.Session.Webhooks = new WebhookPolicy(null, new WebhookRule(WebhookProvider.GitHub, [_secret]));
+            await test(fixture);
+            await fixture.SettleAsync();
+            Assert.Equal(0, fixture.Memory.Held);
+        },
+        new ForwarderOptions { Uplinks = 2 });
+}

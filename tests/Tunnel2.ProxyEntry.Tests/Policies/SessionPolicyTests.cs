@@ -1,0 +1,57 @@
+using System.Text;
+using Tunnel2.Policies.Reading;
+using Tunnel2.Policies.Tables;
+using Tunnel2.ProxyEntry.Policies;
+
+namespace Tunnel2.ProxyEntry.Tests.Policies;
+
+public sealed class SessionPolicyTests
+{
+    private static readonly Policy _one = Read("/one");
+    private static readonly Policy _two = Read("/two");
+    private static readonly Policy _own = Read("/own");
+
+    [Fact]
+    public void There_is_none_without_a_table() => Assert.Null(SessionPolicy.Of([], null));
+
+    [Fact]
+    public void The_agents_table_is_the_last()
+    {
+        var policy = SessionPolicy.Of([_one, _two], _own)!;
+        Assert.Equal([_one, _two, _own], policy.Tables.Select(static table => table.Policy));
+        Assert.Equal(3, policy.Tables.Select(static table => table.Number).Distinct().Count());
+    }
+
+    [Fact]
+    public void A_table_that_stays_keeps_its_number_and_one_that_is_new_gets_another()
+    {
+        var before = SessionPolicy.Of([_one], _own)!;
+        var after = SessionPolicy.Of([_two, Read("/one")], _own, before)!;
+        Assert.Same(before.Rates, after.Rates);
+        Assert.Equal(before.Tables.Select(static table => table.Number), after.Tables.Skip(1).Select(static table => table.Number));
+        Assert.DoesNotContain(after.Tables[0].Number, before.Tables.Select(static table => table.Number));
+    }
+
+    [Fact]
+    public void Two_tables_with_the_same_rows_are_counted_apart()
+    {
+        var twice = SessionPolicy.Of([_one, _one], null, SessionPolicy.Of([_one], null))!;
+        Assert.NotEqual(twice.Tables[0].Number, twice.Tables[1].Number);
+    }
+
+    [Fact]
+    public void Policies_are_the_same_by_their_rows_and_by_who_has_them()
+    {
+        var policy = SessionPolicy.Of([_one], _two)!;
+        Assert.True(policy.IsSameAs([Read("/one")], Read("/two")));
+        Assert.True(policy.IsSameAs(SessionPolicy.Of([_one], _two)!));
+        Assert.False(policy.IsSameAs([_one, _two], null));
+        Assert.False(policy.IsSameAs([_two], _one));
+        Assert.False(policy.IsSameAs([], _two));
+        Assert.False(policy.IsSameAs([_one], null));
+        Assert.False(policy.IsSameAs(SessionPolicy.Of([_one, _two], null)!));
+    }
+
+    private static Policy Read(string path) =>
+        PolicyReader.Read(Encoding.UTF8.GetBytes($$"""[ { "path": "{{path}}", "deny": true } ]""")).Policy!;
+}
