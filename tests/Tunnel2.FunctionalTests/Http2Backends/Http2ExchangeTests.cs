@@ -247,8 +247,9 @@ public sealed class Http2ExchangeTests
             },
             async (visitor, _) =>
             {
+                visitor.ReadsNewStreams = false;
                 var stream = await visitor.OpenAsync(Http2Visitor.Request(isTls: false), end: true);
-                stream.IsReading = false;
+                visitor.ReadsNewStreams = true;
                 await stream.ReceivedBytes.WaitForAsync(32 * 1024);
                 for (var i = 0; i < 100; i++)
                 {

@@ -37,6 +37,9 @@ internal sealed partial class Http2Visitor : IAsyncDisposable
         _reading = ReadAsync();
     }
 
+    /// <summary>Whether the server gets credit back on streams that are opened from now on; their first bytes may come at once.</summary>
+    public bool ReadsNewStreams { get; set; } = true;
+
     /// <summary>SETTINGS of the server, by their numbers.</summary>
     public Dictionary<int, uint> Settings { get; } = [];
 
@@ -87,7 +90,7 @@ internal sealed partial class Http2Visitor : IAsyncDisposable
         {
             lock (_gate)
             {
-                stream = new Http2VisitorStream(this, _nextId) { Window = _streamWindow };
+                stream = new Http2VisitorStream(this, _nextId) { Window = _streamWindow, IsReading = ReadsNewStreams };
                 _streams.Add(_nextId, stream);
                 _nextId += 2;
                 if (_lost is not null)
@@ -181,7 +184,7 @@ internal sealed partial class Http2Visitor : IAsyncDisposable
     {
         lock (_gate)
         {
-            var stream = new Http2VisitorStream(this, _nextId) { Window = _streamWindow };
+            var stream = new Http2VisitorStream(this, _nextId) { Window = _streamWindow, IsReading = ReadsNewStreams };
             _streams.Add(_nextId, stream);
             _nextId += 2;
             return stream;

@@ -24,7 +24,7 @@ internal sealed class Http2VisitorStream(Http2Visitor visitor, int id)
     public long Window { get; set; }
 
     /// <summary>Whether the server gets credit back for what it sends.</summary>
-    public bool IsReading { get; set; } = true;
+    public bool IsReading { get; set; }
 
     /// <summary>Bytes of DATA that came.</summary>
     public long Received => ReceivedBytes.Value;

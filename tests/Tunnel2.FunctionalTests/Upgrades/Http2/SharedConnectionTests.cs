@@ -33,8 +33,9 @@ public sealed class SharedConnectionTests
         }),
         async (visitor, _) =>
         {
+            visitor.ReadsNewStreams = false;
             var stalled = await visitor.ConnectAsync("/stalled", Http2Tunnel.Scheme(kind));
-            stalled.IsReading = false;
+            visitor.ReadsNewStreams = true;
             await stalled.ReadHeadAsync();
             await stalled.ReceivedBytes.WaitForAsync(65_535);
 
