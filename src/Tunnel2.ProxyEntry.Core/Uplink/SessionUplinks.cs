@@ -68,11 +68,14 @@ internal sealed class SessionUplinks
         _uplinkMetrics.Add(uplink);
         var webSocket = transport is WebSocketTransport ? 1 : 0;
         _uplinkMetrics.ChangeWebSockets(webSocket);
+
+        // Before the WELCOME, after which the agent's other uplinks come.
+        var isFirst = uplink.Slot == 0 && session.Tunnel.Uplinks.Count == 1;
         try
         {
             // From here on a request may find the uplink. Its bytes follow the WELCOME, because the writer starts after it.
             await transport.SendAsync(welcome.ToFrame()).ConfigureAwait(false);
-            if (uplink.Slot == 0 && session.Tunnel.Uplinks.Count == 1)
+            if (isFirst)
             {
                 ProxyEntryLog.AgentConnected(
                     _logger, session.Identity.ToString(), transport.RemoteName, _addresses.Of(session)[0], session.DisplayId,

@@ -1,4 +1,6 @@
+using System.IO.Pipelines;
 using Tunnel2.Multiplexing.Tests.InMemory;
+using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.ProxyEntry.Agents;
@@ -47,6 +49,28 @@ public sealed class SessionUplinksTests
         Assert.Equal(NameState.Offline, fixture.Directory.Find("web", out _));
         Assert.Single(fixture.UplinksLog.Of(2001));
     });
+
+    [Fact]
+    public Task An_agent_is_connected_also_where_its_other_uplinks_come_before_its_welcome_is_sent() =>
+        AcceptorFixture.RunAsync(async fixture =>
+        {
+            var agent = fixture.Dial();
+            EntrySession? session = null;
+            fixture.Directory.Registered += registered => session = registered;
+            UplinkConnection? further = null;
+            agent.Acceptors.OnSend = _ =>
+            {
+                agent.Acceptors.OnSend = null;
+                var transport = InMemoryTransport.CreatePair(1024, PipeScheduler.Inline).Left;
+                session!.Tunnel.TryAdd(further = new UplinkConnection(transport, session.UplinkSettings));
+            };
+            await agent.SendAsync(AcceptorFixture.Hello().ToFrame());
+            await agent.WelcomedAsync();
+            Assert.Equal(2, session!.Tunnel.Uplinks.Count);
+            Assert.Single(fixture.UplinksLog.Of(2000));
+            Assert.Empty(fixture.UplinksLog.Of(2004));
+            session.Tunnel.Remove(further!, new UplinkEnd(SessionEndReason.TransportFailed));
+        });
 
     [Fact]
     public Task An_agent_that_breaks_the_protocol_on_one_uplink_loses_all() => AcceptorFixture.RunAsync(async fixture =>
