@@ -174,6 +174,11 @@ internal sealed class BackendConnector
     private async ValueTask<OpenedTransport> TryConnectAsync(
         List<SslApplicationProtocol>? offers, EpollLoop? loop, CancellationToken deadline)
     {
+        if (_target.InProcess is null && OpenFiles.AreAlmostUsedUp())
+        {
+            return new OpenedTransport(null, BackendFailure.Connect(StreamResetDetail.NoDescriptors));
+        }
+
         try
         {
             var opening = await OpenAsync(loop, deadline).ConfigureAwait(false);

@@ -9,6 +9,7 @@ using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Transport.Datagrams;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Client.Core.Raw;
 
@@ -125,6 +126,11 @@ internal sealed class DatagramExchange(RawExchanges exchanges, TunnelStream stre
 
     private async ValueTask<Socket> ConnectAsync()
     {
+        if (OpenFiles.AreAlmostUsedUp())
+        {
+            throw new SocketException((int)SocketError.TooManyOpenSockets);
+        }
+
         var addresses = await Dns.GetHostAddressesAsync(target.Host, _ending.Token).ConfigureAwait(false);
         var last = new SocketException((int)SocketError.HostNotFound);
         foreach (var address in addresses)

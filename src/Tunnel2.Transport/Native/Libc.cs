@@ -30,6 +30,7 @@ internal static unsafe partial class Libc
     public const int EpollCtlAdd = 1;
     public const int EpollCtlDelete = 2;
     public const int FcntlSetFlags = 4;
+    public const int LimitOfOpenFiles = 7; // RLIMIT_NOFILE
     public const int FcntlDuplicateCloseOnExec = 1030;
     public const int OpenNonBlock = 0x800;
     public const nuint OutputQueue = 0x5411; // SIOCOUTQ
@@ -54,6 +55,10 @@ internal static unsafe partial class Libc
 
     [LibraryImport("libc", EntryPoint = "ioctl")]
     public static partial int Control(int descriptor, nuint request, int* value);
+
+    /// <summary>Reads a limit of the process: the one in force, and the one up to which it may be raised.</summary>
+    [LibraryImport("libc", EntryPoint = "getrlimit")]
+    public static partial int GetLimit(int resource, nuint* limits);
 
     [LibraryImport("libc", EntryPoint = "close")]
     public static partial int Close(int descriptor);

@@ -1,10 +1,39 @@
 using System.Globalization;
+using Tunnel2.Transport.Native;
 
 namespace Tunnel2.Transport.Sockets;
 
 /// <summary>How many files and sockets this process may have open, and how many it has. Stateless.</summary>
 internal static class OpenFiles
 {
+    /// <summary>
+    /// Descriptors that are left to the runtime: it opens two for each thread that it starts, and ends the process where it cannot.
+    /// </summary>
+    internal const int Reserve = 16;
+
+    /// <summary>
+    /// Whether all but the <see cref="Reserve"/> are in use, by the limit of this moment: somebody may have lowered it. Three system calls.
+    /// Always false where the system is not Linux.
+    /// </summary>
+    internal static unsafe bool AreAlmostUsedUp()
+    {
+        if (!OperatingSystem.IsLinux())
+        {
+            return false;
+        }
+
+        // The lowest number that is free.
+        var lowest = Libc.EventDescriptor(0, Libc.EpollCloseOnExec);
+        if (lowest < 0)
+        {
+            return true;
+        }
+
+        _ = Libc.Close(lowest);
+        var limits = stackalloc nuint[2];
+        return Libc.GetLimit(Libc.LimitOfOpenFiles, limits) == 0 && (nuint)lowest + Reserve > limits[0];
+    }
+
     /// <summary>The limit; <see cref="int.MaxValue"/> if there is none or the system does not report it.</summary>
     /// <param name="root">The root instead of <c>/</c>, for tests.</param>
     internal static int Limit(string root = "/")
