@@ -18,7 +18,9 @@ internal sealed class ClusterDirectory : ISessionDirectory
     /// <summary>The wait of an agent whose name could not be checked.</summary>
     private static readonly TimeSpan _again = TimeSpan.FromSeconds(2);
 
-    /// <summary>The wait of an agent that another process of the same identity has just overtaken.</summary>
+    /// <summary>
+    /// The wait of an agent that another process of the same identity has just overtaken, or whose predecessor has left a moment ago.
+    /// </summary>
     private static readonly TimeSpan _overtaken = TimeSpan.FromMilliseconds(500);
 
     private readonly InMemorySessionDirectory _local;
@@ -320,10 +322,18 @@ internal sealed class ClusterDirectory : ISessionDirectory
         _node.See(claim.Epoch);
         var result = default(RegistrationResult);
         var isMore = false;
+        var freeIn = claim.FreeIn;
         var share = claiming.Claim.Share;
         lock (_names.Gate)
         {
             _names.EndClaimUnsynchronized(claiming);
+            if (claim.Status == ClaimStatus.Taken && freeIn == TimeSpan.Zero && claim.Node == lease.Node
+                && Array.TrueForAll(_names.EntriesUnsynchronized(session.Name), static entry => entry.State == StoredState.Left))
+            {
+                // By a session that has left this node, which the database does not know yet.
+                freeIn = _overtaken;
+            }
+
             if (claim.Status == ClaimStatus.Claimed)
             {
                 var rivals = _names.RivalsUnsynchronized(session.Name, share).ToArray();
@@ -350,7 +360,7 @@ internal sealed class ClusterDirectory : ISessionDirectory
         switch (claim.Status)
         {
             case ClaimStatus.Taken:
-                return new RegistrationResult(RegistrationStatus.NameTaken, 0, null, claim.FreeIn);
+                return new RegistrationResult(RegistrationStatus.NameTaken, 0, null, freeIn);
             case ClaimStatus.HeldAlone or ClaimStatus.HeldByPool or ClaimStatus.OtherTerms:
                 return new RegistrationResult(
                     RegistrationStatus.PoolNotPossible, 0, null, default,

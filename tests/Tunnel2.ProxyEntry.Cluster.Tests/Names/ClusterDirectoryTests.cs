@@ -83,6 +83,21 @@ public sealed class ClusterDirectoryTests : IAsyncDisposable
     }
 
     [Fact]
+    public async Task An_agent_that_comes_before_the_database_knows_that_its_predecessor_left_is_asked_to_come_again()
+    {
+        await StartAsync();
+        var session = TestNode.CreateSession("web", "a", "owner");
+        await _node.RegisterAsync(session);
+        var successor = TestNode.CreateSession("web", "b", "owner");
+        Assert.Equal(TimeSpan.Zero, (await _node.RegisterAsync(successor)).FreeIn);
+        await _node.Directory.UnregisterAsync("web", session.Epoch, true, CancellationToken.None);
+        var refused = await _node.RegisterAsync(successor);
+        Assert.Equal((RegistrationStatus.NameTaken, true), (refused.Status, refused.FreeIn > TimeSpan.Zero));
+        await _node.StepAsync();
+        Assert.Equal(RegistrationStatus.Registered, (await _node.RegisterAsync(successor)).Status);
+    }
+
+    [Fact]
     public async Task A_session_that_hands_over_lets_its_owner_take_the_name_at_another_node()
     {
         await StartAsync();
