@@ -32,7 +32,8 @@ public sealed class WebSocketUplinkTests
             await tunnel.Entry.Log.Written.UntilAsync(
                 () => tunnel.Entry.Log.All.Any(static line => line.Text.Contains("(WebSocket)", StringComparison.Ordinal)),
                 "the server says that an uplink is a WebSocket");
-            Assert.Contains("tunnel2_entry_uplinks_websocket 3", Scrape(tunnel), StringComparison.Ordinal);
+            await tunnel.Entry.UntilAsync(
+                () => Scrape(tunnel).Contains("tunnel2_entry_uplinks_websocket 3", StringComparison.Ordinal), "all three are counted");
             await tunnel.Entry.AssertQuietAsync();
             Assert.Equal(0, await agent.StopAsync());
         }
