@@ -16,6 +16,7 @@ internal sealed class WebhookGate
     /// <summary>How long a visitor may take for its body. Providers send at once, and hang up after some seconds.</summary>
     private static readonly TimeSpan _patience = TimeSpan.FromSeconds(30);
 
+    private readonly WebhookMemories _memories = new();
     private readonly long _bodyLimit;
     private readonly HeldMemory _memory;
     private readonly TimeProvider _timeProvider;
@@ -71,7 +72,7 @@ internal sealed class WebhookGate
             return ProxyError.WebhookSignature;
         }
 
-        var passes = policy.Passes(checks, now);
+        var passes = policy.Passes(checks, _memories, now);
         Dispose(checks);
         note.Passed = passes ? policy : null;
         return passes ? null : Refuse(ProxyError.WebhookSignature);
@@ -92,7 +93,7 @@ internal sealed class WebhookGate
         try
         {
             error = await ReadAsync(exchange, request, held, checks).ConfigureAwait(false);
-            if (error is null && !policy.Passes(checks, _timeProvider.GetUtcNow()))
+            if (error is null && !policy.Passes(checks, _memories, _timeProvider.GetUtcNow()))
             {
                 error = ProxyError.WebhookSignature;
             }

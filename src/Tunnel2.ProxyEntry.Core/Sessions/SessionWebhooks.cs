@@ -13,7 +13,7 @@ internal static class SessionWebhooks
         : forced is not null ? "The requests to this token's tunnels have to be signed, which only a tunnel of HTTP can want."
         : null;
 
-    /// <summary>Applies the rules to a session. Unchanged ones stay, so that a reload of the settings forgets no signature.</summary>
+    /// <summary>Applies the rules to a session. Unchanged ones stay, so that requests that wait have passed them.</summary>
     public static void Apply(EntrySession session, AgentTable agents)
     {
         var forced = agents.WebhookOf(session.Grant);
@@ -24,18 +24,7 @@ internal static class SessionWebhooks
         }
         else if (session.Webhooks?.IsSameAs(forced, own) != true)
         {
-            session.Webhooks = new WebhookPolicy(forced, own);
-        }
-    }
-
-    /// <summary>A session takes over the signatures that the session has seen which it replaces.</summary>
-    public static void Inherit(EntrySession session, EntrySession superseded)
-    {
-        if (superseded.Identity == session.Identity
-            && superseded.Webhooks is { } seen
-            && session.Webhooks?.IsSameAs(seen) == true)
-        {
-            session.Webhooks = seen;
+            session.Webhooks = new WebhookPolicy(forced, own, session.Owner.Value);
         }
     }
 }

@@ -332,7 +332,6 @@ internal sealed class UplinkAcceptor
             ProxyEntryLog.SessionSuperseded(_logger, session.Name, superseded.DisplayId, session.DisplayId);
             SessionTiers.Inherit(session, superseded);
             SessionPolicies.Inherit(session, superseded);
-            SessionWebhooks.Inherit(session, superseded);
             SessionTakeover.Supersede(superseded, superseded.Instance == session.Instance);
         }
 

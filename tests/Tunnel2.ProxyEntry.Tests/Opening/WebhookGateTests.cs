@@ -100,7 +100,7 @@ public sealed class WebhookGateTests
     private static Task RunAsync(Func<ForwarderFixture, Task> test) => ForwarderFixture.RunAsync(
         async fixture =>
         {
-            fixture.Session.Webhooks = new WebhookPolicy(null, new WebhookRule(WebhookProvider.GitHub, [_secret]));
+            fixture.Session.Webhooks = new WebhookPolicy(null, new WebhookRule(WebhookProvider.GitHub, [_secret]), "a");
             await test(fixture);
             await fixture.SettleAsync();
             Assert.Equal(0, fixture.Memory.Held);

@@ -6,17 +6,18 @@ namespace Tunnel2.ProxyEntry.Access.Webhooks;
 internal sealed class WebhookPolicy
 {
     private readonly WebhookVerifier[] _verifiers;
-    private readonly WebhookReplays[] _replays;
+    private readonly WebhookMemoryKey[] _memories;
 
     /// <param name="forced">The server's rule; null: it has none.</param>
     /// <param name="own">The agent's rule; null: it has none.</param>
-    public WebhookPolicy(WebhookRule? forced, WebhookRule? own)
+    /// <param name="owner">Whose tunnel it is: signatures may not come again at another one of the same owner.</param>
+    public WebhookPolicy(WebhookRule? forced, WebhookRule? own, string owner)
     {
         Forced = forced;
         Own = own;
         WebhookRule[] rules = [.. new[] { forced, own }.OfType<WebhookRule>()];
         _verifiers = [.. rules.Select(static rule => new WebhookVerifier(rule))];
-        _replays = [.. rules.Select(static _ => new WebhookReplays())];
+        _memories = [.. rules.Select(rule => WebhookMemoryKey.Of(owner, rule))];
     }
 
     /// <summary>The server's rule; null: it has none.</summary>
@@ -55,7 +56,7 @@ internal sealed class WebhookPolicy
     }
 
     /// <summary>Whether all checks pass, after the body; and none of their signatures came before that may come only once.</summary>
-    public bool Passes(WebhookCheck[] checks, DateTimeOffset now)
+    public bool Passes(WebhookCheck[] checks, WebhookMemories memories, DateTimeOffset now)
     {
         var isRight = true;
         foreach (var check in checks)
@@ -65,7 +66,7 @@ internal sealed class WebhookPolicy
 
         for (var i = 0; isRight && i < checks.Length; i++)
         {
-            isRight = !checks[i].IsOnce || _replays[i].TryAdd(checks[i].Right, now);
+            isRight = !checks[i].IsOnce || memories.TryAdd(_memories[i], checks[i].Right, now);
         }
 
         return isRight;

@@ -153,35 +153,60 @@ public sealed class WebhookVerifierTests
     [Fact]
     public void A_signature_with_a_time_comes_once_whatever_stands_beside_it()
     {
-        var policy = new WebhookPolicy(null, Rule(WebhookProvider.Standard, [StandardSecret]));
-        Assert.True(Passes(StandardSignature));
-        Assert.False(Passes(StandardSignature));
-        Assert.False(Passes("v1," + Convert.ToBase64String(new byte[32]) + " " + StandardSignature));
+        var memories = new WebhookMemories();
+        Assert.True(Passes(memories, "a", StandardSignature));
+        Assert.False(Passes(memories, "a", StandardSignature));
+        Assert.False(Passes(
+            memories, "a", "v1," + Convert.ToBase64String(new byte[32]) + " " + StandardSignature));
+    }
 
-        bool Passes(string signature)
+    /// <summary>Each call has rules of its own, as each session of an owner has: of another name, of a pool, of a new connection.</summary>
+    [Fact]
+    public void A_signature_comes_once_to_all_tunnels_of_an_owner_and_to_those_of_another_owner_too()
+    {
+        var memories = new WebhookMemories();
+        Assert.True(Passes(memories, "a", StandardSignature));
+        Assert.False(Passes(memories, "a", StandardSignature));
+        Assert.True(Passes(memories, "b", StandardSignature));
+        Assert.Equal(2, memories.Count);
+    }
+
+    [Fact]
+    public void Memories_are_bounded_and_the_one_that_is_quiet_for_longest_makes_room()
+    {
+        var memories = new WebhookMemories();
+        var now = DateTimeOffset.UnixEpoch;
+        var claim = new byte[32];
+        for (var i = 0; i < WebhookMemories.Most; i++)
         {
-            var now = DateTimeOffset.FromUnixTimeSeconds(StandardTime);
-            var head = Head(
-                "", ("webhook-id", "msg_p5jXN8AQM9LWM0D4loKWxJek"), ("webhook-timestamp", $"{StandardTime}"),
-                ("webhook-signature", signature));
-            var checks = policy.TryBegin(head, now)!;
-            checks[0].Append(Encoding.UTF8.GetBytes(StandardBody));
-            return policy.Passes(checks, now);
+            Assert.True(memories.TryAdd(new WebhookMemoryKey($"{i}", 1, 2), claim, now + TimeSpan.FromMilliseconds(i == 7 ? -1 : i)));
         }
+
+        now += TimeSpan.FromSeconds(10);
+        Assert.False(memories.TryAdd(new WebhookMemoryKey("7", 1, 2), claim, now));
+        Assert.True(memories.TryAdd(new WebhookMemoryKey("more", 1, 2), claim, now));
+        Assert.Equal(WebhookMemories.Most, memories.Count);
+        Assert.False(memories.TryAdd(new WebhookMemoryKey("8", 1, 2), claim, now));
+        Assert.True(memories.TryAdd(new WebhookMemoryKey("7", 1, 2), claim, now));
+
+        // Stale ones go at once.
+        now += TimeSpan.FromMinutes(11);
+        Assert.True(memories.TryAdd(new WebhookMemoryKey("later", 1, 2), claim, now));
+        Assert.Equal(1, memories.Count);
     }
 
     [Fact]
     public void Both_sides_have_to_find_it_right()
     {
         var policy = new WebhookPolicy(
-            Rule(WebhookProvider.GitLab, ["secret-of-the-server"]), Rule(WebhookProvider.GitHub, [GitHubSecret]));
+            Rule(WebhookProvider.GitLab, ["secret-of-the-server"]), Rule(WebhookProvider.GitHub, [GitHubSecret]), "a");
         var now = DateTimeOffset.UnixEpoch;
         Assert.Null(policy.TryBegin(Head("", ("X-Hub-Signature-256", GitHubSignature)), now));
         Assert.Null(policy.TryBegin(Head("", ("X-Gitlab-Token", "secret-of-the-server")), now));
         var checks = policy.TryBegin(
             Head("", ("X-Gitlab-Token", "secret-of-the-server"), ("X-Hub-Signature-256", GitHubSignature)), now)!;
         Assert.Equal([false, true], checks.Select(static check => check.NeedsBody));
-        Assert.False(policy.Passes(checks, now));
+        Assert.False(policy.Passes(checks, new WebhookMemories(), now));
     }
 
     [Fact]
@@ -200,6 +225,18 @@ public sealed class WebhookVerifierTests
         Assert.Equal(WebhookReplays.Most, replays.Count);
         Assert.True(replays.TryAdd(new byte[32], now + TimeSpan.FromMinutes(11)));
         Assert.Equal(1, replays.Count);
+    }
+
+    private static bool Passes(WebhookMemories memories, string owner, string signature)
+    {
+        var policy = new WebhookPolicy(null, Rule(WebhookProvider.Standard, [StandardSecret]), owner);
+        var now = DateTimeOffset.FromUnixTimeSeconds(StandardTime);
+        var head = Head(
+            "", ("webhook-id", "msg_p5jXN8AQM9LWM0D4loKWxJek"), ("webhook-timestamp", $"{StandardTime}"),
+            ("webhook-signature", signature));
+        var checks = policy.TryBegin(head, now)!;
+        checks[0].Append(Encoding.UTF8.GetBytes(StandardBody));
+        return policy.Passes(checks, memories, now);
     }
 
     private static bool Check(WebhookProvider provider, string body, string[] secrets, params (string Name, string Value)[] fields) =>
