@@ -71,7 +71,7 @@ internal sealed record CellMessage(long Start, int Seconds, int Sessions, long M
             for (var i = 0; i + 1 < errors.GetArrayLength(); i += 2)
             {
                 var code = errors[i].GetUInt16();
-                cell.AddErrors(RequestErrorCodes.Name(code) is null ? RequestErrorCodes.Other : code, Count(errors[i + 1]));
+                cell.AddErrors(code == RequestErrorCodes.None ? RequestErrorCodes.Other : code, Count(errors[i + 1]));
             }
 
             var seconds = data.GetProperty("seconds").GetInt32();

@@ -45,7 +45,7 @@ internal sealed class PipeSink : IHubSink
             Interlocked.Add(ref _waiting, count);
 
             // Without a threshold it never waits.
-            _ = _pipe.Writer.FlushAsync().IsCompleted;
+            _ = _pipe.Writer.FlushAsync().AsTask();
             return count;
         }
     }
