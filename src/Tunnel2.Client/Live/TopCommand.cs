@@ -13,6 +13,12 @@ namespace Tunnel2.Client.Live;
 internal sealed class TopCommand
 {
     private static readonly string[] _subscriptions = ["node.stats", "session.*.stats", "session.*.status"];
+    private static readonly string[] _ofCluster = ["cluster.nodes", "cluster.stats", "at.*.session.*.stats", "at.*.session.*.status"];
+
+    /// <summary>How long one table waits for the nodes of a cluster: some seconds have to pass before there is a second to show.</summary>
+    private static readonly TimeSpan _leastOfNodes = TimeSpan.FromSeconds(3);
+    private static readonly TimeSpan _mostOfNodes = TimeSpan.FromSeconds(6);
+
     private static readonly TimeSpan _refreshEvery = TimeSpan.FromSeconds(1);
     private static readonly TimeSpan _patience = TimeSpan.FromSeconds(10);
     private static readonly TimeSpan _longestDelay = TimeSpan.FromSeconds(5);
@@ -170,16 +176,25 @@ internal sealed class TopCommand
         });
         _note = null;
         _followed = null;
-        foreach (string channel in _subscriptions)
+
+        // A server that is a node says so, and shows the others too.
+        await SubscribeAsync(connection, ["cluster.info"], either.Token);
+        await SubscribeAsync(connection, Panel.Change(static state => state.IsCluster) ? _ofCluster : _subscriptions, either.Token);
+    }
+
+    /// <summary>Subscribes, and waits for all present values.</summary>
+    private async Task SubscribeAsync(HubConnection connection, string[] channels, CancellationToken stop)
+    {
+        foreach (string channel in channels)
         {
-            await connection.SendAsync($$"""{"op":"subscribe","channel":"{{channel}}"}""", either.Token);
+            await connection.SendAsync($$"""{"op":"subscribe","channel":"{{channel}}"}""", stop);
         }
 
         // The hub answers in order, so after its answer all present values have arrived.
-        await connection.SendAsync("""{"op":"ping"}""", either.Token);
+        await connection.SendAsync("""{"op":"ping"}""", stop);
         while (true)
         {
-            if (await connection.ReceiveAsync(either.Token) is not { } message)
+            if (await connection.ReceiveAsync(stop) is not { } message)
             {
                 throw new InvalidDataException(connection.DescribeClose());
             }
@@ -194,11 +209,14 @@ internal sealed class TopCommand
     /// <returns>False when the server closed.</returns>
     private async Task<bool> FollowAsync(HubConnection connection, CancellationToken stop)
     {
-        Show();
         if (_options.Once)
         {
+            await WaitForNodesAsync(connection, stop);
+            Show();
             return true;
         }
+
+        Show();
 
         using var timer = new PeriodicTimer(_refreshEvery, _time);
         Task<ReadOnlyMemory<byte>?> receiving = connection.ReceiveAsync(stop);
@@ -246,10 +264,38 @@ internal sealed class TopCommand
         }
     }
 
+    /// <summary>The node that was asked asks the others only when somebody looks.</summary>
+    private async Task WaitForNodesAsync(HubConnection connection, CancellationToken stop)
+    {
+        if (!Panel.Change(static state => state.IsCluster))
+        {
+            return;
+        }
+
+        Task least = Task.Delay(_leastOfNodes, _time, stop);
+        Task most = Task.Delay(_mostOfNodes, _time, stop);
+        Task<ReadOnlyMemory<byte>?> receiving = connection.ReceiveAsync(stop);
+        while (!most.IsCompleted && !(least.IsCompleted && Panel.Change(static state => state.Nodes.Count > 0
+            && state.Nodes.Values.All(static node => node.State != "connecting"))))
+        {
+            await Task.WhenAny(receiving, least.IsCompleted ? most : least);
+            if (receiving.IsCompleted)
+            {
+                if (await receiving is not { } message)
+                {
+                    return;
+                }
+
+                Panel.Change(state => state.Apply(message));
+                receiving = connection.ReceiveAsync(stop);
+            }
+        }
+    }
+
     /// <summary>Subscribes to the requests of the session that is looked at. What comes too soon waits for the next refresh.</summary>
     private async Task FollowChoiceAsync(HubConnection connection, CancellationToken stop)
     {
-        string? wanted = Panel.WantedSession is { } name && IsChannelPart(name) ? name : null;
+        string? wanted = Panel.WantedSession is { } name && RequestsOf(name) is not null ? name : null;
         if (wanted == _followed || (_followedAt is { } last && _time.GetElapsedTime(last) < _choiceEvery))
         {
             return;
@@ -265,17 +311,28 @@ internal sealed class TopCommand
         });
         if (before is not null)
         {
-            await connection.SendAsync($$"""{"op":"unsubscribe","channel":"session.{{before}}.requests"}""", stop);
+            await connection.SendAsync($$"""{"op":"unsubscribe","channel":"{{RequestsOf(before)}}"}""", stop);
         }
 
         if (wanted is not null)
         {
-            await connection.SendAsync($$"""{"op":"subscribe","channel":"session.{{wanted}}.requests"}""", stop);
+            await connection.SendAsync($$"""{"op":"subscribe","channel":"{{RequestsOf(wanted)}}"}""", stop);
         }
     }
 
-    /// <summary>A name comes from the server, and goes into a message: letters, digits and dashes, which all names are made of.</summary>
-    private static bool IsChannelPart(string name) => name.Length > 0 && name.All(static c => char.IsAsciiLetterOrDigit(c) || c == '-');
+    /// <summary>
+    /// The channel of a session's requests. A name comes from the server, and goes into a message: null where it is not what names are
+    /// made of.
+    /// </summary>
+    private static string? RequestsOf(string session) => session.Split('@') switch
+    {
+        [var name] when IsChannelPart(name) => $"session.{name}.requests",
+        [var name, var node] when IsChannelPart(name) && IsChannelPart(node) => $"at.{node}.session.{name}.requests",
+        _ => null,
+    };
+
+    private static bool IsChannelPart(string name) =>
+        name.Length > 0 && name.All(static c => char.IsAsciiLetterOrDigit(c) || c is '-' or '~');
 
     private long ServerNow() => (_time.GetUtcNow() + _clockOffset - DateTimeOffset.UnixEpoch).Ticks / TimeSpan.TicksPerMicrosecond;
 

@@ -24,10 +24,25 @@ internal static class TopFigures
     /// The window if it is the current one, otherwise an empty one: the server sends no window in which no request ended. While nothing
     /// comes it is an unknown one, which is shown as such.
     /// </summary>
-    public static TopStatistics Current(TopStatistics? window, int seconds, long serverNowUs, bool isFollowed) =>
-        window is { } known && serverNowUs - known.EndUs < (seconds * 1_000_000L) + SlackUs ? known
+    /// <param name="window">The last window that came.</param>
+    /// <param name="seconds">Its length.</param>
+    /// <param name="serverNowUs">The server's time of day.</param>
+    /// <param name="isFollowed">Whether messages come.</param>
+    /// <param name="isLost">Whether even a window that has just come says nothing of the present.</param>
+    public static TopStatistics Current(
+        TopStatistics? window, int seconds, long serverNowUs, bool isFollowed, bool isLost = false) =>
+        !isLost && window is { } known && serverNowUs - known.EndUs < (seconds * 1_000_000L) + SlackUs ? known
         : isFollowed ? new TopStatistics(0, seconds, 0, 0, 0, 0, 0, 0, 0)
         : _unknown;
+
+    /// <summary>The nodes of a cluster, with what is to be said about them.</summary>
+    public static string NodesOf(TopState state) => "nodes: " + string.Join(", ", state.Nodes.Values.Select(static node =>
+        node.Name + node.State switch
+        {
+            "up" => "",
+            "older" => " (no live view: older release)",
+            var other => $" ({other})",
+        } + (node.Skipped > 0 ? Text($" ({node.Skipped} messages skipped)") : "")));
 
     /// <summary>A number per second; <c>-</c> where it is unknown.</summary>
     public static string Rate(long count, int seconds)

@@ -27,14 +27,23 @@ internal static class TopJson
             json.WriteStartObject("node");
             WriteFigures(json, TopFigures.Current(state.Node, seconds, serverNowUs, state.IsFollowed), seconds);
             json.WriteEndObject();
+            if (state.IsCluster)
+            {
+                WriteNodes(json, state);
+            }
+
             json.WriteStartArray("sessions");
             var rows = state.Sessions.Select(pair =>
-                new TopRow(
-                    pair.Key, pair.Value, TopFigures.Current(pair.Value.Windows[state.Window], seconds, serverNowUs, state.IsFollowed)));
-            foreach ((string name, TopSession session, TopStatistics now) in TopSort.Default.Sort(rows))
+                new TopRow(pair.Key, pair.Value, state.Current(pair.Value, state.Window, serverNowUs)));
+            foreach ((_, TopSession session, TopStatistics now) in TopSort.Default.Sort(rows))
             {
                 json.WriteStartObject();
-                json.WriteString("session", name);
+                json.WriteString("session", session.Name);
+                if (session.Node is { } node)
+                {
+                    json.WriteString("node", node.Name);
+                }
+
                 json.WriteBoolean("online", session.IsOnline);
                 json.WriteString("agent", session.Agent);
                 json.WriteNumber("uplinks", session.Uplinks);
@@ -47,6 +56,22 @@ internal static class TopJson
         }
 
         return Encoding.UTF8.GetString(buffer.WrittenSpan);
+    }
+
+    private static void WriteNodes(Utf8JsonWriter json, TopState state)
+    {
+        json.WriteStartArray("nodes");
+        foreach (TopNode node in state.Nodes.Values)
+        {
+            json.WriteStartObject();
+            json.WriteString("node", node.Name);
+            json.WriteString("state", node.State);
+            json.WriteString("version", node.Version);
+            json.WriteNumber("skipped", node.Skipped);
+            json.WriteEndObject();
+        }
+
+        json.WriteEndArray();
     }
 
     /// <summary>

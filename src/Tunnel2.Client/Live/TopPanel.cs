@@ -151,7 +151,7 @@ internal sealed class TopPanel : IScreenContent
                 .Select(pair => new TopRow(
                     pair.Key,
                     pair.Value,
-                    TopFigures.Current(pair.Value.Windows[_state.Window], _state.WindowSeconds, now, _state.IsFollowed))));
+                    _state.Current(pair.Value, _state.Window, now))));
             _order = [.. all.Select(static row => row.Name)];
 
             // A heading and the line of keys below.

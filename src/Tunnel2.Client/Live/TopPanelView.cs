@@ -21,7 +21,7 @@ internal static class TopPanelView
     /// <summary>What stands above the table: all sessions together, and what is to be said about the connection.</summary>
     public static List<ScreenRow> Head(TopState state, string server, string? note, long serverNowUs, int columns)
     {
-        int online = state.Sessions.Values.Count(static session => session.IsOnline);
+        int online = state.Sessions.Values.Count(static session => session is { IsOnline: true, IsLost: false });
         int seconds = state.WindowSeconds;
         TopStatistics all = Current(state.Node, seconds, serverNowUs, state.IsFollowed);
         ScreenRow title = ScreenRow.Of($"tunnel2 top  {server}", ScreenStyle.Strong);
@@ -33,6 +33,12 @@ internal static class TopPanelView
             Summary(all, seconds),
         ];
         AddNotes(rows, state, note);
+        if (state.IsCluster)
+        {
+            bool isWhole = state.Nodes.Values.All(static node => node.IsUp);
+            rows.Add(ScreenRow.Of(DisplayText.Cut(NodesOf(state), columns), isWhole ? ScreenStyle.Plain : ScreenStyle.Warning));
+        }
+
         return rows;
     }
 
@@ -53,7 +59,7 @@ internal static class TopPanelView
     public static ScreenRow Row(TopRow row, int seconds, bool isSelected, int columns)
     {
         (string name, TopSession session, TopStatistics now) = row;
-        string shown = DisplayText.Fit(name, NameWidth(columns) - 1) + (session.IsOnline ? " " : "-");
+        string shown = DisplayText.Fit(name, NameWidth(columns) - 1) + (session.IsOnline && !session.IsLost ? " " : "-");
         string[] figures = FiguresOf(now, seconds);
         string agent = !ShowsAgents(columns) ? "" : "  " + AgentOf(session);
         if (isSelected)
@@ -106,7 +112,7 @@ internal static class TopPanelView
             ScreenStyle.Marked));
         for (int i = 0; i < WindowKeys.Length; i++)
         {
-            TopStatistics now = Current(session.Windows[i], WindowSeconds[i], serverNowUs, state.IsFollowed);
+            TopStatistics now = state.Current(session, i, serverNowUs);
             lines.Add(ScreenRow.Of(DisplayText.Fit(WindowKeys[i], FigureWidth) + string.Concat(FiguresOf(now, WindowSeconds[i]))));
         }
 
@@ -209,7 +215,8 @@ internal static class TopPanelView
 
     private static string Figure(string text) => DisplayText.Fit(text, FigureWidth, atRight: true);
 
-    private static string AgentOf(TopSession session) => session.IsOnline
+    private static string AgentOf(TopSession session) => session.Node is { IsUp: false } away ? $"node {away.State}"
+        : session.IsOnline
         ? Text($"{session.Agent}, {session.Uplinks} uplink{(session.Uplinks == 1 ? "" : "s")}")
         : "offline";
 

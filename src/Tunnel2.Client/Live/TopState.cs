@@ -16,6 +16,7 @@ internal sealed class TopState
 
     private readonly TopStatistics?[] _node = new TopStatistics?[TopFigures.WindowKeys.Length];
     private readonly Dictionary<string, TopSession> _sessions = new(StringComparer.Ordinal);
+    private readonly SortedDictionary<string, TopNode> _nodes = new(StringComparer.Ordinal);
     private readonly Queue<TopRequest?> _requests = new();
     private long _lastRequest = -1;
     private bool _isBroken;
@@ -41,7 +42,13 @@ internal sealed class TopState
     /// <summary>Requests of that session that the server left out of its list, because they were too many.</summary>
     public long RequestsLeftOut { get; private set; }
 
-    /// <summary>The sessions by name.</summary>
+    /// <summary>Whether the server is a node of a cluster, whose other nodes are shown too.</summary>
+    public bool IsCluster { get; private set; }
+
+    /// <summary>The nodes of the cluster by name.</summary>
+    public IReadOnlyDictionary<string, TopNode> Nodes => _nodes;
+
+    /// <summary>The sessions by name; in a cluster by name, <c>@</c> and node.</summary>
     public IReadOnlyDictionary<string, TopSession> Sessions => _sessions;
 
     /// <summary>Messages that the hub left out because this client was slow.</summary>
@@ -66,10 +73,16 @@ internal sealed class TopState
     public void Clear()
     {
         (IsPaused, IsConnected) = (false, true);
+        IsCluster = false;
         _sessions.Clear();
+        _nodes.Clear();
         Array.Clear(_node);
         Watch(null);
     }
+
+    /// <summary>What is known of a session's present.</summary>
+    public TopStatistics Current(TopSession session, int window, long serverNowUs) => TopFigures.Current(
+        session.Windows[window], TopFigures.WindowSeconds[window], serverNowUs, IsFollowed && !session.IsLost, session.IsLost);
 
     /// <summary>Keeps the requests of another session, or of none.</summary>
     public void Watch(string? name)
@@ -102,8 +115,12 @@ internal sealed class TopState
                 case "message":
                     Take(root.GetProperty("channel").GetString()!, root.GetProperty("key").GetString(), root.GetProperty("data"));
                     break;
-                case "removed" when root.GetProperty("channel").GetString()!.Split('.') is ["session", var name, _]:
-                    _sessions.Remove(PlainText.Clean(name));
+                case "removed":
+                    if (SessionOf(root.GetProperty("channel").GetString()!) is (var node, var name, _))
+                    {
+                        _sessions.Remove(KeyOf(node, name));
+                    }
+
                     break;
                 case "gap":
                     Skipped += root.GetProperty("dropped").GetInt64();
@@ -134,37 +151,44 @@ internal sealed class TopState
 
     private void Take(string channel, string? key, JsonElement data)
     {
-        if (channel == "node.stats")
+        switch (channel)
         {
-            if (Array.IndexOf(TopFigures.WindowKeys, key) is >= 0 and var at)
-            {
-                _node[at] = TopStatistics.Read(data);
-            }
+            case "cluster.info":
+                IsCluster = true;
+                return;
+            case "cluster.nodes":
+                TakeNode(data);
+                return;
+            case "node.stats" or "cluster.stats":
+                if (Array.IndexOf(TopFigures.WindowKeys, key) is >= 0 and var window)
+                {
+                    _node[window] = TopStatistics.Read(data);
+                }
 
-            Missed = data.GetProperty("missed").GetInt64() + data.GetProperty("dropped").GetInt64();
+                Missed = data.GetProperty("missed").GetInt64() + data.GetProperty("dropped").GetInt64();
+                return;
+        }
+
+        if (SessionOf(channel) is not (var node, var name, var part))
+        {
             return;
         }
 
-        if (channel.Split('.') is not ["session", var raw, var part])
-        {
-            return;
-        }
-
-        string name = PlainText.Clean(raw);
+        string id = KeyOf(node, name);
         if (part == "requests")
         {
-            TakeRequest(name, data);
+            TakeRequest(id, data);
             return;
         }
 
-        if (!_sessions.TryGetValue(name, out TopSession? session))
+        if (!_sessions.TryGetValue(id, out TopSession? session))
         {
             if (_sessions.Count == MostSessions)
             {
                 return;
             }
 
-            _sessions.Add(name, session = new TopSession());
+            _sessions.Add(id, session = new TopSession { Name = name, Node = node is null ? null : NodeOf(node) });
         }
 
         if (part == "status")
@@ -177,6 +201,36 @@ internal sealed class TopState
         {
             session.Windows[at] = TopStatistics.Read(data);
         }
+    }
+
+    /// <summary>
+    /// The session that a channel is about: <c>session.{name}.{part}</c>, in a cluster <c>at.{node}.session.{name}.{part}</c>.
+    /// </summary>
+    private static (string? Node, string Name, string Part)? SessionOf(string channel) => channel.Split('.') switch
+    {
+        ["session", var name, var part] => (null, PlainText.Clean(name), part),
+        ["at", var node, "session", var name, var part] => (PlainText.Clean(node), PlainText.Clean(name), part),
+        _ => null,
+    };
+
+    private static string KeyOf(string? node, string name) => node is null ? name : $"{name}@{node}";
+
+    private TopNode NodeOf(string name)
+    {
+        if (!_nodes.TryGetValue(name, out TopNode? node))
+        {
+            _nodes.Add(name, node = new TopNode(name));
+        }
+
+        return node;
+    }
+
+    private void TakeNode(JsonElement data)
+    {
+        TopNode node = NodeOf(PlainText.Clean(data.GetProperty("node").GetString() ?? ""));
+        node.State = PlainText.Clean(data.GetProperty("state").GetString() ?? "");
+        node.Version = PlainText.Clean(data.GetProperty("version").GetString() ?? "");
+        node.Skipped = data.GetProperty("skipped").GetInt64();
     }
 
     private void TakeRequest(string name, JsonElement data)

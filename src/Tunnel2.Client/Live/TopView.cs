@@ -18,7 +18,7 @@ internal sealed class TopView
     /// <param name="rows">How many lines at most, or 0 for all.</param>
     public List<string> Render(TopState state, long serverNowUs, string? note, int rows)
     {
-        int online = state.Sessions.Values.Count(static session => session.IsOnline);
+        int online = state.Sessions.Values.Count(static session => session is { IsOnline: true, IsLost: false });
         int seconds = state.WindowSeconds;
         TopStatistics all = Current(state.Node, seconds, serverNowUs, state.IsFollowed);
         List<string> lines =
@@ -44,25 +44,34 @@ internal sealed class TopView
             lines.Add(PausesOf(state));
         }
 
+        if (state.IsCluster)
+        {
+            lines.Add(NodesOf(state));
+        }
+
+        string node = state.IsCluster ? Text($" {"node",-12}") : "";
         lines.Add("");
-        lines.Add(Text($"{"session",-24} {"req/s",9} {"errors/s",9} {"p50",9} {"p95",9} {"p99",9} {"in/s",9} {"out/s",9}  agent"));
+        lines.Add(Text($"{"session",-24}{node} {"req/s",9} {"errors/s",9} {"p50",9} {"p95",9} {"p99",9} {"in/s",9} {"out/s",9}  agent"));
         (string Name, TopSession Session, TopStatistics Now)[] sessions =
         [
             .. state.Sessions
                 .Select(pair => (
-                    pair.Key, pair.Value, Current(pair.Value.Windows[state.Window], seconds, serverNowUs, state.IsFollowed)))
-                .OrderByDescending(static row => row.Item3.Requests)
-                    .ThenByDescending(static row => row.Value.IsOnline)
-                    .ThenBy(static row => row.Key, StringComparer.Ordinal),
+                    pair.Value.Name, Session: pair.Value, Now: state.Current(pair.Value, state.Window, serverNowUs)))
+                .OrderByDescending(static row => row.Now.Requests)
+                    .ThenByDescending(static row => row.Session.IsOnline)
+                    .ThenBy(static row => row.Name, StringComparer.Ordinal)
+                    .ThenBy(static row => row.Session.Node?.Name, StringComparer.Ordinal),
         ];
         int room = rows == 0 ? int.MaxValue : Math.Max(1, rows - lines.Count - 1);
         foreach ((string name, TopSession session, TopStatistics now) in sessions.Take(room))
         {
-            string agent = session.IsOnline
+            string at = state.IsCluster ? Text($" {session.Node?.Name,-12}") : "";
+            string agent = session.Node is { IsUp: false } away ? $"node {away.State}"
+                : session.IsOnline
                 ? Text($"{session.Agent}, {session.Uplinks} uplink{(session.Uplinks == 1 ? "" : "s")}")
                 : "offline";
             lines.Add(
-                Text($"{name,-24} {Rate(now.Requests, seconds),9} {Rate(now.Errors, seconds),9} {Time(now, now.P50Us),9} ")
+                Text($"{name,-24}{at} {Rate(now.Requests, seconds),9} {Rate(now.Errors, seconds),9} {Time(now, now.P50Us),9} ")
                     + Text($"{Time(now, now.P95Us),9} {Time(now, now.P99Us),9} {Bytes(now.BytesIn, seconds),9} ")
                     + Text($"{Bytes(now.BytesOut, seconds),9}  {agent}"));
         }

@@ -10,7 +10,7 @@ namespace Tunnel2.ProxyEntry.Cluster.Keeping;
 /// What this node sees of its cluster besides names: whether an operator wants it out of service, and whether it is cut off. It is not
 /// ready when its lease is over, the database does not answer, and none of the nodes that it last saw there can be reached: visitors would
 /// then find names here that have moved. One of the two is no reason, and neither is a cluster of one node. Before its first lease it is
-/// not ready either: it knows no name, and may take none. Not thread-safe, except for <see cref="Ask"/> and <see cref="Exist"/>.
+/// not ready either: it knows no name, and may take none. Not thread-safe, except for what <see cref="IOtherNodes"/> has.
 /// </summary>
 internal sealed class NodeWatch : IOtherNodes
 {
@@ -53,10 +53,13 @@ internal sealed class NodeWatch : IOtherNodes
     /// <inheritdoc/>
     public bool Exist => Volatile.Read(ref _others).Count > 0;
 
+    /// <inheritdoc/>
+    public IReadOnlyList<NodeLocation> Known => Volatile.Read(ref _others);
+
     /// <summary>Whether the node has had a lease.</summary>
     public bool HasJoined => _hasJoined;
 
-    /// <summary>The next look is due at once.</summary>
+    /// <inheritdoc/>
     public void Ask() => Volatile.Write(ref _mustLook, 1);
 
     /// <summary>Looks in the store, where that is due. The node has its lease.</summary>

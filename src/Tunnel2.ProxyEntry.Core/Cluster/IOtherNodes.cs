@@ -5,4 +5,10 @@ internal interface IOtherNodes
 {
     /// <summary>Whether there were others at the last look: agents that leave this node then have somewhere to go.</summary>
     bool Exist { get; }
+
+    /// <summary>Those of the last look; at most 16.</summary>
+    IReadOnlyList<NodeLocation> Known { get; }
+
+    /// <summary>The next look is due at once.</summary>
+    void Ask();
 }

@@ -1,6 +1,7 @@
 using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Cluster.Nodes;
+using Tunnel2.ProxyEntry.ClusterView;
 using Tunnel2.ProxyEntry.Reload;
 
 namespace Tunnel2.ProxyEntry.Hosting;
@@ -17,6 +18,9 @@ internal static class NodeLinkServices
         services.AddSingleton<NodeDialer>();
         services.AddSingleton<NodeLinks>();
         services.AddSingleton<NodeLinkListener>();
+        services.AddSingleton<LinkFeeds>();
+        services.AddSingleton<INodeFeeds>(static provider => provider.GetRequiredService<LinkFeeds>());
+        services.AddSingleton<ClusterViewer>();
         services.AddSingleton(
             static provider => new NodeRouter(
                 provider.GetRequiredService<NodeLinks>(), provider.GetRequiredService<TimeProvider>(),
@@ -33,6 +37,10 @@ internal static class NodeLinkServices
 
             // Before the node takes part in the cluster: the others learn it with its lease.
             services.GetService<NodeState>()?.SetLinkAddress(listener.Address);
+            if (services.GetService<IOtherNodes>() is not null)
+            {
+                services.GetRequiredService<ClusterViewer>().Start();
+            }
         }
     }
 

@@ -15,6 +15,8 @@ internal sealed class NodeStatistics : IDisposable
     private readonly SessionStatusFeed _statuses;
     private readonly DashboardFeed? _dashboard;
     private readonly HubChannel _channel;
+    private readonly HubChannel _cells;
+    private readonly HubMessageWriter _cellMessage = new();
     private readonly Lock _lock = new();
     private readonly WindowMessage _message = new();
     private readonly SortedDictionary<(long End, int Seconds), WindowCell> _open = [];
@@ -28,6 +30,7 @@ internal sealed class NodeStatistics : IDisposable
         _statuses = statuses;
         _dashboard = dashboard;
         _channel = hub.GetChannel("node.stats");
+        _cells = hub.GetChannel(CellMessage.Channel);
         _passed = new long[partitions];
         Array.Fill(_passed, long.MinValue);
     }
@@ -65,6 +68,7 @@ internal sealed class NodeStatistics : IDisposable
                 var result = sum.ToResult(0, start, window.Seconds);
                 _hub.Publish(
                     _channel, WindowMessage.Key(window.Seconds), _message.OfNode(result, sum, _statuses.Online, _counters));
+                PublishCells(start, window.Seconds, sum);
                 _dashboard?.OnNode(result, sum);
                 sum.Clear();
                 _free.Push(sum);
@@ -74,5 +78,19 @@ internal sealed class NodeStatistics : IDisposable
         }
     }
 
-    public void Dispose() => _message.Dispose();
+    public void Dispose()
+    {
+        _message.Dispose();
+        _cellMessage.Dispose();
+    }
+
+    /// <summary>For other nodes, which add the windows up; nobody else asks for it.</summary>
+    private void PublishCells(long start, int seconds, WindowCell sum)
+    {
+        if (_hub.HasSubscribers(_cells.Name))
+        {
+            new CellMessage(start, seconds, _statuses.Online, _counters.Missed + _counters.Dropped, sum).Write(_cellMessage.Begin());
+            _hub.Publish(_cells, WindowMessage.Key(seconds), _cellMessage.End());
+        }
+    }
 }

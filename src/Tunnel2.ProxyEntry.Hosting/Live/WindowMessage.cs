@@ -41,6 +41,18 @@ internal sealed class WindowMessage : IDisposable
         return End();
     }
 
+    /// <summary>The window of all nodes of a cluster together.</summary>
+    public byte[] OfCluster(in WindowResult window, WindowCell cell, int nodes, int online, long missed)
+    {
+        _json.WriteStartObject();
+        WriteStatistics(window, cell);
+        _json.WriteNumber("nodes"u8, nodes);
+        _json.WriteNumber("sessions"u8, online);
+        _json.WriteNumber("missed"u8, missed);
+        _json.WriteNumber("dropped"u8, 0);
+        return End();
+    }
+
     public void Dispose() => _json.Dispose();
 
     private void WriteStatistics(in WindowResult window, WindowCell cell)

@@ -37,6 +37,20 @@ internal sealed class WindowCell
         }
     }
 
+    /// <summary>How many requests each bucket of <see cref="LogLinearHistogram"/> has.</summary>
+    internal ReadOnlySpan<uint> Latencies => _latencies;
+
+    /// <summary>Adds what is known of many requests at once, without their durations and errors.</summary>
+    internal void AddTotals(long requests, ulong bytesIn, ulong bytesOut)
+    {
+        Requests += requests;
+        BytesIn += bytesIn;
+        BytesOut += bytesOut;
+    }
+
+    /// <summary>Adds the durations of many requests.</summary>
+    internal void AddLatencies(int bucket, uint count) => _latencies[bucket] += count;
+
     internal void Merge(WindowCell other)
     {
         Requests += other.Requests;
@@ -88,7 +102,7 @@ internal sealed class WindowCell
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
-    private void AddErrors(ushort code, long count)
+    internal void AddErrors(ushort code, long count)
     {
         Errors += count;
         _errorsByCode ??= [];

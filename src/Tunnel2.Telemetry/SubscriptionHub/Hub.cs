@@ -86,9 +86,14 @@ internal sealed class Hub : IDisposable
     internal long SubscriptionVersion => Volatile.Read(ref _version);
 
     /// <summary>A connection was upgraded; <see cref="Remove"/> must follow exactly once.</summary>
-    internal HubClient Add(Socket socket)
+    internal HubClient Add(Socket socket) => Add(new SocketSink(socket));
+
+    /// <summary>The same for a connection of another kind.</summary>
+    /// <param name="sink">Where its frames go.</param>
+    /// <param name="isNode">See <see cref="HubClient.IsNode"/>.</param>
+    internal HubClient Add(IHubSink sink, bool isNode = false)
     {
-        var client = new HubClient(this, socket);
+        var client = new HubClient(this, sink, isNode);
         Interlocked.Increment(ref _connections);
         lock (_clientsGate)
         {
@@ -231,9 +236,13 @@ internal sealed class Hub : IDisposable
         }
     }
 
+    /// <summary>Whether the server stops.</summary>
+    internal bool IsClosing { get; private set; }
+
     /// <summary>Sends every client the close message, because the server stops.</summary>
     internal void CloseAll(ushort status, string reason)
     {
+        IsClosing = true;
         foreach (HubClient client in Clients())
         {
             client.Close(status, reason);

@@ -18,7 +18,7 @@ internal sealed class HubClient : Subscriber, IDisposable
 
     private readonly Lock _queueGate = new();
     private readonly Hub _hub;
-    private readonly Socket _socket;
+    private readonly IHubSink _sink;
     private FrameQueue _frames;
     private long _dropped;
     private int _strikes;
@@ -38,15 +38,18 @@ internal sealed class HubClient : Subscriber, IDisposable
     private double _inboundTokens;
     private long _inboundAt;
 
-    internal HubClient(Hub hub, Socket socket)
+    internal HubClient(Hub hub, IHubSink sink, bool isNode = false)
     {
         _hub = hub;
-        _socket = socket;
+        _sink = sink;
+        IsNode = isNode;
         _heard = hub.Now;
         _inboundTokens = hub.Limits.InboundBurst;
         _inboundAt = _heard;
-        socket.Blocking = false;
     }
+
+    /// <summary>Whether it is another node of the cluster, which passes on what it gets, and no viewer.</summary>
+    internal bool IsNode { get; }
 
     /// <summary>Whether the connection is over, or will be at once.</summary>
     internal bool IsClosed => Volatile.Read(ref _closed);
@@ -242,7 +245,7 @@ internal sealed class HubClient : Subscriber, IDisposable
         try
         {
             // The server's own connection owns the socket: it sees the end of input and disposes of the socket.
-            _socket.Shutdown(SocketShutdown.Both);
+            _sink.Shutdown(SocketShutdown.Both);
         }
         catch (Exception e) when (e is SocketException or ObjectDisposedException)
         {
@@ -273,7 +276,7 @@ internal sealed class HubClient : Subscriber, IDisposable
                 (source, offset, length) = _frames.Gather(scratch);
             }
 
-            int sent = _socket.Send(source, offset, length, SocketFlags.None, out SocketError error);
+            int sent = _sink.Send(source, offset, length, out SocketError error);
             if (error == SocketError.WouldBlock || (error == SocketError.Success && sent == 0))
             {
                 lock (_queueGate)
@@ -362,7 +365,7 @@ internal sealed class HubClient : Subscriber, IDisposable
 
         try
         {
-            _socket.Shutdown(SocketShutdown.Send);
+            _sink.Shutdown(SocketShutdown.Send);
         }
         catch (Exception e) when (e is SocketException or ObjectDisposedException)
         {

@@ -28,6 +28,9 @@ public sealed class TopTests
     private static string Message(string channel, string key, string data) =>
         $$"""{"type":"message","channel":"{{channel}}","key":"{{key}}","seq":1,"data":{{data}}}""";
 
+    private static string Node(string name, string state) => Message(
+        "cluster.nodes", name, $$"""{"node":"{{name}}","state":"{{state}}","version":"1.2.3","skipped":0}""");
+
     private static string Online(string name) =>
         Message($"session.{name}.status", "status", $$"""{"session":"{{name}}","online":true,"agent":"1.2.3","uplinks":2}""");
 
@@ -46,6 +49,43 @@ public sealed class TopTests
         Assert.Equal(
             "busy                          1200         3    1.50ms      20ms     11.0s        5B     2.5MB  1.2.3, 2 uplinks", lines[3]);
         Assert.StartsWith("quiet ", lines[4], StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Sessions_of_all_nodes_are_shown_with_their_node_and_those_of_a_lost_one_without_figures()
+    {
+        TopState state = State(
+            Message("cluster.info", "cluster", """{"node":"n1"}"""), Node("n1", "up"), Node("n2", "lost"), Node("n3", "older"),
+            Message("at.n1.session.web.status", "status", """{"session":"web","online":true,"agent":"1.2.3","uplinks":2}"""),
+            Message("at.n2.session.web.status", "status", """{"session":"web","online":true,"agent":"1.2.3","uplinks":2}"""),
+            Message("at.n1.session.web.stats", "1s", Stats(Now - 2_000_000, 7)),
+            Message("at.n2.session.web.stats", "1s", Stats(Now - 2_000_000, 9)),
+            Message("cluster.stats", "1s", Stats(Now - 2_000_000, 7)));
+        List<string> lines = new TopView(Options()).Render(state, Now, null, 0);
+        Assert.Contains("  7 req/s  ", lines[0], StringComparison.Ordinal);
+        Assert.Equal("nodes: n1, n2 (lost), n3 (no live view: older release)", lines[1]);
+        Assert.Matches("^session +node +req/s ", lines[3]);
+        Assert.Matches("^web +n1 +7 +0 .*1\\.2\\.3, 2 uplinks$", lines[4]);
+        Assert.Matches("^web +n2 +- +- +- .*node lost$", lines[5]);
+        string json = TopJson.Write(state, "s", Now);
+        Assert.Contains("""
+            "nodes":[{"node":"n1","state":"up",
+            """, json, StringComparison.Ordinal);
+        Assert.Contains("""{"session":"web","node":"n1","online":true,""", json, StringComparison.Ordinal);
+        Assert.Contains(
+            """{"session":"web","node":"n2","online":true,"agent":"1.2.3","uplinks":2,"seconds":1,"requests":null,""", json,
+            StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_session_that_ends_at_one_node_stays_at_the_other()
+    {
+        TopState state = State(
+            Message("cluster.info", "cluster", """{"node":"n1"}"""),
+            Message("at.n1.session.web.status", "status", """{"session":"web","online":true,"agent":"1.2.3","uplinks":2}"""),
+            Message("at.n2.session.web.status", "status", """{"session":"web","online":true,"agent":"1.2.3","uplinks":2}"""),
+            """{"type":"removed","channel":"at.n1.session.web.status"}""");
+        Assert.Equal(["web@n2"], state.Sessions.Keys);
     }
 
     [Fact]

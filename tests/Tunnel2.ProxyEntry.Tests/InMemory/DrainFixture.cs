@@ -196,5 +196,12 @@ internal sealed class DrainFixture : IDisposable, IWaitingConnections
     internal sealed class OtherNodes : IOtherNodes
     {
         public bool Exist { get; set; }
+
+        public IReadOnlyList<NodeLocation> Known => [];
+
+        public void Ask()
+        {
+            // Nobody is there to be asked.
+        }
     }
 }

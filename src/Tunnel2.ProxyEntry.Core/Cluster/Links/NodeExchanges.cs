@@ -18,13 +18,17 @@ internal sealed class NodeExchanges
     private readonly ISessionDirectory _directory;
     private readonly NodeLinkMetrics _metrics;
     private readonly IForwarder _forwarder;
+    private readonly INodeFeeds? _feeds;
 
     /// <param name="settings">Domain and node id.</param>
     /// <param name="directory">The sessions of this node.</param>
     /// <param name="metrics">Counts them.</param>
     /// <param name="forwarder">Serves them.</param>
-    public NodeExchanges(ProxyEntrySettings settings, ISessionDirectory directory, NodeLinkMetrics metrics, IForwarder forwarder)
+    /// <param name="feeds">Serves what is for the node itself; null: it has nothing of that kind.</param>
+    public NodeExchanges(
+        ProxyEntrySettings settings, ISessionDirectory directory, NodeLinkMetrics metrics, IForwarder forwarder, INodeFeeds? feeds = null)
     {
+        _feeds = feeds;
         _settings = settings;
         _directory = directory;
         _metrics = metrics;
@@ -46,6 +50,12 @@ internal sealed class NodeExchanges
             stream.Reset(StreamResetReason.Internal);
             stream.Release();
             Return(exchange);
+            return;
+        }
+
+        if (_feeds is not null && NodeFeed.IsMeant(exchange.Name))
+        {
+            exchange.Start(_feeds);
             return;
         }
 

@@ -240,7 +240,8 @@ internal sealed class NodeLinkListener : IAsyncDisposable
             Name = _settings.EntryId,
             PublicUrls = [],
         }.ToFrame()).ConfigureAwait(false);
-        var exchanges = new NodeExchanges(_settings, _directory, _metrics, _services.GetRequiredService<IForwarder>());
+        var exchanges = new NodeExchanges(
+            _settings, _directory, _metrics, _services.GetRequiredService<IForwarder>(), _services.GetService<INodeFeeds>());
         await RunAsync(new UplinkConnection(transport, settings, exchanges.Serve), node, first.Rest).ConfigureAwait(false);
     }
 

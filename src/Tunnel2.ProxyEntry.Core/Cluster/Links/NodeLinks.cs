@@ -67,6 +67,44 @@ internal sealed class NodeLinks : IDisposable
         return (stream is null ? null : Count(stream), problem);
     }
 
+    /// <summary>Opens a feed of a node itself, and a connection where there is none. It counts as no request.</summary>
+    /// <param name="location">The node.</param>
+    /// <param name="patience">How long its answer may take.</param>
+    /// <param name="cancellationToken">Gives up.</param>
+    /// <returns>The feed's bytes, or why there are none.</returns>
+    /// <exception cref="OperationCanceledException">The token was cancelled, or no answer has come in time.</exception>
+    public async Task<(NodeByteStream? Feed, NodeFeedProblem? Problem)> OpenFeedAsync(
+        NodeLocation location, TimeSpan patience, CancellationToken cancellationToken)
+    {
+        using var late = new CancellationTokenSource(patience, _timeProvider);
+        using var either = CancellationTokenSource.CreateLinkedTokenSource(late.Token, cancellationToken);
+        var (stream, problem) = await LinkTo(location).OpenStreamAsync(null, null, isSettled: true, either.Token).ConfigureAwait(false);
+        if (stream is null)
+        {
+            return (null, new NodeFeedProblem(problem, IsOlder: false));
+        }
+
+        var feed = new NodeByteStream(stream);
+        NodeFeedProblem? refusal;
+
+        // The cut completes the wait for the answer.
+        await using (either.Token.UnsafeRegister(static state => ((NodeByteStream)state!).Dispose(), feed).ConfigureAwait(false))
+        {
+            refusal = NodeFeed.TryAsk(stream)
+                ? await NodeFeed.ReadAnswerAsync(stream).ConfigureAwait(false)
+                : new NodeFeedProblem("the link was lost", IsOlder: false);
+        }
+
+        if (refusal is null && !either.IsCancellationRequested)
+        {
+            return (feed, null);
+        }
+
+        feed.Release();
+        either.Token.ThrowIfCancellationRequested();
+        return (null, refusal);
+    }
+
     /// <summary>Whether a node can be reached: a connection to it is open, or can be opened.</summary>
     public Task<bool> ReachesAsync(NodeLocation location) => LinkTo(location).ReachesAsync();
 

@@ -3,6 +3,7 @@ import { h, setText } from './dom.mjs';
 import { long, time, visible } from './format.mjs';
 import { Live } from './live.mjs';
 import { State } from './state.mjs';
+import { all } from './scope.mjs';
 import * as modules from './pages.mjs';
 
 const $ = id => document.getElementById(id);
@@ -29,8 +30,10 @@ let open = null;
 
 function route() {
   const { path, rest, params } = readAddress();
-  const page = pages.find(one => one.path === path) ?? pages[0];
-  const keyOf = () => `${page.path}/${rest.join('/')}?${params}`;
+  const found = pages.find(one => one.path === path) ?? pages[0];
+  // Of all nodes together the first page is another one.
+  const page = found.path === '' && live.at === all ? pages.find(one => one.isOfCluster) : found;
+  const keyOf = () => `${live.at}/${page.path}/${rest.join('/')}?${params}`;
   const key = keyOf();
   if (open?.key === key) return;
   open?.page.close?.();
@@ -57,10 +60,41 @@ function route() {
 }
 
 const badge = h('span', { class: 'badge', hidden: true });
-$('nav').append(...pages.filter(page => !page.parent).map(page =>
+$('nav').append(...pages.filter(page => !page.parent && !page.isOfCluster).map(page =>
   h('a', { href: `#/${page.path}`, 'data-path': page.path }, page.title, page.path === 'alerts' ? badge : null)));
 addEventListener('hashchange', route);
 document.querySelector('.skip').addEventListener('click', event => { event.preventDefault(); $('main').focus(); });
+
+// ---- the nodes of a cluster
+
+let ownInfo = null;
+
+function showNode(at) {
+  state.clear();
+  live.show(at);
+  drawNodes();
+  route();
+}
+
+/** The choice of nodes, where there is a cluster. All nodes are shown unless somebody has chosen one in this tab. */
+function drawNodes() {
+  const select = $('nodes');
+  select.hidden = state.self === null;
+  const names = new Set([...nodes.keys(), ...(live.at && live.at !== all ? [live.at] : [])]);
+  const text = JSON.stringify([...names, live.at]);
+  if (select.dataset.drawn === text) return;
+  select.dataset.drawn = text;
+  select.replaceChildren(
+    h('option', { value: all, text: 'all nodes' }),
+    ...[...names].sort().map(name => h('option', { value: name, text: visible(name, 40) })));
+  select.value = live.at ?? all;
+  setText($('nav').firstChild, live.at === all ? 'Cluster' : 'Node');
+}
+
+const nodes = new Map();
+live.subscribe('=cluster.nodes', (key, data) => { nodes.set(key, data); drawNodes(); });
+live.subscribe('=node.info', (_, data) => { ownInfo = data; compareBuilds(); });
+$('nodes').addEventListener('change', () => { sessionStorage.setItem('tunnel2-at', $('nodes').value); showNode($('nodes').value); });
 
 // ---- an upgrade of the server
 
@@ -68,10 +102,10 @@ document.querySelector('.skip').addEventListener('click', event => { event.preve
 const holds = new Set();
 
 function compareBuilds() {
-  if (!state.info || state.info.build === ownBuild) return;
-  const tried = sessionStorage.getItem('tunnel2-reloaded') === state.info.build;
+  if (!ownInfo || ownInfo.build === ownBuild) return;
+  const tried = sessionStorage.getItem('tunnel2-reloaded') === ownInfo.build;
   if (!tried && holds.size === 0) {
-    sessionStorage.setItem('tunnel2-reloaded', state.info.build);
+    sessionStorage.setItem('tunnel2-reloaded', ownInfo.build);
     location.reload();
     return;
   }
@@ -156,7 +190,7 @@ $('theme').addEventListener('click', () => {
 // ---- all together
 
 state.on(what => {
-  if (what === 'info') compareBuilds();
+  if (what === 'cluster' && live.at === null) showNode(sessionStorage.getItem('tunnel2-at') ?? all);
   if (what === 'alerts') {
     badge.hidden = state.alerts.length === 0;
     setText(badge, String(state.alerts.length + state.moreAlerts));

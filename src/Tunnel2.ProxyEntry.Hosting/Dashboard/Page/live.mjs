@@ -1,5 +1,7 @@
 // The connection to /live: subscribes, connects again by itself, and says what it does (docs/live.md, "Hub").
 
+import { all, Numbers, pageChannelOf, wireOf, withNode } from './scope.mjs';
+
 const base64url = text => btoa(String.fromCharCode(...new TextEncoder().encode(text)))
   .replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
 const firstWait = 500, longestWait = 10000;
@@ -13,6 +15,9 @@ export class Live {
   #token = sessionStorage.getItem('tunnel2-token');
   #wait = firstWait;
   #timer = 0;
+  #numbers = new Numbers();
+  /** Which node's channels pages get: null, this server's; a node's name; `*`, those of all. */
+  at = null;
   /** The state, its words, since when, and when the next try is. */
   state = { kind: 'connecting', text: 'connecting', since: Date.now(), next: 0 };
   /** Messages that this connection was too slow for. */
@@ -24,17 +29,31 @@ export class Live {
   /** Calls `listener` whenever messages may be missing from here on: skipped, paused, or the connection was lost. Returns how to stop. */
   onBreak(listener) { this.#breakListeners.add(listener); return () => this.#breakListeners.delete(listener); }
 
-  /** Subscribes. `take(key, data, {channel, isSnapshot})` gets every message; a snapshot comes again after each new connection. */
+  /** Shows another node, or all. Pages are opened again by the caller. */
+  show(at) {
+    if (at === this.at) return;
+    const before = [...this.#subscribers.keys()].map(channel => this.#wire(channel));
+    this.at = at;
+    this.#numbers = new Numbers();
+    const after = [...this.#subscribers.keys()].map(channel => this.#wire(channel));
+    for (const channel of before) if (!after.includes(channel)) this.#send({ op: 'unsubscribe', channel });
+    for (const channel of after) if (!before.includes(channel)) this.#send({ op: 'subscribe', channel });
+  }
+
+  /**
+   * Subscribes. `take(key, data, {channel, node, isSnapshot})` gets every message; a snapshot comes again after each new connection. A
+   * channel that begins with `=` is this server's own, whatever is shown.
+   */
   subscribe(channel, take) {
     let takers = this.#subscribers.get(channel);
     if (!takers) this.#subscribers.set(channel, takers = new Set());
     takers.add(take);
-    this.#send({ op: 'subscribe', channel });
+    this.#send({ op: 'subscribe', channel: this.#wire(channel) });
     return () => {
       takers.delete(take);
       if (takers.size === 0 && this.#subscribers.get(channel) === takers) {
         this.#subscribers.delete(channel);
-        this.#send({ op: 'unsubscribe', channel });
+        if (!this.#isWanted(this.#wire(channel))) this.#send({ op: 'unsubscribe', channel: this.#wire(channel) });
       }
     };
   }
@@ -59,7 +78,7 @@ export class Live {
       this.#wait = firstWait;
       this.dropped = 0;
       this.#sayLive();
-      for (const channel of this.#subscribers.keys()) this.#send({ op: 'subscribe', channel });
+      for (const channel of this.#subscribers.keys()) this.#send({ op: 'subscribe', channel: this.#wire(channel) });
     };
     socket.onmessage = event => { if (socket === this.#socket) this.#take(JSON.parse(event.data)); };
     socket.onclose = () => { if (socket === this.#socket) this.#closed(opened); };
@@ -121,11 +140,27 @@ export class Live {
 
   #break() { for (const listener of this.#breakListeners) listener(); }
 
-  #give(channel, key, data, isSnapshot) {
+  #wire(channel) { return channel.startsWith('=') ? channel.slice(1) : wireOf(channel, this.at); }
+
+  #isWanted(wire) { return [...this.#subscribers.keys()].some(channel => this.#wire(channel) === wire); }
+
+  #give(wire, key, value, isSnapshot) {
+    const { channel, node } = pageChannelOf(wire, this.at);
+    let data = value;
+    if (this.at === all && node) {
+      data = withNode(channel, value, node);
+      if (channel === 'node.requests') data = this.#numbers.give(data, node);
+    }
     for (const [pattern, takers] of this.#subscribers) {
-      if (pattern === channel || matches(pattern, channel)) for (const take of takers) take(key, data, { channel, isSnapshot });
+      const isOwn = pattern.startsWith('=');
+      if (isOwn ? pattern.slice(1) === wire : (pattern === channel || matches(pattern, channel)) && this.#isOf(channel, node)) {
+        for (const take of takers) take(key, isOwn ? value : data, { channel, node, isSnapshot });
+      }
     }
   }
+
+  /** Whether pages want a node's own channel from where it came: not this server's while another one is shown. */
+  #isOf(channel, node) { return !this.at || node !== null || !/^(node|session)\./.test(channel) || channel === 'node.stats'; }
 }
 
 function matches(pattern, channel) {

@@ -1,5 +1,7 @@
 // What all pages share: the last message of the node's channels, fifteen minutes of history, and the sessions' last minute.
 
+import { all } from './scope.mjs';
+
 const historyMs = 15 * 60 * 1000;
 const sparkSeconds = 60;
 /** Sessions whose last minute is asked for. The server has an end of them too. */
@@ -7,11 +9,15 @@ const mostFilled = 40;
 
 export class State {
   #live;
+  #nodeAlerts = new Map();
+  #nodeAgents = new Map();
   #offset = 0;
   #listeners = new Set();
   #filled = new Map();
   /** The server: build, version, words for errors; null before the first message. */
   info = null;
+  /** This node of a cluster; null where there is none. */
+  self = null;
   /** Samples of five seconds, the oldest first. */
   history = [];
   /** The last second, or null when no request ended in it. */
@@ -38,10 +44,17 @@ export class State {
       this.#changed('connection');
     });
     live.subscribe('node.info', (_, data) => this.#server(data));
-    live.subscribe('node.alerts', (_, data) => { this.alerts = data.alerts; this.moreAlerts = data.more; this.#changed('alerts'); });
-    live.subscribe('node.history', (_, data) => this.#sample(data));
+    live.subscribe('node.alerts', (_, data, { node }) => {
+      this.#nodeAlerts.set(node, data);
+      this.alerts = [...this.#nodeAlerts.values()].flatMap(one => one.alerts);
+      this.moreAlerts = [...this.#nodeAlerts.values()].reduce((sum, one) => sum + one.more, 0);
+      this.#changed('alerts');
+    });
+    live.subscribe('cluster.info', (_, data) => { this.self = data.node; this.#changed('cluster'); });
+    live.subscribe('node.history', (_, data) => { if (live.at !== all) this.#sample(data); });
     live.subscribe('node.load', (_, data, { isSnapshot }) => {
-      if (isSnapshot) return;
+      // Of all nodes together there is no load: the page of the cluster has theirs.
+      if (isSnapshot || live.at === all) return;
       this.load = data;
       this.#offset = data.atMs - Date.now();
       this.#changed('load');
@@ -54,6 +67,16 @@ export class State {
 
   /** Calls `listener(what)` after a change: connection, info, restart, history, second, load, alerts, agents, rates. */
   on(listener) { this.#listeners.add(listener); return () => this.#listeners.delete(listener); }
+
+  /** Another node is shown: what is known is of the one before. */
+  clear() {
+    this.info = this.second = this.load = null;
+    this.history = [];
+    [this.alerts, this.moreAlerts, this.allAgents, this.agentsLeft] = [[], 0, [], 0];
+    for (const map of [this.rates, this.agents, this.#nodeAlerts, this.#nodeAgents]) map.clear();
+    this.endSparks();
+    this.#changed('alerts');
+  }
 
   /** The server's time, ms since 1970: its clock may be another than this machine's. */
   now() { return Date.now() + (Math.abs(this.#offset) > 5000 ? this.#offset : 0); }
@@ -91,12 +114,13 @@ export class State {
 
   /** Follows all agents while a page shows them. */
   watchAgents() {
-    return this.#live.subscribe('node.agents', (_, data, { isSnapshot }) => {
+    return this.#live.subscribe('node.agents', (_, data, { isSnapshot, node }) => {
       if (isSnapshot && this.agents.size > 0) return;
-      this.allAgents = data.agents;
+      this.#nodeAgents.set(node, data);
+      this.allAgents = [...this.#nodeAgents.values()].flatMap(one => one.agents);
       // The first of those that share a name stands for it.
-      this.agents = new Map(data.agents.toReversed().map(one => [one.session, one]));
-      this.agentsLeft = data.left;
+      this.agents = new Map(this.allAgents.toReversed().map(one => [one.session, one]));
+      this.agentsLeft = [...this.#nodeAgents.values()].reduce((sum, one) => sum + one.left, 0);
       this.agentsAt = Date.now();
       for (const name of this.rates.keys()) if (!this.agents.has(name)) this.rates.delete(name);
       this.#changed('agents');
@@ -143,7 +167,7 @@ export class State {
   static fresh(rate) { return rate?.last && Date.now() - rate.at < 2500 ? rate.last : null; }
 
   #server(info) {
-    const isRestart = this.info !== null && this.info.process !== info.process;
+    const isRestart = this.#live.at !== all && this.info !== null && this.info.process !== info.process;
     this.info = info;
     if (isRestart) { this.second = this.load = null; this.rates.clear(); this.agents.clear(); this.allAgents = []; this.#changed('restart'); }
     this.#changed('info');

@@ -1,13 +1,14 @@
 // What a person should look at, in sentences.
 import { coalesce, h, setAttribute, setText } from '../dom.mjs';
-import { alertWords, errorWords } from '../format.mjs';
+import { alertWords, errorWords, visible } from '../format.mjs';
 
 const severe = new Set(['failing', 'not-ready', 'loop', 'memory']);
 
 /** The alerts as list items; the detail says what can be done. */
 export function alertItems(state) {
   return state.alerts.map(alert => h('li', { class: severe.has(alert.kind) ? 'bad' : 'warn' },
-    h('strong', { text: severe.has(alert.kind) ? 'Problem: ' : 'Notice: ' }), alertWords(alert, state.info),
+    h('strong', { text: severe.has(alert.kind) ? 'Problem: ' : 'Notice: ' }), alert.node ? `${visible(alert.node, 40)}: ` : null,
+    alertWords(alert, state.info),
     alert.kind === 'failing' ? h('span', { class: 'note', text: ` ${errorWords(alert.code, state.info).detail}` }) : null,
     alert.subject && (alert.kind === 'failing' || alert.kind === 'offline')
       ? h('a', {

@@ -2,6 +2,7 @@
 import { h, setText } from '../dom.mjs';
 import { count, failureOf, isRefusal } from '../format.mjs';
 import { requestList } from '../request-list.mjs';
+import { all } from '../scope.mjs';
 
 const kinds = { '': 'every status', failed: 'failed', refused: 'refused by rules', '2xx': '2xx', '3xx': '3xx', '4xx': '4xx', '5xx': '5xx' };
 const methodNames = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'];
@@ -28,7 +29,7 @@ function open({ live, state, params, setParams }) {
 
   const status = h('p', { class: 'note', id: 'list-note' });
   const list = requestList({
-    info: () => state.info, matches,
+    info: () => state.info, matches, isWhole: live.at !== all,
     onChange() {
       const { kept, shown, waiting, skipped, isReading } = list.counts();
       const unshown = waiting > 0 && (isPaused || isReading)
