@@ -198,7 +198,7 @@ internal static class CommandTable
                 {
                     Default = "port 12003",
                 },
-                new("--token", "TOKEN", "for the relay: its server's admin token; other users cannot see the variable")
+                new("--token", "TOKEN", "for the relay or the cluster: its server's admin token; other users cannot see the variable")
                 {
                     Default = "TUNNEL2_ADMIN_TOKEN",
                 },
@@ -206,6 +206,10 @@ internal static class CommandTable
                 new(
                     "--server-ca", "FILE",
                     "for the relay: trust certificates of the authority in FILE, instead of the system's authorities"),
+                new("--cluster", "HOST[:PORT]", "all nodes of a cluster instead, through the admin listener of one of them; https://HOST")
+                {
+                    Default = "port 12002",
+                },
                 new("--ring", "FILE", "the file of its event ring instead"),
                 new("--replay", "FILE", "a recording instead"),
                 new("--name", "NAME", "only this tunnel; with a last * all that begin so"),

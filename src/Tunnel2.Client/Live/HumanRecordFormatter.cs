@@ -15,6 +15,9 @@ internal sealed class HumanRecordFormatter : IRecordFormatter
     public HumanRecordFormatter(TimeZoneInfo zone) => _zone = zone;
 
     /// <inheritdoc/>
+    public string? Node { get; set; }
+
+    /// <inheritdoc/>
     public void Write(TextWriter output, long sequence, in RequestRecord record)
     {
         DateTimeOffset ended = DateTimeOffset.UnixEpoch.AddTicks(
@@ -22,6 +25,12 @@ internal sealed class HumanRecordFormatter : IRecordFormatter
         output.Write(TimeZoneInfo.ConvertTime(ended, _zone).ToString("HH:mm:ss.fff", CultureInfo.InvariantCulture));
         output.Write(' ');
         output.Write(Clean(record.SessionName));
+        if (Node is not null)
+        {
+            output.Write('@');
+            output.Write(Node);
+        }
+
         output.Write(' ');
         output.Write(RequestMethods.Name(record.Method));
         output.Write(' ');
@@ -54,12 +63,22 @@ internal sealed class HumanRecordFormatter : IRecordFormatter
         : string.Create(CultureInfo.InvariantCulture, $"-- {gap.Count} missed from {gap.First} on ({Reason(gap.Reason)}) --"));
 
     /// <inheritdoc/>
+    public void WriteLost(TextWriter output, long messages) => output.WriteLine(string.Create(
+        CultureInfo.InvariantCulture,
+        $"-- {messages} messages of {Node ?? "the nodes"} did not come: how many requests they had is unknown --"));
+
+    /// <inheritdoc/>
     public void WriteEnd(TextWriter output, TapCounts counts)
     {
         output.Write(string.Create(CultureInfo.InvariantCulture, $"-- {counts.Seen} seen, {counts.Shown} shown, {counts.Missed} missed"));
         if (counts.Unreadable > 0)
         {
             output.Write(string.Create(CultureInfo.InvariantCulture, $", {counts.Unreadable} unreadable"));
+        }
+
+        if (counts.LostMessages > 0)
+        {
+            output.Write(string.Create(CultureInfo.InvariantCulture, $", and those of {counts.LostMessages} messages"));
         }
 
         output.WriteLine(counts.Replaced > 0 ? ", and an unknown number where the ring was replaced --" : " --");

@@ -17,11 +17,15 @@ internal sealed class JsonRecordFormatter : IRecordFormatter, IDisposable
     public JsonRecordFormatter() => _json = new Utf8JsonWriter(_buffer);
 
     /// <inheritdoc/>
+    public string? Node { get; set; }
+
+    /// <inheritdoc/>
     public void Write(TextWriter output, long sequence, in RequestRecord record)
     {
         _json.WriteStartObject();
         _json.WriteString("type", "request");
         _json.WriteNumber("sequence", sequence);
+        WriteNode();
         RecordJson.WriteMembers(_json, record);
         _json.WriteEndObject();
         WriteLine(output);
@@ -32,9 +36,21 @@ internal sealed class JsonRecordFormatter : IRecordFormatter, IDisposable
     {
         _json.WriteStartObject();
         _json.WriteString("type", "gap");
+        WriteNode();
         _json.WriteNumber("first", gap.First);
         _json.WriteNumber("count", gap.Count);
         _json.WriteString("reason", HumanRecordFormatter.Reason(gap.Reason));
+        _json.WriteEndObject();
+        WriteLine(output);
+    }
+
+    /// <inheritdoc/>
+    public void WriteLost(TextWriter output, long messages)
+    {
+        _json.WriteStartObject();
+        _json.WriteString("type", "lost");
+        WriteNode();
+        _json.WriteNumber("messages", messages);
         _json.WriteEndObject();
         WriteLine(output);
     }
@@ -49,11 +65,24 @@ internal sealed class JsonRecordFormatter : IRecordFormatter, IDisposable
         _json.WriteNumber("missed", counts.Missed);
         _json.WriteNumber("unreadable", counts.Unreadable);
         _json.WriteNumber("replaced", counts.Replaced);
+        if (counts.LostMessages > 0)
+        {
+            _json.WriteNumber("lostMessages", counts.LostMessages);
+        }
+
         _json.WriteEndObject();
         WriteLine(output);
     }
 
     public void Dispose() => _json.Dispose();
+
+    private void WriteNode()
+    {
+        if (Node is not null)
+        {
+            _json.WriteString("node", Node);
+        }
+    }
 
     private void WriteLine(TextWriter output)
     {

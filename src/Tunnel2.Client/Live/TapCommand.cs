@@ -49,6 +49,7 @@ internal static class TapCommand
         int code = options switch
         {
             { ReplayFile: { } replay } => Replay(replay, sink, error, stop),
+            { Cluster: { } cluster } => await new ClusterTap(cluster, sink, error, TimeProvider.System).RunAsync(stop),
             { Relay: { } relay } => await FollowRelayAsync(relay, options, sink, error, stop),
             _ => FollowRing(options, sink, error, stop),
         };

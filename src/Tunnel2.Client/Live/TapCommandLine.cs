@@ -36,17 +36,26 @@ internal sealed class TapCommandLine
 
         options = options with
         {
-            Relay = RelayTarget.Parse(flag => line[flag], environment, mistakes),
+            Cluster = line["--cluster"] is { } node
+                ? TopCommandLine.ParseServer("--cluster", node, line["--token"], environment, mistakes)
+                : null,
+            Relay = RelayTarget.Parse(
+                flag => flag == "--token" && line.Has("--cluster") ? null : line[flag], environment, mistakes),
             RingFile = line["--ring"],
             ReplayFile = line["--replay"],
             RecordFile = line["--record"],
             FromOldest = line.Has("--from-oldest"),
             Filter = RecordFilter.Parse(line["--name"], line["--status"], line["--min-duration"], mistakes),
         };
-        bool[] sources = [line.Has("--host"), options.RingFile is not null, options.ReplayFile is not null];
+        bool[] sources = [line.Has("--cluster"), line.Has("--host"), options.RingFile is not null, options.ReplayFile is not null];
         if (sources.Count(static given => given) > 1)
         {
-            mistakes.Add("--host, --ring, --replay: only one of them can be given");
+            mistakes.Add("--cluster, --host, --ring, --replay: only one of them can be given");
+        }
+
+        if (options is { FromOldest: true, Cluster: not null })
+        {
+            mistakes.Add("--from-oldest: --cluster begins with the last requests of each node");
         }
 
         return mistakes.Count > 0 ? null : options;

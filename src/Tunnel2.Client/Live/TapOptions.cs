@@ -6,6 +6,9 @@ internal sealed record TapOptions
     /// <summary>The relay to follow, or null for a ring or recording of this machine.</summary>
     public RelayTarget? Relay { get; init; }
 
+    /// <summary>The hub of a node whose cluster to follow, or null.</summary>
+    public TopOptions? Cluster { get; init; }
+
     /// <summary>The ring's file, or null to look for it.</summary>
     public string? RingFile { get; init; }
 

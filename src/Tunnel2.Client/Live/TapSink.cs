@@ -25,6 +25,13 @@ internal sealed class TapSink : IEventRelaySink
 
     public TapCounts Counts { get; } = new();
 
+    /// <summary>The node of the next records, where there are several; otherwise null.</summary>
+    public string? Node
+    {
+        get => _formatter.Node;
+        set => _formatter.Node = value;
+    }
+
     /// <inheritdoc/>
     public void OnRecord(long sequence, ushort type, ReadOnlySpan<byte> payload)
     {
@@ -52,6 +59,14 @@ internal sealed class TapSink : IEventRelaySink
         Counts.Replaced += gap.Reason == RingGapReason.NewRing ? 1 : 0;
         _recording?.Add(gap);
         _formatter.Write(_output, gap);
+    }
+
+    /// <summary>Messages did not come, of one node or of any; how many records they had is unknown.</summary>
+    public void OnLost(string? node, long messages)
+    {
+        Counts.LostMessages += messages;
+        Node = node;
+        _formatter.WriteLost(_output, messages);
     }
 
     /// <inheritdoc/>

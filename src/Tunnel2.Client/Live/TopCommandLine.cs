@@ -26,25 +26,9 @@ internal sealed class TopCommandLine
             mistakes.Add("--window: is 1s, 10s or 1m");
         }
 
-        string server = line["--host"] ?? "127.0.0.1";
-        string? token = line["--token"] ?? (environment(TokenVariable) is { Length: > 0 } fromEnvironment ? fromEnvironment : null);
-        Uri? hub = ParseHub(server, mistakes);
-        if (hub is not null
-            && token is not null
-            && hub.Scheme == Uri.UriSchemeWs
-            && !IsThisMachine(hub)
-            && environment("TUNNEL2_ALLOW_PLAINTEXT") is not ("1" or "true"))
+        TopOptions? server = ParseServer("--host", line["--host"] ?? "127.0.0.1", line["--token"], environment, mistakes);
+        return mistakes.Count > 0 ? null : server! with
         {
-            mistakes.Add(
-                "--token: would leave this machine unencrypted; --host https://… encrypts it, TUNNEL2_ALLOW_PLAINTEXT=1 permits it on a "
-                    + "network that is private by itself");
-        }
-
-        return mistakes.Count > 0 ? null : new TopOptions
-        {
-            Hub = hub!,
-            Server = hub!.Authority,
-            Token = token,
             WindowSeconds = seconds,
             Once = line.Has("--once"),
             Json = line.Has("--json"),
@@ -52,14 +36,36 @@ internal sealed class TopCommandLine
         };
     }
 
-    private static Uri? ParseHub(string text, List<string> mistakes)
+    /// <summary>Which hub a flag means, and the token for it.</summary>
+    /// <returns>Null when <paramref name="mistakes"/> got an entry.</returns>
+    internal static TopOptions? ParseServer(
+        string flag, string server, string? token, Func<string, string?> environment, List<string> mistakes)
+    {
+        token ??= environment(TokenVariable) is { Length: > 0 } fromEnvironment ? fromEnvironment : null;
+        Uri? hub = ParseHub(flag, server, mistakes);
+        if (hub is not null
+            && token is not null
+            && hub.Scheme == Uri.UriSchemeWs
+            && !IsThisMachine(hub)
+            && environment("TUNNEL2_ALLOW_PLAINTEXT") is not ("1" or "true"))
+        {
+            mistakes.Add(
+                $"--token: would leave this machine unencrypted; {flag} https://… encrypts it, TUNNEL2_ALLOW_PLAINTEXT=1 permits it on a "
+                    + "network that is private by itself");
+            return null;
+        }
+
+        return hub is null ? null : new TopOptions { Hub = hub, Server = hub.Authority, Token = token };
+    }
+
+    private static Uri? ParseHub(string flag, string text, List<string> mistakes)
     {
         bool isEncrypted = text.StartsWith("https://", StringComparison.OrdinalIgnoreCase);
         int schemeLength = isEncrypted ? 8 : text.StartsWith("http://", StringComparison.OrdinalIgnoreCase) ? 7 : 0;
         string authority = text[schemeLength..].TrimEnd('/');
         if (HostPort.TrySplit(authority, out string host, out int? port) is { } problem)
         {
-            mistakes.Add($"--host: {problem}");
+            mistakes.Add($"{flag}: {problem}");
             return null;
         }
 

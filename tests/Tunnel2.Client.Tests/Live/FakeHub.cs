@@ -27,6 +27,9 @@ internal sealed class FakeHub : IAsyncDisposable
     /// <summary>Where it listens.</summary>
     public string Address => $"{_listener.LocalEndpoint}";
 
+    /// <summary>The node that it says it is, before it answers a ping; null for none.</summary>
+    public string? Node { get; set; }
+
     /// <summary>How many clients have connected.</summary>
     public AsyncCounter Clients { get; } = new("clients");
 
@@ -102,6 +105,12 @@ internal sealed class FakeHub : IAsyncDisposable
                 string message = Encoding.UTF8.GetString(buffer, 0, received.Count);
                 if (message.Contains("\"ping\"", StringComparison.Ordinal))
                 {
+                    if (Node is not null)
+                    {
+                        await SayAsync(
+                            $$$"""{"type":"message","channel":"cluster.info","key":"cluster","data":{"node":"{{{Node}}}"}}""");
+                    }
+
                     await SayAsync("""{"type":"pong"}""");
                 }
                 else
