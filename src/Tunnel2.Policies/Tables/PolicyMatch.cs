@@ -147,7 +147,9 @@ internal sealed record PolicyMatch
     {
         foreach (var test in Headers)
         {
-            if (!test.Passes(request.Values(test.Name, withLookalikes: !isStrict), isStrict))
+            // A doubt never helps the visitor: for a field that must not be there, a lookalike counts where others must be certain.
+            var withLookalikes = isStrict == (test.Kind == HeaderTestKind.Absent);
+            if (!test.Passes(request.Values(test.Name, withLookalikes), isStrict))
             {
                 return false;
             }

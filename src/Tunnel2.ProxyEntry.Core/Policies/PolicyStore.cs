@@ -96,10 +96,21 @@ internal sealed class PolicyStore
 
     private IEnumerable<(PolicyScope Scope, string Path)> Files() => _folders
         .Select(folder => (folder.Scope, Path: Path.Combine(Folder, folder.Folder)))
-        .Where(static folder => Directory.Exists(folder.Path))
-        .SelectMany(static folder => Directory.EnumerateFiles(folder.Path, "*" + Ending).Order(StringComparer.Ordinal)
-            .Select(path => (folder.Scope, Path: path)))
+        .SelectMany(static folder => FilesOf(folder.Path).Order(StringComparer.Ordinal).Select(path => (folder.Scope, Path: path)))
         .Take(MaxPolicies);
+
+    /// <summary>None only where there is no folder: one that may not be entered is no folder without policies.</summary>
+    private static string[] FilesOf(string folder)
+    {
+        try
+        {
+            return Directory.GetFiles(folder, "*" + Ending);
+        }
+        catch (DirectoryNotFoundException)
+        {
+            return [];
+        }
+    }
 
     private KeptPolicy Load(string path, PolicyScope scope)
     {

@@ -238,6 +238,28 @@ public sealed class PolicyTests
 
     [Theory]
     [MemberData(nameof(Kinds))]
+    public Task A_field_with_another_sign_is_doubtful_where_a_field_must_be_missing_too(string kind) => FrontVisitor.RunAsync(
+        kind,
+        Policy("""
+            { "path": "/in", "header": { "X-Debug": false }, "allow": true }, { "path": "/in", "deny": true },
+            { "header": { "X-Key": false }, "deny": true }
+            """),
+        [],
+        static service => ServeAsync(service, static _ => { }),
+        async visitor =>
+        {
+            using var denied = await SendAsync(visitor, HttpMethod.Get, "/", ("X_Key", "1"));
+            Assert.Equal(HttpStatusCode.Forbidden, denied.StatusCode);
+            using var passed = await SendAsync(visitor, HttpMethod.Get, "/", ("X-Key", "1"));
+            Assert.Equal(HttpStatusCode.OK, passed.StatusCode);
+            using var doubtful = await SendAsync(visitor, HttpMethod.Get, "/in", ("X_Debug", "1"));
+            Assert.Equal(HttpStatusCode.Forbidden, doubtful.StatusCode);
+            using var without = await SendAsync(visitor, HttpMethod.Get, "/in", ("X-Other", "1"));
+            Assert.Equal(HttpStatusCode.OK, without.StatusCode);
+        });
+
+    [Theory]
+    [MemberData(nameof(Kinds))]
     public Task A_field_with_another_sign_is_the_field_that_a_row_is_about(string kind) => FrontVisitor.RunAsync(
         kind,
         Policy("""{ "path": "/in", "header": { "X-Env": "beta" }, "allow": true }, { "header": { "X-Env": true }, "deny": true }"""),

@@ -43,6 +43,17 @@ public sealed class PolicyStoreTests : IDisposable
         store.Delete(target);
     }
 
+    [Fact]
+    public void A_folder_that_cannot_be_read_is_not_one_without_policies()
+    {
+        var store = Store();
+        Directory.CreateDirectory(store.Folder);
+        var agents = Path.Combine(store.Folder, "agents");
+        File.CreateSymbolicLink(agents, agents);
+        Assert.Null(store.Stamp());
+        Assert.ThrowsAny<IOException>(() => store.Load());
+    }
+
     [Theory]
     [InlineData("", "is not JSON")]
     [InlineData("[ { \"path\": \"/a\" } ]", "row 1 (line 1)")]
