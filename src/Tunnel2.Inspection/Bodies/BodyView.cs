@@ -58,6 +58,18 @@ internal sealed record BodyView
     /// <summary>The content as text; what is not UTF-8 is read byte for byte.</summary>
     public string Text => IsUtf8 ? Encoding.UTF8.GetString(Content) : Encoding.Latin1.GetString(Content);
 
+    /// <summary>The body of an exchange's request.</summary>
+    /// <param name="capture">The exchange.</param>
+    /// <param name="rules">What is secret; null: secrets are wanted.</param>
+    /// <param name="limit">How many bytes of it are looked at.</param>
+    public static BodyView OfRequest(ExchangeCapture capture, MaskingRules? rules, int limit = DecodedLimit) =>
+        Of(capture.RequestBody, capture.Request.Fields, rules, limit).WithoutFrames(capture, rules);
+
+    /// <summary>The body of its response.</summary>
+    /// <inheritdoc cref="OfRequest"/>
+    public static BodyView OfResponse(ExchangeCapture capture, MaskingRules? rules, int limit = DecodedLimit) =>
+        Of(capture.ResponseBody, capture.Response.Fields, rules, limit).WithoutFrames(capture, rules);
+
     /// <summary>Makes the view.</summary>
     /// <param name="chain">The body.</param>
     /// <param name="fields">The fields of its message.</param>
@@ -87,6 +99,11 @@ internal sealed record BodyView
         };
         return rules is null ? view : view.Masked(rules, fields);
     }
+
+    /// <summary>The bytes of an upgraded connection cannot be masked; its messages are.</summary>
+    private BodyView WithoutFrames(ExchangeCapture capture, MaskingRules? rules) => rules is null || !capture.IsUpgraded || Kept == 0
+        ? this
+        : this with { Content = [], Withheld = "These are the bytes of an upgraded connection: secrets in them cannot be masked." };
 
     private BodyView Masked(MaskingRules rules, IReadOnlyList<HeadField> fields)
     {

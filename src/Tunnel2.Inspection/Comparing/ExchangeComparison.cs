@@ -30,11 +30,15 @@ internal static class ExchangeComparison
         json.WriteEndObject();
         json.WriteStartObject("request");
         WriteLine(json, first.Request, second.Request, rules);
-        WriteMessage(json, first.Request.Fields, first.RequestBody, second.Request.Fields, second.RequestBody, rules);
+        WriteFields(json, "fields", first.Request.Fields, second.Request.Fields, rules);
+        WriteBodies(
+            json, first.RequestBody, BodyView.OfRequest(first, rules), second.RequestBody, BodyView.OfRequest(second, rules));
         WriteFields(json, "trailers", first.RequestTrailers, second.RequestTrailers, rules);
         json.WriteEndObject();
         json.WriteStartObject("response");
-        WriteMessage(json, first.Response.Fields, first.ResponseBody, second.Response.Fields, second.ResponseBody, rules);
+        WriteFields(json, "fields", first.Response.Fields, second.Response.Fields, rules);
+        WriteBodies(
+            json, first.ResponseBody, BodyView.OfResponse(first, rules), second.ResponseBody, BodyView.OfResponse(second, rules));
         WriteFields(json, "trailers", first.ResponseTrailers, second.ResponseTrailers, rules);
         json.WriteEndObject();
         json.WriteEndObject();
@@ -59,17 +63,9 @@ internal static class ExchangeComparison
         return $"{HeadText.Of(head.Method)} {(rules is null ? target : rules.OfUrl(target))}";
     }
 
-    private static void WriteMessage(
-        Utf8JsonWriter json,
-        IReadOnlyList<HeadField> firstFields,
-        ByteChain firstBody,
-        IReadOnlyList<HeadField> secondFields,
-        ByteChain secondBody,
-        MaskingRules? rules)
+    private static void WriteBodies(Utf8JsonWriter json, ByteChain firstBody, BodyView a, ByteChain secondBody, BodyView b)
     {
-        WriteFields(json, "fields", firstFields, secondFields, rules);
         json.WriteStartObject("body");
-        var (a, b) = (BodyView.Of(firstBody, firstFields, rules), BodyView.Of(secondBody, secondFields, rules));
         var isSame = a.Length == b.Length && firstBody.ToArray().AsSpan().SequenceEqual(secondBody.ToArray());
         json.WriteBoolean("same", isSame);
         json.WriteNumber("firstLength", a.Length);
@@ -122,7 +118,7 @@ internal static class ExchangeComparison
 
                 return HeadText.Of(output.ToArray()).ReplaceLineEndings("\n");
             }
-            catch (JsonException)
+            catch (Exception exception) when (exception is JsonException or InvalidOperationException)
             {
                 // Not whole, or not JSON after all: its own lines are compared.
             }

@@ -37,7 +37,10 @@ internal sealed record CopySource
         var head = capture.Request;
         var raw = capture.RequestBody.ToArray();
         var view = BodyView.Of(capture.RequestBody, head.Fields, rules);
-        var isMasked = view.IsMasked || view.Withheld is not null;
+
+        // What could not be decoded to its end could not be masked either: only what came out is copied.
+        var isCut = rules is not null && view.Decoding is DecodingState.Broken or DecodingState.Cut;
+        var isMasked = view.IsMasked || view.Withheld is not null || isCut;
         var isUpgraded = capture.IsUpgraded;
         var notes = new List<string>();
         if (view.IsTruncated && !isUpgraded)
@@ -47,7 +50,8 @@ internal sealed record CopySource
 
         if (isMasked && !isUpgraded)
         {
-            notes.Add(view.Withheld is null ? "secrets in the body are masked"
+            notes.Add(isCut ? "the body could not be decoded to its end: what came out is copied, with its secrets masked"
+                : view.Withheld is null ? "secrets in the body are masked"
                 : "the body is left out: it cannot be read here, so secrets in it cannot be masked");
         }
 

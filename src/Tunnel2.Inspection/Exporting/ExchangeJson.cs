@@ -1,6 +1,7 @@
 using System.Buffers.Binary;
 using System.Text;
 using System.Text.Json;
+using System.Text.Unicode;
 using Tunnel2.Inspection.Bodies;
 using Tunnel2.Inspection.Capture;
 using Tunnel2.Inspection.Heads;
@@ -40,14 +41,14 @@ internal static class ExchangeJson
         json.WriteString("scheme", HeadText.Of(request.Scheme));
         json.WriteString("authority", HeadText.Of(request.Authority));
         WriteFields(json, "fields", request.Fields, rules);
-        WriteBody(json, BodyView.Of(capture.RequestBody, request.Fields, rules));
+        WriteBody(json, BodyView.OfRequest(capture, rules));
         WriteFields(json, "trailers", capture.RequestTrailers, rules);
         json.WriteEndObject();
         json.WriteStartObject("response");
         json.WriteNumber("status", response.Status);
         json.WriteString("reason", HeadText.Of(response.Reason));
         WriteFields(json, "fields", response.Fields, rules);
-        WriteBody(json, BodyView.Of(capture.ResponseBody, response.Fields, rules));
+        WriteBody(json, BodyView.OfResponse(capture, rules));
         WriteFields(json, "trailers", capture.ResponseTrailers, rules);
         json.WriteEndObject();
         WriteTimes(json, capture);
@@ -91,7 +92,10 @@ internal static class ExchangeJson
             case MessageKind.Broken:
                 return ("", null, null, "no WebSocket frames follow", false);
             default:
-                return (null, kept, null, note, false);
+                // Programs send JSON in binary messages too.
+                return rules is null || !Utf8.IsValid(kept)
+                    ? (null, kept, null, note, false)
+                    : (null, JsonMask.Apply(kept, rules, out isMasked), null, note, isMasked);
         }
     }
 

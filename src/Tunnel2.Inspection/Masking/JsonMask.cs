@@ -18,6 +18,9 @@ internal static class JsonMask
     /// <summary>How deep JSON is looked for in strings of JSON; each level doubles the backslashes.</summary>
     private const int MostLevels = 4;
 
+    /// <summary>What a text has in it that is a URL with a query, a fragment or a password, or JSON.</summary>
+    private static readonly SearchValues<byte> _signs = SearchValues.Create("?#@{"u8);
+
     private static readonly byte[] _mask = Encoding.ASCII.GetBytes($"\"{MaskingRules.Mask}\"");
 
     /// <summary>Masks a text.</summary>
@@ -71,7 +74,7 @@ internal static class JsonMask
     /// <returns>Whether something in it was replaced.</returns>
     private static bool WriteText(ArrayBufferWriter<byte> output, ReadOnlySpan<byte> quoted, MaskingRules rules, int level)
     {
-        if (level < MostLevels && quoted.IndexOfAny((byte)'?', (byte)'#', (byte)'{') >= 0)
+        if (level < MostLevels && quoted.IndexOfAny(_signs) >= 0)
         {
             var isWhole = quoted.Length > 1 && quoted[^1] == Quote;
             var text = Unescape(quoted[1..(isWhole ? ^1 : ^0)]);
@@ -189,6 +192,7 @@ internal static class JsonMask
             }
         }
 
-        return plain.ToString();
+        // Half of a pair alone is no text that can be written again.
+        return Encoding.UTF8.GetString(Encoding.UTF8.GetBytes(plain.ToString()));
     }
 }

@@ -69,8 +69,8 @@ internal sealed class ExchangeFilter
             || Has(capture.Error)
             || request.Fields.Concat(response.Fields).Any(field => HasField(field, rules))
             || capture.RequestTrailers.Concat(capture.ResponseTrailers).Any(field => HasField(field, rules))
-            || HasBody(capture.RequestBody, request.Fields, rules)
-            || HasBody(capture.ResponseBody, response.Fields, rules)
+            || HasBody(BodyView.OfRequest(capture, rules, SearchedBody))
+            || HasBody(BodyView.OfResponse(capture, rules, SearchedBody))
             || capture.Messages.Kept.Any(message => Has(ExchangeJson.Read(message, rules).Text));
     }
 
@@ -80,16 +80,7 @@ internal sealed class ExchangeFilter
         return Has(name + ": " + rules.OfField(name, HeadText.Of(field.Value)));
     }
 
-    private bool HasBody(ByteChain chain, IReadOnlyList<HeadField> fields, MaskingRules rules)
-    {
-        if (chain.Total == 0)
-        {
-            return false;
-        }
-
-        var body = BodyView.Of(chain, fields, rules, SearchedBody);
-        return body.IsText && Has(body.Text);
-    }
+    private bool HasBody(BodyView body) => body.IsText && Has(body.Text);
 
     private bool Has(string? text) => text is not null && text.Contains(_text, StringComparison.OrdinalIgnoreCase);
 

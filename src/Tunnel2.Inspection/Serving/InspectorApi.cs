@@ -4,7 +4,6 @@ using Tunnel2.Inspection.Bodies;
 using Tunnel2.Inspection.Capture;
 using Tunnel2.Inspection.Comparing;
 using Tunnel2.Inspection.Exporting;
-using Tunnel2.Inspection.Heads;
 using Tunnel2.Inspection.Masking;
 using Tunnel2.Inspection.Replays;
 
@@ -129,9 +128,9 @@ internal sealed class InspectorApi : IDisposable
             case []:
                 return InspectorResponse.Of(json => ExchangeJson.WriteDetail(json, capture, rules));
             case ["request", "body"]:
-                return Body(capture.RequestBody, capture.Request.Fields, rules);
+                return Body(BodyView.OfRequest(capture, rules));
             case ["response", "body"]:
-                return Body(capture.ResponseBody, capture.Response.Fields, rules);
+                return Body(BodyView.OfResponse(capture, rules));
             case ["copy", var format] when CopyFormats.All.Contains(format):
                 var (text, note) = CopyFormats.Write(format, CopySource.Of(capture, OriginOf(session), rules));
                 return InspectorResponse.Of(json =>
@@ -257,9 +256,8 @@ internal sealed class InspectorApi : IDisposable
         };
     }
 
-    private static InspectorResponse Body(ByteChain chain, IReadOnlyList<HeadField> fields, MaskingRules? rules)
+    private static InspectorResponse Body(BodyView body)
     {
-        var body = BodyView.Of(chain, fields, rules);
         if (body.Withheld is { } withheld)
         {
             return InspectorResponse.Error(403, "withheld", withheld);

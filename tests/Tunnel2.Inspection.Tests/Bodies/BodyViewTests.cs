@@ -27,6 +27,25 @@ public sealed class BodyViewTests
         Assert.Equal(body.Length, view.Length);
     }
 
+    /// <summary>Frames of a WebSocket, of which the messages are shown and masked.</summary>
+    [Fact]
+    public void The_bytes_of_an_upgraded_connection_are_withheld_unless_secrets_are_wanted()
+    {
+        var capture = Sample.Asked(Sample.Store());
+        capture.OnResponseHead(Sample.Bytes("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n"), 101);
+        capture.OnUpgraded();
+        capture.OnRequestBody(Sample.Bytes("{\"token\":\"abc\"}"));
+        capture.OnResponseBody(Sample.Bytes("\u0081\u000f{\"token\":\"abc\"}"));
+        foreach (var view in new[]
+            { BodyView.OfRequest(capture, MaskingRules.BuiltIn), BodyView.OfResponse(capture, MaskingRules.BuiltIn) })
+        {
+            Assert.Empty(view.Content);
+            Assert.Contains("upgraded", view.Withheld, StringComparison.Ordinal);
+        }
+
+        Assert.EndsWith("abc\"}", Encoding.Latin1.GetString(BodyView.OfResponse(capture, null).Content), StringComparison.Ordinal);
+    }
+
     [Theory]
     [InlineData("gzip")]
     [InlineData("br")]

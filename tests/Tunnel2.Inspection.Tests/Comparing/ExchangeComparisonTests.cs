@@ -30,6 +30,22 @@ public sealed class ExchangeComparisonTests
         Assert.Empty(json.RootElement.GetProperty("response").GetProperty("trailers").EnumerateArray());
     }
 
+    [Fact]
+    public void Half_of_a_surrogate_pair_is_compared_as_it_was_sent()
+    {
+        var store = Sample.Store();
+        ExchangeCapture Posted(string number) => Sample.Asked(
+            store, "POST", "/", $$"""{"a":"\ud800","b":{{number}}}""", ("Content-Type", "application/json")).Answered("HTTP/1.1 200 OK");
+        using var output = new MemoryStream();
+        using (var json = new Utf8JsonWriter(output))
+        {
+            ExchangeComparison.Write(json, Posted("1"), Posted("2"), rules: null);
+        }
+
+        using var document = JsonDocument.Parse(output.ToArray());
+        Assert.False(document.RootElement.GetProperty("request").GetProperty("body").GetProperty("same").GetBoolean());
+    }
+
     private static ExchangeCapture With(ExchangeStore store, params (string Name, string Value)[] trailers)
     {
         var capture = Sample.Asked(store);

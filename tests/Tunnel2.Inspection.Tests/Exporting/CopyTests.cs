@@ -40,6 +40,19 @@ public sealed class CopyTests
     }
 
     [Fact]
+    public void A_body_that_is_not_in_the_coding_that_it_names_is_not_copied()
+    {
+        var capture = Sample.Asked(
+            Sample.Store(), "POST", "/", """{"password":"hunter2"}""", ("Content-Type", "application/json"), ("Content-Encoding", "gzip"));
+        foreach (var format in CopyFormats.All)
+        {
+            var (line, note) = CopyFormats.Write(format, CopySource.Of(capture, Origin, MaskingRules.BuiltIn));
+            Assert.DoesNotContain("hunter2", line, StringComparison.Ordinal);
+            Assert.Contains("could not be decoded", note, StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
     public async Task Bytes_of_another_character_set_stay_what_they_are_beside_a_secret()
     {
         var capture = Sample.Asked(

@@ -47,6 +47,8 @@ public sealed class MaskingTests
     [InlineData("""{"a":"the \"token\": \"x\" is in a text"}""", """{"a":"the \"token\": \"x\" is in a text"}""")]
     [InlineData("""["password","x"]""", """["password","x"]""")]
     [InlineData("""{"body":"{\"password\":\"x\",\"a\":1}"}""", """{"body":"{\"password\":\"***\",\"a\":1}"}""")]
+    [InlineData("""{"database":"postgres://app:s3cret@db/x"}""", """{"database":"postgres://***@db/x"}""")]
+    [InlineData("""{"u":"\ud800?token=x"}""", "{\"u\":\"\uFFFD?token=***\"}")]
     [InlineData("""["[{\"token\":\"x\"}]"]""", """["[{\"token\":\"***\"}]"]""")]
     [InlineData("""{"a":"{\"b\":\"{\\\"pin\\\":1}\"}"}""", """{"a":"{\"b\":\"{\\\"pin\\\":\\\"***\\\"}\"}"}""")]
     [InlineData("""{"a":"{\"password\":\"cut o""", """{"a":"{\"password\":\"***\"" """)]
