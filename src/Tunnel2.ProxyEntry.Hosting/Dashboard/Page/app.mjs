@@ -93,7 +93,11 @@ function drawNodes() {
 
 const nodes = new Map();
 live.subscribe('=cluster.nodes', (key, data) => { nodes.set(key, data); drawNodes(); });
-live.subscribe('=node.info', (_, data) => { ownInfo = data; compareBuilds(); });
+live.subscribe('=node.info', (_, data) => {
+  ownInfo = data;
+  setText($('footer'), `${visible(data.entry, 60)}, version ${visible(data.version.split('+')[0], 40)}`);
+  compareBuilds();
+});
 $('nodes').addEventListener('change', () => { sessionStorage.setItem('tunnel2-at', $('nodes').value); showNode($('nodes').value); });
 
 // ---- an upgrade of the server
@@ -196,14 +200,10 @@ state.on(what => {
     setText(badge, String(state.alerts.length + state.moreAlerts));
     badge.setAttribute('aria-label', `${badge.textContent} alerts`);
   }
-  if (what === 'info' && state.info) {
-    const { entry, version } = state.info;
-    setText($('footer'), `${visible(entry, 60)}, version ${visible(version.split('+')[0], 40)}`);
-  }
 });
 setInterval(() => {
   drawState();
-  if (state.info) $('footer').title = `runs for ${long(Date.now() - state.info.startedMs)}`;
+  if (ownInfo) $('footer').title = `runs for ${long(Date.now() - ownInfo.startedMs)}`;
 }, 1000);
 drawTheme();
 drawState();
