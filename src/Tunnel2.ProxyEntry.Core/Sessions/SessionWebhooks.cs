@@ -13,7 +13,7 @@ internal static class SessionWebhooks
         : forced is not null ? "The requests to this token's tunnels have to be signed, which only a tunnel of HTTP can want."
         : null;
 
-    /// <summary>Applies the rules to a session. Unchanged ones stay, so that requests that wait have passed them.</summary>
+    /// <summary>Applies the rules to a session; unchanged ones stay.</summary>
     public static void Apply(EntrySession session, AgentTable agents)
     {
         var forced = agents.WebhookOf(session.Grant);
