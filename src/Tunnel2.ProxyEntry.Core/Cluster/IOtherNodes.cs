@@ -1,3 +1,5 @@
+using Tunnel2.Protocol.Handshake;
+
 namespace Tunnel2.ProxyEntry.Cluster;
 
 /// <summary>The other nodes of the cluster. Only a node has it. Thread-safe.</summary>
@@ -5,4 +7,7 @@ internal interface IOtherNodes
 {
     /// <summary>Whether there were others at the last look: agents that leave this node then have somewhere to go.</summary>
     bool Exist { get; }
+
+    /// <summary>What agents are told of this node and of others; null: there is nothing to tell.</summary>
+    NodeAnnouncement? Announcement { get; }
 }
