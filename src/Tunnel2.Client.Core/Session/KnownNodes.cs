@@ -64,7 +64,8 @@ internal sealed class KnownNodes(TimeProvider timeProvider, Random random)
     /// <param name="nodes">The ids of nodes in use.</param>
     /// <param name="servers">The addresses in use.</param>
     /// <param name="zones">The zones in use.</param>
-    public KnownNode? Choose(IReadOnlyCollection<string> nodes, IReadOnlyCollection<ServerEndpoint> servers, IReadOnlyCollection<string> zones)
+    public KnownNode? Choose(
+        IReadOnlyCollection<string> nodes, IReadOnlyCollection<ServerEndpoint> servers, IReadOnlyCollection<string> zones)
     {
         var free = _nodes.FindAll(known => !nodes.Contains(known.Node.Node) && !servers.Contains(known.Options.Server)
             && !(_failed.TryGetValue(known.Node.Node, out var failed) && failed.IsForGood));

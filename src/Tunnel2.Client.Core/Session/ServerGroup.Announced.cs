@@ -120,7 +120,9 @@ internal sealed partial class ServerGroup
     private static bool MayTakeNodes(AgentOptions options) =>
         options is { Kind: SessionKind.Http, Nodes: > 1, ExitOnFailure: false };
 
-    /// <summary>A server that was made up for is back, or is now at the node of an announced one: one session too many ends in order.</summary>
+    /// <summary>
+    /// A server that was made up for is back, or is now at the node of an announced one: one session too many ends in order.
+    /// </summary>
     private void LeaveSurplusUnsynchronized(ServerReports server)
     {
         var announced = _servers.FindAll(static one => one.Announced is not null && !one.Leaving.IsCancellationRequested);
