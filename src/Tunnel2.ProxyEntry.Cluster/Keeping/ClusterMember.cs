@@ -49,6 +49,12 @@ internal sealed class ClusterMember : IAsyncDisposable
     public async Task StartAsync()
     {
         var wait = await _keeper.StepAsync(_stopping.Token).ConfigureAwait(false);
+        if (!_keeper.IsFailing)
+        {
+            // Agents that come at once are told of the others.
+            await _watch.LookAsync(_stopping.Token).ConfigureAwait(false);
+        }
+
         await _watch.CheckAsync().ConfigureAwait(false);
         _running = Task.WhenAll(Task.Run(() => KeepAsync(wait)), Task.Run(ListenAsync), Task.Run(WatchAsync));
     }
@@ -166,13 +172,11 @@ internal sealed class ClusterMember : IAsyncDisposable
             Wake();
         }
 
+        // Whatever has changed at a node: the others announce it, or do so no longer.
         void Asked(string node)
         {
-            if (node == _node.Facts.Node)
-            {
-                _watch.Ask();
-                Wake();
-            }
+            _watch.Ask();
+            Wake();
         }
 
         void Heard(NameNotice notice)

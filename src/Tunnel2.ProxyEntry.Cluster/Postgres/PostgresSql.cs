@@ -22,11 +22,12 @@ internal static class PostgresSql
     /// <summary>$1 node, $2 process, $3 address, $4 version, $5 lease, $6 whether it takes the name from a process that lives.</summary>
     public const string Acquire =
         """
-        insert into tunnel2_nodes as n (node, process, incarnation, link_address, version, lease_until, joined_at)
-        values ($1, $2, nextval('tunnel2_epochs'), $3, $4, clock_timestamp() + $5, clock_timestamp())
+        insert into tunnel2_nodes as n (node, process, incarnation, link_address, version, lease_until, joined_at, uplink_address, zone)
+        values ($1, $2, nextval('tunnel2_epochs'), $3, $4, clock_timestamp() + $5, clock_timestamp(), $7, $8)
         on conflict (node) do update set process = excluded.process, incarnation = nextval('tunnel2_epochs'),
             link_address = excluded.link_address, version = excluded.version, lease_until = clock_timestamp() + $5,
-            joined_at = excluded.joined_at, drained = n.drained and n.process = excluded.process
+            joined_at = excluded.joined_at, drained = n.drained and n.process = excluded.process,
+            uplink_address = excluded.uplink_address, zone = excluded.zone
         where $6 or n.process = excluded.process or n.lease_until <= clock_timestamp()
         returning incarnation
         """;

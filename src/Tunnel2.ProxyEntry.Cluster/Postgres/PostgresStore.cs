@@ -1,5 +1,6 @@
 using Npgsql;
 using NpgsqlTypes;
+using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Cluster.Stores;
 
 namespace Tunnel2.ProxyEntry.Cluster.Postgres;
@@ -44,9 +45,16 @@ internal sealed class PostgresStore : IClusterStore
                 await ScalarAsync(connection, PostgresSql.Raise, token, new NpgsqlParameter { Value = floor }).ConfigureAwait(false);
                 var incarnation = await ScalarAsync(
                     connection, PostgresSql.Acquire, token, new() { Value = node.Node }, new() { Value = node.Process },
-                    new() { Value = node.LinkAddress }, new() { Value = node.Version }, new() { Value = lease }, new() { Value = isFirst })
+                    new() { Value = node.LinkAddress }, new() { Value = node.Version }, new() { Value = lease }, new() { Value = isFirst },
+                    new() { Value = node.UplinkAddress }, new() { Value = node.Zone }).ConfigureAwait(false);
+                if (incarnation is not long number)
+                {
+                    return null;
+                }
+
+                await ScalarAsync(connection, PostgresNodeSql.TellJoined, token, new NpgsqlParameter { Value = node.Node })
                     .ConfigureAwait(false);
-                return incarnation is long number ? new NodeLease(node.Node, number) : null;
+                return new NodeLease(node.Node, number);
             },
             cancellationToken);
 
@@ -172,11 +180,20 @@ internal sealed class PostgresStore : IClusterStore
                 var rows = await ReadAsync(
                     connection, PostgresNodeSql.LookAround,
                     static reader => (
-                        Location: new NodeLocation(reader.GetString(0), reader.GetString(1), 0), IsDrained: reader.GetBoolean(2)),
+                        Location: new NodeLocation(reader.GetString(0), reader.GetString(1), 0), IsDrained: reader.GetBoolean(2),
+                        Uplink: reader.GetString(3), Zone: reader.GetString(4)),
                     token, new NpgsqlParameter { Value = node }).ConfigureAwait(false);
                 return new NodeSurroundings(
                     rows.Any(row => row.Location.NodeId == node && row.IsDrained),
-                    [.. rows.Select(static row => row.Location).Where(other => other.NodeId != node && other.LinkAddress.Length > 0)]);
+                    [.. rows.Select(static row => row.Location).Where(other => other.NodeId != node && other.LinkAddress.Length > 0)])
+                {
+                    Announced =
+                    [
+                        .. rows.Where(row => row.Location.NodeId != node && !row.IsDrained)
+                            .Select(static row => UplinkAddress.TryRead(row.Location.NodeId, row.Uplink, row.Zone)).OfType<AnnouncedNode>()
+                            .Take(NodeSurroundings.MostAnnounced),
+                    ],
+                };
             },
             cancellationToken);
 

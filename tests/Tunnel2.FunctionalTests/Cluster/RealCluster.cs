@@ -28,7 +28,17 @@ internal sealed class RealCluster : IAsyncDisposable
     public List<AgentFixture> Agents { get; } = [];
 
     /// <summary>Starts nodes, and as many services.</summary>
-    public static async Task<RealCluster> StartAsync(PostgresServer server, int nodes, params string[] settings)
+    public static Task<RealCluster> StartAsync(PostgresServer server, int nodes, params string[] settings) =>
+        StartAsync(server, nodes, null, settings);
+
+    /// <summary>Starts nodes that are announced to agents.</summary>
+    /// <param name="server">The database.</param>
+    /// <param name="zones">The zone of each node.</param>
+    /// <param name="settings">Further settings of each.</param>
+    public static Task<RealCluster> StartAnnouncedAsync(PostgresServer server, string[] zones, params string[] settings) =>
+        StartAsync(server, zones.Length, zones, settings);
+
+    private static async Task<RealCluster> StartAsync(PostgresServer server, int nodes, string[]? zones, string[] settings)
     {
         var database = await server.CreateDatabaseAsync(TestContext.Current.CancellationToken);
         var cluster = new RealCluster();
@@ -37,6 +47,9 @@ internal sealed class RealCluster : IAsyncDisposable
         for (var i = 1; i <= nodes; i++)
         {
             authority.Issue($"e{i}", TimeSpan.FromDays(30));
+            var uplink = $"127.0.0.1:{FreePort.Next()}";
+            string[] announced =
+                zones is null ? [] : [$"Uplink:Listen={uplink}", $"Cluster:Uplink={uplink}", $"Cluster:Zone={zones[i - 1]}"];
             cluster._nodes.Add(await EntryFixture.StartNodeAsync(
                 null,
                 null,
@@ -47,6 +60,7 @@ internal sealed class RealCluster : IAsyncDisposable
                     $"Cluster:Certificate={Path.Combine(cluster._folder.FullName, $"e{i}.pem")}",
                     $"Cluster:Ca={Path.Combine(cluster._folder.FullName, "ca.pem")}",
                     "Pool:SlowStart=off",
+                    .. announced,
                     .. settings,
                 ]));
             cluster.Services.Add(new NamedService(((char)('a' + i - 1)).ToString()));
