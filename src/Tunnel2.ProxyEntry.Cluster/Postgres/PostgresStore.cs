@@ -6,7 +6,7 @@ using Tunnel2.ProxyEntry.Cluster.Stores;
 namespace Tunnel2.ProxyEntry.Cluster.Postgres;
 
 /// <summary>The store in PostgreSQL. Thread-safe.</summary>
-internal sealed class PostgresStore : IClusterStore
+internal sealed partial class PostgresStore : IClusterStore
 {
     private static readonly TimeSpan _preparation = TimeSpan.FromSeconds(30);
 
@@ -206,8 +206,10 @@ internal sealed class PostgresStore : IClusterStore
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task ListenAsync(Action listening, Action<NameNotice> heard, Action<string> asked, CancellationToken cancellationToken) =>
-        PostgresListener.RunAsync(_connections, () => Volatile.Read(ref _channel), listening, heard, asked, cancellationToken);
+    public Task ListenAsync(
+        Action listening, Action<NameNotice> heard, Action<string> asked, Action<string> shared,
+        CancellationToken cancellationToken) =>
+        PostgresListener.RunAsync(_connections, () => Volatile.Read(ref _channel), listening, heard, asked, shared, cancellationToken);
 
     /// <inheritdoc/>
     public ValueTask DisposeAsync() => _connections.DisposeAsync();

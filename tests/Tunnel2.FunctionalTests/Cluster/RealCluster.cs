@@ -21,11 +21,17 @@ internal sealed class RealCluster : IAsyncDisposable
     /// <summary>The nodes e1, e2 and so on.</summary>
     public IReadOnlyList<EntryFixture> Nodes => _nodes;
 
+    /// <summary>The database.</summary>
+    public string Database { get; private init; } = "";
+
     /// <summary>The services a, b and so on.</summary>
     public List<NamedService> Services { get; } = [];
 
     /// <summary>The agents that were started.</summary>
     public List<AgentFixture> Agents { get; } = [];
+
+    /// <summary>The state folder of a node, which no other one has.</summary>
+    public string StateOf(int node) => Path.Combine(_folder.FullName, $"state{node}");
 
     /// <summary>Starts nodes, and as many services.</summary>
     public static Task<RealCluster> StartAsync(PostgresServer server, int nodes, params string[] settings) =>
@@ -41,7 +47,7 @@ internal sealed class RealCluster : IAsyncDisposable
     private static async Task<RealCluster> StartAsync(PostgresServer server, int nodes, string[]? zones, string[] settings)
     {
         var database = await server.CreateDatabaseAsync(TestContext.Current.CancellationToken);
-        var cluster = new RealCluster();
+        var cluster = new RealCluster { Database = database };
         new ClusterAuthority(cluster._folder.FullName, DateTimeOffset.UtcNow.AddDays(-60)).Create();
         var authority = new ClusterAuthority(cluster._folder.FullName, DateTimeOffset.UtcNow);
         for (var i = 1; i <= nodes; i++)
@@ -61,6 +67,7 @@ internal sealed class RealCluster : IAsyncDisposable
                     $"Cluster:Ca={Path.Combine(cluster._folder.FullName, "ca.pem")}",
                     "Pool:SlowStart=off",
                     .. announced,
+                    $"StateFolder={cluster.StateOf(i - 1)}",
                     .. settings,
                 ]));
             cluster.Services.Add(new NamedService(((char)('a' + i - 1)).ToString()));

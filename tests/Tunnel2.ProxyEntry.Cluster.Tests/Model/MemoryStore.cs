@@ -83,7 +83,8 @@ internal sealed class MemoryStore(MemoryTables tables) : IClusterStore
     public Task<bool> SetDrainedAsync(string node, bool isDrained, CancellationToken cancellationToken) =>
         throw new NotSupportedException("Operators use the database.");
 
-    public Task ListenAsync(Action listening, Action<NameNotice> heard, Action<string> asked, CancellationToken cancellationToken) =>
+    public Task ListenAsync(
+        Action listening, Action<NameNotice> heard, Action<string> asked, Action<string> shared, CancellationToken cancellationToken) =>
         throw new NotSupportedException("Tests deliver notices themselves.");
 
     public ValueTask DisposeAsync() => default;
