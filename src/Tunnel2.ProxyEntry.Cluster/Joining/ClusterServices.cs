@@ -29,6 +29,7 @@ internal static class ClusterServices
         services.AddSingleton<ISharedStore>(static provider => provider.GetRequiredService<PostgresStore>());
         services.AddSingleton<SharedDocuments>();
         services.AddSingleton<ISharedDocuments>(static provider => provider.GetRequiredService<SharedDocuments>());
+        services.AddSingleton<ISharedLeases>(static provider => provider.GetRequiredService<SharedDocuments>());
         services.AddSingleton(provider => new NodeState(facts, provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton<NameTable>();
         services.AddSingleton<ClusterMetrics>();

@@ -10,7 +10,8 @@ namespace Tunnel2.ProxyEntry.Cluster.Sharing;
 /// What this node shares with others in the cluster's database, and when it looks there: after a notice, after a new connection for
 /// notices, and now and then. Thread-safe.
 /// </summary>
-internal sealed class SharedDocuments(ISharedStore store, TimeProvider timeProvider, ILogger<SharedDocuments> logger) : ISharedDocuments
+internal sealed class SharedDocuments(ISharedStore store, TimeProvider timeProvider, ILogger<SharedDocuments> logger)
+    : ISharedDocuments, ISharedLeases
 {
     private readonly ConcurrentDictionary<string, Kind> _kinds = new(StringComparer.Ordinal);
     private TaskCompletionSource _work = new(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -99,6 +100,22 @@ internal sealed class SharedDocuments(ISharedStore store, TimeProvider timeProvi
     public Task TouchAsync(
         string kind, IReadOnlyList<KeyValuePair<string, DateTimeOffset>> uses, CancellationToken cancellationToken) =>
         CallAsync(AsResultAsync(store.TouchSharedAsync(kind, uses, cancellationToken)));
+
+    /// <inheritdoc/>
+    public Task<bool> TakeAsync(string kind, string key, byte[] holder, TimeSpan life, CancellationToken cancellationToken) =>
+        CallAsync(store.TakeLeaseAsync(kind, key, holder, life, isForced: false, cancellationToken));
+
+    /// <inheritdoc/>
+    public Task PlaceAsync(string kind, string key, byte[] value, TimeSpan life, CancellationToken cancellationToken) =>
+        CallAsync(store.TakeLeaseAsync(kind, key, value, life, isForced: true, cancellationToken));
+
+    /// <inheritdoc/>
+    public Task<byte[]?> FindAsync(string kind, string key, CancellationToken cancellationToken) =>
+        CallAsync(store.FindLeaseAsync(kind, key, cancellationToken));
+
+    /// <inheritdoc/>
+    public Task ReleaseAsync(string kind, string key, byte[] value, CancellationToken cancellationToken) =>
+        CallAsync(AsResultAsync(store.ReleaseLeaseAsync(kind, key, value, cancellationToken)));
 
     private static async Task<bool> AsResultAsync(Task task)
     {

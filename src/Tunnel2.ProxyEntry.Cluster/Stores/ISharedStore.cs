@@ -29,4 +29,14 @@ internal interface ISharedStore
     /// <summary>As <see cref="ISharedDocuments.TouchAsync"/>.</summary>
     Task TouchSharedAsync(
         string kind, IReadOnlyList<KeyValuePair<string, DateTimeOffset>> uses, CancellationToken cancellationToken);
+
+    /// <summary>As <see cref="ISharedLeases.TakeAsync"/>; forced, as <see cref="ISharedLeases.PlaceAsync"/>.</summary>
+    Task<bool> TakeLeaseAsync(
+        string kind, string key, byte[] value, TimeSpan life, bool isForced, CancellationToken cancellationToken);
+
+    /// <summary>As <see cref="ISharedLeases.FindAsync"/>.</summary>
+    Task<byte[]?> FindLeaseAsync(string kind, string key, CancellationToken cancellationToken);
+
+    /// <summary>As <see cref="ISharedLeases.ReleaseAsync"/>.</summary>
+    Task ReleaseLeaseAsync(string kind, string key, byte[] value, CancellationToken cancellationToken);
 }

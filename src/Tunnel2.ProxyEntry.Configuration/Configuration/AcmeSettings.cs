@@ -193,11 +193,15 @@ internal sealed class AcmeSettings(SettingsReader read)
     private static string? ParseName(string text, out string value)
     {
         value = text.ToLowerInvariant().TrimEnd('.');
-        var rest = value.StartsWith("*.", StringComparison.Ordinal) ? value[2..] : value;
+        return IsName(value) ? null : "is not a name such as example.com or *.example.com (xn-- for others).";
+    }
+
+    /// <summary>Whether a text is a name, or wildcard name, in lower case.</summary>
+    public static bool IsName(string text)
+    {
+        var rest = text.StartsWith("*.", StringComparison.Ordinal) ? text[2..] : text;
         return rest.Length <= 253 && rest.Contains('.') && !rest.AsSpan().ContainsAnyExcept(_nameCharacters)
-            && Uri.CheckHostName(rest) == UriHostNameType.Dns
-            ? null
-            : "is not a name such as example.com or *.example.com (xn-- for others).";
+            && Uri.CheckHostName(rest) == UriHostNameType.Dns;
     }
 
     private static readonly System.Buffers.SearchValues<char> _nameCharacters =

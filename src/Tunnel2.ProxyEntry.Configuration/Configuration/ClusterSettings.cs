@@ -22,6 +22,37 @@ internal sealed class ClusterSettings(SettingsReader read)
         SettingKeys.ClusterZone, null, "1 to 64 of `[A-Za-z0-9._~-]`",
         "what may fail together with this node, such as a building: agents choose nodes of several zones, where they can", ParseZone);
 
+    private readonly string? _secret = read.Text(
+        SettingKeys.ClusterSecret, "a file",
+        "a secret that all nodes of the cluster share, of `tunnel2-entry cluster init`: private keys of automatic certificates are sealed "
+        + "with it in the database. Without it a node keeps certificates to itself; see [the cluster](cluster.md#automatic-certificates)",
+        inWords: "`cluster/secret` in `StateFolder`, if it is there");
+
+    /// <summary>The secret of the cluster; null: there is none. Of a node of a cluster only.</summary>
+    public byte[]? Secret { get; private set; }
+
+    /// <summary>Reads the secret, and reports one that cannot be used.</summary>
+    public void Check(SettingsReader read, string stateFolder)
+    {
+        var path = _secret ?? Path.Combine(stateFolder, NodeLinkSettings.Folder, ClusterSecretFile.Name);
+        if (Database is null || (_secret is null && !File.Exists(path)))
+        {
+            return;
+        }
+
+        try
+        {
+            Secret = ClusterSecretFile.Read(path);
+        }
+        catch (IOException exception)
+        {
+            read.Report(
+                SettingKeys.ClusterSecret,
+                $"{SettingsErrorFormatter.Quote(path)} cannot be used: {exception.Message.ReplaceLineEndings(" ")} "
+                    + "'tunnel2-entry cluster init' makes one.");
+        }
+    }
+
     private static string? ParseZone(string text, out string? value)
     {
         value = text;

@@ -84,6 +84,7 @@ internal sealed partial class ProxyEntrySettings
         Telemetry.Check(read);
         Hub.Check(read);
         NodeLinks.Check(read, StateFolder, EntryId);
+        Cluster.Check(read, StateFolder);
     }
 
     private void CheckCountries(SettingsReader read)

@@ -36,6 +36,7 @@ internal static class SettingKeys
     public const string ClusterZone = "Cluster:Zone";
     public const string ClusterCertificate = "Cluster:Certificate";
     public const string ClusterCa = "Cluster:Ca";
+    public const string ClusterSecret = "Cluster:Secret";
     public const string Agents = "Agents";
     public const string Tiers = "Tiers";
     public const string Oidc = "Oidc";

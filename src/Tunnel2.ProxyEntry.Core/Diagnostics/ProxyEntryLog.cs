@@ -324,6 +324,20 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2277, LogLevel.Information, "The node's certificate was read again from {Path}: {Subject}, until {Until}")]
     public static partial void NodeCertificateReloaded(ILogger logger, string path, string subject, string until);
 
+    [LoggerMessage(
+        2278, LogLevel.Warning,
+        "This node keeps its automatic certificates to itself: it has no secret of the cluster (Cluster:Secret)")]
+    public static partial void CertificatesNotShared(ILogger logger);
+
+    [LoggerMessage(2279, LogLevel.Error, "What the cluster shares about certificates ({Key}) is not used: {Reason}")]
+    public static partial void SharedCertificateRefused(ILogger logger, string key, string reason);
+
+    [LoggerMessage(2280, LogLevel.Information, "Certificate for {Name} of another node of the cluster, until {Until}")]
+    public static partial void CertificateOfOtherNode(ILogger logger, string name, string until);
+
+    [LoggerMessage(2281, LogLevel.Warning, "The order of a certificate for {Name} was given up: {Reason}")]
+    public static partial void CertificateOrderGivenUp(ILogger logger, string name, string reason);
+
     [LoggerMessage(2290, LogLevel.Warning, "{Lines} lines like this one in {Seconds} s, {Shown} of them shown: {Line}")]
     public static partial void LinesSummed(ILogger logger, long lines, double seconds, int shown, string line);
 }

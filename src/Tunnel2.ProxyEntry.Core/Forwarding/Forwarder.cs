@@ -81,7 +81,9 @@ internal sealed class Forwarder : IForwarder
             {
                 outcome = await FailAsync(exchange, request, fault, null).ConfigureAwait(false);
             }
-            else if (_edge is { IsOn: true } edge && edge.Find(exchange) is { } answer)
+            else if (_edge is { IsOn: true } edge
+                && ((edge.MayBeElsewhere(exchange) ? await edge.FindElsewhereAsync(exchange).ConfigureAwait(false) : null)
+                    ?? edge.Find(exchange)) is { } answer)
             {
                 outcome = await AnswerAsync(exchange, request, answer).ConfigureAwait(false);
             }

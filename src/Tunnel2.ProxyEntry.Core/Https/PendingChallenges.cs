@@ -14,6 +14,9 @@ internal sealed class PendingChallenges
 {
     private const string Folder = "/.well-known/acme-challenge/";
 
+    /// <summary>A longer one is no token of ours (<c>ChallengeProver</c>).</summary>
+    private const int LongestToken = 256;
+
     private readonly ConcurrentDictionary<string, (string Name, byte[] Answer)> _http = new(StringComparer.Ordinal);
     private readonly ConcurrentDictionary<string, ServerCertificate> _tls = new(StringComparer.Ordinal);
     private volatile bool _hasHttp;
@@ -24,6 +27,9 @@ internal sealed class PendingChallenges
 
     /// <summary>Whether one waits for a visit over TLS.</summary>
     public bool HasTls => _hasTls;
+
+    /// <summary>Those of other nodes; null for a server that shares none. Set before the first visitor.</summary>
+    public IOtherChallenges? Others { get; set; }
 
     /// <summary>Answers visits of a name with a token from now on.</summary>
     /// <param name="token">The token, in characters of base64url.</param>
@@ -71,16 +77,42 @@ internal sealed class PendingChallenges
             return null;
         }
 
-        return new ErrorResponse(
-            StatusCodes.Status200OK,
-            [new("Content-Type", "application/octet-stream"), new("Cache-Control", "no-store")],
-            awaited.Answer);
+        return AnswerOf(awaited.Answer);
     }
 
-    private static bool IsFor(string authority, string name)
+    /// <summary>Whether a request may be a visit that another node awaits: all that other requests pay.</summary>
+    public bool MayBeOfOther(VisitorExchange exchange) =>
+        Others is not null && !exchange.IsRaw && exchange.Target.StartsWith(Folder, StringComparison.Ordinal)
+        && exchange.Method is ("GET" or "HEAD") && exchange.Target.Length <= Folder.Length + LongestToken;
+
+    /// <summary>The answer to a visit that another node awaits; null for all other requests.</summary>
+    public async ValueTask<ErrorResponse?> FindAnswerOfOtherAsync(VisitorExchange exchange)
+    {
+        var token = exchange.Target[Folder.Length..];
+        if (Others is not { } others || token.Length == 0 || _http.ContainsKey(token))
+        {
+            return null;
+        }
+
+        var name = NameOf(exchange.Authority).ToString().ToLowerInvariant();
+        return await others.FindHttpAsync(name, token).ConfigureAwait(false) is { } answer ? AnswerOf(answer) : null;
+    }
+
+    /// <summary>The certificate for a visit for <c>acme-tls/1</c>, also of another node.</summary>
+    public async ValueTask<ServerCertificate?> FindTlsAsync(string name) => FindTls(name)
+        ?? (Others is { UsesTls: true } others ? await others.FindTlsAsync(name).ConfigureAwait(false) : null);
+
+    private static ErrorResponse AnswerOf(byte[] answer) => new(
+        StatusCodes.Status200OK,
+        [new("Content-Type", "application/octet-stream"), new("Cache-Control", "no-store")],
+        answer);
+
+    private static bool IsFor(string authority, string name) => NameOf(authority).Equals(name, StringComparison.OrdinalIgnoreCase);
+
+    private static ReadOnlySpan<char> NameOf(string authority)
     {
         var colon = authority.IndexOf(':', StringComparison.Ordinal);
         var host = colon < 0 ? authority.AsSpan() : authority.AsSpan(0, colon);
-        return host.TrimEnd('.').Equals(name, StringComparison.OrdinalIgnoreCase);
+        return host.TrimEnd('.');
     }
 }

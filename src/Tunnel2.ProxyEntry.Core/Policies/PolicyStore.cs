@@ -129,13 +129,16 @@ internal sealed class PolicyStore
     }
 
     /// <summary>Reads a policy. One that cannot be used has its problem, and refuses every request.</summary>
-    public KeptPolicy Read(PolicyTarget target, byte[] text, DateTimeOffset changed) =>
-        FindProblem(text, out var policy) is { } problem
-            ? new KeptPolicy(target, _closed, changed)
-            {
-                Problem = problem, Unused = text.Length <= SharedDocument.LongestValue ? text : default,
-            }
-            : new KeptPolicy(target, policy!, changed);
+    public KeptPolicy Read(PolicyTarget target, byte[] text, DateTimeOffset changed)
+    {
+        if (FindProblem(text, out var policy) is not { } problem)
+        {
+            return new KeptPolicy(target, policy!, changed);
+        }
+
+        var unused = text.Length <= SharedDocument.LongestValue ? text : [];
+        return new KeptPolicy(target, _closed, changed) { Problem = problem, Unused = unused };
+    }
 
     private static bool IsName(PolicyScope scope, string name) => scope switch
     {
@@ -173,12 +176,13 @@ internal sealed class PolicyStore
             OwnerOnlyFile.Narrow(path);
             var info = new FileInfo(path);
             changed = new DateTimeOffset(info.LastWriteTimeUtc, TimeSpan.Zero);
-            return info.Length > Policy.MaxFileLength
-                ? new KeptPolicy(target, _closed, changed)
-                {
-                    Problem = FormattableString.Invariant($"it is longer than {Policy.MaxFileLength} bytes"),
-                }
-                : Read(target, File.ReadAllBytes(path), changed);
+            if (info.Length > Policy.MaxFileLength)
+            {
+                var problem = FormattableString.Invariant($"it is longer than {Policy.MaxFileLength} bytes");
+                return new KeptPolicy(target, _closed, changed) { Problem = problem };
+            }
+
+            return Read(target, File.ReadAllBytes(path), changed);
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {

@@ -7,7 +7,7 @@ namespace Tunnel2.ProxyEntry.Acme;
 
 /// <summary>
 /// How often an authority is asked: orders of an hour, pauses after failures of a name, and of the authority as a whole. The first two
-/// survive a restart. <see cref="MayTry"/> and <see cref="Failing"/> are thread-safe; the rest is for one task.
+/// survive a restart. In a cluster all of it is counted for all nodes together. Thread-safe; one task at a time orders.
 /// </summary>
 /// <param name="settings">The limits.</param>
 /// <param name="store">Keeps them over a restart.</param>
@@ -20,11 +20,13 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
     private static readonly TimeSpan _longestPause = TimeSpan.FromDays(1);
     private static readonly TimeSpan _firstServerPause = TimeSpan.FromMinutes(1);
 
+    private readonly Lock _gate = new();
     private readonly ConcurrentDictionary<string, AcmeFailure> _failures = new(StringComparer.Ordinal);
     private readonly List<DateTimeOffset> _orders = [];
     private DateTimeOffset _pausedUntil = DateTimeOffset.MinValue;
     private DateTimeOffset _toldUntil = DateTimeOffset.MinValue;
     private int _serverFailures;
+    private bool _isShared;
 
     /// <summary>How many names could not get a certificate at their last try.</summary>
     public int Failing => _failures.Count;
@@ -40,10 +42,82 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
 
     /// <summary>Whether the authority is not asked for any name now.</summary>
     /// <remarks>A pause that ends later than any pause is of a clock that was wrong.</remarks>
-    public bool IsPaused => time.GetUtcNow() is var now && now < _pausedUntil && _pausedUntil - now <= _hour;
+    public bool IsPaused => time.GetUtcNow() is var now && Pace.PausedUntil is var until && now < until && until - now <= _hour;
+
+    /// <summary>How often the authority was asked, for all names.</summary>
+    public AcmePace Pace
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return new AcmePace([.. _orders], _pausedUntil, _serverFailures);
+            }
+        }
+    }
+
+    /// <summary>What counts in a row of failures, for each name.</summary>
+    public IReadOnlyList<KeyValuePair<string, AcmeFailure>> Failures => [.. _failures.Where(static one => one.Value.Count > 0)];
 
     /// <summary>Reads what the store has kept.</summary>
-    public void Load() => store.LoadState(_failures, _orders);
+    public void Load()
+    {
+        lock (_gate)
+        {
+            store.LoadState(_failures, _orders);
+        }
+    }
+
+    /// <summary>What all nodes of the cluster have counted takes the place of what this one knew.</summary>
+    public void Follow(AcmePace? pace, IReadOnlyDictionary<string, AcmeFailure> failures)
+    {
+        lock (_gate)
+        {
+            _isShared = true;
+            if (pace is not null)
+            {
+                _orders.Clear();
+                _orders.AddRange(pace.Orders);
+                _pausedUntil = pace.PausedUntil;
+                _serverFailures = pace.ServerFailures;
+            }
+        }
+
+        foreach (var name in _failures.Keys.Where(name => !failures.ContainsKey(name)))
+        {
+            _failures.TryRemove(name, out _);
+        }
+
+        foreach (var (name, failure) in failures)
+        {
+            _failures[name] = failure;
+        }
+    }
+
+    /// <summary>A name is not tried for a while, although nothing is wrong with it. That is said once for each name and reason.</summary>
+    public void Postpone(string name, string reason, TimeSpan wait)
+    {
+        var until = time.GetUtcNow() + wait;
+        _failures.TryGetValue(name, out var before);
+        if (before?.Reason != reason)
+        {
+            ProxyEntryLog.CertificateNotObtained(logger, name, reason, (long)wait.TotalSeconds);
+        }
+
+        _failures[name] = new AcmeFailure(before?.Count ?? 0, before?.NextTry > until ? before.NextTry : until, reason);
+    }
+
+    /// <summary>What was in the way of names is not any more.</summary>
+    public void ForgetPostponed()
+    {
+        foreach (var (name, _) in _failures.Where(static one => one.Value.Count == 0))
+        {
+            _failures.TryRemove(name, out _);
+        }
+    }
+
+    /// <summary>The failure of a name; null: its last try was none.</summary>
+    public AcmeFailure? Find(string name) => _failures.GetValueOrDefault(name);
 
     /// <summary>Whether a name may be tried now.</summary>
     /// <remarks>A pause that is longer than any is of a clock that was wrong.</remarks>
@@ -55,7 +129,13 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
     public void Forget(Func<string, bool> isListed)
     {
         var now = time.GetUtcNow();
-        _orders.RemoveAll(order => order <= now - _hour || order > now);
+        lock (_gate)
+        {
+            // The clock of another node may be ahead of this one.
+            var last = _isShared ? now + _hour : now;
+            _orders.RemoveAll(order => order <= now - _hour || order > last);
+        }
+
         foreach (var (name, failure) in _failures)
         {
             if (failure.NextTry + _longestPause < now && !isListed(name))
@@ -75,19 +155,24 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
     {
         var now = time.GetUtcNow();
         var most = settings.PerHour - (isNew && !isListed ? settings.PerHour / 4 : 0);
-        if ((isNew && kept >= settings.MaxCertificates) || _orders.Count >= most)
+        var orders = Pace.Orders.Count;
+        if ((isNew && kept >= settings.MaxCertificates) || orders >= most)
         {
             if (now >= _toldUntil)
             {
                 _toldUntil = now + _hour;
-                ProxyEntryLog.CertificateLimit(logger, name, _orders.Count, kept);
+                ProxyEntryLog.CertificateLimit(logger, name, orders, kept);
             }
 
             return false;
         }
 
         // Before the order: a process that is restarted again and again keeps to the limit too.
-        _orders.Add(now);
+        lock (_gate)
+        {
+            _orders.Add(now);
+        }
+
         Save();
         return true;
     }
@@ -96,14 +181,21 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
     public void Forgive(string name)
     {
         _failures.TryRemove(name, out _);
-        _pausedUntil = DateTimeOffset.MinValue;
+        lock (_gate)
+        {
+            _pausedUntil = DateTimeOffset.MinValue;
+        }
     }
 
     /// <summary>A name has got its certificate.</summary>
     public void OnObtained(string name)
     {
         _failures.TryRemove(name, out _);
-        _serverFailures = 0;
+        lock (_gate)
+        {
+            _serverFailures = 0;
+        }
+
         Save();
     }
 
@@ -115,10 +207,13 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
         var wait = Limited(Doubled(_firstPause, count), exception.RetryAfter ?? TimeSpan.Zero, _longestPause);
         _failures[name] = new AcmeFailure(count, now + wait, AcmeJson.Clean(exception.Message));
         ProxyEntryLog.CertificateNotObtained(logger, name, exception.Message, (long)wait.TotalSeconds);
-        _serverFailures = exception.IsOfServer ? Math.Min(_serverFailures + 1, 100) : 0;
-        if (exception.IsOfServer)
+        lock (_gate)
         {
-            _pausedUntil = now + Limited(Doubled(_firstServerPause, _serverFailures), exception.RetryAfter ?? TimeSpan.Zero, _hour);
+            _serverFailures = exception.IsOfServer ? Math.Min(_serverFailures + 1, 100) : 0;
+            if (exception.IsOfServer)
+            {
+                _pausedUntil = now + Limited(Doubled(_firstServerPause, _serverFailures), exception.RetryAfter ?? TimeSpan.Zero, _hour);
+            }
         }
 
         Save();
@@ -138,7 +233,7 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
     {
         try
         {
-            store.SaveState(_failures, _orders);
+            store.SaveState(_failures.Where(static one => one.Value.Count > 0), Pace.Orders);
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {

@@ -28,6 +28,7 @@ internal sealed class AcmeStore
     public AcmeStore(string stateFolder, Uri directory)
     {
         var id = Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes(directory.AbsoluteUri)))[..12];
+        Id = id;
         _folder = Path.Combine(stateFolder, "acme", $"{directory.Host}-{id}");
         _certificates = Path.Combine(_folder, "certificates");
         _renewals = Path.Combine(_folder, "renew");
@@ -45,6 +46,9 @@ internal sealed class AcmeStore
                 exception);
         }
     }
+
+    /// <summary>Names the authority, in 12 digits.</summary>
+    public string Id { get; }
 
     /// <summary>Where all of it is.</summary>
     public string Folder => _folder;
@@ -72,6 +76,11 @@ internal sealed class AcmeStore
         }
     }
 
+    /// <summary>Keeps the key of an account in place of an earlier one.</summary>
+    /// <exception cref="IOException">It cannot be written.</exception>
+    /// <exception cref="UnauthorizedAccessException">The process may not write there.</exception>
+    public void SaveKey(string pem) => Replace(Path.Combine(_folder, "account.pem"), pem.TrimEnd() + "\n");
+
     /// <summary>The certificates that are kept, each with the name that it was ordered for.</summary>
     public IEnumerable<(string Name, string Pem)> LoadCertificates()
     {
@@ -94,7 +103,10 @@ internal sealed class AcmeStore
 
     /// <summary>Keeps a certificate in place of an earlier one.</summary>
     public void Save(string name, IssuedCertificate certificate) =>
-        Replace(PathOf(name), certificate.Chain.TrimEnd() + "\n" + certificate.Key + "\n");
+        Save(name, certificate.Pem);
+
+    /// <summary>Keeps a certificate, with its key, in place of an earlier one.</summary>
+    public void Save(string name, string pem) => Replace(PathOf(name), pem);
 
     /// <summary>Removes a certificate.</summary>
     public void Delete(string name) => TryDelete(PathOf(name));

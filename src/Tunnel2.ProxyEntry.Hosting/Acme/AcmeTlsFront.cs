@@ -22,7 +22,7 @@ internal sealed class AcmeTlsFront(PendingChallenges challenges, TimeProvider ti
 
     /// <summary>Before TLS: marks such a connection.</summary>
     public Task ServeAsync(ConnectionContext connection, ConnectionDelegate next) =>
-        challenges.HasTls ? LookAsync(connection, next) : next(connection);
+        challenges.HasTls || challenges.Others is { UsesTls: true } ? LookAsync(connection, next) : next(connection);
 
     /// <summary>After TLS: such a connection ends, and no byte of it is taken for HTTP.</summary>
     public static Task EndAsync(ConnectionContext connection, ConnectionDelegate next) =>
@@ -30,7 +30,8 @@ internal sealed class AcmeTlsFront(PendingChallenges challenges, TimeProvider ti
 
     private async Task LookAsync(ConnectionContext connection, ConnectionDelegate next)
     {
-        if (await ReadAsync(connection.Transport.Input).ConfigureAwait(false) is { } name && challenges.FindTls(name) is { } certificate)
+        if (await ReadAsync(connection.Transport.Input).ConfigureAwait(false) is { } name
+            && await challenges.FindTlsAsync(name).ConfigureAwait(false) is { } certificate)
         {
             connection.Features.Set(new AcmeVisit(certificate));
         }

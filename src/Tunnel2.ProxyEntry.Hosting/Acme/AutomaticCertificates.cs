@@ -3,11 +3,13 @@ using System.Security.Cryptography;
 using System.Threading.Channels;
 using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Certificates;
+using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Https;
 using Tunnel2.ProxyEntry.Routing;
 using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Sharing;
 
 namespace Tunnel2.ProxyEntry.Acme;
 
@@ -15,7 +17,7 @@ namespace Tunnel2.ProxyEntry.Acme;
 /// Gets certificates from an authority, for names of the settings and for names of tunnels that visitors ask for, and renews them. One task
 /// does all of it, one name after another; a handshake only puts a name into its queue. <see cref="Find"/> is thread-safe.
 /// </summary>
-internal sealed class AutomaticCertificates : INamedCertificates, IAsyncDisposable
+internal sealed partial class AutomaticCertificates : INamedCertificates, IAsyncDisposable
 {
     /// <summary>How often the task looks what is due.</summary>
     public static readonly TimeSpan Period = TimeSpan.FromMinutes(1);
@@ -35,21 +37,21 @@ internal sealed class AutomaticCertificates : INamedCertificates, IAsyncDisposab
     private readonly TimeProvider _time;
     private readonly ILogger _logger;
     private readonly AcmeStore _store;
-    private readonly AcmeKey _key;
     private readonly AcmeTransport _transport;
-    private readonly AcmeClient _client;
-    private readonly CertificateOrder _order;
+    private readonly ChallengeProver _prover;
     private readonly AcmeLimits _limits;
     private readonly HashSet<string> _listed;
     private readonly Channel<string> _queue = Channel.CreateBounded<string>(
         new BoundedChannelOptions(MaxWaiting) { SingleReader = true });
 
     private readonly ConcurrentDictionary<string, bool> _waiting = new(StringComparer.Ordinal);
-    private readonly Dictionary<string, ManagedCertificate> _certificates = new(StringComparer.Ordinal);
+    private readonly Lock _gate = new(); // Files are written with it held; no handshake takes it.
+    private readonly ConcurrentDictionary<string, ManagedCertificate> _certificates = new(StringComparer.Ordinal);
     private readonly CancellationTokenSource _stop = new();
     private volatile CertificateIndex _index = CertificateIndex.Empty;
     private ITimer? _timer;
     private Task _task = Task.CompletedTask;
+    private volatile Orderer _orderer;
     private int _lookWaits;
     private long _looks;
 
@@ -60,6 +62,9 @@ internal sealed class AutomaticCertificates : INamedCertificates, IAsyncDisposab
     /// <param name="time">The clock.</param>
     /// <param name="logger">Where to log.</param>
     /// <param name="handler">Makes connections to the authority; null: as the settings want them.</param>
+    /// <param name="shared">What the nodes of a cluster share; null: this process is alone.</param>
+    /// <param name="leases">Which of them works on what; null: this process is alone.</param>
+    /// <param name="locator">Where tunnels of other nodes are; null: there are none.</param>
     /// <exception cref="IOException">The state folder cannot be used.</exception>
     public AutomaticCertificates(
         ProxyEntrySettings settings,
@@ -67,7 +72,10 @@ internal sealed class AutomaticCertificates : INamedCertificates, IAsyncDisposab
         PendingChallenges challenges,
         TimeProvider time,
         ILogger<AutomaticCertificates> logger,
-        HttpMessageHandler? handler = null)
+        HttpMessageHandler? handler = null,
+        ISharedDocuments? shared = null,
+        ISharedLeases? leases = null,
+        ISessionLocator? locator = null)
     {
         _settings = settings.Acme;
         _directory = directory;
@@ -77,13 +85,25 @@ internal sealed class AutomaticCertificates : INamedCertificates, IAsyncDisposab
         _listed = [.. _settings.Names];
         _store = new AcmeStore(settings.StateFolder, _settings.Directory!);
         _limits = new AcmeLimits(_settings, _store, time, logger);
-        _key = _store.FindOrCreateKey();
+        _locator = locator;
         _transport = new AcmeTransport(handler ?? AcmeTransport.CreateHandler(_settings), time);
-        var eab = _settings is { EabKeyId: { } id, EabKey: { } secret } ? new AcmeEab(id, secret) : null;
-        _client = new AcmeClient(_transport, _settings.Directory!, new AcmeAccount(_key, _settings.Email, eab), time);
         var hook = _settings.DnsHook is { } program ? new DnsHook(program, _settings.DnsWait, time) : null;
-        _order = new CertificateOrder(_client, new ChallengeProver(settings, challenges, hook, time), time);
+        _isOfCluster = shared is not null;
+        SharedChallenges? answers = null;
+        if (shared is not null && leases is not null && settings.Cluster.Secret is { } common)
+        {
+            _sharing = new AcmeSharing(leases, new SharedSecret(common), _store.Id);
+            answers = new SharedChallenges(leases, ChallengeProver.UsesTls(settings), time);
+            challenges.Others = answers;
+        }
+
+        _prover = new ChallengeProver(settings, challenges, hook, time, answers);
+        _orderer = CreateOrderer(_store.FindOrCreateKey());
         Load();
+        if (_sharing is not null)
+        {
+            _copy = new SharedCopy(shared!, _sharing.Kind, AcmeSharing.Most, settings.StateFolder, this, logger);
+        }
     }
 
     /// <inheritdoc/>
@@ -111,8 +131,14 @@ internal sealed class AutomaticCertificates : INamedCertificates, IAsyncDisposab
     public void Start()
     {
         ProxyEntryLog.AutomaticCertificates(_logger, _settings.Directory!.Host, Count, _store.Folder);
+        if (_isOfCluster && _sharing is null)
+        {
+            ProxyEntryLog.CertificatesNotShared(_logger);
+        }
+
         _task = RunAsync();
-        _timer = _time.CreateTimer(static self => ((AutomaticCertificates)self!).OnTimer(), this, TimeSpan.Zero, Period);
+        _timer = _time.CreateTimer(
+            static self => ((AutomaticCertificates)self!).OnTimer(), this, TimeSpan.Zero, _sharing is null ? Period : SharedPeriod);
     }
 
     /// <inheritdoc/>
@@ -150,6 +176,16 @@ internal sealed class AutomaticCertificates : INamedCertificates, IAsyncDisposab
     /// <inheritdoc/>
     public async ValueTask DisposeAsync()
     {
+        await StopAsync().ConfigureAwait(false);
+        _transport.Dispose();
+        _copy?.Dispose();
+        _orderer.Key.Dispose();
+        _stop.Dispose();
+    }
+
+    /// <summary>Orders nothing from now on. An order that has begun is given up, and other nodes may begin it anew.</summary>
+    public async Task StopAsync()
+    {
         await _stop.CancelAsync().ConfigureAwait(false);
         if (_timer is { } timer)
         {
@@ -157,9 +193,6 @@ internal sealed class AutomaticCertificates : INamedCertificates, IAsyncDisposab
         }
 
         await _task.ConfigureAwait(false);
-        _transport.Dispose();
-        _key.Dispose();
-        _stop.Dispose();
     }
 
     private void Load()
@@ -180,8 +213,21 @@ internal sealed class AutomaticCertificates : INamedCertificates, IAsyncDisposab
         Build();
     }
 
-    private void Build() => _index = CertificateIndex.Build(
-        [.. _certificates.Values.Select(static one => one.Named)], _time.GetUtcNow().UtcDateTime);
+    private Orderer CreateOrderer(AcmeKey key)
+    {
+        var eab = _settings is { EabKeyId: { } id, EabKey: { } secret } ? new AcmeEab(id, secret) : null;
+        var client = new AcmeClient(_transport, _settings.Directory!, new AcmeAccount(key, _settings.Email, eab), _time);
+        return new Orderer(key, client, new CertificateOrder(client, _prover, _time));
+    }
+
+    private void Build()
+    {
+        lock (_gate)
+        {
+            _index = CertificateIndex.Build(
+                [.. _certificates.Values.Select(static one => one.Named)], _time.GetUtcNow().UtcDateTime);
+        }
+    }
 
     /// <summary>Whether a wildcard of the settings is for the name.</summary>
     private bool IsLeftToWildcard(string name)
@@ -196,18 +242,21 @@ internal sealed class AutomaticCertificates : INamedCertificates, IAsyncDisposab
         Span<char> parsed = stackalloc char[DomainName.MaxLength];
         return _hosts.Parse(name, parsed, out var length) switch
         {
-            HostAddressOutcome.Name => _directory.Find(parsed[..length], out _) == NameState.Online,
+            HostAddressOutcome.Name => IsOnline(parsed[..length]),
 
             // Not one that only a wildcard covers: visitors could think of any number of those.
             HostAddressOutcome.NotOurDomain => _hosts.TryReadDomain(name, parsed, out length)
-                && _directory.Find(parsed[..length], out _) == NameState.Online,
+                && IsOnline(parsed[..length]),
             _ => false,
         };
     }
 
+    private bool IsOnline(ReadOnlySpan<char> name) =>
+        _directory.Find(name, out _) == NameState.Online || _locator?.TryLocate(name, out _) == true;
+
     private void Enqueue(string name)
     {
-        if (_limits.MayTry(name) && _waiting.TryAdd(name, true) && !_queue.Writer.TryWrite(name))
+        if (_limits.MayTry(name) && !IsBusyElsewhere(name) && _waiting.TryAdd(name, true) && !_queue.Writer.TryWrite(name))
         {
             // Whoever asks next tries again.
             _waiting.TryRemove(name, out _);
@@ -238,7 +287,7 @@ internal sealed class AutomaticCertificates : INamedCertificates, IAsyncDisposab
                     }
                     else
                     {
-                        await ObtainAsync(name).ConfigureAwait(false);
+                        await (_sharing is null ? ObtainAsync(name) : ObtainForAllAsync(name)).ConfigureAwait(false);
                     }
                 }
                 catch (Exception exception) when (exception is not OperationCanceledException || !_stop.IsCancellationRequested)
@@ -260,6 +309,11 @@ internal sealed class AutomaticCertificates : INamedCertificates, IAsyncDisposab
 
     private async Task LookAsync()
     {
+        if (_sharing is not null)
+        {
+            await ShareAgainAsync().ConfigureAwait(false);
+        }
+
         var now = _time.GetUtcNow();
         _limits.Forget(_listed.Contains);
         foreach (var name in _listed.Where(name => !_certificates.ContainsKey(name)))
@@ -269,7 +323,7 @@ internal sealed class AutomaticCertificates : INamedCertificates, IAsyncDisposab
 
         foreach (var name in _store.TakeRenewals())
         {
-            _limits.Forgive(name);
+            Forgive(name);
             if (_certificates.TryGetValue(name, out var one))
             {
                 one.RenewFrom(now);
@@ -287,15 +341,13 @@ internal sealed class AutomaticCertificates : INamedCertificates, IAsyncDisposab
             var isWanted = _listed.Contains(name) || (_settings.OnDemand && IsInUse(name));
             if (!isWanted && now > one.End + _keptAfterEnd)
             {
-                _certificates.Remove(name);
-                _store.Delete(name);
-                Build();
+                await ForgetAsync(name).ConfigureAwait(false);
                 continue;
             }
 
             if (isWanted && now >= one.AskAt && !_limits.IsPaused && asks++ < AsksPerLook)
             {
-                await AskWhenToRenewAsync(one, now).ConfigureAwait(false);
+                await (_sharing is null ? AskWhenToRenewAsync(one, now) : AskForAllAsync(name, one, now)).ConfigureAwait(false);
             }
 
             if (isWanted && now >= one.RenewAt)
@@ -310,13 +362,14 @@ internal sealed class AutomaticCertificates : INamedCertificates, IAsyncDisposab
         one.AskAt = now + _usualAsk;
         try
         {
-            var directory = await _client.GetDirectoryAsync(_stop.Token).ConfigureAwait(false);
+            var client = _orderer.Client;
+            var directory = await client.GetDirectoryAsync(_stop.Token).ConfigureAwait(false);
             if (directory.RenewalInfo is not { } url || one.Id is not { } id)
             {
                 return;
             }
 
-            var answer = await _client.GetAsync(new Uri($"{url.AbsoluteUri.TrimEnd('/')}/{id}"), _stop.Token).ConfigureAwait(false);
+            var answer = await client.GetAsync(new Uri($"{url.AbsoluteUri.TrimEnd('/')}/{id}"), _stop.Token).ConfigureAwait(false);
             var (start, end) = RenewalInfo.Read(answer);
             one.Suggest(start, end);
             one.AskAt = now + AcmeLimits.Limited(answer.RetryAfter ?? _usualAsk, TimeSpan.FromHours(1), TimeSpan.FromDays(1));
@@ -330,9 +383,7 @@ internal sealed class AutomaticCertificates : INamedCertificates, IAsyncDisposab
 
     private async Task ObtainAsync(string name)
     {
-        var now = _time.GetUtcNow();
-        _certificates.TryGetValue(name, out var before);
-        if (_limits.IsPaused || (before is not null && now < before.RenewAt))
+        if (!IsDue(name, out var before))
         {
             return;
         }
@@ -345,18 +396,29 @@ internal sealed class AutomaticCertificates : INamedCertificates, IAsyncDisposab
 
         try
         {
-            var issued = await _order.RunAsync(name, before?.Id, _stop.Token).ConfigureAwait(false);
-            var named = NamedCertificate.Load(name, issued.Chain, issued.Key);
-            _certificates[name] = new ManagedCertificate(named, RenewalInfo.IdOf(issued.Chain));
-            Build();
-            ProxyEntryLog.CertificateObtained(_logger, name, _settings.Directory!.Host, named.Certificate.Until);
-            Keep(name, issued);
+            var issued = await _orderer.Order.RunAsync(name, before?.Id, _stop.Token).ConfigureAwait(false);
+            Use(name, issued);
             _limits.OnObtained(name);
         }
         catch (AcmeException exception)
         {
             _limits.OnFailed(name, exception);
         }
+    }
+
+    private bool IsDue(string name, out ManagedCertificate? before)
+    {
+        _certificates.TryGetValue(name, out before);
+        return !_limits.IsPaused && (before is null || _time.GetUtcNow() >= before.RenewAt);
+    }
+
+    private void Use(string name, IssuedCertificate issued)
+    {
+        var named = NamedCertificate.Load(name, issued.Chain, issued.Key);
+        _certificates[name] = new ManagedCertificate(named, RenewalInfo.IdOf(issued.Chain));
+        Build();
+        ProxyEntryLog.CertificateObtained(_logger, name, _settings.Directory!.Host, named.Certificate.Until);
+        Keep(name, issued);
     }
 
     private void Keep(string name, IssuedCertificate issued)
@@ -371,4 +433,7 @@ internal sealed class AutomaticCertificates : INamedCertificates, IAsyncDisposab
             ProxyEntryLog.CertificateNotKept(_logger, _store.Folder, exception.Message);
         }
     }
+
+    /// <summary>Orders in the name of one account.</summary>
+    private sealed record Orderer(AcmeKey Key, AcmeClient Client, CertificateOrder Order);
 }

@@ -5,6 +5,9 @@ namespace Tunnel2.ProxyEntry.Acme;
 /// <param name="Key">Its private key, as PEM: for its file alone.</param>
 internal sealed record IssuedCertificate(string Chain, string Key)
 {
+    /// <summary>Both, as its file has them.</summary>
+    public string Pem => Chain.TrimEnd() + "\n" + Key + "\n";
+
     /// <summary>Without the key.</summary>
     public override string ToString() => "a certificate";
 }

@@ -2,10 +2,14 @@ using Tunnel2.ProxyEntry.Certificates;
 
 namespace Tunnel2.ProxyEntry.Acme;
 
-/// <summary>A certificate that is renewed by itself. Of one task.</summary>
+/// <summary>
+/// A certificate that is renewed by itself. Changed by one thread at a time; any thread may ask when it is renewed.
+/// </summary>
 internal sealed class ManagedCertificate
 {
     private (DateTimeOffset Start, DateTimeOffset End)? _window;
+    private long _renewAt;
+    private long _askAt;
 
     /// <param name="named">The certificate.</param>
     /// <param name="id">Its id for its authority, or null.</param>
@@ -23,10 +27,21 @@ internal sealed class ManagedCertificate
     public string? Id { get; }
 
     /// <summary>When it is renewed: after two thirds of its life, or when its authority says.</summary>
-    public DateTimeOffset RenewAt { get; private set; }
+    public DateTimeOffset RenewAt
+    {
+        get => new(Volatile.Read(ref _renewAt), TimeSpan.Zero);
+        private set => Volatile.Write(ref _renewAt, value.UtcTicks);
+    }
 
     /// <summary>When its authority is asked again when to renew.</summary>
-    public DateTimeOffset AskAt { get; set; } = DateTimeOffset.MinValue;
+    public DateTimeOffset AskAt
+    {
+        get => new(Volatile.Read(ref _askAt), TimeSpan.Zero);
+        set => Volatile.Write(ref _askAt, value.UtcTicks);
+    }
+
+    /// <summary>All of this, for other nodes; null where its authority knows it by no id.</summary>
+    public AcmeWindow? Window => Id is null ? null : new AcmeWindow(Id, RenewAt, AskAt, _window);
 
     /// <summary>When it ends.</summary>
     public DateTimeOffset End => new(Named.Certificate.NotAfter, TimeSpan.Zero);
@@ -37,6 +52,14 @@ internal sealed class ManagedCertificate
 
     /// <summary>An operator wants it to be renewed.</summary>
     public void RenewFrom(DateTimeOffset now) => RenewAt = now;
+
+    /// <summary>Another node has asked the authority, and chosen the moment for all.</summary>
+    public void Follow(AcmeWindow window)
+    {
+        _window = window.Suggested;
+        AskAt = window.AskAt;
+        RenewAt = window.RenewAt;
+    }
 
     /// <summary>
     /// The authority says when to renew. A moment inside the window stays chosen while the window is the same. A window that begins after

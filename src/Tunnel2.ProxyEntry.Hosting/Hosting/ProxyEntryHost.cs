@@ -216,6 +216,12 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         await _reload.DisposeAsync().ConfigureAwait(false);
         Live.CloseSubscribers();
         await _application.Services.GetRequiredService<EntryDrain>().RunAsync(_uplinks, hurry).ConfigureAwait(false);
+        if (_application.Services.GetService<AutomaticCertificates>() is { } certificates)
+        {
+            // While the node can still say that another one may go on with what it has begun.
+            await certificates.StopAsync().ConfigureAwait(false);
+        }
+
         if (_application.Services.GetService<ClusterMember>() is { } member)
         {
             await member.DisposeAsync().ConfigureAwait(false);

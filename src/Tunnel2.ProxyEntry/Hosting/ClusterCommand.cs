@@ -3,6 +3,7 @@ using System.Security.Cryptography;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Reload;
+using Tunnel2.ProxyEntry.Sharing;
 
 namespace Tunnel2.ProxyEntry.Hosting;
 
@@ -101,6 +102,13 @@ internal static class ClusterCommand
                     ? $"{authority.CertificatePath}: a new authority. Every node needs this file"
                     : $"{authority.CertificatePath}: a new authority, beside the one before. Give this file to every node before the first "
                         + $"node gets a certificate of it");
+        }
+
+        // The one before stays: what the nodes have sealed can be opened with it alone.
+        var secret = Path.Combine(Path.GetDirectoryName(authority.CertificatePath)!, ClusterSecretFile.Name);
+        if (SharedSecret.TryMakeFile(secret))
+        {
+            output.WriteLine($"{secret}: a new secret, for certificates that nodes share. Every node needs this file");
         }
 
         foreach (var node in nodes.Distinct())

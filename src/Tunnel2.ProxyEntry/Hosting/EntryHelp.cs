@@ -82,7 +82,7 @@ internal static class EntryHelp
           certificate list        shows the certificates of the settings, and when they end
           certificate renew       makes the running server order a certificate again
           certificate test        asks whether the authority of Acme:Directory answers
-          cluster init            makes the certificates for the links between the nodes of a cluster
+          cluster init            makes the certificates for the links between the nodes of a cluster, and their secret
           cluster status          how many nodes of the cluster are up, and how many names they serve
           cluster nodes           each node: its lease, its names, the address of its links
           health                  asks a running server whether it is ready
@@ -260,7 +260,8 @@ internal static class EntryHelp
 
 
         'init' makes the authority of a cluster, unless the folder has one, and certificates of nodes for the links between them. Keep the
-        folder where you make certificates: a node needs ca.pem and its own ID.pem of it, and never ca.key.
+        folder where you make certificates: a node needs ca.pem, its own ID.pem and secret of it, and never ca.key. The secret, by which
+        nodes share automatic certificates, is made once.
 
           --node ID[,ID...]       the nodes, by their EntryId (default: the EntryId of the settings)
           --out FOLDER            where the files go (default: cluster, in the StateFolder of the settings, where the server looks for them)

@@ -108,6 +108,43 @@ public sealed class SharedCopyTests(PostgresServer server) : IAsyncDisposable
         Assert.Equal(late, nodes[1].Documents.Single(document => document.Key == key).Touched);
     }
 
+    [Fact]
+    public async Task A_document_is_put_in_place_of_another_one_and_with_a_version_of_that_one_alone()
+    {
+        await PrepareAsync();
+        var nodes = new[] { await JoinAsync("n1"), await JoinAsync("n2") };
+        Assert.Equal(SharedOutcome.Done, (await nodes[0].Copy.PutAsync(new SharedDocument("a", [1]), Ending)).Outcome);
+        Assert.Equal(SharedOutcome.Done, (await nodes[1].Copy.PutAsync(new SharedDocument("a", [2]), Ending)).Outcome);
+        await nodes[0].LookAsync();
+        Assert.Equal([2], nodes[0].Documents.Single().Value);
+
+        // Each counts one up, many times at once: none is lost.
+        var counted = await Task.WhenAll(Enumerable.Range(0, 8).Select(i => CountAsync(nodes[i % 2])));
+        Assert.Equal([3, 4, 5, 6, 7, 8, 9, 10], counted.Order());
+        Assert.Equal(
+            SharedOutcome.Taken, (await nodes[0].Copy.PutAsync(new SharedDocument("none", [1], Version: 7), Ending)).Outcome);
+        for (var i = 1; i < Node.Most; i++)
+        {
+            Assert.Equal(SharedOutcome.Done, (await nodes[0].Copy.PutAsync(new SharedDocument($"k{i}", [1]), Ending)).Outcome);
+        }
+
+        Assert.Equal(SharedOutcome.TooMany, (await nodes[0].Copy.PutAsync(new SharedDocument("more", [1]), Ending)).Outcome);
+        Assert.Equal(SharedOutcome.Done, (await nodes[0].Copy.PutAsync(new SharedDocument("a", [1]), Ending)).Outcome);
+
+        static async Task<byte> CountAsync(Node node)
+        {
+            while (true)
+            {
+                var known = node.Documents.Single();
+                var next = (byte)(known.Value[0] + 1);
+                if ((await node.Copy.PutAsync(known with { Value = [next] }, Ending)).Outcome == SharedOutcome.Done)
+                {
+                    return next;
+                }
+            }
+        }
+    }
+
     public async ValueTask DisposeAsync()
     {
         foreach (var store in _stores)

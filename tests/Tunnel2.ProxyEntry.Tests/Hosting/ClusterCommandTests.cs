@@ -11,12 +11,15 @@ public sealed class ClusterCommandTests : IDisposable
     {
         var (code, text, _) = Run("--node", "e1,e2", "--out", In("made"));
         Assert.Equal(0, code);
-        Assert.Equal(["ca.key", "ca.pem", "e1.pem", "e2.pem"], Directory.GetFiles(In("made")).Select(Path.GetFileName).Order());
+        Assert.Equal(["ca.key", "ca.pem", "e1.pem", "e2.pem", "secret"], Directory.GetFiles(In("made")).Select(Path.GetFileName).Order());
         Assert.Contains("ca.pem: a new authority", text, StringComparison.Ordinal);
         Assert.DoesNotContain("PRIVATE", text, StringComparison.Ordinal);
         var authority = File.ReadAllText(Path.Combine(In("made"), "ca.pem"));
+        var secret = File.ReadAllText(Path.Combine(In("made"), "secret"));
+        Assert.DoesNotContain(secret.Trim(), text, StringComparison.Ordinal);
         Assert.Equal(0, Run("--node", "e3", "--out", In("made")).Code);
         Assert.Equal(authority, File.ReadAllText(Path.Combine(In("made"), "ca.pem")));
+        Assert.Equal(secret, File.ReadAllText(Path.Combine(In("made"), "secret")));
         Assert.Equal(0, Run("--new-ca", "--out", In("made")).Code);
         Assert.EndsWith(authority, File.ReadAllText(Path.Combine(In("made"), "ca.pem")), StringComparison.Ordinal);
     }
