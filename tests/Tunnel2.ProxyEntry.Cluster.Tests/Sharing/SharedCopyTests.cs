@@ -120,7 +120,7 @@ public sealed class SharedCopyTests(PostgresServer server) : IAsyncDisposable
 
         // Each counts one up, many times at once: none is lost.
         var counted = await Task.WhenAll(Enumerable.Range(0, 8).Select(i => CountAsync(nodes[i % 2])));
-        Assert.Equal([3, 4, 5, 6, 7, 8, 9, 10], counted.Order());
+        Assert.Equal(new byte[] { 3, 4, 5, 6, 7, 8, 9, 10 }, counted.Order());
         Assert.Equal(
             SharedOutcome.Taken, (await nodes[0].Copy.PutAsync(new SharedDocument("none", [1], Version: 7), Ending)).Outcome);
         for (var i = 1; i < Node.Most; i++)
