@@ -101,8 +101,7 @@ internal sealed class PolicyGate
                     break;
             }
 
-            if (row.Rate is { } rate
-                && !policy.Rates.TryTake(IdOf(note.Request, table.Number, row.Number, rate), rate, _timeProvider, out var wait))
+            if (row.Rate is { } rate && !TryTake(note.Request, policy.Rates, table.Number, row.Number, rate, out var wait))
             {
                 note.RetryAfterSeconds = (int)Math.Clamp(Math.Ceiling(wait.TotalSeconds), 1, 3600);
                 return Refuse(ProxyError.PolicyRateLimit);
@@ -138,24 +137,25 @@ internal sealed class PolicyGate
         return exchange.HasBody && exchange.DeclaredLength > bodyLimit ? ProxyError.RequestBodyTooLarge : null;
     }
 
-    private static PolicyRateId IdOf(ExchangePolicyRequest request, int table, int row, PolicyRate rate)
+    private bool TryTake(ExchangePolicyRequest request, PolicyRates rates, int table, int row, PolicyRate rate, out TimeSpan wait)
     {
         if (rate.Key == PolicyRateKey.Tunnel)
         {
-            return new PolicyRateId(table, row, false, 0, 0);
-        }
-
-        if (rate.Key == PolicyRateKey.Header && request.Values(rate.Header, withLookalikes: false) is { Length: > 0 } values)
-        {
-            // A digest, so that a long value takes no room, and nobody can make values that fall together.
-            Span<byte> digest = stackalloc byte[SHA256.HashSizeInBytes];
-            SHA256.HashData(Encoding.Latin1.GetBytes(string.Join(", ", values)), digest);
-            var (upper, lower) = (BinaryPrimitives.ReadUInt64BigEndian(digest), BinaryPrimitives.ReadUInt64BigEndian(digest[8..]));
-            return new PolicyRateId(table, row, true, upper, lower);
+            return rates.TryTake(new PolicyRateId(table, row, false, 0, 0), rate, _timeProvider, out wait);
         }
 
         var key = AddressKey.Of(request.Address ?? IPAddress.None);
-        return new PolicyRateId(table, row, false, key.Upper, key.Lower);
+        var address = new PolicyRateId(table, row, false, key.Upper, key.Lower);
+        if (rate.Key != PolicyRateKey.Header || request.Values(rate.Header, withLookalikes: false) is not { Length: > 0 } values)
+        {
+            return rates.TryTake(address, rate, _timeProvider, out wait);
+        }
+
+        // A digest, so that a long value takes no room, and nobody can make values that fall together.
+        Span<byte> digest = stackalloc byte[SHA256.HashSizeInBytes];
+        SHA256.HashData(Encoding.Latin1.GetBytes(string.Join(", ", values)), digest);
+        var (upper, lower) = (BinaryPrimitives.ReadUInt64BigEndian(digest), BinaryPrimitives.ReadUInt64BigEndian(digest[8..]));
+        return rates.TryTake(new PolicyRateId(table, row, true, upper, lower), address, rate, _timeProvider, out wait);
     }
 
     private static ErrorResponse AnswerOf(PolicyRedirect redirect, string target) =>
