@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using System.Collections.Immutable;
 using System.Net;
 using System.Security.Cryptography;
 using System.Text;
@@ -40,8 +41,10 @@ internal sealed class PolicyGate
     /// <param name="exchange">The request, after <see cref="VisitorExchange.Forward"/>.</param>
     /// <param name="request">The forwarder's state of the request.</param>
     /// <param name="policy">The policies of its session.</param>
+    /// <param name="tables">Those of them that are for the name that it asks for.</param>
     /// <returns>Why it does not come to its service; null: it does.</returns>
-    public PolicyStop? Check(VisitorExchange exchange, ForwardedRequest request, SessionPolicy policy)
+    public PolicyStop? Check(
+        VisitorExchange exchange, ForwardedRequest request, SessionPolicy policy, ImmutableArray<SessionTable> tables)
     {
         if (request.NoteOf<PolicyNote>() is { } known && known.Passed == policy)
         {
@@ -53,7 +56,7 @@ internal sealed class PolicyGate
         note.Request.Begin(exchange, _trusted, _countryField);
         try
         {
-            foreach (var table in policy.Tables)
+            foreach (var table in tables)
             {
                 note.BeginTable();
                 if (Walk(note, policy, table) is { } stop)

@@ -193,7 +193,7 @@ internal sealed class UplinkAcceptor
         var agents = _agents.Current;
         Policy? policy = null;
         var problem = SessionAccess.FindObstacle(hello.Kind, hello.Access, agents, admission.Grant)
-            ?? SessionPolicies.FindObstacle(hello.Kind, agents.PoliciesOf(admission.Grant, admission.Name))
+            ?? SessionPolicies.FindObstacle(hello.Kind, agents, admission.Grant, admission.Name)
             ?? SessionWebhooks.FindObstacle(hello.Kind, hello.Access, agents.WebhookOf(admission.Grant))
             ?? SessionPolicies.TryRead(hello.Kind, hello.Access, _settings.CountryHeader is not null, out policy);
         if (problem is { } obstacle)
