@@ -98,6 +98,8 @@ internal static class ReplayPlanner
         request = new ReplayRequest
         {
             Source = capture.Id,
+            Authority = HeadText.Of(head.Authority),
+            IsSecure = head.IsSecure,
             Method = method,
             Target = target,
             Body = body,

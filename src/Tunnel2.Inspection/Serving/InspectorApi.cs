@@ -4,6 +4,7 @@ using Tunnel2.Inspection.Bodies;
 using Tunnel2.Inspection.Capture;
 using Tunnel2.Inspection.Comparing;
 using Tunnel2.Inspection.Exporting;
+using Tunnel2.Inspection.Heads;
 using Tunnel2.Inspection.Masking;
 using Tunnel2.Inspection.Replays;
 
@@ -132,7 +133,7 @@ internal sealed class InspectorApi : IDisposable
             case ["response", "body"]:
                 return Body(BodyView.OfResponse(capture, rules));
             case ["copy", var format] when CopyFormats.All.Contains(format):
-                var (text, note) = CopyFormats.Write(format, CopySource.Of(capture, OriginOf(session), rules));
+                var (text, note) = CopyFormats.Write(format, CopySource.Of(capture, OriginOf(session, capture), rules));
                 return InspectorResponse.Of(json =>
                 {
                     json.WriteStartObject();
@@ -250,7 +251,7 @@ internal sealed class InspectorApi : IDisposable
                 session.Store.Latest().Reverse().Where(
                     capture => (only is null || capture.Id == only) && filter.Passes(capture, session.Rules)),
                 rules,
-                OriginOf(session),
+                capture => OriginOf(session, capture),
                 _version,
                 cancellationToken),
         };
@@ -358,8 +359,8 @@ internal sealed class InspectorApi : IDisposable
         }
     }
 
-    private static string OriginOf(IInspectedSession session) =>
-        session.PublicUrls is [var url, ..] && Uri.TryCreate(url, UriKind.Absolute, out var parsed)
+    private static string OriginOf(IInspectedSession session, ExchangeCapture capture) =>
+        session.PublicUrls is [var url, ..] && PublicUrl.Of(url, HeadText.Of(capture.Request.Authority)) is { } parsed
             ? parsed.GetLeftPart(UriPartial.Authority)
             : Uri.TryCreate(session.Upstream, UriKind.Absolute, out var upstream) ? upstream.GetLeftPart(UriPartial.Authority)
             : "http://localhost";

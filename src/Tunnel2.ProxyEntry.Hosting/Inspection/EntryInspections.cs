@@ -5,6 +5,7 @@ using Tunnel2.Inspection.Capture;
 using Tunnel2.Inspection.Serving;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Uplink;
 
@@ -22,13 +23,15 @@ internal sealed class EntryInspections : IDisposable
     private readonly Lock _gate = new();
     private readonly Dictionary<string, Inspected> _inspected = new(StringComparer.Ordinal);
     private readonly ISessionDirectory _directory;
+    private readonly Http1Front _front;
     private readonly PublicAddresses _addresses;
     private readonly TimeProvider _time;
     private readonly ILogger _logger;
 
     public EntryInspections(
-        ISessionDirectory directory, PublicAddresses addresses, TimeProvider time, ILogger<EntryInspections> logger)
+        ISessionDirectory directory, Http1Front front, PublicAddresses addresses, TimeProvider time, ILogger<EntryInspections> logger)
     {
+        _front = front;
         _directory = directory;
         _addresses = addresses;
         _time = time;
@@ -133,7 +136,7 @@ internal sealed class EntryInspections : IDisposable
     [SuppressMessage("Reliability", "CA2000", Justification = "The dictionary owns it.")]
     private Inspected BeginUnsynchronized(string name)
     {
-        var session = new EntryInspectedSession(name, new ExchangeStore(InspectionLimits.Default, _time), _addresses, _time);
+        var session = new EntryInspectedSession(name, new ExchangeStore(InspectionLimits.Default, _time), _front, _addresses, _time);
         var timer = _time.CreateTimer(_ => OnTime(name), null, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
         var one = new Inspected(session, timer, _time.GetTimestamp());
         _inspected.Add(name, one);

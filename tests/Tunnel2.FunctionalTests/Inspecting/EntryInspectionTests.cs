@@ -57,6 +57,51 @@ public sealed class EntryInspectionTests
         Assert.Equal(1, again.GetProperty("replayOf").GetInt32());
     });
 
+    [Fact]
+    public async Task A_replay_goes_to_the_name_of_its_request_with_its_scheme_whomever_the_server_sends_to_HTTPS()
+    {
+        using var certificate = TestCertificate.Create();
+        await TunnelFixture.RunAsync(
+            Mirror.ServeAsync,
+            async tunnel =>
+            {
+                using var admin = Admin(tunnel);
+                const string Name = "/api/v1/sessions/*.example.org";
+                Assert.Equal(HttpStatusCode.OK, (await admin.PutAsync(Name + "/inspection", null)).StatusCode);
+                using var secure = new HttpClient(new SocketsHttpHandler
+                {
+                    UseProxy = false,
+                    SslOptions = { RemoteCertificateValidationCallback = static (_, _, _, _) => true },
+                });
+                using var request = new HttpRequestMessage(HttpMethod.Get, $"https://127.0.0.1:{tunnel.Entry.Https.Port}/a");
+                request.Headers.Host = "b.example.org";
+                using var first = await secure.SendAsync(request);
+                var seen = await first.Content.ReadAsStringAsync();
+                Assert.Contains("\r\nX-Forwarded-Proto: https\r\n", seen, StringComparison.OrdinalIgnoreCase);
+                using var response = await admin.PostAsync(Name + "/exchanges/1/replay", null);
+                using var json = JsonDocument.Parse(await response.Content.ReadAsStringAsync());
+                Assert.Equal(HttpStatusCode.OK, response.StatusCode);
+                var again = json.RootElement.GetProperty("exchange");
+                Assert.Equal((200, 1), (again.GetProperty("status").GetInt32(), again.GetProperty("replayOf").GetInt32()));
+                Assert.Equal(seen, again.GetProperty("response").GetProperty("body").GetProperty("text").GetString());
+
+                // What is copied and exported has the name too.
+                var (curl, _) = await GetAsync(admin, Name + "/exchanges/1/copy/curl");
+                Assert.Contains($"https://b.example.org:{tunnel.Entry.Https.Port}/a", curl, StringComparison.Ordinal);
+                var (har, _) = await GetAsync(admin, Name + "/exchanges.har");
+                Assert.Contains($"\"https://b.example.org:{tunnel.Entry.Https.Port}/a\"", har, StringComparison.Ordinal);
+            },
+            new TunnelSetup
+            {
+                Settings =
+                [
+                    "Agents:web:TokenHash=" + EntryTokens.HashSetting("t"), "Agents:web:Names=*.example.org",
+                    "Public:HttpsListen=127.0.0.1:0", $"Public:Certificate={certificate.File}", "Https:Redirect=on",
+                ],
+                Agent = static options => options with { Name = "*.example.org", Token = "t" },
+            });
+    }
+
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
