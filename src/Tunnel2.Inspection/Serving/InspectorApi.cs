@@ -19,11 +19,10 @@ internal sealed class InspectorApi : IDisposable
     /// <summary>How much a body may have that changes a replay, beyond what is kept of bodies.</summary>
     public const int MaxRequestBody = 2 * 1024 * 1024;
 
-    private const int MostListed = 500;
     private const int UsuallyListed = 100;
     private const int MostReplays = 4;
     private const int MostSearches = 2;
-    private static readonly TimeSpan _longestWait = TimeSpan.FromSeconds(25);
+    private static readonly TimeSpan _longestWait = TimeSpan.FromSeconds(RequestRules.LongestWait);
 
     private readonly Func<IReadOnlyList<IInspectedSession>> _sessions;
     private readonly string _version;
@@ -50,6 +49,11 @@ internal sealed class InspectorApi : IDisposable
         if (parts is not ["api", "v1", "sessions", ..])
         {
             return NotFound();
+        }
+
+        if (RequestRules.Refuse(request, parts) is { } refusal)
+        {
+            return refusal;
         }
 
         if (parts.Length == 3)
@@ -210,7 +214,7 @@ internal sealed class InspectorApi : IDisposable
         var store = session.Store;
         var rules = RulesOf(session, request);
         var version = store.Version;
-        var most = (int)Math.Clamp(Number(request["limit"]) ?? UsuallyListed, 1, MostListed);
+        var most = (int)Math.Clamp(Number(request["limit"]) ?? UsuallyListed, 1, RequestRules.MostListed);
         var all = store.Latest(Number(request["before"]) ?? 0);
         var found = all.Where(capture => filter.Passes(capture, session.Rules)).Take(most + 1).ToList();
         var (dropped, skipped) = store.Lost;
@@ -288,11 +292,11 @@ internal sealed class InspectorApi : IDisposable
 
             try
             {
-                edits = JsonDocument.Parse(request.Body, new JsonDocumentOptions { MaxDepth = 8 });
+                edits = JsonDocument.Parse(request.Body, new JsonDocumentOptions { MaxDepth = 8, AllowDuplicateProperties = false });
             }
             catch (JsonException)
             {
-                return InspectorResponse.Error(400, "malformed", "The changes are not JSON.");
+                return InspectorResponse.Error(400, "malformed", "The changes are not JSON, or have a member twice.");
             }
         }
 

@@ -57,6 +57,49 @@ public sealed class EntryInspectionTests
         Assert.Equal(1, again.GetProperty("replayOf").GetInt32());
     });
 
+    [Theory]
+    [InlineData("PUT", "/inspection?minutes=5&seconds=3", null, "parameter")]
+    [InlineData("PUT", "/inspection?minutes=5&minutes=6", null, "parameter")]
+    [InlineData("PUT", "/inspection?minutes=x", null, "minutes")]
+    [InlineData("PUT", "/inspection", """{"minutes":5}""", "body")]
+    [InlineData("GET", "/inspection?minutes=5", null, "parameter")]
+    [InlineData("DELETE", "/inspection?now=1", null, "parameter")]
+    [InlineData("GET", "/exchanges?limits=5", null, "parameter")]
+    [InlineData("GET", "/exchanges?limit=5&limit=6", null, "parameter")]
+    [InlineData("GET", "/exchanges?limit=all", null, "parameter")]
+    [InlineData("GET", "/exchanges?limit=501", null, "parameter")]
+    [InlineData("GET", "/exchanges?since=-1", null, "parameter")]
+    [InlineData("GET", "/exchanges?kind=grpc", null, "parameter")]
+    [InlineData("GET", "/exchanges?status=6xx", null, "parameter")]
+    [InlineData("GET", "/exchanges?Reveal=1", null, "parameter")]
+    [InlineData("GET", "/exchanges?reveal=yes", null, "parameter")]
+    [InlineData("GET", "/exchanges.har?ids=1", null, "parameter")]
+    [InlineData("DELETE", "/exchanges?id=1", null, "parameter")]
+    [InlineData("DELETE", "/exchanges", """{"id":1}""", "body")]
+    [InlineData("GET", "/exchanges/1?limit=1", null, "parameter")]
+    [InlineData("POST", "/exchanges/1/replay?method=PUT", null, "parameter")]
+    [InlineData("POST", "/exchanges/1/replay", """{"method":"PUT","url":"/b"}""", "malformed")]
+    [InlineData("POST", "/exchanges/1/replay", """{"method":"PUT","method":"PATCH"}""", "malformed")]
+    [InlineData("POST", "/exchanges/1/replay", """{"fields":[{"name":"a","value":"b","keep":0}]}""", "malformed")]
+    [InlineData("POST", "/exchanges/1/replay", """{"fields":[{"keep":0,"then":1}]}""", "malformed")]
+    [InlineData("POST", "/exchanges/1/replay", """{"body":"\ud800"}""", "malformed")]
+    [InlineData("POST", "/exchanges/1/replay", """{"\ud800":1}""", "malformed")]
+    public Task What_is_not_known_is_refused_and_changes_nothing(string method, string path, string? body, string code) =>
+        TunnelFixture.RunAsync(Mirror.ServeAsync, async tunnel =>
+        {
+            using var admin = Admin(tunnel);
+            await admin.PutAsync(Session + "/inspection", null);
+            await tunnel.ExchangeAsync("/a");
+            using var request = new HttpRequestMessage(new HttpMethod(method), Session + path);
+            request.Content = body is null ? null : new StringContent(body, new MediaTypeHeaderValue("application/json"));
+            using var response = await admin.SendAsync(request);
+            Assert.Equal(HttpStatusCode.BadRequest, response.StatusCode);
+            using var json = JsonDocument.Parse(await response.Content.ReadAsStringAsync());
+            Assert.Equal(code, json.RootElement.GetProperty("error").GetString());
+            var (_, list) = await GetAsync(admin, Session + "/exchanges?limit=500&status=2xx&kind=http&reveal=0&q=&method=get");
+            Assert.Single(list.GetProperty("exchanges").EnumerateArray());
+        });
+
     [Fact]
     public async Task A_replay_goes_to_the_name_of_its_request_with_its_scheme_whomever_the_server_sends_to_HTTPS()
     {
