@@ -357,6 +357,12 @@ internal sealed class AutomaticCertificates : INamedCertificates, IAsyncDisposab
         {
             _limits.OnFailed(name, exception);
         }
+        catch (Exception exception) when (exception is not OperationCanceledException)
+        {
+            // What nobody expected is a failure as others are: without a pause the name would be ordered again at each look.
+            ProxyEntryLog.AutomaticCertificatesFault(_logger, name, exception);
+            _limits.OnFailed(name, new AcmeException($"the server failed by itself ({exception.GetType().Name})", cause: exception));
+        }
     }
 
     private void Keep(string name, IssuedCertificate issued)

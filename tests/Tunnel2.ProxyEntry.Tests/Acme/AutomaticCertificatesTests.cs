@@ -126,6 +126,23 @@ public sealed class AutomaticCertificatesTests : IDisposable
     }
 
     [Fact]
+    public async Task A_fault_that_nobody_expected_is_no_reason_to_order_again_at_each_look()
+    {
+        _authority.Instead = static (request, _) => request.RequestUri!.AbsolutePath == "/order/1"
+            ? throw new NotSupportedException("unexpected") : null;
+        await using var certificates = Start("Acme:Names=www.example.test");
+        await UntilAsync(NotObtained, 1);
+        for (var minute = 0; minute < 3; minute++)
+        {
+            await AdvanceAsync(TimeSpan.FromMinutes(1));
+        }
+
+        Assert.Single(_log.Of(NotObtained));
+        Assert.Equal(1, certificates.Refused);
+        Assert.Contains("NotSupportedException", Assert.Single(certificates.Refusals).Reason, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public async Task An_authority_that_is_away_is_not_asked_for_every_name()
     {
         _authority.Instead = static (_, _) =>
