@@ -114,7 +114,7 @@ public sealed class EntryInspectionTests
                 using var secure = new HttpClient(new SocketsHttpHandler
                 {
                     UseProxy = false,
-                    SslOptions = { RemoteCertificateValidationCallback = static (_, _, _, _) => true },
+                    SslOptions = { RemoteCertificateValidationCallback = static (_, shown, _, _) => shown is not null },
                 });
                 using var request = new HttpRequestMessage(HttpMethod.Get, $"https://127.0.0.1:{tunnel.Entry.Https.Port}/a");
                 request.Headers.Host = "b.example.org";
