@@ -24,7 +24,7 @@ internal static class DirectoryBenchmark
         using var stop = new CancellationTokenSource();
         var listening = new TaskCompletionSource();
         var hearing = store.ListenAsync(
-            listening.SetResult, _ => Interlocked.Increment(ref heard), static _ => { }, stop.Token);
+            listening.SetResult, _ => Interlocked.Increment(ref heard), static _ => { }, static _ => { }, stop.Token);
         await listening.Task;
         await MeasureAsync("registrations, new names", duration, number => store.ClaimAsync(lease, Claim(number), CancellationToken.None));
         var noticed = Interlocked.Read(ref heard);

@@ -27,6 +27,12 @@ public sealed record AgentOptions
     /// <summary>Whether these are the options for one of several servers.</summary>
     internal bool IsOneOfSeveral { get; init; }
 
+    /// <summary>
+    /// With how many nodes of a cluster a tunnel of HTTP has sessions at the same time, 1 to 4. Those that no option names are announced
+    /// by the server. Where the server is no node, or knows no other, there is one.
+    /// </summary>
+    public int Nodes { get; init; } = 2;
+
     /// <summary>How the uplinks reach the server.</summary>
     public UplinkWay Uplink { get; init; }
 
@@ -202,6 +208,7 @@ public sealed record AgentOptions
         builder.Append("Server = ").Append(Server)
             .Append(", Further = ").AppendJoin(" | ", Further.Select(static one => one.Server))
             .Append(", Tls = ").Append(Tls is not null)
+            .Append(", Nodes = ").Append(Nodes)
             .Append(", Uplink = ").Append(Uplink)
             .Append(", PublicPort = ").Append(PublicPort?.ToString(CultureInfo.InvariantCulture) ?? "usual")
             .Append(", Proxy = ").Append(Proxy?.ToString() ?? "none")

@@ -218,6 +218,16 @@ internal static class AgentSettingTable
         Health(
             "--health-successes", 20, 2, "checks in a row that succeed until it counts as healthy again, 1 to 20",
             static (health, number) => health with { Successes = number }),
+        new(
+            "--nodes", "N", "2",
+            "nodes of a cluster that the tunnel has sessions with at the same time, 1 to 4; 1 uses none that the server announces",
+            AgentSettingPlaces.All,
+            static (string text, ref AgentOptions options) =>
+            {
+                var isGood = TryParse(text, 1, 4, out var number);
+                options = options with { Nodes = number };
+                return isGood ? null : $"'{text}' is not a number from 1 to 4";
+            }),
         Number(
             "--uplinks", 1, UplinkPolicy.MaxCount, "connections to the server, 1 to 16; auto is 1 to 4 by load",
             static (options, number) => options with { Uplinks = number is { } count ? UplinkPolicy.Fixed(count) : UplinkPolicy.Auto },

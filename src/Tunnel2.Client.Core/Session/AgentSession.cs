@@ -43,6 +43,7 @@ internal sealed class AgentSession
     private readonly RetiringUplinks _retiring = new();
     private readonly ReceiveBudget _uploads;
     private readonly ServiceCheck? _check;
+    private readonly IClusterPlace? _place;
 
     public AgentSession(
         AgentOptions options,
@@ -54,8 +55,10 @@ internal sealed class AgentSession
         ReceiveBudget uploads,
         TimeProvider timeProvider,
         UplinkWays? ways = null,
-        ServiceCheck? check = null)
+        ServiceCheck? check = null,
+        IClusterPlace? place = null)
     {
+        _place = place;
         _check = check;
         _ways = ways ?? new UplinkWays(options, Random.Shared);
         _uploads = uploads;
@@ -197,6 +200,11 @@ internal sealed class AgentSession
                 "The server is older than access rules; update it."));
         }
 
+        if (_place?.Welcomed(welcome) is { } problem)
+        {
+            return ConnectionEnd.RejectedPermanently(new Rejection(RejectionReason.Other, "other-cluster", problem));
+        }
+
         _lastPort = welcome.Port;
         var settings = _engine.Apply(new UplinkSettings
         {
@@ -336,7 +344,10 @@ internal sealed class AgentSession
             | (_options.Kind == SessionKind.Http ? HandshakeCapabilities.None : HandshakeCapabilities.SessionKinds)
             | (HasRules ? HandshakeCapabilities.AccessRules : HandshakeCapabilities.None)
             | (_options.Pool ? HandshakeCapabilities.Pools : HandshakeCapabilities.None)
-            | (_options.IsOneOfSeveral ? HandshakeCapabilities.SeveralNodes : HandshakeCapabilities.None),
+            | (_options.IsOneOfSeveral || _place is { IsOneOfSeveral: true }
+                ? HandshakeCapabilities.SeveralNodes
+                : HandshakeCapabilities.None)
+            | (_place is { TakesNodes: true } ? HandshakeCapabilities.AnnouncedNodes : HandshakeCapabilities.None),
         WaitsForHealth = _check is not null && _check.State != ServiceState.Healthy,
         Access = HasRules ? _options.Access : null,
         Kind = _options.Kind,

@@ -6,55 +6,84 @@ namespace Tunnel2.Client.Core.Session;
 
 /// <summary>
 /// The sessions of an agent with several servers, which come and go each for itself. To its user they are one tunnel: it is ready while
-/// there is a session with one of them, and its public URLs are shown once. Thread-safe.
+/// there is a session with one of them, and its public URLs are shown once. While there is only one server its events pass as they are.
+/// Thread-safe.
 /// </summary>
-internal sealed class ServerGroup : IDisposable
+internal sealed partial class ServerGroup : IDisposable
 {
     private readonly Lock _gate = new();
     private readonly AgentOptions _options;
     private readonly IAgentEvents _events;
+    private readonly TimeProvider _timeProvider;
     private readonly CancellationToken _stop;
     private readonly CancellationTokenSource _ending;
-    private readonly ServerReports[] _servers;
+    private readonly KnownNodes _known;
+    private readonly List<ServerReports> _servers;
+    private TaskCompletionSource _changed = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private string[] _urls = [];
+    private string? _name;
+    private IReadOnlyList<string> _firstUrls = [];
     private bool _saidConnecting;
     private bool _saidDraining;
+    private bool _saidStopped;
     private bool _isUnreachable;
+    private bool _isReplaced;
 
-    /// <param name="options">The agent's; with further servers.</param>
+    /// <param name="options">The agent's.</param>
     /// <param name="events">Its user's.</param>
     /// <param name="stop">Stops all sessions.</param>
-    public ServerGroup(AgentOptions options, IAgentEvents events, CancellationToken stop)
+    /// <param name="timeProvider">The clock; null: the system's.</param>
+    public ServerGroup(AgentOptions options, IAgentEvents events, CancellationToken stop, TimeProvider? timeProvider = null)
     {
         _options = options;
         _events = events;
+        _timeProvider = timeProvider ?? TimeProvider.System;
+        _known = new KnownNodes(_timeProvider, Random.Shared);
         _stop = stop;
         _ending = CancellationTokenSource.CreateLinkedTokenSource(stop);
         _servers = [new ServerReports(this, options.Server), .. options.Further.Select(one => new ServerReports(this, one.Server))];
     }
 
+    /// <summary>Whether the agent has several servers, or may get them.</summary>
+    public static bool IsNeededFor(AgentOptions options) => options.Further.Count > 0 || MayTakeNodes(options);
+
     /// <summary>Runs all of them to their end.</summary>
     /// <param name="run">
     /// Holds sessions with one server: its options, its events, whether it is the first, and what ends it. Returns an exit code.
     /// </param>
+    /// <param name="hold">Holds one session with an announced node; null: there are none.</param>
     /// <returns>The exit code of the agent.</returns>
-    public async Task<int> RunAsync(Func<AgentOptions, IAgentEvents, bool, CancellationToken, Task<int>> run)
+    public async Task<int> RunAsync(
+        Func<AgentOptions, IAgentEvents, bool, CancellationToken, Task<int>> run,
+        Func<AgentOptions, ServerReports, CancellationToken, Task<(ConnectionEnd End, Task Retired)>>? hold = null)
     {
         // Whether the agent ends when no server can be reached is decided here: one that is reached is enough.
-        var common = _options with { Further = [], IsOneOfSeveral = true, ExitOnFailure = false };
+        var common = _options with { Further = [], IsOneOfSeveral = _options.Further.Count > 0, ExitOnFailure = false };
         AgentOptions[] each = [common, .. _options.Further.Select(one => one.Apply(common))];
-        var codes = await Task.WhenAll(each.Select((one, i) => run(one, _servers[i], i == 0, _ending.Token))).ConfigureAwait(false);
+        for (var i = 0; i < each.Length; i++)
+        {
+            _servers[i].Options = each[i];
+        }
+
+        ServerReports[] given = [.. _servers];
+        using var over = CancellationTokenSource.CreateLinkedTokenSource(_ending.Token);
+        var announced = hold is null || !TakesNodes
+            ? Task.CompletedTask
+            : new AnnouncedSessions(this, hold, _timeProvider).RunAsync(_options.Nodes, over.Token);
+        var codes = await Task.WhenAll(each.Select((one, i) => run(one, given[i], i == 0, _ending.Token))).ConfigureAwait(false);
+        await over.CancelAsync().ConfigureAwait(false);
+        await announced.ConfigureAwait(false);
         lock (_gate)
         {
-            if (_isUnreachable && !_stop.IsCancellationRequested)
+            if (!_stop.IsCancellationRequested && (_isUnreachable || _isReplaced))
             {
-                return AgentExitCode.ServerUnreachable;
+                return _isReplaced ? AgentExitCode.Rejected : AgentExitCode.ServerUnreachable;
             }
         }
 
         if (_stop.IsCancellationRequested || Array.TrueForAll(codes, static code => code == AgentExitCode.Stopped))
         {
-            _events.Stopped();
+            SayStopped();
             return AgentExitCode.Stopped;
         }
 
@@ -62,14 +91,18 @@ internal sealed class ServerGroup : IDisposable
     }
 
     /// <inheritdoc/>
-    public void Dispose() => _ending.Dispose();
+    public void Dispose()
+    {
+        _ending.Dispose();
+        _servers.ForEach(static server => server.Dispose());
+    }
 
     /// <summary>An attempt to reach one of them begins. The user hears of the first one.</summary>
     internal void Connecting(ServerEndpoint server)
     {
         lock (_gate)
         {
-            if (_saidConnecting)
+            if (_saidConnecting && !IsAlone)
             {
                 return;
             }
@@ -89,14 +122,20 @@ internal sealed class ServerGroup : IDisposable
         {
             var isFirst = !HasSession();
             (server.IsConnected, server.Message, server.Urls, server.IsUnreachable) = (true, null, publicUrls, false);
+            server.IsAway = false;
+            if (server.Announced is { } announced)
+            {
+                _known.Succeeded(announced);
+            }
+
+            LeaveSurplusUnsynchronized(server);
             string[] urls = [.. _servers.Where(static one => one.IsConnected).SelectMany(static one => one.Urls).Distinct()];
 
             // Servers that are no cluster have other URLs: those are shown too.
-            isNew = isFirst || urls.Except(_urls).Any();
+            isNew = isFirst || IsAlone || urls.Except(_urls).Any();
             _urls = isNew ? urls : _urls;
-            server.Message =
-                Array.Find(_servers, one => one != server && one.IsConnected && !HostsOf(one.Urls).Intersect(HostsOf(publicUrls)).Any())
-                    is { } other
+            server.Message = _servers.Find(one =>
+                one != server && one.IsConnected && !HostsOf(one.Urls).Intersect(HostsOf(publicUrls)).Any()) is { } other
                     ? $"it is of another cluster than {other.Server}, and has a public URL of its own"
                     : null;
             if (isNew)
@@ -112,8 +151,13 @@ internal sealed class ServerGroup : IDisposable
                 }
             }
 
-            _events.Servers(Read());
+            if (!IsAlone)
+            {
+                _events.Servers(Read());
+            }
         }
+
+        Changed();
     }
 
     /// <summary>A session with one of them ended, or did not come about.</summary>
@@ -122,23 +166,24 @@ internal sealed class ServerGroup : IDisposable
         lock (_gate)
         {
             (server.IsConnected, server.Message) = (false, end.Message);
+            server.IsAway = true;
             server.IsUnreachable = end.Reason == ConnectionEndReason.ServerUnreachable;
             server.IsOver = end.Reason is ConnectionEndReason.RejectedPermanently or ConnectionEndReason.Superseded;
             if (HasSession())
             {
                 _events.Servers(Read());
-                return;
             }
-
-            _events.ConnectionEnded(end);
-            if (!_options.ExitOnFailure || !Array.TrueForAll(_servers, static one => one.IsUnreachable || one.IsOver))
+            else
             {
-                return;
+                _events.ConnectionEnded(end);
+                if (_options.ExitOnFailure && _servers.TrueForAll(static one => one.IsUnreachable || one.IsOver))
+                {
+                    _isUnreachable = _servers.Exists(static one => one.IsUnreachable);
+                }
             }
-
-            _isUnreachable = Array.Exists(_servers, static one => one.IsUnreachable);
         }
 
+        Changed();
         if (_isUnreachable)
         {
             // Not on this thread: it is the one that would have to end.
@@ -174,7 +219,8 @@ internal sealed class ServerGroup : IDisposable
                 return;
             }
 
-            (server.IsConnected, server.Message) = (false, "The server is stopping.");
+            (server.IsConnected, server.Message) = (
+                false, server.Leaving.IsCancellationRequested ? "The session is not needed any more." : "The server is stopping.");
             if (HasSession())
             {
                 _events.Servers(Read());
@@ -186,12 +232,34 @@ internal sealed class ServerGroup : IDisposable
         }
     }
 
+    /// <summary>One of them tries no more. Where there are several, it is said of the last one.</summary>
+    internal void OneStopped()
+    {
+        lock (_gate)
+        {
+            if (!IsAlone)
+            {
+                return;
+            }
+        }
+
+        SayStopped();
+    }
+
+    private void SayStopped()
+    {
+        if (!Interlocked.Exchange(ref _saidStopped, true))
+        {
+            _events.Stopped();
+        }
+    }
+
     /// <summary>Passes on how one of them is reached, unless that is the usual way and has always been.</summary>
     internal void Routed(ServerReports server, UplinkRoute route)
     {
         lock (_gate)
         {
-            if (route is { Way: UplinkWay.Direct, Proxy: null } && !server.WasDetour)
+            if (!IsAlone && route is { Way: UplinkWay.Direct, Proxy: null } && !server.WasDetour)
             {
                 return;
             }
@@ -208,7 +276,10 @@ internal sealed class ServerGroup : IDisposable
     private static IEnumerable<string> HostsOf(IReadOnlyList<string> urls) =>
         urls.Select(static url => Uri.TryCreate(url, UriKind.Absolute, out Uri? uri) ? uri.Host : url);
 
-    private bool HasSession() => Array.Exists(_servers, static one => one.IsConnected);
+    /// <summary>One server, as for an agent that knows of no others.</summary>
+    private bool IsAlone => _servers.Count == 1;
+
+    private bool HasSession() => _servers.Exists(static one => one.IsConnected);
 
     private ServerStatus[] Read() => [.. _servers.Select(static one => new ServerStatus(one.Server, one.IsConnected, one.Message))];
 

@@ -1,16 +1,37 @@
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Events;
+using Tunnel2.Protocol.Handshake;
 
 namespace Tunnel2.Client.Core.Session;
 
 /// <summary>What the sessions with one of several servers report. Its state is guarded by the lock of the group.</summary>
-internal sealed class ServerReports(ServerGroup group, ServerEndpoint server) : IAgentEvents
+internal sealed class ServerReports(ServerGroup group, ServerEndpoint server, KnownNode? announced = null)
+    : IAgentEvents, IClusterPlace, IDisposable
 {
     private volatile Func<UplinkReading>? _readUplinks;
     private volatile bool _isConnected;
+    private readonly CancellationTokenSource _leaving = new();
 
     /// <summary>The server.</summary>
     public ServerEndpoint Server { get; } = server;
+
+    /// <summary>The node, if another server has announced it; null: the user gave the server.</summary>
+    public KnownNode? Announced { get; } = announced;
+
+    /// <summary>The options for it; null before it runs.</summary>
+    public AgentOptions? Options { get; set; }
+
+    /// <summary>The id of the node that it was at last; empty: not known.</summary>
+    public string Node { get; set; } = announced?.Node.Node ?? "";
+
+    /// <summary>Its zone; empty: not known.</summary>
+    public string Zone { get; set; } = announced?.Node.Zone ?? "";
+
+    /// <summary>Whether it has been tried, and there is no session.</summary>
+    public bool IsAway { get; set; }
+
+    /// <summary>Its session is no longer wanted. Ends in order.</summary>
+    public CancellationToken Leaving => _leaving.Token;
 
     /// <summary>Whether there is a session with it that takes requests. May be read without the lock.</summary>
     public bool IsConnected
@@ -36,6 +57,21 @@ internal sealed class ServerReports(ServerGroup group, ServerEndpoint server) : 
 
     /// <summary>How the uplinks of its session can be looked at; null before the first one.</summary>
     public Func<UplinkReading>? ReadUplinks => _readUplinks;
+
+    /// <inheritdoc/>
+    public bool TakesNodes => group.TakesNodes;
+
+    /// <inheritdoc/>
+    public bool IsOneOfSeveral => group.IsOneOfSeveral;
+
+    /// <inheritdoc/>
+    public string? Welcomed(WelcomeMessage welcome) => group.Welcomed(this, welcome);
+
+    /// <summary>Its session is no longer wanted.</summary>
+    public void Leave() => _ = _leaving.CancelAsync();
+
+    /// <inheritdoc/>
+    public void Dispose() => _leaving.Dispose();
 
     /// <inheritdoc/>
     public bool WantsRequests => group.Events.WantsRequests;
@@ -66,10 +102,7 @@ internal sealed class ServerReports(ServerGroup group, ServerEndpoint server) : 
     public void Draining() => group.Draining(this);
 
     /// <inheritdoc/>
-    public void Stopped()
-    {
-        // The group says it when the last one has.
-    }
+    public void Stopped() => group.OneStopped();
 
     /// <inheritdoc/>
     public void RequestFailed(string leg, string error) => group.Events.RequestFailed(leg, error);

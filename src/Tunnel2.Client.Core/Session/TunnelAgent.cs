@@ -59,7 +59,7 @@ internal sealed class TunnelAgent : IAgentRunner
             Inspected = options.Inspection?.Store,
         };
         var ways = new UplinkWays(options, Random.Shared);
-        using var servers = options.Further.Count == 0 ? null : new ServerGroup(options, events, stop);
+        using var servers = ServerGroup.IsNeededFor(options) ? new ServerGroup(options, events, stop, _timeProvider) : null;
         using var metrics = new AgentMetrics(options.Name, exchanges, uploads, ways);
         Rehearsal.Start(exchanges.RequestHeads);
         List<BackendWatch> watches = options.WatchesBackend
@@ -71,8 +71,10 @@ internal sealed class TunnelAgent : IAgentRunner
         {
             return servers is null
                 ? await HoldAsync(options, events, ways, stop).ConfigureAwait(false)
-                : await servers.RunAsync((one, reports, isFirst, end) => HoldAsync(
-                    one, reports, isFirst ? ways : new UplinkWays(one, Random.Shared), end)).ConfigureAwait(false);
+                : await servers.RunAsync(
+                    (one, reports, isFirst, end) => HoldAsync(
+                        one, reports, isFirst ? ways : new UplinkWays(one, Random.Shared), end),
+                    HoldOnceAsync).ConfigureAwait(false);
         }
         finally
         {
@@ -82,15 +84,26 @@ internal sealed class TunnelAgent : IAgentRunner
         // Holds sessions with one server, one after the other.
         async Task<int> HoldAsync(AgentOptions one, IAgentEvents reports, UplinkWays itsWays, CancellationToken end)
         {
-            var dialer = new UplinkDialer(one, _engine, _loops, exchanges.Backends.Idle, _timeProvider);
-            var session = new AgentSession(
-                one, reports, exchanges, heartbeat, _engine, dialer, uploads, _timeProvider, itsWays, check);
+            var session = SessionWith(one, reports, itsWays);
             var loop = new ReconnectLoop(
                 one, session.RunOnceAsync, reports, new FullJitterBackoff(_timeProvider, Random.Shared), _timeProvider);
             var exitCode = await loop.RunAsync(end).ConfigureAwait(false);
             await session.WhenRetiredAsync().ConfigureAwait(false);
             return exitCode;
         }
+
+        // Holds one session with a node that another server has announced.
+        async Task<(ConnectionEnd End, Task Retired)> HoldOnceAsync(AgentOptions one, ServerReports reports, CancellationToken end)
+        {
+            var session = SessionWith(one, reports, new UplinkWays(one, Random.Shared));
+            var over = await session.RunOnceAsync(end).ConfigureAwait(false);
+            return (over, session.WhenRetiredAsync());
+        }
+
+        AgentSession SessionWith(AgentOptions one, IAgentEvents reports, UplinkWays itsWays) => new(
+            one, reports, exchanges, heartbeat, _engine,
+            new UplinkDialer(one, _engine, _loops, exchanges.Backends.Idle, _timeProvider),
+            uploads, _timeProvider, itsWays, check, reports as IClusterPlace);
     }
 
     private ServiceCheck? StartCheck(AgentOptions options, IAgentEvents events, BackendConnector connector)

@@ -26,4 +26,10 @@ public enum HandshakeCapabilities : uint
 
     /// <summary>The agent has sessions under the name at several nodes of a cluster at once, which take nothing from each other.</summary>
     SeveralNodes = 32,
+
+    /// <summary>
+    /// The agent can have sessions at further nodes, if it is told of them. In WELCOME: it is told, and the session is as with
+    /// <see cref="SeveralNodes"/>.
+    /// </summary>
+    AnnouncedNodes = 64,
 }

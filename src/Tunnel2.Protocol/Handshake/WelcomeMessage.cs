@@ -54,6 +54,9 @@ public sealed record WelcomeMessage
     /// <summary>The port of a session of TCP; 0 for other kinds. Sent with <see cref="HandshakeCapabilities.SessionKinds"/>.</summary>
     public int Port { get; init; }
 
+    /// <summary>Which other nodes there are; sent with <see cref="HandshakeCapabilities.AnnouncedNodes"/>.</summary>
+    public NodeAnnouncement? Announcement { get; init; }
+
     /// <summary>Encodes the whole frame.</summary>
     /// <exception cref="ArgumentException">
     /// A field is longer than its length prefix allows, a field does not have its fixed length, or the message is too long.
@@ -90,6 +93,11 @@ public sealed record WelcomeMessage
             writer.UInt16(checked((ushort)Port));
         }
 
+        if ((Capabilities & HandshakeCapabilities.AnnouncedNodes) != 0)
+        {
+            (Announcement ?? throw new ArgumentException("There is no announcement.")).Write(ref writer);
+        }
+
         return HandshakeFrame.Complete(buffer, writer.Length, FrameType.Welcome);
     }
 
@@ -120,6 +128,7 @@ public sealed record WelcomeMessage
         var hasKind = (capabilities & HandshakeCapabilities.SessionKinds) != 0;
         var kind = hasKind ? (SessionKind)reader.Byte() : SessionKind.Http;
         var port = hasKind ? reader.UInt16() : 0;
+        var announcement = (capabilities & HandshakeCapabilities.AnnouncedNodes) != 0 ? NodeAnnouncement.Read(ref reader) : null;
         if (reader.Failed || version is < ProtocolVersion.Lowest or > ProtocolVersion.Highest || streamWindow < ProtocolLimits.MinWindow
             || uplinkWindow < streamWindow || maxStreams is < 1 or > ProtocolLimits.MaxSlots || maxUplinks == 0)
         {
@@ -142,6 +151,7 @@ public sealed record WelcomeMessage
             BackendConnectTimeout = backendConnect,
             Kind = kind,
             Port = port,
+            Announcement = announcement,
         };
         return ProtocolError.None;
     }

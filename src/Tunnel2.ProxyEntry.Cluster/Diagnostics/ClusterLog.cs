@@ -1,6 +1,6 @@
 namespace Tunnel2.ProxyEntry.Cluster.Diagnostics;
 
-/// <summary>The events of a node's place in its cluster: 2700–2719. Ids never change.</summary>
+/// <summary>The events of a node's place in its cluster: 2700–2729. Ids never change.</summary>
 internal static partial class ClusterLog
 {
     [LoggerMessage(2700, LogLevel.Information, "Node {Node} is in the cluster (lease {Incarnation}, {Names} names)")]
@@ -49,4 +49,12 @@ internal static partial class ClusterLog
 
     [LoggerMessage(2719, LogLevel.Information, "This node is no longer cut off")]
     public static partial void NotCutOff(ILogger logger);
+
+    [LoggerMessage(
+        2720, LogLevel.Warning,
+        "What the cluster shares ({Kind}) cannot be read: {Reason}. This node goes on with its copy, and changes are refused")]
+    public static partial void SharedLost(ILogger logger, string kind, string reason);
+
+    [LoggerMessage(2721, LogLevel.Information, "What the cluster shares ({Kind}) can be read again")]
+    public static partial void SharedBack(ILogger logger, string kind);
 }

@@ -5,9 +5,11 @@ using Tunnel2.ProxyEntry.Cluster.Locating;
 using Tunnel2.ProxyEntry.Cluster.Names;
 using Tunnel2.ProxyEntry.Cluster.Nodes;
 using Tunnel2.ProxyEntry.Cluster.Postgres;
+using Tunnel2.ProxyEntry.Cluster.Sharing;
 using Tunnel2.ProxyEntry.Cluster.Stores;
 using Tunnel2.ProxyEntry.Lifetime;
 using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Sharing;
 
 namespace Tunnel2.ProxyEntry.Cluster.Joining;
 
@@ -22,8 +24,11 @@ internal static class ClusterServices
     public static IServiceCollection AddTunnel2Cluster(
         this IServiceCollection services, string database, NodeFacts facts, TimeSpan keptFor, int mostMembers)
     {
-        services.AddSingleton<IClusterStore>(
-            provider => new PostgresStore(database, provider.GetRequiredService<ILogger<PostgresStore>>()));
+        services.AddSingleton(provider => new PostgresStore(database, provider.GetRequiredService<ILogger<PostgresStore>>()));
+        services.AddSingleton<IClusterStore>(static provider => provider.GetRequiredService<PostgresStore>());
+        services.AddSingleton<ISharedStore>(static provider => provider.GetRequiredService<PostgresStore>());
+        services.AddSingleton<SharedDocuments>();
+        services.AddSingleton<ISharedDocuments>(static provider => provider.GetRequiredService<SharedDocuments>());
         services.AddSingleton(provider => new NodeState(facts, provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton<NameTable>();
         services.AddSingleton<ClusterMetrics>();
@@ -34,7 +39,8 @@ internal static class ClusterServices
             provider.GetRequiredService<NameTable>(),
             keptFor,
             provider.GetRequiredService<ClusterMetrics>(),
-            provider.GetRequiredService<ILogger<ClusterDirectory>>()));
+            provider.GetRequiredService<ILogger<ClusterDirectory>>(),
+            provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton<ISessionDirectory>(static provider => provider.GetRequiredService<ClusterDirectory>());
         services.AddSingleton<SessionLocator>();
         services.AddSingleton<ISessionLocator>(static provider => provider.GetRequiredService<SessionLocator>());

@@ -2,6 +2,7 @@ using Tunnel2.ProxyEntry.Cluster.Diagnostics;
 using Tunnel2.ProxyEntry.Cluster.Locating;
 using Tunnel2.ProxyEntry.Cluster.Names;
 using Tunnel2.ProxyEntry.Cluster.Nodes;
+using Tunnel2.ProxyEntry.Cluster.Sharing;
 using Tunnel2.ProxyEntry.Cluster.Stores;
 
 namespace Tunnel2.ProxyEntry.Cluster.Keeping;
@@ -18,6 +19,7 @@ internal sealed class ClusterMember : IAsyncDisposable
     private readonly NodeState _node;
     private readonly ClusterDirectory _directory;
     private readonly SessionLocator _locator;
+    private readonly SharedDocuments? _shared;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
     private readonly CancellationTokenSource _stopping = new();
@@ -32,7 +34,8 @@ internal sealed class ClusterMember : IAsyncDisposable
         ClusterDirectory directory,
         SessionLocator locator,
         TimeProvider timeProvider,
-        ILogger<ClusterMember> logger)
+        ILogger<ClusterMember> logger,
+        SharedDocuments? shared = null)
     {
         _store = store;
         _keeper = keeper;
@@ -42,6 +45,7 @@ internal sealed class ClusterMember : IAsyncDisposable
         _locator = locator;
         _timeProvider = timeProvider;
         _logger = logger;
+        _shared = shared;
         directory.HasWork += Wake;
     }
 
@@ -49,8 +53,20 @@ internal sealed class ClusterMember : IAsyncDisposable
     public async Task StartAsync()
     {
         var wait = await _keeper.StepAsync(_stopping.Token).ConfigureAwait(false);
+        if (!_keeper.IsFailing)
+        {
+            // Agents that come at once are told of the others.
+            await _watch.LookAsync(_stopping.Token).ConfigureAwait(false);
+        }
+
         await _watch.CheckAsync().ConfigureAwait(false);
-        _running = Task.WhenAll(Task.Run(() => KeepAsync(wait)), Task.Run(ListenAsync), Task.Run(WatchAsync));
+        if (_shared is not null)
+        {
+            // Before the first agent comes with a token that another node has made.
+            await _shared.LookAsync(_stopping.Token).ConfigureAwait(false);
+        }
+
+        _running = Task.WhenAll(Task.Run(() => KeepAsync(wait)), Task.Run(ListenAsync), Task.Run(WatchAsync), Task.Run(ShareAsync));
     }
 
     /// <summary>Leaves the cluster: the node's names are free at once. The second call does nothing.</summary>
@@ -113,6 +129,8 @@ internal sealed class ClusterMember : IAsyncDisposable
         }
     }
 
+    private Task ShareAsync() => _shared?.RunAsync(_stopping.Token) ?? Task.CompletedTask;
+
     private async Task WatchAsync()
     {
         while (!_stopping.IsCancellationRequested)
@@ -138,7 +156,7 @@ internal sealed class ClusterMember : IAsyncDisposable
         {
             try
             {
-                await _store.ListenAsync(Listening, Heard, Asked, _stopping.Token).ConfigureAwait(false);
+                await _store.ListenAsync(Listening, Heard, Asked, Shared, _stopping.Token).ConfigureAwait(false);
             }
             catch (StoreUnavailableException)
             {
@@ -163,16 +181,17 @@ internal sealed class ClusterMember : IAsyncDisposable
             _locator.Clear();
             _keeper.AskForComparison();
             _watch.Ask();
+            _shared?.HearAll();
             Wake();
         }
 
+        void Shared(string kind) => _shared?.Hear(kind);
+
+        // Whatever has changed at a node: the others announce it, or do so no longer.
         void Asked(string node)
         {
-            if (node == _node.Facts.Node)
-            {
-                _watch.Ask();
-                Wake();
-            }
+            _watch.Ask();
+            Wake();
         }
 
         void Heard(NameNotice notice)

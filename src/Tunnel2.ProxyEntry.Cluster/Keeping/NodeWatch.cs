@@ -1,3 +1,4 @@
+using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Cluster.Diagnostics;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Cluster.Nodes;
@@ -25,6 +26,7 @@ internal sealed class NodeWatch : IOtherNodes
     private readonly ILogger _logger;
     private readonly Func<NodeLocation, Task<bool>>? _reaches;
     private IReadOnlyList<NodeLocation> _others = [];
+    private NodeAnnouncement? _announcement;
     private long? _looked;
     private int _mustLook;
     private bool _hasJoined;
@@ -56,6 +58,9 @@ internal sealed class NodeWatch : IOtherNodes
     /// <inheritdoc/>
     public IReadOnlyList<NodeLocation> Known => Volatile.Read(ref _others);
 
+    /// <inheritdoc/>
+    public NodeAnnouncement? Announcement => Volatile.Read(ref _announcement);
+
     /// <summary>Whether the node has had a lease.</summary>
     public bool HasJoined => _hasJoined;
 
@@ -77,6 +82,9 @@ internal sealed class NodeWatch : IOtherNodes
             var around = await _store.LookAroundAsync(_node.Facts.Node, cancellationToken).ConfigureAwait(false);
             _looked = _timeProvider.GetTimestamp();
             Volatile.Write(ref _others, around.Others);
+            Volatile.Write(
+                ref _announcement,
+                around.Announced.Count == 0 ? null : new NodeAnnouncement(_node.Facts.Node, _node.Facts.Zone, around.Announced));
             _drain.Set(around.IsDrained);
         }
         catch (StoreUnavailableException)

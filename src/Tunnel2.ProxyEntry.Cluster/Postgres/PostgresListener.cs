@@ -13,7 +13,7 @@ internal static class PostgresListener
     /// <exception cref="StoreUnavailableException">It failed.</exception>
     public static async Task RunAsync(
         PostgresConnections connections, Func<string> channel, Action listening, Action<NameNotice> heard,
-        Action<string> asked, CancellationToken cancellationToken)
+        Action<string> asked, Action<string> shared, CancellationToken cancellationToken)
     {
         try
         {
@@ -26,6 +26,10 @@ internal static class PostgresListener
                     if (notification.Payload.StartsWith(PostgresNodeSql.LookNotice, StringComparison.Ordinal))
                     {
                         asked(notification.Payload[PostgresNodeSql.LookNotice.Length..]);
+                    }
+                    else if (notification.Payload.StartsWith(PostgresSharedSql.SharedNotice, StringComparison.Ordinal))
+                    {
+                        shared(notification.Payload[PostgresSharedSql.SharedNotice.Length..]);
                     }
                     else if (TryRead(notification.Payload, out var notice))
                     {

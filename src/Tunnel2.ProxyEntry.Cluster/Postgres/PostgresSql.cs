@@ -22,11 +22,12 @@ internal static class PostgresSql
     /// <summary>$1 node, $2 process, $3 address, $4 version, $5 lease, $6 whether it takes the name from a process that lives.</summary>
     public const string Acquire =
         """
-        insert into tunnel2_nodes as n (node, process, incarnation, link_address, version, lease_until, joined_at)
-        values ($1, $2, nextval('tunnel2_epochs'), $3, $4, clock_timestamp() + $5, clock_timestamp())
+        insert into tunnel2_nodes as n (node, process, incarnation, link_address, version, lease_until, joined_at, uplink_address, zone)
+        values ($1, $2, nextval('tunnel2_epochs'), $3, $4, clock_timestamp() + $5, clock_timestamp(), $7, $8)
         on conflict (node) do update set process = excluded.process, incarnation = nextval('tunnel2_epochs'),
             link_address = excluded.link_address, version = excluded.version, lease_until = clock_timestamp() + $5,
-            joined_at = excluded.joined_at, drained = n.drained and n.process = excluded.process
+            joined_at = excluded.joined_at, drained = n.drained and n.process = excluded.process,
+            uplink_address = excluded.uplink_address, zone = excluded.zone
         where $6 or n.process = excluded.process or n.lease_until <= clock_timestamp()
         returning incarnation
         """;
@@ -77,6 +78,17 @@ internal static class PostgresSql
             case when state = 2 then greatest(kept_until - clock_timestamp(), interval '0') else interval '0' end,
             share is not null and shared = epoch
         from tunnel2_names where name = any($1)
+        """;
+
+    /// <summary>$1 name, $2 epoch, $3 owner: how long the lease of the node lasts at which that owner's session is online.</summary>
+    public const string LeaseRest =
+        """
+        select greatest(n.lease_until - clock_timestamp(), interval '0') from (
+            select node, incarnation, state from tunnel2_names where name = $1 and epoch = $2 and owner = $3
+            union all
+            select node, incarnation, state from tunnel2_members where name = $1 and epoch = $2 and owner = $3
+        ) s join tunnel2_nodes n on n.node = s.node and n.incarnation = s.incarnation
+        where s.state = 0 limit 1
         """;
 
     /// <summary>$1 node, $2 channel; $3 to $6 arrays: names, epochs, states, times for which they are kept.</summary>

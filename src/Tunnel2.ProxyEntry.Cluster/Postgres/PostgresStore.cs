@@ -1,11 +1,12 @@
 using Npgsql;
 using NpgsqlTypes;
+using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Cluster.Stores;
 
 namespace Tunnel2.ProxyEntry.Cluster.Postgres;
 
 /// <summary>The store in PostgreSQL. Thread-safe.</summary>
-internal sealed class PostgresStore : IClusterStore
+internal sealed partial class PostgresStore : IClusterStore
 {
     private static readonly TimeSpan _preparation = TimeSpan.FromSeconds(30);
 
@@ -44,9 +45,16 @@ internal sealed class PostgresStore : IClusterStore
                 await ScalarAsync(connection, PostgresSql.Raise, token, new NpgsqlParameter { Value = floor }).ConfigureAwait(false);
                 var incarnation = await ScalarAsync(
                     connection, PostgresSql.Acquire, token, new() { Value = node.Node }, new() { Value = node.Process },
-                    new() { Value = node.LinkAddress }, new() { Value = node.Version }, new() { Value = lease }, new() { Value = isFirst })
+                    new() { Value = node.LinkAddress }, new() { Value = node.Version }, new() { Value = lease }, new() { Value = isFirst },
+                    new() { Value = node.UplinkAddress }, new() { Value = node.Zone }).ConfigureAwait(false);
+                if (incarnation is not long number)
+                {
+                    return null;
+                }
+
+                await ScalarAsync(connection, PostgresNodeSql.TellJoined, token, new NpgsqlParameter { Value = node.Node })
                     .ConfigureAwait(false);
-                return incarnation is long number ? new NodeLease(node.Node, number) : null;
+                return new NodeLease(node.Node, number);
             },
             cancellationToken);
 
@@ -77,8 +85,19 @@ internal sealed class PostgresStore : IClusterStore
             cancellationToken);
 
     /// <inheritdoc/>
-    public async Task<ClaimResult> ClaimAsync(NodeLease held, NameClaim claim, CancellationToken cancellationToken) =>
-        (await PutAsync(held, [claim], isPublished: false, cancellationToken).ConfigureAwait(false))[0];
+    public Task<ClaimResult> ClaimAsync(NodeLease held, NameClaim claim, CancellationToken cancellationToken) =>
+        _connections.CallAsync(
+            async (connection, token) =>
+            {
+                var result = (await PutAsync(connection, held, [claim], isPublished: false, token).ConfigureAwait(false))[0];
+                return result.Status == ClaimStatus.Taken && result.FreeIn == TimeSpan.Zero
+                    && await ScalarAsync(
+                        connection, PostgresSql.LeaseRest, token, new() { Value = claim.Name }, new() { Value = result.Epoch },
+                        new() { Value = claim.Owner }).ConfigureAwait(false) is TimeSpan rest
+                    ? result with { LeaseRest = rest }
+                    : result;
+            },
+            cancellationToken);
 
     /// <inheritdoc/>
     public Task<IReadOnlyList<ClaimResult>> PublishAsync(
@@ -172,11 +191,20 @@ internal sealed class PostgresStore : IClusterStore
                 var rows = await ReadAsync(
                     connection, PostgresNodeSql.LookAround,
                     static reader => (
-                        Location: new NodeLocation(reader.GetString(0), reader.GetString(1), 0), IsDrained: reader.GetBoolean(2)),
+                        Location: new NodeLocation(reader.GetString(0), reader.GetString(1), 0), IsDrained: reader.GetBoolean(2),
+                        Uplink: reader.GetString(3), Zone: reader.GetString(4)),
                     token, new NpgsqlParameter { Value = node }).ConfigureAwait(false);
                 return new NodeSurroundings(
                     rows.Any(row => row.Location.NodeId == node && row.IsDrained),
-                    [.. rows.Select(static row => row.Location).Where(other => other.NodeId != node && other.LinkAddress.Length > 0)]);
+                    [.. rows.Select(static row => row.Location).Where(other => other.NodeId != node && other.LinkAddress.Length > 0)])
+                {
+                    Announced =
+                    [
+                        .. rows.Where(row => row.Location.NodeId != node && !row.IsDrained)
+                            .Select(static row => UplinkAddress.TryRead(row.Location.NodeId, row.Uplink, row.Zone)).OfType<AnnouncedNode>()
+                            .Take(NodeSurroundings.MostAnnounced),
+                    ],
+                };
             },
             cancellationToken);
 
@@ -189,8 +217,10 @@ internal sealed class PostgresStore : IClusterStore
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task ListenAsync(Action listening, Action<NameNotice> heard, Action<string> asked, CancellationToken cancellationToken) =>
-        PostgresListener.RunAsync(_connections, () => Volatile.Read(ref _channel), listening, heard, asked, cancellationToken);
+    public Task ListenAsync(
+        Action listening, Action<NameNotice> heard, Action<string> asked, Action<string> shared,
+        CancellationToken cancellationToken) =>
+        PostgresListener.RunAsync(_connections, () => Volatile.Read(ref _channel), listening, heard, asked, shared, cancellationToken);
 
     /// <inheritdoc/>
     public ValueTask DisposeAsync() => _connections.DisposeAsync();

@@ -71,6 +71,8 @@ internal interface IClusterStore : IAsyncDisposable
     /// <param name="listening">Called once, when no later change is missed.</param>
     /// <param name="heard">Called for each change, also for those of this node. Does not block or throw.</param>
     /// <param name="asked">Called with a node that should look around. Does not block or throw.</param>
+    /// <param name="shared">Called with the kind of a shared document that was changed. Does not block or throw.</param>
     /// <param name="cancellationToken">Ends it.</param>
-    Task ListenAsync(Action listening, Action<NameNotice> heard, Action<string> asked, CancellationToken cancellationToken);
+    Task ListenAsync(
+        Action listening, Action<NameNotice> heard, Action<string> asked, Action<string> shared, CancellationToken cancellationToken);
 }

@@ -5,4 +5,7 @@ namespace Tunnel2.ProxyEntry.Cluster.Stores;
 /// <param name="Process">A random number of this process: two processes may have been given one name.</param>
 /// <param name="LinkAddress">Where it accepts node links, or empty.</param>
 /// <param name="Version">The version of the program.</param>
-internal sealed record NodeFacts(string Node, Guid Process, string LinkAddress, string Version);
+/// <param name="UplinkAddress">Where agents reach it, host:port, or empty.</param>
+/// <param name="Zone">What may fail together with it, or empty.</param>
+internal sealed record NodeFacts(
+    string Node, Guid Process, string LinkAddress, string Version, string UplinkAddress = "", string Zone = "");

@@ -9,4 +9,24 @@ internal sealed class ClusterSettings(SettingsReader read)
         "makes this process a node of a cluster: the connection string (Npgsql) of the PostgreSQL database that all its nodes share, such "
         + "as `Host=db1,db2;Target Session Attributes=primary;Database=tunnel2;Username=tunnel2`; see [the cluster](cluster.md). Without "
         + "it the process is alone. Give it by environment");
+
+    /// <summary>Where agents reach this node alone, or null: it is announced to none.</summary>
+    public string? Uplink { get; } = read.Value<string?>(
+        SettingKeys.ClusterUplink, null, "host:port",
+        "where agents reach the uplink listener of this node, and no other one. Other nodes announce it to their agents, which then have "
+        + "sessions with two nodes; see [the cluster](cluster.md#announced-nodes). Without it the node is announced to none",
+        NodeLinkSettings.ParseAdvertise);
+
+    /// <summary>What may fail together with this node; null: not known.</summary>
+    public string? Zone { get; } = read.Value<string?>(
+        SettingKeys.ClusterZone, null, "1 to 64 of `[A-Za-z0-9._~-]`",
+        "what may fail together with this node, such as a building: agents choose nodes of several zones, where they can", ParseZone);
+
+    private static string? ParseZone(string text, out string? value)
+    {
+        value = text;
+        return text.Length <= 64 && text.All(static c => char.IsAsciiLetterOrDigit(c) || c is '.' or '_' or '~' or '-')
+            ? null
+            : "is not a zone: 1 to 64 of [A-Za-z0-9._~-].";
+    }
 }

@@ -81,7 +81,8 @@ internal sealed class NodeLinkSettings(SettingsReader read)
     /// <summary>The file of the authorities there.</summary>
     public const string AuthoritiesFile = "ca.pem";
 
-    private static string? ParseAdvertise(string text, out string? value)
+    /// <summary>Reads host:port.</summary>
+    internal static string? ParseAdvertise(string text, out string? value)
     {
         value = text;
         var colon = text.LastIndexOf(':');

@@ -32,6 +32,8 @@ internal static class SettingKeys
     public const string CountryHeader = "Access:CountryHeader";
     public const string ClusterListen = "Cluster:Listen";
     public const string ClusterAdvertise = "Cluster:Advertise";
+    public const string ClusterUplink = "Cluster:Uplink";
+    public const string ClusterZone = "Cluster:Zone";
     public const string ClusterCertificate = "Cluster:Certificate";
     public const string ClusterCa = "Cluster:Ca";
     public const string Agents = "Agents";

@@ -1,3 +1,5 @@
+using Tunnel2.Protocol.Handshake;
+
 namespace Tunnel2.ProxyEntry.Cluster;
 
 /// <summary>The other nodes of the cluster. Only a node has it. Thread-safe.</summary>
@@ -11,4 +13,7 @@ internal interface IOtherNodes
 
     /// <summary>The next look is due at once.</summary>
     void Ask();
+
+    /// <summary>What agents are told of this node and of others; null: there is nothing to tell.</summary>
+    NodeAnnouncement? Announcement { get; }
 }

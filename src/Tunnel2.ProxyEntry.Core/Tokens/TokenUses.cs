@@ -31,6 +31,13 @@ internal sealed class TokenUses(TimeProvider time)
         }
     }
 
+    /// <summary>A token was used at another node.</summary>
+    public void Merge(string token, DateTimeOffset moment)
+    {
+        // Not noted as new: the other node writes it down.
+        _last.AddOrUpdate(token, static (_, ticks) => ticks, static (_, known, ticks) => Math.Max(known, ticks), moment.UtcTicks);
+    }
+
     /// <summary>A token is gone: another one of its name begins anew.</summary>
     public void Forget(string token) => _last.TryRemove(token, out _);
 

@@ -24,15 +24,20 @@ internal readonly record struct AdmissionResult(RejectMessage? Reject, string Na
 /// <summary>Decides whether an agent may have the name it wants. Thread-safe.</summary>
 internal sealed class AgentAdmission
 {
+    private static readonly TimeSpan _again = TimeSpan.FromSeconds(2);
+
     private readonly ProxyEntrySettings _settings;
     private readonly AgentRegistry _agents;
     private readonly FailedAttempts _failures;
     private readonly TimeProvider _time;
     private readonly TokenUses? _uses;
+    private readonly IssuedTokens? _tokens;
 
     public AgentAdmission(
-        ProxyEntrySettings settings, AgentRegistry agents, FailedAttempts failures, TimeProvider time, TokenUses? uses = null)
+        ProxyEntrySettings settings, AgentRegistry agents, FailedAttempts failures, TimeProvider time, TokenUses? uses = null,
+        IssuedTokens? tokens = null)
     {
+        _tokens = tokens;
         _time = time;
         _uses = uses;
         _settings = settings;
@@ -75,6 +80,12 @@ internal sealed class AgentAdmission
         if (agent is null && (claimsToBeSomebody || peer.NeedsToken || !_settings.AnonymousAgentsAllowed))
         {
             _failures.Note(peer.Address);
+            if (hello.ProofKind == TokenProofKind.Bearer && _tokens?.Trouble is not null)
+            {
+                // Another node may have made the token: a final refusal would end an agent that is right.
+                return Refuse(RejectCode.Overloaded, "The cluster's database cannot be asked for the token.", _again);
+            }
+
             return Refuse(RejectCode.Unauthorized, "The token or certificate is missing or not accepted.");
         }
 

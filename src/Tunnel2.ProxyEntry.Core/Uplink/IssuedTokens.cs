@@ -2,6 +2,7 @@ using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Reload;
+using Tunnel2.ProxyEntry.Sharing;
 using Tunnel2.ProxyEntry.Tokens;
 
 namespace Tunnel2.ProxyEntry.Uplink;
@@ -10,7 +11,7 @@ namespace Tunnel2.ProxyEntry.Uplink;
 /// The tokens that the server keeps, beside those of the settings: made and revoked while it runs, with effect at once. The reload loop has
 /// it look for tokens that have expired, for changes of the folder by another process, and write down when tokens were used. Thread-safe.
 /// </summary>
-internal sealed class IssuedTokens : IReloadable, IDisposable
+internal sealed partial class IssuedTokens : IReloadable, IDisposable
 {
     /// <summary>How often it is written down at most when tokens were used.</summary>
     public static readonly TimeSpan UsesPeriod = TimeSpan.FromMinutes(1);
@@ -41,7 +42,8 @@ internal sealed class IssuedTokens : IReloadable, IDisposable
         SessionRevocation sessions,
         TokenUses uses,
         TimeProvider time,
-        ILogger<IssuedTokens> logger)
+        ILogger<IssuedTokens> logger,
+        ISharedDocuments? shared = null)
     {
         _store = new TokenStore(settings.StateFolder);
         _agents = agents;
@@ -50,6 +52,8 @@ internal sealed class IssuedTokens : IReloadable, IDisposable
         _time = time;
         _logger = logger;
         _usesWritten = time.GetTimestamp();
+        _usesTold = _usesWritten;
+        _shared = shared is null ? null : new SharedCopy(shared, SharedKind, TokenStore.MaxTokens, settings.StateFolder, this, logger);
     }
 
     /// <summary>All of them.</summary>
@@ -80,10 +84,59 @@ internal sealed class IssuedTokens : IReloadable, IDisposable
         }
     }
 
+    /// <inheritdoc/>
+    public void ReloadIfChanged()
+    {
+        bool isRead;
+        bool isChanged;
+        int count;
+        lock (_gate)
+        {
+            isRead = !_isCopy && HasFolderChangedUnsynchronized() && ReadUnsynchronized();
+            isChanged = isRead | HasOneExpiredUnsynchronized();
+            if (isChanged)
+            {
+                PublishUnsynchronized();
+            }
+
+            count = _tokens.Count;
+        }
+
+        if (isChanged)
+        {
+            var ended = _sessions.SettleAll();
+            if (isRead)
+            {
+                ProxyEntryLog.TokensRead(_logger, count, _store.Folder, ended);
+            }
+        }
+
+        if (_time.GetElapsedTime(Volatile.Read(ref _usesWritten)) >= UsesPeriod)
+        {
+            WriteUses();
+        }
+
+        if (_shared is not null && _time.GetElapsedTime(_usesTold) >= UsesPeriod)
+        {
+            _usesTold = _time.GetTimestamp();
+            var uses = All.Select(token => (token.Name, Moment: _uses.Find(token.Name)))
+                .Where(static use => use.Moment is not null)
+                .Select(static use => KeyValuePair.Create(use.Name, use.Moment!.Value));
+            _ = TellUsesAsync(_shared, [.. uses]);
+        }
+    }
+
+    /// <summary>Writes down the last uses.</summary>
+    public void Dispose()
+    {
+        WriteUses();
+        _shared?.Dispose();
+    }
+
     /// <summary>Keeps a new token, which agents may use at once.</summary>
     /// <exception cref="IOException">It cannot be written; then it is not in force.</exception>
     /// <exception cref="UnauthorizedAccessException">The process may not write there; then it is not in force.</exception>
-    public TokenOutcome Add(StoredToken token)
+    private TokenOutcome AddAlone(StoredToken token)
     {
         lock (_gate)
         {
@@ -113,7 +166,7 @@ internal sealed class IssuedTokens : IReloadable, IDisposable
     /// <returns>The token; null where there is none of this name.</returns>
     /// <exception cref="IOException">It cannot be removed; then it stays in force.</exception>
     /// <exception cref="UnauthorizedAccessException">The process may not remove it; then it stays in force.</exception>
-    public StoredToken? Revoke(string name, out int ended)
+    private StoredToken? RevokeAlone(string name, out int ended)
     {
         ended = 0;
         StoredToken? token;
@@ -134,42 +187,6 @@ internal sealed class IssuedTokens : IReloadable, IDisposable
         ended = _sessions.SettleAll();
         return token;
     }
-
-    /// <inheritdoc/>
-    public void ReloadIfChanged()
-    {
-        bool isRead;
-        bool isChanged;
-        int count;
-        lock (_gate)
-        {
-            isRead = HasFolderChangedUnsynchronized() && ReadUnsynchronized();
-            isChanged = isRead | HasOneExpiredUnsynchronized();
-            if (isChanged)
-            {
-                PublishUnsynchronized();
-            }
-
-            count = _tokens.Count;
-        }
-
-        if (isChanged)
-        {
-            var ended = _sessions.SettleAll();
-            if (isRead)
-            {
-                ProxyEntryLog.TokensRead(_logger, count, _store.Folder, ended);
-            }
-        }
-
-        if (_time.GetElapsedTime(Volatile.Read(ref _usesWritten)) >= UsesPeriod)
-        {
-            WriteUses();
-        }
-    }
-
-    /// <summary>Writes down the last uses.</summary>
-    public void Dispose() => WriteUses();
 
     private bool HasFolderChangedUnsynchronized()
     {

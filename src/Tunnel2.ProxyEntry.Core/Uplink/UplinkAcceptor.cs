@@ -10,6 +10,7 @@ using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Agents;
+using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Domains;
@@ -54,6 +55,7 @@ internal sealed class UplinkAcceptor
     private readonly ILogger _logger;
     private readonly DomainProofs? _proofs;
     private readonly AgentNotices _notices;
+    private readonly IOtherNodes? _others;
 
     public UplinkAcceptor(
         ProxyEntrySettings settings,
@@ -74,8 +76,10 @@ internal sealed class UplinkAcceptor
         DrainSignal drain,
         TimeProvider timeProvider,
         ILogger<UplinkAcceptor> logger,
-        DomainProofs? proofs = null)
+        DomainProofs? proofs = null,
+        IOtherNodes? others = null)
     {
+        _others = others;
         _proofs = proofs;
         _stalled = stalled;
         _drain = drain;
@@ -219,6 +223,9 @@ internal sealed class UplinkAcceptor
             return;
         }
 
+        var announcement = hello.Kind == SessionKind.Http && (hello.Capabilities & HandshakeCapabilities.AnnouncedNodes) != 0
+            ? _others?.Announcement
+            : null;
         var maxUplinks = (hello.Capabilities & HandshakeCapabilities.MultipleUplinks) != 0 ? TunnelSession.MaxUplinks : 1;
         var session = new EntrySession
         {
@@ -239,7 +246,8 @@ internal sealed class UplinkAcceptor
             Holder = UplinkQuota.HolderOf(admission.Grant, peer.Address),
             AgentVersion = hello.AgentVersion,
             Instance = AgentIdentity.OfInstance(hello.InstanceKey.Span),
-            IsSpread = hello.Kind == SessionKind.Http && (hello.Capabilities & HandshakeCapabilities.SeveralNodes) != 0,
+            IsSpread = hello.Kind == SessionKind.Http
+                && ((hello.Capabilities & HandshakeCapabilities.SeveralNodes) != 0 || announcement is not null),
             Member = isPooled
                 ? new PoolMember(_timeProvider, _settings.Pool.SlowStart, _settings.Pool.Pause, isHealthy: !hello.WaitsForHealth)
                 : null,
@@ -258,7 +266,7 @@ internal sealed class UplinkAcceptor
         {
             if (await TryRegisterAsync(transport, session, stopping).ConfigureAwait(false) is { } uplink)
             {
-                var welcome = CreateWelcome(session, session.JoinSecret);
+                var welcome = CreateWelcome(session, session.JoinSecret, announcement);
                 peer.Handshake?.Finish();
                 _uplinks.Begin(session);
 
@@ -457,15 +465,17 @@ internal sealed class UplinkAcceptor
         TimeProvider = _timeProvider,
     });
 
-    private WelcomeMessage CreateWelcome(EntrySession session, ReadOnlyMemory<byte> joinSecret) => new()
+    private WelcomeMessage CreateWelcome(EntrySession session, ReadOnlyMemory<byte> secret, NodeAnnouncement? announcement = null) => new()
     {
         Capabilities = (session.MaxUplinks > 1 ? HandshakeCapabilities.MultipleUplinks : HandshakeCapabilities.None)
             | (session.Kind == SessionKind.Http ? HandshakeCapabilities.None : HandshakeCapabilities.SessionKinds)
             | (session.OwnRules is null ? HandshakeCapabilities.None : HandshakeCapabilities.AccessRules)
             | (session.Member is null ? HandshakeCapabilities.None : HandshakeCapabilities.Pools)
-            | (session.IsSpread ? HandshakeCapabilities.SeveralNodes : HandshakeCapabilities.None),
+            | (session.IsSpread ? HandshakeCapabilities.SeveralNodes : HandshakeCapabilities.None)
+            | (announcement is null ? HandshakeCapabilities.None : HandshakeCapabilities.AnnouncedNodes),
+        Announcement = announcement,
         SessionId = session.SessionId,
-        JoinSecret = joinSecret,
+        JoinSecret = secret,
         Epoch = (ulong)session.Epoch,
         MaxUplinks = (byte)session.MaxUplinks,
         Name = session.Name,

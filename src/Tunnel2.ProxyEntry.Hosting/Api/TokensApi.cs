@@ -2,6 +2,7 @@ using System.Collections.Immutable;
 using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Api.Documents;
 using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Sharing;
 using Tunnel2.ProxyEntry.Tokens;
 using Tunnel2.ProxyEntry.Uplink;
 
@@ -37,15 +38,37 @@ internal sealed class TokensApi(
             : NoToken);
 
     /// <summary>Makes a token.</summary>
-    public ValueTask<ApiAnswer> CreateAsync(ApiCall call) => ValueTask.FromResult(Create(call, call.BodyAs<CreateToken>()));
+    public ValueTask<ApiAnswer> CreateAsync(ApiCall call) => CreateAsync(call, call.BodyAs<CreateToken>());
 
     /// <summary>Revokes a token, and ends its sessions.</summary>
-    public ValueTask<ApiAnswer> RevokeAsync(ApiCall call) => ValueTask.FromResult(Revoke(call));
+    public async ValueTask<ApiAnswer> RevokeAsync(ApiCall call)
+    {
+        try
+        {
+            var (isFound, token, ended) = await tokens.RevokeAsync(call.Name).ConfigureAwait(false);
+            if (!isFound)
+            {
+                return NoToken;
+            }
+
+            var text = token is null ? call.Name : TextOf(token);
+            audit.Changed(call, "revokes token", FormattableString.Invariant($"{text}; {ended} sessions were ended"));
+            return ApiAnswer.Of(new RevokedToken { Name = call.Name, SessionsEnded = ended });
+        }
+        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
+        {
+            return NotKept(exception);
+        }
+        catch (SharedUnavailableException exception)
+        {
+            return NotShared(exception);
+        }
+    }
 
     private static ApiAnswer NoToken { get; } = ApiAnswer.Problem(
         StatusCodes.Status404NotFound, "no-token", "There is no token of this name among those that the server keeps.");
 
-    private ApiAnswer Create(ApiCall call, CreateToken wanted)
+    private async ValueTask<ApiAnswer> CreateAsync(ApiCall call, CreateToken wanted)
     {
         if (FindMistake(wanted, out var names) is { } mistake)
         {
@@ -65,7 +88,7 @@ internal sealed class TokensApi(
         };
         try
         {
-            switch (tokens.Add(token))
+            switch (await tokens.AddAsync(token).ConfigureAwait(false))
             {
                 case TokenOutcome.NameTaken:
                     return ApiAnswer.Problem(
@@ -79,6 +102,10 @@ internal sealed class TokensApi(
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
             return NotKept(exception);
+        }
+        catch (SharedUnavailableException exception)
+        {
+            return NotShared(exception);
         }
 
         audit.Changed(call, "makes token", TextOf(token));
@@ -127,28 +154,18 @@ internal sealed class TokensApi(
             : null;
     }
 
-    private ApiAnswer Revoke(ApiCall call)
-    {
-        try
-        {
-            if (tokens.Revoke(call.Name, out var ended) is not { } token)
-            {
-                return NoToken;
-            }
-
-            audit.Changed(call, "revokes token", FormattableString.Invariant($"{TextOf(token)}; {ended} sessions were ended"));
-            return ApiAnswer.Of(new RevokedToken { Name = token.Name, SessionsEnded = ended });
-        }
-        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
-        {
-            return NotKept(exception);
-        }
-    }
-
     private static ApiAnswer NotKept(Exception exception) => ApiAnswer.Problem(
         StatusCodes.Status503ServiceUnavailable,
         "state-folder",
         $"Nothing has changed: the state folder cannot be written (Tunnel2:StateFolder). {exception.Message}");
+
+    private static ApiAnswer NotShared(SharedUnavailableException exception) => ApiAnswer.Problem(
+        StatusCodes.Status503ServiceUnavailable,
+        "cluster-database",
+        $"The cluster's database is not available ({exception.Reason}). "
+            + (exception.MayHaveChanged
+                ? "The change may have been made all the same: look at the list of tokens before you try again."
+                : "Nothing has changed."));
 
     /// <summary>For the audit.</summary>
     private static string TextOf(StoredToken token) =>

@@ -54,8 +54,10 @@ internal static class CoreServices
         if (settings.Cluster.Database is { } database)
         {
             services.AddTunnel2Cluster(
-                database, new NodeFacts(settings.EntryId, Guid.NewGuid(), "", HealthApi.Version), settings.ParkTimeout,
-                settings.Pool.Members);
+                database,
+                new NodeFacts(
+                    settings.EntryId, Guid.NewGuid(), "", HealthApi.Version, settings.Cluster.Uplink ?? "", settings.Cluster.Zone ?? ""),
+                settings.ParkTimeout, settings.Pool.Members);
         }
 
         services.TryAddSingleton<ISessionDirectory>(

@@ -21,22 +21,41 @@ internal sealed class RealCluster : IAsyncDisposable
     /// <summary>The nodes e1, e2 and so on.</summary>
     public IReadOnlyList<EntryFixture> Nodes => _nodes;
 
+    /// <summary>The database.</summary>
+    public string Database { get; private init; } = "";
+
     /// <summary>The services a, b and so on.</summary>
     public List<NamedService> Services { get; } = [];
 
     /// <summary>The agents that were started.</summary>
     public List<AgentFixture> Agents { get; } = [];
 
+    /// <summary>The state folder of a node, which no other one has.</summary>
+    public string StateOf(int node) => Path.Combine(_folder.FullName, $"state{node}");
+
     /// <summary>Starts nodes, and as many services.</summary>
-    public static async Task<RealCluster> StartAsync(PostgresServer server, int nodes, params string[] settings)
+    public static Task<RealCluster> StartAsync(PostgresServer server, int nodes, params string[] settings) =>
+        StartAsync(server, nodes, null, settings);
+
+    /// <summary>Starts nodes that are announced to agents.</summary>
+    /// <param name="server">The database.</param>
+    /// <param name="zones">The zone of each node.</param>
+    /// <param name="settings">Further settings of each.</param>
+    public static Task<RealCluster> StartAnnouncedAsync(PostgresServer server, string[] zones, params string[] settings) =>
+        StartAsync(server, zones.Length, zones, settings);
+
+    private static async Task<RealCluster> StartAsync(PostgresServer server, int nodes, string[]? zones, string[] settings)
     {
         var database = await server.CreateDatabaseAsync(TestContext.Current.CancellationToken);
-        var cluster = new RealCluster();
+        var cluster = new RealCluster { Database = database };
         new ClusterAuthority(cluster._folder.FullName, DateTimeOffset.UtcNow.AddDays(-60)).Create();
         var authority = new ClusterAuthority(cluster._folder.FullName, DateTimeOffset.UtcNow);
         for (var i = 1; i <= nodes; i++)
         {
             authority.Issue($"e{i}", TimeSpan.FromDays(30));
+            var uplink = $"127.0.0.1:{FreePort.Next()}";
+            string[] announced =
+                zones is null ? [] : [$"Uplink:Listen={uplink}", $"Cluster:Uplink={uplink}", $"Cluster:Zone={zones[i - 1]}"];
             cluster._nodes.Add(await EntryFixture.StartNodeAsync(
                 null,
                 null,
@@ -47,6 +66,8 @@ internal sealed class RealCluster : IAsyncDisposable
                     $"Cluster:Certificate={Path.Combine(cluster._folder.FullName, $"e{i}.pem")}",
                     $"Cluster:Ca={Path.Combine(cluster._folder.FullName, "ca.pem")}",
                     "Pool:SlowStart=off",
+                    .. announced,
+                    $"StateFolder={cluster.StateOf(i - 1)}",
                     .. settings,
                 ]));
             cluster.Services.Add(new NamedService(((char)('a' + i - 1)).ToString()));

@@ -119,8 +119,18 @@ public sealed class HandshakeMessageTests
         AssertBytes(message.SessionId, read!.SessionId);
         AssertBytes(message.JoinSecret, read.JoinSecret);
         Assert.Equal(message.PublicUrls, read.PublicUrls);
+        Assert.Equal(message.Announcement?.Others ?? [], read.Announcement?.Others ?? []);
+        Assert.Equal(message.Announcement?.Node, read.Announcement?.Node);
+        Assert.Equal(message.Announcement?.Zone, read.Announcement?.Zone);
         Assert.Equal(
-            message, read with { SessionId = message.SessionId, JoinSecret = message.JoinSecret, PublicUrls = message.PublicUrls });
+            message,
+            read with
+            {
+                SessionId = message.SessionId,
+                JoinSecret = message.JoinSecret,
+                PublicUrls = message.PublicUrls,
+                Announcement = message.Announcement,
+            });
     });
 
     [Fact]
@@ -237,6 +247,46 @@ public sealed class HandshakeMessageTests
         Assert.Throws<ArgumentException>(() => (Hello() with { Proof = new byte[70_000] }).ToFrame());
         Assert.Throws<ArgumentException>(() => (Hello() with { AgentName = new string('n', 256) }).ToFrame());
     }
+
+    [Theory]
+    [InlineData("e2", "e2.example.com", 12001, "b", true)]
+    [InlineData("", "e2.example.com", 12001, "b", false)]
+    [InlineData("e2", "", 12001, "b", false)]
+    [InlineData("e2", "e2.example.com", 0, "b", false)]
+    [InlineData("e2", "e2.example.com/x", 12001, "b", false)]
+    [InlineData("e2", "[::1]", 12001, "b", false)]
+    [InlineData("e2", "user@e2.example.com", 12001, "b", false)]
+    [InlineData("e2\n", "e2.example.com", 12001, "b", false)]
+    [InlineData("e2", "e2.example.com", 12001, "b c", false)]
+    public void A_node_that_is_not_well_formed_is_left_out(string id, string host, int port, string zone, bool isKept)
+    {
+        var good = new AnnouncedNode("e9", "192.0.2.9", 9, "");
+        var frame = Announcing(new AnnouncedNode(id, host, port, zone), good).ToFrame();
+        Assert.Equal(ProtocolError.None, WelcomeMessage.TryRead(frame.AsSpan(FrameHeader.Size), out var read));
+        Assert.Equal(isKept ? 2 : 1, read!.Announcement!.Others.Count);
+        Assert.Equal(good, read.Announcement.Others[^1]);
+    }
+
+    [Fact]
+    public void No_more_than_sixteen_nodes_are_looked_at()
+    {
+        AnnouncedNode[] nodes = [.. Enumerable.Range(1, 16).Select(static i => new AnnouncedNode("n", "h", i, ""))];
+        Assert.Throws<ArgumentException>(() => Announcing([.. nodes, nodes[0]]).ToFrame());
+
+        // A sender that knows no bound: the number lies before the nodes, which are of seven bytes each.
+        var frame = Announcing(nodes).ToFrame();
+        frame[^(16 * 7 + 1)] = 17;
+        Assert.Equal(
+            ProtocolError.None,
+            WelcomeMessage.TryRead([.. frame.AsSpan(FrameHeader.Size), 1, (byte)'n', 1, (byte)'h', 0, 17, 0], out var read));
+        Assert.Equal(nodes, read!.Announcement!.Others);
+    }
+
+    private static WelcomeMessage Announcing(params AnnouncedNode[] nodes) => Welcome() with
+    {
+        Capabilities = HandshakeCapabilities.AnnouncedNodes,
+        Announcement = new NodeAnnouncement("e1", "a", nodes),
+    };
 
     [Fact]
     public void A_welcome_that_cannot_be_encoded_is_refused_with_an_argument_exception()

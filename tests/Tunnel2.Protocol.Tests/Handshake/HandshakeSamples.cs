@@ -73,6 +73,9 @@ internal static class HandshakeSamples
             PublicUrls = urls,
             Kind = hasKind ? (SessionKind)(port / 256) : SessionKind.Http,
             Port = hasKind ? port : 0,
+            Announcement = ((HandshakeCapabilities)capabilities & HandshakeCapabilities.AnnouncedNodes) != 0
+                ? new NodeAnnouncement("e" + uplinks, port % 2 == 0 ? "" : "a", [.. Enumerable.Range(1, port % 17).Select(Node)])
+                : null,
         };
 
     public static Gen<RejectMessage> Reject { get; } =
@@ -86,6 +89,10 @@ internal static class HandshakeSamples
         from secret in Property.Bytes(WelcomeMessage.JoinSecretLength, WelcomeMessage.JoinSecretLength)
         from counter in Property.UInt64
         select JoinMessage.Create(session, secret, counter);
+
+    private static AnnouncedNode Node(int number) => number % 3 == 0
+        ? new AnnouncedNode("n" + number, "2001:db8::" + number, number, "")
+        : new AnnouncedNode("n" + number, $"n{number}.example.com", ushort.MaxValue - number, "b");
 
     /// <summary>Rules with some networks of both kinds and a user.</summary>
     private static AccessRules Rules(int networks, int number) => new()

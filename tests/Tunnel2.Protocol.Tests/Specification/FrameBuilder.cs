@@ -187,7 +187,15 @@ internal static class FrameBuilder
         PublicUrls = [.. example.All("url")],
         Kind = Enum.Parse<SessionKind>(example.Find("kind") ?? nameof(SessionKind.Http)),
         Port = example.Find("port") is null ? 0 : example.Number("port"),
+        Announcement = example.Find("node") is { } node
+            ? new NodeAnnouncement(node.Split(' ')[0], node.Split(' ')[1], [.. example.All("other-node").Select(NodeOf)])
+            : null,
     };
+
+    private static AnnouncedNode NodeOf(string text) =>
+        text.Split(' ') is [var node, var host, var port, var zone]
+            ? new AnnouncedNode(node, host, int.Parse(port, CultureInfo.InvariantCulture), zone is "-" ? "" : zone)
+            : throw new InvalidDataException(text);
 
     private static byte[] Unescape(string text)
     {

@@ -249,6 +249,15 @@ internal static class FrameText
                     add("port", welcome.Port);
                 }
 
+                if (welcome.Announcement is { } announcement)
+                {
+                    add("node", $"{announcement.Node} {announcement.Zone}");
+                    foreach (var other in announcement.Others)
+                    {
+                        add("other-node", $"{other.Node} {other.Host} {other.Port} {(other.Zone is "" ? "-" : other.Zone)}");
+                    }
+                }
+
                 break;
             case FrameType.Reject:
                 Assert.Equal(ProtocolError.None, RejectMessage.TryRead(payload, out var reject));

@@ -32,7 +32,7 @@ internal sealed class TestNode
         Names = new NameTable(timeProvider);
         Directory = new ClusterDirectory(
             new InMemorySessionDirectory(timeProvider, KeptFor), store, State, Names, KeptFor, _metrics,
-            NullLogger<ClusterDirectory>.Instance);
+            NullLogger<ClusterDirectory>.Instance, timeProvider);
         Keeper = new NodeKeeper(
             store, State, Names, Directory, timeProvider, NullLogger<NodeKeeper>.Instance, new Random(seed));
     }

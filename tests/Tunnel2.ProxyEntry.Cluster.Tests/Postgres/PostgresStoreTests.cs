@@ -109,7 +109,8 @@ public sealed class PostgresStoreTests(PostgresServer server)
         var listening = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         var heard = new TaskCompletionSource<NameNotice>(TaskCreationOptions.RunContinuationsAsynchronously);
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(Ending);
-        var hearing = other.ListenAsync(listening.SetResult, notice => heard.TrySetResult(notice), static _ => { }, stop.Token);
+        var hearing = other.ListenAsync(
+            listening.SetResult, notice => heard.TrySetResult(notice), static _ => { }, static _ => { }, stop.Token);
         await listening.Task.WaitAsync(TimeSpan.FromSeconds(60), Ending);
         await store.ClaimAsync(lease, new NameClaim("web", [1], [1], [1]), Ending);
         var claim = await other.ClaimAsync(otherLease, new NameClaim("api", [2], [2], [2]), Ending);
@@ -134,7 +135,7 @@ public sealed class PostgresStoreTests(PostgresServer server)
         var listening = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         var told = new TaskCompletionSource<string>(TaskCreationOptions.RunContinuationsAsynchronously);
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(Ending);
-        var hearing = store.ListenAsync(listening.SetResult, static _ => { }, node => told.TrySetResult(node), stop.Token);
+        var hearing = store.ListenAsync(listening.SetResult, static _ => { }, node => told.TrySetResult(node), static _ => { }, stop.Token);
         await listening.Task.WaitAsync(TimeSpan.FromSeconds(60), Ending);
         Assert.False(await store.SetDrainedAsync("n3", true, Ending));
         Assert.True(await store.SetDrainedAsync("n1", true, Ending));
@@ -253,6 +254,7 @@ public sealed class PostgresStoreTests(PostgresServer server)
                     {
                         Assert.Equal((expected.Node, epochs[expected.Epoch]), (got.Node, got.Epoch));
                         Assert.Equal(expected.FreeIn > TimeSpan.Zero, got.FreeIn > TimeSpan.Zero);
+                        Assert.Equal(expected.LeaseRest > TimeSpan.Zero, got.LeaseRest > TimeSpan.Zero);
                     }
 
                     break;

@@ -2,6 +2,7 @@ using System.Net;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting.Server;
 using Microsoft.AspNetCore.Http.Features;
+using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Draining;
@@ -203,5 +204,7 @@ internal sealed class DrainFixture : IDisposable, IWaitingConnections
         {
             // Nobody is there to be asked.
         }
+
+        public NodeAnnouncement? Announcement => null;
     }
 }

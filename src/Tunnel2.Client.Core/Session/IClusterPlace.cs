@@ -1,0 +1,17 @@
+using Tunnel2.Protocol.Handshake;
+
+namespace Tunnel2.Client.Core.Session;
+
+/// <summary>What a session has to know of the other sessions of its agent. Thread-safe.</summary>
+internal interface IClusterPlace
+{
+    /// <summary>Whether the server may say which other nodes there are.</summary>
+    bool TakesNodes { get; }
+
+    /// <summary>Whether the session is one of several, which take nothing from each other.</summary>
+    bool IsOneOfSeveral { get; }
+
+    /// <summary>The server has taken the session.</summary>
+    /// <returns>Why the session must not go on, or null.</returns>
+    string? Welcomed(WelcomeMessage welcome);
+}

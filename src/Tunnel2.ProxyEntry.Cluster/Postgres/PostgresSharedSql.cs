@@ -1,0 +1,67 @@
+namespace Tunnel2.ProxyEntry.Cluster.Postgres;
+
+/// <summary>The statements about what nodes share. A change first locks the row of the kind, which has no key.</summary>
+internal static class PostgresSharedSql
+{
+    /// <summary>What stands before the kind in a notice that it has changed.</summary>
+    public const string SharedNotice = "shared\n";
+
+    /// <summary>$1 kind, $2 how many at most. The row of the kind comes first.</summary>
+    public const string Read =
+        "select key, version, value, touched_at from tunnel2_shared where kind = $1 order by key collate \"C\" limit $2 + 1";
+
+    /// <summary>$1 kind, $2 generation: waits for other changes of the kind. No row: the database was emptied.</summary>
+    public const string Lock = "select true from tunnel2_shared where kind = $1 and key = '' and value = $2 for update";
+
+    /// <summary>$1 kind, $2 generation, $3 channel, $4 whether the kind is new; $5 to $7 arrays: keys, values, moments of use.</summary>
+    public const string Fill =
+        """
+        with marker as (
+            insert into tunnel2_shared (kind, key, version, value, changed_at)
+            select $1, '', nextval('tunnel2_epochs'), $2, clock_timestamp() where $4
+            on conflict (kind, key) do nothing returning key
+        ), put as (
+            insert into tunnel2_shared (kind, key, version, value, changed_at, touched_at)
+            select $1, w.key, nextval('tunnel2_epochs'), w.value, clock_timestamp(), w.touched
+            from unnest($5::text[], $6::bytea[], $7::timestamptz[]) as w(key, value, touched)
+            where not $4 or exists (select from marker)
+            order by w.key on conflict (kind, key) do nothing returning key
+        )
+        select pg_notify($3, E'shared\n' || $1) where exists (select from put)
+        """;
+
+    /// <summary>$1 kind, $2 channel, $3 key, $4 value, $5 how many at most. The number of documents before, and the new version.</summary>
+    public const string Add =
+        """
+        with before as (
+            select count(*) as number from tunnel2_shared where kind = $1 and key <> ''
+        ), put as (
+            insert into tunnel2_shared (kind, key, version, value, changed_at)
+            select $1, $3, nextval('tunnel2_epochs'), $4, clock_timestamp() from before b where b.number < $5
+            on conflict (kind, key) do nothing returning version
+        )
+        select (select number from before), (select version from put),
+            (select true from tunnel2_shared where kind = $1 and key = $3),
+            (select pg_notify($2, E'shared\n' || $1)::text from put)
+        """;
+
+    /// <summary>$1 kind, $2 channel, $3 key.</summary>
+    public const string Remove =
+        """
+        with gone as (delete from tunnel2_shared where kind = $1 and key = $3 and key <> '' returning key)
+        select pg_notify($2, E'shared\n' || $1), key from gone
+        """;
+
+    /// <summary>$1 kind; $2 and $3 arrays: keys, moments. In one order, so that two nodes never wait for each other.</summary>
+    public const string Touch =
+        """
+        with wanted as (
+            select * from unnest($2::text[], $3::timestamptz[]) as w(key, moment)
+        ), locked as (
+            select s.key from tunnel2_shared s join wanted w on w.key = s.key
+            where s.kind = $1 and s.key <> '' and (s.touched_at is null or s.touched_at < w.moment) order by s.key for update of s
+        )
+        update tunnel2_shared s set touched_at = w.moment from wanted w, locked l
+        where s.kind = $1 and s.key = w.key and l.key = s.key
+        """;
+}

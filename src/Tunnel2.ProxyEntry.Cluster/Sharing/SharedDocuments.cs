@@ -1,0 +1,167 @@
+using System.Collections.Concurrent;
+using Tunnel2.ProxyEntry.Cluster.Diagnostics;
+using Tunnel2.ProxyEntry.Cluster.Nodes;
+using Tunnel2.ProxyEntry.Cluster.Stores;
+using Tunnel2.ProxyEntry.Sharing;
+
+namespace Tunnel2.ProxyEntry.Cluster.Sharing;
+
+/// <summary>
+/// What this node shares with others in the cluster's database, and when it looks there: after a notice, after a new connection for
+/// notices, and now and then. Thread-safe.
+/// </summary>
+internal sealed class SharedDocuments(ISharedStore store, TimeProvider timeProvider, ILogger<SharedDocuments> logger) : ISharedDocuments
+{
+    private readonly ConcurrentDictionary<string, Kind> _kinds = new(StringComparer.Ordinal);
+    private TaskCompletionSource _work = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+    /// <inheritdoc/>
+    public void Watch(string kind, Func<CancellationToken, Task> look) => _kinds[kind] = new Kind(look);
+
+    /// <summary>Another node has changed a kind. Does not block.</summary>
+    public void Hear(string kind)
+    {
+        if (_kinds.TryGetValue(kind, out var one))
+        {
+            Volatile.Write(ref one.IsDue, true);
+            Volatile.Read(ref _work).TrySetResult();
+        }
+    }
+
+    /// <summary>Changes may have been missed. Does not block.</summary>
+    public void HearAll()
+    {
+        foreach (var kind in _kinds.Keys)
+        {
+            Hear(kind);
+        }
+    }
+
+    /// <summary>Looks at every kind. A failure is no reason not to start: the node goes on with its copies.</summary>
+    public Task LookAsync(CancellationToken cancellationToken) => LookAsync(isAll: true, cancellationToken);
+
+    /// <summary>Looks when that is due, until it is cancelled.</summary>
+    public async Task RunAsync(CancellationToken cancellationToken)
+    {
+        var backoff = new Backoff(Random.Shared);
+        var isWell = true;
+        while (!cancellationToken.IsCancellationRequested)
+        {
+            var work = Volatile.Read(ref _work).Task;
+
+            // After a failure nothing cuts the wait short.
+            await (isWell
+                ? work.WaitAsync(ClusterTimes.Comparison, timeProvider, cancellationToken)
+                : Task.Delay(backoff.Next(), timeProvider, cancellationToken)).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+            if (cancellationToken.IsCancellationRequested)
+            {
+                return;
+            }
+
+            var isAll = !work.IsCompleted || !isWell;
+            if (work.IsCompleted)
+            {
+                Volatile.Write(ref _work, new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously));
+            }
+
+            isWell = await LookAsync(isAll, cancellationToken).ConfigureAwait(false);
+            if (isWell)
+            {
+                backoff.Reset();
+            }
+        }
+    }
+
+    /// <inheritdoc/>
+    public Task<SharedSet?> ReadAsync(string kind, int most, CancellationToken cancellationToken) =>
+        CallAsync(store.ReadSharedAsync(kind, most, cancellationToken));
+
+    /// <inheritdoc/>
+    public Task FillAsync(
+        string kind, Guid generation, bool isNew, IReadOnlyList<SharedDocument> documents, CancellationToken cancellationToken) =>
+        CallAsync(AsResultAsync(store.FillSharedAsync(kind, generation, isNew, documents, cancellationToken)));
+
+    /// <inheritdoc/>
+    public Task<SharedOutcome> AddAsync(
+        string kind, Guid generation, SharedDocument document, int most, CancellationToken cancellationToken) =>
+        CallAsync(store.AddSharedAsync(kind, generation, document, most, cancellationToken));
+
+    /// <inheritdoc/>
+    public Task<SharedOutcome> RemoveAsync(string kind, Guid generation, string key, CancellationToken cancellationToken) =>
+        CallAsync(store.RemoveSharedAsync(kind, generation, key, cancellationToken));
+
+    /// <inheritdoc/>
+    public Task TouchAsync(
+        string kind, IReadOnlyList<KeyValuePair<string, DateTimeOffset>> uses, CancellationToken cancellationToken) =>
+        CallAsync(AsResultAsync(store.TouchSharedAsync(kind, uses, cancellationToken)));
+
+    private static async Task<bool> AsResultAsync(Task task)
+    {
+        await task.ConfigureAwait(false);
+        return true;
+    }
+
+    private static async Task<T> CallAsync<T>(Task<T> call)
+    {
+        try
+        {
+            return await call.ConfigureAwait(false);
+        }
+        catch (StoreUnavailableException exception)
+        {
+            throw new SharedUnavailableException(exception.Reason, mayHaveChanged: true, exception);
+        }
+    }
+
+    private async Task<bool> LookAsync(bool isAll, CancellationToken cancellationToken)
+    {
+        var isWell = true;
+        foreach (var (name, kind) in _kinds)
+        {
+            if (!(Interlocked.Exchange(ref kind.IsDue, false) || isAll))
+            {
+                continue;
+            }
+
+            try
+            {
+                await kind.Look(cancellationToken).ConfigureAwait(false);
+                if (kind.Told is not null)
+                {
+                    kind.Told = null;
+                    ClusterLog.SharedBack(logger, name);
+                }
+            }
+            catch (SharedUnavailableException exception)
+            {
+                isWell = false;
+                if (kind.Told != exception.Reason)
+                {
+                    kind.Told = exception.Reason;
+                    ClusterLog.SharedLost(logger, name, exception.Reason);
+                }
+            }
+            catch (OperationCanceledException) when (cancellationToken.IsCancellationRequested)
+            {
+                return false;
+            }
+            catch (Exception exception)
+            {
+                isWell = false;
+                ClusterLog.KeeperFault(logger, exception);
+            }
+        }
+
+        return isWell;
+    }
+
+    private sealed class Kind(Func<CancellationToken, Task> look)
+    {
+        public bool IsDue;
+
+        public Func<CancellationToken, Task> Look { get; } = look;
+
+        /// <summary>The last reason in the log. Of the loop alone.</summary>
+        public string? Told { get; set; }
+    }
+}

@@ -1,0 +1,28 @@
+using Tunnel2.ProxyEntry.Sharing;
+
+namespace Tunnel2.ProxyEntry.Cluster.Stores;
+
+/// <summary>
+/// Where nodes keep the documents that they share. Every call ends within a second, with its result or a
+/// <see cref="StoreUnavailableException"/>. Thread-safe.
+/// </summary>
+internal interface ISharedStore
+{
+    /// <summary>As <see cref="ISharedDocuments.ReadAsync"/>.</summary>
+    Task<SharedSet?> ReadSharedAsync(string kind, int most, CancellationToken cancellationToken);
+
+    /// <summary>As <see cref="ISharedDocuments.FillAsync"/>.</summary>
+    Task FillSharedAsync(
+        string kind, Guid generation, bool isNew, IReadOnlyList<SharedDocument> documents, CancellationToken cancellationToken);
+
+    /// <summary>As <see cref="ISharedDocuments.AddAsync"/>.</summary>
+    Task<SharedOutcome> AddSharedAsync(
+        string kind, Guid generation, SharedDocument document, int most, CancellationToken cancellationToken);
+
+    /// <summary>As <see cref="ISharedDocuments.RemoveAsync"/>.</summary>
+    Task<SharedOutcome> RemoveSharedAsync(string kind, Guid generation, string key, CancellationToken cancellationToken);
+
+    /// <summary>As <see cref="ISharedDocuments.TouchAsync"/>.</summary>
+    Task TouchSharedAsync(
+        string kind, IReadOnlyList<KeyValuePair<string, DateTimeOffset>> uses, CancellationToken cancellationToken);
+}

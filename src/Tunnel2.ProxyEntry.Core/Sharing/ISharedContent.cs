@@ -1,0 +1,12 @@
+namespace Tunnel2.ProxyEntry.Sharing;
+
+/// <summary>What a node does with the documents of a kind. Calls come one after the other.</summary>
+internal interface ISharedContent
+{
+    /// <summary>What this node has in its state folder, for a database that does not have it yet.</summary>
+    IReadOnlyList<SharedDocument> Own();
+
+    /// <summary>These count from now on, and no others. What cannot be used among them harms nothing else.</summary>
+    /// <returns>How many sessions were ended.</returns>
+    int Apply(IReadOnlyList<SharedDocument> documents);
+}

@@ -1,0 +1,35 @@
+namespace Tunnel2.ProxyEntry.Sharing;
+
+/// <summary>
+/// Documents that all nodes of a cluster have in common, in kinds. A process that is alone has none of this. Every call ends within a
+/// second, with its result or a <see cref="SharedUnavailableException"/>. Thread-safe.
+/// </summary>
+internal interface ISharedDocuments
+{
+    /// <summary>Has a kind looked at when another node has changed it, when changes may have been missed, and now and then.</summary>
+    /// <param name="kind">The kind. Before the node is started, and once for each kind.</param>
+    /// <param name="look">Reads the kind. Throws a <see cref="SharedUnavailableException"/> where it cannot.</param>
+    void Watch(string kind, Func<CancellationToken, Task> look);
+
+    /// <summary>All documents of a kind. Null: no node has filled it yet, or the database was emptied.</summary>
+    Task<SharedSet?> ReadAsync(string kind, int most, CancellationToken cancellationToken);
+
+    /// <summary>Adds documents of this node to those of the cluster, which win where both have a key.</summary>
+    /// <param name="kind">The kind.</param>
+    /// <param name="generation">That of the set that was read, or a new one: then nothing is added if another node was first.</param>
+    /// <param name="isNew">Whether the kind has to be empty.</param>
+    /// <param name="documents">The documents.</param>
+    /// <param name="cancellationToken">Gives up.</param>
+    Task FillAsync(
+        string kind, Guid generation, bool isNew, IReadOnlyList<SharedDocument> documents, CancellationToken cancellationToken);
+
+    /// <summary>Adds a document.</summary>
+    Task<SharedOutcome> AddAsync(
+        string kind, Guid generation, SharedDocument document, int most, CancellationToken cancellationToken);
+
+    /// <summary>Removes a document.</summary>
+    Task<SharedOutcome> RemoveAsync(string kind, Guid generation, string key, CancellationToken cancellationToken);
+
+    /// <summary>Says when documents were used. Nobody is told; the later moment wins.</summary>
+    Task TouchAsync(string kind, IReadOnlyList<KeyValuePair<string, DateTimeOffset>> uses, CancellationToken cancellationToken);
+}
