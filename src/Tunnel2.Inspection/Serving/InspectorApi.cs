@@ -294,9 +294,10 @@ internal sealed class InspectorApi : IDisposable
             {
                 edits = JsonDocument.Parse(request.Body, new JsonDocumentOptions { MaxDepth = 8, AllowDuplicateProperties = false });
             }
-            catch (JsonException)
+            catch (Exception exception) when (exception is JsonException or InvalidOperationException)
             {
-                return InspectorResponse.Error(400, "malformed", "The changes are not JSON, or have a member twice.");
+                // The latter: escapes of a name are half a character.
+                return InspectorResponse.Error(400, "malformed", "The changes are not JSON of Unicode, or have a member twice.");
             }
         }
 

@@ -58,7 +58,7 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
         _orders.RemoveAll(order => order <= now - _hour || order > now);
         foreach (var (name, failure) in _failures)
         {
-            if (failure.NextTry + _longestPause < now && !isListed(name))
+            if (failure.NextTry < now - _longestPause && !isListed(name))
             {
                 _failures.TryRemove(name, out _);
             }

@@ -285,7 +285,7 @@ internal sealed class AutomaticCertificates : INamedCertificates, IAsyncDisposab
         foreach (var (name, one) in _certificates.ToArray())
         {
             var isWanted = _listed.Contains(name) || (_settings.OnDemand && IsInUse(name));
-            if (!isWanted && now > one.End + _keptAfterEnd)
+            if (!isWanted && now - _keptAfterEnd > one.End)
             {
                 _certificates.Remove(name);
                 _store.Delete(name);

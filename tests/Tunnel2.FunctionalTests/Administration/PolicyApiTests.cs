@@ -241,6 +241,8 @@ public sealed class PolicyApiTests : IDisposable
     [InlineData("names/web", "", 400, "policy", "is not JSON")]
     [InlineData("names/web", "[]", 400, "policy", "at least one")]
     [InlineData("names/web", "{", 400, "policy", "is not JSON")]
+    [InlineData("names/web", """[{"path":"/\ud800","deny":true}]""", 400, "policy", "not UTF-8")]
+    [InlineData("names/web", """[{"\ud800":true}]""", 400, "policy", "not UTF-8")]
     [InlineData("names/web", """[{"country":"DE","deny":true}]""", 400, "policy", "CountryHeader")]
     [InlineData("names/web", """[{"deny":true},{"path":"/a","deny":true}]""", 400, "policy", "row 2 (line 1): no request reaches it")]
     public async Task Bad_input_is_refused_with_its_reason_and_changes_nothing(

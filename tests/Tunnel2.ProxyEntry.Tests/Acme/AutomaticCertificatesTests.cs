@@ -244,6 +244,28 @@ public sealed class AutomaticCertificatesTests : IDisposable
     }
 
     [Fact]
+    public async Task Times_at_the_end_of_all_times_hold_up_no_name()
+    {
+        // RFC 5280 section 4.1.2.5: a certificate without a well-defined end.
+        var last = new DateTimeOffset(9999, 12, 31, 23, 59, 59, TimeSpan.Zero);
+        _authority.Life = (TimeSpan.FromHours(-1), last - _time.GetUtcNow());
+        await using (Start("Acme:Names=old.example.test"))
+        {
+            await UntilAsync(Obtained, 1);
+        }
+
+        var state = Assert.Single(Directory.GetFiles(_folder, "state.json", SearchOption.AllDirectories));
+        File.WriteAllText(
+            state, $$"""{"failures":[{"name":"gone.example.test","count":1,"nextTry":"{{last:O}}"}],"orders":["{{last:O}}"]}""");
+        _authority.Life = (TimeSpan.FromHours(-1), TimeSpan.FromDays(90));
+        await using var again = Start("Acme:Names=new.example.test");
+        await UntilAsync(Obtained, 2);
+        await AdvanceAsync(TimeSpan.FromMinutes(2));
+        Assert.NotNull(again.Find("new.example.test"));
+        Assert.DoesNotContain(_log.Lines, static line => line.Line.Contains("Exception", StringComparison.Ordinal));
+    }
+
+    [Fact]
     public async Task An_operator_lists_certificates_and_has_one_renewed_at_once()
     {
         await using var certificates = Start("Acme:Names=www.example.test");

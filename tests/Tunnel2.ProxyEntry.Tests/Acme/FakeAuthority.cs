@@ -35,7 +35,7 @@ internal sealed class FakeAuthority : HttpMessageHandler
         var request = new CertificateRequest("CN=fake authority", key, HashAlgorithmName.SHA256);
         request.CertificateExtensions.Add(new X509BasicConstraintsExtension(true, false, 0, true));
         request.CertificateExtensions.Add(new X509SubjectKeyIdentifierExtension(request.PublicKey, false));
-        _root = request.CreateSelfSigned(time.GetUtcNow().AddYears(-1), time.GetUtcNow().AddYears(20));
+        _root = request.CreateSelfSigned(time.GetUtcNow().AddYears(-1), new DateTimeOffset(9999, 12, 31, 23, 59, 59, TimeSpan.Zero));
     }
 
     public static Uri Directory { get; } = new(Origin + "dir");
