@@ -69,6 +69,7 @@ internal static class AgentOptionsParser
         }
 
         options = options.Wanted.Count == 0 ? options : options with { Name = options.Wanted[0].Name };
+        options = PoolOptionsParser.NameByPort(options, input);
         DomainOptionsParser.Check(options, mistakes);
         RouteOptionsParser.Check(options, input, mistakes);
         AccessOptionsParser.Check(options, input, mistakes);
