@@ -24,7 +24,9 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
     private readonly ConcurrentDictionary<string, AcmeFailure> _failures = new(StringComparer.Ordinal);
     private readonly List<DateTimeOffset> _orders = [];
 
-    /// <summary>The orders of this hour that agents' names caused. At most as many as <see cref="_orders"/>; a restart forgets them.</summary>
+    /// <summary>
+    /// The orders of this hour that agents' names caused. At most as many as <see cref="_orders"/>; a restart forgets them.
+    /// </summary>
     private readonly List<(string Owner, DateTimeOffset At)> _shares = [];
     private DateTimeOffset _pausedUntil = DateTimeOffset.MinValue;
     private DateTimeOffset _toldUntil = DateTimeOffset.MinValue;
