@@ -11,14 +11,19 @@ internal static class PoolOptionsParser
     private static readonly string[] _numbers = ["--health-interval", "--health-timeout", "--health-failures", "--health-successes"];
 
     /// <summary>Names the tunnel by its port, if the port is all that the agents share: they have to agree on a name too.</summary>
-    public static AgentOptions NameByPort(AgentOptions options, AgentOptionsInput input) =>
-        options is { Pool: true, RemotePort: not 0, Kind: SessionKind.Tcp or SessionKind.Udp } && !HasName(input)
-            ? options with
-            {
-                Name = string.Create(
-                    CultureInfo.InvariantCulture, $"{(options.Kind == SessionKind.Udp ? "udp" : "tcp")}-{options.RemotePort}"),
-            }
-            : options;
+    public static AgentOptions NameByPort(AgentOptions options)
+    {
+        if (options is not { Pool: true, RemotePort: not 0, Kind: SessionKind.Tcp or SessionKind.Udp, Wanted.Count: 0 })
+        {
+            return options;
+        }
+
+        var kind = options.Kind == SessionKind.Udp ? "udp" : "tcp";
+        return options with
+        {
+            Wanted = [new WantedName(string.Create(CultureInfo.InvariantCulture, $"{kind}-{options.RemotePort}"))],
+        };
+    }
 
     public static void Check(AgentOptions options, AgentOptionsInput input, List<OptionMistake> mistakes)
     {

@@ -160,7 +160,7 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
         var reason = string.Create(
             CultureInfo.InvariantCulture,
             $"its agent has had {own} new certificates within an hour, the share of one agent (half of what others leave of Acme:PerHour)");
-        _failures[name] = new AcmeFailure(0, nextTry, reason);
+        _failures[name] = new AcmeFailure(_failures.TryGetValue(name, out var before) ? before.Count : 0, nextTry, reason);
         ProxyEntryLog.CertificateNotObtained(logger, name, reason, (long)(nextTry - time.GetUtcNow()).TotalSeconds);
     }
 

@@ -1,6 +1,8 @@
 using System.Net;
 using System.Net.Sockets;
 using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Diagnostics;
+using Tunnel2.FunctionalTests.Administration;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Tcp;
 using Tunnel2.Protocol.Handshake;
@@ -105,53 +107,85 @@ public sealed class RawPoolTests
     }
 
     [Fact]
-    public async Task Associations_of_UDP_go_to_both_agents_and_stay_there()
+    public async Task An_agent_of_TCP_that_is_lost_costs_its_own_connection_and_no_other()
     {
-        var (port, settings) = Settings("Udp");
-        await using var pool = await PooledAgents.StartAsync(0, settings);
-        using var one = Bound();
-        using var other = Bound();
-        foreach (var service in new[] { one, other })
+        var (port, settings) = Settings("Tcp");
+        await using var pool = await PooledAgents.StartAsync(2, settings, options => UseTcp(options, port));
+        List<RawHttpClient> visitors = [await WaitAtServiceAsync(pool, port, 1)];
+        var first = pool.Services[0].Waiting.Value == 1 ? 0 : 1;
+        visitors.Add(await WaitAtServiceAsync(pool, port, 2));
+        Assert.All(pool.Services, static service => Assert.Equal(1, service.Waiting.Value));
+        pool.Links[first].RefuseConnections = true;
+        pool.Links[first].CutAll(CutMode.Reset);
+        await pool.Entry.WaitForSessionsAsync(1);
+        await visitors[0].WaitForEndAsync();
+        for (var i = 0; i < 4; i++)
         {
-            var options = PooledAgents.Options(pool.Entry.Uplink.Port, ((IPEndPoint)service.LocalEndPoint!).Port);
-            pool.Agents.Add(await AgentFixture.StartReadyAsync(UseRaw(options, SessionKind.Udp) with
-            {
-                RemotePort = port,
-
-                // A silent association would hold up the end of the test.
-                DrainLimit = TimeSpan.FromMilliseconds(100),
-                Upstream = options.Upstream with { IsRaw = true, IsDatagram = true },
-            }));
+            Assert.Equal(pool.Names[1 - first], await AskAsync(port));
         }
 
-        using var first = Bound();
-        using var second = Bound();
-        var endPoint = new IPEndPoint(IPAddress.Loopback, port);
-        var atOne = 0;
-        foreach (var visitor in new[] { first, second })
-        {
-            await visitor.SendToAsync("1"u8.ToArray(), endPoint);
-            var service = await ArrivedAsync(one, other);
-            atOne += service == one ? 1 : 0;
-            await visitor.SendToAsync("2"u8.ToArray(), endPoint);
-            Assert.Same(service, await ArrivedAsync(one, other));
-        }
+        await visitors[0].DisposeAsync();
+        await EndAsync(pool, [visitors[1]]);
 
-        Assert.Equal(1, atOne);
+        // It comes back to the same port, which was open all the time.
+        pool.Links[first].RefuseConnections = false;
+        await pool.Entry.WaitForSessionsAsync(2);
+        Assert.All(pool.Entry.Directory.Snapshot(), session => Assert.Equal(port, session.Lease!.Port));
     }
 
     [Fact]
-    public async Task A_member_with_another_port_is_refused()
+    public async Task An_agent_of_TCP_that_is_drained_keeps_its_connection_and_comes_back_beside_it()
+    {
+        var (port, settings) = Settings("Tcp");
+        await using var pool = await PooledAgents.StartAsync(2, settings, options => UseTcp(options, port));
+        using var api = new AdminApi(pool.Entry);
+        var visitor = await WaitAtServiceAsync(pool, port, 1);
+        var busy = pool.Services[0].Waiting.Value == 1 ? 0 : 1;
+        var session = pool.Entry.Directory.Snapshot().Single(static one => one.Tunnel.OpenStreams == 1);
+        Assert.Equal(202, (await api.SendAsync("PUT", $"sessions/web/drain?session={session.DisplayId}")).Status);
+        await pool.Agents[busy].Events.ReadyCount.WaitForAsync(2, _long);
+        await pool.Entry.UntilAsync(
+            () => pool.Entry.Directory.Snapshot() is [{ IsLeaving: false }, { IsLeaving: false }], "the agent is back", _long);
+        Assert.Equal(1, session.Tunnel.OpenStreams);
+        var names = new List<string>();
+        for (var i = 0; i < 4; i++)
+        {
+            names.Add(await AskAsync(port));
+        }
+
+        Assert.Equal(["a", "b"], names.Distinct().Order());
+        await EndAsync(pool, [visitor]);
+    }
+
+    [Fact]
+    public async Task An_agent_that_does_not_share_the_port_as_the_others_do_is_refused_and_disturbs_none()
     {
         var (port, settings) = Settings("Tcp");
         await using var pool = await PooledAgents.StartAsync(1, settings, options => UseTcp(options, port));
-        await using var other = AgentFixture.Start(
-            UseTcp(PooledAgents.Options(pool.Entry.Uplink.Port, pool.Services[0].Port), port + 1));
-        Assert.Equal(3, await other.Completion);
+        var http = PooledAgents.Options(pool.Entry.Uplink.Port, pool.Services[0].Port);
+        var same = UseTcp(http, port);
+        (AgentOptions Options, RejectionReason Reason)[] others =
+        [
+            (http, RejectionReason.PoolNotPossible),
+            (UseTcp(http, port + 1), RejectionReason.PoolNotPossible),
+            (same with { Pool = false }, RejectionReason.PoolNotPossible),
+            (same with { Access = new AccessRules { Denied = [AccessNetwork.Create([10, 0, 0, 0], 8)!] } }, RejectionReason.PoolNotPossible),
+            (same with { OwnerKey = new byte[32] }, RejectionReason.PortNotAvailable),
+            (same with { OwnerKey = new byte[32], Name = "other" }, RejectionReason.PortNotAvailable),
+        ];
+        foreach (var (options, reason) in others)
+        {
+            await using var agent = AgentFixture.Start(options);
+            Assert.Equal(AgentExitCode.Rejected, await agent.Completion.WaitAsync(_long));
+            Assert.Equal(reason, Assert.Single(agent.Events.Ends).Rejection?.Reason);
+        }
+
+        Assert.Equal(0, pool.Agents[0].Events.EndCount.Value);
         Assert.Equal("a", await AskAsync(port));
     }
 
-    private static (int Port, string[] Settings) Settings(string kind)
+    /// <summary>A port that no other test uses, and what a server has to be told for it.</summary>
+    internal static (int Port, string[] Settings) Settings(string kind)
     {
         var ports = TcpTunnel.Ports();
         var first = int.Parse(ports.Split('=', '-')[1], System.Globalization.CultureInfo.InvariantCulture);
@@ -199,21 +233,5 @@ public sealed class RawPoolTests
         {
             await connection.ReadExactlyAsync(1);
         }
-    }
-
-    private static Socket Bound()
-    {
-        var socket = new Socket(AddressFamily.InterNetwork, SocketType.Dgram, ProtocolType.Udp);
-        socket.Bind(new IPEndPoint(IPAddress.Loopback, 0));
-        return socket;
-    }
-
-    /// <summary>The service that has got a datagram, which is taken.</summary>
-    private static async Task<Socket> ArrivedAsync(Socket one, Socket other)
-    {
-        await WaitSignal.UntilAsync(() => one.Available > 0 || other.Available > 0, "a datagram has come", _long);
-        var service = one.Available > 0 ? one : other;
-        service.Receive(new byte[16]);
-        return service;
     }
 }
