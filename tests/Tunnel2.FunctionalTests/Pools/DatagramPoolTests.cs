@@ -89,7 +89,9 @@ public sealed class DatagramPoolTests : IAsyncLifetime
         }
 
         await _pool.Entry.UntilAsync(
-            () => _pool.Entry.Directory.Snapshot().Sum(static session => session.Tunnel.OpenStreams) == 6, "each is at the other agent", _long);
+            () => _pool.Entry.Directory.Snapshot().Sum(static session => session.Tunnel.OpenStreams) == 6,
+            "each is at the other agent",
+            _long);
     }
 
     private static Socket Bound()

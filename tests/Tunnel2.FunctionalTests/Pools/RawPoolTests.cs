@@ -164,12 +164,13 @@ public sealed class RawPoolTests
         await using var pool = await PooledAgents.StartAsync(1, settings, options => UseTcp(options, port));
         var http = PooledAgents.Options(pool.Entry.Uplink.Port, pool.Services[0].Port);
         var same = UseTcp(http, port);
+        var rules = new AccessRules { Denied = [AccessNetwork.Create([10, 0, 0, 0], 8)!] };
         (AgentOptions Options, RejectionReason Reason)[] others =
         [
             (http, RejectionReason.PoolNotPossible),
             (UseTcp(http, port + 1), RejectionReason.PoolNotPossible),
             (same with { Pool = false }, RejectionReason.PoolNotPossible),
-            (same with { Access = new AccessRules { Denied = [AccessNetwork.Create([10, 0, 0, 0], 8)!] } }, RejectionReason.PoolNotPossible),
+            (same with { Access = rules }, RejectionReason.PoolNotPossible),
             (same with { OwnerKey = new byte[32] }, RejectionReason.PortNotAvailable),
             (same with { OwnerKey = new byte[32], Name = "other" }, RejectionReason.PortNotAvailable),
         ];
