@@ -107,6 +107,22 @@ public sealed class SharedNamesTests : IAsyncDisposable
     }
 
     [Fact]
+    public async Task A_member_that_was_drained_comes_back_beside_what_it_has()
+    {
+        await StartAsync();
+        await RegisteredAsync(_other, Pooled());
+        var process = AgentIdentity.OfInstance(new byte[16]);
+        var drained = await RegisteredAsync(_node, Pooled(process));
+        await _node.Directory.MarkLeavingAsync("web", drained.Epoch, CancellationToken.None);
+        var back = await RegisteredAsync(_node, Pooled(process));
+        Assert.False(drained.IsLeaving);
+        await _node.Directory.UnregisterAsync("web", drained.Epoch, true, CancellationToken.None);
+        await _node.StepAsync();
+        Assert.Same(back, _node.Find("web"));
+        Assert.Equal(2, _tables.Serving("web").Count);
+    }
+
+    [Fact]
     public async Task A_lease_that_is_over_takes_away_that_member_alone()
     {
         await StartAsync();
