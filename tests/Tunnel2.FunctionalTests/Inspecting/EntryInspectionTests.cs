@@ -5,6 +5,7 @@ using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Harness.Http2;
 using Tunnel2.FunctionalTests.Tcp;
 using Tunnel2.Inspection.Serving;
+using Tunnel2.ProxyEntry.Api;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Inspecting;
@@ -99,6 +100,20 @@ public sealed class EntryInspectionTests
             var (_, list) = await GetAsync(admin, Session + "/exchanges?limit=500&status=2xx&kind=http&reveal=0&q=&method=get");
             Assert.Single(list.GetProperty("exchanges").EnumerateArray());
         });
+
+    [Fact]
+    public void What_the_document_of_the_API_lists_is_what_is_known()
+    {
+        foreach (var operation in InspectorRoutes.All.Where(static one => one.Path.Contains("/exchanges", StringComparison.Ordinal)))
+        {
+            var parts = operation.Path.Split('/', StringSplitOptions.RemoveEmptyEntries);
+            var query = string.Join('&', operation.Query.Select(static parameter => parameter.Name + "="));
+            Assert.Null(RequestRules.Refuse(Request(query), parts));
+            Assert.Equal(400, RequestRules.Refuse(Request(query + "&more="), parts)!.Status);
+
+            InspectorRequest Request(string asked) => new() { Method = operation.Method, Path = operation.Path, Query = asked };
+        }
+    }
 
     [Fact]
     public async Task A_replay_goes_to_the_name_of_its_request_with_its_scheme_whomever_the_server_sends_to_HTTPS()
