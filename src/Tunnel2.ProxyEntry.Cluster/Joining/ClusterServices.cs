@@ -1,5 +1,6 @@
 using Tunnel2.ProxyEntry.Cluster.Diagnostics;
 using Tunnel2.ProxyEntry.Cluster.Keeping;
+using Tunnel2.ProxyEntry.Cluster.Limits;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Cluster.Locating;
 using Tunnel2.ProxyEntry.Cluster.Names;
@@ -22,8 +23,8 @@ internal static class ClusterServices
     public static IServiceCollection AddTunnel2Cluster(
         this IServiceCollection services, string database, NodeFacts facts, TimeSpan keptFor, int mostMembers)
     {
-        services.AddSingleton<IClusterStore>(
-            provider => new PostgresStore(database, provider.GetRequiredService<ILogger<PostgresStore>>()));
+        services.AddSingleton(provider => new PostgresStore(database, provider.GetRequiredService<ILogger<PostgresStore>>()));
+        services.AddSingleton<IClusterStore>(static provider => provider.GetRequiredService<PostgresStore>());
         services.AddSingleton(provider => new NodeState(facts, provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton<NameTable>();
         services.AddSingleton<ClusterMetrics>();
@@ -55,6 +56,14 @@ internal static class ClusterServices
             provider.GetRequiredService<ILogger<NodeWatch>>(),
             provider.GetService<NodeLinks>() is { } links ? links.ReachesAsync : null));
         services.AddSingleton<IOtherNodes>(static provider => provider.GetRequiredService<NodeWatch>());
+        services.AddSingleton(static provider => new SharedLimits(
+            provider.GetRequiredService<PostgresStore>().Shares,
+            provider.GetRequiredService<NodeState>(),
+            provider.GetRequiredService<NameTable>(),
+            () => provider.GetRequiredService<NodeWatch>().Known.Count,
+            provider.GetRequiredService<ClusterMetrics>(),
+            provider.GetRequiredService<TimeProvider>(),
+            provider.GetRequiredService<ILogger<SharedLimits>>()));
         services.AddSingleton<ClusterMember>();
         return services;
     }

@@ -1,4 +1,5 @@
 using Tunnel2.ProxyEntry.Cluster.Diagnostics;
+using Tunnel2.ProxyEntry.Cluster.Limits;
 using Tunnel2.ProxyEntry.Cluster.Locating;
 using Tunnel2.ProxyEntry.Cluster.Names;
 using Tunnel2.ProxyEntry.Cluster.Nodes;
@@ -18,6 +19,7 @@ internal sealed class ClusterMember : IAsyncDisposable
     private readonly NodeState _node;
     private readonly ClusterDirectory _directory;
     private readonly SessionLocator _locator;
+    private readonly SharedLimits _limits;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
     private readonly CancellationTokenSource _stopping = new();
@@ -31,6 +33,7 @@ internal sealed class ClusterMember : IAsyncDisposable
         NodeState node,
         ClusterDirectory directory,
         SessionLocator locator,
+        SharedLimits limits,
         TimeProvider timeProvider,
         ILogger<ClusterMember> logger)
     {
@@ -40,9 +43,11 @@ internal sealed class ClusterMember : IAsyncDisposable
         _node = node;
         _directory = directory;
         _locator = locator;
+        _limits = limits;
         _timeProvider = timeProvider;
         _logger = logger;
         directory.HasWork += Wake;
+        directory.Registered += limits.Add;
     }
 
     /// <summary>Takes the node's place, or begins to try, and keeps it.</summary>
@@ -50,7 +55,8 @@ internal sealed class ClusterMember : IAsyncDisposable
     {
         var wait = await _keeper.StepAsync(_stopping.Token).ConfigureAwait(false);
         await _watch.CheckAsync().ConfigureAwait(false);
-        _running = Task.WhenAll(Task.Run(() => KeepAsync(wait)), Task.Run(ListenAsync), Task.Run(WatchAsync));
+        _running = Task.WhenAll(Task.Run(() => KeepAsync(wait)), Task.Run(ListenAsync), Task.Run(WatchAsync),
+            Task.Run(() => _limits.RunAsync(_stopping.Token)));
     }
 
     /// <summary>Leaves the cluster: the node's names are free at once. The second call does nothing.</summary>
@@ -64,6 +70,7 @@ internal sealed class ClusterMember : IAsyncDisposable
         await _stopping.CancelAsync().ConfigureAwait(false);
         await _running.ConfigureAwait(false);
         using var limit = new CancellationTokenSource(_farewell, _timeProvider);
+        await _limits.LeaveAsync(limit.Token).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         await _keeper.LeaveAsync(limit.Token).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         await _store.DisposeAsync().ConfigureAwait(false);
         _stopping.Dispose();
@@ -179,6 +186,10 @@ internal sealed class ClusterMember : IAsyncDisposable
         {
             _locator.Hear(notice);
             _directory.Hear(notice);
+            if (notice.Share is not null && notice.Node != _node.Facts.Node)
+            {
+                _limits.Look(notice.Name);
+            }
         }
     }
 }
