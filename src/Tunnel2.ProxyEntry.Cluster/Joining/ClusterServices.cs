@@ -1,5 +1,6 @@
 using Tunnel2.ProxyEntry.Cluster.Diagnostics;
 using Tunnel2.ProxyEntry.Cluster.Keeping;
+using Tunnel2.ProxyEntry.Cluster.Limits;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Cluster.Locating;
 using Tunnel2.ProxyEntry.Cluster.Names;
@@ -61,6 +62,14 @@ internal static class ClusterServices
             provider.GetRequiredService<ILogger<NodeWatch>>(),
             provider.GetService<NodeLinks>() is { } links ? links.ReachesAsync : null));
         services.AddSingleton<IOtherNodes>(static provider => provider.GetRequiredService<NodeWatch>());
+        services.AddSingleton(static provider => new SharedLimits(
+            provider.GetRequiredService<PostgresStore>().Shares,
+            provider.GetRequiredService<NodeState>(),
+            provider.GetRequiredService<NameTable>(),
+            () => provider.GetRequiredService<NodeWatch>().Known.Count,
+            provider.GetRequiredService<ClusterMetrics>(),
+            provider.GetRequiredService<TimeProvider>(),
+            provider.GetRequiredService<ILogger<SharedLimits>>()));
         services.AddSingleton<ClusterMember>();
         return services;
     }

@@ -23,8 +23,12 @@ internal sealed partial class PostgresStore : IClusterStore
     public PostgresStore(string connectionString, ILogger<PostgresStore> logger, TimeSpan? deadline = null)
     {
         _connections = new PostgresConnections(connectionString, deadline);
+        Shares = new PostgresShares(_connections, deadline);
         _logger = logger;
     }
+
+    /// <summary>The shares of limits, over the same connections.</summary>
+    public IShareBoard Shares { get; }
 
     /// <inheritdoc/>
     public async Task PrepareAsync(CancellationToken cancellationToken)
@@ -179,6 +183,7 @@ internal sealed partial class PostgresStore : IClusterStore
             {
                 await ScalarAsync(connection, PostgresSql.TidyMembers, token).ConfigureAwait(false);
                 await ScalarAsync(connection, PostgresSql.TidyNames, token).ConfigureAwait(false);
+                await ScalarAsync(connection, PostgresShareSql.Tidy, token).ConfigureAwait(false);
                 return await ScalarAsync(connection, PostgresSql.TidyNodes, token).ConfigureAwait(false);
             },
             cancellationToken);
