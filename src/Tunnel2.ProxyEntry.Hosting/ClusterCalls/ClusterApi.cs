@@ -211,7 +211,8 @@ internal sealed class ClusterApi(ClusterNodes nodes, ClusterExchanges exchanges,
 
         if (nodes.Find(node) is not { } location)
         {
-            await call.FailAsync(StatusCodes.Status404NotFound, "no-node", "There is no node of this name that lives.").ConfigureAwait(false);
+            await call.FailAsync(
+                StatusCodes.Status404NotFound, "no-node", "There is no node of this name that lives.").ConfigureAwait(false);
             return;
         }
 

@@ -88,7 +88,8 @@ internal sealed class ClusterCall(HttpContext http, ApiOperation operation, stri
     /// <summary>Answers where no node has done it: with the reason that says most, and with who was not heard.</summary>
     public Task FailAsync(IReadOnlyList<NodeReply> replies)
     {
-        var best = replies.FirstOrDefault(static reply => reply is { IsLost: false, IsDone: false, Status: not StatusCodes.Status404NotFound });
+        var best = replies.FirstOrDefault(
+            static reply => reply is { IsLost: false, IsDone: false, Status: not StatusCodes.Status404NotFound });
         if (best is null && replies.FirstOrDefault(static reply => reply.IsLost) is { } lost)
         {
             return FailAsync(

@@ -80,7 +80,9 @@ internal sealed class ClusterFile(ClusterNodes nodes, ApiAudit audit)
             await part.NextAsync(call.Left).ConfigureAwait(false);
         }
 
-        for (var isFirst = true; parts.Where(static part => part.Line.Length > 0).MinBy(static part => part.Time) is { } next; isFirst = false)
+        for (var isFirst = true;
+            parts.Where(static part => part.Line.Length > 0).MinBy(static part => part.Time) is { } next;
+            isFirst = false)
         {
             if (!isFirst)
             {
@@ -156,11 +158,13 @@ internal sealed class ClusterFile(ClusterNodes nodes, ApiAudit audit)
         try
         {
             var own = NodeCallContext.TryMake(
-                HttpMethods.Get, target, new NodeCaller("", audit.Credential), call.Http.Connection.RemoteIpAddress, output.AsStream(), stop)!;
+                HttpMethods.Get, target, new NodeCaller("", audit.Credential), call.Http.Connection.RemoteIpAddress, output.AsStream(),
+                stop)!;
             own.Request.Body = Stream.Null;
             await call.Here(own).ConfigureAwait(false);
             await output.CompleteAsync(
-                own.Response.StatusCode == StatusCodes.Status200OK ? null : new IOException("It is no longer inspected.")).ConfigureAwait(false);
+                own.Response.StatusCode == StatusCodes.Status200OK ? null : new IOException("It is no longer inspected."))
+                .ConfigureAwait(false);
         }
         catch (Exception exception)
         {
@@ -227,7 +231,7 @@ internal sealed class ClusterFile(ClusterNodes nodes, ApiAudit audit)
             var reader = new Utf8JsonReader(line);
             while (reader.Read())
             {
-                if (reader.TokenType == JsonTokenType.PropertyName && reader.CurrentDepth == 1 && reader.ValueTextEquals("startedDateTime"u8))
+                if (reader is { TokenType: JsonTokenType.PropertyName, CurrentDepth: 1 } && reader.ValueTextEquals("startedDateTime"u8))
                 {
                     return reader.Read() && reader.TokenType == JsonTokenType.String && reader.TryGetDateTimeOffset(out var time)
                         ? time : default;

@@ -3,7 +3,9 @@ using System.Text.Json;
 
 namespace Tunnel2.ProxyEntry.ClusterCalls;
 
-/// <summary>Makes one answer of those of several nodes. What a node has written is taken over as it is, with the node's name. Stateless.</summary>
+/// <summary>
+/// Makes one answer of those of several nodes. What a node has written is taken over as it is, with the node's name. Stateless.
+/// </summary>
 internal static class ClusterLists
 {
     /// <summary>A page of sessions. Each node has given as many after the same name.</summary>
@@ -187,8 +189,8 @@ internal static class ClusterLists
 
     /// <summary>When a request or an exchange has begun.</summary>
     public static DateTimeOffset Time(JsonElement one) =>
-        one.TryGetProperty("startedAt", out var value) && value.ValueKind == JsonValueKind.String && value.TryGetDateTimeOffset(out var time)
-            ? time : default;
+        one.TryGetProperty("startedAt", out var value) && value.ValueKind == JsonValueKind.String
+            && value.TryGetDateTimeOffset(out var time) ? time : default;
 
     private static void WriteWithNode(Utf8JsonWriter json, JsonElement one, string node)
     {

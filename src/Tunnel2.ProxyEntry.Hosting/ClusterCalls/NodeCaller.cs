@@ -1,6 +1,8 @@
 namespace Tunnel2.ProxyEntry.ClusterCalls;
 
-/// <summary>Marks a call that another node has allowed and passed here: it is answered with what this node has, and goes no further.</summary>
+/// <summary>
+/// Marks a call that another node has allowed and passed here: it is answered with what this node has, and goes no further.
+/// </summary>
 /// <param name="Node">That node, as its certificate says.</param>
 /// <param name="Credential">What the caller has shown there, for the log.</param>
 internal sealed record NodeCaller(string Node, string Credential)

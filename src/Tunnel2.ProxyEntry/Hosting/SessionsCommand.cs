@@ -87,7 +87,10 @@ internal static class SessionsCommand
         await MissingNodes.WriteAsync(output, page.Nodes).ConfigureAwait(false);
         TextTable.Write(
             output,
-            [.. page.Nodes is null ? [] : (string[])["NODE"], "NAME", "SESSION", "AGENT", "KIND", "STATE", "UPLINKS", "OPEN", "SINCE", "URL"],
+            [
+                .. page.Nodes is null ? [] : (string[])["NODE"],
+                "NAME", "SESSION", "AGENT", "KIND", "STATE", "UPLINKS", "OPEN", "SINCE", "URL",
+            ],
             sessions.Select(session => (string[])
             [
                 .. page.Nodes is null ? [] : (string[])[session.Node ?? ""],

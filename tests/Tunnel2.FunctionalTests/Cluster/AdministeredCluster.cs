@@ -72,7 +72,8 @@ internal sealed class AdministeredCluster : IAsyncDisposable
     public async Task<JsonElement> GetAsync(int node, string path)
     {
         var (status, json, text) = await AskAsync(node, path);
-        Assert.True(status == 200, $"{path} at {node}: {status} {text} {string.Join('\n', Cluster.Nodes[node].Log.All.Where(static line => line.Level >= LogLevel.Warning))}");
+        var warnings = string.Join('\n', Cluster.Nodes[node].Log.All.Where(static line => line.Level >= LogLevel.Warning));
+        Assert.True(status == 200, $"{path} at {node}: {status} {text} {warnings}");
         return json;
     }
 

@@ -58,7 +58,8 @@ public sealed class ClusterAdministrationTests(PostgresServer server) : IClassFi
             Assert.Equal(HttpStatusCode.Conflict, refused.StatusCode);
         }
 
-        Assert.Equal("e2", (await cluster.GetAsync(2, Session + "?session=" + sessions[1].GetProperty("sessionId"))).GetProperty("node").GetString());
+        var second = await cluster.GetAsync(2, Session + "?session=" + sessions[1].GetProperty("sessionId"));
+        Assert.Equal("e2", second.GetProperty("node").GetString());
         using var ended = await cluster.Admin(2).DeleteAsync(Session + "?node=e2");
         Assert.Equal(HttpStatusCode.NoContent, ended.StatusCode);
         using var unknown = await cluster.Admin(2).DeleteAsync(Session + "?node=e9");

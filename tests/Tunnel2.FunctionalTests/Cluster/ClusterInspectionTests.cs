@@ -25,7 +25,8 @@ public sealed class ClusterInspectionTests(PostgresServer server) : IClassFixtur
 
         await cluster.VisitAsync(1, "/first?token=hidden", "Authorization: Bearer hidden\r\n", "one");
         await cluster.VisitAsync(0, "/second", "X-Which: two\r\n", "two");
-        Assert.Contains((await cluster.GetAsync(1, "/api/v1/sessions?inspected=true")).GetProperty("sessions").EnumerateArray(), static one =>
+        var inspected = await cluster.GetAsync(1, "/api/v1/sessions?inspected=true");
+        Assert.Contains(inspected.GetProperty("sessions").EnumerateArray(), static one =>
             one.GetProperty("name").GetString() == "web" && one.GetProperty("at")[0].GetString() == "e1");
         for (var node = 0; node < 2; node++)
         {
@@ -44,7 +45,8 @@ public sealed class ClusterInspectionTests(PostgresServer server) : IClassFixtur
             Assert.Contains(
                 "curl", (await cluster.GetAsync(node, Session + "/exchanges/e1:2/copy/curl")).GetProperty("text").GetString(),
                 StringComparison.Ordinal);
-            Assert.Equal("e1:2", (await cluster.GetAsync(node, Session + "/exchanges/e1:1/compare/e1:2")).GetProperty("second").GetString());
+            var compared = await cluster.GetAsync(node, Session + "/exchanges/e1:1/compare/e1:2");
+            Assert.Equal("e1:2", compared.GetProperty("second").GetString());
             var har = await cluster.GetAsync(node, Session + "/exchanges.har");
             Assert.Equal(2, har.GetProperty("log").GetProperty("entries").GetArrayLength());
         }
@@ -108,7 +110,8 @@ public sealed class ClusterInspectionTests(PostgresServer server) : IClassFixtur
         Assert.Equal(expected.Reverse(), entries.EnumerateArray().Select(static one => one.GetProperty("_id").GetString()));
         Assert.Equal(["e2:3"], (await cluster.GetAsync(0, Session + "/exchanges.har?id=e2:3")).GetProperty("log").GetProperty("entries")
             .EnumerateArray().Select(static one => one.GetProperty("_id").GetString()));
-        Assert.Equal("other-node", (await cluster.AskAsync(2, Session + "/exchanges/e1:1/compare/e2:1")).Json.GetProperty("error").GetString());
+        var refused = await cluster.AskAsync(2, Session + "/exchanges/e1:1/compare/e2:1");
+        Assert.Equal("other-node", refused.Json.GetProperty("error").GetString());
 
         // As it was with one node: an id of the node that is asked.
         Assert.Equal("e2:2", (await cluster.GetAsync(1, Session + "/exchanges/2")).GetProperty("id").GetString());
