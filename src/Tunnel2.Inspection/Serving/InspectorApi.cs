@@ -4,6 +4,7 @@ using Tunnel2.Inspection.Bodies;
 using Tunnel2.Inspection.Capture;
 using Tunnel2.Inspection.Comparing;
 using Tunnel2.Inspection.Exporting;
+using Tunnel2.Inspection.Heads;
 using Tunnel2.Inspection.Masking;
 using Tunnel2.Inspection.Replays;
 
@@ -18,11 +19,10 @@ internal sealed class InspectorApi : IDisposable
     /// <summary>How much a body may have that changes a replay, beyond what is kept of bodies.</summary>
     public const int MaxRequestBody = 2 * 1024 * 1024;
 
-    private const int MostListed = 500;
     private const int UsuallyListed = 100;
     private const int MostReplays = 4;
     private const int MostSearches = 2;
-    private static readonly TimeSpan _longestWait = TimeSpan.FromSeconds(25);
+    private static readonly TimeSpan _longestWait = TimeSpan.FromSeconds(RequestRules.LongestWait);
 
     private readonly Func<IReadOnlyList<IInspectedSession>> _sessions;
     private readonly string _version;
@@ -54,6 +54,11 @@ internal sealed class InspectorApi : IDisposable
             return NotFound();
         }
 
+        if (RequestRules.Refuse(request, parts) is { } refusal)
+        {
+            return refusal;
+        }
+
         if (parts.Length == 3)
         {
             return request.Method == "GET" ? Sessions() : NotAllowed("GET");
@@ -62,6 +67,11 @@ internal sealed class InspectorApi : IDisposable
         if (parts.Length < 5 || _sessions().FirstOrDefault(session => session.Name == parts[3]) is not { } found)
         {
             return InspectorResponse.Error(404, "no-session", "No session of this name is inspected.");
+        }
+
+        if (found.Store.Node is null && RequestRules.RefuseIdsOfNodes(request) is { } ofNodes)
+        {
+            return ofNodes;
         }
 
         var response = await AnswerAsync(found, parts, request, cancellationToken).ConfigureAwait(false);
@@ -136,7 +146,7 @@ internal sealed class InspectorApi : IDisposable
             case ["response", "body"]:
                 return Body(BodyView.OfResponse(capture, rules));
             case ["copy", var format] when CopyFormats.All.Contains(format):
-                var (text, note) = CopyFormats.Write(format, CopySource.Of(capture, OriginOf(session), rules));
+                var (text, note) = CopyFormats.Write(format, CopySource.Of(capture, OriginOf(session, capture), rules));
                 return InspectorResponse.Of(json =>
                 {
                     json.WriteStartObject();
@@ -213,7 +223,7 @@ internal sealed class InspectorApi : IDisposable
         var store = session.Store;
         var rules = RulesOf(session, request);
         var version = store.Version;
-        var most = (int)Math.Clamp(Number(request["limit"]) ?? UsuallyListed, 1, MostListed);
+        var most = (int)Math.Clamp(Number(request["limit"]) ?? UsuallyListed, 1, RequestRules.MostListed);
         var all = store.Latest(ExchangeId.Read(request["before"], store.Node) ?? 0);
         var found = all.Where(capture => filter.Passes(capture, session.Rules)).Take(most + 1).ToList();
         var (dropped, skipped) = store.Lost;
@@ -254,7 +264,7 @@ internal sealed class InspectorApi : IDisposable
                 Status = 200,
                 ContentType = "application/x-ndjson",
                 WriteAsync = (output, cancellationToken) => HarWriter.WriteLinesAsync(
-                    output, captures, rules, OriginOf(session), cancellationToken),
+                    output, captures, rules, capture => OriginOf(session, capture), cancellationToken),
             };
         }
 
@@ -264,7 +274,7 @@ internal sealed class InspectorApi : IDisposable
             ContentType = "application/json; charset=utf-8",
             Fields = [("Content-Disposition", $"attachment; filename=\"{session.Name}.har\"")],
             WriteAsync = (output, cancellationToken) => HarWriter.WriteAsync(
-                output, captures, rules, OriginOf(session), _version, cancellationToken),
+                output, captures, rules, capture => OriginOf(session, capture), _version, cancellationToken),
         };
     }
 
@@ -299,11 +309,12 @@ internal sealed class InspectorApi : IDisposable
 
             try
             {
-                edits = JsonDocument.Parse(request.Body, new JsonDocumentOptions { MaxDepth = 8 });
+                edits = JsonDocument.Parse(request.Body, new JsonDocumentOptions { MaxDepth = 8, AllowDuplicateProperties = false });
             }
-            catch (JsonException)
+            catch (Exception exception) when (exception is JsonException or InvalidOperationException)
             {
-                return InspectorResponse.Error(400, "malformed", "The changes are not JSON.");
+                // The latter: escapes of a name are half a character.
+                return InspectorResponse.Error(400, "malformed", "The changes are not JSON of Unicode, or have a member twice.");
             }
         }
 
@@ -370,8 +381,8 @@ internal sealed class InspectorApi : IDisposable
         }
     }
 
-    private static string OriginOf(IInspectedSession session) =>
-        session.PublicUrls is [var url, ..] && Uri.TryCreate(url, UriKind.Absolute, out var parsed)
+    private static string OriginOf(IInspectedSession session, ExchangeCapture capture) =>
+        session.PublicUrls is [var url, ..] && PublicUrl.Of(url, HeadText.Of(capture.Request.Authority)) is { } parsed
             ? parsed.GetLeftPart(UriPartial.Authority)
             : Uri.TryCreate(session.Upstream, UriKind.Absolute, out var upstream) ? upstream.GetLeftPart(UriPartial.Authority)
             : "http://localhost";

@@ -39,7 +39,8 @@ internal static class ClusterServices
             provider.GetRequiredService<NameTable>(),
             keptFor,
             provider.GetRequiredService<ClusterMetrics>(),
-            provider.GetRequiredService<ILogger<ClusterDirectory>>()));
+            provider.GetRequiredService<ILogger<ClusterDirectory>>(),
+            provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton<ISessionDirectory>(static provider => provider.GetRequiredService<ClusterDirectory>());
         services.AddSingleton<SessionLocator>();
         services.AddSingleton<ISessionLocator>(static provider => provider.GetRequiredService<SessionLocator>());

@@ -80,6 +80,17 @@ internal static class PostgresSql
         from tunnel2_names where name = any($1)
         """;
 
+    /// <summary>$1 name, $2 epoch, $3 owner: how long the lease of the node lasts at which that owner's session is online.</summary>
+    public const string LeaseRest =
+        """
+        select greatest(n.lease_until - clock_timestamp(), interval '0') from (
+            select node, incarnation, state from tunnel2_names where name = $1 and epoch = $2 and owner = $3
+            union all
+            select node, incarnation, state from tunnel2_members where name = $1 and epoch = $2 and owner = $3
+        ) s join tunnel2_nodes n on n.node = s.node and n.incarnation = s.incarnation
+        where s.state = 0 limit 1
+        """;
+
     /// <summary>$1 node, $2 channel; $3 to $6 arrays: names, epochs, states, times for which they are kept.</summary>
     public const string Change =
         """

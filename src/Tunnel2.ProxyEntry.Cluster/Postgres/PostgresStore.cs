@@ -85,8 +85,19 @@ internal sealed partial class PostgresStore : IClusterStore
             cancellationToken);
 
     /// <inheritdoc/>
-    public async Task<ClaimResult> ClaimAsync(NodeLease held, NameClaim claim, CancellationToken cancellationToken) =>
-        (await PutAsync(held, [claim], isPublished: false, cancellationToken).ConfigureAwait(false))[0];
+    public Task<ClaimResult> ClaimAsync(NodeLease held, NameClaim claim, CancellationToken cancellationToken) =>
+        _connections.CallAsync(
+            async (connection, token) =>
+            {
+                var result = (await PutAsync(connection, held, [claim], isPublished: false, token).ConfigureAwait(false))[0];
+                return result.Status == ClaimStatus.Taken && result.FreeIn == TimeSpan.Zero
+                    && await ScalarAsync(
+                        connection, PostgresSql.LeaseRest, token, new() { Value = claim.Name }, new() { Value = result.Epoch },
+                        new() { Value = claim.Owner }).ConfigureAwait(false) is TimeSpan rest
+                    ? result with { LeaseRest = rest }
+                    : result;
+            },
+            cancellationToken);
 
     /// <inheritdoc/>
     public Task<IReadOnlyList<ClaimResult>> PublishAsync(

@@ -50,6 +50,13 @@ internal sealed class NameResolver
             : _settings.TestMode ? address.ParsePath(_paths, name).NameLength
             : 0;
 
+    /// <summary>Copies the domain that the request is for, which may be below a wildcard that an agent has claimed.</summary>
+    /// <param name="address">Host and target of the request.</param>
+    /// <param name="domain">Room for <see cref="DomainName.MaxLength"/> characters.</param>
+    /// <returns>Its length; 0 where the Host is no domain.</returns>
+    public int CopyDomain(in RequestAddress address, Span<char> domain) =>
+        address.TryReadDomain(_hosts, domain, out var length) ? length : 0;
+
     /// <summary>Finds the session.</summary>
     /// <param name="address">Host and target of the request.</param>
     /// <param name="path">The part of the target to forward; in test mode the part after the name.</param>

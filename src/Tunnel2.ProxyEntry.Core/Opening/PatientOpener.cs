@@ -1,9 +1,12 @@
+using System.Collections.Immutable;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Parking;
+using Tunnel2.ProxyEntry.Policies;
 using Tunnel2.ProxyEntry.RateLimits;
 using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Routing;
@@ -98,7 +101,7 @@ internal sealed class PatientOpener
             return new OpenResult(denied, session, null);
         }
 
-        if (session.Policy is { } table && _policies.Check(exchange, request, table) is { } stop)
+        if (session.Policy is { } table && _policies.Check(exchange, request, table, TablesOf(exchange, table)) is { } stop)
         {
             return new OpenResult(stop.Error, session, null, stop.Answer);
         }
@@ -133,6 +136,18 @@ internal sealed class PatientOpener
         }
 
         return new OpenResult(ProxyError.AgentOffline, session, null);
+    }
+
+    /// <summary>The tables for the name that a request is for: a wildcard's session has more for some domains.</summary>
+    private ImmutableArray<SessionTable> TablesOf(VisitorExchange exchange, SessionPolicy policy)
+    {
+        if (!policy.HasDomains)
+        {
+            return policy.Tables;
+        }
+
+        Span<char> domain = stackalloc char[DomainName.MaxLength];
+        return policy.TablesOf(domain[.._names.CopyDomain(exchange.Address, domain)]);
     }
 
     /// <summary>Opens a stream at a member of a pool. What holds for the request was checked: it is the same for all members.</summary>

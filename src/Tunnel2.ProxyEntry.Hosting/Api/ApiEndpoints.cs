@@ -66,7 +66,7 @@ internal sealed class ApiEndpoints : IDisposable
                 http, StatusCodes.Status403Forbidden, "not-for-nodes", "Nodes do not ask each other for this.");
         }
 
-        if (_cluster is not { IsOn: true } && http.Request.Query.ContainsKey("node"))
+        if (_cluster is not { IsOn: true } && http.Request.Query["node"].ToString().Length > 0)
         {
             return AdminProblem.WriteAsync(
                 http, StatusCodes.Status400BadRequest, "parameter", "'node' is for a cluster, of which this server is no node.");

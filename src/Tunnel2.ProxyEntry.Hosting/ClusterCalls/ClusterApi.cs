@@ -41,7 +41,7 @@ internal sealed class ClusterApi(ClusterNodes nodes, ClusterExchanges exchanges,
             }
             else if (call.Parameter("node") is { } node)
             {
-                await PassAsync(call, node, call.Target()).ConfigureAwait(false);
+                await PassAsync(call, node, call.Target(("node", null))).ConfigureAwait(false);
             }
             else if (call.Target().Length > NodeCall.MaxTarget)
             {

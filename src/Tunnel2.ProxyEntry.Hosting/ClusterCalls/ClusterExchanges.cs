@@ -14,9 +14,7 @@ namespace Tunnel2.ProxyEntry.ClusterCalls;
 internal sealed class ClusterExchanges(ClusterNodes nodes, ClusterFile file)
 {
     /// <summary>As the inspector of one node has it.</summary>
-    private const int MostListed = 500;
     private const int UsuallyListed = 100;
-    private const int LongestWait = 25;
 
     /// <summary>In place of a number: the node has not answered.</summary>
     private const string Lost = "x";
@@ -26,7 +24,7 @@ internal sealed class ClusterExchanges(ClusterNodes nodes, ClusterFile file)
     {
         var all = await nodes.ListAsync(call.Session, call.Left).ConfigureAwait(false);
         var replies = call.Parameter("since") is { } since && call.Number("wait") is > 0 and var wait
-            ? await WaitAsync(call, all, since, TimeSpan.FromSeconds(Math.Min(wait, LongestWait))).ConfigureAwait(false)
+            ? await WaitAsync(call, all, since, TimeSpan.FromSeconds(Math.Min(wait, RequestRules.LongestWait))).ConfigureAwait(false)
             : await AskAsync(call, all).ConfigureAwait(false);
         await (replies.Any(static reply => reply.IsDone)
             ? call.WriteAsync(StatusCodes.Status200OK, InspectorResponse.Json, Merge(call, replies))
@@ -93,7 +91,7 @@ internal sealed class ClusterExchanges(ClusterNodes nodes, ClusterFile file)
 
     private static ReadOnlyMemory<byte> Merge(ClusterCall call, IReadOnlyList<NodeReply> replies)
     {
-        var limit = Math.Clamp(call.Number("limit") ?? UsuallyListed, 1, MostListed);
+        var limit = Math.Clamp(call.Number("limit") ?? UsuallyListed, 1, RequestRules.MostListed);
         var documents = ClusterLists.Documents(replies);
         var all = documents
             .SelectMany(static one => ClusterLists.Items(one.Document, "exchanges").Select(exchange => (one.Node, Exchange: exchange)))

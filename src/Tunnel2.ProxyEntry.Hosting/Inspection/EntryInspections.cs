@@ -6,6 +6,7 @@ using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Uplink;
 
@@ -23,16 +24,18 @@ internal sealed class EntryInspections : IDisposable
     private readonly Lock _gate = new();
     private readonly Dictionary<string, Inspected> _inspected = new(StringComparer.Ordinal);
     private readonly ISessionDirectory _directory;
+    private readonly Http1Front _front;
     private readonly PublicAddresses _addresses;
     private readonly TimeProvider _time;
     private readonly ILogger _logger;
     private readonly string? _node;
 
     public EntryInspections(
-        ProxyEntrySettings settings, ISessionDirectory directory, PublicAddresses addresses, TimeProvider time,
+        ProxyEntrySettings settings, ISessionDirectory directory, Http1Front front, PublicAddresses addresses, TimeProvider time,
         ILogger<EntryInspections> logger, IOtherNodes? others = null)
     {
         _node = others is null ? null : settings.EntryId;
+        _front = front;
         _directory = directory;
         _addresses = addresses;
         _time = time;
@@ -138,7 +141,7 @@ internal sealed class EntryInspections : IDisposable
     private Inspected BeginUnsynchronized(string name)
     {
         var store = new ExchangeStore(InspectionLimits.Default, _time) { Node = _node };
-        var session = new EntryInspectedSession(name, store, _addresses, _time);
+        var session = new EntryInspectedSession(name, store, _front, _addresses, _time);
         var timer = _time.CreateTimer(_ => OnTime(name), null, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
         var one = new Inspected(session, timer, _time.GetTimestamp());
         _inspected.Add(name, one);

@@ -102,6 +102,17 @@ internal sealed class InspectionEndpoints : IDisposable
     private InspectorResponse Switch(HttpContext http, string name)
     {
         var by = NodeCaller.Describe(http);
+        if (http.Request.ContentLength > 0 || http.Request.Headers.TransferEncoding.Count > 0)
+        {
+            return InspectorResponse.Error(StatusCodes.Status400BadRequest, "body", "This takes no body.");
+        }
+
+        var query = http.Request.QueryString.Value is [_, .. var rest] ? rest : "";
+        if (RequestRules.Refuse(query, HttpMethods.IsPut(http.Request.Method) ? ["minutes", "node"] : ["node"]) is { } unknown)
+        {
+            return unknown;
+        }
+
         if (HttpMethods.IsGet(http.Request.Method) || HttpMethods.IsHead(http.Request.Method))
         {
             return Answer(name, _inspections.UntilOf(name));

@@ -234,6 +234,53 @@ public sealed class SessionLocatorTests : IMeterFactory
     }
 
     [Fact]
+    public async Task Many_questions_leave_connections_for_the_lease()
+    {
+        var held = new TaskCompletionSource();
+        _store.Hold = held.Task;
+        var asked = Enumerable.Range(0, 50).Select(i => _locator.LocateAsync($"n{i}", CancellationToken.None).AsTask()).ToArray();
+        Assert.Equal(SessionLocator.MostAsked, _store.Calls);
+        _clock.Advance(TimeSpan.FromSeconds(2));
+        await Task.WhenAll(asked[SessionLocator.MostAsked..]);
+        Assert.Equal(SessionLocator.MostAsked, _store.Calls);
+        held.SetResult();
+        await Task.WhenAll(asked);
+    }
+
+    [Fact]
+    public async Task No_place_stays_forgotten_where_more_were_forgotten_than_are_remembered()
+    {
+        const int Names = 1200;
+        var third = _tables.Acquire(new NodeFacts("third", Guid.NewGuid(), "third:1", "1"), TimeSpan.FromDays(1), true, 0)!;
+        var epochs = new long[Names];
+        for (var i = 0; i < Names; i++)
+        {
+            epochs[i] = Share($"n{i}", 1);
+            Share($"n{i}", 2, third);
+            await _locator.LocateAsync($"n{i}", CancellationToken.None);
+            _clock.Advance(TimeSpan.FromMilliseconds(10));
+        }
+
+        for (var i = 0; i < Names; i++)
+        {
+            _locator.Forget($"n{i}", epochs[i]);
+        }
+
+        _clock.Advance(LocationCache.UnknownFor * 2);
+        for (var i = 0; i < Names; i++)
+        {
+            if (_locator.TryLocate($"n{i}", out _))
+            {
+                // Asks without waiting.
+            }
+
+            var places = await _locator.LocateAsync($"n{i}", CancellationToken.None);
+            Assert.Equal(2, places!.All.Count);
+            _clock.Advance(TimeSpan.FromMilliseconds(10));
+        }
+    }
+
+    [Fact]
     public async Task The_cache_is_bounded()
     {
         var cache = new LocationCache(_clock);

@@ -254,6 +254,7 @@ public sealed class PostgresStoreTests(PostgresServer server)
                     {
                         Assert.Equal((expected.Node, epochs[expected.Epoch]), (got.Node, got.Epoch));
                         Assert.Equal(expected.FreeIn > TimeSpan.Zero, got.FreeIn > TimeSpan.Zero);
+                        Assert.Equal(expected.LeaseRest > TimeSpan.Zero, got.LeaseRest > TimeSpan.Zero);
                     }
 
                     break;
