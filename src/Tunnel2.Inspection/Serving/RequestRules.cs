@@ -1,4 +1,5 @@
 using System.Globalization;
+using Tunnel2.Inspection.Exporting;
 
 namespace Tunnel2.Inspection.Serving;
 
@@ -16,9 +17,10 @@ internal static class RequestRules
 
     private const int MostShown = 40;
 
-    private static readonly string[] _filters = ["q", "method", "status", "kind", "reveal"];
+    private static readonly string[] _filters = ["q", "method", "status", "kind", "reveal", "node"];
     private static readonly string[] _list = ["limit", "before", "since", "wait", .. _filters];
-    private static readonly string[] _file = ["id", .. _filters];
+    private static readonly string[] _file = ["id", "lines", .. _filters];
+    private static readonly string[] _ids = ["before", "since", "id"];
     private static readonly string[] _kinds = ["http", "websocket", "events", "upgrade"];
 
     /// <summary>Finds what cannot be followed.</summary>
@@ -37,11 +39,25 @@ internal static class RequestRules
             ("GET", []) => ["inspected"],
             ("GET", [_, "exchanges"]) => _list,
             ("GET", [_, "exchanges.har"]) => _file,
-            ("DELETE", [_, "exchanges"]) => [],
-            ("GET" or "POST", [_, "exchanges", _, ..]) => ["reveal"],
+            ("DELETE", [_, "exchanges"]) => ["node"],
+            ("GET" or "POST", [_, "exchanges", _, ..]) => ["reveal", "node"],
             _ => null,
         };
         return known is null ? null : Refuse(request.Query, known);
+    }
+
+    /// <summary>Finds an id of a node, where there are no nodes.</summary>
+    public static InspectorResponse? RefuseIdsOfNodes(InspectorRequest request)
+    {
+        foreach (var name in _ids)
+        {
+            if (request[name] is { Length: > 0 } value && NumberOf(value) is null)
+            {
+                return InspectorResponse.Error(400, "parameter", $"'{name}' is a number.");
+            }
+        }
+
+        return null;
     }
 
     /// <summary>Finds a parameter of a query that is not known, or is given twice, or has a value that it cannot have.</summary>
@@ -74,13 +90,19 @@ internal static class RequestRules
     {
         "limit" when NumberOf(value) is not (>= 1 and <= MostListed) => FormattableString.Invariant($"a number from 1 to {MostListed}"),
         "wait" when NumberOf(value) is not <= LongestWait => FormattableString.Invariant($"a number from 0 to {LongestWait}"),
-        "before" or "since" or "id" when NumberOf(value) is null => "a number",
+        "before" or "since" or "id" when !IsIds(value) => "a number",
+        "lines" when value != "1" => "1",
+        "node" => "for the API of a cluster",
         "reveal" when value is not ("0" or "1") => "1 or 0",
         "inspected" when value != "true" => "true",
         "kind" when !_kinds.Contains(value, StringComparer.OrdinalIgnoreCase) => string.Join(", ", _kinds[..^1]) + " or " + _kinds[^1],
         "status" when !IsStatus(value) => "a status such as 404, 5xx, error or open",
         _ => null,
     };
+
+    /// <summary>A number, or one for each node of a cluster; of a node that has not answered an x.</summary>
+    private static bool IsIds(string value) => value.Split(ExchangeId.Comma).All(static part =>
+        ExchangeId.Split(part) is var (node, number) && (NumberOf(number) is not null || (node is not null && number == "x")));
 
     private static bool IsStatus(string value) => value.ToLowerInvariant() is "error" or "open" or [>= '1' and <= '5', 'x', 'x']
         || NumberOf(value) is >= 100 and <= 999;

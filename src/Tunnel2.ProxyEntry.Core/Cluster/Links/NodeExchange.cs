@@ -63,15 +63,20 @@ internal sealed partial class NodeExchange : VisitorExchange
 
     /// <param name="domain">The domain of public names.</param>
     /// <param name="node">This node's id.</param>
+    /// <param name="peer">The other node, as its certificate says.</param>
     /// <param name="done">Called when the object may serve another stream.</param>
-    public NodeExchange(string domain, string node, Action<NodeExchange> done)
+    public NodeExchange(string domain, string node, string peer, Action<NodeExchange> done)
     {
+        Peer = peer;
         _suffix = Encoding.ASCII.GetBytes("." + domain);
         _host = new byte[PublicName.MaxLength + _suffix.Length];
         _node = node;
         _done = done;
         _finish = Finish;
     }
+
+    /// <summary>The node that it came from.</summary>
+    public string Peer { get; }
 
     /// <summary>The name that the request is for.</summary>
     public ReadOnlySpan<char> Name => _name.AsSpan(0, _nameLength);
