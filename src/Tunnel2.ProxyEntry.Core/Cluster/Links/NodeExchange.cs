@@ -11,6 +11,7 @@ using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Access.Oidc;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Routing;
@@ -38,7 +39,7 @@ internal sealed partial class NodeExchange : VisitorExchange
     private readonly Action<NodeExchange> _done;
     private readonly Action _finish;
     private readonly NodeRequestBody _body = new();
-    private readonly char[] _name = new char[PublicName.MaxLength];
+    private readonly char[] _name = new char[DomainName.MaxLength];
     private readonly byte[] _host;
     private readonly ForwardedRequest _state = new();
     private volatile CancellationTokenSource _left = new();
@@ -60,6 +61,7 @@ internal sealed partial class NodeExchange : VisitorExchange
     private NodeRequestFacts _facts;
     private bool _isUpgrade;
     private bool _hasBody;
+    private bool _isDomain;
 
     /// <param name="domain">The domain of public names.</param>
     /// <param name="node">This node's id.</param>
@@ -153,7 +155,9 @@ internal sealed partial class NodeExchange : VisitorExchange
     public override int? VisitorResetCode => _stream.PeerResetDetail.Http2Code();
 
     /// <inheritdoc/>
-    public override RequestAddress Address => new(_host.AsSpan(0, _nameLength + _suffix.Length), Bytes(_target));
+    public override RequestAddress Address => _isDomain
+        ? new(Bytes(_authority), Bytes(_target))
+        : new(_host.AsSpan(0, _nameLength + _suffix.Length), Bytes(_target));
 
     /// <inheritdoc/>
     public override int CopyMethod(Span<byte> destination) => Copy(_method, destination);
@@ -224,7 +228,7 @@ internal sealed partial class NodeExchange : VisitorExchange
         item.Memory.Span.CopyTo(_head);
         stream.ConsumeHead();
         var bytes = _head.AsSpan(0, _headLength);
-        if (NodeRequest.TryRead(bytes, out var node, out var block) != ProtocolError.None || node.Name.Length > PublicName.MaxLength)
+        if (NodeRequest.TryRead(bytes, out var node, out var block) != ProtocolError.None || !IsName(node.Name))
         {
             ReturnHead();
             return false;
@@ -245,8 +249,13 @@ internal sealed partial class NodeExchange : VisitorExchange
         _isUpgrade = (block.Flags & HeaderBlockFlags.Upgrade) != 0;
         _hasBody = !item.IsLast && !_isUpgrade;
         _nameLength = Encoding.Latin1.GetChars(node.Name, _name);
-        node.Name.CopyTo(_host);
-        _suffix.CopyTo(_host.AsSpan(_nameLength));
+        _isDomain = node.Name.Contains((byte)'.');
+        if (!_isDomain)
+        {
+            node.Name.CopyTo(_host);
+            _suffix.CopyTo(_host.AsSpan(_nameLength));
+        }
+
         SetAddress(node.Address);
         _body.Begin(stream, item.IsLast);
         BeginResponse();
@@ -357,6 +366,10 @@ internal sealed partial class NodeExchange : VisitorExchange
 
         await _body.WaitUntilIdleAsync().ConfigureAwait(false);
     }
+
+    /// <summary>A domain has a dot, which no name below the cluster's own domain has.</summary>
+    private static bool IsName(ReadOnlySpan<byte> name) =>
+        name.Length <= PublicName.MaxLength || (name.Length <= DomainName.MaxLength && name.Contains((byte)'.'));
 
     private void Finish()
     {
