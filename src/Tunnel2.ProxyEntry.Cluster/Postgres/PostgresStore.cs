@@ -179,6 +179,7 @@ internal sealed partial class PostgresStore : IClusterStore
             {
                 await ScalarAsync(connection, PostgresSql.TidyMembers, token).ConfigureAwait(false);
                 await ScalarAsync(connection, PostgresSql.TidyNames, token).ConfigureAwait(false);
+                await ScalarAsync(connection, PostgresSql.TidyTunnels, token).ConfigureAwait(false);
                 return await ScalarAsync(connection, PostgresSql.TidyNodes, token).ConfigureAwait(false);
             },
             cancellationToken);
@@ -286,6 +287,7 @@ internal sealed partial class PostgresStore : IClusterStore
             }
         }
 
+        await NoteTunnelsAsync(connection, claims, results, token).ConfigureAwait(false);
         return results;
     }
 

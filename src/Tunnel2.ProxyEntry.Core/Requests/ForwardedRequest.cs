@@ -47,7 +47,7 @@ internal sealed class ForwardedRequest
     /// Milliseconds that an upgraded connection may stand still, in any direction and after an end of one; null: the limit of bodies, after
     /// an end of one.
     /// </summary>
-    public long? OwnIdleLimit { get; init; }
+    public long? OwnIdleLimit { get; set; }
 
     /// <summary>The phase: what the request waits for decides which limit applies.</summary>
     public ForwardPhase Phase

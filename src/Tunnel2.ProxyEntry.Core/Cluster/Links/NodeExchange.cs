@@ -12,6 +12,7 @@ using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Access.Oidc;
 using Tunnel2.ProxyEntry.Agents;
+using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Routing;
@@ -34,6 +35,7 @@ internal sealed partial class NodeExchange : VisitorExchange
     /// <summary>The memory of a stream and a request's head, roughly, in bytes.</summary>
     private const long HeadAndStream = 4 * 1024;
 
+    private readonly ProxyEntrySettings _settings;
     private readonly byte[] _suffix;
     private readonly string _node;
     private readonly Action<NodeExchange> _done;
@@ -63,14 +65,14 @@ internal sealed partial class NodeExchange : VisitorExchange
     private bool _hasBody;
     private bool _isDomain;
 
-    /// <param name="domain">The domain of public names.</param>
-    /// <param name="node">This node's id.</param>
+    /// <param name="settings">The domain of public names, this node's id, and limits.</param>
     /// <param name="done">Called when the object may serve another stream.</param>
-    public NodeExchange(string domain, string node, Action<NodeExchange> done)
+    public NodeExchange(ProxyEntrySettings settings, Action<NodeExchange> done)
     {
-        _suffix = Encoding.ASCII.GetBytes("." + domain);
+        _settings = settings;
+        _suffix = Encoding.ASCII.GetBytes("." + settings.Domain);
         _host = new byte[PublicName.MaxLength + _suffix.Length];
-        _node = node;
+        _node = settings.EntryId;
         _done = done;
         _finish = Finish;
     }
@@ -85,7 +87,7 @@ internal sealed partial class NodeExchange : VisitorExchange
     public override string Authority => Text(_authority);
 
     /// <inheritdoc/>
-    public override string Target => Text(_target);
+    public override string Target => _raw is { } raw ? raw.Text : Text(_target);
 
     /// <inheritdoc/>
     public override IPAddress? RemoteAddress => _address;
@@ -163,10 +165,10 @@ internal sealed partial class NodeExchange : VisitorExchange
     public override int CopyMethod(Span<byte> destination) => Copy(_method, destination);
 
     /// <inheritdoc/>
-    public override int CopyTarget(Span<byte> destination) => Copy(_target, destination);
+    public override int CopyTarget(Span<byte> destination) => _raw is null ? Copy(_target, destination) : base.CopyTarget(destination);
 
     /// <inheritdoc/>
-    public override int CopyForwardedTarget(Span<byte> destination) => Copy(_target, destination);
+    public override int CopyForwardedTarget(Span<byte> destination) => CopyTarget(destination);
 
     /// <inheritdoc/>
     public override int CopyForwardedFor(Span<byte> destination) => Copy(_forwardedFor, destination);
@@ -257,6 +259,7 @@ internal sealed partial class NodeExchange : VisitorExchange
         }
 
         SetAddress(node.Address);
+        BeginRaw(block);
         _body.Begin(stream, item.IsLast);
         BeginResponse();
         stream.NotifyReset(static (self, id) => ((NodeExchange)self!).OnReset(id), this);
@@ -300,6 +303,13 @@ internal sealed partial class NodeExchange : VisitorExchange
         var edits = Extras?.RequestEdits;
         foreach (var field in request.Fields)
         {
+            if (_raw is not null)
+            {
+                // The addresses of the visitor's connection, which the entering node knows.
+                writer.AddField(field.Name, field.Value);
+                continue;
+            }
+
             var known = KnownFields.Classify(field.Name);
             switch (FieldRules.OfRequest(known))
             {

@@ -44,7 +44,7 @@ internal sealed class NodeExchanges
             _pool.TryPop(out exchange);
         }
 
-        exchange ??= new NodeExchange(_settings.Domain, _settings.EntryId, Return);
+        exchange ??= new NodeExchange(_settings, Return);
         if (!exchange.TryBegin(stream))
         {
             stream.Reset(StreamResetReason.Internal);
