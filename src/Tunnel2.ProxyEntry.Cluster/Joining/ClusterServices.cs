@@ -30,6 +30,14 @@ internal static class ClusterServices
         services.AddSingleton<ISharedStore>(static provider => provider.GetRequiredService<PostgresStore>());
         services.AddSingleton<SharedDocuments>();
         services.AddSingleton<ISharedDocuments>(static provider => provider.GetRequiredService<SharedDocuments>());
+        services.AddSingleton<ITunnelStore>(static provider => provider.GetRequiredService<PostgresStore>());
+        services.AddSingleton(provider => new ForeignTunnels(
+            provider.GetRequiredService<ITunnelStore>(),
+            provider.GetRequiredService<ISharedDocuments>(),
+            provider.GetRequiredService<NodeState>(),
+            keptFor,
+            provider.GetRequiredService<TimeProvider>()));
+        services.AddSingleton<IForeignTunnels>(static provider => provider.GetRequiredService<ForeignTunnels>());
         services.AddSingleton(provider => new NodeState(facts, provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton<NameTable>();
         services.AddSingleton<ClusterMetrics>();

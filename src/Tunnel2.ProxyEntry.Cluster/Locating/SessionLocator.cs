@@ -62,6 +62,9 @@ internal sealed class SessionLocator : ISessionLocator
     }
 
     /// <inheritdoc/>
+    public bool IsUnknown(ReadOnlySpan<char> name) => _cache.WasUnknown(name);
+
+    /// <inheritdoc/>
     public ValueTask<NodePlaces?> LocateAsync(string name, CancellationToken cancellationToken)
     {
         if (_cache.TryGet(name, out var known))

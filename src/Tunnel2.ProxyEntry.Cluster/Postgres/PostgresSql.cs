@@ -161,6 +161,36 @@ internal static class PostgresSql
             limit 1000 for update skip locked)
         """;
 
+    /// <summary>$1 channel; $2 to $5 arrays: epochs, names, kinds, ports. Other nodes are told after the row is there.</summary>
+    public const string NoteTunnels =
+        """
+        with put as (
+            insert into tunnel2_tunnels (epoch, name, kind, port)
+            select * from unnest($2::bigint[], $3::text[], $4::smallint[], $5::integer[]) on conflict (epoch) do nothing
+        )
+        select pg_notify($1, E'shared\ntunnels')
+        """;
+
+    /// <summary>$1 the node that asks, $2 how many at most.</summary>
+    public const string ListTunnels =
+        $"""
+        select t.name, t.kind, t.port
+        from tunnel2_tunnels t join ({Sessions}) s on s.name = t.name and s.epoch = t.epoch
+            join tunnel2_nodes n on n.node = s.node and n.incarnation = s.incarnation
+        where s.state < 2 and s.node <> $1 and n.lease_until > clock_timestamp()
+        order by t.epoch limit $2
+        """;
+
+    /// <summary>What registrations carried that are over.</summary>
+    public const string TidyTunnels =
+        """
+        delete from tunnel2_tunnels t where t.epoch in (
+            select o.epoch from tunnel2_tunnels o
+            where not exists (select from tunnel2_names s where s.name = o.name and s.epoch = o.epoch)
+                and not exists (select from tunnel2_members m where m.name = o.name and m.epoch = o.epoch)
+            limit 1000 for update skip locked)
+        """;
+
     public const string TidyNodes = "delete from tunnel2_nodes where lease_until < clock_timestamp() - interval '1 day'";
 
     /// <summary>What counts: names that one session has for itself, and the sessions of names that are shared.</summary>

@@ -184,6 +184,7 @@ internal sealed partial class PostgresStore : IClusterStore
                 await ScalarAsync(connection, PostgresSql.TidyMembers, token).ConfigureAwait(false);
                 await ScalarAsync(connection, PostgresSql.TidyNames, token).ConfigureAwait(false);
                 await ScalarAsync(connection, PostgresShareSql.Tidy, token).ConfigureAwait(false);
+                await ScalarAsync(connection, PostgresSql.TidyTunnels, token).ConfigureAwait(false);
                 return await ScalarAsync(connection, PostgresSql.TidyNodes, token).ConfigureAwait(false);
             },
             cancellationToken);
@@ -291,6 +292,7 @@ internal sealed partial class PostgresStore : IClusterStore
             }
         }
 
+        await NoteTunnelsAsync(connection, claims, results, token).ConfigureAwait(false);
         return results;
     }
 

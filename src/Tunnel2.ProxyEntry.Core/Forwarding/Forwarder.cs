@@ -6,6 +6,7 @@ using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
@@ -362,8 +363,8 @@ internal sealed class Forwarder : IForwarder
 
     private bool TrySendHead(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
     {
-        Span<char> name = stackalloc char[PublicName.MaxLength];
-        name = request.IsCarried ? name[.._opener.CopyName(exchange, name)] : default;
+        Span<char> name = stackalloc char[DomainName.MaxLength];
+        name = request.IsCarried ? name[.._opener.CopyName(exchange, request, name)] : default;
         var end = !exchange.HasBody && !exchange.IsUpgrade;
         for (var size = RequestBlockGuess; ; size = Math.Min(size * 8, ProtocolLimits.MaxHeaderBlockLength))
         {

@@ -33,7 +33,7 @@ internal sealed class RealCluster : IAsyncDisposable
     /// <summary>The state folder of a node, which no other one has.</summary>
     public string StateOf(int node) => Path.Combine(_folder.FullName, $"state{node}");
 
-    /// <summary>Starts nodes, and as many services.</summary>
+    /// <summary>Starts nodes, and as many services. In settings <c>{node}</c> is the number of the node, from 1.</summary>
     public static Task<RealCluster> StartAsync(PostgresServer server, int nodes, params string[] settings) =>
         StartAsync(server, nodes, null, settings);
 
@@ -68,7 +68,7 @@ internal sealed class RealCluster : IAsyncDisposable
                     "Pool:SlowStart=off",
                     .. announced,
                     $"StateFolder={cluster.StateOf(i - 1)}",
-                    .. settings,
+                    .. settings.Select(setting => setting.Replace("{node}", $"{i}", StringComparison.Ordinal)),
                 ]));
             cluster.Services.Add(new NamedService(((char)('a' + i - 1)).ToString()));
         }

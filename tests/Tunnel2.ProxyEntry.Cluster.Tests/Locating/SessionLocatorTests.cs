@@ -67,6 +67,21 @@ public sealed class SessionLocatorTests : IMeterFactory
     }
 
     [Fact]
+    public async Task A_wildcard_may_serve_an_unknown_domain_until_it_is_heard_of()
+    {
+        Assert.False(_locator.IsUnknown("app.example.org"));
+        Assert.Null(await _locator.LocateAsync("app.example.org", CancellationToken.None));
+        _clock.Advance(LocationCache.UnheardFor - TimeSpan.FromTicks(1));
+        Assert.True(_locator.IsUnknown("app.example.org"));
+        _locator.Hear(new NameNotice(StoredState.Online, "app.example.org", "there", 9, "there:7000", []));
+        Assert.False(_locator.IsUnknown("app.example.org"));
+
+        Assert.Null(await _locator.LocateAsync("b.example.org", CancellationToken.None));
+        _clock.Advance(LocationCache.UnheardFor);
+        Assert.False(_locator.IsUnknown("b.example.org"));
+    }
+
+    [Fact]
     public async Task A_name_that_registers_at_this_node_is_here_and_not_unknown()
     {
         var mine = _tables.Put(_state.Ready!, Claim("mine"), false).Epoch;

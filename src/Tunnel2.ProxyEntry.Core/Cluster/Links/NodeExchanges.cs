@@ -51,7 +51,7 @@ internal sealed class NodeExchanges
             _pool.TryPop(out exchange);
         }
 
-        exchange ??= new NodeExchange(_settings.Domain, _settings.EntryId, _peer, Return);
+        exchange ??= new NodeExchange(_settings, _peer, Return);
         if (!exchange.TryBegin(stream))
         {
             stream.Reset(StreamResetReason.Internal);
