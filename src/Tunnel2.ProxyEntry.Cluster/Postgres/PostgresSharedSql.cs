@@ -45,6 +45,26 @@ internal static class PostgresSharedSql
             (select pg_notify($2, E'shared\n' || $1)::text from put)
         """;
 
+    /// <summary>
+    /// $1 kind, $2 channel, $3 key, $4 value, $5 how many at most, $6 when it was used or null, $7 the version that is replaced or 0.
+    /// Whether there may be one more, and the new version.
+    /// </summary>
+    public const string Put =
+        """
+        with before as (
+            select count(*) filter (where key not in ('', $3)) as others, max(version) filter (where key = $3) as version
+            from tunnel2_shared where kind = $1
+        ), put as (
+            insert into tunnel2_shared (kind, key, version, value, changed_at, touched_at)
+            select $1, $3, nextval('tunnel2_epochs'), $4, clock_timestamp(), coalesce($6, clock_timestamp())
+            from before b where b.others < $5 and ($7 = 0 or b.version = $7)
+            on conflict (kind, key) do update set version = excluded.version, value = excluded.value,
+                changed_at = excluded.changed_at, touched_at = excluded.touched_at
+            returning version
+        )
+        select (select others < $5 from before), (select version from put), (select pg_notify($2, E'shared\n' || $1)::text from put)
+        """;
+
     /// <summary>$1 kind, $2 channel, $3 key.</summary>
     public const string Remove =
         """

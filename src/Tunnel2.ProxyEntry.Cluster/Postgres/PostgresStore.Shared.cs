@@ -61,6 +61,26 @@ internal sealed partial class PostgresStore : ISharedStore
             cancellationToken);
 
     /// <inheritdoc/>
+    public Task<SharedOutcome> PutSharedAsync(
+        string kind, Guid generation, SharedDocument document, int most, CancellationToken cancellationToken) =>
+        ChangeSharedAsync(
+            kind, generation,
+            async (connection, token) =>
+            {
+                var (mayBe, isDone) = (await ReadAsync(
+                    connection, PostgresSharedSql.Put, static reader => (reader.GetBoolean(0), !reader.IsDBNull(1)), token,
+                    new() { Value = kind }, new() { Value = Volatile.Read(ref _channel) }, new() { Value = document.Key },
+                    new() { Value = document.Value }, new() { Value = (long)most },
+                    new()
+                    {
+                        Value = document.Touched is { } moment ? moment.UtcDateTime : DBNull.Value, NpgsqlDbType = NpgsqlDbType.TimestampTz,
+                    },
+                    new() { Value = document.Version }).ConfigureAwait(false))[0];
+                return isDone ? SharedOutcome.Done : mayBe ? SharedOutcome.Taken : SharedOutcome.TooMany;
+            },
+            cancellationToken);
+
+    /// <inheritdoc/>
     public Task<SharedOutcome> RemoveSharedAsync(string kind, Guid generation, string key, CancellationToken cancellationToken) =>
         ChangeSharedAsync(
             kind, generation,

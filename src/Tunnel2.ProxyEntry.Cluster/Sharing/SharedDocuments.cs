@@ -87,6 +87,11 @@ internal sealed class SharedDocuments(ISharedStore store, TimeProvider timeProvi
         CallAsync(store.AddSharedAsync(kind, generation, document, most, cancellationToken));
 
     /// <inheritdoc/>
+    public Task<SharedOutcome> PutAsync(
+        string kind, Guid generation, SharedDocument document, int most, CancellationToken cancellationToken) =>
+        CallAsync(store.PutSharedAsync(kind, generation, document, most, cancellationToken));
+
+    /// <inheritdoc/>
     public Task<SharedOutcome> RemoveAsync(string kind, Guid generation, string key, CancellationToken cancellationToken) =>
         CallAsync(store.RemoveSharedAsync(kind, generation, key, cancellationToken));
 

@@ -19,6 +19,10 @@ internal interface ISharedStore
     Task<SharedOutcome> AddSharedAsync(
         string kind, Guid generation, SharedDocument document, int most, CancellationToken cancellationToken);
 
+    /// <summary>As <see cref="ISharedDocuments.PutAsync"/>.</summary>
+    Task<SharedOutcome> PutSharedAsync(
+        string kind, Guid generation, SharedDocument document, int most, CancellationToken cancellationToken);
+
     /// <summary>As <see cref="ISharedDocuments.RemoveAsync"/>.</summary>
     Task<SharedOutcome> RemoveSharedAsync(string kind, Guid generation, string key, CancellationToken cancellationToken);
 

@@ -11,6 +11,9 @@ internal sealed record KeptPolicy(PolicyTarget Target, Policy Policy, DateTimeOf
     /// <summary>Why its file cannot be used; then <see cref="Policy"/> refuses every request. Null: it can.</summary>
     public string? Problem { get; init; }
 
+    /// <summary>What is kept, where it cannot be used and is not too long to be shared; it may be usable for another node.</summary>
+    public ReadOnlyMemory<byte> Unused { get; init; }
+
     /// <summary>Whether both are the same policy for the same tunnels.</summary>
     public bool IsSameAs(KeptPolicy other) => Target == other.Target && Problem == other.Problem && Policy.IsSameAs(other.Policy);
 }

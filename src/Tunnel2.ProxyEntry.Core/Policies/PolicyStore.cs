@@ -1,8 +1,11 @@
+using System.Buffers;
 using System.Globalization;
 using Tunnel2.Policies.Reading;
 using Tunnel2.Policies.Tables;
 using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Sharing;
+using Tunnel2.ProxyEntry.Tokens;
 using Tunnel2.Telemetry.Files;
 
 namespace Tunnel2.ProxyEntry.Policies;
@@ -29,6 +32,8 @@ internal sealed class PolicyStore
         [(PolicyScope.Agent, "agents"), (PolicyScope.Token, "tokens"), (PolicyScope.Name, "names")];
 
     private static readonly Policy _closed = PolicyReader.Read("""[ { "deny": true } ]"""u8).Policy!;
+
+    private static readonly SearchValues<char> _nameCharacters = SearchValues.Create("abcdefghijklmnopqrstuvwxyz0123456789-.");
 
     private readonly string _stateFolder;
     private readonly bool _knowsCountries;
@@ -73,13 +78,20 @@ internal sealed class PolicyStore
     /// <param name="policy">The policy.</param>
     /// <exception cref="IOException">It cannot be written; the one before stays.</exception>
     /// <exception cref="UnauthorizedAccessException">The process may not write there.</exception>
-    public void Save(PolicyTarget target, Policy policy)
+    public void Save(PolicyTarget target, Policy policy) => Save(target, policy.Text.Span, changed: null);
+
+    /// <summary>As the other one, with the bytes of the file and, where it is given, the time when they were set.</summary>
+    public void Save(PolicyTarget target, ReadOnlySpan<byte> text, DateTimeOffset? changed)
     {
         StateFolder.Create(_stateFolder);
         StateFolder.Create(Folder);
         var path = PathOf(target);
         StateFolder.Create(Path.GetDirectoryName(path)!);
-        OwnerOnlyFile.Replace(path, policy.Text.Span);
+        OwnerOnlyFile.Replace(path, text);
+        if (changed is { } moment && moment > DateTimeOffset.UnixEpoch)
+        {
+            File.SetLastWriteTimeUtc(path, moment.UtcDateTime);
+        }
     }
 
     /// <summary>Removes the policy of a target.</summary>
@@ -93,6 +105,45 @@ internal sealed class PolicyStore
             File.Delete(path);
         }
     }
+
+    /// <summary>Reads the text of <see cref="PolicyTarget.ToString"/>, from a place where anything could be: it names a file.</summary>
+    public static bool TryReadTarget(string text, out PolicyTarget target)
+    {
+        target = default;
+        var space = text.IndexOf(' ', StringComparison.Ordinal);
+        if (space < 0)
+        {
+            return false;
+        }
+
+        var name = text[(space + 1)..];
+        var index = Array.FindIndex(
+            _folders, folder => text.AsSpan(0, space).SequenceEqual(folder.Scope.ToString().ToLowerInvariant()));
+        if (index < 0 || !IsName(_folders[index].Scope, name))
+        {
+            return false;
+        }
+
+        target = new PolicyTarget(_folders[index].Scope, name);
+        return true;
+    }
+
+    /// <summary>Reads a policy. One that cannot be used has its problem, and refuses every request.</summary>
+    public KeptPolicy Read(PolicyTarget target, byte[] text, DateTimeOffset changed) =>
+        FindProblem(text, out var policy) is { } problem
+            ? new KeptPolicy(target, _closed, changed)
+            {
+                Problem = problem, Unused = text.Length <= SharedDocument.LongestValue ? text : default,
+            }
+            : new KeptPolicy(target, policy!, changed);
+
+    private static bool IsName(PolicyScope scope, string name) => scope switch
+    {
+        PolicyScope.Agent => StoredToken.IsAgentId(name) && !name.Any(char.IsAsciiLetterUpper) && name is not ("." or ".."),
+        PolicyScope.Token => StoredToken.IsName(name),
+        _ => name.Length is > 0 and <= MaxNameLength && name[0] != '.'
+            && (name[0] == '*' ? name.AsSpan(1) : name).IndexOfAnyExcept(_nameCharacters) < 0,
+    };
 
     private IEnumerable<(PolicyScope Scope, string Path)> Files() => _folders
         .Select(folder => (folder.Scope, Path: Path.Combine(Folder, folder.Folder)))
@@ -122,9 +173,12 @@ internal sealed class PolicyStore
             OwnerOnlyFile.Narrow(path);
             var info = new FileInfo(path);
             changed = new DateTimeOffset(info.LastWriteTimeUtc, TimeSpan.Zero);
-            return FindProblem(info, out var policy) is { } problem
-                ? new KeptPolicy(target, _closed, changed) { Problem = problem }
-                : new KeptPolicy(target, policy!, changed);
+            return info.Length > Policy.MaxFileLength
+                ? new KeptPolicy(target, _closed, changed)
+                {
+                    Problem = FormattableString.Invariant($"it is longer than {Policy.MaxFileLength} bytes"),
+                }
+                : Read(target, File.ReadAllBytes(path), changed);
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
@@ -132,15 +186,9 @@ internal sealed class PolicyStore
         }
     }
 
-    private string? FindProblem(FileInfo file, out Policy? policy)
+    private string? FindProblem(byte[] text, out Policy? policy)
     {
-        policy = null;
-        if (file.Length > Policy.MaxFileLength)
-        {
-            return FormattableString.Invariant($"it is longer than {Policy.MaxFileLength} bytes");
-        }
-
-        var reading = PolicyReader.Read(File.ReadAllBytes(file.FullName));
+        var reading = PolicyReader.Read(text);
         policy = reading.Policy;
         return policy is null ? string.Join("; ", reading.Mistakes)
             : policy.AsksForCountry && !_knowsCountries

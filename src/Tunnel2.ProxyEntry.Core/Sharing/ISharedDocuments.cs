@@ -27,6 +27,15 @@ internal interface ISharedDocuments
     Task<SharedOutcome> AddAsync(
         string kind, Guid generation, SharedDocument document, int most, CancellationToken cancellationToken);
 
+    /// <summary>Adds a document, or puts it in place of the one of its key.</summary>
+    /// <param name="kind">The kind.</param>
+    /// <param name="generation">That of the set that was read.</param>
+    /// <param name="document">With a version: only that one is replaced, and any other one is <see cref="SharedOutcome.Taken"/>.</param>
+    /// <param name="most">How many there may be.</param>
+    /// <param name="cancellationToken">Gives up.</param>
+    Task<SharedOutcome> PutAsync(
+        string kind, Guid generation, SharedDocument document, int most, CancellationToken cancellationToken);
+
     /// <summary>Removes a document.</summary>
     Task<SharedOutcome> RemoveAsync(string kind, Guid generation, string key, CancellationToken cancellationToken);
 

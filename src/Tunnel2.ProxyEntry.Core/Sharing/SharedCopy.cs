@@ -54,6 +54,12 @@ internal sealed class SharedCopy : IDisposable
         return outcome;
     }
 
+    /// <summary>Adds or replaces a document, and reads all.</summary>
+    /// <returns>The outcome, and how many sessions were ended.</returns>
+    /// <exception cref="SharedUnavailableException">The database is not available.</exception>
+    public Task<(SharedOutcome Outcome, int Ended)> PutAsync(SharedDocument document, CancellationToken cancellationToken) => ChangeAsync(
+        generation => _documents.PutAsync(_kind, generation, document, _most, cancellationToken), cancellationToken);
+
     /// <summary>Removes a document, and reads all.</summary>
     /// <returns>The outcome, and how many sessions were ended.</returns>
     /// <exception cref="SharedUnavailableException">The database is not available.</exception>
@@ -68,7 +74,9 @@ internal sealed class SharedCopy : IDisposable
     /// <inheritdoc/>
     public void Dispose() => _turn.Dispose();
 
-    private async Task LookAsync(CancellationToken cancellationToken)
+    /// <summary>Reads all.</summary>
+    /// <exception cref="SharedUnavailableException">The database is not available.</exception>
+    public async Task LookAsync(CancellationToken cancellationToken)
     {
         await TakeTurnAsync(cancellationToken).ConfigureAwait(false);
         try

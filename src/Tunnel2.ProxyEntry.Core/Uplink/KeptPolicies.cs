@@ -4,6 +4,7 @@ using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Policies;
 using Tunnel2.ProxyEntry.Reload;
+using Tunnel2.ProxyEntry.Sharing;
 
 namespace Tunnel2.ProxyEntry.Uplink;
 
@@ -11,7 +12,7 @@ namespace Tunnel2.ProxyEntry.Uplink;
 /// The policies that the server keeps, beside those of the settings: set and removed while it runs, with effect at once. The reload loop
 /// has it look for changes of the folder by another process. Thread-safe.
 /// </summary>
-internal sealed class KeptPolicies : IReloadable
+internal sealed partial class KeptPolicies : IReloadable, IDisposable
 {
     private readonly Lock _gate = new(); // Files are written with it held; only administrators and the reload loop wait for it.
     private readonly PolicyStore _store;
@@ -23,12 +24,19 @@ internal sealed class KeptPolicies : IReloadable
     private string _told = "";
 
     public KeptPolicies(
-        ProxyEntrySettings settings, AgentRegistry agents, SessionRevocation sessions, ILogger<KeptPolicies> logger)
+        ProxyEntrySettings settings,
+        AgentRegistry agents,
+        SessionRevocation sessions,
+        ILogger<KeptPolicies> logger,
+        ISharedDocuments? shared = null)
     {
         _store = new PolicyStore(settings.StateFolder, settings.CountryHeader is not null);
         _agents = agents;
         _sessions = sessions;
         _logger = logger;
+        _shared = shared is null
+            ? null
+            : new SharedCopy(shared, SharedKind, PolicyStore.MaxPolicies, settings.StateFolder, this, logger);
     }
 
     /// <summary>All of them.</summary>
@@ -66,7 +74,7 @@ internal sealed class KeptPolicies : IReloadable
     /// <summary>Keeps a policy in place of the one that the target had. It holds for running sessions too, which go on.</summary>
     /// <exception cref="IOException">It cannot be written; then nothing has changed.</exception>
     /// <exception cref="UnauthorizedAccessException">The process may not write there; then nothing has changed.</exception>
-    public PolicyChange Set(PolicyTarget target, Policy policy)
+    private PolicyChange SetAlone(PolicyTarget target, Policy policy)
     {
         lock (_gate)
         {
@@ -94,7 +102,7 @@ internal sealed class KeptPolicies : IReloadable
     /// <returns>It; null where there is none.</returns>
     /// <exception cref="IOException">It cannot be removed; then it stays in force.</exception>
     /// <exception cref="UnauthorizedAccessException">The process may not remove it; then it stays in force.</exception>
-    public KeptPolicy? Remove(PolicyTarget target)
+    private KeptPolicy? RemoveAlone(PolicyTarget target)
     {
         KeptPolicy? removed;
         lock (_gate)
@@ -119,7 +127,7 @@ internal sealed class KeptPolicies : IReloadable
         int count;
         lock (_gate)
         {
-            if (_store.Stamp() is not { } stamp || stamp == _stamp || !ReadUnsynchronized())
+            if (_isCopy || _store.Stamp() is not { } stamp || stamp == _stamp || !ReadUnsynchronized())
             {
                 return;
             }
@@ -155,19 +163,32 @@ internal sealed class KeptPolicies : IReloadable
     {
         // Before the reading: what changes during it is seen by the next look.
         var stamp = _store.Stamp();
-        var table = new KeptPolicyTable(_store.Load());
+        var policies = _store.Load();
         _stamp = stamp;
+        return TakeUnsynchronized(policies, []);
+    }
+
+    private bool TakeUnsynchronized(IReadOnlyList<KeptPolicy> policies, IEnumerable<(string Target, string Reason)> refused)
+    {
+        var table = new KeptPolicyTable(policies);
         TellUnsynchronized(
             [
                 .. table.All.Where(static one => one.Problem is not null)
                     .Select(static one => (one.Target.ToString(), one.Problem!)).Order(),
+                .. refused,
             ]);
-        if (table.All.Length == _table.All.Length && table.All.All(one => _table.Find(one.Target)?.IsSameAs(one) == true))
+        var isSame = table.All.Length == _table.All.Length && table.All.All(one => _table.Find(one.Target)?.IsSameAs(one) == true);
+        if (isSame && table.All.All(one => _table.Find(one.Target)!.Changed == one.Changed))
         {
             return false;
         }
 
         _table = table;
+        if (isSame)
+        {
+            return false;
+        }
+
         _agents.ReplacePolicies(table);
         return true;
     }

@@ -1,6 +1,7 @@
 using System.Text.Json;
 using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Api.Documents;
+using Tunnel2.ProxyEntry.Sharing;
 
 namespace Tunnel2.ProxyEntry.Api;
 
@@ -32,6 +33,17 @@ internal sealed record ApiAnswer
 
     /// <summary>It is done, and there is nothing to say.</summary>
     public static ApiAnswer Done { get; } = new() { Status = StatusCodes.Status204NoContent };
+
+    /// <summary>The cluster's database is not available for a change.</summary>
+    /// <param name="exception">What is wrong.</param>
+    /// <param name="list">What would have been changed, in the plural.</param>
+    public static ApiAnswer NotShared(SharedUnavailableException exception, string list) => Problem(
+        StatusCodes.Status503ServiceUnavailable,
+        "cluster-database",
+        $"The cluster's database is not available ({exception.Reason}). "
+            + (exception.MayHaveChanged
+                ? $"The change may have been made all the same: look at the list of {list} before you try again."
+                : "Nothing has changed."));
 
     /// <summary>An error.</summary>
     /// <param name="status">The status.</param>

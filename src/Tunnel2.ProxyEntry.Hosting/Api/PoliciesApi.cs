@@ -5,10 +5,12 @@ using Tunnel2.Protocol;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Api.Documents;
+using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Policies;
 using Tunnel2.ProxyEntry.Routing;
 using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Sharing;
 using Tunnel2.ProxyEntry.Tokens;
 using Tunnel2.ProxyEntry.Uplink;
 
@@ -24,7 +26,8 @@ internal sealed class PoliciesApi(
     AgentRegistry agents,
     ISessionDirectory directory,
     ProxyEntrySettings settings,
-    ApiAudit audit)
+    ApiAudit audit,
+    ISessionLocator? locator = null)
 {
     private const int LongestMistake = 300;
 
@@ -55,10 +58,10 @@ internal sealed class PoliciesApi(
     }
 
     /// <summary>Sets a policy.</summary>
-    public ApiAnswer Set(ApiCall call, PolicyScope scope)
+    public async ValueTask<ApiAnswer> SetAsync(ApiCall call, PolicyScope scope)
     {
         var target = TargetOf(scope, call.Name);
-        if (FindObstacle(target) is { } unknown)
+        if (await FindObstacleAsync(target).ConfigureAwait(false) is { } unknown)
         {
             return ApiAnswer.Problem(StatusCodes.Status404NotFound, unknown.Code, unknown.Detail);
         }
@@ -95,7 +98,7 @@ internal sealed class PoliciesApi(
 
         try
         {
-            switch (policies.Set(target, policy))
+            switch (await policies.SetAsync(target, policy).ConfigureAwait(false))
             {
                 case PolicyChange.TooMany:
                     return ApiAnswer.Problem(
@@ -110,17 +113,21 @@ internal sealed class PoliciesApi(
         {
             return NotKept(exception);
         }
+        catch (SharedUnavailableException exception)
+        {
+            return ApiAnswer.NotShared(exception, "policies");
+        }
 
         return ApiAnswer.Of(Document(target, policies.Current.Find(target)));
     }
 
     /// <summary>Removes a policy.</summary>
-    public ApiAnswer Remove(ApiCall call, PolicyScope scope)
+    public async ValueTask<ApiAnswer> RemoveAsync(ApiCall call, PolicyScope scope)
     {
         var target = TargetOf(scope, call.Name);
         try
         {
-            if (policies.Remove(target) is null)
+            if (!await policies.RemoveAsync(target).ConfigureAwait(false))
             {
                 return NoPolicy;
             }
@@ -131,6 +138,10 @@ internal sealed class PoliciesApi(
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
             return NotKept(exception);
+        }
+        catch (SharedUnavailableException exception)
+        {
+            return ApiAnswer.NotShared(exception, "policies");
         }
     }
 
@@ -150,7 +161,7 @@ internal sealed class PoliciesApi(
     };
 
     /// <summary>Why a target can have no policy: a mistyped one would protect nothing.</summary>
-    private (string Code, string Detail)? FindObstacle(PolicyTarget target)
+    private async ValueTask<(string Code, string Detail)?> FindObstacleAsync(PolicyTarget target)
     {
         var table = agents.Current;
         return target.Scope switch
@@ -165,7 +176,9 @@ internal sealed class PoliciesApi(
                 ? null
                 : ("no-token", "There is no token of this name among those that the server keeps."),
             _ => FindMistake(target.Name) is { } mistake ? ("no-name", mistake)
-                : table.IsListed(target.Name) || directory.Snapshot().Any(session => Holds(target, session)) ? null
+                : table.IsListed(target.Name) || directory.Snapshot().Any(session => Holds(target, session))
+                    || (locator is not null
+                        && await locator.LocateAsync(target.Name, CancellationToken.None).ConfigureAwait(false) is not null) ? null
                 : ("no-name", "No session has this name, and no agent and no token lists it."),
         };
     }

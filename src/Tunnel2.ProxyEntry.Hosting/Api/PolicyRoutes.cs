@@ -60,7 +60,7 @@ internal static class PolicyRoutes
                     StatusCodes.Status413PayloadTooLarge, StatusCodes.Status415UnsupportedMediaType,
                     StatusCodes.Status503ServiceUnavailable,
                 ],
-                RunAsync = call => ValueTask.FromResult(policies.Set(call, scope)),
+                RunAsync = call => policies.SetAsync(call, scope),
             },
             new()
             {
@@ -70,7 +70,7 @@ internal static class PolicyRoutes
                 Summary = $"Removes the policy for {words} that the server keeps. That of the settings stays.",
                 Status = StatusCodes.Status204NoContent,
                 Problems = [StatusCodes.Status404NotFound, StatusCodes.Status503ServiceUnavailable],
-                RunAsync = call => ValueTask.FromResult(policies.Remove(call, scope)),
+                RunAsync = call => policies.RemoveAsync(call, scope),
             },
         ];
     }

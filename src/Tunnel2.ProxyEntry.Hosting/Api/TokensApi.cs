@@ -61,7 +61,7 @@ internal sealed class TokensApi(
         }
         catch (SharedUnavailableException exception)
         {
-            return NotShared(exception);
+            return ApiAnswer.NotShared(exception, "tokens");
         }
     }
 
@@ -105,7 +105,7 @@ internal sealed class TokensApi(
         }
         catch (SharedUnavailableException exception)
         {
-            return NotShared(exception);
+            return ApiAnswer.NotShared(exception, "tokens");
         }
 
         audit.Changed(call, "makes token", TextOf(token));
@@ -158,14 +158,6 @@ internal sealed class TokensApi(
         StatusCodes.Status503ServiceUnavailable,
         "state-folder",
         $"Nothing has changed: the state folder cannot be written (Tunnel2:StateFolder). {exception.Message}");
-
-    private static ApiAnswer NotShared(SharedUnavailableException exception) => ApiAnswer.Problem(
-        StatusCodes.Status503ServiceUnavailable,
-        "cluster-database",
-        $"The cluster's database is not available ({exception.Reason}). "
-            + (exception.MayHaveChanged
-                ? "The change may have been made all the same: look at the list of tokens before you try again."
-                : "Nothing has changed."));
 
     /// <summary>For the audit.</summary>
     private static string TextOf(StoredToken token) =>

@@ -108,7 +108,9 @@ public sealed class SharedTokenTests(PostgresServer server) : IClassFixture<Post
         await PostgresServer.ExecuteAsync(cluster.Database, "truncate tunnel2_shared", Ending);
         // One of them has filled it.
         await cluster.Nodes[0].UntilAsync(
-            () => cluster.Nodes.Sum(static node => node.Log.All.Count(static line => line.EventId == 2238)) >= 3, "it is filled", _long);
+            () => cluster.Nodes.Sum(static node => node.Log.All.Count(
+                static line => line.EventId == 2238 && line.Text.Contains("tokens", StringComparison.Ordinal))) >= 3,
+            "it is filled", _long);
         Assert.Equal(1L, await PostgresServer.AskAsync(cluster.Database, "select count(*) from tunnel2_shared where key = 'web'", Ending));
         await agent.SyncAsync();
         var (status, _, _) = await first.SendAsync("DELETE", "tokens/web");

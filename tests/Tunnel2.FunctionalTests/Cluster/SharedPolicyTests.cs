@@ -1,0 +1,176 @@
+using System.Text.Json;
+using Tunnel2.FunctionalTests.Administration;
+using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.FunctionalTests.Cluster;
+
+/// <summary>Policies of the API at two nodes, over a real database.</summary>
+public sealed class SharedPolicyTests(PostgresServer server) : IClassFixture<PostgresServer>
+{
+    private const string Deny = """[{"path":"/a","deny":true}]""";
+    private const string Other = """[{"path":"/b","deny":true}]""";
+
+    private static readonly TimeSpan _long = TimeSpan.FromSeconds(60);
+
+    private static CancellationToken Ending => TestContext.Current.CancellationToken;
+
+    [Fact]
+    public async Task A_policy_that_one_node_sets_holds_at_both_is_changed_and_removed_at_the_other()
+    {
+        await using var cluster = await StartAsync();
+        using var first = new AdminApi(cluster.Nodes[0]);
+        using var second = new AdminApi(cluster.Nodes[1]);
+        var agent = await cluster.StartAgentAsync(cluster.Options(0, 0));
+        await PutAsync(first, Deny);
+        await HoldsAsync(cluster, 1, Deny);
+
+        // The session is at the first node, and the policy of the second is of its name.
+        Assert.Equal((403, 200), (await StatusAsync(cluster, 0, "/a"), await StatusAsync(cluster, 0, "/")));
+        Assert.Equal((403, 200), (await StatusAsync(cluster, 1, "/a"), await StatusAsync(cluster, 1, "/")));
+
+        await PutAsync(second, Other);
+        await HoldsAsync(cluster, 0, Other);
+        Assert.Equal((200, 403), (await StatusAsync(cluster, 0, "/a"), await StatusAsync(cluster, 0, "/b")));
+        Assert.Equal(Changed(await first.GetAsync("policies/names/web")), Changed(await second.GetAsync("policies/names/web")));
+        Assert.Equal((1, 0), (agent.Events.ReadyCount.Value, agent.Events.EndCount.Value));
+
+        Assert.Equal(204, (await second.SendAsync("DELETE", "policies/names/web")).Status);
+        await HoldsAsync(cluster, 0, null);
+        Assert.Equal(200, await StatusAsync(cluster, 0, "/b"));
+        Assert.Empty(Directory.GetFiles(Path.Combine(cluster.StateOf(0), "policies", "names")));
+        await first.RefusedAsync(404, "no-policy", "DELETE", "policies/names/web");
+    }
+
+    [Fact]
+    public async Task Without_the_database_policies_hold_on_and_changes_are_refused()
+    {
+        await using var cluster = await StartAsync();
+        using var first = new AdminApi(cluster.Nodes[0]);
+        using var second = new AdminApi(cluster.Nodes[1]);
+        await cluster.StartAgentAsync(cluster.Options(1, 1));
+        await PutAsync(first, Deny);
+        await HoldsAsync(cluster, 1, Deny);
+        await server.StopAsync();
+        try
+        {
+            await cluster.Nodes[1].Log.WaitForAsync(2720);
+            await second.RefusedAsync(503, "cluster-database", "PUT", "policies/names/web", Other);
+            await second.RefusedAsync(503, "cluster-database", "DELETE", "policies/names/web");
+            Assert.Equal(403, await StatusAsync(cluster, 1, "/a"));
+        }
+        finally
+        {
+            await server.StartAsync();
+        }
+
+        await cluster.Nodes[0].Log.WaitForAsync(2721);
+        await cluster.Nodes[1].Log.WaitForAsync(2721);
+        await PutAsync(second, Other);
+        await HoldsAsync(cluster, 0, Other);
+    }
+
+    [Fact]
+    public async Task A_database_that_was_emptied_is_filled_again()
+    {
+        await using var cluster = await StartAsync();
+        using var first = new AdminApi(cluster.Nodes[0]);
+        await cluster.StartAgentAsync(cluster.Options(0, 0));
+        await PutAsync(first, Deny);
+        await HoldsAsync(cluster, 1, Deny);
+        await PostgresServer.ExecuteAsync(cluster.Database, "truncate tunnel2_shared", Ending);
+        await cluster.Nodes[0].UntilAsync(
+            () => cluster.Nodes.Any(static node => node.Log.All.Any(static line => line.EventId == 2238
+                && line.Text.Contains("has 1 policies now; this node has offered 1", StringComparison.Ordinal))),
+            "it is filled", _long);
+        Assert.Equal(1L, await PostgresServer.AskAsync(
+            cluster.Database, "select count(*) from tunnel2_shared where kind = 'policies' and key = 'name web'", Ending));
+        Assert.Equal(403, await StatusAsync(cluster, 0, "/a"));
+    }
+
+    [Fact]
+    public async Task A_row_that_is_garbage_closes_what_it_is_for_and_harms_no_other()
+    {
+        await using var cluster = await StartAsync();
+        using var first = new AdminApi(cluster.Nodes[0]);
+        using var second = new AdminApi(cluster.Nodes[1]);
+        await cluster.StartAgentAsync(cluster.Options(0, 0));
+        await PostgresServer.ExecuteAsync(
+            cluster.Database,
+            "insert into tunnel2_shared values ('policies', 'name web', 1, '\\xff00', clock_timestamp()), "
+                + "('policies', E'name ../../x', 2, '[]', clock_timestamp()), ('policies', 'name other', 3, '[]', clock_timestamp())",
+            Ending);
+        await cluster.Nodes[0].Log.WaitForAsync(2235);
+        Assert.Equal(403, await StatusAsync(cluster, 0, "/"));
+        Assert.Equal(2, (await first.GetAsync("policies")).GetProperty("policies").GetArrayLength());
+        Assert.Equal(
+            ["other.json", "web.json"],
+            Directory.GetFiles(cluster.StateOf(0), "*.json", SearchOption.AllDirectories).Select(Path.GetFileName).Order());
+        await PutAsync(second, Deny);
+        await HoldsAsync(cluster, 0, Deny);
+        Assert.Equal(200, await StatusAsync(cluster, 0, "/"));
+    }
+
+    [Fact]
+    public async Task A_node_that_joins_adds_its_own_policies_once_and_those_of_the_cluster_win()
+    {
+        var states = Directory.CreateTempSubdirectory("tunnel2-joins-");
+        try
+        {
+            await using var cluster = await StartAsync();
+            using var first = new AdminApi(cluster.Nodes[0]);
+            await cluster.StartAgentAsync(cluster.Options(0, 0));
+            await PutAsync(first, Deny);
+            var names = Path.Combine(states.FullName, "policies", "names");
+            Directory.CreateDirectory(names);
+            await File.WriteAllTextAsync(Path.Combine(names, "web.json"), Other, Ending);
+            await File.WriteAllTextAsync(Path.Combine(names, "own.json"), Other, Ending);
+            await using var joins = await EntryFixture.StartNodeAsync(
+                null, null, ["EntryId=e9", $"Cluster:Database={cluster.Database}", $"StateFolder={states.FullName}"]);
+            using var third = new AdminApi(joins);
+            Assert.Equal(Deny, Rows(await third.GetAsync("policies/names/web")));
+            await HoldsAsync(cluster, 0, Other, "own");
+            Assert.Equal(Deny, await File.ReadAllTextAsync(Path.Combine(names, "web.json"), Ending));
+        }
+        finally
+        {
+            states.Delete(recursive: true);
+        }
+    }
+
+    private static async Task PutAsync(AdminApi api, string rows) =>
+        Assert.Equal(200, (await api.SendAsync("PUT", "policies/names/web", rows)).Status);
+
+    /// <summary>A line follows each change, when it is in force.</summary>
+    private static async Task HoldsAsync(RealCluster cluster, int node, string? rows, string name = "web")
+    {
+        using var api = new AdminApi(cluster.Nodes[node]);
+        while (true)
+        {
+            var lines = Lines(cluster.Nodes[node]);
+            var (status, json, _) = await api.SendAsync("GET", $"policies/names/{name}");
+            if (rows is null ? status == 404 : status == 200 && Rows(json!.Value) == rows)
+            {
+                return;
+            }
+
+            await cluster.Nodes[node].UntilAsync(() => Lines(cluster.Nodes[node]) > lines, $"a change at node {node}", _long);
+        }
+
+        static int Lines(EntryFixture entry) => entry.Log.All.Count(static line => line.EventId == 2236);
+    }
+
+    private static string? Rows(JsonElement document) =>
+        document.TryGetProperty("policy", out var policy) ? policy.GetRawText() : null;
+
+    private static string? Changed(JsonElement document) => document.GetProperty("info").GetProperty("changed").GetString();
+
+    private static async Task<int> StatusAsync(RealCluster cluster, int node, string path)
+    {
+        await using var visitor = await RawHttpClient.ConnectAsync(cluster.Nodes[node].Http);
+        return (await visitor.ExchangeAsync(path, ClusterFixture.Host)).Head.StatusCode;
+    }
+
+    private Task<RealCluster> StartAsync() => RealCluster.StartAsync(server, 2);
+}
