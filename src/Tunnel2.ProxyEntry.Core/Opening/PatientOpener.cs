@@ -9,7 +9,6 @@ using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Policies;
 using Tunnel2.ProxyEntry.RateLimits;
 using Tunnel2.ProxyEntry.Requests;
-using Tunnel2.ProxyEntry.Routing;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Opening;

@@ -133,7 +133,8 @@ internal sealed class PolicyStore
         FindProblem(text, out var policy) is { } problem
             ? new KeptPolicy(target, _closed, changed)
             {
-                Problem = problem, Unused = text.Length <= SharedDocument.LongestValue ? text : default,
+                Problem = problem,
+                Unused = text.Length <= SharedDocument.LongestValue ? text : default,
             }
             : new KeptPolicy(target, policy!, changed);
 
